@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/varvedb/varve/bench/gobench"
+	_ "github.com/varvedb/varve/internal/lab/network"
 	_ "github.com/varvedb/varve/store/sqlitego"
 )
 

@@ -7,6 +7,7 @@ import (
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/serve"
 	"github.com/varvedb/varve/internal/lab"
+	"github.com/varvedb/varve/internal/lab/network"
 )
 
 // serviceBenchCmd puts load on a service that runs.
@@ -32,14 +33,14 @@ func (c *serviceBenchCmd) Run(e *env) error {
 	if err != nil {
 		return usageError{err}
 	}
-	load := &lab.Running{Connect: map[string]func() (serve.Client, error){}, Clients: c.Clients, Each: c.Each, Entities: c.Entities}
+	load := &network.Running{Connect: map[string]func() (serve.Client, error){}, Clients: c.Clients, Each: c.Each, Entities: c.Entities}
 	if c.REST != "" {
 		load.Connect["rest"] = func() (serve.Client, error) { return serve.REST(c.REST, token, c.Clients), nil }
 	}
 	if c.GRPC != "" {
 		load.Connect["grpc"] = func() (serve.Client, error) { return serve.GRPC(c.GRPC, token) }
 	}
-	found := lab.RunningService(load)
+	found := network.RunningService(load)
 	x := entry{recordFlags: c.recordFlags, id: found.ID}
 	_, err = x.into(e, func() (err error) { // in this process, since it needs no engine
 		o := lab.Options{Retry: true, Seed: 1, Sitting: time.Now().UTC().Format(sittingForm)}

@@ -77,8 +77,8 @@ func TestBudgetedChild(t *testing.T) {
 	l, d := budgeted(t, cache)
 	r := new(Record)
 	nothing := func(context.Context) (*pace.Outcome, error) { return nil, nil }
-	require.NoError(t, l.withDataset(t.Context(), d, l.storeOptions(), r, func(cp *bench.Copy) error {
-		return l.phase(t.Context(), cp, r, nothing)
+	require.NoError(t, l.withDataset(t.Context(), d, l.StoreOptions(), r, func(cp *bench.Copy) error {
+		return l.Timed(t.Context(), cp, r, nothing)
 	}))
 	share, known := r.Metric("resident-before")
 	require.True(t, known)

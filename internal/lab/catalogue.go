@@ -26,9 +26,24 @@ type Experiment struct {
 	// source of the user's own too.
 	Own bool
 
-	plan   func(l *Lab) ([]Variant, error) // fails when the options do not fit
+	Plan   func(l *Lab) ([]Variant, error) // fails when the options do not fit
 	phases int                             // timed phases of a layout; 0 means manyPhases
 	core   map[string]string               // what is of the core set: values of keys; nil is nothing
+}
+
+// registered are the plans of experiments that bring much with them, such as the service.
+var registered = map[string]func(l *Lab) ([]Variant, error){}
+
+// Register gives an experiment of the catalogue its plan. It is for init functions.
+func Register(id string, plan func(l *Lab) ([]Variant, error)) { registered[id] = plan }
+
+func elsewhere(id string) func(l *Lab) ([]Variant, error) {
+	return func(l *Lab) ([]Variant, error) {
+		if plan := registered[id]; plan != nil {
+			return plan(l)
+		}
+		return nil, fmt.Errorf("%s is not linked into this program: it needs import _ %q", id, "github.com/varvedb/varve/internal/lab/network")
+	}
 }
 
 // HasCore tells whether anything of the experiment is of the core set.
@@ -48,92 +63,92 @@ func (e *Experiment) Core(v *Variant) bool {
 // All returns the catalogue in order.
 func All() []Experiment {
 	type values = map[string]string
-	type ops = map[string]operation
+	type ops = map[string]Operation
 	of, words := catalogue.Find, strings.Fields
 	return []Experiment{
 		{Entry: of("A1"), Names: words("Insert"), phases: 12,
-			plan: insertPlan{size: 1_000_000, memory: true, indexes: []int{0, 2, 6}, modes: []row.Mode{row.Single, row.Bulk}}.variants},
+			Plan: insertPlan{size: 1_000_000, memory: true, indexes: []int{0, 2, 6}, modes: []row.Mode{row.Single, row.Bulk}}.variants},
 		{Entry: of("A2"), Names: words("Insert"), phases: 6,
-			plan: insertPlan{size: 10_000_000, perCommit: 10_000, indexes: []int{0, 2, 6}, modes: []row.Mode{row.Bulk}}.variants},
+			Plan: insertPlan{size: 10_000_000, perCommit: 10_000, indexes: []int{0, 2, 6}, modes: []row.Mode{row.Bulk}}.variants},
 		{Entry: of("A3"), Names: words("Insert"), phases: 12,
-			plan: insertPlan{size: 10_000_000, perCommit: 500, indexes: []int{0, 2, 6}, modes: []row.Mode{row.Bulk, row.Single}}.variants},
+			Plan: insertPlan{size: 10_000_000, perCommit: 500, indexes: []int{0, 2, 6}, modes: []row.Mode{row.Bulk, row.Single}}.variants},
 		{Entry: of("A4"), Names: words("Insert"), phases: 8,
-			plan: insertPlan{size: 1_000_000, perCommit: 500, indexes: []int{6}, modes: row.Modes}.variants},
-		{Entry: of("A5"), Names: words("Commit"), Layouts: words("arkiv"), plan: committing((*Lab).seedCommits)},
-		{Entry: of("A6"), Names: words("Commit"), Layouts: words("simple"), plan: committing((*Lab).seedCommits)},
-		{Entry: of("A7"), Names: words("Commit"), Layouts: words("arkiv"), plan: committing((*Lab).memoryCommits)},
+			Plan: insertPlan{size: 1_000_000, perCommit: 500, indexes: []int{6}, modes: row.Modes}.variants},
+		{Entry: of("A5"), Names: words("Commit"), Layouts: words("arkiv"), Plan: committing((*Lab).seedCommits)},
+		{Entry: of("A6"), Names: words("Commit"), Layouts: words("simple"), Plan: committing((*Lab).seedCommits)},
+		{Entry: of("A7"), Names: words("Commit"), Layouts: words("arkiv"), Plan: committing((*Lab).memoryCommits)},
 		{Entry: of("A8"), Names: words("SampledBlocks"), Own: true, Layouts: words("arkiv simple"), Changes: true,
-			plan: sampledBlocks},
+			Plan: sampledBlocks},
 		{Entry: of("A11"), Names: words("Commit"),
-			plan: committing((*Lab).typicalCommits, schemas.AblationLayouts()...)},
+			Plan: committing((*Lab).typicalCommits, schemas.AblationLayouts()...)},
 		{Entry: of("A12"), Names: words("ReadMix"), Own: true, phases: len(mix.Names) * len(schemas.AblationLayouts()),
-			plan: reading([]readLoad{{clients: 1, reads: shortReads}}, schemas.AblationLayouts()...)},
-		{Entry: of("A13"), Names: words("Commit"), Layouts: words("arkiv"), plan: committing((*Lab).storageCommits)},
-		{Entry: of("A14"), Names: words("Designed"), Layouts: words("arkiv simple"), plan: designed},
-		{Entry: of("A15"), Names: words("Payload"), phases: 64, plan: payloads},
-		{Entry: of("A16"), Names: words("Capped"), Layouts: answers, Changes: true, plan: capped},
+			Plan: reading([]readLoad{{clients: 1, reads: shortReads}}, schemas.AblationLayouts()...)},
+		{Entry: of("A13"), Names: words("Commit"), Layouts: words("arkiv"), Plan: committing((*Lab).storageCommits)},
+		{Entry: of("A14"), Names: words("Designed"), Layouts: words("arkiv simple"), Plan: designed},
+		{Entry: of("A15"), Names: words("Payload"), phases: 64, Plan: payloads},
+		{Entry: of("A16"), Names: words("Capped"), Layouts: answers, Changes: true, Plan: capped},
 		{Entry: of("A17"), Names: words("PageSize"), Layouts: answers, Changes: true, phases: 24,
-			plan: pageSizes},
-		{Entry: of("B1"), Names: words("Load"), Own: true, Layouts: answers, plan: grown("Load", (*Lab).load)},
+			Plan: pageSizes},
+		{Entry: of("B1"), Names: words("Load"), Own: true, Layouts: answers, Plan: grown("Load", (*Lab).load)},
 		{Entry: of("C1"), Names: words("ReadMix"), Own: true, Layouts: readLayouts, phases: 8,
-			plan: capacity, core: values{"layout": "arkiv compact", "clients": "1", "mix": "A B C W"}},
+			Plan: capacity, core: values{"layout": "arkiv compact", "clients": "1", "mix": "A B C W"}},
 		{Entry: of("C2"), Names: words("ReadMix"), Own: true, Layouts: answers, phases: 16,
-			plan: reading([]readLoad{{clients: 10, rate: 100}, {clients: 10, rate: 1_000}, {clients: 10, rate: 5_000}, {clients: 10, rate: 10_000}})},
+			Plan: reading([]readLoad{{clients: 10, rate: 100}, {clients: 10, rate: 1_000}, {clients: 10, rate: 5_000}, {clients: 10, rate: 10_000}})},
 		{Entry: of("C3"), Names: words("ReadMix"), Own: true, Layouts: answers, phases: 16,
-			plan: reading([]readLoad{{temperature: cold}, {temperature: lukewarm}, {temperature: warm}})},
-		{Entry: of("C4"), Names: words("ReadMix"), Own: true, Layouts: answers, phases: 20, plan: againstMemory},
+			Plan: reading([]readLoad{{temperature: cold}, {temperature: lukewarm}, {temperature: warm}})},
+		{Entry: of("C4"), Names: words("ReadMix"), Own: true, Layouts: answers, phases: 20, Plan: againstMemory},
 		{Entry: of("D1"), Names: words("Sustained"), Own: true, Layouts: writeLayouts, Changes: true, phases: 4,
-			plan: sustain},
+			Plan: sustain},
 		{Entry: of("D2"), Names: words("Checkpoint"), Own: true, Layouts: answers, Changes: true, phases: 10,
-			plan: checkpoints, core: values{"layout": "arkiv", "policy": "inline background", "frames": "1000"}},
+			Plan: checkpoints, core: values{"layout": "arkiv", "policy": "inline background", "frames": "1000"}},
 		{Entry: of("D3"), Names: words("Reorg"), Own: true, Layouts: writeLayouts, Changes: true, phases: 1,
-			plan: reorgs},
+			Plan: reorgs},
 		{Entry: of("D4"), Names: words("Combined"), Own: true, Layouts: answers, Changes: true, phases: 5 + ceilingSteps,
-			plan: besides},
+			Plan: besides},
 		{Entry: of("D5"), Names: words("Degradation"), Own: true, Layouts: answers, Changes: true, phases: 15,
-			plan: grown("Degradation", (*Lab).degradation)},
+			Plan: grown("Degradation", (*Lab).degradation)},
 		{Entry: of("E1"), Names: words("DataCentreRead"), Layouts: answers, phases: 2,
-			plan: centres("DataCentreRead", "clients", []int{1, 10}, (*Lab).centreReads)},
+			Plan: centres("DataCentreRead", "clients", []int{1, 10}, (*Lab).centreReads)},
 		{Entry: of("E2"), Names: words("DataCentreWrite"), Layouts: answers, Changes: true, phases: 4,
-			plan: centres("DataCentreWrite", "dc", []int{0, 30, 70, 100}, (*Lab).centreWrites)},
+			Plan: centres("DataCentreWrite", "dc", []int{0, 30, 70, 100}, (*Lab).centreWrites)},
 		{Entry: of("E3"), Names: words("DataCentreCombined"), Layouts: answers, Changes: true, phases: 2,
-			plan: centres("DataCentreCombined", "qps", []int{100, 500}, (*Lab).centreBeside)},
-		{Entry: of("F1"), Names: words("EventAppend"), Changes: true, plan: events("Append")},
+			Plan: centres("DataCentreCombined", "qps", []int{100, 500}, (*Lab).centreBeside)},
+		{Entry: of("F1"), Names: words("EventAppend"), Changes: true, Plan: events("Append")},
 		{Entry: of("F2"), Names: words("EventAppendConcurrent EventAppendRandom EventAppendBeside"), Changes: true,
-			plan: events("AppendConcurrent", "AppendRandom", "AppendBeside")},
+			Plan: events("AppendConcurrent", "AppendRandom", "AppendBeside")},
 		{Entry: of("F3"), Names: words("EventAppendConditional"), Changes: true,
-			plan: events("AppendConditional"), core: values{"layout": "tags", "profile": "small", "clients": "1 16"}},
-		{Entry: of("F4"), Names: words("EventDecide"), Changes: true, plan: events("Decide")},
-		{Entry: of("F5"), Names: words("EventRead"), plan: events("Read")},
-		{Entry: of("F6"), Names: words("EventReadMemory"), plan: events("ReadMemory")},
-		{Entry: of("F7"), Names: words("EventStream"), plan: events("Stream")},
-		{Entry: of("F8"), Names: words("EventProject"), plan: events("Project")},
-		{Entry: of("G1"), Names: words("RebacIngest Rebac"), Layouts: words("rebac"), plan: measurePermissions},
+			Plan: events("AppendConditional"), core: values{"layout": "tags", "profile": "small", "clients": "1 16"}},
+		{Entry: of("F4"), Names: words("EventDecide"), Changes: true, Plan: events("Decide")},
+		{Entry: of("F5"), Names: words("EventRead"), Plan: events("Read")},
+		{Entry: of("F6"), Names: words("EventReadMemory"), Plan: events("ReadMemory")},
+		{Entry: of("F7"), Names: words("EventStream"), Plan: events("Stream")},
+		{Entry: of("F8"), Names: words("EventProject"), Plan: events("Project")},
+		{Entry: of("G1"), Names: words("RebacIngest Rebac"), Layouts: words("rebac"), Plan: measurePermissions},
 		{Entry: of("G2"), Names: words("SocialLoad Social"), Layouts: words("social"), Changes: true,
-			plan: measureSocial},
+			Plan: measureSocial},
 		{Entry: of("H1"), Names: words("Service ServiceEvents"), Layouts: words("compact"), Changes: true,
-			plan: measureService},
-		{Entry: of("H3"), Names: words("Node"), Layouts: words("compact arkiv simple"), Changes: true, phases: 12 * len(nodeLoads),
-			plan: measureNode},
+			Plan: elsewhere("H1")},
+		{Entry: of("H3"), Names: words("Node"), Layouts: words("compact arkiv simple"), Changes: true, phases: 48,
+			Plan: elsewhere("H3")},
 		{Entry: of("I3"), Names: words("Frontier"), Own: true, Layouts: answers, Changes: true, phases: 12,
-			plan: frontier},
+			Plan: frontier},
 		{Entry: of("I5"), Names: words("V1"), Own: true, Layouts: answers, Changes: true, phases: 18,
-			plan: firstVersion},
+			Plan: firstVersion},
 		{Entry: of("J1"), Names: words("FirstSync"), Layouts: answers,
-			plan: operated("FirstSync", "source", ops{"tar": (*Lab).fromTar, "chain": (*Lab).fromChain})},
+			Plan: elsewhere("J1")},
 		{Entry: of("J2"), Names: words("Import"), Layouts: answers, Changes: true,
-			plan: operated("Import", "source", ops{"sqlite-store": (*Lab).importArkiv})},
+			Plan: Operated("Import", "source", ops{"sqlite-store": (*Lab).importArkiv})},
 		{Entry: of("J3"), Names: words("Backup"), Own: true, Layouts: answers, Changes: true,
-			plan: operated("Backup", "rate", ops{ftoa(seedRowRate): (*Lab).backup})},
+			Plan: Operated("Backup", "rate", ops{Ftoa(SeedRowRate): (*Lab).backup})},
 		{Entry: of("J4"), Names: words("Restart"), Own: true, Layouts: answers, Changes: true, phases: 4,
-			plan: operated("Restart", "after", ops{"stop": (*Lab).restart, "kill": (*Lab).restart})},
+			Plan: Operated("Restart", "after", ops{"stop": (*Lab).restart, "kill": (*Lab).restart})},
 		{Entry: of("J5"), Names: words("DailyGrowth"), Own: true, Layouts: answers, Changes: true, phases: 1,
-			plan: operated("DailyGrowth", "rate", ops{ftoa(seedRowRate): (*Lab).growth})},
+			Plan: Operated("DailyGrowth", "rate", ops{Ftoa(SeedRowRate): (*Lab).growth})},
 		{Entry: of("Q1"), Names: words("RealBlocks GeneratedBlocks"), Own: true, Layouts: words("arkiv"),
-			plan: firstLook},
+			Plan: firstLook},
 		{Entry: of("Q2"), Names: words("Commit Update Get"), Layouts: answers, Changes: true, phases: 3,
-			plan: operations, core: values{"layout": "arkiv compact"}},
-		{Entry: of("Q3"), Names: words("Query"), Layouts: answers, phases: 11, plan: queries},
+			Plan: operations, core: values{"layout": "arkiv compact"}},
+		{Entry: of("Q3"), Names: words("Query"), Layouts: answers, phases: 11, Plan: queries},
 	}
 }
 

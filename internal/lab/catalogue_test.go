@@ -39,31 +39,6 @@ func TestTimeoutFollowsThePhase(t *testing.T) {
 	}
 }
 
-// TestNames: what an experiment says that its lines are called is what its plan calls them, and
-// the core set is a part of some.
-func TestNames(t *testing.T) {
-	core := map[string]int{}
-	l := testLab(t)
-	for _, e := range All() {
-		list, err := l.Plan(e)
-		require.NoError(t, err, e.ID)
-		require.NotEmpty(t, list, e.ID)
-		found := map[string]bool{}
-		lines := map[string]bool{}
-		for i := range list {
-			v := &list[i]
-			require.Contains(t, e.Names, v.Name, e.ID)
-			require.False(t, lines[v.line()], "%s: %s is there twice", e.ID, v.line())
-			found[v.Name], lines[v.line()] = true, true
-			if e.Core(v) {
-				core[v.Name]++
-			}
-		}
-		require.Len(t, found, len(e.Names), e.ID)
-	}
-	require.Equal(t, map[string]int{"Commit": 2, "Update": 2, "Get": 2, "ReadMix": 8, "Checkpoint": 2, "EventAppendConditional": 2}, core)
-}
-
 // TestSource: on a source of the user's own there is the everyday mix alone, in whole multiples, and
 // under a name that is not the base profile's. What cannot run on one is refused by name, and left
 // out of a section.

@@ -29,19 +29,19 @@ const (
 )
 
 // The user's documents' steps, and the lower end of what a first version must carry.
-var combinedLoads = []beside{{seedRowRate, 0}, {seedRowRate, 100}, {seedRowRate, 1_000}, {seedRowRate, 5_000}, {10_000, 1_000}, {seedRowRate, ceiling}}
+var combinedLoads = []beside{{SeedRowRate, 0}, {SeedRowRate, 100}, {SeedRowRate, 1_000}, {SeedRowRate, 5_000}, {10_000, 1_000}, {SeedRowRate, ceiling}}
 
 func besides(l *Lab) ([]Variant, error) {
 	return l.besides("Combined", []float64{l.Scale}, combinedLoads), nil
 }
 
 // frontierRates are of rows a second, from none on.
-var frontierRates = []float64{0, 2_000, seedRowRate, 10_000, 25_000, 50_000}
+var frontierRates = []float64{0, 2_000, SeedRowRate, 10_000, 25_000, 50_000}
 
 // frontier measures how many reads a second clients get beside each rate of writes.
 func frontier(l *Lab) ([]Variant, error) {
 	var loads []beside
-	for _, rate := range l.rates(frontierRates...) {
+	for _, rate := range l.RatesOr(frontierRates...) {
 		loads = append(loads, beside{rate, closed})
 	}
 	return l.besides("Frontier", l.sizes(), loads), nil
@@ -63,17 +63,17 @@ func firstVersion(l *Lab) ([]Variant, error) {
 }
 
 func (l *Lab) besides(name string, scales []float64, loads []beside) (list []Variant) {
-	for _, layout := range l.layouts() {
+	for _, layout := range l.LayoutsOr() {
 		for _, scale := range scales {
 			for _, b := range loads {
-				c := l.onScale(layout, scale, "mix", l.mixes()[0], "rate", ftoa(b.rows))
+				c := l.onScale(layout, scale, "mix", l.mixes()[0], "rate", Ftoa(b.rows))
 				run := func(ctx context.Context, r *Record) error { _, err := l.beside(ctx, layout, scale, b, r); return err }
 				switch b.reads {
 				case ceiling:
 					c, run = c.With("qps", "ceiling"), func(ctx context.Context, r *Record) error { return l.ceiling(ctx, layout, r) }
 				case closed:
 				default:
-					c = c.With("qps", ftoa(b.reads))
+					c = c.With("qps", Ftoa(b.reads))
 				}
 				list = append(list, Variant{name, c, run})
 			}
@@ -85,9 +85,9 @@ func (l *Lab) besides(name string, scales []float64, loads []beside) (list []Var
 // beside runs commits of so many rows a second with so many reads of a mix, and
 // tells whether both kept up: commits under their limit, reads not skipped.
 func (l *Lab) beside(ctx context.Context, layout string, scale float64, b beside, r *Record) (kept bool, err error) {
-	o := l.storeOptions()
+	o := l.StoreOptions()
 	o.Readers = readers
-	err = l.withBase(ctx, layout, scale, o, r, func(d *bench.Dataset, cp *bench.Copy) error {
+	err = l.WithBase(ctx, layout, scale, o, r, func(d *bench.Dataset, cp *bench.Copy) error {
 		if b.reads == 0 {
 			kept = true
 			return l.onRest(ctx, d, cp, b.rows, l.Phase, r)
@@ -105,7 +105,7 @@ func (l *Lab) beside(ctx context.Context, layout string, scale float64, b beside
 
 // mixOf is a mix with an oracle of its own, which follows the blocks that are written.
 func (l *Lab) mixOf(name string, d *bench.Dataset) (mix.Reads, error) {
-	oracle, err := l.oracle(d)
+	oracle, err := l.Oracle(d)
 	if err != nil {
 		return nil, err
 	}
@@ -117,8 +117,8 @@ func (l *Lab) mixOf(name string, d *bench.Dataset) (mix.Reads, error) {
 // those of the reads have their name before them, but for the rate and what was late or skipped.
 func (l *Lab) together(ctx context.Context, cp *bench.Copy, writes bench.CommitConfig, m mix.Reads, qps float64, r *Record) (wrote bench.Result, read *pace.Outcome, err error) {
 	writes.Duration, writes.WarmUp = l.Phase, l.warmUp()
-	err = l.phase(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
-		reading := bench.ReadMixConfig{Mix: m, Config: l.loop(readers, qps, 0)}
+	err = l.Timed(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
+		reading := bench.ReadMixConfig{Mix: m, Config: l.Loop(readers, qps, 0)}
 		if writes.RowRate == 0 {
 			wrote.Outcome = new(pace.Outcome)
 			read, err = bench.ReadMix(ctx, cp.Entities, reading)
@@ -129,11 +129,11 @@ func (l *Lab) together(ctx context.Context, cp *bench.Copy, writes bench.CommitC
 		r.Count += commits.Count()
 		r.Metrics = append(append(r.Metrics, commits.Metrics("")...), reads.Metrics("read-")...)
 		r.Metrics = append(r.Metrics, read.Metrics()...)
-		r.put(wrote.RowRate(), "rows/s")
-		r.put(float64(wrote.Late), "commit-late")
-		r.put(float64(wrote.Skipped), "commit-skipped")
-		r.kind("commit", commits)
-		r.kind("all", reads)
+		r.Put(wrote.RowRate(), "rows/s")
+		r.Put(float64(wrote.Late), "commit-late")
+		r.Put(float64(wrote.Skipped), "commit-skipped")
+		r.Kind("commit", commits)
+		r.Kind("all", reads)
 		r.Kinds = append(r.Kinds, read.Kinds...)
 		if writes.RowRate == 0 {
 			return read, err
@@ -157,7 +157,7 @@ func (l *Lab) ceiling(ctx context.Context, layout string, r *Record) error {
 	for range ceilingSteps {
 		qps := math.Round(math.Sqrt(max(low, ceilingLow/2) * high))
 		try := &Record{Name: r.Name, Keys: r.Keys, Manifest: r.Manifest}
-		kept, err := l.beside(ctx, layout, l.Scale, beside{seedRowRate, qps}, try)
+		kept, err := l.beside(ctx, layout, l.Scale, beside{SeedRowRate, qps}, try)
 		if err != nil {
 			return err
 		}
@@ -172,7 +172,7 @@ func (l *Lab) ceiling(ctx context.Context, layout string, r *Record) error {
 	}
 	*r = best
 	r.Notes = append(r.Notes, notes...)
-	r.put(low, "ceiling-qps")
+	r.Put(low, "ceiling-qps")
 	return nil
 }
 
@@ -183,7 +183,7 @@ func grown(name string, f func(l *Lab, ctx context.Context, layout string, scale
 		if l.Source != "" { // which is taken whole
 			least = 2
 		}
-		for _, layout := range l.layouts() {
+		for _, layout := range l.LayoutsOr() {
 			for _, scale := range given(l.Sizes, least*l.Scale, l.Scale, 4*l.Scale) {
 				list = append(list, Variant{name, l.onScale(layout, scale), func(ctx context.Context, r *Record) error { return f(l, ctx, layout, scale, r) }})
 			}
@@ -194,7 +194,7 @@ func grown(name string, f func(l *Lab, ctx context.Context, layout string, scale
 
 // degradation measures reads of all mixes and then commits, on one size.
 func (l *Lab) degradation(ctx context.Context, layout string, scale float64, r *Record) error {
-	return l.withBase(ctx, layout, scale, l.storeOptions(), r, func(d *bench.Dataset, cp *bench.Copy) error {
+	return l.WithBase(ctx, layout, scale, l.StoreOptions(), r, func(d *bench.Dataset, cp *bench.Copy) error {
 		return l.readsThenWrites(ctx, d, cp, l.mixes(), r)
 	})
 }
@@ -202,7 +202,7 @@ func (l *Lab) degradation(ctx context.Context, layout string, scale float64, r *
 // readsThenWrites measures reads of some mixes by one client, whose units have the mix behind
 // them, and then commits.
 func (l *Lab) readsThenWrites(ctx context.Context, d *bench.Dataset, cp *bench.Copy, mixes []string, r *Record) error {
-	oracle, err := l.oracle(d)
+	oracle, err := l.Oracle(d)
 	if err != nil {
 		return err
 	}
@@ -213,11 +213,11 @@ func (l *Lab) readsThenWrites(ctx context.Context, d *bench.Dataset, cp *bench.C
 		}
 		of := new(Record) // what is sampled meanwhile is the commits' alone
 		err = l.phaseAt(ctx, cp, l.Memory, l.warmed(cp, m, 1, shortReads), of, func(ctx context.Context) (*pace.Outcome, error) {
-			out, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{Mix: m, Config: l.loop(1, 0, shortReads)})
+			out, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{Mix: m, Config: l.Loop(1, 0, shortReads)})
 			all := out.All()
-			r.put(out.Capacity(), "qps-"+name)
-			r.put(milliseconds(all.Quantile(99)), "p99-ms-"+name)
-			r.kind("mix-"+name, all)
+			r.Put(out.Capacity(), "qps-"+name)
+			r.Put(Milliseconds(all.Quantile(99)), "p99-ms-"+name)
+			r.Kind("mix-"+name, all)
 			return out, err
 		})
 		if err != nil {
@@ -225,11 +225,11 @@ func (l *Lab) readsThenWrites(ctx context.Context, d *bench.Dataset, cp *bench.C
 		}
 		for _, unit := range []string{"resident-before", "disk-reads/s"} {
 			if v, has := of.Metric(unit); has {
-				r.put(v, unit+"-"+name)
+				r.Put(v, unit+"-"+name)
 			}
 		}
 	}
-	return l.onRest(ctx, d, cp, seedRowRate, l.Phase, r)
+	return l.onRest(ctx, d, cp, SeedRowRate, l.Phase, r)
 }
 
 // loadChecks is what a load of scale 1 is checked by: twice some 300 bytes an entity.
@@ -243,20 +243,20 @@ func (l *Lab) roomToLoad(scale float64) error {
 
 // load fills a new store. What checks it grows beside it, so there is room for that first.
 func (l *Lab) load(ctx context.Context, layout string, scale float64, r *Record) error {
-	m, err := l.base(layout, scale, productionBlock)
+	m, err := l.Base(layout, scale, ProductionBlock)
 	if err != nil {
 		return err
 	}
 	if err := l.roomToLoad(scale); err != nil {
 		return err
 	}
-	return l.withNew(ctx, "", layout, l.storeOptions(), r, func(cp *bench.Copy) error {
+	return l.WithNew(ctx, "", layout, l.StoreOptions(), r, func(cp *bench.Copy) error {
 		ready, err := m.Fill(ctx, cp.Entities)
 		if err != nil {
 			return err
 		}
-		r.put(ready.Seconds, "load-s")
-		r.put(float64(ready.Counts.Rows())/ready.Seconds, "rows/s")
+		r.Put(ready.Seconds, "load-s")
+		r.Put(float64(ready.Counts.Rows())/ready.Seconds, "rows/s")
 		return r.sizes(ctx, cp.DB, int(ready.Counts.Rows()), "B/row")
 	})
 }

@@ -40,7 +40,7 @@ const (
 )
 
 func (l *Lab) typicalCommits() []commitPlan {
-	return []commitPlan{{profile: bench.Typical, entities: l.scaled(100_000, minEntities), options: l.storeOptions()}}
+	return []commitPlan{{profile: bench.Typical, entities: l.Scaled(100_000, minEntities), options: l.StoreOptions()}}
 }
 
 func (l *Lab) seedCommits() (plans []commitPlan) {
@@ -59,12 +59,12 @@ const leastMemory = 64 << 20
 
 // memoryCommits give the engine a part of what the data take, up to more than all.
 func (l *Lab) memoryCommits() (plans []commitPlan) {
-	entities := l.scaled(50_000, 2_000)
+	entities := l.Scaled(50_000, 2_000)
 	data := float64(entities * (memoryProfile.Payload + 8<<10))
 	for _, part := range []float64{0.1, 0.5, 1.5} {
-		o := l.storeOptions()
+		o := l.StoreOptions()
 		o.Memory = max(int64(part*data), leastMemory)
-		plans = append(plans, commitPlan{profile: memoryProfile, entities: entities, options: o, more: []string{"memory", ftoa(part)}})
+		plans = append(plans, commitPlan{profile: memoryProfile, entities: entities, options: o, more: []string{"memory", Ftoa(part)}})
 	}
 	return plans
 }
@@ -85,9 +85,9 @@ func (l *Lab) storageCommits() (plans []commitPlan) {
 // 100 a block, from an empty store on.
 func committing(plans func(*Lab) []commitPlan, layouts ...string) func(*Lab) ([]Variant, error) {
 	return func(l *Lab) (list []Variant, _ error) {
-		for _, layout := range l.layouts(layouts...) {
+		for _, layout := range l.LayoutsOr(layouts...) {
 			for _, p := range plans(l) {
-				c := l.on(layout, p.profile.Name, append([]string{"entities", itoa(p.entities)}, p.more...)...).With("durability", string(p.options.Durability))
+				c := l.On(layout, p.profile.Name, append([]string{"entities", Itoa(p.entities)}, p.more...)...).With("durability", string(p.options.Durability))
 				list = append(list, Variant{"Commit", c, func(ctx context.Context, r *Record) error { return l.commit(ctx, layout, p, r) }})
 			}
 		}
@@ -101,12 +101,12 @@ func (l *Lab) commit(ctx context.Context, layout string, p commitPlan, r *Record
 	if err := memlimit.Resize(l.Memory - memlimit.Cache(l.Memory) + p.options.Memory); err != nil {
 		return err
 	}
-	err := l.withNew(ctx, p.dir, layout, p.options, r, func(cp *bench.Copy) error {
+	err := l.WithNew(ctx, p.dir, layout, p.options, r, func(cp *bench.Copy) error {
 		gen, expect := bench.GenOptions{Entities: p.entities, PerBlock: perBlock, Seed: l.fresh()}, bench.NewExpectation(false)
 		res, err := bench.Commit(ctx, cp.Entities, bench.CommitConfig{
 			Blocks: bench.Blocks(p.profile, gen), Expect: expect, Config: pace.Config{N: int64(p.entities / perBlock)},
 		})
-		r.result(res)
+		r.Result(res)
 		if err == nil {
 			err = r.sizes(ctx, cp.DB, int(expect.Live()), "B/ent")
 		}
@@ -137,7 +137,7 @@ const (
 )
 
 func (p insertPlan) variants(l *Lab) (list []Variant, _ error) {
-	o, dir, in := l.storeOptions(), "", "file"
+	o, dir, in := l.StoreOptions(), "", "file"
 	if p.memory && l.Engine.Server != "" {
 		return nil, nil // where its files are is the server's affair
 	}
@@ -149,14 +149,14 @@ func (p insertPlan) variants(l *Lab) (list []Variant, _ error) {
 	}
 	for _, indexes := range p.indexes {
 		for _, mode := range p.modes {
-			cfg := row.Config{Indexes: indexes, Rows: l.scaled(p.size, minRows), PerCommit: p.perCommit, Mode: mode, Seed: l.fresh(), Limit: insertPhases * l.Phase}
-			c := l.keys("durability", string(o.Durability), "store", in, "indexes", itoa(indexes),
-				"commit", itoa(p.perCommit), "mode", string(mode), "rows", itoa(cfg.Rows))
+			cfg := row.Config{Indexes: indexes, Rows: l.Scaled(p.size, minRows), PerCommit: p.perCommit, Mode: mode, Seed: l.fresh(), Limit: insertPhases * l.Phase}
+			c := l.KeysOf("durability", string(o.Durability), "store", in, "indexes", Itoa(indexes),
+				"commit", Itoa(p.perCommit), "mode", string(mode), "rows", Itoa(cfg.Rows))
 			list = append(list, Variant{"Insert", c, func(ctx context.Context, r *Record) error {
-				return l.withNew(ctx, dir, "", o, r, func(cp *bench.Copy) error {
+				return l.WithNew(ctx, dir, "", o, r, func(cp *bench.Copy) error {
 					res, err := row.Insert(ctx, cp.DB, cfg)
-					if r.result(res); err == nil && res.Rows < uint64(cfg.Rows) {
-						r.note(fmt.Sprintf("ended after %d of %d rows, when the time was up", res.Rows, cfg.Rows))
+					if r.Result(res); err == nil && res.Rows < uint64(cfg.Rows) {
+						r.Note(fmt.Sprintf("ended after %d of %d rows, when the time was up", res.Rows, cfg.Rows))
 					}
 					return err
 				})
@@ -173,15 +173,15 @@ var memoryDir = fmt.Sprintf("/dev/shm/varve-%d", os.Getuid())
 func (l *Lab) operation(name, layout string, f func(ctx context.Context, d *bench.Dataset, cp *bench.Copy) (bench.Result, error), more ...string) Variant {
 	d := bench.Dataset{
 		Engine: l.Engine, Layout: layout, Profile: bench.Typical,
-		Gen: bench.GenOptions{Entities: l.scaled(800_000, 2_000), PerBlock: perBlock, Seed: l.Seed},
+		Gen: bench.GenOptions{Entities: l.Scaled(800_000, 2_000), PerBlock: perBlock, Seed: l.Seed},
 	}
-	return l.timedOn(name, l.on(layout, d.Profile.Name, more...), d, func(ctx context.Context, cp *bench.Copy) (bench.Result, error) { return f(ctx, &d, cp) })
+	return l.TimedOn(name, l.On(layout, d.Profile.Name, more...), d, func(ctx context.Context, cp *bench.Copy) (bench.Result, error) { return f(ctx, &d, cp) })
 }
 
 // operations measures one operation at a time: what a change of the code changes is seen here
 // first.
 func operations(l *Lab) (list []Variant, _ error) {
-	for _, layout := range l.layouts() {
+	for _, layout := range l.LayoutsOr() {
 		list = append(list,
 			l.operation("Commit", layout, func(ctx context.Context, d *bench.Dataset, cp *bench.Copy) (bench.Result, error) {
 				return l.commits(ctx, d, cp, bench.CommitConfig{Blocks: bench.Blocks(d.Profile, d.Gen.Next(bench.Endless))})
@@ -209,7 +209,7 @@ func (l *Lab) commits(ctx context.Context, d *bench.Dataset, cp *bench.Copy, cfg
 
 // queries measures each query of the fixed set.
 func queries(l *Lab) (list []Variant, _ error) {
-	for _, layout := range l.layouts() {
+	for _, layout := range l.LayoutsOr() {
 		for i, q := range bench.Queries() {
 			list = append(list, l.operation("Query", layout, func(ctx context.Context, d *bench.Dataset, cp *bench.Copy) (bench.Result, error) {
 				answers, err := bench.Answers(d.Profile, d.Gen, bench.Queries()[i:i+1])

@@ -11,14 +11,14 @@ import (
 	"github.com/varvedb/varve/bench/mix"
 )
 
-// productionBlock is the entities of a block that has about the 500 rows of the
+// ProductionBlock is the entities of a block that has about the 500 rows of the
 // user's documents.
-const productionBlock = 20
+const ProductionBlock = 20
 
-// base is the data set of the base profile of which a part of a scale is loaded, in blocks of so
+// Base is the data set of the base profile of which a part of a scale is loaded, in blocks of so
 // many entities; 0 leaves them as they are. It is that of the source in its place, whose blocks are
 // as they are.
-func (l *Lab) base(layout string, scale float64, perBlock int) (*bench.Dataset, error) {
+func (l *Lab) Base(layout string, scale float64, perBlock int) (*bench.Dataset, error) {
 	source, err := l.history(scale, perBlock)
 	if err != nil {
 		return nil, err
@@ -83,8 +83,8 @@ func (o *Options) worth(scale float64) float64 {
 	return scale * float64(st.Size()) / scaleBytes
 }
 
-// oracle knows the answers on the loaded part.
-func (l *Lab) oracle(m *bench.Dataset) (*mix.Oracle, error) {
+// Oracle knows the answers on the loaded part.
+func (l *Lab) Oracle(m *bench.Dataset) (*mix.Oracle, error) {
 	o := mix.NewOracle()
-	return o, l.aside(func() error { return o.Follow(m.Source.Blocks()) })
+	return o, l.Aside(func() error { return o.Follow(m.Source.Blocks()) })
 }

@@ -27,7 +27,7 @@ func (l *Lab) centre(layout string) (centre, error) {
 	cfg.Seed = l.Seed
 	// Blocks of updates shrink with the data centre, or a small one would be
 	// written anew with each.
-	cfg.NodeUpdates, cfg.WorkloadUpdates = productionBlock/4, 3*productionBlock/4
+	cfg.NodeUpdates, cfg.WorkloadUpdates = ProductionBlock/4, 3*ProductionBlock/4
 	model, err := dcseed.New(cfg)
 	if err != nil {
 		return centre{}, err
@@ -44,9 +44,9 @@ func (c *centre) reads() mix.Reads {
 // centres measure the data set of each layout under each value of a parameter.
 func centres(name, key string, values []int, f func(l *Lab, ctx context.Context, d centre, value int, r *Record) error) func(*Lab) ([]Variant, error) {
 	return func(l *Lab) (list []Variant, _ error) {
-		for _, layout := range l.layouts() {
+		for _, layout := range l.LayoutsOr() {
 			for _, value := range values {
-				c := l.on(layout, "dc", "scale", ftoa(l.Scale), key, itoa(value))
+				c := l.On(layout, "dc", "scale", Ftoa(l.Scale), key, Itoa(value))
 				list = append(list, Variant{name, c, func(ctx context.Context, r *Record) error {
 					d, err := l.centre(layout)
 					if err != nil {
@@ -61,17 +61,17 @@ func centres(name, key string, values []int, f func(l *Lab, ctx context.Context,
 }
 
 func (l *Lab) centreReads(ctx context.Context, d centre, clients int, r *Record) error {
-	o := l.storeOptions()
+	o := l.StoreOptions()
 	o.Readers = clients
 	return l.withDataset(ctx, d.Dataset, o, r, func(cp *bench.Copy) error {
 		reads := d.reads()
-		cfg := bench.ReadMixConfig{Mix: reads, Config: l.loop(clients, 0, protocolReads)}
+		cfg := bench.ReadMixConfig{Mix: reads, Config: l.Loop(clients, 0, protocolReads)}
 		return l.readMix(ctx, cp, l.Memory, l.warmed(cp, reads, clients, warmUpReads), cfg, r)
 	})
 }
 
 func (l *Lab) centreWrites(ctx context.Context, d centre, percent int, r *Record) error {
-	return l.withDataset(ctx, d.Dataset, l.storeOptions(), r, func(cp *bench.Copy) error {
+	return l.withDataset(ctx, d.Dataset, l.StoreOptions(), r, func(cp *bench.Copy) error {
 		return l.paced(ctx, cp, bench.CommitConfig{Blocks: l.mixed(d, percent), Config: pace.Config{Duration: l.Phase}}, r)
 	})
 }
@@ -79,7 +79,7 @@ func (l *Lab) centreWrites(ctx context.Context, d centre, percent int, r *Record
 // mixed yields blocks of which so many percent of the operations are of the data
 // centre and the others creations and updates of the base profile.
 func (l *Lab) mixed(d centre, percent int) iter.Seq2[entity.Block, error] {
-	base := bench.Merged(scaler.Stream(scaler.Mendoza(), scaler.Options{Scale: max(l.Scale, 0.02), Seed: l.Seed}), 4*productionBlock)
+	base := bench.Merged(scaler.Stream(scaler.Mendoza(), scaler.Options{Scale: max(l.Scale, 0.02), Seed: l.Seed}), 4*ProductionBlock)
 	if percent == 0 {
 		return numbered(base, d.model.FirstLoadBlock())
 	}
@@ -104,7 +104,7 @@ func numbered(blocks iter.Seq2[entity.Block, error], first uint64) iter.Seq2[ent
 const centreRows = 2_000
 
 func (l *Lab) centreBeside(ctx context.Context, d centre, qps int, r *Record) error {
-	o := l.storeOptions()
+	o := l.StoreOptions()
 	o.Readers = readers
 	return l.withDataset(ctx, d.Dataset, o, r, func(cp *bench.Copy) error {
 		_, _, err := l.together(ctx, cp, bench.CommitConfig{Blocks: d.Source.Rest(), RowRate: centreRows}, d.reads(), float64(qps), r)

@@ -32,15 +32,15 @@ type sampling struct {
 // sampled applies blocks to a data set, and keeps the time of each commit.
 func (l *Lab) sampled(name string, c Keys, d bench.Dataset, s sampling) Variant {
 	return Variant{name, c, func(ctx context.Context, r *Record) error {
-		return l.withDataset(ctx, d, l.storeOptions(), r, func(cp *bench.Copy) error {
+		return l.withDataset(ctx, d, l.StoreOptions(), r, func(cp *bench.Copy) error {
 			var expect *bench.Expectation
-			if err := l.aside(func() (err error) { expect, err = d.Expectation(cp.Ready); return err }); err != nil {
+			if err := l.Aside(func() (err error) { expect, err = d.Expectation(cp.Ready); return err }); err != nil {
 				return err
 			}
 			r.Columns = slices.Concat(s.columns, []string{"ms"})
 			cfg := bench.CommitConfig{Blocks: s.blocks(cp.Ready.Head), Expect: expect, Config: pace.Config{N: int64(s.n)}}
 			cfg.Observe = func(b *entity.Block, took time.Duration) {
-				r.Rows = append(r.Rows, append(s.observe(len(r.Rows), b), milliseconds(took.Round(time.Microsecond))))
+				r.Rows = append(r.Rows, append(s.observe(len(r.Rows), b), Milliseconds(took.Round(time.Microsecond))))
 			}
 			return l.timed(ctx, cp, r, func(ctx context.Context) (bench.Result, error) { return bench.Commit(ctx, cp.Entities, cfg) })
 		})
@@ -58,7 +58,7 @@ const (
 )
 
 func designed(l *Lab) (list []Variant, _ error) {
-	gen := bench.GenOptions{Entities: l.scaled(10*minDesignBase, minDesignBase), PerBlock: perBlock, Seed: l.Seed}
+	gen := bench.GenOptions{Entities: l.Scaled(10*minDesignBase, minDesignBase), PerBlock: perBlock, Seed: l.Seed}
 	points := factorial(l.fresh(), designRepeats, designLevels...)
 	s := sampling{
 		n: len(points), columns: []string{"attributes", "payload_bytes", "entities"},
@@ -72,8 +72,8 @@ func designed(l *Lab) (list []Variant, _ error) {
 			return []float64{p[0] * p[2], p[1] * p[2], p[2]}
 		},
 	}
-	for _, layout := range l.layouts() {
-		c := l.keys("layout", layout, "durability", string(l.Durability), "entities", itoa(gen.Entities))
+	for _, layout := range l.LayoutsOr() {
+		c := l.KeysOf("layout", layout, "durability", string(l.Durability), "entities", Itoa(gen.Entities))
 		list = append(list, l.sampled("Designed", c, bench.Dataset{Engine: l.Engine, Layout: layout, Profile: bench.Typical, Gen: gen}, s))
 	}
 	return list, nil
@@ -122,14 +122,14 @@ const (
 // sampledBlocks measures commits of the blocks of the base profile or the source, which are as they
 // are but for empty ones, and of blocks whose parts vary independently.
 func sampledBlocks(l *Lab) (list []Variant, _ error) {
-	repeats := l.scaled(sampledRepeats, 1)
-	for _, layout := range l.layouts() {
-		d, err := l.base(layout, l.Scale, 0)
+	repeats := l.Scaled(sampledRepeats, 1)
+	for _, layout := range l.LayoutsOr() {
+		d, err := l.Base(layout, l.Scale, 0)
 		if err != nil {
 			return nil, err
 		}
 		add := func(profile string, n int, blocks func(head uint64) iter.Seq2[entity.Block, error]) {
-			c := l.on(layout, profile, "blocks", itoa(n))
+			c := l.On(layout, profile, "blocks", Itoa(n))
 			list = append(list, l.sampled("SampledBlocks", c, *d, sampling{n, blocks, []string{"entities", "strings", "numbers", "payload_bytes"}, observe}))
 		}
 		rest := func(uint64) iter.Seq2[entity.Block, error] { return d.Rest() }
@@ -137,7 +137,7 @@ func sampledBlocks(l *Lab) (list []Variant, _ error) {
 			add(l.profile(), min(maxSampled, d.Source.Changing), rest)
 			continue
 		}
-		add(l.profile(), l.scaled(maxSampled, minSampled), rest)
+		add(l.profile(), l.Scaled(maxSampled, minSampled), rest)
 		add("independent", len(factorial(l.Seed, repeats, independentLevels...)), func(head uint64) iter.Seq2[entity.Block, error] {
 			return independent(head, l.fresh(), repeats)
 		})

@@ -12,10 +12,10 @@ import (
 // manyEvents is the largest data set, of a lab's scale.
 const manyEvents = 1_000_000
 
-// enrolments are the data sets at the lab's scale.
-func (l *Lab) enrolments() []enrolment.Data {
+// Enrolments are the data sets at the lab's scale.
+func (l *Lab) Enrolments() []enrolment.Data {
 	sizes := []enrolment.Data{enrolment.Tiny, enrolment.Small}
-	if n := l.scaled(manyEvents, 0); n > enrolment.Small.Len() {
+	if n := l.Scaled(manyEvents, 0); n > enrolment.Small.Len() {
 		sizes = append(sizes, enrolment.Many(n))
 	}
 	return sizes
@@ -25,13 +25,13 @@ func (l *Lab) enrolments() []enrolment.Data {
 // enrolments, as go-crablet measures them. Phases are short: there are many.
 func events(groups ...string) func(*Lab) ([]Variant, error) {
 	return func(l *Lab) (list []Variant, _ error) {
-		for _, data := range l.enrolments() {
+		for _, data := range l.Enrolments() {
 			for _, w := range enrolment.Workloads(data) {
 				if !slices.Contains(groups, w.Group) {
 					continue
 				}
-				c := l.on(enrolment.Layout, data.Name, w.Key, w.Value)
-				list = append(list, l.timedOn("Event"+w.Group, c, data.Dataset(l.Engine), func(ctx context.Context, cp *bench.Copy) (bench.Result, error) {
+				c := l.On(enrolment.Layout, data.Name, w.Key, w.Value)
+				list = append(list, l.TimedOn("Event"+w.Group, c, data.Dataset(l.Engine), func(ctx context.Context, cp *bench.Copy) (bench.Result, error) {
 					return w.Run(ctx, cp, pace.Config{Duration: l.Phase / 2})
 				}))
 			}

@@ -54,13 +54,13 @@ func firstLook(l *Lab) (list []Variant, err error) {
 		}
 		return bench.TarSource(l.Cache, path, 1, l.Seed)
 	}
-	for _, layout := range l.layouts(answers...) {
+	for _, layout := range l.LayoutsOr(answers...) {
 		if l.Source != "" {
-			list = append(list, l.look("RealBlocks", layout, l.onBase(layout, "commits", itoa(o.Commits), "mix", mix.W), o.Commits, network))
+			list = append(list, l.look("RealBlocks", layout, l.OnBase(layout, "commits", Itoa(o.Commits), "mix", mix.W), o.Commits, network))
 			continue
 		}
-		c := l.keys("layout", layout, "durability", string(l.Durability), "mix", mix.W)
-		made := c.With("profile", o.Profile).With("entities", itoa(o.Entities)).With("commits", itoa(o.Commits))
+		c := l.KeysOf("layout", layout, "durability", string(l.Durability), "mix", mix.W)
+		made := c.With("profile", o.Profile).With("entities", Itoa(o.Entities)).With("commits", Itoa(o.Commits))
 		list = append(list, l.look("RealBlocks", layout, c, o.Commits, network), l.look("GeneratedBlocks", layout, made, o.Commits, generated))
 	}
 	return list, err
@@ -78,13 +78,13 @@ func (l *Lab) look(name, layout string, c Keys, commits int, of func(context.Con
 			return err
 		}
 		d := bench.Dataset{Source: source}
-		return l.withNew(ctx, "", layout, l.storeOptions(), r, func(cp *bench.Copy) error {
+		return l.WithNew(ctx, "", layout, l.StoreOptions(), r, func(cp *bench.Copy) error {
 			ents := cp.Entities
 			ready, err := d.Fill(ctx, ents)
 			if err != nil {
 				return err
 			}
-			r.put(ready.Seconds, "load-s")
+			r.Put(ready.Seconds, "load-s")
 			if err := everyday(ctx, ents, source, l.fresh(), r); err != nil {
 				return err
 			}
@@ -96,7 +96,7 @@ func (l *Lab) look(name, layout string, c Keys, commits int, of func(context.Con
 			res, err := bench.Commit(ctx, ents, bench.CommitConfig{Blocks: d.Rest(), Expect: expect, Config: pace.Config{N: n}})
 			r.part("commit", res.All())
 			if busy := res.Busy().Seconds(); busy > 0 {
-				r.put(float64(res.Rows)/busy, "rows/s")
+				r.Put(float64(res.Rows)/busy, "rows/s")
 			}
 			summary, failed := ents.Summary(ctx)
 			if err := errors.Join(err, failed); err != nil {

@@ -1,5 +1,5 @@
 // Package lab is the catalogue of what the project measures and the way to measure it: for
-// each experiment its question, the figure that an earlier measurement found, and a plan:
+// each experiment its question, the figure that an earlier measurement found, and a Plan:
 // the configurations that are measured on one engine, a line of results for each.
 //
 // The workloads themselves are in package bench and below it; here is which of them, with
@@ -78,7 +78,7 @@ func (l *Lab) Plan(e Experiment) ([]Variant, error) {
 	l.of = &e
 	l.whole()
 	l.Cache.InPlace = !e.Changes
-	list, err := e.plan(l)
+	list, err := e.Plan(l)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", e.ID, err)
 	}
@@ -145,7 +145,7 @@ func (l *Lab) Run(ctx context.Context, e Experiment, set *Set) error {
 type Variant struct {
 	Name string // of its lines
 	Keys Keys
-	run  func(ctx context.Context, r *Record) error
+	Run  func(ctx context.Context, r *Record) error
 }
 
 func (v *Variant) line() string { return v.Name + "/" + v.Keys.String() }
@@ -163,12 +163,12 @@ func (l *Lab) Measure(ctx context.Context, v *Variant) *Record {
 	r.Manifest.Set("repeat", strconv.Itoa(l.Repeat+1))
 	r.Manifest.Set("seed", strconv.FormatUint(l.fresh(), 10))
 	watched := memlimit.Watch()
-	r.Err = v.run(ctx, r)
+	r.Err = v.Run(ctx, r)
 	l.used = true
 	if peak, killed := watched(); killed > 0 {
 		r.Err = errors.Join(r.Err, fmt.Errorf("out of the memory budget, for which the kernel killed %d processes; see --memory", killed))
 	} else if peak > 0 {
-		r.put(float64(peak)/1e6, "memory-peak-MB")
+		r.Put(float64(peak)/1e6, "memory-peak-MB")
 	}
 	return r
 }
@@ -186,22 +186,22 @@ func Shuffle[T any](list []T, seed uint64, of ...any) {
 	rand.New(rand.NewPCG(seed, h.Sum64())).Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 }
 
-// scaled returns a size of the user's documents at the lab's scale, at least a
+// Scaled returns a size of the user's documents at the lab's scale, at least a
 // minimum below which nothing can be seen.
-func (l *Lab) scaled(size, minimum int) int {
+func (l *Lab) Scaled(size, minimum int) int {
 	return max(int(float64(size)*l.Scale), minimum)
 }
 
-// storeOptions are those of every store that the lab opens.
-func (l *Lab) storeOptions() *store.Options {
+// StoreOptions are those of every store that the lab opens.
+func (l *Lab) StoreOptions() *store.Options {
 	return &store.Options{Durability: l.Durability, Memory: memlimit.Cache(l.Memory)}
 }
 
-// aside makes what is not measured: a data set, and what answers are checked by. What stays
+// Aside makes what is not measured: a data set, and what answers are checked by. What stays
 // of that in this process is beside the budget, which is the engine's: it grows with the
 // data, and would leave a large store less than a small one. Twice what is in use is added,
 // since the garbage collector lets it grow so far.
-func (l *Lab) aside(prepare func() error) error {
+func (l *Lab) Aside(prepare func() error) error {
 	if err := memlimit.Resize(memlimit.None); err != nil {
 		return err
 	}
@@ -213,8 +213,8 @@ func (l *Lab) aside(prepare func() error) error {
 	return errors.Join(err, memlimit.Resize(l.Memory+l.added))
 }
 
-// keys begins those of a line.
-func (l *Lab) keys(pairs ...string) Keys {
+// KeysOf begins those of a line.
+func (l *Lab) KeysOf(pairs ...string) Keys {
 	k := Keys{{"engine", l.Engine.Label()}}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		k = k.With(pairs[i], pairs[i+1])
@@ -222,19 +222,19 @@ func (l *Lab) keys(pairs ...string) Keys {
 	return k
 }
 
-// on begins the keys of what is measured with a layout and a profile.
-func (l *Lab) on(layout, profile string, more ...string) Keys {
-	return l.keys(append([]string{"layout", layout, "profile", profile, "durability", string(l.Durability)}, more...)...)
+// On begins the keys of what is measured with a layout and a profile.
+func (l *Lab) On(layout, profile string, more ...string) Keys {
+	return l.KeysOf(append([]string{"layout", layout, "profile", profile, "durability", string(l.Durability)}, more...)...)
 }
 
-// onBase begins those of what is measured on the base profile or the source.
-func (l *Lab) onBase(layout string, more ...string) Keys {
-	return l.on(layout, l.profile(), append([]string{"scale", ftoa(l.Scale)}, more...)...)
+// OnBase begins those of what is measured on the base profile or the source.
+func (l *Lab) OnBase(layout string, more ...string) Keys {
+	return l.On(layout, l.profile(), append([]string{"scale", Ftoa(l.Scale)}, more...)...)
 }
 
 // onScale is onBase at another scale.
 func (l *Lab) onScale(layout string, scale float64, more ...string) Keys {
-	return l.onBase(layout, more...).With("scale", ftoa(scale))
+	return l.OnBase(layout, more...).With("scale", Ftoa(scale))
 }
 
 // given is what was asked for, or else others.
@@ -248,20 +248,20 @@ func given[T any](list []T, others ...T) []T {
 // sizes are the scales that were asked for, or the lab's alone.
 func (l *Lab) sizes() []float64 { return given(l.Sizes, l.Scale) }
 
-// rates are those of writes that were asked for, or else others.
-func (l *Lab) rates(others ...float64) []float64 { return given(l.Rates, others...) }
+// RatesOr are those of writes that were asked for, or else others.
+func (l *Lab) RatesOr(others ...float64) []float64 { return given(l.Rates, others...) }
 
-// layouts returns those that were asked for, or else others, or the experiment's own.
-func (l *Lab) layouts(others ...string) []string {
+// LayoutsOr returns those that were asked for, or else others, or the experiment's own.
+func (l *Lab) LayoutsOr(others ...string) []string {
 	return given(given(l.Layouts, others...), l.of.Layouts...)
 }
 
 // ErrSkip: the engine does not have what a configuration asks for.
 var ErrSkip = errors.New("skipped")
 
-func itoa(n int) string { return strconv.Itoa(n) }
+func Itoa(n int) string { return strconv.Itoa(n) }
 
-func ftoa(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+func Ftoa(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // Machine is the experiment of looks at the machine, which come before each other one on an
 // engine.
@@ -275,7 +275,7 @@ const machineOff = "machine-off"
 // measured next why that cannot be relied on.
 func (l *Lab) Look(ctx context.Context, set *Set) error {
 	var m probe.Machine
-	err := l.aside(func() (err error) { m, err = probe.Look(ctx, l.Cache.Root()); return err })
+	err := l.Aside(func() (err error) { m, err = probe.Look(ctx, l.Cache.Root()); return err })
 	if err != nil {
 		return err
 	}
@@ -285,7 +285,7 @@ func (l *Lab) Look(ctx context.Context, set *Set) error {
 	if l.manifest, err = l.describe(); err != nil {
 		return err
 	}
-	r := &Record{Name: "Machine", Keys: l.keys("host", bench.HostID()), Manifest: l.manifest, Count: m.Fsync.Count(), Metrics: m.Metrics()}
+	r := &Record{Name: "Machine", Keys: l.KeysOf("host", bench.HostID()), Manifest: l.manifest, Count: m.Fsync.Count(), Metrics: m.Metrics()}
 	r.Manifest.Set(repeatKey, strconv.Itoa(l.Repeat+1))
 	return set.Add(Machine, l.Engine.Label(), l.Sitting, r)
 }

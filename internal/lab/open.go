@@ -17,9 +17,9 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// withBase runs f on an open data set of the base profile.
-func (l *Lab) withBase(ctx context.Context, layout string, scale float64, o *store.Options, r *Record, f func(d *bench.Dataset, cp *bench.Copy) error) error {
-	d, err := l.base(layout, scale, productionBlock)
+// WithBase runs f on an open data set of the base profile.
+func (l *Lab) WithBase(ctx context.Context, layout string, scale float64, o *store.Options, r *Record, f func(d *bench.Dataset, cp *bench.Copy) error) error {
+	d, err := l.Base(layout, scale, ProductionBlock)
 	if err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func (l *Lab) withBase(ctx context.Context, layout string, scale float64, o *sto
 // where the experiment changes it, and adds the manifest and the size.
 func (l *Lab) withDataset(ctx context.Context, d bench.Dataset, o *store.Options, r *Record, f func(cp *bench.Copy) error) (err error) {
 	var cp *bench.Copy
-	err = l.aside(func() (err error) { cp, err = l.Cache.OpenCopy(ctx, d, o); return err })
+	err = l.Aside(func() (err error) { cp, err = l.Cache.OpenCopy(ctx, d, o); return err })
 	if cp == nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (l *Lab) withDataset(ctx context.Context, d bench.Dataset, o *store.Options
 	}
 	r.Manifest.Set("dataset", cp.Ready.Key)
 	if stats, err := cp.DB.Engine().Stats(ctx); err == nil && stats.DatabaseBytes != nil {
-		r.put(float64(*stats.DatabaseBytes)/1e6, "data-MB")
+		r.Put(float64(*stats.DatabaseBytes)/1e6, "data-MB")
 	}
 	return f(cp)
 }
@@ -51,8 +51,8 @@ func (l *Lab) withDataset(ctx context.Context, d bench.Dataset, o *store.Options
 // A warming has the engine answer before a phase begins; nil is none.
 type warming func(ctx context.Context) error
 
-// phase measures f on an open data set, of which as much is in the page cache as the budget holds.
-func (l *Lab) phase(ctx context.Context, cp *bench.Copy, r *Record, f func(ctx context.Context) (*pace.Outcome, error)) error {
+// Timed measures f on an open data set, of which as much is in the page cache as the budget holds.
+func (l *Lab) Timed(ctx context.Context, cp *bench.Copy, r *Record, f func(ctx context.Context) (*pace.Outcome, error)) error {
 	return l.phaseAt(ctx, cp, l.Memory, nil, r, f)
 }
 
@@ -93,17 +93,17 @@ func (l *Lab) phaseAt(ctx context.Context, cp *bench.Copy, fill int64, warm warm
 
 // timed is a phase of one workload, whose figures are the record's.
 func (l *Lab) timed(ctx context.Context, cp *bench.Copy, r *Record, f func(ctx context.Context) (bench.Result, error)) error {
-	return l.phase(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
+	return l.Timed(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
 		res, err := f(ctx)
-		r.result(res)
+		r.Result(res)
 		return nil, err
 	})
 }
 
-// timedOn is a variant of one workload on a data set.
-func (l *Lab) timedOn(name string, c Keys, d bench.Dataset, f func(ctx context.Context, cp *bench.Copy) (bench.Result, error)) Variant {
+// TimedOn is a variant of one workload on a data set.
+func (l *Lab) TimedOn(name string, c Keys, d bench.Dataset, f func(ctx context.Context, cp *bench.Copy) (bench.Result, error)) Variant {
 	return Variant{name, c, func(ctx context.Context, r *Record) error {
-		return l.withDataset(ctx, d, l.storeOptions(), r, func(cp *bench.Copy) error {
+		return l.withDataset(ctx, d, l.StoreOptions(), r, func(cp *bench.Copy) error {
 			return l.timed(ctx, cp, r, func(ctx context.Context) (bench.Result, error) { return f(ctx, cp) })
 		})
 	}}
@@ -113,15 +113,15 @@ func (l *Lab) timedOn(name string, c Keys, d bench.Dataset, f func(ctx context.C
 func (r *Record) residency(dir, unit string) error {
 	res, err := probe.Residency(dir)
 	if err == nil {
-		r.put(res.Share(), unit)
+		r.Put(res.Share(), unit)
 	}
 	return err
 }
 
-// withNew runs f on a new database, as on a copy of an empty data set, on the cache's disk or in
+// WithNew runs f on a new database, as on a copy of an empty data set, on the cache's disk or in
 // a directory for others; with an empty store of a layout where one is given. Its files, and what
 // lies beside its directory, go afterwards: a later run removes them if this process is killed.
-func (l *Lab) withNew(ctx context.Context, in, layout string, o *store.Options, r *Record, f func(cp *bench.Copy) error) (err error) {
+func (l *Lab) WithNew(ctx context.Context, in, layout string, o *store.Options, r *Record, f func(cp *bench.Copy) error) (err error) {
 	cache := l.Cache
 	if in != "" {
 		if cache, err = bench.OpenCache(in); err != nil {
@@ -167,7 +167,7 @@ func (l *Lab) within(budget int64, r *Record) (*Lab, error) {
 			return nil, err
 		}
 	}
-	r.Manifest.Set("memory-mb", itoa(int(budget>>20)))
+	r.Manifest.Set("memory-mb", Itoa(int(budget>>20)))
 	at := *l
 	at.Memory = budget
 	return &at, nil
@@ -193,8 +193,8 @@ func (r *Record) sizes(ctx context.Context, db *store.DB, n int, each string) er
 	}
 	stats, err := db.Engine().Stats(ctx)
 	if size := stats.DatabaseBytes; size != nil {
-		r.put(float64(*size)/1e6, "data-MB")
-		r.put(float64(*size)/float64(n), each)
+		r.Put(float64(*size)/1e6, "data-MB")
+		r.Put(float64(*size)/float64(n), each)
 	}
 	return err
 }

@@ -24,12 +24,12 @@ func payloads(l *Lab) (list []Variant, _ error) {
 			for _, place := range []string{"row", "table", "zstd", "file"} {
 				size := kb << 10
 				cfg := payload.Config{
-					Place: place, JSON: content == "json", Bytes: size, Entities: l.scaled(payloadBytes, leastPayloadBytes) / size,
+					Place: place, JSON: content == "json", Bytes: size, Entities: l.Scaled(payloadBytes, leastPayloadBytes) / size,
 					PerCommit: min(perBlock, mostInCommit/size), Sync: l.Durability == driver.Durable, Limit: l.Phase,
 				}
-				c := l.keys("durability", string(l.Durability), "content", content, "bytes", itoa(size), "kept", place)
+				c := l.KeysOf("durability", string(l.Durability), "content", content, "bytes", Itoa(size), "kept", place)
 				list = append(list, Variant{"Payload", c, func(ctx context.Context, r *Record) error {
-					return l.withNew(ctx, "", "", l.storeOptions(), r, func(cp *bench.Copy) error { return l.payload(ctx, cp, cfg, r) })
+					return l.WithNew(ctx, "", "", l.StoreOptions(), r, func(cp *bench.Copy) error { return l.payload(ctx, cp, cfg, r) })
 				}})
 			}
 		}
@@ -40,7 +40,7 @@ func payloads(l *Lab) (list []Variant, _ error) {
 func (l *Lab) payload(ctx context.Context, cp *bench.Copy, cfg payload.Config, r *Record) error {
 	cfg.Path, cfg.Seed, cfg.Reads = besideOf(cp, "payloads"), l.fresh(), l.Phase/2
 	commits, reads, beside, err := payload.Run(ctx, cp.DB, cfg)
-	r.result(commits)
+	r.Result(commits)
 	r.Metrics = append(r.Metrics, reads.All().Metrics("read-")...)
 	if err == nil {
 		err = bench.FoldLog(ctx, cp.DB)
@@ -50,7 +50,7 @@ func (l *Lab) payload(ctx context.Context, cp *bench.Copy, cfg payload.Config, r
 	}
 	stats, err := cp.DB.Engine().Stats(ctx)
 	if size := stats.DatabaseBytes; size != nil {
-		r.put(float64(*size+beside)/float64(commits.Entities), "B/ent")
+		r.Put(float64(*size+beside)/float64(commits.Entities), "B/ent")
 	}
 	return err
 }
@@ -65,14 +65,14 @@ var caps = []int{100, 500, 1_000, 2_500, 5_000, 10_000}
 
 // capped measures commits of the same rows in blocks of different sizes.
 func capped(l *Lab) (list []Variant, _ error) {
-	rows := l.scaled(cappedRows, leastCappedRows)
-	for _, layout := range l.layouts() {
+	rows := l.Scaled(cappedRows, leastCappedRows)
+	for _, layout := range l.LayoutsOr() {
 		for _, most := range caps {
 			list = append(list, l.operation("Capped", layout, func(ctx context.Context, d *bench.Dataset, cp *bench.Copy) (bench.Result, error) {
 				gen := d.Gen.Next(rows / d.Profile.Rows())
 				gen.PerBlock = most / d.Profile.Rows()
 				return l.commits(ctx, d, cp, bench.CommitConfig{Blocks: bench.Blocks(d.Profile, gen), Config: pace.Config{N: int64(rows)}})
-			}, "cap", itoa(most)))
+			}, "cap", Itoa(most)))
 		}
 	}
 	return list, nil

@@ -42,7 +42,7 @@ type tables struct {
 }
 
 func (l *Lab) tables(layout, data string, readers int, produce func() error, fill func(ctx context.Context, db *store.DB, r *Record) error) *tables {
-	t := &tables{l, layout, fmt.Sprintf("%s seed=%d", data, l.Seed), l.storeOptions(), sync.OnceValue(func() error { return l.aside(produce) }), fill}
+	t := &tables{l, layout, fmt.Sprintf("%s seed=%d", data, l.Seed), l.StoreOptions(), sync.OnceValue(func() error { return l.Aside(produce) }), fill}
 	t.options.Readers = readers
 	return t
 }
@@ -53,7 +53,7 @@ func (t *tables) loading(name string, c Keys) Variant {
 		if err := t.made(); err != nil {
 			return err
 		}
-		return t.withNew(ctx, "", "", t.options, r, func(cp *bench.Copy) error { return t.fill(ctx, cp.DB, r) })
+		return t.WithNew(ctx, "", "", t.options, r, func(cp *bench.Copy) error { return t.fill(ctx, cp.DB, r) })
 	}}
 }
 
@@ -85,12 +85,12 @@ func measurePermissions(l *Lab) (list []Variant, err error) {
 		}
 		return err
 	}, func(ctx context.Context, db *store.DB, r *Record) error { return ingest(ctx, db, data, o.Batch, r) })
-	c := l.keys("layout", "rebac", "profile", size.Name, "durability", string(l.Durability))
+	c := l.KeysOf("layout", "rebac", "profile", size.Name, "durability", string(l.Durability))
 	list = append(list, t.loading("RebacIngest", c))
 	for _, n := range clients {
 		for _, closure := range given(o.Closures, rebac.Closures...) {
 			for i, name := range rebac.ScenarioNames {
-				c := c.With("op", name).With("closure", string(closure)).With("clients", itoa(n))
+				c := c.With("op", name).With("closure", string(closure)).With("clients", Itoa(n))
 				list = append(list, t.loaded("Rebac", c, func(ctx context.Context, cp *bench.Copy, r *Record) error {
 					scenario := scenarios[i]
 					scenario.Questions = slices.Clone(scenario.Questions)
@@ -99,10 +99,10 @@ func measurePermissions(l *Lab) (list []Variant, err error) {
 					if err != nil {
 						return err
 					}
-					return l.phase(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
-						out, err := s.Ask(ctx, &scenario, closure, l.loop(n, 0, 0))
+					return l.Timed(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
+						out, err := s.Ask(ctx, &scenario, closure, l.Loop(n, 0, 0))
 						if out != nil {
-							r.outcome(out)
+							r.Outcome(out)
 						}
 						return out, err
 					})
@@ -128,9 +128,9 @@ func ingest(ctx context.Context, db *store.DB, data *rebac.Data, batch int, r *R
 		return err
 	}
 	r.Count = int64(data.Size.Objects())
-	r.put(took.Seconds(), "ingest-s")
-	r.put(float64(r.Count)/took.Seconds(), "rows/s")
-	r.put(closure.Seconds(), "closure-s")
+	r.Put(took.Seconds(), "ingest-s")
+	r.Put(float64(r.Count)/took.Seconds(), "rows/s")
+	r.Put(closure.Seconds(), "closure-s")
 	return r.sizes(ctx, db, data.Size.Objects(), "B/row")
 }
 
@@ -146,18 +146,18 @@ const (
 // measureSocial measures the loading of graphs, and the load at each rate over them.
 func measureSocial(l *Lab) (list []Variant, err error) {
 	o := *cmp.Or(l.Social, &SocialOptions{})
-	for _, n := range given(o.Relationships, l.scaled(10_000_000, social.MinRelationships)) {
+	for _, n := range given(o.Relationships, l.Scaled(10_000_000, social.MinRelationships)) {
 		var graph *social.Graph
 		t := l.tables("social", fmt.Sprintf("social relationships=%d", n), socialWorkers, func() (err error) {
 			graph, err = social.New(n, l.Seed)
 			return err
 		}, func(ctx context.Context, db *store.DB, r *Record) error { return loadSocial(ctx, db, graph, r) })
-		c := l.keys("layout", "social", "durability", string(l.Durability), "relationships", itoa(n))
+		c := l.KeysOf("layout", "social", "durability", string(l.Durability), "relationships", Itoa(n))
 		list = append(list, t.loading("SocialLoad", c))
 		for _, rate := range given(o.QPS, socialRates...) {
-			c := c.With("qps", ftoa(rate)).With("phase", l.Phase.String())
+			c := c.With("qps", Ftoa(rate)).With("phase", l.Phase.String())
 			list = append(list, t.loaded("Social", c, func(ctx context.Context, cp *bench.Copy, r *Record) error {
-				cfg := social.Config{Mix: social.Mix, Active: socialActive, Config: l.loop(socialWorkers, rate, 0)}
+				cfg := social.Config{Mix: social.Mix, Active: socialActive, Config: l.Loop(socialWorkers, rate, 0)}
 				return l.socialPhase(ctx, cp, graph, cfg, r)
 			}))
 		}
@@ -175,8 +175,8 @@ func loadSocial(ctx context.Context, db *store.DB, graph *social.Graph, r *Recor
 		return err
 	}
 	took := time.Since(start).Seconds()
-	r.put(took, "load-s")
-	r.put(float64(graph.Len())/took, "rel/s")
+	r.Put(took, "load-s")
+	r.Put(float64(graph.Len())/took, "rel/s")
 	return r.sizes(ctx, db, graph.Len(), "B/rel")
 }
 
@@ -187,13 +187,13 @@ func (l *Lab) socialPhase(ctx context.Context, cp *bench.Copy, graph *social.Gra
 		return err
 	}
 	oracle := social.NewOracle(graph)
-	err = l.phase(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
+	err = l.Timed(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
 		out, err := social.Run(ctx, s, oracle, cfg)
-		r.outcome(out)
+		r.Outcome(out)
 		r.Metrics = append(r.Metrics, social.Metrics(out)...)
 		r.Kinds = append(r.Kinds, social.Sums(out)...)
 		if out.First != nil {
-			r.note("the first failed request: " + out.First.Error())
+			r.Note("the first failed request: " + out.First.Error())
 		}
 		return out, err
 	})

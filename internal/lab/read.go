@@ -38,14 +38,14 @@ const (
 // for all layouts: they are over the same source.
 func reading(loads []readLoad, layouts ...string) func(*Lab) ([]Variant, error) {
 	return func(l *Lab) ([]Variant, error) {
-		return l.reads([]float64{l.Scale}, l.mixes(), loads, l.layouts(layouts...)), nil
+		return l.reads([]float64{l.Scale}, l.mixes(), loads, l.LayoutsOr(layouts...)), nil
 	}
 }
 
 // capacity measures in closed loops at each of the sizes.
 func capacity(l *Lab) ([]Variant, error) {
 	loads := []readLoad{{clients: 1, reads: protocolReads}, {clients: readers, reads: protocolReads}}
-	return l.reads(l.sizes(), l.mixes(), loads, l.layouts()), nil
+	return l.reads(l.sizes(), l.mixes(), loads, l.LayoutsOr()), nil
 }
 
 // budgets are in GiB: those of the user's documents, and less for what is smaller.
@@ -59,7 +59,7 @@ func againstMemory(l *Lab) ([]Variant, error) {
 			loads = append(loads, readLoad{clients: clients, reads: protocolReads, memory: int64(gib * (1 << 30))})
 		}
 	}
-	return l.reads(l.sizes(), []string{l.mixes()[0]}, loads, l.layouts()), nil
+	return l.reads(l.sizes(), []string{l.mixes()[0]}, loads, l.LayoutsOr()), nil
 }
 
 func (l *Lab) reads(scales []float64, mixes []string, loads []readLoad, layouts []string) (list []Variant) {
@@ -74,11 +74,11 @@ func (l *Lab) reads(scales []float64, mixes []string, loads []readLoad, layouts 
 						if err != nil {
 							return err
 						}
-						o := at.storeOptions()
+						o := at.StoreOptions()
 						o.Readers = min(max(v.clients, 1), driver.DefaultReaders) // more clients take turns
-						return at.withBase(ctx, layout, scale, o, r, func(d *bench.Dataset, cp *bench.Copy) (err error) {
+						return at.WithBase(ctx, layout, scale, o, r, func(d *bench.Dataset, cp *bench.Copy) (err error) {
 							if oracles[scale] == nil {
-								oracles[scale], err = at.oracle(d)
+								oracles[scale], err = at.Oracle(d)
 							}
 							if err == nil {
 								err = v.read(ctx, at, oracles[scale], cp, r)
@@ -96,13 +96,13 @@ func (l *Lab) reads(scales []float64, mixes []string, loads []readLoad, layouts 
 func (v readLoad) keys() []string {
 	switch {
 	case v.memory > 0:
-		return []string{"mix", v.mix, "clients", itoa(v.clients), "memory", ftoa(float64(v.memory) / (1 << 30))}
+		return []string{"mix", v.mix, "clients", Itoa(v.clients), "memory", Ftoa(float64(v.memory) / (1 << 30))}
 	case v.temperature != "":
 		return []string{"mix", v.mix, "temperature", v.temperature}
 	case v.rate > 0:
-		return []string{"mix", v.mix, "clients", itoa(v.clients), "loop", "open-" + ftoa(v.rate)}
+		return []string{"mix", v.mix, "clients", Itoa(v.clients), "loop", "open-" + Ftoa(v.rate)}
 	}
-	return []string{"mix", v.mix, "clients", itoa(v.clients), "loop", "closed"}
+	return []string{"mix", v.mix, "clients", Itoa(v.clients), "loop", "closed"}
 }
 
 // read measures a load: after a warm-up, at a rate after one more of the loop's own.
@@ -114,7 +114,7 @@ func (v readLoad) read(ctx context.Context, l *Lab, oracle *mix.Oracle, cp *benc
 	if err != nil {
 		return err
 	}
-	cfg := bench.ReadMixConfig{Mix: m, Config: l.loop(v.clients, v.rate, v.reads)}
+	cfg := bench.ReadMixConfig{Mix: m, Config: l.Loop(v.clients, v.rate, v.reads)}
 	fill, warming := l.Memory, l.warmed(cp, m, v.clients, warmUpReads)
 	if v.temperature != "" {
 		cfg.Config = pace.Config{N: coldReads, Duration: l.Phase, Seed: l.fresh()}
@@ -128,7 +128,7 @@ func (v readLoad) read(ctx context.Context, l *Lab, oracle *mix.Oracle, cp *benc
 		warming = l.warmed(cp, m, 1, coldReads)
 	}
 	if !cp.Entities.Temporal() {
-		r.note(mix.HeadOnlyNote)
+		r.Note(mix.HeadOnlyNote)
 	}
 	return l.readMix(ctx, cp, fill, warming, cfg, r)
 }
@@ -137,7 +137,7 @@ func (v readLoad) read(ctx context.Context, l *Lab, oracle *mix.Oracle, cp *benc
 func (l *Lab) readMix(ctx context.Context, cp *bench.Copy, fill int64, warm warming, cfg bench.ReadMixConfig, r *Record) error {
 	return l.phaseAt(ctx, cp, fill, warm, r, func(ctx context.Context) (*pace.Outcome, error) {
 		out, err := bench.ReadMix(ctx, cp.Entities, cfg)
-		r.outcome(out)
+		r.Outcome(out)
 		return out, err
 	})
 }
@@ -152,9 +152,9 @@ func (l *Lab) warmed(cp *bench.Copy, m mix.Reads, clients int, reads int64) warm
 	}
 }
 
-// loop is a phase of operations of clients, at a rate if there is one; n, if not 0, are enough.
+// Loop is a phase of operations of clients, at a rate if there is one; n, if not 0, are enough.
 // Where nothing else says so, what comes in its first part is not measured.
-func (l *Lab) loop(clients int, rate float64, n int64) pace.Config {
+func (l *Lab) Loop(clients int, rate float64, n int64) pace.Config {
 	cfg := pace.Config{Workers: clients, Rate: rate, N: n, Duration: l.Phase, Seed: l.fresh()}
 	if n == 0 {
 		cfg.WarmUp = l.warmUp()
@@ -165,7 +165,7 @@ func (l *Lab) loop(clients int, rate float64, n int64) pace.Config {
 // warmUp is how long operations are not recorded at first.
 func (l *Lab) warmUp() time.Duration { return min(l.Phase/5, 2*time.Second) }
 
-func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+func Milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // The temperatures of an engine that was just opened: cold has files that the page cache does
 // not hold, lukewarm has them in it, and warm has answered before.

@@ -88,22 +88,22 @@ func (r *Record) glance() string {
 	return strings.Join(parts, ", ")
 }
 
-func (r *Record) note(text string) { r.Notes = append(r.Notes, text) }
+func (r *Record) Note(text string) { r.Notes = append(r.Notes, text) }
 
-// put adds a figure.
-func (r *Record) put(value float64, unit string) {
+// Put adds a figure.
+func (r *Record) Put(value float64, unit string) {
 	r.Metrics = append(r.Metrics, bench.Metric{Value: value, Unit: unit})
 }
 
-// kind adds the latencies of a kind of operation, if there were any.
-func (r *Record) kind(name string, rec *latency.Recorder) {
+// Kind adds the latencies of a kind of operation, if there were any.
+func (r *Record) Kind(name string, rec *latency.Recorder) {
 	if rec.Count() > 0 {
 		r.Kinds = append(r.Kinds, pace.Kind{Name: name, Latency: rec})
 	}
 }
 
-// result adds a workload's figures, if it has begun.
-func (r *Record) result(res bench.Result) {
+// Result adds a workload's figures, if it has begun.
+func (r *Record) Result(res bench.Result) {
 	if res.Outcome != nil {
 		r.Count += res.Count
 		r.Metrics = append(r.Metrics, res.Metrics()...)
@@ -114,16 +114,16 @@ func (r *Record) result(res bench.Result) {
 func (r *Record) part(name string, rec *latency.Recorder) {
 	r.Count += rec.Count()
 	r.Metrics = append(r.Metrics, rec.Metrics(name+"-")...)
-	r.kind(name, rec)
+	r.Kind(name, rec)
 }
 
-// outcome adds what a loop did: to its end, as fast as could be, and how long all and each kind
+// Outcome adds what a loop did: to its end, as fast as could be, and how long all and each kind
 // of its operations took.
-func (r *Record) outcome(out *pace.Outcome) {
+func (r *Record) Outcome(out *pace.Outcome) {
 	all := out.All()
 	r.Count += all.Count()
 	r.Metrics = append(append(r.Metrics, all.Metrics("")...), out.Metrics()...)
-	r.put(out.Capacity(), "capacity-qps")
+	r.Put(out.Capacity(), "capacity-qps")
 	if len(out.Kinds) > 1 {
 		r.Kinds = append(r.Kinds, out.Kinds...)
 	}
@@ -147,13 +147,13 @@ func (r *Record) samples(s *probe.Samples, started time.Time, seconds []latency.
 		}
 	}
 	if len(wal) > 0 {
-		r.put(slices.Max(wal), "wal-MB")
+		r.Put(slices.Max(wal), "wal-MB")
 	}
 	if len(read) > 0 {
-		r.put(mean(read)*1e6/diskPage, "disk-reads/s")
+		r.Put(mean(read)*1e6/diskPage, "disk-reads/s")
 	}
 	if s.Err != nil {
-		r.note("some samples are missing: " + s.Err.Error())
+		r.Note("some samples are missing: " + s.Err.Error())
 	}
 }
 

@@ -24,15 +24,15 @@ import (
 func (r *Record) took(unit string, f func() error) error {
 	start := time.Now()
 	err := f()
-	r.put(time.Since(start).Seconds(), unit)
+	r.Put(time.Since(start).Seconds(), unit)
 	return err
 }
 
 // backup makes a backup beside a writer, restores it, and checks what came of it.
 func (l *Lab) backup(ctx context.Context, layout string, r *Record) error {
-	o := l.storeOptions()
+	o := l.StoreOptions()
 	o.MaxReaderAge = 24 * time.Hour // a backup holds a view to its end
-	return l.withBase(ctx, layout, l.Scale, o, r, func(d *bench.Dataset, cp *bench.Copy) error {
+	return l.WithBase(ctx, layout, l.Scale, o, r, func(d *bench.Dataset, cp *bench.Copy) error {
 		file, err := os.Create(besideOf(cp, "backup"))
 		if err != nil {
 			return err
@@ -48,7 +48,7 @@ func (l *Lab) backup(ctx context.Context, layout string, r *Record) error {
 		if err != nil {
 			return err
 		}
-		return l.withNew(ctx, "", "", l.storeOptions(), r, func(to *bench.Copy) error {
+		return l.WithNew(ctx, "", "", l.StoreOptions(), r, func(to *bench.Copy) error {
 			err := r.took("restore-s", func() error { _, err := to.DB.Restore(ctx, file, &contents, nil); return err })
 			if err != nil {
 				return err
@@ -63,7 +63,7 @@ func (l *Lab) backup(ctx context.Context, layout string, r *Record) error {
 
 // backUp writes a backup while commits go on at the rate of the user's documents.
 func (l *Lab) backUp(ctx context.Context, d *bench.Dataset, cp *bench.Copy, file *os.File, r *Record) (contents store.Contents, err error) {
-	err = l.phase(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
+	err = l.Timed(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
 		var group errgroup.Group
 		var ended atomic.Bool
 		group.Go(func() error {
@@ -73,15 +73,15 @@ func (l *Lab) backUp(ctx context.Context, d *bench.Dataset, cp *bench.Copy, file
 				return errors.Join(err, file.Sync())
 			})
 		})
-		writes := bench.CommitConfig{Blocks: d.Rest(), RowRate: seedRowRate, Config: pace.Config{More: func() bool { return !ended.Load() }}}
+		writes := bench.CommitConfig{Blocks: d.Rest(), RowRate: SeedRowRate, Config: pace.Config{More: func() bool { return !ended.Load() }}}
 		wrote, err := bench.Commit(ctx, cp.Entities, writes)
 		err = errors.Join(err, group.Wait())
-		r.outcome(wrote.Outcome)
-		r.put(wrote.RowRate(), "rows/s")
+		r.Outcome(wrote.Outcome)
+		r.Put(wrote.RowRate(), "rows/s")
 		return wrote.Outcome, err
 	})
 	if info, noInfo := file.Stat(); noInfo == nil {
-		r.put(float64(info.Size())/1e6, "backup-MB")
+		r.Put(float64(info.Size())/1e6, "backup-MB")
 	}
 	return contents, err
 }
@@ -95,7 +95,7 @@ func (l *Lab) restart(ctx context.Context, layout string, r *Record) error {
 	case killed && engine.Find(l.Engine.Name).Server:
 		return fmt.Errorf("%w: a copy of a running server's files is not what a kill leaves", ErrSkip)
 	}
-	return l.withBase(ctx, layout, l.Scale, l.storeOptions(), r, func(d *bench.Dataset, cp *bench.Copy) (err error) {
+	return l.WithBase(ctx, layout, l.Scale, l.StoreOptions(), r, func(d *bench.Dataset, cp *bench.Copy) (err error) {
 		m, err := l.mixOf(l.mixes()[0], d)
 		if err != nil {
 			return err
@@ -139,7 +139,7 @@ func (l *Lab) reopen(ctx context.Context, dir, layout string, m mix.Reads, head 
 	if err := errors.Join(probe.Evict(dir), probe.Fill(dir, l.Memory)); err != nil && !errors.Is(err, probe.ErrUnsupported) {
 		return err
 	}
-	o := l.storeOptions()
+	o := l.StoreOptions()
 	o.Readers = readers
 	start := time.Now()
 	db, err := store.Open(ctx, l.Engine.URL(dir), o)
@@ -151,16 +151,16 @@ func (l *Lab) reopen(ctx context.Context, dir, layout string, m mix.Reads, head 
 	if err != nil {
 		return err
 	}
-	r.put(milliseconds(time.Since(start)), "open-ms")
+	r.Put(Milliseconds(time.Since(start)), "open-ms")
 	cfg := bench.ReadMixConfig{Mix: m, Head: func() uint64 { return head }, Config: pace.Config{N: 1, Seed: l.fresh()}}
 	if _, err := bench.ReadMix(ctx, ents, cfg); err != nil {
 		return err
 	}
 	first := time.Since(start)
-	r.put(milliseconds(first), "first-read-ms")
+	r.Put(Milliseconds(first), "first-read-ms")
 	cfg.Config = pace.Config{Workers: readers, Duration: l.Phase, Seed: l.fresh()}
 	out, err := bench.ReadMix(ctx, ents, cfg)
-	r.outcome(out)
+	r.Outcome(out)
 	if err != nil {
 		return err
 	}
@@ -170,9 +170,9 @@ func (l *Lab) reopen(ctx context.Context, dir, layout string, m mix.Reads, head 
 	}
 	rates = rates[:max(len(rates)-1, 1)] // the last one is cut short
 	warm := mean(rates[len(rates)/2:])
-	r.put(rates[0], "first-second-qps")
-	r.put(warm, "warm-qps")
-	r.put(first.Seconds()+float64(slices.IndexFunc(rates, func(rate float64) bool { return rate >= full*warm })), "full-rate-s")
+	r.Put(rates[0], "first-second-qps")
+	r.Put(warm, "warm-qps")
+	r.Put(first.Seconds()+float64(slices.IndexFunc(rates, func(rate float64) bool { return rate >= full*warm })), "full-rate-s")
 	now, err := ents.Head(ctx)
 	if err == nil && now.Number != head {
 		err = fmt.Errorf("%w: the head is block %d, %d was committed", bench.ErrMismatch, now.Number, head)
@@ -183,21 +183,21 @@ func (l *Lab) reopen(ctx context.Context, dir, layout string, m mix.Reads, head 
 // growth commits as fast as it goes and does all that was put off: what a row takes then does not
 // depend on the rate.
 func (l *Lab) growth(ctx context.Context, layout string, r *Record) error {
-	return l.withBase(ctx, layout, l.Scale, l.storeOptions(), r, func(d *bench.Dataset, cp *bench.Copy) error {
+	return l.WithBase(ctx, layout, l.Scale, l.StoreOptions(), r, func(d *bench.Dataset, cp *bench.Copy) error {
 		var rows uint64
 		before, after, err := sizesAround(ctx, cp, func() error {
-			return l.phase(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
+			return l.Timed(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
 				wrote, err := bench.Commit(ctx, cp.Entities, bench.CommitConfig{Blocks: d.Rest(), Config: pace.Config{Duration: l.Phase}})
-				r.outcome(wrote.Outcome)
+				r.Outcome(wrote.Outcome)
 				rows = wrote.Rows
 				return wrote.Outcome, err
 			})
 		})
 		if after > 0 && rows > 0 {
 			each := float64(after-before) / float64(rows)
-			r.put(each, "B/row")
-			r.put(each*seedRowRate*(24*time.Hour).Seconds()/1e9, "GB/day")
-			r.put(float64(after)/1e6, "after-MB")
+			r.Put(each, "B/row")
+			r.Put(each*SeedRowRate*(24*time.Hour).Seconds()/1e9, "GB/day")
+			r.Put(float64(after)/1e6, "after-MB")
 		}
 		return err
 	})

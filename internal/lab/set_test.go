@@ -23,12 +23,12 @@ func record(repeat string, err error) *Record {
 	r.Manifest.Set(repeatKey, repeat)
 	rec := latency.NewRecorder()
 	rec.Record(time.Millisecond)
-	r.result(bench.Result{Outcome: &pace.Outcome{Count: 1, Kinds: []pace.Kind{{Latency: rec}}}})
-	r.put(4371, "qps")
-	r.kind("status=pending", rec)
+	r.Result(bench.Result{Outcome: &pace.Outcome{Count: 1, Kinds: []pace.Kind{{Latency: rec}}}})
+	r.Put(4371, "qps")
+	r.Kind("status=pending", rec)
 	other := latency.NewRecorder()
 	other.Record(2 * time.Millisecond)
-	r.kind("get", other)
+	r.Kind("get", other)
 	return r
 }
 

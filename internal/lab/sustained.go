@@ -14,8 +14,8 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// seedRowRate is the sustained load of the user's documents, in rows a second.
-const seedRowRate = 6_000
+// SeedRowRate is the sustained load of the user's documents, in rows a second.
+const SeedRowRate = 6_000
 
 // writeLayouts are those that commits choose between; answers are the seed's and ours.
 var (
@@ -24,14 +24,14 @@ var (
 )
 
 func sustain(l *Lab) (list []Variant, _ error) {
-	for _, layout := range l.layouts() {
+	for _, layout := range l.LayoutsOr() {
 		for _, scale := range l.sizes() {
-			for _, rate := range l.rates(seedRowRate, 0) {
+			for _, rate := range l.RatesOr(SeedRowRate, 0) {
 				name := "max"
 				if rate > 0 {
-					name = ftoa(rate)
+					name = Ftoa(rate)
 				}
-				list = append(list, l.sustained("Sustained", layout, scale, rate, l.storeOptions(), "rate", name))
+				list = append(list, l.sustained("Sustained", layout, scale, rate, l.StoreOptions(), "rate", name))
 			}
 		}
 	}
@@ -49,27 +49,27 @@ var policies = []struct {
 }
 
 func checkpoints(l *Lab) (list []Variant, _ error) {
-	const rate = 4 * seedRowRate
+	const rate = 4 * SeedRowRate
 	linked, _ := driver.Lookup(l.Engine.Name)
-	for _, layout := range l.layouts() {
+	for _, layout := range l.LayoutsOr() {
 		if !linked.Capabilities.WALCheckpoint { // its own checkpoints cannot be chosen
-			list = append(list, l.sustained("Checkpoint", layout, l.Scale, rate, l.storeOptions(), "policy", "engine"))
+			list = append(list, l.sustained("Checkpoint", layout, l.Scale, rate, l.StoreOptions(), "policy", "engine"))
 			continue
 		}
 		for _, p := range policies {
-			o := l.storeOptions()
+			o := l.StoreOptions()
 			o.Checkpoint, o.WALFrames = p.policy, p.frames
-			list = append(list, l.sustained("Checkpoint", layout, l.Scale, rate, o, "policy", string(p.policy), "frames", itoa(p.frames)))
+			list = append(list, l.sustained("Checkpoint", layout, l.Scale, rate, o, "policy", string(p.policy), "frames", Itoa(p.frames)))
 		}
 	}
 	return list, nil
 }
 
 // sustained is commits of so many rows a second of what comes after the loaded part of the
-// base profile; 0 is as fast as possible.
+// Base profile; 0 is as fast as possible.
 func (l *Lab) sustained(name, layout string, scale, rate float64, o *store.Options, more ...string) Variant {
 	return Variant{name, l.onScale(layout, scale, more...), func(ctx context.Context, r *Record) error {
-		return l.withBase(ctx, layout, scale, o, r, func(d *bench.Dataset, cp *bench.Copy) error {
+		return l.WithBase(ctx, layout, scale, o, r, func(d *bench.Dataset, cp *bench.Copy) error {
 			return l.onRest(ctx, d, cp, rate, 2*l.Phase, r)
 		})
 	}}
@@ -100,36 +100,36 @@ func (l *Lab) paced(ctx context.Context, cp *bench.Copy, cfg bench.CommitConfig,
 			}
 		}
 	} else {
-		r.note("the engine does not tell of its checkpoints, so commits with and without one are not told apart")
+		r.Note("the engine does not tell of its checkpoints, so commits with and without one are not told apart")
 	}
 	cfg.WarmUp, cfg.Settle = l.warmUp(), cfg.RowRate == 0
-	return l.phase(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
+	return l.Timed(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
 		done, err := bench.Commit(ctx, cp.Entities, cfg)
-		r.outcome(done.Outcome)
-		r.put(done.RowRate(), "rows/s")
+		r.Outcome(done.Outcome)
+		r.Put(done.RowRate(), "rows/s")
 		if cfg.Settle { // what can be kept up for as long as one likes
-			r.put(float64(done.Rows)/max((done.Elapsed+done.Settle).Seconds(), 1e-9), "settled-rows/s")
-			r.put(done.Settle.Seconds(), "settle-s")
+			r.Put(float64(done.Rows)/max((done.Elapsed+done.Settle).Seconds(), 1e-9), "settled-rows/s")
+			r.Put(done.Settle.Seconds(), "settle-s")
 		}
-		r.put(float64(done.Entities)/max(done.Elapsed.Seconds(), 1e-9), "ent/s")
-		r.kind("with-checkpoint", with)
-		r.kind("without-checkpoint", without)
+		r.Put(float64(done.Entities)/max(done.Elapsed.Seconds(), 1e-9), "ent/s")
+		r.Kind("with-checkpoint", with)
+		r.Kind("without-checkpoint", without)
 		return done.Outcome, err
 	})
 }
 
 func reorgs(l *Lab) (list []Variant, _ error) {
-	for _, layout := range l.layouts() {
-		c := l.onBase(layout, "for", l.Phase.String())
+	for _, layout := range l.LayoutsOr() {
+		c := l.OnBase(layout, "for", l.Phase.String())
 		list = append(list, Variant{"Reorg", c, func(ctx context.Context, r *Record) error { return l.reorg(ctx, layout, r) }})
 	}
 	return list, nil
 }
 
 func (l *Lab) reorg(ctx context.Context, layout string, r *Record) error {
-	return l.withBase(ctx, layout, l.Scale, l.storeOptions(), r, func(_ *bench.Dataset, cp *bench.Copy) error {
+	return l.WithBase(ctx, layout, l.Scale, l.StoreOptions(), r, func(_ *bench.Dataset, cp *bench.Copy) error {
 		var reorg *bench.Reorg
-		err := l.aside(func() (err error) {
+		err := l.Aside(func() (err error) {
 			reorg, err = bench.NewReorg(cp, l.fresh())
 			return err
 		})
@@ -145,7 +145,7 @@ func (l *Lab) reorg(ctx context.Context, layout string, r *Record) error {
 			})
 		})
 		if after > 0 {
-			r.put(float64(after-before)/1e6, "growth-MB")
+			r.Put(float64(after-before)/1e6, "growth-MB")
 		}
 		return err
 	})

@@ -11,7 +11,6 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/graph"
-	"github.com/varvedb/varve/bench/node"
 	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/filesync"
 	"github.com/varvedb/varve/store"
@@ -20,31 +19,31 @@ import (
 	"github.com/varvedb/varve/store/feed"
 )
 
-// An operation is what is done with a store now and then.
-type operation func(l *Lab, ctx context.Context, layout string, r *Record) error
+// Operation is what is done with a store now and then.
+type Operation func(l *Lab, ctx context.Context, layout string, r *Record) error
 
-// operated measures operations on the base profile with each layout; a key tells them apart.
-func operated(name, key string, operations map[string]operation) func(*Lab) ([]Variant, error) {
+// Operated measures operations on the base profile with each layout; a key tells them apart.
+func Operated(name, key string, operations map[string]Operation) func(*Lab) ([]Variant, error) {
 	return func(l *Lab) (list []Variant, _ error) {
-		for _, layout := range l.layouts() {
+		for _, layout := range l.LayoutsOr() {
 			for _, value := range slices.Sorted(maps.Keys(operations)) {
-				list = append(list, Variant{name, l.onBase(layout, key, value), func(ctx context.Context, r *Record) error { return operations[value](l, ctx, layout, r) }})
+				list = append(list, Variant{name, l.OnBase(layout, key, value), func(ctx context.Context, r *Record) error { return operations[value](l, ctx, layout, r) }})
 			}
 		}
 		return list, nil
 	}
 }
 
-// fromTar writes the base profile into a block tar, and loads that.
-func (l *Lab) fromTar(ctx context.Context, layout string, r *Record) error {
-	d, err := l.base(layout, l.Scale, productionBlock)
+// FromTar writes the base profile into a block tar, and loads that.
+func (l *Lab) FromTar(ctx context.Context, layout string, r *Record) error {
+	d, err := l.Base(layout, l.Scale, ProductionBlock)
 	if err != nil {
 		return err
 	}
 	if err := l.roomToLoad(l.Scale); err != nil {
 		return err
 	}
-	return l.withNew(ctx, "", layout, l.storeOptions(), r, func(cp *bench.Copy) error {
+	return l.WithNew(ctx, "", layout, l.StoreOptions(), r, func(cp *bench.Copy) error {
 		path := besideOf(cp, "blocks.tar")
 		err := filesync.Write(path, 0o600, func(f *os.File) error { return feed.NewTarWriter(f).WriteAll(ctx, d.Source.Blocks(), nil) })
 		if err != nil {
@@ -57,56 +56,32 @@ func (l *Lab) fromTar(ctx context.Context, layout string, r *Record) error {
 		if err != nil {
 			return err
 		}
-		return r.synced(ctx, cp.DB, ready.Counts.Rows(), time.Duration(ready.Seconds*float64(time.Second)))
+		return r.Synced(ctx, cp.DB, ready.Counts.Rows(), time.Duration(ready.Seconds*float64(time.Second)))
 	})
 }
 
-// chainBytes are the payloads of a chain at most, which this process holds.
-const chainBytes = 64 << 20
-
-// fromChain follows a chain with the first blocks of the base profile.
-func (l *Lab) fromChain(ctx context.Context, layout string, r *Record) error {
-	d, err := l.base(layout, l.Scale, productionBlock)
-	if err != nil {
-		return err
-	}
-	var c *node.Chain
-	if err := l.aside(func() (err error) { c, err = node.NewChain(ctx, d.Source.Blocks(), chainBytes); return err }); err != nil {
-		return err
-	}
-	defer c.Close()
-	r.note("a chain of at most 64 MiB of payloads, which the process of the store serves")
-	return l.withNew(ctx, "", layout, l.storeOptions(), r, func(cp *bench.Copy) error {
-		rows, took, err := c.Follow(ctx, cp.Entities)
-		if err != nil {
-			return err
-		}
-		return r.synced(ctx, cp.DB, rows, took)
-	})
-}
-
-// synced adds what it took to get so many rows.
-func (r *Record) synced(ctx context.Context, db *store.DB, rows uint64, took time.Duration) error {
+// Synced adds what it took to get so many rows.
+func (r *Record) Synced(ctx context.Context, db *store.DB, rows uint64, took time.Duration) error {
 	r.Count = int64(rows)
-	r.put(took.Seconds(), "sync-s")
-	r.put(float64(rows)/took.Seconds(), "rows/s")
+	r.Put(took.Seconds(), "sync-s")
+	r.Put(float64(rows)/took.Seconds(), "rows/s")
 	return r.sizes(ctx, db, int(rows), "B/row")
 }
 
 // importArkiv imports a database such as Arkiv's sqlite-store makes.
 func (l *Lab) importArkiv(ctx context.Context, layout string, r *Record) error {
-	d, err := l.base("arkiv", l.Scale, productionBlock)
+	d, err := l.Base("arkiv", l.Scale, ProductionBlock)
 	if err != nil {
 		return err
 	}
 	if d.Engine, err = l.readsArkiv(); err != nil {
 		return err
 	}
-	return l.withDataset(ctx, *d, l.storeOptions(), new(Record), func(cp *bench.Copy) error {
+	return l.withDataset(ctx, *d, l.StoreOptions(), new(Record), func(cp *bench.Copy) error {
 		if err := asArkiv(ctx, cp); err != nil {
 			return err
 		}
-		return l.withNew(ctx, "", layout, l.storeOptions(), r, func(to *bench.Copy) error {
+		return l.WithNew(ctx, "", layout, l.StoreOptions(), r, func(to *bench.Copy) error {
 			start := time.Now()
 			done, err := to.Entities.Import(ctx, feed.Arkiv(ctx, cp.DB.Engine()), store.LoadOptions{})
 			took := time.Since(start)
@@ -116,7 +91,7 @@ func (l *Lab) importArkiv(ctx context.Context, layout string, r *Record) error {
 			if digest := done.Head.Digest.String(); digest != cp.Ready.Digest {
 				return fmt.Errorf("%w: the digest of what was imported is %s, want %s", bench.ErrMismatch, digest, cp.Ready.Digest)
 			}
-			return r.synced(ctx, to.DB, cp.Ready.Counts.Rows(), took)
+			return r.Synced(ctx, to.DB, cp.Ready.Counts.Rows(), took)
 		})
 	})
 }

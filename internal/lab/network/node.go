@@ -1,0 +1,77 @@
+// Package network has the experiments whose clients are at the other end of a connection. It brings
+// the service, the node and their protocols with it: a program that runs them imports it.
+package network
+
+import (
+	"context"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/mix"
+	"github.com/varvedb/varve/bench/node"
+	"github.com/varvedb/varve/bench/pace"
+	"github.com/varvedb/varve/internal/lab"
+)
+
+// nodeClients is how many clients a node has.
+const nodeClients = 32
+
+// nodeLoad is what the clients of a node call, in a closed loop where there is no rate.
+type nodeLoad struct {
+	calls string
+	rate  float64
+}
+
+// nodeLoads are what is measured over each protocol. The last is about the latencies.
+var nodeLoads = []nodeLoad{{calls: mix.ByKey}, {calls: mix.A}, {calls: node.SDK}, {calls: node.SDK, rate: 300}}
+
+// measureNode measures an Arkiv node as its clients see it, while it follows a chain.
+func measureNode(l *lab.Lab) (list []lab.Variant, _ error) {
+	for _, layout := range l.LayoutsOr() {
+		for _, protocol := range node.Protocols {
+			for _, rows := range l.RatesOr(lab.SeedRowRate) {
+				for _, load := range nodeLoads {
+					loop := "closed"
+					if load.rate > 0 {
+						loop = "open-" + lab.Ftoa(load.rate)
+					}
+					c := l.OnBase(layout, "protocol", protocol, "op", load.calls, "clients", lab.Itoa(nodeClients), "rate", lab.Ftoa(rows), "loop", loop)
+					list = append(list, lab.Variant{Name: "Node", Keys: c, Run: func(ctx context.Context, r *lab.Record) error {
+						cfg := node.Config{Protocol: protocol, Calls: load.calls, Rows: rows, Config: l.Loop(nodeClients, load.rate, 0)}
+						return l.WithBase(ctx, layout, l.Scale, l.StoreOptions(), r, func(d *bench.Dataset, cp *bench.Copy) error {
+							return runNode(ctx, l, d, cp, cfg, r)
+						})
+					}})
+				}
+			}
+		}
+	}
+	return list, nil
+}
+
+func runNode(ctx context.Context, l *lab.Lab, d *bench.Dataset, cp *bench.Copy, cfg node.Config, r *lab.Record) error {
+	oracle, err := l.Oracle(d) // of its own: it follows the chain
+	if err != nil {
+		return err
+	}
+	if !cp.Entities.Temporal() {
+		r.Note(mix.HeadOnlyNote)
+		r.Note("nor are there events, and pages are not read to their ends")
+	}
+	return l.Timed(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
+		out, err := node.Run(ctx, cp.Entities, oracle, d.Rest(), cfg)
+		if out == nil || out.Outcome == nil {
+			return nil, err
+		}
+		r.Outcome(out.Outcome)
+		if cfg.Rows > 0 {
+			r.Put(out.Followed, "rows/s")
+			r.Put(float64(out.Behind), "behind-blocks")
+			r.Put(lab.Milliseconds(out.Follow.Quantile(99)), "follow-p99-ms")
+			r.Kind("follow", out.Follow)
+		}
+		if out.Short {
+			r.Note("the chain ended before the phase: what follows the loaded part was too little for it")
+		}
+		return out.Outcome, err
+	})
+}
