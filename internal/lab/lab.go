@@ -259,8 +259,10 @@ func (l *Lab) LayoutsOr(others ...string) []string {
 // ErrSkip: the engine does not have what a configuration asks for.
 var ErrSkip = errors.New("skipped")
 
+// Itoa is strconv.Itoa.
 func Itoa(n int) string { return strconv.Itoa(n) }
 
+// Ftoa writes a number as keys have it.
 func Ftoa(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // Machine is the experiment of looks at the machine, which come before each other one on an

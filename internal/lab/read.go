@@ -165,6 +165,7 @@ func (l *Lab) Loop(clients int, rate float64, n int64) pace.Config {
 // warmUp is how long operations are not recorded at first.
 func (l *Lab) warmUp() time.Duration { return min(l.Phase/5, 2*time.Second) }
 
+// Milliseconds returns a time as results have it.
 func Milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // The temperatures of an engine that was just opened: cold has files that the page cache does

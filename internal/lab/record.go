@@ -88,6 +88,7 @@ func (r *Record) glance() string {
 	return strings.Join(parts, ", ")
 }
 
+// Note adds what a reader of the results has to know.
 func (r *Record) Note(text string) { r.Notes = append(r.Notes, text) }
 
 // Put adds a figure.

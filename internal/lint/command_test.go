@@ -159,6 +159,9 @@ func TestDocumentedGoCommands(t *testing.T) {
 				switch {
 				case strings.HasPrefix(word, "./"), word == ".":
 					in := dir
+					if at := slices.Index(c.Words, "-C"); at > 0 {
+						in = filepath.Join(dir, c.Words[at+1])
+					}
 					if word == "." { // of a module of its own
 						in = filepath.Join(dir, filepath.Dir(name))
 					}

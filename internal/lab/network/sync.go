@@ -11,14 +11,16 @@ import (
 func init() {
 	lab.Register("H1", measureService)
 	lab.Register("H3", measureNode)
-	lab.Register("J1", lab.Operated("FirstSync", "source", map[string]lab.Operation{"tar": (*lab.Lab).FromTar, "chain": fromChain}))
+	lab.Register("J1", lab.Operated("FirstSync", "source", map[string]lab.Operation{"tar": (*lab.Lab).FromTar, "chain": func(l *lab.Lab, ctx context.Context, layout string, r *lab.Record) error {
+		return fromChain(ctx, l, layout, r)
+	}}))
 }
 
 // chainBytes are the payloads of a chain at most, which this process holds.
 const chainBytes = 64 << 20
 
 // fromChain follows a chain with the first blocks of the base profile.
-func fromChain(l *lab.Lab, ctx context.Context, layout string, r *lab.Record) error {
+func fromChain(ctx context.Context, l *lab.Lab, layout string, r *lab.Record) error {
 	d, err := l.Base(layout, l.Scale, lab.ProductionBlock)
 	if err != nil {
 		return err
