@@ -225,6 +225,11 @@ func (s *restoring) all(ctx context.Context, in *rowfile.Reader) error {
 	if err := s.flush(ctx); err != nil {
 		return err
 	}
+	if s.current != nil && s.current.Name == metaTable.Name { // no table has a row
+		if err := s.create(ctx); err != nil {
+			return err
+		}
+	}
 	for _, build := range s.indexes {
 		if err := build(); err != nil {
 			return err

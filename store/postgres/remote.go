@@ -36,6 +36,9 @@ type remote struct {
 	kept   map[string]*pgconn.StatementDescription
 }
 
+// setting is what statements begin with that set something.
+const setting = "SELECT set_config("
+
 // customPlans has the statements of a transaction planned for their arguments, where the
 // server knows how. A prepared statement's sixth run may get a generic plan, which saves
 // half of the time of a read by key; but of a query for a common and a rare attribute that
@@ -84,7 +87,9 @@ func (r *remote) Query(ctx context.Context, text string, keep bool, args []any) 
 			return nil, err
 		}
 	}
-	r.before = text
+	if r.before = text; strings.HasPrefix(text, setting) { // what follows one is not asked in front of it
+		r.before = ""
+	}
 	rows, err := r.send(ctx, text, keep, args)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"bytes"
 	"context"
 	"testing"
 
@@ -45,6 +46,15 @@ func testNewStore(t *testing.T, h Harness, layout string) {
 	require.ErrorIs(t, err, store.ErrBlockRange)
 	again := entitiesOf(t, l.db, store.EntityOptions{})
 	require.Same(t, l.ents, again)
+
+	var backup bytes.Buffer
+	contents, err := l.db.Backup(t.Context(), &backup, nil)
+	require.NoError(t, err)
+	restored := h.open(t, h.NewURL(t), nil)
+	_, err = restored.Restore(t.Context(), &backup, &contents, nil)
+	require.NoError(t, err)
+	_, err = entitiesOf(t, restored, store.EntityOptions{}).Apply(t.Context(), newBlock(0, on("genesis", opCreate(5))))
+	require.NoError(t, err, "a backup without a row has the tables too")
 
 	applied, err := l.ents.Apply(t.Context(), newBlock(0, on("genesis", opCreate(5))))
 	require.NoError(t, err, "block 0 is a block")
