@@ -1,6 +1,9 @@
 package entity
 
-import "iter"
+import (
+	"iter"
+	"math"
+)
 
 // Operations turns a history back into blocks whose application makes it: a
 // Create for each first version, an Update for each later one, a Delete where
@@ -52,8 +55,8 @@ func operations(set Changeset) Block {
 			later = append(later, c.New.operation(Update, set.Block))
 		}
 	}
-	for i := range later {
-		later[i].TxIndex, later[i].OpIndex = tx+uint32(i>>16), uint32(i&0xffff)
+	for i := range later { // in the last transaction there can be, if need be
+		later[i].TxIndex, later[i].OpIndex = min(tx+uint32(i>>16), math.MaxUint16), uint32(i&0xffff)
 	}
 	b.Ops = append(b.Ops, later...)
 	return b
