@@ -191,6 +191,16 @@ func TestArchitecture(t *testing.T) {
 		}
 		assert.Contains(t, text, "`"+name+"`")
 	}
+	journeys := regexp.MustCompile(`(?ms)^Read, in this order.*?\.\n\n`).FindAllString(text, -1)
+	require.Len(t, journeys, 3)
+	for _, j := range journeys { // nobody reads more to find out
+		files := regexp.MustCompile("`[^`]+/[^`]+`").FindAllString(j, -1)
+		require.LessOrEqual(t, len(files), 12, j)
+		require.Len(t, slices.Compact(slices.Sorted(slices.Values(files))), len(files), j)
+		for _, f := range files {
+			require.FileExists(t, filepath.Join(root(t), strings.Trim(f, "`")))
+		}
+	}
 }
 
 // What sentences of EXPERIMENTS.md say is in the tables of their section.
