@@ -112,6 +112,10 @@ func (h Harness) histories(layout string, size size) int {
 		return *histories
 	case few && h.slow():
 		return h.Checks
+	case testing.Short() && (lab || few && h.repeats(layout)):
+		return 0
+	case testing.Short() && few:
+		return 6 // under the race detector, too, everything happens some times
 	case h.slow() || testing.Short():
 		return size.slow
 	case few && lab:
