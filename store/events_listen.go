@@ -41,11 +41,13 @@ func (e *Events) listen() (leave func()) {
 		l.running.Go(func() { e.hear(ctx, engine) })
 	}
 	return func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if l.users--; l.users == 0 {
-			l.end()
-		}
+		time.AfterFunc(safetyNet, func() { // who subscribes again until then finds it there
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if l.users--; l.users == 0 {
+				l.end()
+			}
+		})
 	}
 }
 

@@ -95,7 +95,7 @@ func (e *events) add(topic entity.Hash, kind entity.Kind, key entity.Key, l life
 	e.processor = append(e.processor, first)
 	e.registry = append(e.registry, &types.Log{
 		Address: registry,
-		Topics:  []common.Hash{topicOperation, common.Hash(key), {31: byte(slices.Index(kinds[1:], kind) + 1)}, common.BytesToHash(l.owner[:])},
+		Topics:  []common.Hash{topicOperation, common.Hash(key), {31: byte(slices.Index(kinds[:], kind))}, common.BytesToHash(l.owner[:])},
 		Data:    append(word(min(l.expires, 1<<32-1)), make([]byte, 32)...),
 	})
 }

@@ -40,14 +40,15 @@ func (r *recentLogs) get(b store.BlockHeader) ([]*eventLog, bool) {
 func (r *recentLogs) put(b store.BlockHeader, logs []*eventLog) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if _, ok := r.logs[b]; ok {
+		return
+	}
 	if len(r.logs) >= recentBlocks || r.count+len(logs) > recentCount {
 		clear(r.logs)
 		r.count = 0
 	}
-	if _, ok := r.logs[b]; !ok {
-		r.logs[b] = logs
-		r.count += len(logs)
-	}
+	r.logs[b] = logs
+	r.count += len(logs)
 }
 
 // eachBlock gives the logs of the blocks of a range, in order, until give returns false.

@@ -337,7 +337,8 @@ func TestRequote(t *testing.T) {
 		`a GLOB "x "y"" Or in = "say "hi""`: query.Or{Terms: []query.Expr{
 			query.Glob{Name: "a", Pattern: `x "y"`}, query.Compare{Name: "in", Op: query.Equal, Value: query.Text(`say "hi"`)},
 		}},
-		`a in ("b" c" "d")`: query.In{Name: "a", Values: []query.Value{query.Text(`b" c`), query.Text("d")}},
+		"a in (\"b\" c\"\u00a0\"d\")": query.In{Name: "a", Values: []query.Value{query.Text(`b" c`), query.Text("d")}},
+		`a in ("b" c" "d")`:           query.In{Name: "a", Values: []query.Value{query.Text(`b" c`), query.Text("d")}},
 	} {
 		expr, err := parse(text)
 		require.NoError(t, err, text)

@@ -73,8 +73,11 @@ func requote(text string) string {
 	return b.String()
 }
 
+// space is what the language takes for one: unicode.IsSpace.
+const space = "[\\t-\\r\\x{85}\\p{Z}]"
+
 // What follows a quote that is the last of a string; inside a list another string may, too.
 var (
-	stringEnd = regexp.MustCompile(`"(\s*($|[),]|&&|\|\|)|\s+(?i:and|or)[\s(!` + "`" + `])`)
-	itemEnd   = regexp.MustCompile(stringEnd.String() + `|"\s+"`)
+	stringEnd = regexp.MustCompile(`"(` + space + `*($|[),]|&&|\|\|)|` + space + `+(?i:and|or)(` + space + `|[(!` + "`" + `]))`)
+	itemEnd   = regexp.MustCompile(stringEnd.String() + `|"` + space + `+"`)
 )

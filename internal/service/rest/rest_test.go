@@ -280,6 +280,7 @@ func TestProblems(t *testing.T) {
 		"no number":             {"PUT", raw + "?n.a=b", "x", "Content-Type: text/plain", 400, "malformed", 0, 0},
 		"parameter of a get":    {"GET", path + "?raw=true", "", "", 400, "malformed", 0, 0},
 		"parameter of a delete": {"DELETE", path + "?x=1", "", "", 400, "malformed", 0, 0},
+		"halves of a character": {"GET", "/v1/events?type=%C3&type=%A9", "", "", 400, "malformed", 0, 0},
 		"no document":           {"PUT", path, "x", "Content-Type: text/plain", 415, "media-type", 0, 0},
 		"null":                  {"PUT", path, "null", asJSON, 400, "malformed", 1, 1},
 		"null in a list":        {"POST", "/v1/events", "{\"events\":[{\"type\":\"A\",\"data\":[null],\"tags\":[[\"a\",null]]}]}", asJSON, 400, "malformed", 1, 51},

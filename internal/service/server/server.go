@@ -237,9 +237,9 @@ func (s *Server) serveGRPC(e *endpoint) {
 		Gate: s.gate, Receive: o.Timeouts.Read, Timeout: o.Timeouts.Work, Write: o.Timeouts.Write,
 		Connection: o.Timeouts.Header, Idle: o.Timeouts.Idle, Ending: s.ending, Log: o.Log, Access: o.Access, Server: more,
 	})
-	done := make(chan struct{})
 	e.serve = server.Serve
 	e.drain = func(ctx context.Context) error {
+		done := make(chan struct{})
 		server.Health.Shutdown()
 		go func() {
 			server.GracefulStop()
@@ -249,6 +249,8 @@ func (s *Server) serveGRPC(e *endpoint) {
 		case <-done:
 			return nil
 		case <-ctx.Done():
+			server.Stop()
+			<-done // its handlers have ended, too
 			return ctx.Err()
 		}
 	}
