@@ -51,7 +51,7 @@ func requireSameState(t *testing.T, m *Model, store *memory) {
 		for i := range p.count {
 			r := p.ref(i)
 			want, got := store.get(r.Key()), (*entity.Entity)(nil)
-			status, ok := m.StatusAt(r, store.head)
+			v, ok := m.versionAt(r, store.head)
 			if e, found := m.EntityAt(r, store.head); found {
 				got = e
 			}
@@ -59,7 +59,7 @@ func requireSameState(t *testing.T, m *Model, store *memory) {
 			require.Equal(t, want != nil, ok)
 			if want != nil {
 				require.NoError(t, verifyState(Query{Content: true}, want, got), "%s at block %d", r, store.head)
-				require.Equal(t, want.StringAttributes["status"], status)
+				require.Equal(t, want.StringAttributes["status"], m.status(r, v.turn))
 			}
 		}
 	}

@@ -146,21 +146,10 @@ func (m *Model) status(r Ref, turn uint64) string {
 	return draw(statuses, m.source(r).draw(fieldStatus, turn))
 }
 
-// StatusAt returns the status of an entity at a block, and false when it is not
-// visible there: not made yet, or expired. It takes constant time. The caller
-// guarantees that the model has the entity, here and in the methods below.
-func (m *Model) StatusAt(r Ref, block uint64) (string, bool) {
-	v, ok := m.versionAt(r, block)
-	if !ok {
-		return "", false
-	}
-	return m.status(r, v.turn), true
-}
-
 // EntityAt returns an entity at a block as a store must return it, content and
 // metadata included, and false when it is not visible there. Its time grows
 // with the number of turns since the entity was last created. The caller owns
-// the result.
+// the result, and guarantees that the model has the entity.
 func (m *Model) EntityAt(r Ref, block uint64) (*entity.Entity, bool) {
 	v, ok := m.versionAt(r, block)
 	if !ok {

@@ -59,7 +59,7 @@ func TestReads(t *testing.T) {
 		if q.Kind == NodeState {
 			require.True(t, q.N >= 1 && q.N <= 1_000)
 			require.LessOrEqual(t, q.Block, head())
-			_, ok := m.StatusAt(NodeRef(q.DC, q.N), q.Block)
+			_, ok := m.versionAt(NodeRef(q.DC, q.N), q.Block)
 			require.True(t, ok, "%s", q)
 			if q.Block < head()/2 {
 				past++

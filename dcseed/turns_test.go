@@ -75,7 +75,7 @@ func TestShortestLife(t *testing.T) {
 	require.EqualValues(t, ShortestLife, lifetimes[0].value[0])
 	m := newModel(t, Config{NodesPerDC: 500})
 	for n := 1; n <= 500; n++ {
-		_, ok := m.StatusAt(NodeRef(1, n), m.cfg.FirstBlock+ShortestLife-1)
+		_, ok := m.versionAt(NodeRef(1, n), m.cfg.FirstBlock+ShortestLife-1)
 		require.True(t, ok)
 	}
 }

@@ -148,7 +148,7 @@ type step struct {
 
 // life is all operations of an entity; the first is its creation.
 type life struct {
-	steps [MaxSteps + 2]step
+	steps [maxSteps + 2]step
 	n     int
 }
 

@@ -31,14 +31,14 @@ type Kind struct {
 
 	Accounts Accounts
 	Fate     Fate
-	Steps    []Step // at most MaxSteps
+	Steps    []Step // at most maxSteps
 	Payload  Payload
 	Texts    []Text
 	Numbers  []Number
 }
 
-// MaxSteps is the largest number of steps in the life of an entity.
-const MaxSteps = 6
+// maxSteps is the largest number of steps in the life of an entity.
+const maxSteps = 6
 
 // Accounts are those that create entities of a kind: Count accounts from the
 // number First on. The activity is by Zipf's law: account First+n is chosen

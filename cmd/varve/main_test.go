@@ -159,6 +159,9 @@ func TestSeedIsRepeatable(t *testing.T) {
 	code := cli.Run(ctx, []string{"seed", "mendoza", part, "--scale=0.001", "--batch=50"}, &bytes.Buffer{}, &stop)
 	require.Contains(t, []int{cli.ExitOK, cli.ExitInterrupted}, code)
 	require.Equal(t, whole, digest(part))
+	again := must(t, "seed", "mendoza", part, "--scale=0.001")
+	require.Contains(t, again, "0 blocks, 0 changes", "what the store has is not made again")
+	require.Contains(t, again, "0 blocks skipped")
 	for _, dst := range []string{url(t, "c.db") + "?layout=simple", "duckdb://" + filepath.Join(t.TempDir(), "f.duckdb")} {
 		require.Equal(t, whole, digest(dst), dst)
 	}

@@ -90,9 +90,12 @@ func (c *answerCmd) measure(e *env, sitting string) (began bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	for i := 0; asked && i < len(engines); i++ {
-		if _, err := programFor(e.ctx, engines[i].Name, false); err != nil {
-			return false, fmt.Errorf("%s: %w", engines[i].Label(), err)
+	for _, engine := range engines {
+		if !asked {
+			break // here has looked
+		}
+		if _, err := programFor(e.ctx, engine.Name, false); err != nil {
+			return false, fmt.Errorf("%s: %w", engine.Label(), err)
 		}
 	}
 	want := &request{engines: engines, layouts: c.Layouts, sizes: slices.Compact(slices.Sorted(slices.Values(c.Sizes))), repeats: c.Repeats, mixes: len(mix.Names), v1: v1Size, time: c.Time}

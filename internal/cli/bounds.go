@@ -48,7 +48,7 @@ func inBounds(name string, tag *kong.Tag, target reflect.Value) error {
 	}
 	n, ok := number(target)
 	low, above, high := bound(tag, "min", math.Inf(-1)), bound(tag, "above", math.Inf(-1)), bound(tag, "max", math.Inf(1))
-	if !ok || tag.Has("any") || n >= low && n > above && n <= high { // NaN is within nothing
+	if !ok || n >= low && n > above && n <= high { // NaN is within nothing
 		return nil
 	}
 	text := "from " + tag.Get("min")

@@ -76,7 +76,7 @@ func printEngines(out io.Writer, list []engineInfo) error {
 	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(w, "ENGINE\tVERSION\tLIBRARY\tDURABILITY")
 	for _, info := range list {
-		levels := strings.Trim(fmt.Sprint(info.Durabilities), "[]")
+		levels := strings.ReplaceAll(strings.Trim(fmt.Sprint(info.Durabilities), "[]"), " ", ", ")
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", info.Name, cmp.Or(info.Version, "-"), info.Library, levels)
 	}
 	return w.Flush()

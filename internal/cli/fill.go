@@ -45,6 +45,10 @@ type filling struct {
 	json   bool
 	origin string         // what the store is begun as, whose indexes are made at the end; "" is anything
 	amount *source.Amount // of the source; nil when it is not known
+
+	// after, if not nil, gives the blocks from a number on, so that those which the store has
+	// are not made again.
+	after func(block uint64) (iter.Seq2[entity.Block, error], error)
 }
 
 // filled is the result as printed.
@@ -84,6 +88,13 @@ func (f *filling) fill(e *env, src *source.Source) (res filled, err error) {
 	head, err := f.begin(e, ents)
 	if err != nil {
 		return res, err
+	}
+	if f.after != nil {
+		blocks, err := f.after(head.Number + 1)
+		if err != nil {
+			return res, err
+		}
+		src = &source.Source{Blocks: blocks}
 	}
 	start := time.Now()
 	l, err := f.load(e, src, ents, head, &res.Horizon)
@@ -171,13 +182,13 @@ func isTar(dst string) bool { return strings.HasSuffix(dst, ".tar") && !source.I
 func writeTar(e *env, blocks iter.Seq2[entity.Block, error], path string, last uint64) error {
 	n := 0
 	bar := startBar(e.stderr, "write", "blocks", int64(last))
-	defer bar.Finish()
 	err := filesync.Write(path, 0o600, func(f *os.File) error {
 		return feed.NewTarWriter(f).WriteAll(e.ctx, blocks, func(b *entity.Block) {
 			n++
 			bar.Set(int64(b.Number))
 		})
 	})
+	bar.Finish()
 	if err == nil {
 		_, err = fmt.Fprintf(e.stdout, "%d blocks in %s\n", n, path)
 	}

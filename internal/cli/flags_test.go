@@ -12,7 +12,7 @@ import (
 // TestListFlags: a flag that may be given again takes one value each time, commas and all.
 // Those that take several at once are lists of names or origins, in which there is no comma.
 func TestListFlags(t *testing.T) {
-	names := map[string]bool{"engines": true, "layouts": true, "trials": true, "units": true, "origin": true, "arkiv-origin": true}
+	names := map[string]bool{"engines": true, "layouts": true, "trials": true, "origin": true, "arkiv-origin": true}
 	parser, err := newParser(new(commands), kong.Writers(io.Discard, io.Discard))
 	require.NoError(t, err)
 	lists := 0

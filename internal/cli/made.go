@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/varvedb/varve/internal/dbfile"
+	"github.com/varvedb/varve/internal/source"
 	"github.com/varvedb/varve/store"
 )
 
@@ -14,7 +15,7 @@ import (
 // and do not exist yet.
 func missing(urls []string) (list []string) {
 	for _, url := range urls {
-		if !isURL(url) {
+		if !source.IsURL(url) {
 			continue
 		}
 		if path, exists := localPath(url); path != "" && !exists {

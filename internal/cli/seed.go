@@ -49,8 +49,8 @@ func (c *seedCmd) Run(e *env) error {
 		}
 		return writeTar(e, blocks, c.Dst, a.Last)
 	}
-	f := filling{name: "seed", url: c.Dst, batch: c.Batch, json: c.JSON, origin: g.Origin(), amount: &a}
-	return f.run(e, &source.Source{Blocks: blocks})
+	f := filling{name: "seed", url: c.Dst, batch: c.Batch, json: c.JSON, origin: g.Origin(), amount: &a, after: g.Blocks}
+	return f.run(e, nil)
 }
 
 // scaleCmd multiplies a source.

@@ -15,6 +15,3 @@ func openSource(ctx context.Context, src string) (*source.Source, error) {
 	}
 	return s, err
 }
-
-// isURL tells a store's URL from a path.
-func isURL(s string) bool { return source.IsURL(s) }

@@ -125,15 +125,10 @@ func (c *verifyCmd) check(e *env, ents *store.Entities, v *verification) error {
 	if err != nil {
 		return err
 	}
-	checkBlocks(want, summary, v)
+	v.equal("first block", summary.First, want.First)
+	v.equal("last block", summary.Head, want.Last)
+	v.equal("blocks", summary.Blocks, want.Blocks)
 	return checkGenerated(e, g, want, summary, ents, v)
-}
-
-// checkBlocks compares the range of blocks with what was generated.
-func checkBlocks(want source.Amount, s store.Summary, v *verification) {
-	v.equal("first block", s.First, want.First)
-	v.equal("last block", s.Head, want.Last)
-	v.equal("blocks", s.Blocks, want.Blocks)
 }
 
 // checkGenerated compares entities, and the rows of the base profile, with what was generated.

@@ -30,16 +30,6 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }
 
-// ParseKind is the inverse of Kind.String.
-func ParseKind(s string) (Kind, bool) {
-	for k := Create; k <= Expire; k++ {
-		if kindNames[k] == s {
-			return k, true
-		}
-	}
-	return 0, false
-}
-
 // Op is one operation of a block. Key is always given; of the other fields each
 // kind uses those named beside it and ignores the rest.
 type Op struct {

@@ -2,8 +2,10 @@ package feed
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -16,7 +18,7 @@ import (
 // and a null for a text or a number.
 var strict = json.JoinOptions(
 	json.RejectUnknownMembers(true),
-	json.WithUnmarshalers(json.JoinUnmarshalers(noNull[string](), noNull[uint64](), noNull[uint16](), noNull[uint8]())),
+	json.WithUnmarshalers(json.JoinUnmarshalers(noNull[string](), noNull[uint64](), noNull[uint16](), noNull[uint8](), json.UnmarshalFromFunc(content))),
 )
 
 func noNull[T any]() *json.Unmarshalers {
@@ -26,6 +28,22 @@ func noNull[T any]() *json.Unmarshalers {
 		}
 		return json.SkipFunc
 	})
+}
+
+// content reads base 64 of which no other text has the bytes.
+func content(dec *jsontext.Decoder, to *[]byte) error {
+	if dec.PeekKind() == 'n' {
+		return json.SkipFunc
+	}
+	var text string
+	err := json.UnmarshalDecode(dec, &text)
+	if err == nil && strings.ContainsAny(text, "\r\n") {
+		err = errors.New("base 64 of several lines")
+	}
+	if err == nil {
+		*to, err = base64.StdEncoding.Strict().DecodeString(text)
+	}
+	return err
 }
 
 // lineRead is the line of an operation as it is read; lineJSON is as it is written.

@@ -138,6 +138,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"op_index too big":               swap(extendLine, `"op_index":2`, `"op_index":65536`),
 		"base64 alphabet":                swap(createLine, `AAE=`, `AA_=`),
 		"base64 padding":                 swap(createLine, `AAE=`, `AAE`),
+		"base64 spare bits":              swap(createLine, `AAE=`, `AAF=`),
 		"base64 line break":              swap(createLine, `AAE=`, `AA\nE=`),
 		"base64 raw line break":          swap(createLine, `AAE=`, "AA\rE="),
 		"content as array":               swap(createLine, `"AAE="`, `[0,1]`),
