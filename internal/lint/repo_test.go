@@ -208,3 +208,19 @@ func TestFiguresOfExperiments(t *testing.T) {
 	const name = "EXPERIMENTS.md"
 	report(t, lint.CheckFigures(name, []byte(read(t, name)[name])))
 }
+
+// TestMutants: a mutant that no longer fits the code says nothing about the tests.
+func TestMutants(t *testing.T) {
+	const name = "internal/tools/mutants/mutants.txt"
+	code, file := read(t, ".go"), ""
+	for line := range strings.Lines(read(t, name)[name]) {
+		switch kind, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " "); kind {
+		case "", "#", "%", "+":
+		case "-":
+			assert.Equal(t, 1, strings.Count(code[file], rest), "%s: %s", file, rest)
+		default:
+			file = strings.TrimSuffix(kind, ":")
+		}
+	}
+	require.NotEmpty(t, file)
+}
