@@ -257,7 +257,9 @@ func (d Dataset) fillEvents(ctx context.Context, db *store.DB) (r Ready, err err
 	}
 	for e := range d.Source.Events() {
 		if batch = append(batch, e); len(batch) == eventBatch {
-			flush()
+			if flush(); err != nil {
+				break
+			}
 		}
 	}
 	if flush(); err != nil {

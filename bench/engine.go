@@ -36,10 +36,10 @@ func (e Engine) Label() string {
 }
 
 // place returns the URL of a new database, in a directory or at the server, and what
-// removes it there.
+// removes it there; nil in a directory.
 func (e Engine) place(ctx context.Context, dir string) (rawURL string, drop func() error, err error) {
 	if e.Server == "" {
-		return e.URL(dir), func() error { return nil }, nil
+		return e.URL(dir), nil, nil
 	}
 	rawURL, remove, err := store.Scratch(ctx, e.Server)
 	if err != nil {

@@ -78,8 +78,8 @@ func (d Dataset) part(ready Ready, n float64) (*Expectation, error) {
 	return x, x.setHead(ready)
 }
 
-// Run does reorgs, and leaves the last block in place. It fails with ErrMismatch when a head, its digest, or entities of
-// the last block are not what they should be.
+// Run does reorgs, and leaves the last block in place. It fails with ErrMismatch when a head,
+// its digest, or entities of the last block are not what they should be.
 func (r *Reorg) Run(ctx context.Context, cfg pace.Config) (res Result, err error) {
 	var b entity.Block
 	res.Outcome, err = pace.Loop(ctx, cfg, func(ctx context.Context, s *pace.Step) (err error) {

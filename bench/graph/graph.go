@@ -112,7 +112,9 @@ func (s *Store) load(ctx context.Context, t Rows, batch int) (err error) {
 	}
 	for row := range t.rows {
 		if values = append(values, row...); len(values) == batch*len(t.Columns) {
-			flush()
+			if flush(); err != nil {
+				break
+			}
 		}
 	}
 	flush()

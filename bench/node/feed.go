@@ -79,8 +79,12 @@ func newFeed(ctx context.Context, ents *store.Entities, oracle *mix.Oracle, rest
 		return nil, err
 	}
 	f.follower = chain.Follower{Client: client, Store: ents, Adopt: true, Once: true, Progress: f.progress}
-	if more, err := f.more(); err != nil || !more {
-		return nil, errors.Join(err, errors.New("no block comes after the store"))
+	more, err := f.more()
+	if err == nil && !more {
+		err = errors.New("no block comes after the store")
+	}
+	if err != nil {
+		return nil, err
 	}
 	f.reveal(time.Now())
 	err = f.follower.Run(ctx)

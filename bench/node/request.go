@@ -30,6 +30,18 @@ var options = [...]struct {
 	{withOthers, "lastModifiedAtBlock"}, {withOthers, "transactionIndexInBlock"}, {withOthers, "operationIndexInTransaction"},
 }
 
+// included are the options of a request, by the fields that are asked for.
+var included = func() (list [withAll + 1]string) {
+	for f := range list {
+		var include []string
+		for _, o := range options {
+			include = append(include, fmt.Sprintf(`"%s":%t`, o.name, fields(f)&o.of != 0))
+		}
+		list[f] = strings.Join(include, ",")
+	}
+	return list
+}()
+
 // question is an arkiv_query.
 type question struct {
 	text   string
@@ -49,11 +61,7 @@ func appendCall(b []byte, method string, params []byte) []byte {
 
 // appendQuery adds the parameters of a query.
 func appendQuery(b []byte, q *question) []byte {
-	var include []string
-	for _, o := range options {
-		include = append(include, fmt.Sprintf(`"%s":%t`, o.name, q.fields&o.of != 0))
-	}
-	b = fmt.Appendf(b, `%s,{"includeData":{%s}`, quoted(q.text), strings.Join(include, ","))
+	b = fmt.Appendf(b, `%s,{"includeData":{%s}`, quoted(q.text), included[q.fields])
 	if q.at != store.Head {
 		b = fmt.Appendf(b, `,"atBlock":"%#x"`, q.at)
 	}

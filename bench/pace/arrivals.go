@@ -35,7 +35,7 @@ func sleep(ctx context.Context, until time.Time) error {
 }
 
 // What the ways to wait can be late by, measured on Linux with room to spare:
-// a timer after a long sleep, and a nap. From frugalFrom arrivals a second on a loop does not spin,
+// a timer after a long sleep, and a nap. Above frugalFrom arrivals a second a loop does not spin,
 // to leave the processors to the engine.
 const (
 	timerSlack = 1500 * time.Microsecond

@@ -31,7 +31,7 @@ func (s *Samples) add(sample Sample, err error) {
 // Fill puts samples into the timeline of a run that began at a time, whose
 // entry i is second i, as pace.Outcome.Seconds returns it: the size of the log that the last sample
 // of a second tells, and what was read from the disk and how many checkpoints ended between the
-// last sample before and that one. So it is off by up to Config.Interval at both ends, and nothing
+// last sample before and that one. So it is off by up to the interval of the samples at both ends, and nothing
 // is lost: what a second without a sample used is in the next one.
 func (s *Samples) Fill(timeline []latency.Second, started time.Time) {
 	// A second has its end and not its beginning; it is below 0 for what is not later than the start.

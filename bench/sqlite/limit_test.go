@@ -50,7 +50,7 @@ func benchmarkLimit(b *testing.B, open limitWrite) {
 	}
 }
 
-// limitBlob writes a block's keys, attributes and payloads as one blob.
+// limitBlob writes a block's keys, owners, payloads and attributes, but for numbers, as one blob.
 func limitBlob(b *testing.B, db *store.DB) func(ctx context.Context, blk entity.Block) error {
 	table := &driver.Table{Name: "blobs", Columns: []driver.Column{{Name: "id", Type: driver.Int}, {Name: "body", Type: driver.Blob}}}
 	s := graph.Store{DB: db}

@@ -23,7 +23,7 @@ func TestCheckBites(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			cell := Cell{Engine: "sqlite", Layout: c.layout, Seed: 4, Dir: t.TempDir()}
-			live := WorkerConfig{URL: cell.URL("store", "backlog", "1"), Layout: c.layout, Journal: filepath.Join(cell.Dir, "journal"), Seed: 4, Target: phaseReopen, After: 30, NoPrune: true}
+			live := workerConfig{URL: cell.URL("store", "backlog", "1"), Layout: c.layout, Journal: filepath.Join(cell.Dir, "journal"), Seed: 4, Target: phaseReopen, After: 30, NoPrune: true}
 			end, err := runWorker(t.Context(), live, &plan{phase: phaseReopen})
 			require.NoError(t, err)
 			require.True(t, end.killed)

@@ -18,7 +18,7 @@ type Contents struct {
 
 // NewContents returns contents in a layout, as Cell.Layout. The same seed gives the same.
 func NewContents(layout string, seed uint64) *Contents {
-	w := &worker{WorkerConfig: WorkerConfig{Layout: layout, Lossy: true}, out: io.Discard, rng: newRand(seed), journal: &journal{}, checked: true}
+	w := &worker{workerConfig: workerConfig{Layout: layout, Lossy: true}, out: io.Discard, rng: newRand(seed), journal: &journal{}, checked: true}
 	s, _ := w.subject(nil) // there is nothing to read
 	return &Contents{worker: w, subject: s}
 }

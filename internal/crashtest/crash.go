@@ -17,7 +17,7 @@ import (
 // itself may lose the tail unless commits are durable.
 func Crash(level driver.Durability) Trial { return crash(level, false) }
 
-// crash also makes the trial whose workers are broken; see WorkerConfig.EarlyAck.
+// crash also makes the trial whose workers are broken; see workerConfig.EarlyAck.
 func crash(level driver.Durability, earlyAck bool) Trial {
 	return Trial{
 		Name: levelName("crash", level), Turn: 25,

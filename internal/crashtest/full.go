@@ -59,7 +59,7 @@ func full(earlyAck bool) Trial {
 }
 
 // fill lets a worker live while the disk fills.
-func fill(ctx context.Context, dir string, config WorkerConfig, rng *rand.Rand, r *Row) (ending, error) {
+func fill(ctx context.Context, dir string, config workerConfig, rng *rand.Rand, r *Row) (ending, error) {
 	b := &ballast{dir: dir, leave: rng.Int64N(600 << 10)}
 	if rng.IntN(2) == 0 {
 		b.leave = rng.Int64N(4 << 20)

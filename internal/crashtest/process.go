@@ -82,7 +82,7 @@ const patience = 2 * time.Minute
 
 // runWorker runs this program again as a worker, under the tracer given if any, and kills it
 // as planned. An error means that it could not be started.
-func runWorker(ctx context.Context, config WorkerConfig, p *plan, tracer ...string) (ending, error) {
+func runWorker(ctx context.Context, config workerConfig, p *plan, tracer ...string) (ending, error) {
 	text, err := json.Marshal(config)
 	if err != nil {
 		return ending{}, err

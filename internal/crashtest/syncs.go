@@ -57,7 +57,7 @@ func CountSyncs(ctx context.Context, c Cell, level driver.Durability) (SyncCount
 		// The checkpointer syncs beside the commits, and makes room in the log ahead.
 		params = append(params, "checkpoint", string(driver.Manual))
 	}
-	config := WorkerConfig{URL: c.URL("store", params...), Layout: c.Layout, Journal: filepath.Join(c.Dir, "journal"), Seed: 1, CheckOnly: true}
+	config := workerConfig{URL: c.URL("store", params...), Layout: c.Layout, Journal: filepath.Join(c.Dir, "journal"), Seed: 1, CheckOnly: true}
 	end, err := runWorker(ctx, config, nil) // makes the store, which takes long under a tracer
 	if err == nil && end.code == exitDone {
 		config.CheckOnly, config.Syncs = false, countedCommits

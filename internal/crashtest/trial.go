@@ -121,10 +121,10 @@ func (c Cell) drawParams(rng *rand.Rand) []string {
 }
 
 // config is what workers of the cell have in common, on a store in a directory.
-func (c Cell) config(rng *rand.Rand, dir string, params ...string) WorkerConfig {
+func (c Cell) config(rng *rand.Rand, dir string, params ...string) workerConfig {
 	journal := filepath.Join(c.Dir, "journal")
 	c.Dir = dir
-	return WorkerConfig{
+	return workerConfig{
 		URL: c.URL("store", append(c.drawParams(rng), params...)...), Layout: c.Layout, Journal: journal,
 		Seed: rng.Uint64(), NoPrune: c.Seed%2 == 0,
 	}

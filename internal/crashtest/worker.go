@@ -31,8 +31,8 @@ const (
 	exitTrouble   = 4 // an operation failed; so does the store when its server is killed
 )
 
-// WorkerConfig says what a worker does.
-type WorkerConfig struct {
+// workerConfig says what a worker does.
+type workerConfig struct {
 	URL     string `json:"url"`
 	Layout  string `json:"layout"` // as Cell.Layout
 	Journal string `json:"journal"`
@@ -64,11 +64,11 @@ func violation(format string, args ...any) error {
 }
 
 // workerMain runs a worker until it is killed or finds something, and returns its
-// exit code. Config is a WorkerConfig as JSON. What the worker does goes to stdout,
+// exit code. Config is a workerConfig as JSON. What the worker does goes to stdout,
 // a line each, for the process that kills it.
 func workerMain(ctx context.Context, config string, stdout io.Writer) int {
 	w := &worker{out: stdout}
-	if err := json.Unmarshal([]byte(config), &w.WorkerConfig); err != nil {
+	if err := json.Unmarshal([]byte(config), &w.workerConfig); err != nil {
 		w.say("trouble", "configuration: %v", err)
 		return exitTrouble
 	}
@@ -87,7 +87,7 @@ func workerMain(ctx context.Context, config string, stdout io.Writer) int {
 
 // worker is what entities and events share.
 type worker struct {
-	WorkerConfig
+	workerConfig
 	out     io.Writer
 	rng     *rand.Rand
 	journal *journal

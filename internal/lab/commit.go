@@ -87,7 +87,7 @@ func committing(plans func(*Lab) []commitPlan, layouts ...string) func(*Lab) ([]
 	return func(l *Lab) (list []Variant, _ error) {
 		for _, layout := range l.LayoutsOr(layouts...) {
 			for _, p := range plans(l) {
-				c := l.On(layout, p.profile.Name, append([]string{"entities", Itoa(p.entities)}, p.more...)...).With("durability", string(p.options.Durability))
+				c := l.On(layout, p.profile.Name, append([]string{"entities", itoa(p.entities)}, p.more...)...).With("durability", string(p.options.Durability))
 				list = append(list, Variant{"Commit", c, func(ctx context.Context, r *Record) error { return l.commit(ctx, layout, p, r) }})
 			}
 		}
@@ -150,8 +150,8 @@ func (p insertPlan) variants(l *Lab) (list []Variant, _ error) {
 	for _, indexes := range p.indexes {
 		for _, mode := range p.modes {
 			cfg := row.Config{Indexes: indexes, Rows: l.Scaled(p.size, minRows), PerCommit: p.perCommit, Mode: mode, Seed: l.fresh(), Limit: insertPhases * l.Phase}
-			c := l.KeysOf("durability", string(o.Durability), "store", in, "indexes", Itoa(indexes),
-				"commit", Itoa(p.perCommit), "mode", string(mode), "rows", Itoa(cfg.Rows))
+			c := l.KeysOf("durability", string(o.Durability), "store", in, "indexes", itoa(indexes),
+				"commit", itoa(p.perCommit), "mode", string(mode), "rows", itoa(cfg.Rows))
 			list = append(list, Variant{"Insert", c, func(ctx context.Context, r *Record) error {
 				return l.WithNew(ctx, dir, "", o, r, func(cp *bench.Copy) error {
 					res, err := row.Insert(ctx, cp.DB, cfg)

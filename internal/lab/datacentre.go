@@ -46,7 +46,7 @@ func centres(name, key string, values []int, f func(l *Lab, ctx context.Context,
 	return func(l *Lab) (list []Variant, _ error) {
 		for _, layout := range l.LayoutsOr() {
 			for _, value := range values {
-				c := l.On(layout, "dc", "scale", Ftoa(l.Scale), key, Itoa(value))
+				c := l.On(layout, "dc", "scale", Ftoa(l.Scale), key, itoa(value))
 				list = append(list, Variant{name, c, func(ctx context.Context, r *Record) error {
 					d, err := l.centre(layout)
 					if err != nil {

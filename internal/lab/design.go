@@ -73,7 +73,7 @@ func designed(l *Lab) (list []Variant, _ error) {
 		},
 	}
 	for _, layout := range l.LayoutsOr() {
-		c := l.KeysOf("layout", layout, "durability", string(l.Durability), "entities", Itoa(gen.Entities))
+		c := l.KeysOf("layout", layout, "durability", string(l.Durability), "entities", itoa(gen.Entities))
 		list = append(list, l.sampled("Designed", c, bench.Dataset{Engine: l.Engine, Layout: layout, Profile: bench.Typical, Gen: gen}, s))
 	}
 	return list, nil
@@ -129,7 +129,7 @@ func sampledBlocks(l *Lab) (list []Variant, _ error) {
 			return nil, err
 		}
 		add := func(profile string, n int, blocks func(head uint64) iter.Seq2[entity.Block, error]) {
-			c := l.On(layout, profile, "blocks", Itoa(n))
+			c := l.On(layout, profile, "blocks", itoa(n))
 			list = append(list, l.sampled("SampledBlocks", c, *d, sampling{n, blocks, []string{"entities", "strings", "numbers", "payload_bytes"}, observe}))
 		}
 		rest := func(uint64) iter.Seq2[entity.Block, error] { return d.Rest() }

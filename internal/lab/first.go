@@ -56,11 +56,11 @@ func firstLook(l *Lab) (list []Variant, err error) {
 	}
 	for _, layout := range l.LayoutsOr(answers...) {
 		if l.Source != "" {
-			list = append(list, l.look("RealBlocks", layout, l.OnBase(layout, "commits", Itoa(o.Commits), "mix", mix.W), o.Commits, network))
+			list = append(list, l.look("RealBlocks", layout, l.OnBase(layout, "commits", itoa(o.Commits), "mix", mix.W), o.Commits, network))
 			continue
 		}
 		c := l.KeysOf("layout", layout, "durability", string(l.Durability), "mix", mix.W)
-		made := c.With("profile", o.Profile).With("entities", Itoa(o.Entities)).With("commits", Itoa(o.Commits))
+		made := c.With("profile", o.Profile).With("entities", itoa(o.Entities)).With("commits", itoa(o.Commits))
 		list = append(list, l.look("RealBlocks", layout, c, o.Commits, network), l.look("GeneratedBlocks", layout, made, o.Commits, generated))
 	}
 	return list, err

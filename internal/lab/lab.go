@@ -1,5 +1,5 @@
 // Package lab is the catalogue of what the project measures and the way to measure it: for
-// each experiment its question, the figure that an earlier measurement found, and a Plan:
+// each experiment its question, the figure that an earlier measurement found, and a plan:
 // the configurations that are measured on one engine, a line of results for each.
 //
 // The workloads themselves are in package bench and below it; here is which of them, with
@@ -232,7 +232,7 @@ func (l *Lab) OnBase(layout string, more ...string) Keys {
 	return l.On(layout, l.profile(), append([]string{"scale", Ftoa(l.Scale)}, more...)...)
 }
 
-// onScale is onBase at another scale.
+// onScale is OnBase at another scale.
 func (l *Lab) onScale(layout string, scale float64, more ...string) Keys {
 	return l.OnBase(layout, more...).With("scale", Ftoa(scale))
 }
@@ -259,15 +259,14 @@ func (l *Lab) LayoutsOr(others ...string) []string {
 // ErrSkip: the engine does not have what a configuration asks for.
 var ErrSkip = errors.New("skipped")
 
-// Itoa is strconv.Itoa.
-func Itoa(n int) string { return strconv.Itoa(n) }
+func itoa(n int) string { return strconv.Itoa(n) }
 
 // Ftoa writes a number as keys have it.
 func Ftoa(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// Machine is the experiment of looks at the machine, which come before each other one on an
+// machine is the experiment of looks at the machine, which come before each other one on an
 // engine.
-const Machine = "M1"
+const machine = "M1"
 
 // machineOff is the configuration line that says that others use the machine: what stands below
 // it counts, and is marked.
@@ -289,5 +288,5 @@ func (l *Lab) Look(ctx context.Context, set *Set) error {
 	}
 	r := &Record{Name: "Machine", Keys: l.KeysOf("host", bench.HostID()), Manifest: l.manifest, Count: m.Fsync.Count(), Metrics: m.Metrics()}
 	r.Manifest.Set(repeatKey, strconv.Itoa(l.Repeat+1))
-	return set.Add(Machine, l.Engine.Label(), l.Sitting, r)
+	return set.Add(machine, l.Engine.Label(), l.Sitting, r)
 }

@@ -167,7 +167,7 @@ func (l *Lab) within(budget int64, r *Record) (*Lab, error) {
 			return nil, err
 		}
 	}
-	r.Manifest.Set("memory-mb", Itoa(int(budget>>20)))
+	r.Manifest.Set("memory-mb", itoa(int(budget>>20)))
 	at := *l
 	at.Memory = budget
 	return &at, nil

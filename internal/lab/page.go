@@ -21,7 +21,7 @@ func pageSizes(l *Lab) (list []Variant, _ error) {
 	linked, _ := driver.Lookup(l.Engine.Name)
 	for _, layout := range l.LayoutsOr() {
 		for _, kib := range []int{4, 8, 16, 32} {
-			page := Itoa(kib << 10)
+			page := itoa(kib << 10)
 			for _, part := range []float64{2, 0.1} {
 				c := l.OnBase(layout, "page", page, "memory", Ftoa(part))
 				list = append(list, Variant{"PageSize", c, func(ctx context.Context, r *Record) error {

@@ -27,7 +27,7 @@ func payloads(l *Lab) (list []Variant, _ error) {
 					Place: place, JSON: content == "json", Bytes: size, Entities: l.Scaled(payloadBytes, leastPayloadBytes) / size,
 					PerCommit: min(perBlock, mostInCommit/size), Sync: l.Durability == driver.Durable, Limit: l.Phase,
 				}
-				c := l.KeysOf("durability", string(l.Durability), "content", content, "bytes", Itoa(size), "kept", place)
+				c := l.KeysOf("durability", string(l.Durability), "content", content, "bytes", itoa(size), "kept", place)
 				list = append(list, Variant{"Payload", c, func(ctx context.Context, r *Record) error {
 					return l.WithNew(ctx, "", "", l.StoreOptions(), r, func(cp *bench.Copy) error { return l.payload(ctx, cp, cfg, r) })
 				}})
@@ -72,7 +72,7 @@ func capped(l *Lab) (list []Variant, _ error) {
 				gen := d.Gen.Next(rows / d.Profile.Rows())
 				gen.PerBlock = most / d.Profile.Rows()
 				return l.commits(ctx, d, cp, bench.CommitConfig{Blocks: bench.Blocks(d.Profile, gen), Config: pace.Config{N: int64(rows)}})
-			}, "cap", Itoa(most)))
+			}, "cap", itoa(most)))
 		}
 	}
 	return list, nil

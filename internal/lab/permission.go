@@ -90,7 +90,7 @@ func measurePermissions(l *Lab) (list []Variant, err error) {
 	for _, n := range clients {
 		for _, closure := range given(o.Closures, rebac.Closures...) {
 			for i, name := range rebac.ScenarioNames {
-				c := c.With("op", name).With("closure", string(closure)).With("clients", Itoa(n))
+				c := c.With("op", name).With("closure", string(closure)).With("clients", itoa(n))
 				list = append(list, t.loaded("Rebac", c, func(ctx context.Context, cp *bench.Copy, r *Record) error {
 					scenario := scenarios[i]
 					scenario.Questions = slices.Clone(scenario.Questions)
@@ -152,7 +152,7 @@ func measureSocial(l *Lab) (list []Variant, err error) {
 			graph, err = social.New(n, l.Seed)
 			return err
 		}, func(ctx context.Context, db *store.DB, r *Record) error { return loadSocial(ctx, db, graph, r) })
-		c := l.KeysOf("layout", "social", "durability", string(l.Durability), "relationships", Itoa(n))
+		c := l.KeysOf("layout", "social", "durability", string(l.Durability), "relationships", itoa(n))
 		list = append(list, t.loading("SocialLoad", c))
 		for _, rate := range given(o.QPS, socialRates...) {
 			c := c.With("qps", Ftoa(rate)).With("phase", l.Phase.String())

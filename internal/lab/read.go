@@ -96,13 +96,13 @@ func (l *Lab) reads(scales []float64, mixes []string, loads []readLoad, layouts 
 func (v readLoad) keys() []string {
 	switch {
 	case v.memory > 0:
-		return []string{"mix", v.mix, "clients", Itoa(v.clients), "memory", Ftoa(float64(v.memory) / (1 << 30))}
+		return []string{"mix", v.mix, "clients", itoa(v.clients), "memory", Ftoa(float64(v.memory) / (1 << 30))}
 	case v.temperature != "":
 		return []string{"mix", v.mix, "temperature", v.temperature}
 	case v.rate > 0:
-		return []string{"mix", v.mix, "clients", Itoa(v.clients), "loop", "open-" + Ftoa(v.rate)}
+		return []string{"mix", v.mix, "clients", itoa(v.clients), "loop", "open-" + Ftoa(v.rate)}
 	}
-	return []string{"mix", v.mix, "clients", Itoa(v.clients), "loop", "closed"}
+	return []string{"mix", v.mix, "clients", itoa(v.clients), "loop", "closed"}
 }
 
 // read measures a load: after a warm-up, at a rate after one more of the loop's own.

@@ -318,7 +318,7 @@ func Better(unit string) string {
 	switch {
 	case slices.ContainsFunc(neutral, func(prefix string) bool { return strings.HasPrefix(unit, prefix) }):
 		return ""
-	case strings.HasPrefix(unit, "disk-"), strings.HasPrefix(unit, "stall-"):
+	case strings.HasPrefix(unit, "disk-"):
 		return "lower"
 	case strings.HasSuffix(unit, "/s"), unit == "qps", strings.HasSuffix(unit, "-qps"), strings.HasPrefix(unit, "qps-"):
 		return "higher"

@@ -59,14 +59,14 @@ func checkpoints(l *Lab) (list []Variant, _ error) {
 		for _, p := range policies {
 			o := l.StoreOptions()
 			o.Checkpoint, o.WALFrames = p.policy, p.frames
-			list = append(list, l.sustained("Checkpoint", layout, l.Scale, rate, o, "policy", string(p.policy), "frames", Itoa(p.frames)))
+			list = append(list, l.sustained("Checkpoint", layout, l.Scale, rate, o, "policy", string(p.policy), "frames", itoa(p.frames)))
 		}
 	}
 	return list, nil
 }
 
 // sustained is commits of so many rows a second of what comes after the loaded part of the
-// Base profile; 0 is as fast as possible.
+// base profile; 0 is as fast as possible.
 func (l *Lab) sustained(name, layout string, scale, rate float64, o *store.Options, more ...string) Variant {
 	return Variant{name, l.onScale(layout, scale, more...), func(ctx context.Context, r *Record) error {
 		return l.WithBase(ctx, layout, scale, o, r, func(d *bench.Dataset, cp *bench.Copy) error {

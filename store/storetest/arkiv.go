@@ -24,8 +24,8 @@ import (
 // is the same for every engine and layout.
 const arkivDigest = "693ace66b897f11e30f34e9bec4324394f8ab10813f9cb26a6fe899300259287"
 
-// RunArkiv applies real Arkiv blocks and compares with recorded answers.
-func RunArkiv(t *testing.T, h Harness) {
+// runArkiv applies real Arkiv blocks and compares with recorded answers.
+func runArkiv(t *testing.T, h Harness) {
 	blocks := collected(t, feed.ReadTar(bytes.NewReader(testdata.ArkivBlocks)))
 	queries := recordedQueries(t)
 	layouts := h.layouts()

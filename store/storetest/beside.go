@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -20,21 +19,21 @@ import (
 
 // trials is how often each of the cases beside a free-running writer is tried;
 // verifying and checking half as often, racing creations a fifth as often.
-var trials = flag.Int("varve.trials", 20, "how often the cases beside a free-running writer are tried")
+const trials = 20
 
 func (h Harness) trials() int {
 	if h.slow() {
-		return max(1, *trials/4)
+		return max(1, trials/4)
 	}
-	return *trials
+	return trials
 }
 
 // besideLayouts are those whose tables differ; the others differ in indexes.
 var besideLayouts = []string{"arkiv", "compact"}
 
-// RunBeside checks what is read, copied, verified, opened and made while others
+// runBeside checks what is read, copied, verified, opened and made while others
 // write, open and hold readers.
-func RunBeside(t *testing.T, h Harness) {
+func runBeside(t *testing.T, h Harness) {
 	layouts := besideLayouts
 	if h.slow() {
 		layouts = layouts[1:]
@@ -63,7 +62,7 @@ type scribe struct {
 	digests map[entity.Digest]bool
 }
 
-// startScribe begins to write; the returned function ends it.
+// startScribe begins to write; end ends it.
 func startScribe(t *testing.T, l *ledger) *scribe {
 	s := &scribe{
 		l: l, random: rand.New(rand.NewPCG(1, 2)), stop: make(chan struct{}), done: make(chan error, 1),

@@ -9,14 +9,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/event"
 )
 
-// RunCheck checks that damage to rows is found and told from damage to what is
+// runCheck checks that damage to rows is found and told from damage to what is
 // derived, that the latter is repaired and the former is refused, that what cannot be
 // looked at is not called damage, and that a backup holds what the store does.
-func RunCheck(t *testing.T, h Harness) {
+func runCheck(t *testing.T, h Harness) {
 	for _, layout := range []string{"arkiv", "compact"} {
 		t.Run(layout, func(t *testing.T) {
 			for i, d := range damages[layout] {
@@ -81,12 +82,11 @@ func runDamage(t *testing.T, h Harness, layout string, d damage) {
 	require.NoError(t, db.Close())
 
 	db = h.open(t, url, nil)
-	tx := begin(t, db.Engine())
-	defer tx.Rollback()
-	n, err := tx.Exec(t.Context(), d.sql, d.args...)
-	require.NoError(t, err)
-	require.True(t, n > 0 || strings.HasPrefix(d.sql, "DROP"), "the damage changes something")
-	require.NoError(t, tx.Commit(t.Context()))
+	inTx(t, db.Engine(), func(tx driver.Tx) {
+		n, err := tx.Exec(t.Context(), d.sql, d.args...)
+		require.NoError(t, err)
+		require.True(t, n > 0 || strings.HasPrefix(d.sql, "DROP"), "the damage changes something")
+	})
 	report = checkOf(t, db)
 	require.ErrorIs(t, report.Err(), store.ErrCorrupt)
 	require.Equal(t, store.Damaged, report.Outcome)
@@ -146,9 +146,6 @@ func checkEvent(n int) event.Event {
 // fillForCheck makes a store with everything merged and indexed.
 func fillForCheck(t *testing.T, h Harness, url, layout string) *store.DB {
 	db := h.open(t, url, nil)
-	if layout == "simple" && db.Engine().Capabilities().Spreads {
-		t.Skip("needs a layout whose tables can be spread")
-	}
 	ents := entitiesOf(t, db, store.EntityOptions{Layout: layout})
 	for n := uint64(1); n <= 5; n++ {
 		_, err := ents.Apply(t.Context(), checkBlock(n))

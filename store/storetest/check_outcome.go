@@ -99,11 +99,10 @@ func testUnrepaired(t *testing.T, h Harness, db *store.DB, f *faults) {
 // testDamagedUnchecked takes a block away, and then the connection under the end of
 // the check.
 func testDamagedUnchecked(t *testing.T, db *store.DB, f *faults) {
-	tx := begin(t, db.Engine())
-	defer tx.Rollback()
-	_, err := tx.Exec(t.Context(), `DELETE FROM varve_blocks WHERE block = 3`)
-	require.NoError(t, err)
-	require.NoError(t, tx.Commit(t.Context()))
+	inTx(t, db.Engine(), func(tx driver.Tx) {
+		_, err := tx.Exec(t.Context(), `DELETE FROM varve_blocks WHERE block = 3`)
+		require.NoError(t, err)
+	})
 	f.arm(0, nil)
 	report := checkOf(t, db)
 	require.Equal(t, store.Damaged, report.Outcome)

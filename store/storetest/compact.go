@@ -12,9 +12,9 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// RunCompact checks of the layout compact what no other layout has: tables of older
+// runCompact checks of the layout compact what no other layout has: tables of older
 // versions, and merges.
-func RunCompact(t *testing.T, h Harness) {
+func runCompact(t *testing.T, h Harness) {
 	t.Run("old tables", func(t *testing.T) { testCompactOldTables(t, h) })
 	t.Run("no reader", func(t *testing.T) { testCompactNoReader(t, h) })
 	if !h.slow() {
@@ -53,26 +53,19 @@ func testCompactOldTables(t *testing.T, h Harness) {
 	url := withParams(t, h.NewURL(t), "layout", "compact")
 	db := h.open(t, url, nil)
 	entitiesOf(t, db, store.EntityOptions{})
-	write(t, db, func(tx driver.Tx) error {
+	inTx(t, db.Engine(), func(tx driver.Tx) {
 		n, err := tx.Exec(t.Context(), "DELETE FROM varve_meta WHERE name = 'checksum'")
 		require.NoError(t, err)
 		require.EqualValues(t, 1, n)
 		n, err = tx.Exec(t.Context(), "UPDATE varve_meta SET value = '"+format+"' WHERE name = 'format'")
+		require.NoError(t, err)
 		require.EqualValues(t, 1, n)
-		return err
 	})
 	require.NoError(t, db.Close())
 	_, err := h.open(t, url, nil).Entities(t.Context(), store.EntityOptions{})
 	require.ErrorIs(t, err, store.ErrLayout)
 	require.ErrorContains(t, err, fmt.Sprintf("format %q", format))
 	require.ErrorContains(t, err, "export the store with the program that wrote it")
-}
-
-func write(t testing.TB, db *store.DB, f func(tx driver.Tx) error) {
-	t.Helper()
-	tx := begin(t, db.Engine())
-	require.NoError(t, f(tx))
-	require.NoError(t, tx.Commit(context.Background()))
 }
 
 // testCompactRolledBack: a load that is given up in the middle of a transaction

@@ -61,7 +61,7 @@ var operations = []struct {
 	{"hold", 1, 0, (*machine).hold},
 }
 
-// size is how large the stores of RunDifferential are, and how many histories of how many
+// size is how large the stores of runDifferential are, and how many histories of how many
 // steps they go through: on quick engines, and where opening and committing are slow.
 type size struct {
 	entities, steps int
@@ -70,7 +70,7 @@ type size struct {
 
 var sizes = []size{{0, 40, 60, 0}, {1000, 30, 2, 1}, {10_000, 15, 1, 0}}
 
-// RunDifferential does random things to a store and to the Model: blocks, loads, rewinds,
+// runDifferential does random things to a store and to the Model: blocks, loads, rewinds,
 // prunes, merges, checkpoints, copies into other layouts, and opening with other parameters
 // that must not matter. It asks both random questions, about few entities to which
 // everything happens and about many. They must agree on every answer, every error and the
@@ -78,7 +78,7 @@ var sizes = []size{{0, 40, 60, 0}, {1000, 30, 2, 1}, {10_000, 15, 1, 0}}
 // well. A failing history is told with its seed.
 //
 //	go test ./store/sqlite -run TestConformance/differential -varve.histories=1000 -timeout=0
-func RunDifferential(t *testing.T, h Harness) {
+func runDifferential(t *testing.T, h Harness) {
 	layouts := h.layouts()
 	if h.Layouts == nil && !h.slow() { // else those of the lab too are too slow
 		layouts = schemas.EntityLayouts()

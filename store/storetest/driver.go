@@ -15,9 +15,9 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// RunDriver holds an engine to the contract of package driver, sentence by
+// runDriver holds an engine to the contract of package driver, sentence by
 // sentence.
-func RunDriver(t *testing.T, h Harness) {
+func runDriver(t *testing.T, h Harness) {
 	t.Run("identity", func(t *testing.T) { runIdentity(t, h) })
 	t.Run("values", func(t *testing.T) { runDriverValues(t, h) })
 	t.Run("bulk", func(t *testing.T) { runBulk(t, h) })

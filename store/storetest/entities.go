@@ -11,13 +11,14 @@ import (
 
 	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
 )
 
-// RunEntities checks of blocks, snapshots, pruning and loading, on each layout, what no
-// random history of RunDifferential comes to.
-func RunEntities(t *testing.T, h Harness) {
+// runEntities checks of blocks, snapshots, pruning and loading, on each layout, what no
+// random history of runDifferential comes to.
+func runEntities(t *testing.T, h Harness) {
 	suites := []struct {
 		name string
 		run  func(*testing.T, Harness, string)
@@ -197,11 +198,11 @@ func testBlocksDamaged(t *testing.T, h Harness, layout string) {
 	l := newLedger(t, h, layout)
 	l.applyBlocks(t, chained(newBlock(110, on("a", opCreate(1000))), 1))
 	l.applyBlocks(t, chained(newBlock(111), 1))
-	tx := begin(t, l.db.Engine())
-	_, err := tx.Exec(t.Context(), "UPDATE varve_blocks SET digest = (SELECT digest FROM varve_blocks WHERE block = 110) WHERE block = 111")
-	require.NoError(t, err)
-	require.NoError(t, tx.Commit(t.Context()))
-	_, err = l.ents.Head(t.Context())
+	inTx(t, l.db.Engine(), func(tx driver.Tx) {
+		_, err := tx.Exec(t.Context(), "UPDATE varve_blocks SET digest = (SELECT digest FROM varve_blocks WHERE block = 110) WHERE block = 111")
+		require.NoError(t, err)
+	})
+	_, err := l.ents.Head(t.Context())
 	require.ErrorIs(t, err, store.ErrCorrupt)
 	_, err = l.ents.Verify(t.Context())
 	require.ErrorIs(t, err, store.ErrCorrupt)

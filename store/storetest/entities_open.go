@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
 )
@@ -104,12 +105,12 @@ func testOtherLayout(t *testing.T, h Harness, layout string) {
 // testForeignTables: a database of something else is not written to.
 func testForeignTables(t *testing.T, h Harness, layout string) {
 	db := h.open(t, h.NewURL(t), nil)
-	tx := begin(t, db.Engine())
-	_, err := tx.Exec(t.Context(), "CREATE TABLE accounts (id INTEGER)")
-	require.NoError(t, err)
-	require.NoError(t, tx.Commit(t.Context()))
+	inTx(t, db.Engine(), func(tx driver.Tx) {
+		_, err := tx.Exec(t.Context(), "CREATE TABLE accounts (id INTEGER)")
+		require.NoError(t, err)
+	})
 	for range 2 {
-		_, err = db.Entities(t.Context(), store.EntityOptions{Layout: layout})
+		_, err := db.Entities(t.Context(), store.EntityOptions{Layout: layout})
 		require.ErrorIs(t, err, store.ErrLayout)
 	}
 }

@@ -136,9 +136,7 @@ func (f *fickle) Advance(ctx context.Context, c event.Checkpoint, events []event
 func checkpointConsume(t *testing.T, h Harness) {
 	const total = 120
 	s := h.events(t)
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	f := &fickle{Events: s.Events, rnd: rand.New(rand.NewPCG(seed, 0))}
+	f := &fickle{Events: s.Events, rnd: randomSource(t, 0)}
 	var want []string
 	for i := range total {
 		s.add(t, ev("N", fmt.Sprint(i)), ev("Other", "", "odd:1"))

@@ -180,7 +180,7 @@ func (m *eventMachine) events(least int) []event.Event {
 	list := make([]event.Event, m.between(least, 6))
 	for i := range list {
 		list[i] = ev(one(m.drawer, historyTypes...), fmt.Sprint(m.head(), i), m.tags()...)
-		if m.between(0, 2) == 0 {
+		if m.chance(3) {
 			m.ids++
 			list[i].ID = idOf(m.ids)
 		}
@@ -190,7 +190,7 @@ func (m *eventMachine) events(least int) []event.Event {
 
 // condition draws a condition, by chance none.
 func (m *eventMachine) condition() *event.Condition {
-	if m.between(0, 3) == 0 {
+	if m.chance(4) {
 		return nil
 	}
 	return &event.Condition{FailIfEventsMatch: m.eventQuery(), After: uint64(m.between(0, len(m.model)+1))}
@@ -277,7 +277,7 @@ func (m *eventMachine) repeat() {
 func (m *eventMachine) advance() {
 	name := one(m.drawer, "a", "b")
 	c := event.Checkpoint{Consumer: name, From: m.checkpoints[name], To: uint64(m.between(0, len(m.model)+1))}
-	if m.between(0, 4) == 0 {
+	if m.chance(5) {
 		c.From += 7
 	}
 	events, cond := m.events(0), m.condition()
@@ -351,7 +351,7 @@ func (m *eventMachine) read() {
 		From:      uint64(m.between(0, len(m.model)+1)),
 		Limit:     m.between(0, 8),
 		Backwards: m.chance(2),
-		OnlyLast:  m.between(0, 3) == 0,
+		OnlyLast:  m.chance(4),
 	}
 	want := expected(m.model, q, opts)
 	list, err := collect(m.stream().Read(m.ctx, q, opts))

@@ -9,7 +9,7 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// RunEventStore runs, of the suites of RunEvents, those that need no more than an
+// RunEventStore runs, of the suites of runEvents, those that need no more than an
 // event.Store, on an event.Checkpointer that is somewhere else: connect returns it of a database, whose
 // events it appends to and reads, such as a client of a service over it. Where the engine
 // allows several processes, another one uses the database beside it. Calls that fail are

@@ -14,10 +14,10 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// RunEvents checks what the event store promises: the requirements and the examples of the specification of
+// runEvents checks what the event store promises: the requirements and the examples of the specification of
 // Dynamic Consistency Boundaries (https://dcb.events), and what appends owe each
 // other when they share commits.
-func RunEvents(t *testing.T, h Harness) {
+func runEvents(t *testing.T, h Harness) {
 	suites := []struct {
 		name string
 		run  func(*testing.T, Harness)
@@ -103,8 +103,7 @@ func (s eventStream) all(t testing.TB) []event.Sequenced {
 
 func (s eventStream) read(t testing.TB, q event.Query, opts *event.ReadOptions) []event.Sequenced {
 	t.Helper()
-	list := collected(t, s.Read(soon(t), q, opts))
-	return list
+	return collected(t, s.Read(soon(t), q, opts))
 }
 
 // names returns the data of what a query selects, which tests use as names.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/event"
 )
 
@@ -43,20 +44,11 @@ func runEventAppend(t *testing.T, h Harness) {
 		requireSame(t, given[i], got.Event)
 		for _, tag := range given[i].Tags {
 			found := s.read(t, event.Typed(given[i].Type, tag), nil)
-			require.True(t, containsPosition(found, got.Position), "event %d by its tag %q", got.Position, tag)
+			require.Contains(t, positionsOf(found), got.Position, "event %d by its tag %q", got.Position, tag)
 		}
 	}
 	summary := summaryOf(t, s)
 	require.Equal(t, uint64(len(given)), summary.Events)
-}
-
-func containsPosition(list []event.Sequenced, position uint64) bool {
-	for i := range list {
-		if list[i].Position == position {
-			return true
-		}
-	}
-	return false
 }
 
 // valueEvents are events whose values are easy to lose or to mix up.
@@ -179,15 +171,14 @@ func runEventOpen(t *testing.T, h Harness) {
 // move them.
 func runEventLayout(t *testing.T, h Harness) {
 	s := h.events(t)
-	tx, err := s.db.Engine().Begin(t.Context())
-	require.NoError(t, err)
-	for _, text := range []string{"UPDATE varve_meta SET value = 'gin' WHERE name = 'events.layout'", "DELETE FROM varve_meta WHERE name = 'checksum'"} {
-		_, err := tx.Exec(t.Context(), text)
-		require.NoError(t, err)
-	}
-	require.NoError(t, tx.Commit(t.Context()))
+	inTx(t, s.db.Engine(), func(tx driver.Tx) {
+		for _, text := range []string{"UPDATE varve_meta SET value = 'gin' WHERE name = 'events.layout'", "DELETE FROM varve_meta WHERE name = 'checksum'"} {
+			_, err := tx.Exec(t.Context(), text)
+			require.NoError(t, err)
+		}
+	})
 	require.NoError(t, s.db.Close())
-	_, err = h.open(t, s.url, nil).Events(t.Context(), store.EventOptions{})
+	_, err := h.open(t, s.url, nil).Events(t.Context(), store.EventOptions{})
 	require.ErrorIs(t, err, store.ErrLayout)
 	require.ErrorContains(t, err, `"gin"`)
 	require.ErrorContains(t, err, "varve events export")

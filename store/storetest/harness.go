@@ -46,7 +46,7 @@ type Harness struct {
 
 	// Layouts are the entity layouts to test; nil means all of store.Layouts, and
 	// of those of the lab the one without an index and one of the ablation.
-	// RunDifferential tries all of the lab.
+	// runDifferential tries all of the lab.
 	Layouts []string
 
 	// connect is that of RunEventStore; nil tests the store in this process.
@@ -93,14 +93,8 @@ func (h Harness) open(t testing.TB, url string, opts *store.Options) *store.DB {
 	return db
 }
 
-// tester is a test, or a case of rapid.
-type tester interface {
-	require.TestingT
-	Helper()
-}
-
 // mustOpen opens a database that the test closes.
-func mustOpen(t tester, url string, opts *store.Options) *store.DB {
+func mustOpen(t testing.TB, url string, opts *store.Options) *store.DB {
 	t.Helper()
 	db, err := store.Open(context.Background(), url, opts)
 	require.NoError(t, err)
@@ -109,14 +103,14 @@ func mustOpen(t tester, url string, opts *store.Options) *store.DB {
 
 // What follows makes calls that have to succeed.
 
-func entitiesOf(t tester, db *store.DB, opts store.EntityOptions) *store.Entities {
+func entitiesOf(t testing.TB, db *store.DB, opts store.EntityOptions) *store.Entities {
 	t.Helper()
 	ents, err := db.Entities(context.Background(), opts)
 	require.NoError(t, err)
 	return ents
 }
 
-func eventsOf(t tester, db *store.DB, opts store.EventOptions) *store.Events {
+func eventsOf(t testing.TB, db *store.DB, opts store.EventOptions) *store.Events {
 	t.Helper()
 	evs, err := db.Events(context.Background(), opts)
 	require.NoError(t, err)
@@ -124,7 +118,7 @@ func eventsOf(t tester, db *store.DB, opts store.EventOptions) *store.Events {
 }
 
 // headOf returns the head of entities or of events, and summaryOf their summary.
-func headOf[H any](t tester, of interface {
+func headOf[H any](t testing.TB, of interface {
 	Head(ctx context.Context) (H, error)
 }) H {
 	t.Helper()
@@ -133,7 +127,7 @@ func headOf[H any](t tester, of interface {
 	return head
 }
 
-func summaryOf[S any](t tester, of interface {
+func summaryOf[S any](t testing.TB, of interface {
 	Summary(ctx context.Context) (S, error)
 }) S {
 	t.Helper()
@@ -142,42 +136,42 @@ func summaryOf[S any](t tester, of interface {
 	return summary
 }
 
-func checkOf(t tester, db *store.DB) store.CheckReport {
+func checkOf(t testing.TB, db *store.DB) store.CheckReport {
 	t.Helper()
 	report, err := db.Check(context.Background(), store.CheckOptions{})
 	require.NoError(t, err)
 	return report
 }
 
-func snapshotAt(t tester, ents *store.Entities, block uint64) *store.Snapshot {
+func snapshotAt(t testing.TB, ents *store.Entities, block uint64) *store.Snapshot {
 	t.Helper()
 	s, err := ents.At(context.Background(), block)
 	require.NoError(t, err)
 	return s
 }
 
-func countOf(t tester, s *store.Snapshot, q query.Expr) uint64 {
+func countOf(t testing.TB, s *store.Snapshot, q query.Expr) uint64 {
 	t.Helper()
 	n, err := s.Count(context.Background(), q)
 	require.NoError(t, err)
 	return n
 }
 
-func loadInto(t tester, ents *store.Entities, blocks iter.Seq2[entity.Block, error], opts store.LoadOptions) store.Loaded {
+func loadInto(t testing.TB, ents *store.Entities, blocks iter.Seq2[entity.Block, error], opts store.LoadOptions) store.Loaded {
 	t.Helper()
 	done, err := ents.Load(context.Background(), blocks, opts)
 	require.NoError(t, err)
 	return done
 }
 
-func importInto(t tester, ents *store.Entities, history iter.Seq2[entity.Changeset, error], opts store.LoadOptions) store.Loaded {
+func importInto(t testing.TB, ents *store.Entities, history iter.Seq2[entity.Changeset, error], opts store.LoadOptions) store.Loaded {
 	t.Helper()
 	done, err := ents.Import(context.Background(), history, opts)
 	require.NoError(t, err)
 	return done
 }
 
-func collected[T any](t tester, seq iter.Seq2[T, error]) []T {
+func collected[T any](t testing.TB, seq iter.Seq2[T, error]) []T {
 	t.Helper()
 	list, err := collect(seq)
 	require.NoError(t, err)
@@ -208,7 +202,7 @@ func linkedDriver(t testing.TB, rawURL string) driver.Driver {
 }
 
 // withParams returns a URL with further parameters, given as name, value, ….
-func withParams(t tester, rawURL string, pairs ...string) string {
+func withParams(t testing.TB, rawURL string, pairs ...string) string {
 	t.Helper()
 	u, err := url.Parse(rawURL)
 	require.NoError(t, err)
@@ -222,15 +216,15 @@ func withParams(t tester, rawURL string, pairs ...string) string {
 
 // Run runs every suite.
 func Run(t *testing.T, h Harness) {
-	t.Run("driver", func(t *testing.T) { RunDriver(t, h) })
-	t.Run("entities", func(t *testing.T) { RunEntities(t, h) })
-	t.Run("query", func(t *testing.T) { RunQuery(t, h) })
-	t.Run("differential", func(t *testing.T) { RunDifferential(t, h) })
+	t.Run("driver", func(t *testing.T) { runDriver(t, h) })
+	t.Run("entities", func(t *testing.T) { runEntities(t, h) })
+	t.Run("query", func(t *testing.T) { runQuery(t, h) })
+	t.Run("differential", func(t *testing.T) { runDifferential(t, h) })
 	if slices.Contains(h.layouts(), "compact") {
-		t.Run("compact", func(t *testing.T) { RunCompact(t, h) })
+		t.Run("compact", func(t *testing.T) { runCompact(t, h) })
 	}
-	t.Run("events", func(t *testing.T) { RunEvents(t, h) })
-	t.Run("check", func(t *testing.T) { RunCheck(t, h) })
-	t.Run("beside", func(t *testing.T) { RunBeside(t, h) })
-	t.Run("arkiv", func(t *testing.T) { RunArkiv(t, h) })
+	t.Run("events", func(t *testing.T) { runEvents(t, h) })
+	t.Run("check", func(t *testing.T) { runCheck(t, h) })
+	t.Run("beside", func(t *testing.T) { runBeside(t, h) })
+	t.Run("arkiv", func(t *testing.T) { runArkiv(t, h) })
 }

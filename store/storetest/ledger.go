@@ -143,8 +143,7 @@ func everything(t testing.TB, s *store.Snapshot) []*entity.Entity {
 // results returns what a query yields.
 func results(t testing.TB, s *store.Snapshot, q query.Expr, opts *store.QueryOptions) []*entity.Entity {
 	t.Helper()
-	list := collected(t, s.Query(t.Context(), q, opts))
-	return list
+	return collected(t, s.Query(t.Context(), q, opts))
 }
 
 func collect[T any](seq iter.Seq2[T, error]) ([]T, error) {

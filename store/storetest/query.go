@@ -15,10 +15,10 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// RunQuery checks of the query language, on each layout, what engines get wrong of values
+// runQuery checks of the query language, on each layout, what engines get wrong of values
 // and patterns, and how queries are run. What queries mean is in package query, and that
-// layouts answer so in RunDifferential.
-func RunQuery(t *testing.T, h Harness) {
+// layouts answer so in runDifferential.
+func runQuery(t *testing.T, h Harness) {
 	suites := []struct {
 		name string
 		run  func(*testing.T, Harness, string)

@@ -4,6 +4,7 @@ package network
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/mix"
@@ -34,7 +35,7 @@ func measureNode(l *lab.Lab) (list []lab.Variant, _ error) {
 					if load.rate > 0 {
 						loop = "open-" + lab.Ftoa(load.rate)
 					}
-					c := l.OnBase(layout, "protocol", protocol, "op", load.calls, "clients", lab.Itoa(nodeClients), "rate", lab.Ftoa(rows), "loop", loop)
+					c := l.OnBase(layout, "protocol", protocol, "op", load.calls, "clients", strconv.Itoa(nodeClients), "rate", lab.Ftoa(rows), "loop", loop)
 					list = append(list, lab.Variant{Name: "Node", Keys: c, Run: func(ctx context.Context, r *lab.Record) error {
 						cfg := node.Config{Protocol: protocol, Calls: load.calls, Rows: rows, Config: l.Loop(nodeClients, load.rate, 0)}
 						return l.WithBase(ctx, layout, l.Scale, l.StoreOptions(), r, func(d *bench.Dataset, cp *bench.Copy) error {

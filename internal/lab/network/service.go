@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/enrolment"
@@ -23,7 +24,7 @@ func measureService(l *lab.Lab) (list []lab.Variant, _ error) {
 	for _, layout := range l.LayoutsOr() {
 		for _, protocol := range serve.Protocols {
 			for _, w := range serve.Workloads {
-				c := l.On(layout, lab.Itoa(serve.PayloadBytes)+"B", "protocol", protocol, "op", w.Name, "clients", lab.Itoa(w.Clients))
+				c := l.On(layout, strconv.Itoa(serve.PayloadBytes)+"B", "protocol", protocol, "op", w.Name, "clients", strconv.Itoa(w.Clients))
 				list = append(list, lab.Variant{Name: "Service", Keys: c, Run: func(ctx context.Context, r *lab.Record) error {
 					return l.WithNew(ctx, "", layout, l.StoreOptions(), r, func(cp *bench.Copy) error {
 						res, err := w.Run(ctx, cp.DB, protocol, n, pace.Config{Duration: l.Phase / 2}) // there are many
@@ -42,7 +43,7 @@ func measureService(l *lab.Lab) (list []lab.Variant, _ error) {
 func servedEvents(l *lab.Lab, data enrolment.Data) (list []lab.Variant) {
 	for _, protocol := range serve.EventProtocols {
 		for _, w := range serve.EventWorkloads {
-			c := l.On(enrolment.Layout, data.Name, "protocol", protocol, "op", w.Name, "clients", lab.Itoa(w.Clients))
+			c := l.On(enrolment.Layout, data.Name, "protocol", protocol, "op", w.Name, "clients", strconv.Itoa(w.Clients))
 			list = append(list, l.TimedOn("ServiceEvents", c, data.Dataset(l.Engine), func(ctx context.Context, cp *bench.Copy) (bench.Result, error) {
 				return w.Serve(ctx, cp.DB, protocol, pace.Config{Duration: l.Phase / 2})
 			}))
@@ -75,7 +76,7 @@ func (s *Running) variants(l *lab.Lab) (list []lab.Variant, _ error) {
 	for _, protocol := range slices.Sorted(maps.Keys(s.Connect)) {
 		for _, kind := range running {
 			for _, clients := range []int{1, s.Clients} {
-				c := l.KeysOf("protocol", protocol, "op", kind.op, "clients", lab.Itoa(clients))
+				c := l.KeysOf("protocol", protocol, "op", kind.op, "clients", strconv.Itoa(clients))
 				list = append(list, lab.Variant{Name: "RunningService", Keys: c, Run: func(ctx context.Context, r *lab.Record) error {
 					return s.load(ctx, protocol, r, func(requests *serve.Requests) (*pace.Outcome, error) {
 						return requests.Loop(ctx, pace.Config{Workers: clients, N: int64(clients * s.Each)}, kind.request)
