@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/varvedb/varve/store/entity"
 )
 
@@ -71,11 +69,11 @@ func (r *row) read(state bool) (e *entity.Entity, err error) {
 // column reads a column of attributes, which sqlite-bitmap-store has in an object of their own.
 func column[V any](text []byte, state bool) (m map[string]V, err error) {
 	if !state {
-		err = json.Unmarshal(text, &m, strict)
+		err = unmarshal(text, &m)
 		return m, err
 	}
 	var in struct{ Values map[string]V }
-	err = json.Unmarshal(text, &in, strict)
+	err = unmarshal(text, &in)
 	return in.Values, err
 }
 

@@ -21,6 +21,22 @@ var strict = json.JoinOptions(
 	json.WithUnmarshalers(json.JoinUnmarshalers(noNull[string](), noNull[uint64](), noNull[uint16](), noNull[uint8](), json.UnmarshalFromFunc(content))),
 )
 
+// unmarshal reads JSON as strict says. Where a value does not fit, the library words the error
+// in one of two ways by chance; this one is always the same.
+func unmarshal(text []byte, to any) error {
+	err := json.Unmarshal(text, to, strict)
+	var unfit *json.SemanticError
+	switch {
+	case !errors.As(err, &unfit):
+		return err
+	case unfit.JSONValue != nil:
+		return fmt.Errorf("json: at %q: %s, want %s", unfit.JSONPointer, unfit.JSONValue, unfit.GoType)
+	case unfit.Err != nil:
+		return fmt.Errorf("json: at %q: %w", unfit.JSONPointer, unfit.Err)
+	}
+	return fmt.Errorf("json: at %q: %s, want %s", unfit.JSONPointer, unfit.JSONKind, unfit.GoType)
+}
+
 func noNull[T any]() *json.Unmarshalers {
 	return json.UnmarshalFromFunc(func(dec *jsontext.Decoder, _ *T) error {
 		if dec.PeekKind() == 'n' {
@@ -93,7 +109,7 @@ func decode(text []byte) (op entity.Op, err error) {
 		return op, errors.New("empty line, want one operation")
 	}
 	var line lineRead
-	if err := json.Unmarshal(text, &line, strict); err != nil {
+	if err := unmarshal(text, &line); err != nil {
 		return op, err
 	}
 	op.TxIndex, op.OpIndex = uint32(line.TxIndex.get("tx_index", &err)), uint32(line.OpIndex.get("op_index", &err))

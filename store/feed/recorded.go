@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/varvedb/varve/store/entity"
 )
 
@@ -42,7 +40,7 @@ func ParseRecordedQueries(data []byte) ([]RecordedQuery, error) {
 			Keys        []string `json:"keys"`
 			ArkivAgrees bool     `json:"arkivAgrees"`
 		}
-		if err := json.Unmarshal(text, &line, strict); err != nil {
+		if err := unmarshal(text, &line); err != nil {
 			return nil, fmt.Errorf("query %d: %w: %w", len(all)+1, ErrFormat, err)
 		}
 		q := RecordedQuery{Query: line.Query, AtBlock: line.AtBlock, ArkivAgrees: line.ArkivAgrees}
