@@ -2,11 +2,14 @@ package cli
 
 import (
 	"io"
+	"os"
 	"reflect"
 	"testing"
 
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/internal/lint"
 )
 
 // TestListFlags: a flag that may be given again takes one value each time, commas and all.
@@ -31,4 +34,20 @@ func TestListFlags(t *testing.T) {
 	}
 	visit(parser.Model.Node)
 	require.Greater(t, lists, 10)
+}
+
+// TestExamples: every command has an example, and each is one that the parser takes.
+func TestExamples(t *testing.T) {
+	parser, err := newParser(new(commands), kong.Writers(io.Discard, io.Discard))
+	require.NoError(t, err)
+	for _, command := range parser.Model.Leaves(true) {
+		require.Contains(t, command.Detail, "varve", command.FullPath())
+	}
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.Mkdir("backup-1", 0o700)) // what must be there
+	require.NoError(t, os.WriteFile("keys", nil, 0o600))
+	for _, command := range lint.Commands("examples.md", []byte("```sh"+examples+"\n```\n")) {
+		_, err = parser.Parse(command.Words[1:])
+		require.NoError(t, err, &command)
+	}
 }

@@ -7,8 +7,89 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/varvedb/varve/docs"
 )
+
+const about = `Varve stores the entities of a blockchain node on an embedded engine, and measures which engine and which table layout to choose.
+
+A store is named by a URL:
+
+    sqlite:node.db                     a file; sqlite:///abs/path.db an absolute one
+    sqlitego:node.db                   the same file, without a C compiler
+    libsql:node.db                     libsql:https://host a server
+    duckdb:node.duckdb
+    postgres:dir                       a server that Varve starts in a directory
+    postgres://user@host/db            a running server
+
+with parameters: sqlite:node.db?layout=arkiv&durability=relaxed&memory=256MiB.
+varve help engines has all of them.`
+
+// groups are the commands by what they are for.
+var groups = []kong.Group{
+	{Key: "store", Title: "Store data:"},
+	{Key: "look", Title: "Look at it:"},
+	{Key: "safe", Title: "Keep it safe:"},
+	{Key: "serve", Title: "Serve it:"},
+	{Key: "measure", Title: "Measure it:"},
+	{Key: "about", Title: "About Varve:"},
+}
+
+// examples are shown by --help of the command that they begin with.
+const examples = `
+varve import blocks.tar sqlite:node.db
+varve import sqlite-store.db sqlite:node.db
+varve seed mendoza sqlite:mendoza.db --scale 0.05
+varve seed dc sqlite:dc.db --scale 0.01 --load 100
+varve scale blocks.tar sqlite:big.db --factor 5
+varve follow http://127.0.0.1:8545 sqlite:chain.db
+varve events append sqlite:events.db events.jsonl
+varve events read sqlite:events.db --type course.opened --limit 10
+varve events tail sqlite:events.db --tag course=42
+varve events export sqlite:events.db events.jsonl
+varve events import sqlite:copy.db events.jsonl
+varve events checkpoint list sqlite:events.db
+varve events checkpoint set sqlite:events.db mailer 1200
+varve events truncate sqlite:events.db --before 100000 --archive old.jsonl
+varve events stats sqlite:events.db
+varve query sqlite:node.db 'type = "node" && cpu >= 8' --limit 10
+varve query sqlite:node.db 'type = "node"' --at 1200 --count
+varve inspect sqlite:node.db
+varve verify sqlite:node.db --against blocks.tar
+varve check sqlite:node.db
+varve check sqlite:node.db --repair
+varve backup sqlite:node.db backup-1
+varve restore backup-1 sqlite:again.db
+varve serve sqlite:node.db --key-file keys
+varve node http://127.0.0.1:8545 sqlite:chain.db --listen 127.0.0.1:8555
+varve health http://127.0.0.1:8080
+varve answer your.db --out results/own
+varve compare sqlite postgres
+varve run A5 D --engines sqlite,postgres --out results/first
+varve bench diff old.txt new.txt
+varve report results/first -o report.html
+varve service-bench --rest http://127.0.0.1:8080
+varve authz rebac --size small
+varve authz social --qps 1000,10000
+varve torture --for 10m
+varve engines
+varve version
+varve help engines
+varve completion -c bash`
+
+// showExamples gives each command its examples.
+func showExamples(of *kong.Node) {
+	for _, command := range of.Leaves(false) {
+		shown := "Example:"
+		for line := range strings.Lines(examples) {
+			if strings.HasPrefix(strings.TrimSpace(line)+" ", command.FullPath()+" ") {
+				shown += "\n\n    " + strings.TrimSpace(line)
+			}
+		}
+		command.Detail = shown
+	}
+}
 
 // helpCmd prints what else there is to read.
 type helpCmd struct {
