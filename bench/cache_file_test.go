@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
 )
 
 // A file is made once, and whole or not at all; a sweep of what is not complete leaves it.
@@ -17,7 +17,7 @@ func TestCacheFile(t *testing.T) {
 	c, err := OpenCache("")
 	require.NoError(t, err)
 	get := func(write func(f *os.File) error) (string, error) { return c.File(t.Context(), "key", "x.tar", write) }
-	for want, cause := range map[error]error{store.ErrDiskFull: syscall.ENOSPC, os.ErrInvalid: os.ErrInvalid} {
+	for want, cause := range map[error]error{driver.ErrDiskFull: syscall.ENOSPC, os.ErrInvalid: os.ErrInvalid} {
 		_, err = get(func(f *os.File) error {
 			_, err := f.WriteString("half")
 			return errors.Join(err, cause)

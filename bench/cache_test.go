@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/internal/filelease"
-	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
 )
 
 // A builder that writes two files, one in a directory.
@@ -192,7 +192,7 @@ func TestRoom(t *testing.T) {
 			c.InPlace = step.asked
 			inPlace, err := c.room("key", step.estimate, step.free)
 			if !step.enough {
-				require.ErrorIs(t, err, store.ErrDiskFull)
+				require.ErrorIs(t, err, driver.ErrDiskFull)
 				return
 			}
 			require.NoError(t, err)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/varvedb/varve/internal/filesync"
 	"github.com/varvedb/varve/schemas"
-	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
 )
 
 // checkOut puts a data set into the directory of a run, and builds it first when it is
@@ -70,7 +70,7 @@ func (c *Cache) room(key string, estimate, free uint64) (inPlace bool, err error
 	if build > 0 && build+spareSpace > free {
 		const gb = 1e9
 		return false, fmt.Errorf("%w: about %.1f GB are needed in %s and %.1f are free; remove other data sets there, choose a smaller scale, or set %s to a directory on another disk",
-			store.ErrDiskFull, float64(build+spareSpace)/gb, c.root, float64(free)/gb, CacheEnv)
+			driver.ErrDiskFull, float64(build+spareSpace)/gb, c.root, float64(free)/gb, CacheEnv)
 	}
 	return c.InPlace || build+estimate+spareSpace > free, nil
 }

@@ -148,11 +148,11 @@ func (cp *Copy) check(ctx context.Context) (err error) {
 	case cp.data.filled():
 		return nil // the workload compares what it holds
 	case cp.data.events():
-		if cp.Events, err = cp.DB.Events(ctx, store.EventOptions{}); err == nil {
+		if cp.Events, err = cp.DB.Events(ctx, nil); err == nil {
 			head.Number, err = cp.Events.Head(ctx)
 		}
 	default:
-		if cp.Entities, err = cp.DB.Entities(ctx, store.EntityOptions{Layout: cp.data.Layout}); err == nil {
+		if cp.Entities, err = cp.DB.Entities(ctx, &store.EntityOptions{Layout: cp.data.Layout}); err == nil {
 			head, err = cp.Entities.Head(ctx)
 			digest = head.Digest.String()
 		}

@@ -202,7 +202,7 @@ func (d Dataset) build(ctx context.Context, rawURL string) (r Ready, err error) 
 		r, err = d.fillEvents(ctx, db)
 	default:
 		var ents *store.Entities
-		if ents, err = db.Entities(ctx, store.EntityOptions{Layout: d.Layout}); err == nil {
+		if ents, err = db.Entities(ctx, &store.EntityOptions{Layout: d.Layout}); err == nil {
 			r, err = d.Fill(ctx, ents)
 		}
 	}
@@ -228,7 +228,7 @@ func (d Dataset) Fill(ctx context.Context, ents *store.Entities) (r Ready, err e
 	bar := d.told("rows", rows)
 	defer bar.Finish()
 	start := time.Now()
-	opts := store.LoadOptions{Progress: func(store.Loaded) { bar.Set(int64(x.counts.Rows())) }}
+	opts := &store.LoadOptions{Progress: func(store.Applied) { bar.Set(int64(x.counts.Rows())) }}
 	if _, err := ents.Load(ctx, d.followed(x), opts); err != nil {
 		return r, err
 	}
@@ -240,7 +240,7 @@ func (d Dataset) Fill(ctx context.Context, ents *store.Entities) (r Ready, err e
 const eventBatch = 5000
 
 func (d Dataset) fillEvents(ctx context.Context, db *store.DB) (r Ready, err error) {
-	evs, err := db.Events(ctx, store.EventOptions{})
+	evs, err := db.Events(ctx, nil)
 	if err != nil {
 		return r, err
 	}

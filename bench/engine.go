@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/varvedb/varve/internal/engine"
+	"github.com/varvedb/varve/internal/storeurl"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -41,7 +42,7 @@ func (e Engine) place(ctx context.Context, dir string) (rawURL string, drop func
 	if e.Server == "" {
 		return e.URL(dir), nil, nil
 	}
-	rawURL, remove, err := store.Scratch(ctx, e.Server)
+	rawURL, remove, err := storeurl.Scratch(ctx, e.Server)
 	if err != nil {
 		return "", nil, err
 	}

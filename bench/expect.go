@@ -159,9 +159,9 @@ func (x *Expectation) Check(ctx context.Context, ents *store.Entities) error {
 	want := map[string]uint64{
 		"payloads": x.counts.Versions, "string_attributes": x.counts.Strings, "numeric_attributes": x.counts.Numbers,
 	}
-	for _, t := range s.Tables {
-		if n, known := want[t.Table]; known && t.Rows != n {
-			return mismatch("table %s has %d rows, want %d", t.Table, t.Rows, n)
+	for table, rows := range s.Tables {
+		if n, known := want[table]; known && rows != n {
+			return mismatch("table %s has %d rows, want %d", table, rows, n)
 		}
 	}
 	return nil

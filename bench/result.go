@@ -53,7 +53,7 @@ func (r *Result) RowRate() float64 { return float64(r.Rows) / max(r.Elapsed.Seco
 // FoldLog moves the write-ahead log into the database and empties it, where the
 // engine has one that can be asked to.
 func FoldLog(ctx context.Context, db *store.DB) error {
-	_, err := db.Checkpoint(ctx, true)
+	_, err := db.Engine().Checkpoint(ctx, true)
 	if errors.Is(err, store.ErrUnsupported) {
 		err = nil
 	}

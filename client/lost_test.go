@@ -101,7 +101,7 @@ func openDB(t testing.TB, url string) (*store.DB, *store.Events) {
 	db, err := store.Open(context.Background(), url+"?durability=relaxed", nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	events, err := db.Events(context.Background(), store.EventOptions{})
+	events, err := db.Events(context.Background(), nil)
 	require.NoError(t, err)
 	return db, events
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/varvedb/varve/internal/service/seal"
 	"github.com/varvedb/varve/internal/service/server"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/event"
 )
 
@@ -57,7 +58,7 @@ func TestErrors(t *testing.T) {
 		fmt.Errorf("read events: %w", truncated): event.ErrTruncated, event.ErrCheckpoint: event.ErrCheckpoint,
 		fmt.Errorf("append: %w", conflict): store.ErrConflict, event.ErrDuplicate: event.ErrDuplicate, store.ErrInvalid: store.ErrInvalid,
 		store.ErrClosed: store.ErrClosed, store.ErrCorrupt: store.ErrCorrupt, store.ErrUnknownOutcome: store.ErrUnknownOutcome,
-		store.ErrDiskFull: store.ErrDiskFull, store.ErrLocked: store.ErrLocked, store.ErrReaderExpired: store.ErrReaderExpired,
+		driver.ErrDiskFull: driver.ErrDiskFull, store.ErrLocked: store.ErrLocked, store.ErrReaderExpired: store.ErrReaderExpired,
 		store.ErrUnavailable: store.ErrUnavailable, store.ErrUnsupported: store.ErrUnsupported, store.ErrReadOnly: store.ErrReadOnly,
 		service.ErrReadOnly: store.ErrReadOnly, service.ErrClosing: store.ErrClosed, service.ErrBusy: store.ErrUnavailable,
 		service.ErrRate: store.ErrUnavailable, service.ErrTooLarge: store.ErrInvalid, service.ErrMalformed: store.ErrInvalid,

@@ -118,6 +118,16 @@ func EntityLayouts() []string {
 	return append(names, AblationLayouts()...)
 }
 
+// DefaultLayout is the entity layout of a new store that names none.
+const DefaultLayout = "compact"
+
+// Layouts returns the names of the entity layouts that stores are made in. Those of
+// LabLayouts can be opened as well.
+func Layouts() []string {
+	lab := LabLayouts()
+	return slices.DeleteFunc(EntityLayouts(), func(name string) bool { return slices.Contains(lab, name) })
+}
+
 // LabLayouts returns those that leave indexes out, so that the lab can tell what these cost.
 func LabLayouts() []string { return append([]string{"bare"}, AblationLayouts()...) }
 

@@ -50,7 +50,11 @@ func (e *Entities) analyzeAtOpen(ctx context.Context) error {
 		return nil
 	}
 	err := e.db.readBulk(ctx, func(ctx context.Context, q driver.Querier) error {
-		tables, err := e.tableRows(ctx, q)
+		view, err := e.layout.View(ctx, q, 0)
+		if err != nil {
+			return err
+		}
+		tables, err := view.Rows(ctx)
 		if err == nil {
 			e.analyzed = tables[len(tables)-1].Rows
 		}

@@ -10,16 +10,18 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Applied tells what a block did.
+// Applied tells what a block did, or what a load has done so far.
 type Applied struct {
-	Head    BlockHeader // after the block
-	Changes int         // entities whose state the block changed
+	Head    BlockHeader // after it
+	Blocks  int
+	Changes int // entities whose state the blocks changed
+	Skipped int // blocks that the store held already
 }
 
 // Apply applies one block in one transaction: all of it or nothing. It fails
 // with ErrBlockOrder when the block is not above the head, with ErrInvalid when
 // an operation is malformed, with ErrNotFound or ErrExists when one does not
-// fit the state before it (as an *OpError), and with ErrUnsupported when the
+// fit the state before it (as an *entity.OpError), and with ErrUnsupported when the
 // engine cannot store a text. The block is not kept and not changed.
 func (e *Entities) Apply(ctx context.Context, b entity.Block) (Applied, error) {
 	var applied Applied
@@ -161,5 +163,5 @@ func (e *Entities) writeIn(ctx context.Context, tx *entityTx, head BlockHeader, 
 	if err := e.db.meta.raiseHorizon(ctx, tx, set.Horizon); err != nil {
 		return Applied{}, fmt.Errorf("block %d: %w", set.Block, err)
 	}
-	return Applied{Head: next, Changes: len(set.Changes)}, nil
+	return Applied{Head: next, Blocks: 1, Changes: len(set.Changes)}, nil
 }

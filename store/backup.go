@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,9 +16,11 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Contents says what a database holds: of a backup, what a store restored from it
-// must hold.
-type Contents struct {
+// BackupInfo says what a backup holds.
+type BackupInfo struct {
+	Engine        string `json:"engine,omitempty"` // that it was made from
+	EngineVersion string `json:"engine_version,omitempty"`
+
 	Format      string      `json:"format"` // of the store's tables
 	Layout      string      `json:"layout,omitempty"`
 	Head        BlockHeader `json:"head"`
@@ -28,12 +31,13 @@ type Contents struct {
 	Rows        uint64      `json:"rows"` // of all tables
 }
 
-// Backup writes every row of the database as one view has them, in a form that
-// Restore reads on any engine that has the layouts. Blocks and events may be
-// written meanwhile; they are not in the backup. Progress, if given, is called now
-// and then with the rows written. The view is held until the end, so that a long
-// backup may need a larger Options.MaxReaderAge (ErrReaderExpired).
-func (db *DB) Backup(ctx context.Context, w io.Writer, progress func(rows uint64)) (c Contents, err error) {
+// Backup writes every row of the database as one view has them: the file that varve backup
+// makes, of which Restore and varve restore make a store, on any engine that has the layouts.
+// Blocks and events may be written meanwhile; they are not in the backup. Progress is called
+// now and then with the rows written. The view is held until the end, so that a long
+// backup may need a larger Options.MaxReaderAge (ErrReaderExpired). It fails with ErrLayout
+// when the database holds no store.
+func (db *DB) Backup(ctx context.Context, w io.Writer, progress func(rows uint64)) (c BackupInfo, err error) {
 	q, err := db.engine.Snapshot(ctx)
 	if err != nil {
 		return c, fmt.Errorf("backup: %w", err)
@@ -46,7 +50,12 @@ func (db *DB) Backup(ctx context.Context, w io.Writer, progress func(rows uint64
 	if err != nil {
 		return c, fmt.Errorf("backup: %w", err)
 	}
-	out, err := rowfile.NewWriter(w)
+	c.Engine, c.EngineVersion = db.engine.Info().Name, db.engine.Info().Version
+	head, err := json.Marshal(c)
+	if err != nil {
+		return c, fmt.Errorf("backup: %w", err)
+	}
+	out, err := rowfile.NewWriter(w, head)
 	if err != nil {
 		return c, fmt.Errorf("backup: %w", err)
 	}
@@ -69,7 +78,7 @@ var (
 )
 
 // contents lists the tables of a view's database and what they hold.
-func (db *DB) contents(ctx context.Context, q driver.Querier) (tables []*driver.Table, c Contents, err error) {
+func (db *DB) contents(ctx context.Context, q driver.Querier) (tables []*driver.Table, c BackupInfo, err error) {
 	recorded, err := db.meta.recorded(ctx, q)
 	if err != nil {
 		return nil, c, err
@@ -158,24 +167,31 @@ func (db *DB) backupTable(ctx context.Context, q driver.Querier, out *rowfile.Wr
 const restoreRows = 2000
 
 // Restore fills an empty database with a backup, in one transaction: all of it or
-// nothing. It fails with ErrLayout when the database holds tables already, when the
-// engine lacks a layout of the backup, or when what was restored is not what want
-// says; want may be nil. DB.Check compares the rows with the digests afterwards.
-func (db *DB) Restore(ctx context.Context, r io.Reader, want *Contents, progress func(rows uint64)) (c Contents, err error) {
+// nothing. It fails with ErrLayout when the database holds tables already or the
+// engine lacks a layout of the backup, and with ErrCorrupt when the backup is damaged or
+// cut, or what was restored is not what it says of itself. Progress is called now and then
+// with the rows written. DB.Check compares them with the digests afterwards.
+func (db *DB) Restore(ctx context.Context, r io.Reader, progress func(rows uint64)) (c BackupInfo, err error) {
 	in, err := rowfile.NewReader(r)
 	if err != nil {
-		return c, fmt.Errorf("restore: %w", err)
+		return c, fmt.Errorf("restore: %w: %w", ErrCorrupt, err)
 	}
 	defer in.Close()
+	var want BackupInfo
+	if in.Head != nil {
+		if err := json.Unmarshal(in.Head, &want); err != nil {
+			return c, fmt.Errorf("restore: %w: what the backup says of itself: %w", ErrCorrupt, err)
+		}
+	}
 	err = db.writeBulk(ctx, func(inner context.Context, tx driver.Tx) error {
 		s := &restoring{db: db, tx: tx, done: ctx.Err, progress: progress}
 		if err := s.all(inner, in); err != nil {
 			return err
 		}
 		_, c, err = db.contents(inner, tx)
-		c.Rows = s.rows
-		if err == nil && want != nil && c != *want {
-			err = fmt.Errorf("%w: the backup should hold %+v, it holds %+v", ErrCorrupt, *want, c)
+		c.Engine, c.EngineVersion, c.Rows, want.Rows = want.Engine, want.EngineVersion, s.rows, s.rows
+		if err == nil && in.Head != nil && c != want {
+			err = fmt.Errorf("%w: the backup should hold %+v, it holds %+v", ErrCorrupt, want, c)
 		}
 		return err
 	})

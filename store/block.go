@@ -22,6 +22,14 @@ type BlockHeader struct {
 	Empty  bool          `json:"empty,omitempty"` // no block was applied yet
 }
 
+// String names the block.
+func (h BlockHeader) String() string {
+	if h.Empty {
+		return "no block"
+	}
+	return fmt.Sprintf("block %d", h.Number)
+}
+
 // identified tells whether the chain's hash or time of the block is known.
 func (h BlockHeader) identified() bool { return h.Hash != (entity.Hash{}) || h.Time != 0 }
 

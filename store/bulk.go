@@ -8,15 +8,14 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// BuildIndexes makes the indexes that EntityOptions.DeferIndexes left out, each
-// in a transaction of its own, and calls progress, if given, before each. A
-// store that has all of them is left as it is.
-func (e *Entities) BuildIndexes(ctx context.Context, progress func(index string, nth, of int)) error {
+// buildIndexes makes the indexes that EntityOptions.DeferIndexes left out, each in a
+// transaction of its own.
+func (e *Entities) buildIndexes(ctx context.Context) error {
+	if !e.deferred.Load() {
+		return nil
+	}
 	indexed, names := e.deferredIndexes()
-	for i, name := range names {
-		if progress != nil {
-			progress(name, i+1, len(names))
-		}
+	for _, name := range names {
 		err := e.db.writeBulk(ctx, func(ctx context.Context, tx driver.Tx) error { return indexed.CreateIndex(ctx, tx, name) })
 		if err != nil {
 			return fmt.Errorf("build indexes: %w", err)
@@ -28,6 +27,7 @@ func (e *Entities) BuildIndexes(ctx context.Context, progress func(index string,
 	if err != nil {
 		return fmt.Errorf("build indexes: %w", err)
 	}
+	e.deferred.Store(false)
 	return e.analyzeAtOpen(ctx)
 }
 

@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -19,18 +18,15 @@ import (
 type BlockChanges struct {
 	Head BlockHeader // the block
 
-	// Changed are the entities that the block began a version of or ended one, in the
-	// order of their keys.
-	Changed []EntityChange
+	// Changed are the entities that the block began a version of or ended one, before and
+	// after it, in the order of their keys; nil is one that was not visible.
+	Changed []entity.Change
 
 	// Expired are the versions whose time was over at the block, or at a number between
 	// it and the block before, in the order of their keys. They are without attributes and
 	// payload.
 	Expired []*entity.Entity
 }
-
-// EntityChange is an entity before and after a block; nil when it was not visible.
-type EntityChange struct{ Old, New *entity.Entity }
 
 // Changes streams what the blocks from one to another did, whether they changed anything
 // or not, as far as the snapshot knows them. It holds one block, and of all of them the
@@ -143,9 +139,9 @@ func (c *changes) find(ctx context.Context, at uint64, whole bool, expr query.Ex
 // block returns what a block did, of a range that ends at to.
 func (c *changes) block(ctx context.Context, b BlockHeader, to uint64) (BlockChanges, error) {
 	set := BlockChanges{Head: b}
-	byKey := map[entity.Key]*EntityChange{}
+	byKey := map[entity.Key]*entity.Change{}
 	for _, closing := range c.closed[b.Number] {
-		byKey[closing.Key] = &EntityChange{}
+		byKey[closing.Key] = &entity.Change{Key: closing.Key}
 		delete(c.expiring, closing.Key)
 	}
 	for key, e := range c.expiring {
@@ -160,7 +156,7 @@ func (c *changes) block(ctx context.Context, b BlockHeader, to uint64) (BlockCha
 		began := query.Compare{Name: entity.AttrLastModifiedAtBlock, Op: query.Equal, Value: query.Number(b.Number)}
 		err := c.find(ctx, b.Number, true, began, func(e *entity.Entity) {
 			if byKey[e.Key] == nil {
-				byKey[e.Key] = &EntityChange{}
+				byKey[e.Key] = &entity.Change{Key: e.Key}
 			}
 			byKey[e.Key].New = e
 			if e.Expiration <= to {
@@ -183,9 +179,7 @@ func (c *changes) block(ctx context.Context, b BlockHeader, to uint64) (BlockCha
 	for _, change := range byKey {
 		set.Changed = append(set.Changed, *change)
 	}
-	slices.SortFunc(set.Changed, func(a, b EntityChange) int { return compareKeys(cmp.Or(a.New, a.Old), cmp.Or(b.New, b.Old)) })
-	slices.SortFunc(set.Expired, compareKeys)
+	slices.SortFunc(set.Changed, func(a, b entity.Change) int { return bytes.Compare(a.Key[:], b.Key[:]) })
+	slices.SortFunc(set.Expired, func(a, b *entity.Entity) int { return bytes.Compare(a.Key[:], b.Key[:]) })
 	return set, nil
 }
-
-func compareKeys(a, b *entity.Entity) int { return bytes.Compare(a.Key[:], b.Key[:]) }

@@ -12,44 +12,70 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// defaultFindings is how many findings a check lists when nobody says.
-const defaultFindings = 20
-
-// CheckOptions say how a check is reported. The zero value is usable.
+// CheckOptions say how a check is reported.
 type CheckOptions struct {
 	// Findings bounds the findings of each part that are listed; zero means 20.
 	// A part ends with its last listed finding.
 	Findings int
 
-	// Progress, if given, is called now and then.
-	Progress func(CheckProgress)
-}
-
-// CheckProgress is how far a check is.
-type CheckProgress struct {
-	Part  string // as Finding.Part
-	Unit  string // what is counted: rows, changes, events
-	Done  uint64
-	Total uint64 // zero when it is not known
+	// Progress, if given, is called now and then with the part (see PartReport), what is
+	// counted of it (rows, changes or events), how many are done, and how many there are:
+	// zero when that is not known.
+	Progress func(part, unit string, done, total uint64)
 }
 
 // The parts of a check.
 const (
-	PartRecord   = "record"   // what the store says of itself
-	PartHistory  = "history"  // versions against the digests of blocks
-	PartEntities = "entities" // versions against each other and what finds them
-	PartEvents   = "events"   // events against their checksums and what finds them
-	PartEngine   = "engine"   // the engine's own structures
+	partRecord   = "record"
+	partHistory  = "history"
+	partEntities = "entities"
+	partEvents   = "events"
+	partEngine   = "engine"
 )
+
+// Outcome is what came of looking for damage.
+type Outcome string
+
+// The outcomes.
+const (
+	Sound       Outcome = "sound"         // it was looked at, and nothing is wrong
+	Unavailable Outcome = "not available" // a part of which this store or engine has no check; it says nothing
+	NotChecked  Outcome = "not checked"   // it could not be looked at, or not all of it: nothing is known
+	Damaged     Outcome = "damaged"       // something is wrong, whatever else could not be looked at
+)
+
+// outcomeOf tells what an error says of the store. Only ErrCorrupt is damage, which engines
+// give for what their libraries call damage, and the store for what contradicts itself. Any
+// other error, known or not, only says that somebody could not look: the time was up, the
+// server is gone, the right is missing.
+func outcomeOf(err error) Outcome {
+	switch {
+	case err == nil:
+		return Sound
+	case errors.Is(err, ErrCorrupt):
+		return Damaged
+	}
+	return NotChecked
+}
+
+// worse returns the outcome of two parts together. That a part has no check does not
+// make the others less sound.
+func worse(a, b Outcome) Outcome {
+	order := []Outcome{Unavailable, Sound, NotChecked, Damaged}
+	return order[max(1, slices.Index(order, a), slices.Index(order, b))]
+}
 
 // Finding is something that is wrong with a store.
 type Finding struct {
-	Part    string `json:"part"`
+	Part    string `json:"part"` // see PartReport
 	Problem string `json:"problem"`
 	Source  bool   `json:"source"` // what is damaged cannot be made anew from the rest
 }
 
-// PartReport is what came of one part of a check.
+// PartReport is what came of one part of a check. The parts are "record", what the store
+// says of itself; "history", versions against the digests of blocks; "entities", versions
+// against each other and what finds them; "events", events against their checksums and what
+// finds them; and "engine", the engine's own structures.
 type PartReport struct {
 	Part    string  `json:"part"`
 	Outcome Outcome `json:"outcome"`
@@ -78,11 +104,13 @@ type CheckReport struct {
 
 	Engine   string    `json:"engine"` // what the engine's own check did, and no more than that
 	Findings []Finding `json:"findings"`
+
+	Rebuilt []string `json:"rebuilt,omitempty"` // what DB.Repair made anew before
 }
 
 // Err returns nil when every part is sound or has no check. Of damage it returns an
 // error that wraps ErrCorrupt and names what was found, of parts that were not
-// checked one that wraps what was in the way.
+// checked one that wraps what was in the way: that says nothing of the store.
 func (r *CheckReport) Err() error {
 	var errs []error
 	for _, f := range r.Findings {
@@ -106,10 +134,9 @@ func (r *CheckReport) Err() error {
 // reads everything a few times and holds little in memory, and goes on after
 // damage, and after parts that cannot be looked at, where it can. What is wrong is in
 // the report, and for each part whether it was checked. An error means that there
-// is nothing to check.
-func (db *DB) Check(ctx context.Context, opts CheckOptions) (CheckReport, error) {
-	c := checker{db: db, opts: opts}
-	c.opts.Findings = cmp.Or(opts.Findings, defaultFindings)
+// is nothing to check: ErrLayout, when the database holds no store.
+func (db *DB) Check(ctx context.Context, opts *CheckOptions) (CheckReport, error) {
+	c := db.newChecker(opts)
 	if err := c.run(ctx); err != nil {
 		return c.report, fmt.Errorf("check: %w", err)
 	}
@@ -122,11 +149,20 @@ type checker struct {
 	report CheckReport
 }
 
+func (db *DB) newChecker(opts *CheckOptions) *checker {
+	c := &checker{db: db}
+	if opts != nil {
+		c.opts = *opts
+	}
+	c.opts.Findings = cmp.Or(c.opts.Findings, 20)
+	return c
+}
+
 func (c *checker) run(ctx context.Context) error {
 	recorded, err := c.db.recorded(ctx)
 	if err == nil && recorded == nil {
 		if err := errors.Join(c.db.wholeBlocks(ctx), c.db.noEvents(ctx)); err != nil {
-			c.done(PartRecord, true, err)
+			c.done(partRecord, true, err)
 			c.report.Outcome = Damaged
 			return nil
 		}
@@ -139,9 +175,9 @@ func (c *checker) run(ctx context.Context) error {
 	if err == nil && !ents && !evs {
 		err = fmt.Errorf("%w: the store records no layout, neither of entities nor of events", ErrCorrupt)
 	}
-	c.done(PartRecord, true, err)
+	c.done(partRecord, true, err)
 	if err != nil {
-		for _, part := range []string{PartHistory, PartEntities, PartEvents} {
+		for _, part := range []string{partHistory, partEntities, partEvents} {
 			c.done(part, true, errNoRecord)
 		}
 		ents, evs = false, false
@@ -170,7 +206,7 @@ func (c *checker) find(part string, source bool, problem string) {
 // done ends a part with what has been found of it, and with the error that ended
 // it, which is one more finding or the reason why it was not checked.
 func (c *checker) done(part string, source bool, err error) {
-	p := PartReport{Part: part, Outcome: OutcomeOf(err)}
+	p := PartReport{Part: part, Outcome: outcomeOf(err)}
 	switch p.Outcome {
 	case Damaged:
 		c.find(part, source, err.Error())
@@ -191,12 +227,12 @@ func (c *checker) unavailable(part, reason string) {
 func (c *checker) progress(part, unit string, total uint64) func(done uint64) {
 	return func(done uint64) {
 		if c.opts.Progress != nil {
-			c.opts.Progress(CheckProgress{Part: part, Unit: unit, Done: done, Total: total})
+			c.opts.Progress(part, unit, done, total)
 		}
 	}
 }
 
-// opened returns the entity store as it is, without starting work in the
+// openedEntities returns the entity store as it is, without starting work in the
 // background on one that may be damaged.
 func (db *DB) openedEntities(ctx context.Context) (*Entities, error) {
 	db.mu.Lock()
@@ -207,6 +243,7 @@ func (db *DB) openedEntities(ctx context.Context) (*Entities, error) {
 	return db.openEntities(ctx, "", EntityOptions{DeferIndexes: true})
 }
 
+// openedEvents returns the event store.
 func (db *DB) openedEvents(ctx context.Context) (*Events, error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -219,117 +256,95 @@ func (db *DB) openedEvents(ctx context.Context) (*Events, error) {
 func (c *checker) entities(ctx context.Context) {
 	e, err := c.db.openedEntities(ctx)
 	if err != nil {
-		c.done(PartHistory, true, err)
-		c.done(PartEntities, false, err)
+		c.done(partHistory, true, err)
+		c.done(partEntities, false, err)
 		return
 	}
-	c.report.Layout = e.layout.Name()
-	v := c.verify(ctx, e)
-	c.report.Head, c.report.Sound, c.report.Digest, c.report.Changes = v.Head, v.Sound, v.Digest, v.Changes
+	c.verify(ctx, e)
 }
 
 // verify checks the chain of digests, and the rows of the layout.
-func (c *checker) verify(ctx context.Context, e *Entities) Verified {
-	v, err := e.verifyDigest(ctx, c.progress(PartHistory, "changes", 0))
-	if err == nil && !v.Digest {
-		c.unavailable(PartHistory, noDigest)
+func (c *checker) verify(ctx context.Context, e *Entities) {
+	c.report.Layout = e.layout.Name()
+	err := c.digest(ctx, e)
+	if err == nil && !c.report.Digest {
+		c.unavailable(partHistory, noDigest)
 	} else {
-		c.done(PartHistory, true, err)
+		c.done(partHistory, true, err)
 	}
 	c.rows(ctx, e)
-	v.Parts = c.report.Parts
-	return v
 }
 
 func (c *checker) rows(ctx context.Context, e *Entities) {
 	if err := e.db.missing(ctx, e.layout.Tables()); err != nil {
-		c.done(PartEntities, true, err)
+		c.done(partEntities, true, err)
 		return
 	}
-	var total uint64
-	var err error
-	if c.opts.Progress != nil {
-		total, err = e.rows(ctx)
-	}
-	if err == nil {
-		var problems []error
-		problems, err = e.verifyRows(ctx, c.opts.Findings, c.progress(PartEntities, "rows", total))
-		for _, p := range problems {
-			c.find(PartEntities, false, p.Error())
-		}
-	}
-	c.done(PartEntities, false, err)
+	found := 0
+	err := e.verifyRows(ctx, c.progress(partEntities, "rows", 0), func(problem string) bool {
+		c.find(partEntities, false, problem)
+		found++
+		return found < c.opts.Findings && ctx.Err() == nil
+	})
+	c.done(partEntities, false, err)
 }
 
 // noDigest is why a history is not checked.
 const noDigest = "the digest cannot be computed without the whole history: the store is pruned, or its layout keeps none"
 
-// rows returns how many rows a check of the rows reads, zero when it cannot be
-// known.
-func (e *Entities) rows(ctx context.Context) (n uint64, err error) {
-	err = e.db.readBulk(ctx, func(ctx context.Context, q driver.Querier) error {
-		tables, err := e.tableRows(ctx, q)
-		if len(tables) > 1 {
-			for _, t := range tables {
-				n += t.Rows
-			}
-		}
-		return err
-	})
-	return n, err
-}
-
 func (c *checker) events(ctx context.Context) {
 	e, err := c.db.openedEvents(ctx)
 	if err != nil {
-		c.done(PartEvents, true, err)
+		c.done(partEvents, true, err)
 		return
 	}
 	c.report.EventLayout = eventLayout
 	if err := e.db.missing(ctx, eventlog.Tables); err != nil {
-		c.done(PartEvents, true, err)
+		c.done(partEvents, true, err)
 		return
 	}
-	source, found, total := false, 0, uint64(0)
-	var problems []string
-	err = e.db.readBulk(ctx, func(inner context.Context, q driver.Querier) (err error) {
-		if total, err = e.log.Head(inner, q); err != nil {
-			source = true
+	done, head, problems, err := c.eventLog(ctx, e)
+	c.report.EventHead, c.report.Events = done.Head, done.Events
+	for _, p := range problems {
+		c.find(partEvents, done.Source, p)
+	}
+	if err == nil && len(problems) == 0 && done.Head != head {
+		c.find(partEvents, true, fmt.Sprintf("the last event is %d, the head is %d", done.Head, head))
+	}
+	c.done(partEvents, done.Source, err)
+}
+
+// eventLog checks the events, the last of which should be at the head.
+func (c *checker) eventLog(ctx context.Context, e *Events) (done eventlog.Checked, head uint64, problems []string, err error) {
+	err = c.db.readBulk(ctx, func(inner context.Context, q driver.Querier) (err error) {
+		if head, err = e.log.Head(inner, q); err != nil {
+			done.Source = true
 			return err
 		}
-		count := &rowCount{}
-		done, err := e.log.Check(inner, count.of(ctx, q), func(problem string) bool {
+		done, err = e.log.Check(inner, counted(ctx, q, &rowCount{}), func(problem string) bool {
 			problems = append(problems, problem)
-			found++
-			return found < c.opts.Findings
-		}, c.progress(PartEvents, "events", total))
-		c.report.EventHead, c.report.Events, source = done.Head, done.Events, done.Source
+			return len(problems) < c.opts.Findings
+		}, c.progress(partEvents, "events", head))
 		return errors.Join(err, ctx.Err())
 	})
-	for _, p := range problems {
-		c.find(PartEvents, source, p)
-	}
-	if err == nil && len(problems) == 0 && c.report.EventHead != total {
-		c.find(PartEvents, true, fmt.Sprintf("the last event is %d, the head is %d", c.report.EventHead, total))
-	}
-	c.done(PartEvents, source, err)
+	return done, head, problems, err
 }
 
 // engine runs the engine's own check.
 func (c *checker) engine(ctx context.Context) {
-	c.progress(PartEngine, "", 0)(0)
+	c.progress(partEngine, "", 0)(0)
 	found := 0
 	did, err := c.db.engine.Check(ctx, func(problem string) bool {
-		c.find(PartEngine, false, problem)
+		c.find(partEngine, false, problem)
 		found++
 		return found < c.opts.Findings && ctx.Err() == nil
 	})
 	c.report.Engine = did
 	if err = errors.Join(err, ctx.Err()); did == "" && err == nil && found == 0 {
-		c.unavailable(PartEngine, noEngineCheck)
+		c.unavailable(partEngine, noEngineCheck)
 		return
 	}
-	c.done(PartEngine, false, err)
+	c.done(partEngine, false, err)
 }
 
 const noEngineCheck = "the engine has no check of its own"

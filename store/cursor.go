@@ -126,10 +126,13 @@ func (c *cursorState) position() *layout.Position {
 	return pos
 }
 
+// maxOrder is by how many attributes a query may sort.
+const maxOrder = 8
+
 // checkOrder completes an order and refuses a malformed one.
 func checkOrder(order []Order) ([]Order, error) {
-	if len(order) > MaxOrder {
-		return nil, fmt.Errorf("%w: sorted by %d attributes, the limit is %d", ErrInvalid, len(order), MaxOrder)
+	if len(order) > maxOrder {
+		return nil, fmt.Errorf("%w: sorted by %d attributes, the limit is %d", ErrInvalid, len(order), maxOrder)
 	}
 	list := make([]Order, 0, len(order))
 	for _, o := range order {

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/varvedb/varve/internal/layout"
 	"github.com/varvedb/varve/schemas"
@@ -13,23 +13,21 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// DefaultLayout is the layout of a new store that names none.
-const DefaultLayout = "compact"
-
 // EntityOptions say how the entities of a database lie and which rules hold.
 type EntityOptions struct {
-	// Layout names the SQL layout; see Layouts. Empty means the one of the
-	// URL, else the one that the database has, else DefaultLayout.
+	// Layout says how entities lie in tables: one of schemas.Layouts, such as compact or
+	// arkiv. Empty means the one of the URL, else the one that the database has, else
+	// compact.
 	Layout string
 
 	// ExtendAdds makes ExtendBTL add to the old expiration instead of counting
 	// from the block, as Arkiv's later stores do. It is recorded in the store.
 	ExtendAdds bool
 
-	// DeferIndexes makes a new store without the indexes that only queries
-	// need, for a bulk load; BuildIndexes makes them afterwards. A store whose
-	// load was interrupted is opened with it again to go on; opened without it,
-	// the indexes are made first.
+	// DeferIndexes makes a new store without the indexes that only queries need, for a
+	// bulk load; Flush makes them, which a Load or Import ends with. A store whose load
+	// was interrupted is opened with it again to go on; opened without it, the indexes
+	// are made first.
 	DeferIndexes bool
 
 	// Backlog bounds, for layouts that put work off (compact), the changes of
@@ -37,13 +35,6 @@ type EntityOptions struct {
 	// payloads; zero means that of the URL, else the layout's default. It is not
 	// recorded.
 	Backlog int
-}
-
-// Layouts returns the names of the entity layouts that stores are made in. Those of
-// schemas.LabLayouts can be opened as well.
-func Layouts() []string {
-	lab := schemas.LabLayouts()
-	return slices.DeleteFunc(schemas.EntityLayouts(), func(name string) bool { return slices.Contains(lab, name) })
 }
 
 // Entities is the entity store of a database. Its methods may be called from
@@ -55,22 +46,25 @@ type Entities struct {
 
 	backlog    int         // EntityOptions.Backlog
 	maintainer *maintainer // nil when the layout puts nothing off
+	deferred   atomic.Bool // EntityOptions.DeferIndexes left indexes out
 
 	mu       sync.Mutex
 	written  uint64 // versions since the planner's statistics were gathered
 	analyzed uint64 // versions when they were; see analyze
 }
 
-// Entities opens the entity store, and makes it when the database has none.
-// It fails with ErrLayout when the database holds another layout, or other
-// tables and no store at all.
-func (db *DB) Entities(ctx context.Context, opts EntityOptions) (*Entities, error) {
+// Entities opens the entity store, and makes it when the database has none. The options
+// of the first call hold while the database is open. It fails with ErrLayout when the
+// database holds another layout, or other tables and no store at all, and with ErrInvalid
+// when an option is malformed.
+func (db *DB) Entities(ctx context.Context, options *EntityOptions) (*Entities, error) {
+	opts := EntityOptions{}
+	if options != nil {
+		opts = *options
+	}
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	name := opts.Layout
-	if name == "" {
-		name = db.layout
-	}
+	name := cmp.Or(opts.Layout, db.layout)
 	e := db.entities
 	if e == nil {
 		var err error
@@ -115,8 +109,9 @@ func (db *DB) openEntities(ctx context.Context, name string, opts EntityOptions)
 	if err := e.checkSpread(ctx); err != nil {
 		return nil, err
 	}
-	if recorded[metaIndexes] != "" && !opts.DeferIndexes && !db.ro { // a reader does without them
-		if err := e.BuildIndexes(ctx, nil); err != nil {
+	e.deferred.Store(recorded[metaIndexes] != "" && !db.ro) // a reader does without them
+	if !opts.DeferIndexes {
+		if err := e.buildIndexes(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -131,7 +126,7 @@ func (e *Entities) create(ctx context.Context, name string, opts EntityOptions) 
 	if e.db.ro {
 		return nil, fmt.Errorf("%w: the database holds no Varve store and is open for reading only; varve import reads Arkiv's own", ErrLayout)
 	}
-	if err := e.use(cmp.Or(name, DefaultLayout), opts.ExtendAdds); err != nil {
+	if err := e.use(cmp.Or(name, schemas.DefaultLayout), opts.ExtendAdds); err != nil {
 		return nil, err
 	}
 	values := map[string]string{
@@ -218,21 +213,16 @@ func (e *Entities) Head(ctx context.Context) (h BlockHeader, err error) {
 
 // Summary is what a store holds.
 type Summary struct {
-	Layout  string      `json:"layout"`
-	Origin  string      `json:"origin,omitempty"` // see Entities.SetOrigin
-	Head    uint64      `json:"head"`
-	Digest  string      `json:"digest"`
-	First   uint64      `json:"first_block"`
-	Blocks  uint64      `json:"blocks"`
-	Horizon uint64      `json:"horizon"`  // oldest block that can be read
-	Live    uint64      `json:"entities"` // visible at the head
-	Tables  []TableRows `json:"tables"`
-}
+	Layout  string `json:"layout"`
+	Origin  string `json:"origin,omitempty"` // see Entities.SetOrigin
+	Head    uint64 `json:"head"`
+	Digest  string `json:"digest"`
+	First   uint64 `json:"first_block"`
+	Blocks  uint64 `json:"blocks"`
+	Horizon uint64 `json:"horizon"`  // oldest block that can be read
+	Live    uint64 `json:"entities"` // visible at the head
 
-// TableRows is the size of a table.
-type TableRows struct {
-	Table string
-	Rows  uint64
+	Tables map[string]uint64 `json:"tables"` // rows of each
 }
 
 // Summary counts what the store holds. It reads every table.
@@ -261,19 +251,11 @@ func (e *Entities) Summary(ctx context.Context) (s Summary, err error) {
 			return err
 		}
 		tables, err := view.Rows(ctx)
+		s.Tables = make(map[string]uint64, len(tables))
 		for _, t := range tables {
-			s.Tables = append(s.Tables, TableRows(t))
+			s.Tables[t.Table] = t.Rows
 		}
 		return err
 	})
 	return s, err
-}
-
-// tableRows returns the number of rows of each table.
-func (e *Entities) tableRows(ctx context.Context, q driver.Querier) ([]layout.TableRows, error) {
-	view, err := e.layout.View(ctx, q, 0)
-	if err != nil {
-		return nil, err
-	}
-	return view.Rows(ctx)
 }

@@ -17,12 +17,9 @@ var (
 	ErrLocked      = driver.ErrLocked
 	ErrConflict    = driver.ErrConflict
 	ErrCorrupt     = driver.ErrCorrupt
-	ErrDiskFull    = driver.ErrDiskFull
 	ErrReadOnly    = driver.ErrReadOnly
 	ErrNotExist    = driver.ErrNotExist
-	ErrMoved       = driver.ErrMoved
 	ErrUnsupported = driver.ErrUnsupported
-	ErrMemory      = driver.ErrMemory
 
 	// ErrReaderExpired: a snapshot was ended because it held back a checkpoint.
 	ErrReaderExpired = driver.ErrReaderExpired

@@ -29,8 +29,7 @@ const (
 	eventFormatTruncated = "4"
 )
 
-// EventOptions say how the events of a database lie and how appends are queued.
-// The zero value is usable.
+// EventOptions say how appends are queued and how events are found.
 type EventOptions struct {
 	// Queue bounds the appends that wait for the writer; further ones wait for
 	// a place before that. Zero means 1,024.
@@ -76,8 +75,12 @@ type Events struct {
 // Events opens the event store, and makes it when the database has none. The
 // options of the first call hold while the database is open. It fails with
 // ErrLayout when the database holds other tables and no store at all, or events of a
-// kind that this version does not read.
-func (db *DB) Events(ctx context.Context, opts EventOptions) (*Events, error) {
+// kind that this version does not read, and with ErrInvalid when an option is negative.
+func (db *DB) Events(ctx context.Context, options *EventOptions) (*Events, error) {
+	opts := EventOptions{}
+	if options != nil {
+		opts = *options
+	}
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	if opts.Queue < 0 || opts.PollInterval < 0 || opts.IndexEvery < 0 || opts.LockedRows < 0 {

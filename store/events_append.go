@@ -24,7 +24,7 @@ import (
 // same content, returns the old positions, whatever the condition. The events are
 // not changed and not kept after Append returns.
 //
-// It fails with ErrConflict (a *ConflictError) by the condition, with ErrDuplicate
+// It fails with ErrConflict (an *event.ConflictError) by the condition, with event.ErrDuplicate
 // when some of the IDs are stored or belong to other content, with ErrInvalid, and
 // as driver.Engine.Begin and driver.Tx.Commit do.
 func (e *Events) Append(ctx context.Context, events []event.Event, cond *event.Condition) ([]uint64, error) {

@@ -86,7 +86,7 @@ func checkpointOf(ctx context.Context, q driver.Querier, sql schemas.Meta, consu
 }
 
 // Advance appends events, of which there may be none, and moves a consumer, both or
-// neither, in a transaction that it shares with other appends. It fails with ErrCheckpoint
+// neither, in a transaction that it shares with other appends. It fails with event.ErrCheckpoint
 // when the consumer is not where the checkpoint says, with ErrInvalid when it says more than
 // the last event before these, and otherwise as Append does. A repetition of events that all
 // have IDs is one of the checkpoint, too. The first checkpoint of a store makes the table for

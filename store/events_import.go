@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// EventImportOptions say how events are imported. The zero value is usable.
+// EventImportOptions say how events are imported.
 type EventImportOptions struct {
 	// Renumber gives the events the next positions, whatever positions they had.
 	Renumber bool
@@ -45,9 +45,12 @@ type EventsImported struct {
 // ErrInvalid when one has a time before that of the last one or ahead of the clock by more
 // than an hour, with the error of the source, and as Append does. What was imported by then
 // stays.
-func (e *Events) Import(ctx context.Context, events iter.Seq2[event.Sequenced, error], opts EventImportOptions) (EventsImported, error) {
-	in := importing{events: e, opts: opts}
-	in.opts.Batch = cmp.Or(opts.Batch, groupEvents)
+func (e *Events) Import(ctx context.Context, events iter.Seq2[event.Sequenced, error], opts *EventImportOptions) (EventsImported, error) {
+	in := importing{events: e}
+	if opts != nil {
+		in.opts = *opts
+	}
+	in.opts.Batch = cmp.Or(in.opts.Batch, groupEvents)
 	err := in.run(ctx, events)
 	if err != nil {
 		err = fmt.Errorf("import events: %w", err)

@@ -20,10 +20,11 @@ const pageBytes = 1 << 20
 // pages and holds no view open while the caller is busy, so the loop may take its
 // time, append, and read. What was durable when Read began is read completely;
 // of what comes later, reading forwards may yield some, in order and
-// without gap. What is not durable yet is read only by who asks for it. A nil opts means the zero value. The events belong to the caller.
+// without gap. What is not durable yet is read only by who asks for it. The events belong
+// to the caller.
 //
 // An error ends the sequence, after the events before it: ErrInvalid, ErrClosed, ctx's own,
-// ErrCorrupt, ErrTruncated.
+// ErrCorrupt, event.ErrTruncated.
 func (e *Events) Read(ctx context.Context, q event.Query, opts *event.ReadOptions) iter.Seq2[event.Sequenced, error] {
 	return func(yield func(event.Sequenced, error) bool) {
 		p, limit, err := newPage(q, opts)

@@ -38,7 +38,7 @@ func (e *Events) horizon(ctx context.Context, q driver.Querier) (uint64, error) 
 // Truncate removes the data and metadata of the events below a position for good, which is
 // most of what they take. Positions, times, types, tags and IDs stay: conditions, and
 // repetitions of appends, have the answers that they had. A read that comes to a truncated
-// event fails with ErrTruncated. The database does not become smaller, but has room again.
+// event fails with event.ErrTruncated. The database does not become smaller, but has room again.
 //
 // It runs in short transactions, beside readers and writers, and calls progress, unless
 // that is nil, after each with the position that it has come to. When it was interrupted,

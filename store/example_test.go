@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,7 @@ import (
 // temporary opens a new store in a temporary directory.
 func temporary(ctx context.Context) (*store.Entities, func()) {
 	db, done := temporaryDB(ctx)
-	ents, err := db.Entities(ctx, store.EntityOptions{})
+	ents, err := db.Entities(ctx, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -30,7 +31,7 @@ func temporary(ctx context.Context) (*store.Entities, func()) {
 // temporaryEvents opens a new event store in a temporary directory.
 func temporaryEvents(ctx context.Context) (*store.Events, func()) {
 	db, done := temporaryDB(ctx)
-	events, err := db.Events(ctx, store.EventOptions{})
+	events, err := db.Events(ctx, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -233,7 +234,7 @@ func ExampleEntities_Load() {
 	defer done()
 	blocks := []entity.Block{{Number: 1, Ops: []entity.Op{node(1, 4, 10)}}, {Number: 5}}
 	for range 2 { // the second time there is nothing left to do
-		loaded, err := ents.Load(ctx, withoutErrors(blocks), store.LoadOptions{})
+		loaded, err := ents.Load(ctx, withoutErrors(blocks), nil)
 		fmt.Println(loaded.Blocks, loaded.Skipped, loaded.Head.Number, err)
 	}
 	// Output:
@@ -249,6 +250,33 @@ func withoutErrors(blocks []entity.Block) func(func(entity.Block, error) bool) {
 			}
 		}
 	}
+}
+
+// A backup is one stream, of which any engine makes a store, and so does varve restore.
+func ExampleDB_Backup() {
+	ctx := context.Background()
+	db, done := temporaryDB(ctx)
+	defer done()
+	ents, err := db.Entities(ctx, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := ents.Apply(ctx, entity.Block{Number: 7, Ops: []entity.Op{node(1, 4, 100)}}); err != nil {
+		log.Fatal(err)
+	}
+	var file bytes.Buffer
+	if _, err := db.Backup(ctx, &file, nil); err != nil {
+		log.Fatal(err)
+	}
+	other, done := temporaryDB(ctx)
+	defer done()
+	held, err := other.Restore(ctx, &file, nil)
+	fmt.Println(held.Head, held.Layout, err)
+	report, err := other.Check(ctx, nil) // against the digests
+	fmt.Println(report.Outcome, err)
+	// Output:
+	// block 7 compact <nil>
+	// sound <nil>
 }
 
 // A user name may be taken once: the append fails when an event has its tag.
@@ -274,7 +302,7 @@ func ExampleEvents_Append() {
 
 // A decision is made on states that one pass over the events gives, and appended
 // under the condition that nothing they are made of has changed meanwhile.
-func ExampleEvents_Project() {
+func ExampleEvents_Append_decision() {
 	ctx := context.Background()
 	events, done := temporaryEvents(ctx)
 	defer done()
@@ -290,7 +318,7 @@ func ExampleEvents_Project() {
 			func(_ string, e *event.Sequenced) string { return string(e.Data) })
 		taken := event.NewProjection(event.Typed("StudentSubscribed", course), 0,
 			func(n int, _ *event.Sequenced) int { return n + 1 })
-		cond, err := events.Project(ctx, seats, taken)
+		cond, err := event.Project(ctx, events, seats, taken)
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -11,23 +11,14 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// LoadOptions say how a stream of blocks is committed. The zero value is
-// usable.
+// LoadOptions say how a stream of blocks is committed.
 type LoadOptions struct {
 	// Changes is the number of changed entities after which a transaction is
 	// committed; zero means 1,000. With 1 each block has its own.
 	Changes int
 
 	// Progress, if given, is called after each commit with the head.
-	Progress func(Loaded)
-}
-
-// Loaded counts what a load has done so far.
-type Loaded struct {
-	Head    BlockHeader
-	Blocks  int // applied
-	Changes int // entities changed
-	Skipped int // blocks that the store held already
+	Progress func(Applied)
 }
 
 // loadBytes is the payload after which a transaction is committed, whatever
@@ -39,14 +30,16 @@ const loadBytes = 16 << 20
 // with the same stream; one that the store does not hold as it is in the stream,
 // or that it holds beside those of the stream, fails with ErrHistory. Of versions
 // that the store has forgotten nothing is compared. To compare takes two readers
-// until the first new block comes, three where blocks have hashes. When the stream fails or a block does not fit,
-// the blocks before it are kept; when the engine fails or ctx is done, the store is
-// at the last block that Progress was told of. It fails with ErrConflict when
+// until the first new block comes, three where blocks have hashes.
+//
+// When the stream fails or a block does not fit, the blocks before it are kept, and the
+// error is the stream's or that of Apply; when the engine fails or ctx is done, the store
+// is at the last block that Progress was told of. It fails with ErrConflict when
 // somebody else writes blocks, or rewinds, between two of its transactions.
-func (e *Entities) Load(ctx context.Context, blocks iter.Seq2[entity.Block, error], opts LoadOptions) (Loaded, error) {
+func (e *Entities) Load(ctx context.Context, blocks iter.Seq2[entity.Block, error], opts *LoadOptions) (Applied, error) {
 	l, err := e.newLoader(ctx, opts)
 	if err != nil {
-		return Loaded{}, fmt.Errorf("load: %w", err)
+		return Applied{}, fmt.Errorf("load: %w", err)
 	}
 	defer l.release()
 	for b, err := range blocks {
@@ -64,10 +57,10 @@ func (e *Entities) Load(ctx context.Context, blocks iter.Seq2[entity.Block, erro
 // versions of another store. Like Load it can be repeated: of the changesets
 // that the store holds already it checks that they are the same, and fails with
 // ErrHistory when they are not.
-func (e *Entities) Import(ctx context.Context, history iter.Seq2[entity.Changeset, error], opts LoadOptions) (Loaded, error) {
+func (e *Entities) Import(ctx context.Context, history iter.Seq2[entity.Changeset, error], opts *LoadOptions) (Applied, error) {
 	l, err := e.newLoader(ctx, opts)
 	if err != nil {
-		return Loaded{}, fmt.Errorf("import: %w", err)
+		return Applied{}, fmt.Errorf("import: %w", err)
 	}
 	for set, err := range history {
 		if err != nil {
@@ -96,21 +89,24 @@ type loader struct {
 	taken   []step        // from the stream, and not written yet
 	changes int           // in taken, at most
 	bytes   int           // of payload in taken
-	done    Loaded        // committed, with what was skipped
+	done    Applied       // committed, with what was skipped
 }
 
 // step applies one block inside a transaction.
 type step func(ctx context.Context, tx *entityTx, head BlockHeader) (Applied, error)
 
-func (e *Entities) newLoader(ctx context.Context, opts LoadOptions) (*loader, error) {
-	if opts.Changes <= 0 {
-		opts.Changes = 1000
+func (e *Entities) newLoader(ctx context.Context, opts *LoadOptions) (*loader, error) {
+	l := &loader{ents: e}
+	if opts != nil {
+		l.opts = *opts
 	}
-	head, err := e.Head(ctx)
-	if err != nil {
-		return nil, err
+	if l.opts.Changes <= 0 {
+		l.opts.Changes = 1000
 	}
-	return &loader{ents: e, opts: opts, start: head, done: Loaded{Head: head}}, nil
+	var err error
+	l.start, err = e.Head(ctx)
+	l.done.Head = l.start
+	return l, err
 }
 
 func (l *loader) held(block uint64) bool { return !l.start.Empty && block <= l.start.Number }
@@ -294,7 +290,7 @@ func (l *loader) flush(ctx context.Context) error {
 }
 
 // write applies blocks until one fails.
-func (l *loader) write(ctx context.Context, tx driver.Tx, list []step) (next Loaded, err error) {
+func (l *loader) write(ctx context.Context, tx driver.Tx, list []step) (next Applied, err error) {
 	next = l.done
 	inner, blocks := context.WithoutCancel(ctx), &entityTx{Tx: tx, ents: l.ents}
 	for i := range list {
@@ -313,7 +309,7 @@ func (l *loader) write(ctx context.Context, tx driver.Tx, list []step) (next Loa
 	return next, nil
 }
 
-func (l *loader) commit(ctx context.Context, tx driver.Tx, next Loaded) error {
+func (l *loader) commit(ctx context.Context, tx driver.Tx, next Applied) error {
 	mark := l.ents.db.mark()
 	if err := tx.Commit(ctx); err != nil {
 		return err
@@ -334,11 +330,11 @@ func refusal(err error) bool {
 	return errors.As(err, &op) || errors.Is(err, ErrBlockOrder) || errors.Is(err, ErrInvalid)
 }
 
-func (l *loader) finish(ctx context.Context) (Loaded, error) {
+func (l *loader) finish(ctx context.Context) (Applied, error) {
 	if err := l.flush(ctx); err != nil {
 		return l.stop(err)
 	}
-	if l.done.Changes == 0 {
+	if l.done.Changes == 0 && !l.ents.deferred.Load() {
 		return l.done, nil
 	}
 	// What is loaded is held already; what helps to read it is made now, where
@@ -348,7 +344,7 @@ func (l *loader) finish(ctx context.Context) (Loaded, error) {
 
 // keep ends a load with the blocks so far. Where one of these fails, the load ended
 // there, and what came later in the stream was never its business.
-func (l *loader) keep(ctx context.Context, err error) (Loaded, error) {
+func (l *loader) keep(ctx context.Context, err error) (Applied, error) {
 	if ctx.Err() == nil {
 		err = cmp.Or(l.flush(ctx), err)
 	}
@@ -356,7 +352,7 @@ func (l *loader) keep(ctx context.Context, err error) (Loaded, error) {
 }
 
 // stop says where the store is.
-func (l *loader) stop(err error) (Loaded, error) {
+func (l *loader) stop(err error) (Applied, error) {
 	if l.done.Head.Empty {
 		return l.done, fmt.Errorf("load stopped, the store is empty: %w", err)
 	}

@@ -205,7 +205,7 @@ func (m *maintainer) slice(ctx context.Context) (owed int, err error) {
 	return owed, err
 }
 
-// Owed tells how much the layout has put off, in changes of entities. It grows while
+// Backlog tells how much the layout has put off, in changes of entities. It grows while
 // blocks come faster than they are compacted; for layouts that put nothing off it is zero.
 func (e *Entities) Backlog(ctx context.Context) (owed int, err error) {
 	maintained, ok := e.layout.(layout.Maintained)
@@ -219,20 +219,16 @@ func (e *Entities) Backlog(ctx context.Context) (owed int, err error) {
 	return owed, err
 }
 
-// Settle does now what the layout puts off, block writers waiting between the
-// slices, and returns when nothing is left. Layouts that put nothing off return
-// at once.
+// Flush does now what was put off, by the layout (see Backlog) or by
+// EntityOptions.DeferIndexes, and returns when nothing is left; block writers wait between
+// the slices.
 func (e *Entities) Flush(ctx context.Context) error {
-	if e.maintainer == nil {
-		return nil
+	err := e.buildIndexes(ctx)
+	for owed := 1; err == nil && e.maintainer != nil && owed > 0; {
+		owed, err = e.maintainer.slice(ctx)
 	}
-	for {
-		owed, err := e.maintainer.slice(ctx)
-		if err != nil {
-			return fmt.Errorf("settle: %w", err)
-		}
-		if owed == 0 {
-			return nil
-		}
+	if err != nil {
+		return fmt.Errorf("flush: %w", err)
 	}
+	return nil
 }

@@ -24,7 +24,7 @@ func newest(ctx context.Context, path string, block entity.Block) error {
 		return err
 	}
 	defer db.Close()
-	entities, err := db.Entities(ctx, store.EntityOptions{}) // a new store has layout compact
+	entities, err := db.Entities(ctx, nil) // a new store has layout compact
 	if err != nil {
 		return err
 	}

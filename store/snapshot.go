@@ -213,7 +213,7 @@ func (s *Snapshot) Count(ctx context.Context, q query.Expr) (uint64, error) {
 type QueryOptions struct {
 	// Order sorts by the first attribute, where that is equal or missing by the second,
 	// and so on; in the end, and when it is empty, newest creation first and then by
-	// key. It has at most MaxOrder attributes, none of them twice with one kind.
+	// key. It has at most 8 attributes, none of them twice with one kind.
 	Order []Order
 	Limit int    // 0: no limit
 	After Cursor // continue where the page that gave this cursor ended

@@ -1,15 +1,20 @@
-// Package store is what a node imports: a store of entities in blocks over any
-// of five engines.
+// Package store is what a node imports: a store of entities in blocks, and one of events,
+// over any of five engines.
 //
 //	db, err := store.Open(ctx, "sqlite:///var/lib/node/varve.db", nil)
-//	ents, err := db.Entities(ctx, store.EntityOptions{})
+//	ents, err := db.Entities(ctx, nil)
 //	_, err = ents.Apply(ctx, block)          // one block, one transaction
 //	snap, err := ents.At(ctx, store.Head)    // or a past block
 //	e, err := snap.Get(ctx, key)
 //
+// The calls that a node makes, in their order, are in docs/api.md.
+//
 // An engine is linked by importing its package for its side effect, such as
 // github.com/varvedb/varve/store/sqlite. The URL's scheme chooses among the
 // linked ones.
+//
+// What a call can do without comes last and may be nil: a pointer to its options, whose
+// zero value is the default, or a func that is told of the progress.
 package store
 
 import (
@@ -18,12 +23,16 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/varvedb/varve/internal/storeurl"
 	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Options are the settings common to all engines; see [driver.Options]. A field
-// that is not zero wins over the URL.
+// Options are the settings that all engines have. A field that is not zero wins over the
+// parameter of the URL. They are, with their defaults: Durability (durable), Checkpoint
+// (background), WALFrames (the pages of 16 MiB), Memory (256 MiB), Readers (4), Concurrency
+// (GOMAXPROCS; of servers, Readers), LockTimeout (5 s), MaxReaderAge (1 min), ReadOnly, and
+// Params, those of one engine. [driver.Options] says what each of them means.
 type Options = driver.Options
 
 // DB is an open database. Its methods may be called from several goroutines.
@@ -51,52 +60,39 @@ type DB struct {
 // Parameters: durability (durable, relaxed, unsafe), layout, backlog
 // (EntityOptions.Backlog), memory (bytes, or with a suffix such as 256MiB),
 // checkpoint (background, inline, manual), checkpoint_frames, readers, concurrency,
-// lock_timeout, max_reader_age, read_only; the rest is the engine's. Layout names one of
-// Layouts, which DB.Entities takes.
+// lock_timeout, max_reader_age, read_only; the rest is the engine's. Layout is that of
+// EntityOptions.
 //
-// An unknown parameter or layout is ErrInvalid, before anything is made. For reading
-// only nothing is made either: Open fails with ErrNotExist when there is no database.
+// An unknown parameter or layout is ErrInvalid, before anything is made, and an engine that
+// is not linked ErrUnsupported. For reading only nothing is made either: Open fails with
+// ErrNotExist when there is no database. It fails with ErrLocked when another process has a
+// database that takes only one, and with ErrCorrupt when it is none of the engine's.
 func Open(ctx context.Context, rawURL string, opts *Options) (*DB, error) {
-	target, err := parseURL(rawURL, opts)
+	target, err := storeurl.Parse(rawURL, opts)
 	if err != nil {
 		return nil, err
 	}
-	engine, err := target.driver.Open(ctx, target.url, target.options)
+	engine, err := target.Driver.Open(ctx, target.URL, target.Options)
 	if err != nil {
 		if errors.Is(err, ErrNotExist) {
 			err = fmt.Errorf("%w; check the name in the URL", err)
 		}
 		return nil, fmt.Errorf("open %s: %w", driver.Redact(rawURL), err)
 	}
-	db := &DB{engine: engine, layout: target.layout, backlog: target.backlog, ro: target.options.ReadOnly}
+	db := &DB{engine: engine, layout: target.Layout, backlog: target.Backlog, ro: target.Options.ReadOnly}
 	if db.meta.Meta, err = schemas.MetaTables(string(engine.Info().Dialect)); err != nil {
 		return nil, fmt.Errorf("open %s: %w", driver.Redact(rawURL), errors.Join(err, engine.Close()))
 	}
 	return db, nil
 }
 
-// Engine returns the engine below, for its settings (Settings), sizes and counters (Stats), and for tools.
+// Engine returns the engine below: its settings (Settings), sizes and counters (Stats), and
+// the upkeep of the database (driver.Upkeep), such as the lease that a server or an import
+// takes before it writes.
 func (db *DB) Engine() driver.Engine { return db.engine }
 
-// Checkpoint moves the write-ahead log into the database, and with truncate
-// empties it. It fails with ErrUnsupported on engines without such a log.
-func (db *DB) Checkpoint(ctx context.Context, truncate bool) (driver.CheckpointResult, error) {
-	return db.engine.Checkpoint(ctx, truncate)
-}
-
-// Ended is closed when the database has ended, by Close or by itself, as an embedded
-// server does that is killed: then Close says why. It is nil on engines that have no
-// process of their own.
-func (db *DB) Ended() <-chan struct{} { return db.engine.Ended() }
-
-// Ready returns nil while commits are possible as far as the engine knows without one; see
-// driver.Upkeep. It is cheap.
-func (db *DB) Ready(ctx context.Context) error {
-	if err := db.engine.Probe(ctx); err != nil {
-		return fmt.Errorf("%s database: %w", db.engine.Info().Name, err)
-	}
-	return nil
-}
+// ReadOnly tells whether the database was opened for reading only.
+func (db *DB) ReadOnly() bool { return db.ro }
 
 // Close closes the database. Open snapshots end with ErrClosed.
 func (db *DB) Close() error {

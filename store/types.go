@@ -17,9 +17,6 @@ type Order struct {
 	Desc bool
 }
 
-// MaxOrder is by how many attributes a query may sort.
-const MaxOrder = 8
-
 // Parts says what to fetch of the entities that a query finds, beside their keys.
 // Zero is everything.
 type Parts uint8

@@ -14,93 +14,74 @@ import (
 // what the layout keeps more than once must agree. It reads everything once or
 // twice, in memory that does not grow. A damaged store gives an error that wraps
 // ErrCorrupt and names what is wrong; any other error says only that something
-// could not be looked at (OutcomeOf). Of a pruned store, and of one whose layout
-// keeps no history, the digest cannot be computed; Verified tells whether it was.
+// could not be looked at. Of a pruned store, and of one whose layout keeps no
+// history, the digest cannot be computed; CheckReport.Digest tells whether it was.
 // DB.Check checks the events and the engine's own structures as well.
-func (e *Entities) Verify(ctx context.Context) (Verified, error) {
-	c := checker{db: e.db, opts: CheckOptions{Findings: defaultFindings}}
-	v := c.verify(ctx, e)
+func (e *Entities) Verify(ctx context.Context) (CheckReport, error) {
+	c := e.db.newChecker(nil)
+	c.verify(ctx, e)
 	if err := c.report.Err(); err != nil {
-		return v, fmt.Errorf("verify: %w", err)
+		return c.report, fmt.Errorf("verify: %w", err)
 	}
-	return v, nil
+	return c.report, nil
 }
 
-// Verified tells what Verify has checked.
-type Verified struct {
-	Head    BlockHeader
-	Changes uint64 // in the history, as far as it was read
-	Digest  bool   // the digest was computed anew
-
-	// Sound is the last block up to which the versions have the recorded digests.
-	Sound BlockHeader
-
-	// Parts are the history and the entities, each with its outcome.
-	Parts []PartReport
-}
-
-// verifyRows collects the contradictions within the layout, at most so many.
-// Progress, if given, is called with the rows read so far.
-func (e *Entities) verifyRows(ctx context.Context, limit int, progress func(rows uint64)) (problems []error, err error) {
+// verifyRows reports the contradictions within the layout, until report returns false.
+// Progress is called with the rows read so far.
+func (e *Entities) verifyRows(ctx context.Context, progress func(rows uint64), report func(problem string) bool) error {
 	views, err := e.views(ctx, 3)
 	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, closeViews(views)) }()
-	report := func(problem string) bool {
-		problems = append(problems, fmt.Errorf("%w: %s", ErrCorrupt, problem))
-		return len(problems) < limit && ctx.Err() == nil
+		return err
 	}
 	count := &rowCount{report: progress}
-	err = e.layout.Check(ctx, count.of(ctx, views[0].reader), count.of(ctx, views[1].reader), count.of(ctx, views[2].reader), report)
-	return problems, errors.Join(err, ctx.Err())
+	err = e.layout.Check(ctx, counted(ctx, views[0].reader, count), counted(ctx, views[1].reader, count), counted(ctx, views[2].reader, count), report)
+	return errors.Join(err, ctx.Err(), closeViews(views))
 }
 
-// verifyDigest computes the chain of digests anew and compares it block by block.
-func (e *Entities) verifyDigest(ctx context.Context, progress func(changes uint64)) (v Verified, err error) {
+// digest computes the chain of digests anew and compares it block by block.
+func (c *checker) digest(ctx context.Context, e *Entities) (err error) {
+	r := &c.report
 	views, err := e.views(ctx, 3)
 	if err != nil {
-		return v, err
+		return err
 	}
 	defer func() { err = errors.Join(err, closeViews(views)) }()
 	snap := views[0]
-	v.Head = snap.Head()
-	v.Sound.Empty = true
+	r.Head, r.Sound.Empty = snap.head, true
 	if !e.layout.Temporal() || snap.horizon > 0 {
-		return v, nil
+		return nil
 	}
 	rows, err := snap.reader.Query(ctx, e.db.meta.Statements["list_blocks"])
 	if err != nil {
-		return v, err
+		return err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	c := &chainCheck{rows: rows, v: &v}
-	if err := c.next(); err != nil {
-		return v, err
+	chain := &chainCheck{rows: rows, sound: &r.Sound}
+	if err := chain.next(); err != nil {
+		return err
 	}
-	for set, err := range e.history(ctx, v.Head, views[1:]) {
+	progress := c.progress(partHistory, "changes", 0)
+	for set, err := range e.history(ctx, r.Head, views[1:]) {
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err == nil {
-			err = c.set(set)
+			err = chain.set(set)
 		}
 		if err != nil {
-			return v, err
+			return err
 		}
-		v.Changes += uint64(len(set.Changes))
-		if progress != nil {
-			progress(v.Changes)
-		}
+		r.Changes += uint64(len(set.Changes))
+		progress(r.Changes)
 	}
-	v.Digest = true
-	return v, c.upTo(entity.MaxBlock + 1)
+	r.Digest = true
+	return chain.upTo(entity.MaxBlock + 1)
 }
 
 // chainCheck follows the recorded blocks beside a history.
 type chainCheck struct {
 	rows   driver.Rows
-	v      *Verified
+	sound  *BlockHeader  // the last block up to which the digests agree
 	digest entity.Digest // of the history so far
 
 	more  bool // block is the next one recorded
@@ -115,8 +96,8 @@ func (c *chainCheck) next() error {
 	if c.block, err = scanBlock(c.rows); err != nil {
 		return err
 	}
-	if n := c.block.Number; n > entity.MaxBlock || !c.v.Sound.Empty && n <= c.v.Sound.Number {
-		return fmt.Errorf("%w: block %d is recorded after block %d", ErrCorrupt, int64(n), c.v.Sound.Number)
+	if n := c.block.Number; n > entity.MaxBlock || !c.sound.Empty && n <= c.sound.Number {
+		return fmt.Errorf("%w: block %d is recorded after block %d", ErrCorrupt, int64(n), c.sound.Number)
 	}
 	return nil
 }
@@ -130,7 +111,7 @@ func (c *chainCheck) set(set entity.Changeset) error {
 		return err
 	}
 	if !c.more || c.block.Number != set.Block {
-		return fmt.Errorf("%w: versions begin or end at block %d, which is not recorded; it is sound up to %s", ErrCorrupt, set.Block, c.v.Sound)
+		return fmt.Errorf("%w: versions begin or end at block %d, which is not recorded; it is sound up to %s", ErrCorrupt, set.Block, c.sound)
 	}
 	c.digest = c.digest.Next(set)
 	return c.compare()
@@ -149,18 +130,10 @@ func (c *chainCheck) upTo(block uint64) error {
 func (c *chainCheck) compare() error {
 	if c.digest != c.block.Digest {
 		return fmt.Errorf("%w: the versions have digest %s, recorded at block %d is %s; it is sound up to %s",
-			ErrCorrupt, c.digest, c.block.Number, c.block.Digest, c.v.Sound)
+			ErrCorrupt, c.digest, c.block.Number, c.block.Digest, c.sound)
 	}
-	c.v.Sound = c.block
+	*c.sound = c.block
 	return c.next()
-}
-
-// String names the block.
-func (h BlockHeader) String() string {
-	if h.Empty {
-		return "no block"
-	}
-	return fmt.Sprintf("block %d", h.Number)
 }
 
 // rowCount counts the rows that are read through its queriers.
@@ -169,9 +142,9 @@ type rowCount struct {
 	report func(uint64)
 }
 
-// of returns a querier whose rows are counted, and end when ctx is done.
-func (c *rowCount) of(ctx context.Context, q driver.Querier) driver.Querier {
-	return countedQuerier{q, c, ctx.Err}
+// counted returns a querier whose rows are counted, and end when ctx is done.
+func counted(ctx context.Context, q driver.Querier, count *rowCount) driver.Querier {
+	return countedQuerier{q, count, ctx.Err}
 }
 
 type countedQuerier struct {

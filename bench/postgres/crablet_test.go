@@ -56,7 +56,7 @@ func openReaders(tb testing.TB, data enrolment.Data) map[string]reader {
 	db, err := store.Open(tb.Context(), rawURL, nil)
 	require.NoError(tb, err)
 	tb.Cleanup(func() { require.NoError(tb, db.Close()) })
-	evs, err := db.Events(tb.Context(), store.EventOptions{})
+	evs, err := db.Events(tb.Context(), nil)
 	require.NoError(tb, err)
 	list["varve"] = varve{evs}
 	batch := make([]event.Event, 0, 500)
@@ -101,7 +101,7 @@ func (v varve) read(ctx context.Context, of []event.Query) (n int, err error) {
 	for i, q := range of {
 		projectors[i] = event.NewProjection(q, 0, func(state int, _ *event.Sequenced) int { n++; return state })
 	}
-	_, err = v.Project(ctx, projectors...)
+	_, err = event.Project(ctx, v, projectors...)
 	return n, err
 }
 

@@ -75,7 +75,7 @@ func limitBlob(b *testing.B, db *store.DB) func(ctx context.Context, blk entity.
 }
 
 func limitBlock(b *testing.B, db *store.DB) func(ctx context.Context, blk entity.Block) error {
-	ents, err := db.Entities(b.Context(), store.EntityOptions{Layout: "compact"})
+	ents, err := db.Entities(b.Context(), &store.EntityOptions{Layout: "compact"})
 	require.NoError(b, err)
 	return func(ctx context.Context, blk entity.Block) error {
 		_, err := ents.Apply(ctx, blk)

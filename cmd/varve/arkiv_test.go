@@ -26,7 +26,7 @@ func TestServeArkiv(t *testing.T) {
 	db, err := store.Open(t.Context(), at, nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, db.Close()) }()
-	ents, err := db.Entities(t.Context(), store.EntityOptions{Layout: "compact"})
+	ents, err := db.Entities(t.Context(), &store.EntityOptions{Layout: "compact"})
 	require.NoError(t, err)
 	apply := func(number uint64) {
 		t.Helper()

@@ -101,7 +101,7 @@ func TestQueryIntegers(t *testing.T) {
 	dst := url(t, "a.db")
 	db, err := store.Open(t.Context(), dst, nil)
 	require.NoError(t, err)
-	ents, err := db.Entities(t.Context(), store.EntityOptions{})
+	ents, err := db.Entities(t.Context(), nil)
 	require.NoError(t, err)
 	_, err = ents.Apply(t.Context(), entity.Block{Number: 1 << 31, Ops: []entity.Op{{
 		Kind: entity.Create, BTL: entity.MaxBlock, NumericAttributes: map[string]uint64{"n": 1<<53 + 1, "m": 3},

@@ -158,7 +158,7 @@ func followed(t *testing.T, d *served) {
 	db, err := store.Open(t.Context(), "sqlite://"+filepath.Join(t.TempDir(), "other.db")+"?durability=unsafe", nil)
 	check(t, err)
 	defer db.Close()
-	ents, err := db.Entities(t.Context(), store.EntityOptions{Layout: "arkiv"})
+	ents, err := db.Entities(t.Context(), &store.EntityOptions{Layout: "arkiv"})
 	check(t, err)
 	f := chain.Follower{Client: &chain.Client{URL: d.url, Attempts: 1}, Store: ents, Once: true}
 	check(t, f.Run(t.Context()))

@@ -119,7 +119,7 @@ func open(ctx context.Context, o options) (_ *devnet, err error) {
 		return nil, err
 	}
 	undo = append(undo, db.Close)
-	ents, err := db.Entities(ctx, store.EntityOptions{Layout: o.layout})
+	ents, err := db.Entities(ctx, &store.EntityOptions{Layout: o.layout})
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ func run(ctx context.Context, out io.Writer, url string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	events, err := db.Events(ctx, store.EventOptions{})
+	events, err := db.Events(ctx, nil)
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func run(ctx context.Context, out io.Writer, tarPath, url string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	ents, err := db.Entities(ctx, store.EntityOptions{})
+	ents, err := db.Entities(ctx, nil)
 	if err != nil {
 		return err
 	}

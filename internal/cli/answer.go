@@ -21,7 +21,6 @@ import (
 	"github.com/varvedb/varve/internal/report"
 	"github.com/varvedb/varve/internal/source"
 	"github.com/varvedb/varve/scaler"
-	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/feed"
 )
@@ -110,7 +109,7 @@ func (c *answerCmd) measure(e *env, sitting string) (began bool, err error) {
 	}
 	p.print(e.stderr, cmp.Or(driver.Redact(c.Source), "base profile"), unit)
 	if p.disk+spareSpace > p.free {
-		return false, fmt.Errorf("%w: one engine with one layout takes about %s and %s are free; set %s to a directory on another disk", store.ErrDiskFull, size(p.disk+spareSpace), size(p.free), bench.CacheEnv)
+		return false, fmt.Errorf("%w: one engine with one layout takes about %s and %s are free; set %s to a directory on another disk", driver.ErrDiskFull, size(p.disk+spareSpace), size(p.free), bench.CacheEnv)
 	}
 	begun.Phase = p.phase
 	if err := begun.keep(c.Out); err != nil {

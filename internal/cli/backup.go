@@ -17,75 +17,63 @@ import (
 	"github.com/varvedb/varve/internal/dbfile"
 	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/filesync"
+	"github.com/varvedb/varve/internal/rowfile"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
 
-// A backup is a directory of two files.
+// Backups before there was one file were directories of two.
 const (
-	backupRows     = "rows.zst"      // internal/rowfile
-	backupManifest = "manifest.json" // manifest
+	backupRows     = "rows.zst"
+	backupManifest = "manifest.json"
 )
 
 // manifest says what a backup is.
 type manifest struct {
-	Format   int            `json:"backup_format"`
-	Engine   string         `json:"engine"` // that it was made from
-	Version  string         `json:"engine_version"`
-	Made     time.Time      `json:"made"`
-	Contents store.Contents `json:"contents"`
-	Size     int64          `json:"size"` // bytes of rows.zst
-	SHA256   string         `json:"sha256"`
+	Contents store.BackupInfo `json:"contents"`
+	Size     int64            `json:"size"`             // bytes of the file
+	SHA256   string           `json:"sha256,omitempty"` // of the file, where it was computed
 }
-
-const backupFormat = 1
 
 // backupCmd makes a backup.
 type backupCmd struct {
 	URL      string `arg:"" store:"" name:"src" help:"Store to copy. Others may write to it meanwhile where the engine lets several processes in."`
-	Dir      string `arg:"" name:"dst" type:"path" help:"Directory to make. It must not exist."`
+	File     string `arg:"" name:"dst" type:"path" help:"File to make. It must not exist."`
 	NoVerify bool   `help:"Leave out the verification: restoring the backup into a store of its own and checking that."`
-	JSON     bool   `help:"Print the manifest as JSON."`
+	JSON     bool   `help:"Print what the backup holds as JSON."`
 }
 
 // Run backs up. What is at the destination afterwards is whole, or nothing is.
 func (c *backupCmd) Run(e *env) (err error) {
-	if exists(c.Dir) {
-		return fmt.Errorf("%q exists already; name another directory", c.Dir)
+	if exists(c.File) {
+		return fmt.Errorf("%q exists already; name another file", c.File)
 	}
 	db, err := store.Open(e.ctx, c.URL, &store.Options{ReadOnly: true, MaxReaderAge: 24 * time.Hour})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	temp, err := os.MkdirTemp(filepath.Dir(c.Dir), "."+filepath.Base(c.Dir)+"-")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
-	m, err := writeBackup(e, db, temp)
-	if err != nil {
-		return err
-	}
-	if !c.NoVerify {
-		if err := verifyBackup(e, temp, m); err != nil {
+	var m manifest
+	err = filesync.Write(c.File, 0o600, func(f *os.File) (err error) {
+		if m, err = writeBackup(e, db, f); err != nil || c.NoVerify {
+			return err
+		}
+		if err := verifyBackup(e, f, m, filepath.Dir(c.File)); err != nil {
 			return fmt.Errorf("verify: %w", err)
 		}
-	}
-	if err := e.ctx.Err(); err != nil {
-		return err
-	}
-	if err := publish(temp, c.Dir); err != nil {
+		return e.ctx.Err()
+	})
+	if err != nil {
 		return err
 	}
 	if c.JSON {
 		return printJSON(e.stdout, m)
 	}
-	fmt.Fprintf(e.stdout, "%s: %s; %d rows, %d bytes, sha256 %s\n", c.Dir, describe(m.Contents), m.Contents.Rows, m.Size, m.SHA256)
+	fmt.Fprintf(e.stdout, "%s: %s; %d rows, %d bytes, sha256 %s\n", c.File, describe(m.Contents), m.Contents.Rows, m.Size, m.SHA256)
 	return nil
 }
 
-func describe(c store.Contents) string {
+func describe(c store.BackupInfo) string {
 	text := ""
 	if c.Layout != "" {
 		text = fmt.Sprintf("entities (%s) up to block %d, digest %s", c.Layout, c.Head.Number, c.Head.Digest)
@@ -99,55 +87,29 @@ func describe(c store.Contents) string {
 	return text
 }
 
-// writeBackup writes the two files.
-func writeBackup(e *env, db *store.DB, dir string) (m manifest, err error) {
-	info := db.Engine().Info()
-	m = manifest{Format: backupFormat, Engine: info.Name, Version: info.Version, Made: time.Now().UTC()}
-	f, err := os.OpenFile(filepath.Join(dir, backupRows), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return m, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
+func writeBackup(e *env, db *store.DB, f *os.File) (m manifest, err error) {
 	sum := sha256.New()
 	out := bufio.NewWriterSize(io.MultiWriter(f, sum), 1<<20)
 	bar := startBar(e.stderr, "backup", "rows", 0)
-	m.Contents, err = db.Backup(e.ctx, out, func(rows uint64) { bar.Set(int64(rows)) })
-	bar.Finish()
-	if err == nil {
-		err = errors.Join(out.Flush(), f.Sync())
-	}
-	if err != nil {
+	defer bar.Finish()
+	if m.Contents, err = db.Backup(e.ctx, out, func(rows uint64) { bar.Set(int64(rows)) }); err != nil {
 		return m, err
 	}
-	if m.Size, err = f.Seek(0, io.SeekCurrent); err != nil {
+	if err := out.Flush(); err != nil {
 		return m, err
 	}
 	m.SHA256 = hex.EncodeToString(sum.Sum(nil))
-	text, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
-		return m, err
-	}
-	return m, filesync.Replace(filepath.Join(dir, backupManifest), append(text, '\n'), 0o600)
-}
-
-// publish renames a directory whose files are synced. Like them it is the owner's alone.
-func publish(temp, dir string) error {
-	if err := filesync.Dir(temp); err != nil {
-		return err
-	}
-	if err := os.Rename(temp, dir); err != nil {
-		return err
-	}
-	return filesync.Dir(filepath.Dir(dir))
+	m.Size, err = f.Seek(0, io.SeekCurrent)
+	return m, err
 }
 
 // verifyBackup restores a backup beside itself and lets the store check itself.
-func verifyBackup(e *env, dir string, m manifest) (err error) {
-	engine, err := scratchEngine(m)
+func verifyBackup(e *env, f *os.File, m manifest, dir string) (err error) {
+	engine, err := scratchEngine(m.Contents.Engine)
 	if err != nil {
 		return err
 	}
-	scratch, err := os.MkdirTemp(filepath.Dir(dir), ".varve-verify-")
+	scratch, err := os.MkdirTemp(dir, ".varve-verify-")
 	if err != nil {
 		return err
 	}
@@ -158,14 +120,14 @@ func verifyBackup(e *env, dir string, m manifest) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	return restoreInto(e, dir, &m, nil, db)
+	return restoreInto(e, f, &m, nil, db)
 }
 
 // scratchEngine returns the engine to verify a backup with: the one that it was
 // made from where that is linked, or else one with files.
-func scratchEngine(m manifest) (string, error) {
-	for _, name := range append([]string{m.Engine}, engine.Names()...) {
-		if linked(name, false) && (name == m.Engine || !engine.Find(name).Server) {
+func scratchEngine(of string) (string, error) {
+	for _, name := range append([]string{of}, engine.Names()...) {
+		if linked(name, false) && (name == of || !engine.Find(name).Server) {
 			return name, nil
 		}
 	}
@@ -182,7 +144,7 @@ func weakest(engine string) driver.Durability {
 
 // restoreCmd restores a backup.
 type restoreCmd struct {
-	Dir  string `arg:"" name:"backup" type:"existingdir" help:"Directory that backup made."`
+	File string `arg:"" name:"backup" type:"path" help:"File that backup made, or directory that it made before there was one file."`
 	URL  string `arg:"" store:"" name:"url" help:"Store to make. It must not exist, or be empty."`
 	JSON bool   `help:"Print what the backup holds as JSON."`
 
@@ -191,10 +153,11 @@ type restoreCmd struct {
 
 // Run restores. When it fails nothing is left of what it made.
 func (c *restoreCmd) Run(e *env) (err error) {
-	m, err := readManifest(c.Dir)
+	f, m, err := openBackup(e, c.File)
 	if err != nil {
 		return err
 	}
+	defer f.Close()
 	path, existed := localPath(c.URL)
 	if existed {
 		return fmt.Errorf("%q exists already; name another store", path)
@@ -207,7 +170,7 @@ func (c *restoreCmd) Run(e *env) (err error) {
 	if head := m.Contents.Head.Number; c.At != nil && (*c.At > head || *c.At < m.Contents.Horizon) {
 		return fmt.Errorf("--at=%d: %w: the backup has blocks %d to %d", *c.At, store.ErrBlockRange, m.Contents.Horizon, head)
 	}
-	if err := c.restore(e, &m); err != nil {
+	if err := c.restore(e, f, &m); err != nil {
 		return err
 	}
 	if c.JSON {
@@ -217,7 +180,7 @@ func (c *restoreCmd) Run(e *env) (err error) {
 	return nil
 }
 
-func (c *restoreCmd) restore(e *env, m *manifest) (err error) {
+func (c *restoreCmd) restore(e *env, f *os.File, m *manifest) (err error) {
 	db, err := store.Open(e.ctx, c.URL, nil)
 	if err != nil {
 		return err
@@ -226,7 +189,7 @@ func (c *restoreCmd) restore(e *env, m *manifest) (err error) {
 	if m.Contents.Layout != "" {
 		e.sayNew(m.Contents.Layout, c.URL)
 	}
-	return restoreInto(e, c.Dir, m, c.At, db)
+	return restoreInto(e, f, m, c.At, db)
 }
 
 // localPath returns the file or directory that a URL names, "" for a server, and
@@ -246,6 +209,32 @@ func localPath(raw string) (path string, exists bool) {
 	return path, err == nil
 }
 
+// openBackup opens the file of a backup and reads what it holds.
+func openBackup(e *env, path string) (f *os.File, m manifest, err error) {
+	if f, err = os.Open(path); err != nil {
+		return nil, m, err
+	}
+	st, err := f.Stat()
+	if err == nil && st.IsDir() {
+		_ = f.Close()
+		if m, err = readManifest(path); err != nil {
+			return nil, m, err
+		}
+		if f, err = os.Open(filepath.Join(path, backupRows)); err != nil {
+			return nil, m, err
+		}
+		err = checkSum(e, f, m)
+	} else if err == nil {
+		m.Size = st.Size()
+		m.Contents, err = headOf(f)
+	}
+	if err != nil {
+		return nil, m, errors.Join(err, f.Close())
+	}
+	return f, m, nil
+}
+
+// readManifest reads that of a directory.
 func readManifest(dir string) (m manifest, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, backupManifest))
 	if err != nil {
@@ -254,38 +243,42 @@ func readManifest(dir string) (m manifest, err error) {
 	if err := json.Unmarshal(text, &m); err != nil {
 		return m, fmt.Errorf("%w: %s: %w", store.ErrCorrupt, backupManifest, err)
 	}
-	if m.Format != backupFormat {
-		return m, fmt.Errorf("%w: the backup has format %d, this program reads %d", store.ErrUnsupported, m.Format, backupFormat)
-	}
 	return m, nil
 }
 
-// restoreInto fills an empty database, returns it to a block unless that is nil, which
-// the manifest says then, and checks it. The file is read twice: first against its
-// checksum, so that a damaged one makes no store at all.
-func restoreInto(e *env, dir string, m *manifest, at *uint64, db *store.DB) (err error) {
-	f, err := os.Open(filepath.Join(dir, backupRows))
+// headOf reads what a file says of itself.
+func headOf(f *os.File) (b store.BackupInfo, err error) {
+	r, err := rowfile.NewReader(f)
+	if err == nil {
+		err = json.Unmarshal(r.Head, &b)
+		r.Close()
+	}
 	if err != nil {
-		return err
+		return b, fmt.Errorf("%w: %q is no backup: %w", store.ErrCorrupt, f.Name(), err)
 	}
-	defer f.Close()
-	if err := checkSum(e.ctx, f, *m); err != nil {
-		return err
-	}
+	return b, nil
+}
+
+// restoreInto fills an empty database, returns it to a block unless that is nil, which
+// the manifest says then, and checks it.
+func restoreInto(e *env, f *os.File, m *manifest, at *uint64, db *store.DB) error {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	bar := startBar(e.stderr, "restore", "rows", int64(m.Contents.Rows))
-	_, err = db.Restore(e.ctx, bufio.NewReaderSize(f, 1<<20), &m.Contents, func(rows uint64) { bar.Set(int64(rows)) })
+	bar := startBar(e.stderr, "restore", "bytes", m.Size)
+	restored, err := db.Restore(e.ctx, bufio.NewReaderSize(io.TeeReader(f, &meter{bar: bar}), 1<<20), nil)
 	bar.Finish()
-	if err == nil && at != nil {
+	if err == nil && restored.Head != m.Contents.Head {
+		err = fmt.Errorf("%w: the backup should hold %+v, it holds %+v", store.ErrCorrupt, m.Contents, restored)
+	}
+	if m.Contents = restored; err == nil && at != nil {
 		m.Contents.Head, err = rewound(e.ctx, db, *at)
 	}
 	if err != nil {
 		return err
 	}
 	bars := &checkBars{out: e.stderr}
-	report, err := db.Check(e.ctx, store.CheckOptions{Progress: bars.show})
+	report, err := db.Check(e.ctx, &store.CheckOptions{Progress: bars.show})
 	bars.finish()
 	if err != nil {
 		return err
@@ -293,9 +286,22 @@ func restoreInto(e *env, dir string, m *manifest, at *uint64, db *store.DB) (err
 	return report.Err()
 }
 
+// meter shows what is written to it on a bar.
+type meter struct {
+	bar *progressBar
+	n   int64
+}
+
+// Write implements io.Writer.
+func (m *meter) Write(p []byte) (int, error) {
+	m.n += int64(len(p))
+	m.bar.Set(m.n)
+	return len(p), nil
+}
+
 // rewound returns the entities of a store to a block.
 func rewound(ctx context.Context, db *store.DB, to uint64) (head store.BlockHeader, err error) {
-	ents, err := db.Entities(ctx, store.EntityOptions{})
+	ents, err := db.Entities(ctx, nil)
 	if err != nil {
 		return head, err
 	}
@@ -305,15 +311,11 @@ func rewound(ctx context.Context, db *store.DB, to uint64) (head store.BlockHead
 	return ents.Head(ctx)
 }
 
-func checkSum(ctx context.Context, r io.Reader, m manifest) error {
+// checkSum compares a file with its manifest.
+func checkSum(e *env, f *os.File, m manifest) error {
 	sum := sha256.New()
-	n, err := io.Copy(sum, readerFunc(func(p []byte) (int, error) {
-		if err := ctx.Err(); err != nil {
-			return 0, err
-		}
-		return r.Read(p)
-	}))
-	if err != nil {
+	n, err := io.Copy(sum, f)
+	if err = errors.Join(err, e.ctx.Err()); err != nil {
 		return err
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != m.SHA256 || n != m.Size {
@@ -321,8 +323,3 @@ func checkSum(ctx context.Context, r io.Reader, m manifest) error {
 	}
 	return nil
 }
-
-type readerFunc func(p []byte) (int, error)
-
-// Read implements io.Reader.
-func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

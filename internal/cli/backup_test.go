@@ -1,7 +1,10 @@
 package cli_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -11,6 +14,7 @@ import (
 	"github.com/varvedb/varve/internal/cli"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/event"
 )
 
 // TestBackup makes a backup beside a writer, restores it, and damages things.
@@ -19,7 +23,7 @@ func TestBackup(t *testing.T) {
 	url, other := "sqlite:"+filepath.Join(dir, "a.db"), "sqlite:"+filepath.Join(dir, "b.db")
 	db, err := store.Open(t.Context(), url+"?layout=compact", nil)
 	require.NoError(t, err)
-	ents, err := db.Entities(t.Context(), store.EntityOptions{})
+	ents, err := db.Entities(t.Context(), nil)
 	require.NoError(t, err)
 	apply := func(number uint64) {
 		_, err := ents.Apply(context.Background(), entity.Block{Number: number, Ops: []entity.Op{
@@ -57,17 +61,77 @@ func TestBackup(t *testing.T) {
 	require.Equal(t, cli.ExitOK, code, errs)
 	require.Contains(t, out, "rebuilt indexes")
 
-	rows := filepath.Join(dir, "bk", "rows.zst")
-	content, err := os.ReadFile(rows)
+	content, err := os.ReadFile(filepath.Join(dir, "bk"))
 	require.NoError(t, err)
-	content[len(content)/2] ^= 1
-	require.NoError(t, os.WriteFile(rows, content, 0o600))
-	code, _, errs = varve("restore", filepath.Join(dir, "bk"), "sqlite:"+filepath.Join(dir, "c.db"))
+	for name, damaged := range map[string][]byte{
+		"flipped": append(append(bytes.Clone(content[:len(content)/2]), content[len(content)/2]^1), content[len(content)/2+1:]...),
+		"cut":     content[:len(content)-1], "empty": nil, "other": []byte("{}"),
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "bk"), damaged, 0o600))
+		code, _, errs = varve("restore", filepath.Join(dir, "bk"), "sqlite:"+filepath.Join(dir, "c.db"))
+		require.Equal(t, cli.ExitError, code, name)
+		require.Contains(t, errs, store.ErrCorrupt.Error(), name)
+		left, err := filepath.Glob(filepath.Join(dir, "*c.db*"))
+		require.NoError(t, err)
+		require.Empty(t, left, "%s: a restore that failed leaves nothing", name)
+	}
+}
+
+// TestLibraryBackup: the command restores the file of DB.Backup, and DB.Restore that of the command.
+func TestLibraryBackup(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string) string { return filepath.Join(dir, name) }
+	heads := written(t, "sqlite:"+file("a.db"), 5)
+	db, err := store.Open(t.Context(), "sqlite:"+file("a.db"), nil)
+	require.NoError(t, err)
+	evs, err := db.Events(t.Context(), nil)
+	require.NoError(t, err)
+	_, err = evs.Append(t.Context(), []event.Event{{Type: "A"}}, nil)
+	require.NoError(t, err)
+	var byLibrary bytes.Buffer
+	info, err := db.Backup(t.Context(), &byLibrary, nil)
+	require.NoError(t, errors.Join(err, db.Close()))
+	require.Equal(t, heads[4], info.Head)
+	require.Equal(t, uint64(1), info.EventHead)
+	require.NoError(t, os.WriteFile(file("library"), byLibrary.Bytes(), 0o600))
+	code, out, errs := varve("restore", file("library"), "sqlite:"+file("b.db"), "--json")
+	require.Equal(t, cli.ExitOK, code, errs)
+	var printed struct{ Contents store.BackupInfo }
+	require.NoError(t, json.Unmarshal([]byte(out), &printed))
+	require.Equal(t, info, printed.Contents)
+
+	code, _, errs = varve("backup", "sqlite:"+file("b.db"), file("command"), "--no-verify")
+	require.Equal(t, cli.ExitOK, code, errs)
+	byCommand, err := os.ReadFile(file("command"))
+	require.NoError(t, err)
+	require.Equal(t, byLibrary.Bytes(), byCommand, "of the same rows the same file")
+	restored, err := store.Open(t.Context(), "sqlite:"+file("c.db"), nil)
+	require.NoError(t, err)
+	defer restored.Close()
+	held, err := restored.Restore(t.Context(), bytes.NewReader(byCommand), nil)
+	require.NoError(t, err)
+	require.Equal(t, info, held)
+	report, err := restored.Check(t.Context(), nil)
+	require.NoError(t, errors.Join(err, report.Err()))
+	require.True(t, report.Digest)
+}
+
+// TestRestoreDirectory: what varve made before a backup was one file is a directory. It is
+// restored, unless its rows are not those that its manifest is of.
+func TestRestoreDirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "backup")
+	require.NoError(t, os.CopyFS(dir, os.DirFS("testdata/backup-1")))
+	code, out, errs := varve("restore", dir, "sqlite:"+dir+".db")
+	require.Equal(t, cli.ExitOK, code, errs)
+	require.Equal(t, "entities (compact) up to block 2, digest b4195f7f31e7f6c79dfb76d7799b76b762c2d2b7205801a4c8a3227da53e3aa3; events (tags) up to 2\n", out)
+
+	f, err := os.OpenFile(filepath.Join(dir, "rows.zst"), os.O_WRONLY|os.O_APPEND, 0)
+	require.NoError(t, err)
+	_, err = f.Write([]byte{0})
+	require.NoError(t, errors.Join(err, f.Close()))
+	code, _, errs = varve("restore", dir, "sqlite:"+dir+"-2.db")
 	require.Equal(t, cli.ExitError, code)
-	require.Contains(t, errs, "sha256")
-	left, err := filepath.Glob(filepath.Join(dir, "*c.db*"))
-	require.NoError(t, err)
-	require.Empty(t, left, "a restore that failed leaves nothing")
+	require.Contains(t, errs, "the manifest says 836")
 }
 
 // written makes a store with an entity in each of some blocks, and returns the head at
@@ -77,7 +141,7 @@ func written(t *testing.T, url string, blocks uint64) (heads []store.BlockHeader
 	db, err := store.Open(t.Context(), url, nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, db.Close()) }()
-	ents, err := db.Entities(t.Context(), store.EntityOptions{})
+	ents, err := db.Entities(t.Context(), nil)
 	require.NoError(t, err)
 	for n := range blocks {
 		_, err := ents.Apply(t.Context(), entity.Block{Number: n, Ops: []entity.Op{{Kind: entity.Create, Key: entity.Key{byte(n)}, BTL: 5, Content: []byte("content")}}})

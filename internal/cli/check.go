@@ -35,7 +35,7 @@ func (c *checkCmd) run(e *env) (err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
 	bars := &checkBars{out: e.stderr}
 	defer bars.finish()
-	opts := store.CheckOptions{Findings: c.Findings, Progress: bars.show}
+	opts := &store.CheckOptions{Findings: c.Findings, Progress: bars.show}
 	if c.Repair {
 		return c.repair(e, db, opts, bars)
 	}
@@ -47,18 +47,24 @@ func (c *checkCmd) run(e *env) (err error) {
 	return c.print(e, report, report)
 }
 
-func (c *checkCmd) repair(e *env, db *store.DB, opts store.CheckOptions, bars *checkBars) error {
-	done, err := db.Repair(e.ctx, opts)
+func (c *checkCmd) repair(e *env, db *store.DB, opts *store.CheckOptions, bars *checkBars) error {
+	after, err := db.Repair(e.ctx, opts)
 	bars.finish()
 	if err != nil {
 		return err
 	}
+	done := struct {
+		Rebuilt []string          `json:"rebuilt"` // what was made anew
+		After   store.CheckReport `json:"after"`
+	}{Rebuilt: after.Rebuilt}
+	after.Rebuilt = nil
+	done.After = after
 	if !c.JSON {
 		for _, what := range done.Rebuilt {
 			fmt.Fprintf(e.stdout, "rebuilt %s\n", what)
 		}
 	}
-	return c.print(e, done.After, done)
+	return c.print(e, after, done)
 }
 
 // print prints a report, or as JSON what is given for it, and fails unless the store
@@ -113,13 +119,13 @@ type checkBars struct {
 	bar  *progressBar
 }
 
-func (b *checkBars) show(p store.CheckProgress) {
-	if p.Part != b.part {
+func (b *checkBars) show(part, unit string, done, total uint64) {
+	if part != b.part {
 		b.finish()
-		b.part = p.Part
-		b.bar = startBar(b.out, "check: "+p.Part, p.Unit, int64(p.Total))
+		b.part = part
+		b.bar = startBar(b.out, "check: "+part, unit, int64(total))
 	}
-	b.bar.Set(int64(p.Done))
+	b.bar.Set(int64(done))
 }
 
 func (b *checkBars) finish() {

@@ -45,7 +45,7 @@ func TestCheckOutcomes(t *testing.T) {
 	path := filepath.Join(dir, "a.db")
 	db, err := store.Open(t.Context(), "sqlite:"+path+"?layout=arkiv", nil)
 	require.NoError(t, err)
-	ents, err := db.Entities(t.Context(), store.EntityOptions{})
+	ents, err := db.Entities(t.Context(), nil)
 	require.NoError(t, err)
 	_, err = ents.Apply(t.Context(), entity.Block{Number: 1, Ops: []entity.Op{{Kind: entity.Create, Key: entity.Key{1}, BTL: 9, Content: []byte("x")}}})
 	require.NoError(t, err)
@@ -69,15 +69,15 @@ func TestCheckOutcomes(t *testing.T) {
 	}
 
 	_, _, parts := check(cli.ExitOK, "check", "sqlite:"+path)
-	require.Equal(t, map[string]store.Outcome{"": store.Sound, store.PartRecord: store.Sound, store.PartHistory: store.Sound,
-		store.PartEntities: store.Sound, store.PartEngine: store.Sound}, parts)
+	require.Equal(t, map[string]store.Outcome{"": store.Sound, "record": store.Sound, "history": store.Sound,
+		"entities": store.Sound, "engine": store.Sound}, parts)
 	_, _, parts = check(cli.ExitOK, "verify", "sqlite:"+path)
-	require.Equal(t, map[string]store.Outcome{"": store.Sound, store.PartHistory: store.Sound, store.PartEntities: store.Sound}, parts)
+	require.Equal(t, map[string]store.Outcome{"": store.Sound, "history": store.Sound, "entities": store.Sound}, parts)
 
 	_, errs, parts := check(cli.ExitNotChecked, "check", slowScheme+":"+path)
 	require.Equal(t, store.NotChecked, parts[""])
-	require.Equal(t, store.NotChecked, parts[store.PartEngine])
-	require.Equal(t, store.Sound, parts[store.PartHistory])
+	require.Equal(t, store.NotChecked, parts["engine"])
+	require.Equal(t, store.Sound, parts["history"])
 	require.Contains(t, errs, "check again")
 	require.Contains(t, errs, context.DeadlineExceeded.Error())
 	_, errs, _ = check(cli.ExitNotChecked, "check", "sqlite:"+filepath.Join(dir, "none.db"))
@@ -96,7 +96,7 @@ func TestCheckOutcomes(t *testing.T) {
 	for _, u := range []string{"sqlite:", slowScheme + ":"} {
 		_, _, parts = check(cli.ExitError, "check", u+path)
 		require.Equal(t, store.Damaged, parts[""])
-		require.Equal(t, store.Damaged, parts[store.PartHistory])
+		require.Equal(t, store.Damaged, parts["history"])
 	}
 	_, _, parts = check(cli.ExitError, "verify", "sqlite:"+path)
 	require.Equal(t, store.Damaged, parts[""])

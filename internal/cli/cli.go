@@ -19,7 +19,7 @@ import (
 
 	"github.com/varvedb/varve/internal/crashtest"
 	"github.com/varvedb/varve/internal/engine"
-	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -174,7 +174,7 @@ func newParser(cmds *commands, more ...kong.Option) (*kong.Kong, error) {
 		kong.ExplicitGroups(groups),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.UsageOnError(),
-		kong.Vars{"trials": strings.Join(trialNames(), ", "), "engines": strings.Join(engine.Names(), ","), "layout": store.DefaultLayout},
+		kong.Vars{"trials": strings.Join(trialNames(), ", "), "engines": strings.Join(engine.Names(), ","), "layout": schemas.DefaultLayout},
 	)...)
 	if err == nil {
 		showExamples(parser.Model.Node)

@@ -22,6 +22,7 @@ import (
 	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/lint"
 	"github.com/varvedb/varve/internal/service"
+	"github.com/varvedb/varve/internal/storeurl"
 	"github.com/varvedb/varve/node/chain"
 	"github.com/varvedb/varve/node/rpc"
 	"github.com/varvedb/varve/schemas"
@@ -151,7 +152,7 @@ func parameterTable(t *testing.T) string {
 			rows = append(rows, []string{code(name), of, m[1], m[2]})
 		}
 	}
-	add("all", store.Params())
+	add("all", storeurl.Params())
 	engines, err := allEngines()
 	require.NoError(t, err)
 	for _, e := range engines {
@@ -243,7 +244,7 @@ func metricTable(t *testing.T) string {
 	require.NoError(t, err)
 	defer s.Close()
 	m.Operation("rest", "get", 200) // so that its labels are gathered
-	ents, err := db.Entities(t.Context(), store.EntityOptions{})
+	ents, err := db.Entities(t.Context(), nil)
 	require.NoError(t, err)
 	handler, err := rpc.New(t.Context(), ents, rpc.Options{Metrics: m.Registry()})
 	require.NoError(t, err)

@@ -16,7 +16,6 @@ import (
 	"github.com/varvedb/varve/internal/lab"
 	"github.com/varvedb/varve/internal/report"
 	"github.com/varvedb/varve/schemas"
-	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -36,7 +35,7 @@ type recordFlags struct {
 // engines of names and URLs.
 func (f *engineFlags) set(o *lab.Options, engines []string) (list []bench.Engine, err error) {
 	o.Durability, err = driver.ParseDurability(f.Durability)
-	memory, fault := store.ParseBytes(f.Memory)
+	memory, fault := driver.ParseBytes(f.Memory)
 	if o.Memory = memory; fault != nil {
 		fault = fmt.Errorf("--memory: %w", fault)
 	}

@@ -33,7 +33,7 @@ func withEvents(ctx context.Context, url string, opts *store.Options, f func(db 
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	evs, err := db.Events(ctx, store.EventOptions{})
+	evs, err := db.Events(ctx, nil)
 	if err != nil {
 		return err
 	}

@@ -97,7 +97,7 @@ func (c *eventsImportCmd) Run(e *env) error {
 	defer in.Close()
 	return withEvents(e.ctx, c.URL, nil, func(_ *store.DB, evs *store.Events) error {
 		bar := startBar(e.stderr, "import", "events", 0)
-		opts := store.EventImportOptions{Renumber: c.Renumber, Batch: c.Batch}
+		opts := &store.EventImportOptions{Renumber: c.Renumber, Batch: c.Batch}
 		opts.Progress = func(done store.EventsImported) { bar.Set(int64(done.Events + done.Skipped)) }
 		done, err := evs.Import(e.ctx, eventjson.Lines(in), opts)
 		bar.Finish()

@@ -59,8 +59,8 @@ type filled struct {
 	Head        uint64  `json:"head"`
 	Digest      string  `json:"digest"`
 	Horizon     uint64  `json:"horizon,omitempty"` // oldest block of which the source can tell
-	LoadSeconds float64 `json:"load_seconds"`
-	Seconds     float64 `json:"seconds"` // with the indexes
+	LoadSeconds float64 `json:"load_seconds"`      // until the last block
+	Seconds     float64 `json:"seconds"`           // with merges and indexes
 }
 
 func (f *filling) run(e *env, src *source.Source) error {
@@ -71,7 +71,7 @@ func (f *filling) run(e *env, src *source.Source) error {
 	if f.json {
 		return printJSON(e.stdout, res)
 	}
-	fmt.Fprintf(e.stdout, "%d blocks, %d changes in %.1f s, %.0f changes/s; with indexes %.1f s; %d blocks skipped; head %d, digest %s\n",
+	fmt.Fprintf(e.stdout, "%d blocks, %d changes in %.1f s, %.0f changes/s; with merges and indexes %.1f s; %d blocks skipped; head %d, digest %s\n",
 		res.Blocks, res.Changes, res.LoadSeconds, float64(res.Changes)/max(res.LoadSeconds, 1e-9), res.Seconds, res.Skipped, res.Head, res.Digest)
 	if res.Horizon > 0 {
 		fmt.Fprintf(e.stdout, "readable from block %d on: the source knows of no earlier state\n", res.Horizon)
@@ -97,19 +97,13 @@ func (f *filling) fill(e *env, src *source.Source) (res filled, err error) {
 		src = &source.Source{Blocks: blocks}
 	}
 	start := time.Now()
-	l, err := f.load(e, src, ents, head, &res.Horizon)
+	l, took, err := f.load(e, src, ents, head, &res.Horizon)
 	if err != nil {
 		return res, fmt.Errorf("%w; the same command goes on", err)
 	}
 	res.Blocks, res.Changes, res.Skipped, res.Head, res.Digest = l.Blocks, l.Changes, l.Skipped, l.Head.Number, l.Head.Digest.String()
-	res.LoadSeconds = time.Since(start).Seconds()
-	if f.origin != "" {
-		err = ents.BuildIndexes(e.ctx, func(index string, nth, of int) {
-			fmt.Fprintf(e.stderr, "%s: index %d of %d: %s\n", f.name, nth, of, index)
-		})
-	}
-	res.Seconds = time.Since(start).Seconds()
-	return res, err
+	res.LoadSeconds, res.Seconds = took.Seconds(), time.Since(start).Seconds()
+	return res, nil
 }
 
 // begin makes sure that the store may be filled, and that there is room for it. What has an
@@ -138,15 +132,17 @@ func (f *filling) begin(e *env, ents *store.Entities) (head store.BlockHeader, e
 	return head, err
 }
 
-// load applies the source, with the progress that it can tell of.
-func (f *filling) load(e *env, src *source.Source, ents *store.Entities, head store.BlockHeader, horizon *uint64) (store.Loaded, error) {
+// load applies the source, with the progress that it can tell of. Took is the time until the
+// last block; indexes and merges come after that.
+func (f *filling) load(e *env, src *source.Source, ents *store.Entities, head store.BlockHeader, horizon *uint64) (l store.Applied, took time.Duration, err error) {
+	start := time.Now()
 	unit, total := "blocks", int64(0)
-	done := func(l store.Loaded) int64 { return int64(l.Head.Number) }
+	done := func(l store.Applied) int64 { return int64(l.Head.Number) }
 	switch {
 	case src.Progress != nil:
 		unit = "bytes"
 		_, total = src.Progress()
-		done = func(store.Loaded) int64 { n, _ := src.Progress(); return n }
+		done = func(store.Applied) int64 { n, _ := src.Progress(); return n }
 	case f.amount != nil:
 		total = int64(f.amount.Last)
 	}
@@ -155,11 +151,16 @@ func (f *filling) load(e *env, src *source.Source, ents *store.Entities, head st
 	if unit == "blocks" {
 		bar.Begin(int64(head.Number))
 	}
-	opts := store.LoadOptions{Changes: f.batch, Progress: func(l store.Loaded) { bar.Set(done(l)) }}
+	opts := &store.LoadOptions{Changes: f.batch, Progress: func(l store.Applied) {
+		bar.Set(done(l))
+		took = time.Since(start)
+	}}
 	if src.History == nil {
-		return ents.Load(e.ctx, src.Blocks, opts)
+		l, err = ents.Load(e.ctx, src.Blocks, opts)
+	} else {
+		l, err = ents.Import(e.ctx, observeHorizon(src.History, horizon), opts)
 	}
-	return ents.Import(e.ctx, observeHorizon(src.History, horizon), opts)
+	return l, took, err
 }
 
 // observeHorizon sets horizon to what the first changeset says of it.
@@ -228,7 +229,7 @@ func enoughSpace(path string, need uint64) error {
 		return nil // where the directory is wrong, writing says how
 	}
 	return fmt.Errorf("%w: about %s are needed in %s and %s are free; choose a smaller scale or another disk",
-		store.ErrDiskFull, size(need+spareSpace), dir, size(free))
+		driver.ErrDiskFull, size(need+spareSpace), dir, size(free))
 }
 
 // size prints bytes for people.

@@ -3,6 +3,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/varvedb/varve/store"
@@ -58,8 +60,8 @@ func (in *inspection) print(e *env) error {
 		line("readable from block", in.Store.Horizon)
 	}
 	line("entities at the head", in.Store.Live)
-	for _, t := range in.Store.Tables {
-		line("rows in "+t.Table, t.Rows)
+	for _, table := range slices.Sorted(maps.Keys(in.Store.Tables)) {
+		line("rows in "+table, in.Store.Tables[table])
 	}
 	if n := in.Stats.DatabaseBytes; n != nil {
 		line("database", fmt.Sprintf("%.1f MiB", float64(*n)/(1<<20)))

@@ -9,7 +9,7 @@ import (
 
 	"github.com/varvedb/varve/internal/service"
 	"github.com/varvedb/varve/internal/service/server"
-	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
 )
 
 // listenFlags say who may ask what this process serves, and how long that may take.
@@ -43,7 +43,7 @@ func (f *listenFlags) options(e *env) (o server.Options, err error) {
 		Timeouts: server.Timeouts{Header: f.HeaderTimeout, Read: f.ReadTimeout, Write: f.WriteTimeout, Idle: f.IdleTimeout, Drain: f.Drain},
 		Log:      slog.New(slog.NewTextHandler(e.stderr, nil)), Traces: true,
 	}
-	if o.Limits.Memory, err = store.ParseBytes(f.RequestMemory); err != nil || o.Limits.Memory < 1<<20 {
+	if o.Limits.Memory, err = driver.ParseBytes(f.RequestMemory); err != nil || o.Limits.Memory < 1<<20 {
 		return o, errors.Join(fmt.Errorf("--request-memory %s: want at least 1MiB", f.RequestMemory), err)
 	}
 	if f.AccessLog {

@@ -55,7 +55,7 @@ func isEmpty(ctx context.Context, url string) (empty bool, err error) {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	ents, err := db.Entities(ctx, store.EntityOptions{DeferIndexes: true})
+	ents, err := db.Entities(ctx, &store.EntityOptions{DeferIndexes: true})
 	if err == nil {
 		head, err := ents.Head(ctx)
 		if err != nil || !head.Empty {
@@ -64,7 +64,7 @@ func isEmpty(ctx context.Context, url string) (empty bool, err error) {
 	} else if !errors.Is(err, store.ErrLayout) {
 		return false, err
 	}
-	evs, err := db.Events(ctx, store.EventOptions{})
+	evs, err := db.Events(ctx, nil)
 	if errors.Is(err, store.ErrLayout) {
 		return true, nil
 	}

@@ -37,13 +37,13 @@ func openExisting(ctx context.Context, url string, o *store.Options) (*store.DB,
 func (e *env) openEntities(url string, o *store.Options, eo store.EntityOptions) (*store.DB, *store.Entities, error) {
 	if eo.Layout != "" && !slices.Contains(schemas.EntityLayouts(), eo.Layout) {
 		// Before a database is made for it.
-		return nil, nil, fmt.Errorf("%w: unknown layout %q; known are %s", store.ErrInvalid, eo.Layout, strings.Join(store.Layouts(), ", "))
+		return nil, nil, fmt.Errorf("%w: unknown layout %q; known are %s", store.ErrInvalid, eo.Layout, strings.Join(schemas.Layouts(), ", "))
 	}
 	db, err := store.Open(e.ctx, url, o)
 	if err != nil {
 		return nil, nil, err
 	}
-	ents, err := db.Entities(e.ctx, eo)
+	ents, err := db.Entities(e.ctx, &eo)
 	if err == nil && !db.ReadOnly() {
 		var head store.BlockHeader
 		if head, err = ents.Head(e.ctx); err == nil && head.Empty {
@@ -68,7 +68,7 @@ func (e *env) endWith(db *store.DB) (release context.CancelFunc) {
 	ctx, cancel := context.WithCancel(e.ctx)
 	go func() {
 		select {
-		case <-db.Ended():
+		case <-db.Engine().Ended():
 			cancel()
 		case <-ctx.Done():
 		}

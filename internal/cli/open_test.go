@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/internal/cli"
+	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/event"
 )
@@ -72,9 +73,9 @@ func TestNothingMade(t *testing.T) {
 // TestNewStore: a command that makes a store first says of what layout, which is compact when none
 // is named. A store that is there keeps its own. Those of the lab open by name and are not listed.
 func TestNewStore(t *testing.T) {
-	require.Subset(t, store.Layouts(), []string{"compact", "arkiv", "simple"})
-	require.NotContains(t, store.Layouts(), "bare")
-	require.NotContains(t, store.Layouts(), "arkiv-7")
+	require.Subset(t, schemas.Layouts(), []string{"compact", "arkiv", "simple"})
+	require.NotContains(t, schemas.Layouts(), "bare")
+	require.NotContains(t, schemas.Layouts(), "arkiv-7")
 	taken, err := net.Listen("tcp", "127.0.0.1:0") // so that serve ends
 	require.NoError(t, err)
 	defer taken.Close()
@@ -115,7 +116,7 @@ func TestTail(t *testing.T) {
 	db, err := store.Open(t.Context(), url, nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, db.Close()) }()
-	evs, err := db.Events(t.Context(), store.EventOptions{})
+	evs, err := db.Events(t.Context(), nil)
 	require.NoError(t, err)
 	add := func(typ string) {
 		_, err := evs.Append(t.Context(), []event.Event{{Type: typ, Tags: []event.Tag{event.NewTag("k", "v")}}}, nil)

@@ -19,7 +19,7 @@ type foundError struct{ error }
 // judged gives the error of a check its exit code: only what was found to be wrong
 // has that of an error.
 func judged(err error) error {
-	if store.OutcomeOf(err) != store.NotChecked || errors.As(err, new(foundError)) || errors.As(err, new(usageError)) {
+	if err == nil || errors.Is(err, store.ErrCorrupt) || errors.As(err, new(foundError)) || errors.As(err, new(usageError)) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", errNotChecked, err)

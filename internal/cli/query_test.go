@@ -17,7 +17,7 @@ func TestQueryOrder(t *testing.T) {
 	url := "sqlite:" + filepath.Join(t.TempDir(), "q.db")
 	db, err := store.Open(t.Context(), url, nil)
 	require.NoError(t, err)
-	ents, err := db.Entities(t.Context(), store.EntityOptions{})
+	ents, err := db.Entities(t.Context(), nil)
 	require.NoError(t, err)
 	b := entity.Block{Number: 1}
 	for i, values := range []struct {

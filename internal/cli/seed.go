@@ -9,7 +9,7 @@ import (
 
 	"github.com/varvedb/varve/internal/source"
 	"github.com/varvedb/varve/scaler"
-	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
 )
@@ -41,7 +41,7 @@ func (c *seedCmd) Run(e *env) error {
 		return printJSON(e.stdout, a)
 	case c.DryRun:
 		fmt.Fprintf(e.stdout, "%s: %d entities in blocks %d to %d, %d rows, %s of payload; at most about %s on disk in layout %s\n",
-			g, a.Entities, a.First, a.Last, a.Rows, size(a.PayloadBytes), size(diskBytes(a, store.DefaultLayout)), store.DefaultLayout)
+			g, a.Entities, a.First, a.Last, a.Rows, size(a.PayloadBytes), size(diskBytes(a, schemas.DefaultLayout)), schemas.DefaultLayout)
 		return nil
 	case isTar(c.Dst):
 		if err := enoughSpace(c.Dst, a.PayloadBytes); err != nil {

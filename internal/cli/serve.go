@@ -83,7 +83,7 @@ func (c *serveCmd) Run(e *env) (err error) {
 	listen.UI = c.UI
 	arkiv := ""
 	if c.Arkiv != "off" {
-		ents, err := db.Entities(e.ctx, store.EntityOptions{DeferIndexes: db.ReadOnly()})
+		ents, err := db.Entities(e.ctx, &store.EntityOptions{DeferIndexes: db.ReadOnly()})
 		if err != nil {
 			return err
 		}
@@ -167,11 +167,11 @@ func (c *serveCmd) options(e *env) (core service.Options, listen server.Options,
 	}
 	core.CacheBytes = -1
 	if c.Cache != "off" {
-		if core.CacheBytes, err = store.ParseBytes(c.Cache); err != nil {
+		if core.CacheBytes, err = driver.ParseBytes(c.Cache); err != nil {
 			return core, listen, fmt.Errorf("--cache: %w", err)
 		}
 	}
-	largest, err := store.ParseBytes(c.MaxPayload)
+	largest, err := driver.ParseBytes(c.MaxPayload)
 	if err != nil || largest > 1<<30 {
 		return core, listen, errors.Join(fmt.Errorf("--max-payload %s: want at most 1GiB", c.MaxPayload), err)
 	}

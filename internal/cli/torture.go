@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/internal/crashtest"
 	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/fault"
-	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -92,7 +92,7 @@ func (c *tortureCmd) Run(e *env) error {
 
 // check fills in what depends on other flags.
 func (c *tortureCmd) check() error {
-	layouts := append(slices.Clone(store.Layouts()), crashtest.EventsLayout)
+	layouts := append(slices.Clone(schemas.Layouts()), crashtest.EventsLayout)
 	for _, list := range []struct {
 		what         string
 		given, known []string

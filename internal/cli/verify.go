@@ -51,13 +51,15 @@ func (v *verification) add(ok bool, check, format string, args ...any) {
 // end adds the error that ended the checks, without the secrets of its URLs, and says
 // what has come of all.
 func (v *verification) end(err error, urls ...string) {
-	switch store.OutcomeOf(err) {
-	case store.Damaged:
+	v.Outcome = store.Sound
+	switch {
+	case errors.Is(err, store.ErrCorrupt):
 		v.add(false, "store", "%s", driver.Hide(err.Error(), urls...))
-	case store.NotChecked:
-		v.Findings = append(v.Findings, finding{Check: "the rest", Detail: driver.Hide(err.Error(), urls...), Outcome: store.NotChecked})
+	case err != nil:
+		v.Outcome = store.NotChecked
+		v.Findings = append(v.Findings, finding{Check: "the rest", Detail: driver.Hide(err.Error(), urls...), Outcome: v.Outcome})
 	}
-	if v.Outcome = store.OutcomeOf(err); v.Failed > 0 {
+	if v.Failed > 0 {
 		v.Outcome = store.Damaged
 	}
 }
@@ -143,9 +145,9 @@ func checkGenerated(e *env, g source.Generated, want source.Amount, s store.Summ
 		}
 		v.equal("entities visible at the head", s.Live, t.Live)
 		rows := map[string]uint64{"string_attributes": t.TextRows, "numeric_attributes": t.NumberRows, "payloads": t.PayloadRows}
-		for _, table := range s.Tables {
-			if n, planned := rows[table.Table]; planned {
-				v.equal("rows of "+table.Table, table.Rows, n)
+		for _, table := range slices.Sorted(maps.Keys(rows)) {
+			if n, stored := s.Tables[table]; stored {
+				v.equal("rows of "+table, n, rows[table])
 			}
 		}
 	}

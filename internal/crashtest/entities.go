@@ -25,7 +25,7 @@ func newEntityWorker(w *worker, records []record) (*entityWorker, error) {
 }
 
 func (w *entityWorker) open(ctx context.Context) (err error) {
-	w.ents, err = w.db.Entities(ctx, store.EntityOptions{Layout: w.Layout})
+	w.ents, err = w.db.Entities(ctx, &store.EntityOptions{Layout: w.Layout})
 	return err
 }
 
@@ -110,7 +110,7 @@ func (w *entityWorker) do(ctx context.Context, s *step) error {
 			}
 		}
 	}
-	_, err := w.ents.Load(ctx, blocks, store.LoadOptions{Changes: s.changes})
+	_, err := w.ents.Load(ctx, blocks, &store.LoadOptions{Changes: s.changes})
 	return err
 }
 

@@ -38,7 +38,7 @@ func newEventWorker(w *worker, records []record) (*eventWorker, error) {
 }
 
 func (w *eventWorker) open(ctx context.Context) (err error) {
-	w.evs, err = w.db.Events(ctx, store.EventOptions{IndexEvery: w.every})
+	w.evs, err = w.db.Events(ctx, &store.EventOptions{IndexEvery: w.every})
 	return err
 }
 

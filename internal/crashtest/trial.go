@@ -23,7 +23,7 @@ import (
 	"strings"
 
 	"github.com/varvedb/varve/internal/engine"
-	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -60,7 +60,7 @@ const EventsLayout = "events"
 
 // exists tells whether the store has the layout.
 func (c Cell) exists() bool {
-	return c.Layout == EventsLayout || slices.Contains(store.Layouts(), c.Layout)
+	return c.Layout == EventsLayout || slices.Contains(schemas.Layouts(), c.Layout)
 }
 
 // ownLog tells whether the log of the engine is in the memory of a server until it is

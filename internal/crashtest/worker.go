@@ -251,7 +251,7 @@ func (w *worker) sayProcesses(ctx context.Context) error {
 
 // checkpoint moves the log, or empties it, where the engine lets callers ask.
 func (w *worker) checkpoint(ctx context.Context) error {
-	_, err := w.db.Checkpoint(ctx, w.rng.IntN(2) == 0)
+	_, err := w.db.Engine().Checkpoint(ctx, w.rng.IntN(2) == 0)
 	if errors.Is(err, store.ErrUnsupported) {
 		return nil
 	}

@@ -121,7 +121,7 @@ func prepare(ctx context.Context, c crashtest.Cell, contents *crashtest.Contents
 	killed := rng.IntN(3) == 0
 	err = contents.Fill(ctx, db, steps)
 	if err == nil && killed {
-		if _, err = db.Checkpoint(ctx, true); errors.Is(err, store.ErrUnsupported) {
+		if _, err = db.Engine().Checkpoint(ctx, true); errors.Is(err, store.ErrUnsupported) {
 			err = nil
 		}
 	}
@@ -196,14 +196,14 @@ func examine(ctx context.Context, url string, contents *crashtest.Contents, blin
 		return "refused", err.Error()
 	}
 	defer db.Close()
-	report, err := db.Check(ctx, store.CheckOptions{})
+	report, err := db.Check(ctx, nil)
 	checked := errors.Join(err, report.Err())
 	if blind {
 		checked = nil
 	}
 	behind, err := contents.Verify(ctx, db)
 	switch {
-	case store.OutcomeOf(checked) == store.Damaged:
+	case errors.Is(checked, store.ErrCorrupt):
 		return "found", checked.Error()
 	case checked != nil:
 		return "unchecked", checked.Error()

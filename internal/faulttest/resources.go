@@ -70,7 +70,7 @@ func runReadOnly(t *testing.T, engine string, l Limits) {
 	defer func() { require.NoError(t, unix.Mount("", dir, "", unix.MS_REMOUNT, "")) }()
 	db, err = store.Open(t.Context(), c.URL("store", "memory", "64MiB"), nil)
 	if err == nil {
-		ents, openErr := db.Entities(t.Context(), store.EntityOptions{})
+		ents, openErr := db.Entities(t.Context(), nil)
 		if err = openErr; err == nil {
 			_, err = ents.Apply(t.Context(), entity.Block{Number: 1 << 40})
 		}
@@ -151,7 +151,7 @@ func runClock(t *testing.T, engine string) {
 	for range 2 {
 		db, err := store.Open(t.Context(), c.URL("store", "memory", "64MiB"), nil)
 		require.NoError(t, err)
-		evs, err := db.Events(t.Context(), store.EventOptions{Now: func() time.Time {
+		evs, err := db.Events(t.Context(), &store.EventOptions{Now: func() time.Time {
 			now = now.Add(-time.Hour)
 			return now
 		}})

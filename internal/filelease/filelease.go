@@ -22,8 +22,11 @@ type lease struct{ file *os.File }
 
 // Take implements driver.Upkeep for a database, which exists. Its path has no symbolic
 // links, so that everybody names the lease alike. Whoever may use the database may use the
-// lease.
-func Take(path string) (driver.Lease, error) {
+// lease, unless it is open for reading only.
+func Take(path string, readOnly bool) (driver.Lease, error) {
+	if readOnly {
+		return nil, fmt.Errorf("lease: %w", driver.ErrReadOnly)
+	}
 	st, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("lease: %w", err)

@@ -134,7 +134,7 @@ func (l *Lab) WithNew(ctx context.Context, in, layout string, o *store.Options, 
 	}
 	defer func() { err = errors.Join(err, cp.Close()) }()
 	if layout != "" {
-		if cp.Entities, err = cp.DB.Entities(ctx, store.EntityOptions{Layout: layout}); err != nil {
+		if cp.Entities, err = cp.DB.Entities(ctx, &store.EntityOptions{Layout: layout}); err != nil {
 			return fmt.Errorf("layout %s: %w", layout, err)
 		}
 	}

@@ -38,7 +38,7 @@ func (l *Lab) backup(ctx context.Context, layout string, r *Record) error {
 			return err
 		}
 		defer file.Close()
-		contents, err := l.backUp(ctx, d, cp, file, r)
+		err = l.backUp(ctx, d, cp, file, r)
 		if err == nil {
 			err = cp.DB.Close() // whose memory is the other's then
 		}
@@ -49,12 +49,12 @@ func (l *Lab) backup(ctx context.Context, layout string, r *Record) error {
 			return err
 		}
 		return l.WithNew(ctx, "", "", l.StoreOptions(), r, func(to *bench.Copy) error {
-			err := r.took("restore-s", func() error { _, err := to.DB.Restore(ctx, file, &contents, nil); return err })
+			err := r.took("restore-s", func() error { _, err := to.DB.Restore(ctx, file, nil); return err })
 			if err != nil {
 				return err
 			}
 			return r.took("check-s", func() error {
-				report, err := to.DB.Check(ctx, store.CheckOptions{})
+				report, err := to.DB.Check(ctx, nil)
 				return errors.Join(err, report.Err())
 			})
 		})
@@ -62,14 +62,14 @@ func (l *Lab) backup(ctx context.Context, layout string, r *Record) error {
 }
 
 // backUp writes a backup while commits go on at the rate of the user's documents.
-func (l *Lab) backUp(ctx context.Context, d *bench.Dataset, cp *bench.Copy, file *os.File, r *Record) (contents store.Contents, err error) {
-	err = l.Timed(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
+func (l *Lab) backUp(ctx context.Context, d *bench.Dataset, cp *bench.Copy, file *os.File, r *Record) error {
+	err := l.Timed(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
 		var group errgroup.Group
 		var ended atomic.Bool
 		group.Go(func() error {
 			defer ended.Store(true)
 			return r.took("backup-s", func() (err error) {
-				contents, err = cp.DB.Backup(ctx, file, nil)
+				_, err = cp.DB.Backup(ctx, file, nil)
 				return errors.Join(err, file.Sync())
 			})
 		})
@@ -83,7 +83,7 @@ func (l *Lab) backUp(ctx context.Context, d *bench.Dataset, cp *bench.Copy, file
 	if info, noInfo := file.Stat(); noInfo == nil {
 		r.Put(float64(info.Size())/1e6, "backup-MB")
 	}
-	return contents, err
+	return err
 }
 
 // restart measures how soon a store serves again, after the end that the record is of.
@@ -147,7 +147,7 @@ func (l *Lab) reopen(ctx context.Context, dir, layout string, m mix.Reads, head 
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	ents, err := db.Entities(ctx, store.EntityOptions{Layout: layout})
+	ents, err := db.Entities(ctx, &store.EntityOptions{Layout: layout})
 	if err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func (l *Lab) importArkiv(ctx context.Context, layout string, r *Record) error {
 		}
 		return l.WithNew(ctx, "", layout, l.StoreOptions(), r, func(to *bench.Copy) error {
 			start := time.Now()
-			done, err := to.Entities.Import(ctx, feed.Arkiv(ctx, cp.DB.Engine()), store.LoadOptions{})
+			done, err := to.Entities.Import(ctx, feed.Arkiv(ctx, cp.DB.Engine()), nil)
 			took := time.Since(start)
 			if err != nil {
 				return err

@@ -1,7 +1,8 @@
 // Package rowfile is a file of tables, row by row: what a backup holds. It is a
 // zstd stream of records, so it is read and written from front to back.
 //
-//	file    = magic, table*, end
+//	file    = magic, head, table*, end
+//	head    = uvarint length, bytes: what the writer says of the whole; files of version 1 have none
 //	table   = 'T', name, uvarint columns, (name, type byte)*, row*
 //	row     = 'R', value*
 //	value   = Int: varint; Uint: uvarint; Text and Blob: uvarint length, bytes
@@ -23,7 +24,8 @@ import (
 )
 
 const (
-	magic    = "varve rows 1\n"
+	magic    = "varve rows 2\n"
+	magic1   = "varve rows 1\n"
 	tagTable = 'T'
 	tagRow   = 'R'
 	tagEnd   = 'E'
@@ -46,13 +48,14 @@ type Writer struct {
 }
 
 // NewWriter begins a file.
-func NewWriter(w io.Writer) (*Writer, error) {
+func NewWriter(w io.Writer, head []byte) (*Writer, error) {
 	z, err := zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return nil, err
 	}
 	fw := &Writer{z: z, sum: crc32.New(crc32.MakeTable(crc32.Castagnoli))}
 	fw.buf = append(fw.buf, magic...)
+	fw.text(head)
 	return fw, fw.flush()
 }
 
@@ -121,6 +124,8 @@ func (w *Writer) Abort() { _ = w.z.Close() }
 
 // Reader reads a file.
 type Reader struct {
+	Head []byte // nil in files of version 1
+
 	z     *zstd.Decoder
 	r     *bufio.Reader
 	sum   hash.Hash32
@@ -135,10 +140,17 @@ func NewReader(r io.Reader) (*Reader, error) {
 		return nil, err
 	}
 	fr := &Reader{z: z, r: bufio.NewReaderSize(z, 1<<16), sum: crc32.New(crc32.MakeTable(crc32.Castagnoli))}
-	head := make([]byte, len(magic))
-	if err := fr.full(head); err != nil || string(head) != magic {
+	begin := make([]byte, len(magic))
+	err = fr.full(begin)
+	switch {
+	case err == nil && string(begin) == magic:
+		fr.Head, err = fr.text()
+	case err == nil && string(begin) != magic1:
+		err = errors.New("it does not begin as one")
+	}
+	if err != nil {
 		z.Close()
-		return nil, fmt.Errorf("%w: %w", ErrFormat, errors.Join(err, errors.New("it does not begin as one")))
+		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
 	}
 	return fr, nil
 }

@@ -18,7 +18,7 @@ var someTable = &driver.Table{Name: "t", Columns: []driver.Column{
 
 func someFile(t testing.TB) []byte {
 	var buf bytes.Buffer
-	w, err := NewWriter(&buf)
+	w, err := NewWriter(&buf, []byte("head"))
 	require.NoError(t, err)
 	require.NoError(t, w.Table(&driver.Table{Name: "empty"}))
 	require.NoError(t, w.Table(someTable))
@@ -49,6 +49,10 @@ func readAll(file []byte) (rows [][]any, err error) {
 }
 
 func TestRoundTrip(t *testing.T) {
+	r, err := NewReader(bytes.NewReader(someFile(t)))
+	require.NoError(t, err)
+	require.Equal(t, "head", string(r.Head))
+	r.Close()
 	rows, err := readAll(someFile(t))
 	require.NoError(t, err)
 	var want [][]any

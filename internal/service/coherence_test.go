@@ -166,7 +166,7 @@ func TestClose(t *testing.T) {
 	_, err = s.Events().Append(t.Context(), []event.Event{{Type: "A"}}, nil)
 	require.ErrorIs(t, err, service.ErrClosing)
 	require.ErrorIs(t, s.Ready(t.Context()), service.ErrClosing)
-	ents, err := db.Entities(t.Context(), store.EntityOptions{})
+	ents, err := db.Entities(t.Context(), nil)
 	require.NoError(t, err)
 	snap, err := ents.At(t.Context(), store.Head)
 	require.NoError(t, err)
@@ -183,7 +183,7 @@ func TestSecondWriter(t *testing.T) {
 	s := start(t, db, service.Options{})
 	_, err := s.Put(t.Context(), put(1, "one"))
 	require.NoError(t, err)
-	ents, err := db.Entities(t.Context(), store.EntityOptions{})
+	ents, err := db.Entities(t.Context(), nil)
 	require.NoError(t, err)
 	_, err = ents.Apply(t.Context(), entity.Block{Number: 7, Ops: []entity.Op{
 		{Kind: entity.Delete, Key: key(1)}, {Kind: entity.Create, Key: key(2), BTL: 100, OpIndex: 1},

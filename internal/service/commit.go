@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
 )
 
@@ -215,7 +216,7 @@ func (s *Service) failed(group []*write, err error) {
 // everybodys tells whether an error is that of the store and not of a write.
 func everybodys(err error) bool {
 	for _, cause := range []error{
-		store.ErrClosed, store.ErrLocked, store.ErrDiskFull, store.ErrReadOnly, store.ErrCorrupt,
+		store.ErrClosed, store.ErrLocked, driver.ErrDiskFull, store.ErrReadOnly, store.ErrCorrupt,
 		store.ErrUnknownOutcome, store.ErrBlockOrder,
 	} {
 		if errors.Is(err, cause) {

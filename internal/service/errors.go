@@ -10,6 +10,7 @@ import (
 	"github.com/varvedb/varve/internal/quota"
 	"github.com/varvedb/varve/internal/service/seal"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/event"
 	"github.com/varvedb/varve/store/query"
@@ -79,8 +80,8 @@ var classes = []struct {
 	{seal.ErrTampered, Class{Slug: "tampered", Title: "Payload does not open", Status: http.StatusInternalServerError, Code: codes.DataLoss}},
 	{seal.ErrNotSealed, Class{Slug: "not-sealed", Title: "Payload is not sealed", Status: http.StatusInternalServerError, Code: codes.DataLoss}},
 	{store.ErrUnknownOutcome, Class{Slug: "unknown-outcome", Title: "Outcome unknown", Status: http.StatusServiceUnavailable, Code: codes.Unavailable, Hidden: true}},
-	{store.ErrDiskFull, Class{Slug: "disk-full", Title: "Disk full", Status: http.StatusInsufficientStorage, Code: codes.ResourceExhausted, Hidden: true}},
-	{store.ErrMoved, Class{Slug: "moved", Title: "Store is not where it was", Status: http.StatusServiceUnavailable, Code: codes.Unavailable, Hidden: true}},
+	{driver.ErrDiskFull, Class{Slug: "disk-full", Title: "Disk full", Status: http.StatusInsufficientStorage, Code: codes.ResourceExhausted, Hidden: true}},
+	{driver.ErrMoved, Class{Slug: "moved", Title: "Store is not where it was", Status: http.StatusServiceUnavailable, Code: codes.Unavailable, Hidden: true}},
 	{store.ErrCorrupt, Class{Slug: "corrupt", Title: "Store is damaged", Status: http.StatusInternalServerError, Code: codes.DataLoss, Hidden: true}},
 	{event.ErrDuplicate, Class{Slug: "duplicate", Title: "Event ID is taken", Status: http.StatusConflict, Code: codes.AlreadyExists}},
 	{event.ErrTruncated, Class{Slug: "truncated", Title: "Event is truncated", Status: http.StatusGone, Code: codes.OutOfRange}},

@@ -17,7 +17,7 @@ import (
 
 func rawEvents(t testing.TB, db *store.DB) *store.Events {
 	t.Helper()
-	events, err := db.Events(context.Background(), store.EventOptions{})
+	events, err := db.Events(context.Background(), nil)
 	require.NoError(t, err)
 	return events
 }

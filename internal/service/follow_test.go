@@ -29,7 +29,7 @@ type node struct {
 func newNode(t testing.TB, layout string) *node {
 	t.Helper()
 	url := "sqlite:" + filepath.Join(t.TempDir(), "node.db") + "?durability=unsafe&readers=8"
-	ents, err := open(t, url).Entities(t.Context(), store.EntityOptions{Layout: layout})
+	ents, err := open(t, url).Entities(t.Context(), &store.EntityOptions{Layout: layout})
 	require.NoError(t, err)
 	return &node{url, ents}
 }
@@ -109,7 +109,7 @@ func TestReadOnly(t *testing.T) {
 func TestReadOnlyEvents(t *testing.T) {
 	n := newNode(t, "arkiv")
 	n.apply(t, 1, "one", 1)
-	_, err := open(t, n.url).Events(t.Context(), store.EventOptions{})
+	_, err := open(t, n.url).Events(t.Context(), nil)
 	require.NoError(t, err)
 	_, err = n.serve(t, service.Options{}).Events().Append(t.Context(), []event.Event{{Type: "A"}}, nil)
 	require.ErrorIs(t, err, service.ErrReadOnly)
@@ -219,7 +219,7 @@ func TestForeignBlock(t *testing.T) {
 	s := start(t, db, service.Options{Poll: time.Millisecond})
 	_, err := s.Put(t.Context(), put(1, "one"))
 	require.NoError(t, err)
-	ents, err := db.Entities(t.Context(), store.EntityOptions{})
+	ents, err := db.Entities(t.Context(), nil)
 	require.NoError(t, err)
 	_, err = ents.Apply(t.Context(), entity.Block{Number: 2, Ops: []entity.Op{{Kind: entity.Delete, Key: key(1)}}})
 	require.NoError(t, err)

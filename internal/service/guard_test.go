@@ -125,7 +125,7 @@ func TestGuardOfOthers(t *testing.T) {
 	s := start(t, db, service.Options{Poll: time.Hour})
 	done, err := s.Put(t.Context(), put(1, "one"))
 	require.NoError(t, err)
-	ents, err := db.Entities(t.Context(), store.EntityOptions{})
+	ents, err := db.Entities(t.Context(), nil)
 	require.NoError(t, err)
 	_, err = ents.Apply(t.Context(), entity.Block{Number: 7, Ops: []entity.Op{{Kind: entity.Update, Key: key(1), BTL: 100}}})
 	require.NoError(t, err)

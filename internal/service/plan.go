@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
 )
 
@@ -41,7 +42,7 @@ func (s *Service) plan(group []*write) (*plan, error) {
 	p := &plan{writes: make([]*write, 0, len(group)), states: make(map[entity.Key]*state, len(group))}
 	p.block = entity.Block{Number: s.head.block.Load() + 1, Ops: make([]entity.Op, 0, len(group))}
 	if p.block.Number > entity.MaxBlockNumber {
-		return nil, fmt.Errorf("%w: the last block number is reached; import the store into a new one", store.ErrDiskFull)
+		return nil, fmt.Errorf("%w: the last block number is reached; import the store into a new one", driver.ErrDiskFull)
 	}
 	if err := s.prior(p, group); err != nil {
 		return nil, err

@@ -148,7 +148,7 @@ func New(ctx context.Context, db *store.DB, opts Options) (*Service, error) {
 // open prepares what New returns.
 func (s *Service) open(ctx context.Context) (err error) {
 	// Whoever reads makes no indexes, and can do without.
-	if s.ents, err = s.db.Entities(ctx, store.EntityOptions{DeferIndexes: s.reads}); err != nil {
+	if s.ents, err = s.db.Entities(ctx, &store.EntityOptions{DeferIndexes: s.reads}); err != nil {
 		return err
 	}
 	if !s.reads {
@@ -156,7 +156,7 @@ func (s *Service) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	s.events, err = s.db.Events(ctx, store.EventOptions{})
+	s.events, err = s.db.Events(ctx, nil)
 	if err != nil && !(s.reads && errors.Is(err, store.ErrLayout)) {
 		return err
 	}
@@ -206,7 +206,7 @@ func (s *Service) Ready(ctx context.Context) error {
 	if closed {
 		return ErrClosing
 	}
-	if err := s.db.Ready(ctx); err != nil {
+	if err := s.db.Engine().Probe(ctx); err != nil {
 		return err
 	}
 	within, cancel := context.WithTimeout(ctx, readyTimeout)

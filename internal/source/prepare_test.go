@@ -34,7 +34,7 @@ func makeStore(t *testing.T, blocks int) string {
 	db, err := store.Open(t.Context(), url, nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, db.Close()) }()
-	ents, err := db.Entities(t.Context(), store.EntityOptions{})
+	ents, err := db.Entities(t.Context(), nil)
 	require.NoError(t, err)
 	tar, err := feed.OpenTar(arkiv + "blocks.tar")
 	require.NoError(t, err)
@@ -118,7 +118,7 @@ func TestPrepareAnew(t *testing.T) {
 		url: func() {
 			db, err := store.Open(t.Context(), url, nil)
 			require.NoError(t, err)
-			ents, err := db.Entities(t.Context(), store.EntityOptions{})
+			ents, err := db.Entities(t.Context(), nil)
 			require.NoError(t, err)
 			_, err = ents.Apply(t.Context(), entity.Block{Number: testdata.ArkivHead, Ops: []entity.Op{{Kind: entity.Create, BTL: 1}}})
 			require.NoError(t, err)

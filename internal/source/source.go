@@ -154,7 +154,7 @@ func openStoreSource(ctx context.Context, rawURL string) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	ents, err := db.Entities(ctx, store.EntityOptions{})
+	ents, err := db.Entities(ctx, nil)
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}

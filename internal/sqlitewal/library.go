@@ -165,7 +165,7 @@ func (e *engine) Checkpoint(ctx context.Context, truncate bool) (driver.Checkpoi
 func (e *engine) Probe(context.Context) error { return errors.Join(e.log.failure(), e.Present()) }
 
 // Lease implements driver.Engine.
-func (e *engine) Lease(context.Context) (driver.Lease, error) { return filelease.Take(e.path) }
+func (e *engine) Lease(context.Context) (driver.Lease, error) { return filelease.Take(e.path, e.log.readOnly) }
 
 // Close implements driver.Engine.
 func (e *engine) Close() error {

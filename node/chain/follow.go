@@ -235,7 +235,7 @@ func (f *Follower) advance(ctx context.Context, head store.BlockHeader, goal uin
 		return nil
 	}
 	before := f.Status()
-	_, err := f.Store.Load(ctx, f.blocks(ctx, head, goal), store.LoadOptions{Changes: perCommit, Progress: func(l store.Loaded) {
+	_, err := f.Store.Load(ctx, f.blocks(ctx, head, goal), &store.LoadOptions{Changes: perCommit, Progress: func(l store.Applied) {
 		f.moved(func(s *Status) {
 			s.Store, s.Blocks, s.Changes = l.Head.Number, before.Blocks+uint64(l.Blocks), before.Changes+uint64(l.Changes)
 		})

@@ -36,7 +36,7 @@ func open(t testing.TB, url string) *store.Entities {
 	db, err := store.Open(t.Context(), url, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	ents, err := db.Entities(t.Context(), store.EntityOptions{})
+	ents, err := db.Entities(t.Context(), nil)
 	require.NoError(t, err)
 	return ents
 }
@@ -281,7 +281,7 @@ func TestFollowOtherChain(t *testing.T) {
 
 	for _, c := range []*chaintest.Chain{ours, otherGenesis} {
 		copied := open(t, newURL(t, "compact"))
-		_, err := copied.Import(t.Context(), ents.History(t.Context()), store.LoadOptions{})
+		_, err := copied.Import(t.Context(), ents.History(t.Context()), nil)
 		require.NoError(t, err)
 		f := &chain.Follower{Client: serve(t, c), Store: copied, Once: true, Adopt: c != ours}
 		if err := f.Run(t.Context()); c != ours {
@@ -361,7 +361,7 @@ func TestFollowRefusesAddingExtensions(t *testing.T) {
 	db, err := store.Open(t.Context(), newURL(t, "compact"), nil)
 	require.NoError(t, err)
 	defer db.Close()
-	ents, err := db.Entities(t.Context(), store.EntityOptions{ExtendAdds: true})
+	ents, err := db.Entities(t.Context(), &store.EntityOptions{ExtendAdds: true})
 	require.NoError(t, err)
 	f := &chain.Follower{Client: serve(t, chaintest.New(1, 1)), Store: ents, Once: true}
 	require.ErrorIs(t, f.Run(t.Context()), store.ErrUnsupported)

@@ -45,7 +45,7 @@ func stateOf(t *testing.T, blocks []entity.Block) *store.Entities {
 		require.NoError(t, err)
 	}
 	require.NoError(t, fed.Prune(t.Context(), blocks[len(blocks)-1].Number))
-	_, err := state.Import(t.Context(), fed.History(t.Context()), store.LoadOptions{})
+	_, err := state.Import(t.Context(), fed.History(t.Context()), nil)
 	require.NoError(t, err)
 	return state
 }

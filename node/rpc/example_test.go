@@ -31,7 +31,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer db.Close()
-	ents, err := db.Entities(ctx, store.EntityOptions{Layout: "compact"})
+	ents, err := db.Entities(ctx, &store.EntityOptions{Layout: "compact"})
 	if err != nil {
 		log.Fatal(err)
 	}

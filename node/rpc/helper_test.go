@@ -41,7 +41,7 @@ func newStore(t testing.TB, layout string) *node {
 	db, err := store.Open(t.Context(), "sqlite://"+t.TempDir()+"/varve.db?durability=unsafe", nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	ents, err := db.Entities(t.Context(), store.EntityOptions{Layout: layout})
+	ents, err := db.Entities(t.Context(), &store.EntityOptions{Layout: layout})
 	require.NoError(t, err)
 	return &node{db: db, ents: ents}
 }

@@ -49,7 +49,7 @@ func logsOf(set *store.BlockChanges) []*eventLog {
 		w.add(e, chain.TopicExpired, opExpired, e.Owner)
 	}
 	changed := slices.Clone(set.Changed)
-	slices.SortStableFunc(changed, func(a, b store.EntityChange) int { return cmp.Compare(rank(a), rank(b)) })
+	slices.SortStableFunc(changed, func(a, b entity.Change) int { return cmp.Compare(rank(a), rank(b)) })
 	for _, c := range changed {
 		w.change(c.Old, c.New)
 	}
@@ -57,7 +57,7 @@ func logsOf(set *store.BlockChanges) []*eventLog {
 }
 
 // rank puts what was created first, in the order of creation.
-func rank(c store.EntityChange) uint64 {
+func rank(c entity.Change) uint64 {
 	if created(c.Old, c.New) {
 		return c.New.Sequence
 	}

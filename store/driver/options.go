@@ -3,6 +3,8 @@ package driver
 import (
 	"cmp"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -111,4 +113,22 @@ func ParseCheckpointPolicy(s string) (CheckpointPolicy, error) {
 		return p, nil
 	}
 	return "", fmt.Errorf("unknown checkpoint policy %q (want background, inline or manual)", s)
+}
+
+// ParseBytes reads a number of bytes: "1048576", "64KiB", "256MiB", "1GiB"; the
+// suffixes KB, MB and GB mean the same powers of 1024.
+func ParseBytes(s string) (int64, error) {
+	number, shift := s, 0
+	for i, unit := range []string{"K", "M", "G"} {
+		for _, suffix := range []string{unit + "iB", unit + "B", unit} {
+			if rest, ok := strings.CutSuffix(s, suffix); ok && shift == 0 {
+				number, shift = rest, 10*(i+1)
+			}
+		}
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || n <= 0 || n > (1<<62)>>shift {
+		return 0, fmt.Errorf("want a number of bytes such as 256MiB, got %q", s)
+	}
+	return n << shift, nil
 }

@@ -243,7 +243,9 @@ func (e *engine) Probe(context.Context) error { return e.file.watch.Check() }
 
 // Lease implements driver.Engine. Nobody else can have the file open; it keeps
 // apart those of this process that share the engine.
-func (e *engine) Lease(context.Context) (driver.Lease, error) { return filelease.Take(e.file.path) }
+func (e *engine) Lease(context.Context) (driver.Lease, error) {
+	return filelease.Take(e.file.path, e.cfg.Options.ReadOnly)
+}
 
 // Close implements driver.Engine.
 func (e *engine) Close() (err error) {

@@ -79,7 +79,7 @@ func TestUpdateUsesTheIndex(t *testing.T) {
 	db, err := store.Open(ctx, "libsql://"+newPath(t), nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	es, err := db.Entities(ctx, store.EntityOptions{Layout: "arkiv"})
+	es, err := db.Entities(ctx, &store.EntityOptions{Layout: "arkiv"})
 	require.NoError(t, err)
 	many := entity.Op{Kind: entity.Create, Key: entity.Key{1}, BTL: 100,
 		StringAttributes: map[string]string{}, NumericAttributes: map[string]uint64{}}

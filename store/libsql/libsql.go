@@ -190,7 +190,9 @@ func (e *engine) Checkpoint(ctx context.Context, truncate bool) (driver.Checkpoi
 func (e *engine) Probe(context.Context) error { return e.Present() }
 
 // Lease implements driver.Engine.
-func (e *engine) Lease(context.Context) (driver.Lease, error) { return filelease.Take(e.path) }
+func (e *engine) Lease(context.Context) (driver.Lease, error) {
+	return filelease.Take(e.path, e.cfg.Options.ReadOnly)
+}
 
 // Close implements driver.Engine.
 func (e *engine) Close() (err error) {

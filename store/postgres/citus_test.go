@@ -87,7 +87,7 @@ func openEntities(t testing.TB, rawURL, layout string) (*store.Entities, error) 
 		return nil, err
 	}
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	return db.Entities(t.Context(), store.EntityOptions{Layout: layout})
+	return db.Entities(t.Context(), &store.EntityOptions{Layout: layout})
 }
 
 // applyOne applies a block with one entity of its own.

@@ -25,7 +25,7 @@ func TestFindPages(t *testing.T) {
 	db, err := store.Open(ctx, url, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	_, err = db.Entities(ctx, store.EntityOptions{Layout: "compact"})
+	_, err = db.Entities(ctx, &store.EntityOptions{Layout: "compact"})
 	require.NoError(t, err)
 	schema, err := schemas.Entities("compact", string(driver.Postgres))
 	require.NoError(t, err)

@@ -46,7 +46,7 @@ func TestEventPlans(t *testing.T) {
 	db, err := store.Open(ctx, url, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	_, err = db.Events(ctx, store.EventOptions{})
+	_, err = db.Events(ctx, nil)
 	require.NoError(t, err)
 	log, err := eventlog.New(driver.Postgres)
 	require.NoError(t, err)

@@ -32,6 +32,9 @@ type lease struct{ conn *pgx.Conn }
 
 // Lease implements driver.Engine.
 func (e *engine) Lease(ctx context.Context) (driver.Lease, error) {
+	if e.session.opts.ReadOnly {
+		return nil, fmt.Errorf("lease: %w", driver.ErrReadOnly)
+	}
 	var got state
 	err := e.onSpare(ctx, func(c *sqlstore.Conn) (err error) {
 		got, err = readState(ctx, c)

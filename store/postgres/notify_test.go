@@ -20,7 +20,7 @@ func openEvents(t *testing.T, url string) *store.Events {
 	db, err := store.Open(t.Context(), url, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	evs, err := db.Events(t.Context(), store.EventOptions{PollInterval: time.Hour})
+	evs, err := db.Events(t.Context(), &store.EventOptions{PollInterval: time.Hour})
 	require.NoError(t, err)
 	return evs
 }
@@ -91,7 +91,7 @@ func TestListeningIsMadeAgain(t *testing.T) {
 	db, err := store.Open(t.Context(), url, nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, db.Close()) }()
-	reader, err := db.Events(t.Context(), store.EventOptions{})
+	reader, err := db.Events(t.Context(), nil)
 	require.NoError(t, err)
 	writer := openEvents(t, url)
 	appendOne(t, writer)
@@ -116,7 +116,7 @@ func TestListeningIsMadeAgain(t *testing.T) {
 func TestSubscriptionEndsWithTheStore(t *testing.T) {
 	db, err := store.Open(t.Context(), pgtest.NewURL(t), nil)
 	require.NoError(t, err)
-	evs, err := db.Events(t.Context(), store.EventOptions{PollInterval: time.Hour})
+	evs, err := db.Events(t.Context(), &store.EventOptions{PollInterval: time.Hour})
 	require.NoError(t, err)
 	appendOne(t, evs)
 	read, ended := make(chan struct{}), make(chan error)

@@ -145,9 +145,9 @@ func useStore(t *testing.T, rawURL string, several bool, meanwhile func()) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, db.Close()) }()
 	meanwhile()
-	ents, err := db.Entities(ctx, store.EntityOptions{Layout: "compact"})
+	ents, err := db.Entities(ctx, &store.EntityOptions{Layout: "compact"})
 	require.NoError(t, err)
-	evs, err := db.Events(ctx, store.EventOptions{})
+	evs, err := db.Events(ctx, nil)
 	require.NoError(t, err)
 	for n := range uint64(20) {
 		op := entity.Op{Kind: entity.Create, Key: entity.Key{byte(n)}, BTL: 1000, Content: []byte("x"),
@@ -184,7 +184,7 @@ func useStore(t *testing.T, rawURL string, several bool, meanwhile func()) {
 		return err
 	}))
 	if several {
-		report, err := again.Check(ctx, store.CheckOptions{})
+		report, err := again.Check(ctx, nil)
 		require.NoError(t, err)
 		require.Empty(t, report.Findings)
 	}

@@ -206,7 +206,7 @@ func TestRefused(t *testing.T) {
 	public := pgtest.WithDatabase(t, poor, pgembed.Database)
 	db, err := store.Open(t.Context(), public, nil)
 	require.NoError(t, err)
-	_, err = db.Entities(t.Context(), store.EntityOptions{})
+	_, err = db.Entities(t.Context(), nil)
 	require.ErrorContains(t, err, "a new store needs CREATE ON SCHEMA")
 	require.ErrorContains(t, err, "the parameter schema")
 	require.NoError(t, db.Close())

@@ -55,9 +55,9 @@ func TestStandby(t *testing.T) {
 	open := func(url string, readOnly bool) (*store.DB, *store.Entities, *store.Events) {
 		db, err := store.Open(ctx, url, &store.Options{ReadOnly: readOnly})
 		require.NoError(t, err)
-		ents, err := db.Entities(ctx, store.EntityOptions{})
+		ents, err := db.Entities(ctx, nil)
 		require.NoError(t, err)
-		evs, err := db.Events(ctx, store.EventOptions{})
+		evs, err := db.Events(ctx, nil)
 		require.NoError(t, err)
 		return db, ents, evs
 	}
@@ -115,7 +115,7 @@ func TestUnavailable(t *testing.T) {
 	db, err := store.Open(t.Context(), pgtest.URL(server, pgembed.Database), nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, db.Close()) }()
-	ents, err := db.Entities(t.Context(), store.EntityOptions{})
+	ents, err := db.Entities(t.Context(), nil)
 	require.NoError(t, err)
 	_, err = ents.Head(t.Context())
 	require.NoError(t, err)

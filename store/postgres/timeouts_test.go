@@ -86,15 +86,15 @@ func TestTimeoutsOfRole(t *testing.T) {
 			db, err := store.Open(t.Context(), hasty, nil)
 			require.NoError(t, err)
 			defer func() { require.NoError(t, db.Close()) }()
-			ents, err := db.Entities(t.Context(), store.EntityOptions{Layout: layout, Backlog: 2})
+			ents, err := db.Entities(t.Context(), &store.EntityOptions{Layout: layout, Backlog: 2})
 			require.NoError(t, err)
-			evs, err := db.Events(t.Context(), store.EventOptions{IndexEvery: 2})
+			evs, err := db.Events(t.Context(), &store.EventOptions{IndexEvery: 2})
 			require.NoError(t, err)
 			pgtest.Exec(t, admin, bounded)
 
-			_, err = ents.Load(t.Context(), blocks(1, 20), store.LoadOptions{Changes: 3})
+			_, err = ents.Load(t.Context(), blocks(1, 20), &store.LoadOptions{Changes: 3})
 			require.NoError(t, err)
-			_, err = ents.Load(t.Context(), blocks(1, 20), store.LoadOptions{}) // compared with what is there
+			_, err = ents.Load(t.Context(), blocks(1, 20), nil) // compared with what is there
 			require.NoError(t, err)
 			require.NoError(t, ents.Flush(t.Context()))
 			_, err = ents.Verify(t.Context())
@@ -113,11 +113,11 @@ func TestTimeoutsOfRole(t *testing.T) {
 						return
 					}
 				}
-			}, store.EventImportOptions{Batch: 3})
+			}, &store.EventImportOptions{Batch: 3})
 			require.NoError(t, err)
 			_, err = evs.Summary(t.Context())
 			require.NoError(t, err)
-			_, err = db.Check(t.Context(), store.CheckOptions{})
+			_, err = db.Check(t.Context(), nil)
 			require.NoError(t, err)
 			var backup bytes.Buffer
 			_, err = db.Backup(t.Context(), &backup, nil)

@@ -142,7 +142,7 @@ func TestTrips(t *testing.T) {
 			db, err := store.Open(ctx, url, &store.Options{Readers: 1})
 			require.NoError(t, err)
 			defer func() { require.NoError(t, db.Close()) }()
-			ents, err := db.Entities(ctx, store.EntityOptions{Layout: layout})
+			ents, err := db.Entities(ctx, &store.EntityOptions{Layout: layout})
 			require.NoError(t, err)
 			_, err = ents.Apply(ctx, entity.Block{Number: 1, Ops: []entity.Op{{Kind: entity.Create, Key: entity.Key{1}, BTL: 10, Content: []byte("x")}}})
 			require.NoError(t, err)
@@ -169,7 +169,7 @@ func TestTripsOfBlocks(t *testing.T) {
 	db, err := store.Open(ctx, url, &store.Options{Readers: 1})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, db.Close()) }()
-	ents, err := db.Entities(ctx, store.EntityOptions{Layout: "compact"})
+	ents, err := db.Entities(ctx, &store.EntityOptions{Layout: "compact"})
 	require.NoError(t, err)
 	number := uint64(0)
 	apply := func(kind entity.Kind, key byte) func() {
@@ -197,7 +197,7 @@ func TestTripsOfEvents(t *testing.T) {
 	db, err := store.Open(ctx, url, &store.Options{Readers: 1})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, db.Close()) }()
-	evs, err := db.Events(ctx, store.EventOptions{})
+	evs, err := db.Events(ctx, nil)
 	require.NoError(t, err)
 	add := func() {
 		_, err := evs.Append(ctx, []event.Event{{Type: "made", Tags: []event.Tag{event.NewTag("n", "1")}}}, nil)
@@ -217,7 +217,7 @@ func TestTripsOfReads(t *testing.T) {
 	db, err := store.Open(ctx, url, &store.Options{Readers: 1})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, db.Close()) }()
-	evs, err := db.Events(ctx, store.EventOptions{})
+	evs, err := db.Events(ctx, nil)
 	require.NoError(t, err)
 	var many event.Query
 	var batch []event.Event

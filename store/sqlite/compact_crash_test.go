@@ -60,7 +60,7 @@ func TestCompactCrash(t *testing.T) {
 func applyUntilKilled(t *testing.T, url string) {
 	db, err := store.Open(context.Background(), url, nil)
 	require.NoError(t, err)
-	ents, err := db.Entities(context.Background(), store.EntityOptions{})
+	ents, err := db.Entities(context.Background(), nil)
 	require.NoError(t, err)
 	head, err := ents.Head(context.Background())
 	require.NoError(t, err)
@@ -113,7 +113,7 @@ func checkAfterCrash(t *testing.T, url string, acknowledged uint64) {
 	db, err := store.Open(t.Context(), url, nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, db.Close()) }()
-	ents, err := db.Entities(t.Context(), store.EntityOptions{})
+	ents, err := db.Entities(t.Context(), nil)
 	require.NoError(t, err)
 	head, err := ents.Head(t.Context())
 	require.NoError(t, err)
@@ -122,7 +122,7 @@ func checkAfterCrash(t *testing.T, url string, acknowledged uint64) {
 	other, err := store.Open(t.Context(), "sqlite://"+t.TempDir()+"/varve.db?layout=arkiv&durability=unsafe", nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, other.Close()) }()
-	want, err := other.Entities(t.Context(), store.EntityOptions{})
+	want, err := other.Entities(t.Context(), nil)
 	require.NoError(t, err)
 	for number := uint64(1); number <= head.Number; number++ {
 		_, err := want.Apply(t.Context(), crashBlock(number))

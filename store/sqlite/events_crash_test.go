@@ -119,7 +119,7 @@ func openEvents(t *testing.T, url string) *store.Events {
 	db, err := store.Open(context.Background(), url, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	evs, err := db.Events(context.Background(), store.EventOptions{})
+	evs, err := db.Events(context.Background(), nil)
 	require.NoError(t, err)
 	return evs
 }

@@ -17,7 +17,7 @@ func TestEventPages(t *testing.T) {
 	db, err := store.Open(t.Context(), "sqlite:"+t.TempDir()+"/events.db?durability=unsafe&checkpoint=manual", nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, db.Close()) }()
-	evs, err := db.Events(t.Context(), store.EventOptions{})
+	evs, err := db.Events(t.Context(), nil)
 	require.NoError(t, err)
 	random := rand.New(rand.NewPCG(5, 5))
 	add := func(commits, size int) {

@@ -106,7 +106,7 @@ func testArkivState(t *testing.T, h Harness, layout string, blocks []entity.Bloc
 	l := newLedger(t, h, layout)
 	engine := openArkiv(t, h, l, "sqlite-bitmap-store.db")
 
-	var done store.Loaded
+	var done store.Applied
 	for range 2 {
 		done = importInto(t, l.ents, feed.Arkiv(t.Context(), engine), store.LoadOptions{Changes: 100})
 		require.EqualValues(t, head, done.Head.Number)

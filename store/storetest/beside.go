@@ -193,7 +193,7 @@ func testTornCopy(t *testing.T, h Harness, layout string) {
 	copied := newLedger(t, h, layout)
 	imported := make(chan error, 1)
 	go func() {
-		_, err := copied.ents.Import(context.Background(), l.ents.History(context.Background()), store.LoadOptions{})
+		_, err := copied.ents.Import(context.Background(), l.ents.History(context.Background()), nil)
 		imported <- err
 	}()
 	time.Sleep(20 * time.Millisecond) // for the import to wait; it is right in any case
@@ -314,7 +314,7 @@ func testWriteWithinLoad(t *testing.T, h Harness, layout string) {
 		require.NoError(t, err)
 		yield(newBlock(202, on("c", opCreate(5))), nil)
 	}
-	_, err := l.ents.Load(t.Context(), blocks, store.LoadOptions{})
+	_, err := l.ents.Load(t.Context(), blocks, nil)
 	require.ErrorIs(t, err, store.ErrConflict)
 	l.view(t, store.Head, func(s *store.Snapshot) { require.Len(t, everything(t, s), 1) })
 }

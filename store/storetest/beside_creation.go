@@ -65,7 +65,7 @@ func openAndApply(url, layout string, entity uint64) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	ents, err := db.Entities(ctx, store.EntityOptions{Layout: layout})
+	ents, err := db.Entities(ctx, &store.EntityOptions{Layout: layout})
 	for number := uint64(1); err == nil; number++ {
 		_, err = ents.Apply(ctx, newBlock(number, on(fmt.Sprint("by ", entity), opCreate(1000))))
 		if err == nil {

@@ -93,7 +93,7 @@ func runDamage(t *testing.T, h Harness, layout string, d damage) {
 	require.NoError(t, db.Close())
 
 	db = h.open(t, url, &store.Options{ReadOnly: true})
-	ents, err := db.Entities(t.Context(), store.EntityOptions{})
+	ents, err := db.Entities(t.Context(), nil)
 	if err == nil {
 		_, err = ents.Verify(t.Context())
 	}
@@ -103,14 +103,14 @@ func runDamage(t *testing.T, h Harness, layout string, d damage) {
 	require.NoError(t, db.Close())
 
 	db = h.open(t, url, nil)
-	repaired, err := db.Repair(t.Context(), store.CheckOptions{})
+	repaired, err := db.Repair(t.Context(), nil)
 	if d.source {
 		require.ErrorIs(t, err, store.ErrCorrupt)
 		return
 	}
 	require.NoError(t, err)
 	require.NotEmpty(t, repaired.Rebuilt)
-	require.NoError(t, repaired.After.Err())
+	require.NoError(t, repaired.Err())
 	require.NoError(t, db.Close())
 
 	// It goes on, and answers as it did.
@@ -172,14 +172,15 @@ func runBackup(t *testing.T, h Harness) {
 	require.NoError(t, err)
 	require.EqualValues(t, 10, contents.EventHead)
 	restored := h.open(t, h.quickURL(t), nil)
-	_, err = restored.Restore(t.Context(), bytes.NewReader(copied.Bytes()[:copied.Len()-20]), &contents, nil)
-	require.Error(t, err)
-	_, err = restored.Restore(t.Context(), bytes.NewReader(copied.Bytes()), &contents, nil)
+	_, err = restored.Restore(t.Context(), bytes.NewReader(copied.Bytes()[:copied.Len()-20]), nil)
+	require.ErrorIs(t, err, store.ErrCorrupt)
+	held, err := restored.Restore(t.Context(), bytes.NewReader(copied.Bytes()), nil)
 	require.NoError(t, err)
+	require.Equal(t, contents, held)
 	report := checkOf(t, restored)
 	require.NoError(t, report.Err())
 	require.Equal(t, headOf(t, entitiesOf(t, db, store.EntityOptions{})), headOf(t, entitiesOf(t, restored, store.EntityOptions{})))
 	require.Equal(t, uint64(10), headOf(t, eventsOf(t, restored, store.EventOptions{})))
-	_, err = restored.Restore(t.Context(), bytes.NewReader(copied.Bytes()), &contents, nil)
+	_, err = restored.Restore(t.Context(), bytes.NewReader(copied.Bytes()), nil)
 	require.ErrorIs(t, err, store.ErrLayout)
 }

@@ -55,9 +55,9 @@ func testUnchecked(t *testing.T, h Harness, db *store.DB, f *faults, fault func(
 	ents := entitiesOf(t, db, store.EntityOptions{})
 	for name, check := range map[string]func(context.Context) error{
 		"check": func(ctx context.Context) error {
-			report, err := db.Check(ctx, store.CheckOptions{})
+			report, err := db.Check(ctx, nil)
 			require.NoError(t, err)
-			require.Equal(t, store.OutcomeOf(report.Err()), report.Outcome)
+			require.Equal(t, outcomeOf(report.Err()), report.Outcome)
 			require.Empty(t, report.Findings)
 			return report.Err()
 		},
@@ -77,19 +77,30 @@ func testUnchecked(t *testing.T, h Harness, db *store.DB, f *faults, fault func(
 			if fired {
 				want = store.NotChecked
 			}
-			require.Equal(t, want, store.OutcomeOf(err), "%s, call %d: %v", name, at, err)
+			require.Equal(t, want, outcomeOf(err), "%s, call %d: %v", name, at, err)
 		}
 	}
+}
+
+// outcomeOf tells what an error says of a store.
+func outcomeOf(err error) store.Outcome {
+	switch {
+	case err == nil:
+		return store.Sound
+	case errors.Is(err, store.ErrCorrupt):
+		return store.Damaged
+	}
+	return store.NotChecked
 }
 
 // testUnrepaired: Repair changes nothing of a store that it could not look at.
 func testUnrepaired(t *testing.T, h Harness, db *store.DB, f *faults) {
 	for at, fired := 1, true; fired; at += h.step() {
 		f.arm(at, func() error { return errGone })
-		r, err := db.Repair(t.Context(), store.CheckOptions{})
+		r, err := db.Repair(t.Context(), nil)
 		fired = f.disarm()
 		if err == nil {
-			err = r.After.Err() // the call was one of the check afterwards
+			err = r.Err() // the call was one of the check afterwards
 		}
 		require.NotErrorIs(t, err, store.ErrCorrupt, "call %d", at)
 		require.Equal(t, fired, err != nil, "call %d", at)

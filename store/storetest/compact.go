@@ -62,7 +62,7 @@ func testCompactOldTables(t *testing.T, h Harness) {
 		require.EqualValues(t, 1, n)
 	})
 	require.NoError(t, db.Close())
-	_, err := h.open(t, url, nil).Entities(t.Context(), store.EntityOptions{})
+	_, err := h.open(t, url, nil).Entities(t.Context(), nil)
 	require.ErrorIs(t, err, store.ErrLayout)
 	require.ErrorContains(t, err, fmt.Sprintf("format %q", format))
 	require.ErrorContains(t, err, "export the store with the program that wrote it")
@@ -93,7 +93,7 @@ func testCompactRolledBack(t *testing.T, h Harness) {
 				}
 				cancel()
 				yield(entity.Block{}, context.Canceled)
-			}, store.LoadOptions{Changes: 1 << 20})
+			}, &store.LoadOptions{Changes: 1 << 20})
 			require.ErrorIs(t, err, context.Canceled)
 			cancel()
 			other := newBlock(l.head+1, on(fmt.Sprint("x", i), opCreate(1000, text(fmt.Sprint("name", i), "x"), text("group", "3"))))

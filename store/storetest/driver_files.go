@@ -93,10 +93,10 @@ func runLinks(t *testing.T, h Harness) {
 		db := mustOpen(t, linked, nil)
 		table := newTable(t, db.Engine(), true, numbersTable("numbers"))
 		inTx(t, db.Engine(), func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(10)) })
-		lease, err := db.Lease(t.Context())
+		lease, err := db.Engine().Lease(t.Context())
 		require.NoError(t, err)
 		if db.Engine().Capabilities().MultiProcess {
-			_, err = h.open(t, rawURL, nil).Lease(t.Context())
+			_, err = h.open(t, rawURL, nil).Engine().Lease(t.Context())
 		} else {
 			_, err = store.Open(t.Context(), withParams(t, rawURL, "lock_timeout", "20ms"), nil)
 		}
@@ -161,7 +161,7 @@ func runModes(t *testing.T, h Harness) {
 		evs := eventsOf(t, db, store.EventOptions{})
 		_, err := evs.Append(t.Context(), []event.Event{{Type: "A"}}, nil)
 		require.NoError(t, err)
-		lease, err := db.Lease(t.Context())
+		lease, err := db.Engine().Lease(t.Context())
 		require.NoError(t, err)
 		for _, name := range besideOf(t, path) {
 			st, err := os.Stat(name)
@@ -207,20 +207,20 @@ func runMoved(t *testing.T, h Harness) {
 			ents := entitiesOf(t, db, store.EntityOptions{})
 			_, err = ents.Apply(t.Context(), entity.Block{Number: 1})
 			require.NoError(t, err)
-			require.NoError(t, db.Ready(t.Context()))
+			require.NoError(t, db.Engine().Probe(t.Context()))
 
 			move(t, path)
 			_, err = evs.Append(t.Context(), []event.Event{{Type: "B"}}, nil)
-			require.ErrorIs(t, err, store.ErrMoved)
+			require.ErrorIs(t, err, driver.ErrMoved)
 			_, err = ents.Apply(t.Context(), entity.Block{Number: 2})
-			require.ErrorIs(t, err, store.ErrMoved)
-			require.ErrorIs(t, db.Ready(t.Context()), store.ErrMoved)
+			require.ErrorIs(t, err, driver.ErrMoved)
+			require.ErrorIs(t, db.Engine().Probe(t.Context()), driver.ErrMoved)
 			if name != "directory" {
 				return
 			}
 			// A moment in which nothing could be looked at ends nothing for good.
 			require.NoError(t, os.Rename(filepath.Dir(path)+"-aside", filepath.Dir(path)))
-			require.NoError(t, db.Ready(t.Context()))
+			require.NoError(t, db.Engine().Probe(t.Context()))
 			_, err = evs.Append(t.Context(), []event.Event{{Type: "B"}}, nil)
 			require.NoError(t, err)
 			_, err = ents.Apply(t.Context(), entity.Block{Number: 2})
@@ -238,8 +238,8 @@ func runMoved(t *testing.T, h Harness) {
 				t.Skipf("this engine has no file %s", end)
 			}
 			_, err := ents.Apply(t.Context(), entity.Block{Number: 1})
-			require.ErrorIs(t, err, store.ErrMoved)
-			require.ErrorIs(t, db.Ready(t.Context()), store.ErrMoved)
+			require.ErrorIs(t, err, driver.ErrMoved)
+			require.ErrorIs(t, db.Engine().Probe(t.Context()), driver.ErrMoved)
 		})
 	}
 }

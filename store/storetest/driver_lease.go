@@ -17,7 +17,7 @@ func runLease(t *testing.T, h Harness) {
 	url := h.NewURL(t)
 	db := h.open(t, url, nil)
 	if hasGap(db.Engine(), "lease") {
-		_, err := db.Lease(t.Context())
+		_, err := db.Engine().Lease(t.Context())
 		require.ErrorIs(t, err, store.ErrUnsupported)
 		return
 	}
@@ -27,18 +27,18 @@ func runLease(t *testing.T, h Harness) {
 	}
 	newTable(t, db.Engine(), false, numbersTable("leased"))
 	for _, owner := range asks {
-		lease, err := owner.Lease(t.Context())
+		lease, err := owner.Engine().Lease(t.Context())
 		require.NoError(t, err)
 		require.NoError(t, lease.Held(t.Context()))
 		for _, other := range asks {
-			_, err := other.Lease(t.Context())
+			_, err := other.Engine().Lease(t.Context())
 			require.ErrorIs(t, err, driver.ErrLocked)
 			inTx(t, other.Engine(), func(tx driver.Tx) { exec(t, tx, "DELETE FROM leased") })
 		}
 		require.NoError(t, lease.Held(t.Context()))
 		require.NoError(t, lease.Release())
 	}
-	lease, err := db.Lease(t.Context())
+	lease, err := db.Engine().Lease(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, lease.Release())
 	for _, open := range asks {
@@ -49,7 +49,7 @@ func runLease(t *testing.T, h Harness) {
 		left, err := filepath.Glob(path + "-lease")
 		require.NoError(t, err)
 		require.Empty(t, left)
-		_, err = h.open(t, url, &store.Options{ReadOnly: true}).Lease(t.Context())
+		_, err = h.open(t, url, &store.Options{ReadOnly: true}).Engine().Lease(t.Context())
 		require.ErrorIs(t, err, driver.ErrReadOnly)
 	}
 }

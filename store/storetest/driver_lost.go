@@ -84,9 +84,9 @@ func runLost(t *testing.T, h Harness) {
 			for range 2 { // also when the log is gone after the first time
 				for _, readOnly := range []bool{true, false} {
 					db := mustOpen(t, rawURL, &store.Options{ReadOnly: readOnly})
-					_, err := db.Entities(t.Context(), store.EntityOptions{})
+					_, err := db.Entities(t.Context(), nil)
 					require.ErrorIs(t, err, store.ErrCorrupt)
-					_, err = db.Events(t.Context(), store.EventOptions{})
+					_, err = db.Events(t.Context(), nil)
 					require.ErrorIs(t, err, store.ErrCorrupt)
 					require.ErrorContains(t, err, "-durable")
 					require.Equal(t, store.Damaged, checkOf(t, db).Outcome)

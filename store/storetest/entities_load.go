@@ -26,8 +26,8 @@ func runLoad(t *testing.T, h Harness, layout string) {
 func testLoadInterrupted(t *testing.T, h Harness, layout string, want state) {
 	l := newLedger(t, h, layout)
 	var told store.BlockHeader
-	opts := store.LoadOptions{Changes: 7, Progress: func(p store.Loaded) { told = p.Head }}
-	check := func(done store.Loaded, err, cause error) {
+	opts := &store.LoadOptions{Changes: 7, Progress: func(p store.Applied) { told = p.Head }}
+	check := func(done store.Applied, err, cause error) {
 		t.Helper()
 		require.ErrorIs(t, err, cause)
 		head := headOf(t, l.ents)
@@ -39,7 +39,7 @@ func testLoadInterrupted(t *testing.T, h Harness, layout string, want state) {
 	require.Equal(t, history()[4].Number, told.Number, "what came before the error is kept")
 
 	ctx, cancel := context.WithCancel(t.Context())
-	opts.Changes, opts.Progress = 1, func(p store.Loaded) { told = p.Head; cancel() }
+	opts.Changes, opts.Progress = 1, func(p store.Applied) { told = p.Head; cancel() }
 	done, err = l.ents.Load(ctx, stream(history(), nil), opts)
 	check(done, err, context.Canceled)
 
@@ -55,20 +55,20 @@ func testLoadBadBlock(t *testing.T, h Harness, layout string, want state) {
 	l := newLedger(t, h, layout)
 	bad := newBlock(200, on("fine", opCreate(9)), on("nobody", opDelete))
 	blocks := append(history(), bad)
-	_, err := l.ents.Load(t.Context(), stream(blocks, nil), store.LoadOptions{Changes: 1})
+	_, err := l.ents.Load(t.Context(), stream(blocks, nil), &store.LoadOptions{Changes: 1})
 	requireRefusal(t, err, store.ErrNotFound, bad, 1)
 	require.ErrorContains(t, err, "block 131", "the error says where the store is")
 	l.head = 131
 	requireSame(t, want, l.state(t, around()...))
 
 	backwards := []entity.Block{newBlock(150), newBlock(149)}
-	_, err = l.ents.Load(t.Context(), stream(backwards, nil), store.LoadOptions{})
+	_, err = l.ents.Load(t.Context(), stream(backwards, nil), nil)
 	require.ErrorIs(t, err, store.ErrBlockOrder)
 
 	done := loadInto(t, l.ents, stream[entity.Block](nil, nil), store.LoadOptions{})
 	require.Equal(t, uint64(150), done.Head.Number)
 	malformed := newBlock(151, on("x", opCreate(1, text("$x", ""))))
-	_, err = l.ents.Load(t.Context(), stream([]entity.Block{malformed}, nil), store.LoadOptions{})
+	_, err = l.ents.Load(t.Context(), stream([]entity.Block{malformed}, nil), nil)
 	requireRefusal(t, err, entity.ErrInvalid, malformed, 0)
 }
 
@@ -77,7 +77,7 @@ func testLoadBadBlock(t *testing.T, h Harness, layout string, want state) {
 func testLoadAnotherWriter(t *testing.T, h Harness, layout string, temporal bool) {
 	l := newLedger(t, h, layout)
 	once := false
-	opts := store.LoadOptions{Changes: 1, Progress: func(store.Loaded) {
+	opts := &store.LoadOptions{Changes: 1, Progress: func(store.Applied) {
 		if !once {
 			once = true
 			_, err := l.ents.Apply(t.Context(), newBlock(116, on("other", opCreate(5))))
@@ -88,7 +88,7 @@ func testLoadAnotherWriter(t *testing.T, h Harness, layout string, temporal bool
 	require.ErrorIs(t, err, store.ErrConflict)
 	head := headOf(t, l.ents)
 	require.Equal(t, uint64(116), head.Number)
-	_, err = l.ents.Load(t.Context(), stream(history(), nil), store.LoadOptions{})
+	_, err = l.ents.Load(t.Context(), stream(history(), nil), nil)
 	require.ErrorIs(t, err, store.ErrHistory)
 	require.ErrorContains(t, err, "block 116")
 	require.NoError(t, l.db.Close())
@@ -99,7 +99,7 @@ func testLoadAnotherWriter(t *testing.T, h Harness, layout string, temporal bool
 	// Another block of the same number is another head.
 	l = newLedger(t, h, layout)
 	once = false
-	opts.Progress = func(p store.Loaded) {
+	opts.Progress = func(p store.Applied) {
 		if once || p.Blocks < 2 {
 			return
 		}
@@ -138,7 +138,7 @@ func testLoadOther(t *testing.T, h Harness, layout string, temporal bool) {
 			l := newLedger(t, h, layout, append(history()[:4], blocks...)...)
 			want := l.state(t, around()...)
 			for from := range 5 {
-				_, err := l.ents.Load(t.Context(), stream(history()[from:], nil), store.LoadOptions{})
+				_, err := l.ents.Load(t.Context(), stream(history()[from:], nil), nil)
 				if from == 4 && name == "between" {
 					continue // the stream begins behind it
 				}
@@ -171,15 +171,15 @@ func testImportInterrupted(t *testing.T, h Harness, layout string, source *ledge
 	l := newLedger(t, h, layout)
 	sets := collected(t, source.ents.History(t.Context()))
 	for n := range sets {
-		done, err := l.ents.Import(t.Context(), stream(sets[:n], errSource), store.LoadOptions{Changes: 1})
+		done, err := l.ents.Import(t.Context(), stream(sets[:n], errSource), &store.LoadOptions{Changes: 1})
 		require.ErrorIs(t, err, errSource)
 		require.Equal(t, min(n, 1), done.Blocks, "one more each time")
 	}
 	done := importInto(t, l.ents, stream(sets, nil), store.LoadOptions{})
 	require.Equal(t, headOf(t, source.ents), done.Head)
 	again := importInto(t, l.ents, source.ents.History(t.Context()), store.LoadOptions{})
-	require.Equal(t, store.Loaded{Head: done.Head, Skipped: len(sets)}, again)
-	done, err := l.ents.Import(t.Context(), stream(sets[:2], nil), store.LoadOptions{})
+	require.Equal(t, store.Applied{Head: done.Head, Skipped: len(sets)}, again)
+	done, err := l.ents.Import(t.Context(), stream(sets[:2], nil), nil)
 	require.NoError(t, err, "a source that is behind has nothing new")
 	require.Equal(t, 2, done.Skipped)
 	for _, err := range source.ents.History(t.Context()) {
@@ -199,7 +199,7 @@ func testImportOther(t *testing.T, h Harness, layout string, source *ledger) {
 	for name, part := range map[string][]entity.Changeset{
 		"more": sets, "as much": sets[:2], "less": sets[:1], "only later blocks": sets[2:],
 	} {
-		_, err := l.ents.Import(t.Context(), stream(part, nil), store.LoadOptions{})
+		_, err := l.ents.Import(t.Context(), stream(part, nil), nil)
 		require.ErrorIs(t, err, store.ErrHistory, name)
 		requireSame(t, want, l.state(t), name)
 	}
@@ -208,7 +208,7 @@ func testImportOther(t *testing.T, h Harness, layout string, source *ledger) {
 	}}}
 	same := collected(t, l.ents.History(t.Context()))
 	if l.ents.Temporal() {
-		_, err := l.ents.Import(t.Context(), stream(append(same, foreign), nil), store.LoadOptions{})
+		_, err := l.ents.Import(t.Context(), stream(append(same, foreign), nil), nil)
 		require.ErrorIs(t, err, store.ErrHistory)
 		requireSame(t, want, l.state(t))
 	}

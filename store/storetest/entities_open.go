@@ -52,8 +52,9 @@ func testNewStore(t *testing.T, h Harness, layout string) {
 	contents, err := l.db.Backup(t.Context(), &backup, nil)
 	require.NoError(t, err)
 	restored := h.open(t, h.NewURL(t), nil)
-	_, err = restored.Restore(t.Context(), &backup, &contents, nil)
+	held, err := restored.Restore(t.Context(), &backup, nil)
 	require.NoError(t, err)
+	require.Equal(t, contents, held)
 	_, err = entitiesOf(t, restored, store.EntityOptions{}).Apply(t.Context(), newBlock(0, on("genesis", opCreate(5))))
 	require.NoError(t, err, "a backup without a row has the tables too")
 
@@ -78,7 +79,7 @@ func testOtherLayout(t *testing.T, h Harness, layout string) {
 	want := l.state(t)
 	refuse := func(name string) {
 		t.Helper()
-		_, err := l.db.Entities(t.Context(), store.EntityOptions{Layout: name})
+		_, err := l.db.Entities(t.Context(), &store.EntityOptions{Layout: name})
 		require.ErrorIs(t, err, store.ErrLayout)
 		require.ErrorContains(t, err, layout)
 		require.ErrorContains(t, err, name)
@@ -88,17 +89,17 @@ func testOtherLayout(t *testing.T, h Harness, layout string) {
 	l.db = h.open(t, l.url, nil)
 	refuse(other)
 	refuse("no such layout")
-	_, err := l.db.Entities(t.Context(), store.EntityOptions{})
+	_, err := l.db.Entities(t.Context(), nil)
 	require.NoError(t, err, "the store knows its layout")
 	require.NoError(t, l.db.Close())
 	l.open()
 	requireSame(t, want, l.state(t))
 
 	db := h.open(t, h.NewURL(t), nil)
-	_, err = db.Entities(t.Context(), store.EntityOptions{Layout: "no such layout"})
+	_, err = db.Entities(t.Context(), &store.EntityOptions{Layout: "no such layout"})
 	require.ErrorIs(t, err, store.ErrLayout)
 	require.ErrorContains(t, err, layout, "the error lists the layouts")
-	_, err = db.Entities(t.Context(), store.EntityOptions{Layout: layout})
+	_, err = db.Entities(t.Context(), &store.EntityOptions{Layout: layout})
 	require.NoError(t, err, "nothing was made by the failed call")
 }
 
@@ -110,7 +111,7 @@ func testForeignTables(t *testing.T, h Harness, layout string) {
 		require.NoError(t, err)
 	})
 	for range 2 {
-		_, err := db.Entities(t.Context(), store.EntityOptions{Layout: layout})
+		_, err := db.Entities(t.Context(), &store.EntityOptions{Layout: layout})
 		require.ErrorIs(t, err, store.ErrLayout)
 	}
 }
@@ -147,7 +148,7 @@ func testClosedStore(t *testing.T, h Harness, layout string) {
 		"at":      func() error { _, err := l.ents.At(ctx, store.Head); return err },
 		"summary": func() error { _, err := l.ents.Summary(ctx); return err },
 		"prune":   func() error { return l.ents.Prune(ctx, 1) },
-		"load":    func() error { _, err := l.ents.Load(ctx, stream(history(), nil), store.LoadOptions{}); return err },
+		"load":    func() error { _, err := l.ents.Load(ctx, stream(history(), nil), nil); return err },
 		"history": func() error { _, err := collect(l.ents.History(ctx)); return err },
 		"get":     func() error { _, err := s.Get(ctx, keyOf("a")); return err },
 		"count":   func() error { _, err := s.Count(ctx, nil); return err },
@@ -170,7 +171,7 @@ func testCancelled(t *testing.T, h Harness, layout string) {
 
 	_, err := l.ents.Apply(done, history()[1])
 	require.ErrorIs(t, err, context.Canceled)
-	_, err = l.ents.Load(done, stream(history(), nil), store.LoadOptions{})
+	_, err = l.ents.Load(done, stream(history(), nil), nil)
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, l.ents.Prune(done, l.head), context.Canceled)
 	if l.ents.Temporal() {
@@ -191,7 +192,7 @@ func testCancelled(t *testing.T, h Harness, layout string) {
 // testExtendAdds: the other rule of ExtendBTL is recorded in the store.
 func testExtendAdds(t *testing.T, h Harness, layout string) {
 	url := h.NewURL(t)
-	adds := store.EntityOptions{Layout: layout, ExtendAdds: true}
+	adds := &store.EntityOptions{Layout: layout, ExtendAdds: true}
 	db := h.open(t, url, nil)
 	ents, err := db.Entities(t.Context(), adds)
 	require.NoError(t, err)

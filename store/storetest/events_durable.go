@@ -129,7 +129,7 @@ func durableHidden(t *testing.T, h Harness) {
 	}
 	head := headOf(t, s)
 	require.Equal(t, first[0], head)
-	cond, err := s.Project(t.Context(), event.NewProjection(event.All(), 0, func(n int, _ *event.Sequenced) int { return n + 1 }))
+	cond, err := event.Project(t.Context(), s, event.NewProjection(event.All(), 0, func(n int, _ *event.Sequenced) int { return n + 1 }))
 	require.NoError(t, err)
 	require.Equal(t, first[0], cond.After)
 	select {

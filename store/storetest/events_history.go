@@ -139,7 +139,7 @@ func (m *eventMachine) restore() {
 	m.close()
 	rawURL := m.h.quickURL(m.t)
 	restored := mustOpen(m.t, rawURL, nil)
-	_, err = restored.Restore(m.ctx, &file, nil, nil)
+	_, err = restored.Restore(m.ctx, &file, nil)
 	require.NoError(m.t, errors.Join(err, restored.Close()))
 	m.open(rawURL)
 	m.begin()
@@ -321,7 +321,7 @@ func (m *eventMachine) importMore() {
 		positions = append(positions, m.head()+uint64(i)+1)
 		list = append(list, event.Sequenced{Position: positions[i], Event: events[i]})
 	}
-	opts := store.EventImportOptions{Batch: m.between(1, 4)}
+	opts := &store.EventImportOptions{Batch: m.between(1, 4)}
 	done, err := m.stream().Import(m.ctx, stream(list, nil), opts)
 	require.NoError(m.t, err)
 	skipped := len(m.model) - from

@@ -127,7 +127,7 @@ func refuseInvalid(t *testing.T, s eventStream) {
 	}
 	_, err := collect(s.Read(t.Context(), event.All(), &event.ReadOptions{Limit: -1}))
 	require.ErrorIs(t, err, store.ErrInvalid)
-	_, err = s.Project(t.Context())
+	_, err = event.Project(t.Context(), s)
 	require.ErrorIs(t, err, store.ErrInvalid)
 }
 
@@ -138,7 +138,7 @@ func runEventOpen(t *testing.T, h Harness) {
 	again := eventsOf(t, s.db, store.EventOptions{})
 	require.Same(t, s.Events, again)
 	for _, negative := range []store.EventOptions{{Queue: -1}, {PollInterval: -1}, {IndexEvery: -1}, {LockedRows: -1}} {
-		_, err := s.db.Events(ctx, negative)
+		_, err := s.db.Events(ctx, &negative)
 		require.ErrorIs(t, err, store.ErrInvalid)
 	}
 
@@ -178,7 +178,7 @@ func runEventLayout(t *testing.T, h Harness) {
 		}
 	})
 	require.NoError(t, s.db.Close())
-	_, err := h.open(t, s.url, nil).Events(t.Context(), store.EventOptions{})
+	_, err := h.open(t, s.url, nil).Events(t.Context(), nil)
 	require.ErrorIs(t, err, store.ErrLayout)
 	require.ErrorContains(t, err, `"gin"`)
 	require.ErrorContains(t, err, "varve events export")

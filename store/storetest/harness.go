@@ -21,6 +21,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
@@ -62,7 +63,7 @@ func (h Harness) layouts() []string {
 	if h.Layouts != nil {
 		return h.Layouts
 	}
-	return append(store.Layouts(), "bare", "arkiv-7")
+	return append(schemas.Layouts(), "bare", "arkiv-7")
 }
 
 var everyLayout = flag.Bool("varve.layouts", false, "run each suite whole on each layout, also on those that differ from another in their indexes alone")
@@ -105,14 +106,14 @@ func mustOpen(t testing.TB, url string, opts *store.Options) *store.DB {
 
 func entitiesOf(t testing.TB, db *store.DB, opts store.EntityOptions) *store.Entities {
 	t.Helper()
-	ents, err := db.Entities(context.Background(), opts)
+	ents, err := db.Entities(context.Background(), &opts)
 	require.NoError(t, err)
 	return ents
 }
 
 func eventsOf(t testing.TB, db *store.DB, opts store.EventOptions) *store.Events {
 	t.Helper()
-	evs, err := db.Events(context.Background(), opts)
+	evs, err := db.Events(context.Background(), &opts)
 	require.NoError(t, err)
 	return evs
 }
@@ -138,7 +139,7 @@ func summaryOf[S any](t testing.TB, of interface {
 
 func checkOf(t testing.TB, db *store.DB) store.CheckReport {
 	t.Helper()
-	report, err := db.Check(context.Background(), store.CheckOptions{})
+	report, err := db.Check(context.Background(), nil)
 	require.NoError(t, err)
 	return report
 }
@@ -157,16 +158,16 @@ func countOf(t testing.TB, s *store.Snapshot, q query.Expr) uint64 {
 	return n
 }
 
-func loadInto(t testing.TB, ents *store.Entities, blocks iter.Seq2[entity.Block, error], opts store.LoadOptions) store.Loaded {
+func loadInto(t testing.TB, ents *store.Entities, blocks iter.Seq2[entity.Block, error], opts store.LoadOptions) store.Applied {
 	t.Helper()
-	done, err := ents.Load(context.Background(), blocks, opts)
+	done, err := ents.Load(context.Background(), blocks, &opts)
 	require.NoError(t, err)
 	return done
 }
 
-func importInto(t testing.TB, ents *store.Entities, history iter.Seq2[entity.Changeset, error], opts store.LoadOptions) store.Loaded {
+func importInto(t testing.TB, ents *store.Entities, history iter.Seq2[entity.Changeset, error], opts store.LoadOptions) store.Applied {
 	t.Helper()
-	done, err := ents.Import(context.Background(), history, opts)
+	done, err := ents.Import(context.Background(), history, &opts)
 	require.NoError(t, err)
 	return done
 }

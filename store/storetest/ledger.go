@@ -46,7 +46,7 @@ func (l *ledger) open() {
 	l.t.Helper()
 	l.db = l.h.open(l.t, l.url, nil)
 	var err error
-	l.ents, err = l.db.Entities(context.Background(), store.EntityOptions{Layout: l.layout})
+	l.ents, err = l.db.Entities(context.Background(), &store.EntityOptions{Layout: l.layout})
 	require.NoError(l.t, err)
 }
 

@@ -201,7 +201,7 @@ func (m *machine) load() {
 	}
 	m.did = append(m.did, func() string { return fmt.Sprintf("load, of which %d are held, %s", held, brief(blocks...)) })
 	var told store.BlockHeader
-	loaded, err := m.ents.Load(m.ctx, stream(blocks, nil), store.LoadOptions{Changes: 1 + m.IntN(8), Progress: func(p store.Loaded) {
+	loaded, err := m.ents.Load(m.ctx, stream(blocks, nil), &store.LoadOptions{Changes: 1 + m.IntN(8), Progress: func(p store.Applied) {
 		told = headOf(m.t, m.ents)
 		require.Equal(m.t, p.Head, told, "the head that was told is committed")
 	}})
@@ -261,7 +261,7 @@ func (m *machine) settle() {
 		require.NoError(m.t, m.ents.Flush(m.ctx))
 	}
 	if m.driver.Capabilities.WALCheckpoint && m.chance(2) {
-		_, err := m.db.Checkpoint(m.ctx, m.chance(2))
+		_, err := m.db.Engine().Checkpoint(m.ctx, m.chance(2))
 		require.NoError(m.t, err)
 	}
 	v, err := m.ents.Verify(m.ctx)
@@ -313,8 +313,9 @@ func (m *machine) copyTo() {
 		require.NoError(m.t, err)
 		require.Equal(m.t, m.model.Head(), contents.Head)
 		db := mustOpen(m.t, other.url, nil)
-		_, err = db.Restore(m.ctx, &file, &contents, nil)
+		restored, err := db.Restore(m.ctx, &file, nil)
 		require.NoError(m.t, errors.Join(err, db.Close()))
+		require.Equal(m.t, contents, restored)
 		other.open()
 	}
 	defer func() { require.NoError(m.t, other.db.Close()) }()

@@ -94,7 +94,7 @@ func runRefused(t *testing.T, h Harness, layout string) {
 func testOrderRefused(t *testing.T, l *ledger) {
 	s := l.at(t, store.Head)
 	numbers := []store.Order{}
-	for i := range store.MaxOrder + 1 {
+	for i := range 8 + 1 {
 		numbers = append(numbers, store.Order{Name: fmt.Sprint("n", i), Kind: num})
 	}
 	for name, order := range map[string][]store.Order{
@@ -120,7 +120,7 @@ func testOrderRefused(t *testing.T, l *ledger) {
 	}
 	_, err := collect(s.Query(t.Context(), nil, &store.QueryOptions{Limit: -1}))
 	require.ErrorIs(t, err, store.ErrInvalid)
-	require.Len(t, results(t, s, nil, &store.QueryOptions{Order: numbers[:store.MaxOrder]}), 2, "the snapshot is usable")
+	require.Len(t, results(t, s, nil, &store.QueryOptions{Order: numbers[:8]}), 2, "the snapshot is usable")
 }
 
 func testCursorRefused(t *testing.T, l *ledger) {

@@ -30,7 +30,7 @@ func fleet(t testing.TB, layout string) (*store.DB, *store.Entities) {
 	db, err := store.Open(ctx, "sqlite://"+t.TempDir()+"/varve.db?durability=unsafe", nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	ents, err := db.Entities(ctx, store.EntityOptions{Layout: layout})
+	ents, err := db.Entities(ctx, &store.EntityOptions{Layout: layout})
 	require.NoError(t, err)
 	blocks := [3]entity.Block{{Number: 1}, {Number: 2}, {Number: 3}}
 	for i := range entities {

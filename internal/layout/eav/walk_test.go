@@ -46,7 +46,7 @@ func history(t testing.TB, url, layout string, blocks int) *store.DB {
 	db, err := store.Open(ctx, url, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	ents, err := db.Entities(ctx, store.EntityOptions{Layout: layout})
+	ents, err := db.Entities(ctx, &store.EntityOptions{Layout: layout})
 	require.NoError(t, err)
 	for n := range blocks {
 		b := entity.Block{Number: uint64(n + 1)}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/varvedb/varve/internal/service"
 	"github.com/varvedb/varve/internal/service/rest"
-	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/event"
 )
 
@@ -131,7 +130,7 @@ func TestCheckpoints(t *testing.T) {
 func TestReadBeforeError(t *testing.T) {
 	w := newWorld(t, service.Options{}, rest.Options{})
 	require.Equal(t, 200, w.do("POST", "/v1/events", `{"events":[{"type":"A"},{"type":"B"},{"type":"C"}]}`, asJSON).Code)
-	events, err := w.db.Events(t.Context(), store.EventOptions{})
+	events, err := w.db.Events(t.Context(), nil)
 	require.NoError(t, err)
 	require.NoError(t, events.Truncate(t.Context(), 2, nil))
 	got := lines(t, w.do("GET", "/v1/events?backwards=true", ""))

@@ -31,7 +31,7 @@ func TestSealing(t *testing.T) {
 	for i := range 3 {
 		require.Equal(t, 201, w.do("PUT", payloadPath(i), "a secret payload", "Content-Type: text/plain").Code)
 	}
-	ents, err := w.db.Entities(t.Context(), store.EntityOptions{})
+	ents, err := w.db.Entities(t.Context(), nil)
 	require.NoError(t, err)
 	snap, err := ents.At(t.Context(), store.Head)
 	require.NoError(t, err)

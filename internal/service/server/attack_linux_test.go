@@ -85,7 +85,7 @@ func serveAttacked(t *testing.T, layout, token string) {
 	ctx := t.Context()
 	db, err := store.Open(ctx, newURL(t)+"?durability=unsafe", &store.Options{Memory: 4 << 20})
 	require.NoError(t, err)
-	ents, err := db.Entities(ctx, store.EntityOptions{Layout: layout})
+	ents, err := db.Entities(ctx, &store.EntityOptions{Layout: layout})
 	require.NoError(t, err)
 	s, err := service.New(ctx, db, service.Options{CacheBytes: -1})
 	require.NoError(t, err)

@@ -130,7 +130,7 @@ func verifyStore(t *testing.T, url string, acknowledged map[int]int) {
 	db, err := store.Open(t.Context(), url, nil)
 	require.NoError(t, err)
 	defer db.Close()
-	ents, err := db.Entities(t.Context(), store.EntityOptions{})
+	ents, err := db.Entities(t.Context(), nil)
 	require.NoError(t, err)
 	_, err = ents.Verify(t.Context())
 	require.NoError(t, err)

@@ -27,7 +27,6 @@ import (
 	"github.com/varvedb/varve/internal/service"
 	"github.com/varvedb/varve/internal/service/server"
 	arkivrpc "github.com/varvedb/varve/node/rpc"
-	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/event"
 )
@@ -47,7 +46,7 @@ func small(ctx context.Context, address string) (net.Conn, error) {
 func runWithArkiv(t *testing.T, o server.Options) *world {
 	t.Helper()
 	db, s := newService(t, newURL(t)+"?durability=relaxed", service.Options{})
-	ents, err := db.Entities(t.Context(), store.EntityOptions{})
+	ents, err := db.Entities(t.Context(), nil)
 	require.NoError(t, err)
 	handler, err := arkivrpc.New(t.Context(), ents, arkivrpc.Options{})
 	require.NoError(t, err)

@@ -231,7 +231,7 @@ func TestArkiv(t *testing.T) {
 	const token = "0123456789abcdef0123456789abcdef"
 	for _, public := range []bool{false, true} {
 		db, s := newService(t, newURL(t), service.Options{})
-		ents, err := db.Entities(t.Context(), store.EntityOptions{})
+		ents, err := db.Entities(t.Context(), nil)
 		require.NoError(t, err)
 		handler, err := arkivrpc.New(t.Context(), ents, arkivrpc.Options{})
 		require.NoError(t, err)

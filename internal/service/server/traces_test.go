@@ -26,7 +26,6 @@ import (
 	"github.com/varvedb/varve/internal/service"
 	"github.com/varvedb/varve/internal/service/server"
 	arkivrpc "github.com/varvedb/varve/node/rpc"
-	"github.com/varvedb/varve/store"
 )
 
 // collector receives OTLP over HTTP.
@@ -116,7 +115,7 @@ func TestTraces(t *testing.T) {
 	t.Setenv("OTEL_SERVICE_NAME", "traced")
 	var log bytes.Buffer
 	db, s := newService(t, newURL(t)+"?durability=relaxed", service.Options{})
-	ents, err := db.Entities(t.Context(), store.EntityOptions{})
+	ents, err := db.Entities(t.Context(), nil)
 	require.NoError(t, err)
 	access := slog.New(slog.NewTextHandler(&log, nil))
 	arkiv, err := arkivrpc.New(t.Context(), ents, arkivrpc.Options{Access: access})

@@ -222,7 +222,7 @@ func newNode(t *testing.T, storeURL, layout string) *node {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	n := new(node)
-	n.ents, err = db.Entities(t.Context(), store.EntityOptions{Layout: layout})
+	n.ents, err = db.Entities(t.Context(), &store.EntityOptions{Layout: layout})
 	require.NoError(t, err)
 	var early, late []entity.Op
 	for i := range 450 {

@@ -59,7 +59,7 @@ func openStore(t testing.TB, raw, layout string) (*store.DB, *store.Entities) {
 	db, err := store.Open(t.Context(), raw, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	es, err := db.Entities(t.Context(), store.EntityOptions{Layout: layout})
+	es, err := db.Entities(t.Context(), &store.EntityOptions{Layout: layout})
 	require.NoError(t, err)
 	return db, es
 }

@@ -1,4 +1,4 @@
-package store
+package storeurl
 
 import (
 	"context"
@@ -9,20 +9,20 @@ import (
 
 // Scratch makes an empty database of its own at the server of a URL, for measurements and
 // tests, and returns its URL, with all that the given one says, and what removes it with
-// all that is in it. Nothing else at the server is touched. It fails with ErrUnsupported on
+// all that is in it. Nothing else at the server is touched. It fails with driver.ErrUnsupported on
 // engines that have no server of the user's.
 func Scratch(ctx context.Context, rawURL string) (own string, drop func(ctx context.Context) error, err error) {
-	t, err := parseURL(rawURL, nil)
+	t, err := Parse(rawURL, nil)
 	if err != nil {
 		return "", nil, err
 	}
 	fail := func(err error) (string, func(context.Context) error, error) {
 		return "", nil, fmt.Errorf("make a database at %s: %w", driver.Redact(rawURL), err)
 	}
-	if t.driver.Scratch == nil {
-		return fail(fmt.Errorf("%w: engine %s has no servers", ErrUnsupported, t.driver.Name))
+	if t.Driver.Scratch == nil {
+		return fail(fmt.Errorf("%w: engine %s has no servers", driver.ErrUnsupported, t.Driver.Name))
 	}
-	params, drop, err := t.driver.Scratch(ctx, t.url, t.options)
+	params, drop, err := t.Driver.Scratch(ctx, t.URL, t.Options)
 	if err != nil {
 		return fail(err)
 	}
