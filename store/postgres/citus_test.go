@@ -151,7 +151,7 @@ func TestCitusSpreads(t *testing.T) {
 func TestCitusTorn(t *testing.T) {
 	plain := newFakeCitus(t)
 	spread := with(t, plain, "citus", "true")
-	ents, err := openEntities(t, with(t, spread, "lock_timeout", "100ms"), "arkiv")
+	ents, err := openEntities(t, with(t, spread, "lock_timeout", "300ms"), "arkiv")
 	require.NoError(t, err)
 	patient, err := openEntities(t, with(t, spread, "lock_timeout", "1m"), "arkiv")
 	require.NoError(t, err)

@@ -33,7 +33,7 @@ type lease struct{ conn *pgx.Conn }
 // Lease implements driver.Engine.
 func (e *engine) Lease(ctx context.Context) (driver.Lease, error) {
 	var got state
-	err := e.onSpare(ctx, func(c *sqlstore.Conn) (err error) {
+	err := e.WithSpare(ctx, func(c *sqlstore.Conn) (err error) {
 		got, err = readState(ctx, c)
 		return err
 	})

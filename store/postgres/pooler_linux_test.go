@@ -178,7 +178,7 @@ func useStore(t *testing.T, rawURL string, several bool, meanwhile func()) {
 	again, err := store.Open(ctx, rawURL, opts)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, again.Close()) }()
-	require.NoError(t, again.Engine().(*engine).onSpare(ctx, func(c *sqlstore.Conn) error {
+	require.NoError(t, again.Engine().(*engine).WithSpare(ctx, func(c *sqlstore.Conn) error {
 		value, err := c.QueryText(ctx, "SHOW transaction_read_only")
 		require.Equal(t, "on", value)
 		return err
