@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/internal/packed"
+	"github.com/varvedb/varve/internal/statement"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/event"
 )
@@ -146,12 +147,7 @@ func (c *checker) postings(ctx context.Context) error {
 	if c.log.dialect == driver.SQLite {
 		column = "CAST(term AS BLOB)"
 	}
-	rows, err := c.q.Query(ctx, "SELECT "+column+", position, list FROM event_postings")
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() && !c.stopped {
+	err := statement.Each(ctx, c.q, "SELECT "+column+", position, list FROM event_postings", nil, func(rows driver.Rows) error {
 		var term, list []byte
 		var first int64
 		if err := rows.Scan(&term, &first, &list); err != nil {
@@ -161,14 +157,15 @@ func (c *checker) postings(ctx context.Context) error {
 		if err != nil {
 			c.say("%q: %v", term, err)
 		}
-	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	if c.terms != 0 {
+		if c.stopped {
+			return statement.ErrEnough
+		}
+		return nil
+	})
+	if err == nil && c.terms != 0 {
 		c.say("the postings of tags and types are not those of the events")
 	}
-	return nil
+	return err
 }
 
 // eachPosting calls f with each posting of a row and the type that it names, nil
@@ -198,26 +195,17 @@ func eachPosting(first uint64, list []byte, f func(at uint64, typ []byte)) error
 }
 
 func (c *checker) ids(ctx context.Context) error {
-	rows, err := c.q.Query(ctx, "SELECT id, position FROM event_ids")
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	err := statement.Each(ctx, c.q, "SELECT id, position FROM event_ids", nil, func(rows driver.Rows) error {
 		var id []byte
 		var at int64
-		if err := rows.Scan(&id, &at); err != nil {
-			return err
-		}
+		err := rows.Scan(&id, &at)
 		c.identities -= entrySum(string(id), uint64(at), "")
-	}
-	if err := rows.Err(); err != nil {
 		return err
-	}
-	if c.identities != 0 {
+	})
+	if err == nil && c.identities != 0 {
 		c.say("the list of IDs is not that of the events")
 	}
-	return nil
+	return err
 }
 
 // Rebuild makes postings and the list of IDs anew from the events.
@@ -227,7 +215,7 @@ func (l *Log) Rebuild(ctx context.Context, tx driver.Tx) error {
 			return fmt.Errorf("empty %s: %w", t.Name, err)
 		}
 	}
-	if _, err := tx.Exec(ctx, l.schema.Statements["insert_index"]); err != nil {
+	if err := l.sql.Exec(ctx, tx, "insert_index"); err != nil {
 		return err
 	}
 	for after := uint64(0); ; {

@@ -9,10 +9,10 @@ package eventlog
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 
+	"github.com/varvedb/varve/internal/statement"
 	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -20,6 +20,7 @@ import (
 // Log is the tables of events in one dialect.
 type Log struct {
 	schema  schemas.Events
+	sql     *statement.Set
 	dialect driver.Dialect
 	texts   texts // of statements, by shape
 }
@@ -27,7 +28,7 @@ type Log struct {
 // New returns the log of a dialect.
 func New(dialect driver.Dialect) (*Log, error) {
 	schema, err := schemas.EventTables(string(dialect))
-	return &Log{schema: schema, dialect: dialect}, err
+	return &Log{schema: schema, sql: statement.New(schema.Statements), dialect: dialect}, err
 }
 
 // Create makes the tables and indexes.
@@ -42,8 +43,7 @@ func (l *Log) Create(ctx context.Context, tx driver.Tx) error {
 			return fmt.Errorf("create index %s: %w", index.Name, err)
 		}
 	}
-	_, err := tx.Exec(ctx, l.schema.Statements["insert_index"])
-	return err
+	return l.sql.Exec(ctx, tx, "insert_index")
 }
 
 // Head returns the highest position, zero when there is no event.
@@ -57,27 +57,21 @@ func (l *Log) Count(ctx context.Context, q driver.Querier) (uint64, error) {
 }
 
 func (l *Log) number(ctx context.Context, q driver.Querier, name string) (uint64, error) {
-	var n int64
-	err := driver.QueryRow(ctx, q, l.schema.Statements[name], nil, &n)
+	n, err := l.sql.Int(ctx, q, name)
 	return uint64(n), err
 }
 
 // Types calls f with each type and how many events have it. It reads them all.
-func (l *Log) Types(ctx context.Context, q driver.Querier, f func(typ string, events uint64)) (err error) {
-	rows, err := q.Query(ctx, l.schema.Statements["count_types"])
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
+func (l *Log) Types(ctx context.Context, q driver.Querier, f func(typ string, events uint64)) error {
+	return l.sql.Each(ctx, q, "count_types", nil, func(rows driver.Rows) error {
 		var typ []byte
 		var n int64
 		if err := rows.Scan(&typ, &n); err != nil {
 			return err
 		}
 		f(string(typ), uint64(n))
-	}
-	return rows.Err()
+		return nil
+	})
 }
 
 // position makes a position an argument. None is stored above the largest

@@ -195,5 +195,5 @@ func (r *metered) Err() error {
 
 // firstAbove returns the first position above another one, zero when there is none.
 func (l *Log) firstAbove(ctx context.Context, q driver.Querier, after uint64) (uint64, error) {
-	return firstPosition(ctx, q, l.schema.Statements["first_above"], position(after))
+	return orZero(l.sql.Int(ctx, q, "first_above", position(after)))
 }

@@ -103,11 +103,11 @@ func (l *Log) lastOfAll(ctx context.Context, q driver.Querier, back *Page) (uint
 	text := l.texts.get([]byte{'z', flag(s.bounded)}, func() string {
 		return "SELECT events.position FROM events WHERE " + s.bounds() + order("events.position", true) + " LIMIT 1"
 	})
-	return firstPosition(ctx, q, text, back.bounds()...)
+	return orZero(driver.QueryInt(ctx, q, text, back.bounds()...))
 }
 
 // FirstSince returns the position of the first event that is not before a time, zero
 // when there is none. Times never fall from one event to the next.
 func (l *Log) FirstSince(ctx context.Context, q driver.Querier, micros int64) (uint64, error) {
-	return firstPosition(ctx, q, l.schema.Statements["first_since"], micros)
+	return orZero(l.sql.Int(ctx, q, "first_since", micros))
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/varvedb/varve/internal/statement"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/event"
 )
@@ -246,11 +247,12 @@ func (l *Log) firstMatch(ctx context.Context, q driver.Querier, it *Item, positi
 	text := l.texts.get([]byte{'k', flag(backwards), byte(size >> 8), byte(size)}, func() string {
 		return "SELECT " + l.keyColumns() + " FROM events WHERE events.position " + l.listed(size) + order("events.position", backwards)
 	})
-	err = eachKey(ctx, q, text, args, func(k *keyRow) (bool, error) {
+	err = eachKey(ctx, q, text, args, func(k *keyRow) error {
 		if it.matchesRow(k.typ, k.tags) {
 			first = k.at
+			return statement.ErrEnough
 		}
-		return first == 0, nil
+		return nil
 	})
 	return first, err
 }

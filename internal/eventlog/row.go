@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/varvedb/varve/internal/statement"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/event"
 )
@@ -29,31 +30,22 @@ type keyRow struct {
 	typ, id, tags []byte
 }
 
-// eachKey hands out what a statement selects by keyColumns, until f returns false.
-func eachKey(ctx context.Context, q driver.Querier, text string, args []any, f func(k *keyRow) (more bool, err error)) (err error) {
-	rows, err := q.Query(ctx, text, args...)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
+// eachKey hands out what a text selects by keyColumns.
+func eachKey(ctx context.Context, q driver.Querier, text string, args []any, f func(k *keyRow) error) error {
 	var k keyRow
-	for rows.Next() {
+	return statement.Each(ctx, q, text, args, func(rows driver.Rows) error {
 		var at int64
 		k = keyRow{}
 		if err := rows.Scan(&at, &k.typ, &k.id, &k.tags); err != nil {
 			return err
 		}
 		k.at = uint64(at)
-		if more, err := f(&k); err != nil || !more {
-			return err
-		}
-	}
-	return rows.Err()
+		return f(&k)
+	})
 }
 
-// firstPosition returns the position that a statement selects, zero when there is none.
-func firstPosition(ctx context.Context, q driver.Querier, text string, args ...any) (uint64, error) {
-	at, err := driver.QueryInt(ctx, q, text, args...)
+// orZero returns a position that was selected, zero when there is none.
+func orZero(at int64, err error) (uint64, error) {
 	if errors.Is(err, driver.ErrNoRows) {
 		err = nil
 	}

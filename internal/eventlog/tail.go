@@ -393,7 +393,7 @@ func (t *Tail) Visible(seen uint64) (to uint64, ok bool) {
 // ends reads how far the log goes.
 func (l *Log) ends(ctx context.Context, q driver.Querier) (e ends, err error) {
 	var at, postings int64
-	err = driver.QueryRow(ctx, q, l.schema.Statements["state"], nil, &at, &e.micros, &postings)
+	err = l.sql.Row(ctx, q, "state", nil, &at, &e.micros, &postings)
 	if errors.Is(err, driver.ErrNoRows) {
 		err = nil // no event
 	}
@@ -412,14 +412,14 @@ func (l *Log) readEntries(ctx context.Context, q driver.Querier, after uint64) (
 	text := l.texts.get([]byte("e"), func() string {
 		return "SELECT " + l.keyColumns() + " FROM events WHERE events.position > ? ORDER BY events.position"
 	})
-	err = eachKey(ctx, q, text, []any{position(after)}, func(k *keyRow) (bool, error) {
+	err = eachKey(ctx, q, text, []any{position(after)}, func(k *keyRow) error {
 		e := entry{position: k.at, typ: string(k.typ), tags: splitTags(string(k.tags))}
 		if len(k.id) > 0 && len(k.id) != len(e.id) {
-			return false, fmt.Errorf("event %d: %w: an ID of %d bytes", k.at, driver.ErrCorrupt, len(k.id))
+			return fmt.Errorf("event %d: %w: an ID of %d bytes", k.at, driver.ErrCorrupt, len(k.id))
 		}
 		copy(e.id[:], k.id)
 		list = append(list, e)
-		return true, nil
+		return nil
 	})
 	return list, err
 }

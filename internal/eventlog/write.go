@@ -3,7 +3,6 @@ package eventlog
 import (
 	"cmp"
 	"context"
-	"math/bits"
 	"slices"
 	"strings"
 
@@ -61,7 +60,7 @@ func (l *Log) index(ctx context.Context, tx driver.Tx, entries []entry) error {
 			return err
 		}
 	}
-	return driver.Run(ctx, tx, l.schema.Statements["update_index"], position(entries[len(entries)-1].position))
+	return l.sql.Exec(ctx, tx, "update_index", position(entries[len(entries)-1].position))
 }
 
 // term is a tag or a type, and the entries that have it.
@@ -133,45 +132,20 @@ func idRows(entries []entry) []any {
 	return rows
 }
 
-// maxIDs bounds the IDs of one look-up.
-const maxIDs = 256
-
 // Positions returns where events with these IDs are, of those that are stored.
 func (l *Log) Positions(ctx context.Context, q driver.Querier, ids []event.ID) (map[event.ID]uint64, error) {
+	list := make([]any, len(ids))
+	for i := range ids {
+		list[i] = ids[i][:]
+	}
 	found := map[event.ID]uint64{}
-	for part := range slices.Chunk(ids, maxIDs) {
-		if err := l.lookUp(ctx, q, part, found); err != nil {
-			return nil, err
-		}
-	}
-	return found, nil
-}
-
-// lookUp looks up IDs, of which the last one fills the list up to a power of two, so
-// that there are few texts.
-func (l *Log) lookUp(ctx context.Context, q driver.Querier, ids []event.ID, found map[event.ID]uint64) error {
-	size := 1 << bits.Len(uint(len(ids)-1))
-	text := l.texts.get([]byte{'i', byte(size >> 8), byte(size)}, func() string {
-		return "SELECT id, position FROM event_ids WHERE id IN (?" + strings.Repeat(", ?", size-1) + ")"
-	})
-	args := make([]any, size)
-	for i := range args {
-		args[i] = ids[min(i, len(ids)-1)][:]
-	}
-	rows, err := q.Query(ctx, text, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	return found, l.sql.EachIn(ctx, q, "find_ids", list, nil, func(rows driver.Rows) error {
 		var id []byte
 		var at int64
-		if err := rows.Scan(&id, &at); err != nil {
-			return err
-		}
-		if len(id) == len(event.ID{}) {
+		err := rows.Scan(&id, &at)
+		if err == nil && len(id) == len(event.ID{}) {
 			found[event.ID(id)] = uint64(at)
 		}
-	}
-	return rows.Err()
+		return err
+	})
 }

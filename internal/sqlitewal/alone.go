@@ -60,7 +60,17 @@ func (u *User) stat() bool {
 	return u.is != nil
 }
 
-// End is that of a user, who may be nil.
+// Alone tells whether nobody else in this process has the database open, or is about to.
+func (u *User) Alone() bool {
+	users.Lock()
+	defer users.Unlock()
+	return !slices.ContainsFunc(users.list, func(other *User) bool { return other != u && other.shares(u) })
+}
+
+// Path is that of the database.
+func (u *User) Path() string { return u.path }
+
+// End ends the use.
 func (u *User) End() {
 	users.Lock()
 	defer users.Unlock()

@@ -56,7 +56,6 @@ type Checkpointer struct {
 	stop     context.CancelFunc
 	done     sync.WaitGroup
 
-	released            atomic.Bool
 	count, nanos, stall atomic.Int64
 	nextRestart         int64 // log size for the next attempt; the writer's alone
 
@@ -74,8 +73,7 @@ func (k *Checkpointer) Keep(i int, old, n uint64) bool { return k.numbers.Keep(i
 func (k *Checkpointer) Confirm(i int) { k.numbers.Confirm(i) }
 
 // NewCheckpointer prepares a checkpointer of the database at path. Its hooks go into the
-// sqlstore.Config before Start is called with the database. OnWriter makes every checkpoint run on the writer's connection, for libraries
-// where one on another connection is unsafe.
+// sqlstore.Config before Start is called with the database.
 func NewCheckpointer(cfg Config, path string, onWriter bool) *Checkpointer {
 	return &Checkpointer{cfg: cfg, path: path, onWriter: onWriter, wake: make(chan struct{}, 1), stop: func() {}}
 }
@@ -95,9 +93,6 @@ func (k *Checkpointer) Setup(ctx context.Context, c *sqlstore.Conn, write bool) 
 	}
 	return errors.Join(k.files.Add(k.path+"-wal"), k.files.Add(k.path+"-shm"))
 }
-
-// Present fails when a file that is open has been removed or replaced.
-func (k *Checkpointer) Present() error { return k.files.Check() }
 
 // Start begins the work for the database.
 func (k *Checkpointer) Start(db *sqlstore.DB) error {
@@ -156,9 +151,6 @@ func (k *Checkpointer) Stop() {
 func (k *Checkpointer) Release() error {
 	k.hears.Lock()
 	defer k.hears.Unlock()
-	if k.released.Swap(true) {
-		return nil
-	}
 	err := k.numbers.Close()
 	for _, index := range []*walIndex{k.index, k.heard} {
 		if index != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"sync"
 	"syscall"
 
 	"github.com/varvedb/varve/internal/dbfile"
@@ -18,14 +19,29 @@ import (
 // database when a checkpoint runs beside a writer (https://www.sqlite.org/wal.html).
 const minVersion = 3051003
 
-// Library is one of the libraries that carry SQLite as it is: all in which the engines
-// made of them differ.
+// Library is one of the libraries that carry SQLite: all in which the engines made of them
+// differ.
 type Library struct {
 	Info     driver.Info
-	Number   int                               // of the version, as SQLITE_VERSION_NUMBER
-	Gaps     []driver.Gap                      // what SQLite does and this library does not
-	Open     func(uri string) (*sql.DB, error) // of a "file:" URI; connections have varve_glob
+	Number   int // of the version, as SQLITE_VERSION_NUMBER
+	TextNUL  bool
+	SQLDepth int
+	Gaps     []driver.Gap // what SQLite does and this library does not
 	MapError func(error) error
+
+	// Open opens a database by its path; see URI. Connections have varve_glob, if TextNUL.
+	Open func(path string, readOnly bool) (*sql.DB, error)
+
+	// IsBroken is that of sqlstore.Config. It may be nil.
+	IsBroken func(error) bool
+
+	// OnWriter has every checkpoint run on the writer's connection, for libraries where one
+	// on another connection is unsafe.
+	OnWriter bool
+
+	// Closed, if given, runs after the library was told to close a database, or has failed
+	// to open it.
+	Closed func(u *User, readOnly bool) error
 }
 
 // Register makes the engine available under its name.
@@ -34,16 +50,18 @@ func (l *Library) Register() {
 		Name:         l.Info.Name,
 		Open:         l.open,
 		Params:       Params,
-		Capabilities: l.capabilities(),
+		Capabilities: l.Capabilities(),
 		Info:         l.Info,
 	})
 }
 
-func (l *Library) capabilities() driver.Capabilities {
+// Capabilities are those of each database.
+func (l *Library) Capabilities() driver.Capabilities {
 	return driver.Capabilities{
-		TextNUL:       true,
+		TextNUL:       l.TextNUL,
 		Analyze:       true,
 		WALCheckpoint: true,
+		SQLDepth:      l.SQLDepth,
 		MaxConditions: 2000, // the time to plan grows with the square: 1,000 take 0.3 s
 		MultiProcess:  true,
 		Durabilities:  []driver.Durability{driver.Durable, driver.Relaxed, driver.Unsafe},
@@ -51,23 +69,19 @@ func (l *Library) capabilities() driver.Capabilities {
 	}
 }
 
-// engine is an open SQLite database.
-type engine struct {
+// Engine is an open database.
+type Engine struct {
 	*sqlstore.DB
 	*Checkpointer
-	path string
-	user *User
-	log  *logFile
+	library *Library
+	path    string
+	user    *User
+	log     *logFile
+	once    sync.Once // of Close
 }
 
-func (l *Library) open(ctx context.Context, u *url.URL, opts driver.Options) (_ driver.Engine, err error) {
-	if l.Number < minVersion {
-		return nil, fmt.Errorf("%w: SQLite %s can corrupt a database in WAL mode; link 3.51.3 or later", driver.ErrUnsupported, l.Info.Version)
-	}
-	path, err := driver.FilePath(u)
-	if err != nil {
-		return nil, err
-	}
+// OpenFile opens a database.
+func (l *Library) OpenFile(ctx context.Context, path string, opts driver.Options) (_ *Engine, err error) {
 	cfg, err := NewConfig(opts)
 	if err != nil {
 		return nil, err
@@ -75,27 +89,26 @@ func (l *Library) open(ctx context.Context, u *url.URL, opts driver.Options) (_ 
 	if path, err = cfg.Place(path); err != nil {
 		return nil, err
 	}
-	user, err := Claim(l.Info.Library, path)
-	if err != nil {
+	e := &Engine{library: l, path: path, Checkpointer: NewCheckpointer(cfg, path, l.OnWriter)}
+	if e.user, err = Claim(l.Info.Library, path); err != nil { // before the file is opened to look at it
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			user.End()
+			err = errors.Join(err, e.closed(true))
 		}
 	}()
-	pool, err := l.Open(uri(path, opts.ReadOnly))
+	pool, err := l.Open(path, opts.ReadOnly)
 	if err != nil {
 		return nil, err
 	}
-	log := &logFile{path: path + "-wal", durable: cfg.Options.Durability == driver.Durable, readOnly: opts.ReadOnly}
-	checkpointer := NewCheckpointer(cfg, path, false)
-	db, err := sqlstore.New(ctx, sqlstore.Config{
+	e.log = &logFile{path: path + "-wal", durable: cfg.Options.Durability == driver.Durable, readOnly: opts.ReadOnly}
+	e.DB, err = sqlstore.New(ctx, sqlstore.Config{
 		Info:         l.Info,
-		Capabilities: l.capabilities(),
+		Capabilities: l.Capabilities(),
 		Options:      cfg.Options,
 		Pool:         pool,
-		Setup:        checkpointer.Setup,
+		Setup:        e.Setup,
 		Direct:       true,
 		BeginWrite:   "BEGIN IMMEDIATE",
 		BeginRead:    "BEGIN",
@@ -103,27 +116,28 @@ func (l *Library) open(ctx context.Context, u *url.URL, opts driver.Options) (_ 
 		Codec:        sqlstore.OrderedBlob{},
 		Bulk:         &sqlstore.MultiRow{},
 		MapError:     l.MapError,
+		IsBroken:     l.IsBroken,
 		BeforeWrite: func(ctx context.Context, c *sqlstore.Conn) error {
-			if err := log.failure(); err != nil {
+			if err := e.log.failure(); err != nil {
 				return err
 			}
-			return checkpointer.BeforeWrite(ctx, c)
+			return e.Checkpointer.BeforeWrite(ctx, c)
 		},
-		BeforeCommit: checkpointer.Present,
-		AfterWrite:   checkpointer.AfterWrite,
+		BeforeCommit: func(context.Context, *sqlstore.Conn) error { return e.files.Check() },
+		AfterWrite:   e.AfterWrite,
 		Late:         cfg.late,
 	})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("open %q: %w", path, err)
 	}
-	e := &engine{DB: db, Checkpointer: checkpointer, path: path, user: user, log: log}
-	if err := checkpointer.Start(db); err != nil {
-		return nil, errors.Join(err, e.Close())
+	if err := e.Start(e.DB); err != nil {
+		return nil, errors.Join(err, e.DB.Close())
 	}
 	return e, nil
 }
 
-func uri(path string, readOnly bool) string {
+// URI is that of a database, with what connections may do.
+func URI(path string, readOnly bool) string {
 	mode := "rwc"
 	if readOnly {
 		mode = "ro"
@@ -135,44 +149,78 @@ func uri(path string, readOnly bool) string {
 	return u.String()
 }
 
+// Checkpoint implements driver.Engine.
+func (e *Engine) Checkpoint(ctx context.Context, truncate bool) (driver.CheckpointResult, error) {
+	return e.Checkpointer.Checkpoint(ctx, truncate)
+}
+
+// Probe implements driver.Engine: a file that is open has been removed or replaced, or was not
+// synced.
+func (e *Engine) Probe(context.Context) error { return errors.Join(e.log.failure(), e.files.Check()) }
+
+// Lease implements driver.Engine.
+func (e *Engine) Lease(context.Context) (driver.Lease, error) { return filelease.Take(e.path, e.log.readOnly) }
+
+// Close implements driver.Engine.
+func (e *Engine) Close() (err error) {
+	e.once.Do(func() {
+		e.Stop()
+		err = errors.Join(e.DB.Close(), e.closed(e.cfg.Options.ReadOnly))
+	})
+	return err
+}
+
+// closed ends what is beside the library. The WAL-index goes after that has closed the
+// database; see walIndex.
+func (e *Engine) closed(readOnly bool) (err error) {
+	if e.library.Closed != nil {
+		err = e.library.Closed(e.user, readOnly)
+	}
+	err = errors.Join(err, e.Release())
+	if e.log != nil {
+		err = errors.Join(err, e.log.close())
+	}
+	e.user.End()
+	return err
+}
+
+// overlapper is an engine whose commits can become durable beside the next transaction.
+type overlapper struct{ *Engine }
+
+func (l *Library) open(ctx context.Context, u *url.URL, opts driver.Options) (driver.Engine, error) {
+	if l.Number < minVersion {
+		return nil, fmt.Errorf("%w: SQLite %s can corrupt a database in WAL mode; link 3.51.3 or later", driver.ErrUnsupported, l.Info.Version)
+	}
+	path, err := driver.FilePath(u)
+	if err != nil {
+		return nil, err
+	}
+	e, err := l.OpenFile(ctx, path, opts)
+	if err != nil {
+		return nil, err
+	}
+	return overlapper{e}, nil
+}
+
 // BeginVisible implements driver.Overlapper.
-func (e *engine) BeginVisible(ctx context.Context) (driver.Tx, error) {
+func (e overlapper) BeginVisible(ctx context.Context) (driver.Tx, error) {
 	e.log.used.Store(true)
 	return e.BeginLate(ctx)
 }
 
 // Sync implements driver.Overlapper.
-func (e *engine) Sync(context.Context) error { return e.log.sync() }
+func (e overlapper) Sync(context.Context) error { return e.log.sync() }
 
 // Durable implements driver.Overlapper.
-func (e *engine) Durable(n uint64) uint64 { return e.numbers.Raise(n) }
+func (e overlapper) Durable(n uint64) uint64 { return e.numbers.Raise(n) }
 
 // Stats implements driver.Engine.
-func (e *engine) Stats(ctx context.Context) (driver.Stats, error) {
+func (e overlapper) Stats(ctx context.Context) (driver.Stats, error) {
 	s, err := e.Checkpointer.Stats(ctx)
 	if n := e.log.syncs.Load(); err == nil && e.log.durable && !e.log.readOnly {
 		s.Syncs = &n
 	}
 	return s, err
-}
-
-// Checkpoint implements driver.Engine.
-func (e *engine) Checkpoint(ctx context.Context, truncate bool) (driver.CheckpointResult, error) {
-	return e.Checkpointer.Checkpoint(ctx, truncate)
-}
-
-// Probe implements driver.Engine.
-func (e *engine) Probe(context.Context) error { return errors.Join(e.log.failure(), e.Present()) }
-
-// Lease implements driver.Engine.
-func (e *engine) Lease(context.Context) (driver.Lease, error) { return filelease.Take(e.path, e.log.readOnly) }
-
-// Close implements driver.Engine.
-func (e *engine) Close() error {
-	e.Stop()
-	err := errors.Join(e.DB.Close(), e.Release(), e.log.close())
-	e.user.End()
-	return err
 }
 
 // Result codes of SQLite (https://www.sqlite.org/rescode.html).
@@ -193,13 +241,14 @@ const (
 // Joined joins an error with the contract's sentinel for its result code, primary or
 // extended, and for the system's error behind it, which may be 0.
 func Joined(err error, code int, system syscall.Errno) error {
-	if sentinel := sentinel(code&0xff, system); sentinel != nil {
+	if sentinel := Sentinel(code&0xff, system); sentinel != nil {
 		return fmt.Errorf("%w: %w", sentinel, err)
 	}
 	return err
 }
 
-func sentinel(code int, system syscall.Errno) error {
+// Sentinel is the contract's error for a primary result code, or nil.
+func Sentinel(code int, system syscall.Errno) error {
 	switch code {
 	case codeBusy, codeLocked:
 		return driver.ErrLocked

@@ -26,6 +26,7 @@ type Conn struct {
 	mapError func(error) error
 	isBroken func(error) bool
 	broken   bool
+	failed   error    // why the first statement failed that did in this transaction
 	late     bool     // commits are made durable after they have returned
 	settings []string // of each transaction; see Share
 	args     []any    // scratch: arguments after the codec
@@ -128,6 +129,7 @@ func (c *Conn) Exec(ctx context.Context, text string, args ...any) (int64, error
 // may say that ctx has ended though the statement was done: after an error the
 // connection is in no transaction, or of no use. On a Remote the next statement begins it.
 func (c *Conn) begin(ctx context.Context, text string) error {
+	c.failed = nil
 	if c.remote != nil {
 		c.later(text)
 		for _, text := range c.settings {
@@ -183,12 +185,31 @@ func (c *Conn) Query(ctx context.Context, text string, args ...any) (driver.Rows
 
 // QueryText returns the first column of the first row as text, for settings.
 func (c *Conn) QueryText(ctx context.Context, text string) (string, error) {
-	rows, err := c.QueryOnce(ctx, text)
+	list, err := c.QueryTexts(ctx, text)
+	if err == nil && len(list) == 0 {
+		err = sql.ErrNoRows
+	}
 	if err != nil {
 		return "", err
 	}
-	value, err := queryText(rows)
-	return value, c.Mapped(err)
+	return list[0], nil
+}
+
+// QueryTexts returns the first column of all rows as text, "" for NULL.
+func (c *Conn) QueryTexts(ctx context.Context, text string) (list []string, err error) {
+	rows, err := c.QueryOnce(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var value sql.NullString
+		if err := rows.Scan(&value); err != nil {
+			return nil, c.fail(err)
+		}
+		list = append(list, value.String)
+	}
+	return list, c.Mapped(rows.Err())
 }
 
 func (c *Conn) prepare(ctx context.Context, text string) (statement, error) {
@@ -233,13 +254,20 @@ func (c *Conn) encode(args []any) []any {
 	return c.args
 }
 
-// fail maps an error and remembers a broken connection.
+// fail maps an error and remembers it, and that a connection is broken.
 func (c *Conn) fail(err error) error {
 	if errors.Is(err, sqldriver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || c.isBroken != nil && c.isBroken(err) {
 		c.broken = true
 	}
-	return c.mapError(err)
+	err = c.mapError(err)
+	if c.failed == nil {
+		c.failed = err
+	}
+	return err
 }
+
+// Failed returns why the first statement of this transaction failed that did, or nil.
+func (c *Conn) Failed() error { return c.failed }
 
 // rollback ends the open transaction whatever the caller's context says.
 func (c *Conn) rollback() error {

@@ -38,8 +38,10 @@ type Config struct {
 	Direct bool
 
 	// Remote, if given, returns how statements run on the driver's own connection to a
-	// server. Then a transaction begins with its first statement.
-	Remote func(driverConn any) Remote
+	// server. Then a transaction begins with its first statement. LiftTimeouts is the
+	// statement that keeps the server from ending a transaction; it may be empty.
+	Remote       func(driverConn any) Remote
+	LiftTimeouts string
 
 	// BeginWrite starts a transaction that holds the write lock, BeginRead one
 	// whose view is fixed once Pin (a query, may be empty) has run.
@@ -72,7 +74,7 @@ type Config struct {
 	Late func(ctx context.Context, c *Conn, late bool) error
 
 	// BeforeCommit, if given, may refuse a commit, which is rolled back then.
-	BeforeCommit func() error
+	BeforeCommit func(ctx context.Context, c *Conn) error
 
 	// AfterWrite, if given, runs after each commit, before the writer's
 	// connection is given back.
@@ -138,38 +140,48 @@ func (db *DB) beginWrite(ctx context.Context, late bool) (driver.Tx, error) {
 	if db.cfg.Options.ReadOnly {
 		return nil, driver.ErrReadOnly
 	}
-	c, err := db.takeWriter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if db.cfg.BeforeWrite != nil {
-		if err := db.cfg.BeforeWrite(ctx, c); err != nil {
-			db.giveWriter(c)
+	for {
+		c, kept, err := db.takeWriter(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if err = db.beginOn(ctx, c, late); err == nil {
+			return asTx(&Tx{db: db, Conn: c}), nil
+		}
+		lost := kept && c.broken // before, by a restart of the server say: another one may live
+		db.giveWriter(c)
+		if !lost {
 			return nil, err
 		}
 	}
-	if err := db.setLate(ctx, c, late); err != nil {
-		db.giveWriter(c)
-		return nil, fmt.Errorf("begin: %w", err)
-	}
-	if err := c.begin(ctx, db.cfg.BeginWrite); err != nil {
-		db.giveWriter(c)
-		return nil, fmt.Errorf("begin: %w", err)
-	}
-	if db.cfg.AfterBegin != nil {
-		if err := db.cfg.AfterBegin(ctx, c); err != nil {
-			err = errors.Join(err, c.rollback())
-			db.giveWriter(c)
-			return nil, fmt.Errorf("begin: %w", err)
+}
+
+// beginOn begins a write transaction on the writer's connection.
+func (db *DB) beginOn(ctx context.Context, c *Conn, late bool) error {
+	if db.cfg.BeforeWrite != nil {
+		if err := db.cfg.BeforeWrite(ctx, c); err != nil {
+			return err
 		}
 	}
-	return &Tx{db: db, Conn: c}, nil
+	err := db.setLate(ctx, c, late)
+	if err == nil {
+		err = c.begin(ctx, db.cfg.BeginWrite)
+	}
+	if err == nil && db.cfg.AfterBegin != nil {
+		if err = db.cfg.AfterBegin(ctx, c); err != nil {
+			err = errors.Join(err, c.rollback())
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	return nil
 }
 
 // WithWriter runs f on the writer's connection, outside a transaction; see
 // Conn.InSession.
 func (db *DB) WithWriter(ctx context.Context, f func(c *Conn) error) error {
-	c, err := db.takeWriter(ctx)
+	c, _, err := db.takeWriter(ctx)
 	if err != nil {
 		return err
 	}
@@ -201,6 +213,10 @@ func (db *DB) WithSpare(ctx context.Context, f func(c *Conn) error) error {
 	if db.isClosed() {
 		return driver.ErrClosed
 	}
+	if db.spare != nil && db.spare.remote != nil {
+		_ = db.spare.ExecOnce(ctx, "SELECT 1") // it may have been lost meanwhile, and f is not run twice
+		db.spare = dropBroken(db.spare)
+	}
 	if db.spare == nil {
 		c, err := db.connect(ctx, Spare)
 		if err != nil {
@@ -213,18 +229,18 @@ func (db *DB) WithSpare(ctx context.Context, f func(c *Conn) error) error {
 	return err
 }
 
-func (db *DB) takeWriter(ctx context.Context) (*Conn, error) {
-	c, err := take(ctx, db, db.writer)
-	if err != nil {
-		return nil, fmt.Errorf("wait for the writer: %w", err)
+// takeWriter waits for the writer's connection, and tells whether that was there before.
+func (db *DB) takeWriter(ctx context.Context) (c *Conn, kept bool, err error) {
+	if c, err = take(ctx, db, db.writer); err != nil {
+		return nil, false, fmt.Errorf("wait for the writer: %w", err)
 	}
-	if c == nil {
-		if c, err = db.connect(ctx, Writer); err != nil {
-			db.writer <- nil
-			return nil, err
-		}
+	if c != nil {
+		return c, true, nil
 	}
-	return c, nil
+	if c, err = db.connect(ctx, Writer); err != nil {
+		db.writer <- nil
+	}
+	return c, false, err
 }
 
 func (db *DB) giveWriter(c *Conn) { db.writer <- dropBroken(c) }
@@ -255,19 +271,17 @@ func take[T any](ctx context.Context, db *DB, from chan T) (v T, err error) {
 // Snapshot implements driver.Engine.
 func (db *DB) Snapshot(ctx context.Context) (driver.Reader, error) { return db.reader(ctx, true) }
 
-// View implements driver.Engine.
-func (db *DB) View(ctx context.Context) (driver.Reader, error) { return db.reader(ctx, true) }
+// View implements driver.Engine. On a Remote the first query fixes the view.
+func (db *DB) View(ctx context.Context) (driver.Reader, error) {
+	return db.reader(ctx, db.cfg.Remote == nil)
+}
 
 func (db *DB) reader(ctx context.Context, pin bool) (driver.Reader, error) {
 	t, err := db.slots.take(ctx, db.closing, 1)
 	if err != nil {
 		return nil, fmt.Errorf("wait for one of %d readers: %w", db.cfg.Options.Readers, err)
 	}
-	r, err := db.openReader(ctx, t, pin)
-	if err != nil {
-		return nil, err
-	}
-	return r, nil
+	return db.openReader(ctx, t, pin)
 }
 
 // Snapshots implements driver.Engine.
@@ -291,11 +305,12 @@ func (db *DB) Snapshots(ctx context.Context, n int) ([]driver.Reader, error) {
 }
 
 // openReader starts a read transaction on an idle connection or a new one, and always
-// gives the slot back when it fails. Without pin the view of a Remote is left to be fixed
-// by the first query.
-func (db *DB) openReader(ctx context.Context, t *turn, pin bool) (*Reader, error) {
+// gives the slot back when it fails. Without pin the view is left to be fixed by the first
+// query.
+func (db *DB) openReader(ctx context.Context, t *turn, pin bool) (driver.Reader, error) {
 	c, seat := db.slots.conn()
-	if c == nil {
+	kept := c != nil
+	if !kept {
 		var err error
 		if c, err = db.connect(ctx, seat); err != nil {
 			db.slots.vacate(seat)
@@ -303,19 +318,22 @@ func (db *DB) openReader(ctx context.Context, t *turn, pin bool) (*Reader, error
 			return nil, err
 		}
 	}
-	late := c.remote != nil && !pin
 	err := db.beginRead(ctx, c)
-	if err == nil && !late {
+	if err == nil && pin {
 		err = db.pin(ctx, c)
 	}
-	if err != nil {
+	switch {
+	case err != nil && kept && c.broken: // before, by a restart of the server say
+		db.slots.drop(c)
+		return db.openReader(ctx, t, pin)
+	case err != nil:
 		db.slots.give(t, c)
 		if db.isClosed() {
 			err = fmt.Errorf("%w: %w", driver.ErrClosed, err)
 		}
 		return nil, fmt.Errorf("begin read: %w", err)
 	}
-	r := &Reader{db: db, conn: c, turn: t, unread: late}
+	r := &Reader{db: db, conn: c, turn: t, unread: !pin}
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	if db.closed {
@@ -324,7 +342,7 @@ func (db *DB) openReader(ctx context.Context, t *turn, pin bool) (*Reader, error
 		return nil, driver.ErrClosed
 	}
 	db.open[r] = struct{}{}
-	return r, nil
+	return asReader(r), nil
 }
 
 func (db *DB) beginRead(ctx context.Context, c *Conn) error {

@@ -18,6 +18,9 @@ import (
 // each statement of several rows, in a file, to undo it alone. Here an error
 // always ends the transaction, and the journal costs a fifth of a commit.
 type MultiRow struct {
+	// Run runs a statement; nil means Conn.Exec.
+	Run func(c *Conn, ctx context.Context, text string, args ...any) error
+
 	mu    sync.Mutex
 	texts map[any]map[int]string
 }
@@ -38,8 +41,7 @@ const maxValues = 8192
 func (m *MultiRow) Insert(ctx context.Context, c *Conn, t *driver.Table, rows []any) error {
 	return inChunks(rowSizes, len(t.Columns), rows, func(n int, chunk []any) error {
 		text := m.text(t, n, func() string { return insertText(t, n) })
-		_, err := c.Exec(ctx, text, chunk...)
-		return err
+		return m.run(ctx, c, text, chunk)
 	})
 }
 
@@ -53,9 +55,16 @@ func (m *MultiRow) Update(ctx context.Context, c *Conn, u *driver.Update, value 
 	return inChunks(sizes, len(u.Key), keys, func(n int, chunk []any) error {
 		text := m.text(u, n, func() string { return updateText(u, n) })
 		args = append(append(args[:0], value), chunk...)
-		_, err := c.Exec(ctx, text, args...)
-		return err
+		return m.run(ctx, c, text, args)
 	})
+}
+
+func (m *MultiRow) run(ctx context.Context, c *Conn, text string, args []any) error {
+	if m.Run != nil {
+		return m.Run(c, ctx, text, args...)
+	}
+	_, err := c.Exec(ctx, text, args...)
+	return err
 }
 
 // inChunks cuts rows of width values into the largest fitting sizes.

@@ -2,8 +2,7 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
-	"errors"
+	sqldriver "database/sql/driver"
 
 	"github.com/varvedb/varve/store/driver"
 )
@@ -60,9 +59,6 @@ func (c *Conn) Flush(ctx context.Context) error { return c.Mapped(c.remote.Flush
 // Close implements statement. How many are kept is the Remote's affair.
 func (s remoteStatement) Close() error { return nil }
 
-// Unfixed opens a read view whose first query fixes it, on a Remote.
-func (db *DB) Unfixed(ctx context.Context) (driver.Reader, error) { return db.reader(ctx, false) }
-
 // renew opens the view of a reader on another connection when its own was lost before
 // anything was read, by a restart of the server say: nobody can tell.
 func (r *Reader) renew(ctx context.Context) error {
@@ -75,14 +71,59 @@ func (r *Reader) renew(ctx context.Context) error {
 	return r.db.beginRead(ctx, c)
 }
 
-// queryText returns the first value of the first row of a statement.
-func queryText(rows driver.Rows) (string, error) {
-	var value sql.NullString
-	err := sql.ErrNoRows
-	if rows.Next() {
-		err = rows.Scan(&value)
-	} else if rows.Err() != nil {
-		err = rows.Err()
+// asTx and asReader make transactions and views of a Remote those of a server.
+func asTx(tx *Tx) driver.Tx {
+	if tx.remote != nil {
+		return remoteTx{tx}
 	}
-	return value.String, errors.Join(err, rows.Close())
+	return tx
+}
+
+func asReader(r *Reader) driver.Reader {
+	if r.conn.remote != nil {
+		return remoteReader{r}
+	}
+	return r
+}
+
+// remoteTx is a transaction of a server.
+type remoteTx struct{ *Tx }
+
+// Defer implements driver.Remote.
+func (tx remoteTx) Defer(ctx context.Context, text string, args ...any) error {
+	if tx.done {
+		return driver.ErrClosed
+	}
+	return tx.Conn.Defer(ctx, text, args...)
+}
+
+// LiftTimeouts implements driver.Remote.
+func (tx remoteTx) LiftTimeouts(ctx context.Context) error { return tx.db.liftTimeouts(ctx, tx) }
+
+// remoteReader is a view of a server.
+type remoteReader struct{ *Reader }
+
+// Defer implements driver.Remote.
+func (r remoteReader) Defer(ctx context.Context, text string, args ...any) error {
+	rows, err := r.Query(ctx, text, args...)
+	if err != nil {
+		return err
+	}
+	return rows.Close()
+}
+
+// LiftTimeouts implements driver.Remote.
+func (r remoteReader) LiftTimeouts(ctx context.Context) error { return r.db.liftTimeouts(ctx, r) }
+
+func (db *DB) liftTimeouts(ctx context.Context, of driver.Remote) error {
+	if db.cfg.LiftTimeouts == "" {
+		return nil
+	}
+	return of.Defer(ctx, db.cfg.LiftTimeouts)
+}
+
+// DriverRows makes the contract's rows of a driver's, for a Remote. The driver gives each
+// value memory of its own.
+func DriverRows(ctx context.Context, rows sqldriver.Rows) driver.Rows {
+	return &directRows{ctx: ctx, rows: rows, values: make([]sqldriver.Value, len(rows.Columns()))}
 }

@@ -234,10 +234,16 @@ func (s *slots) vacate(seat int) {
 	s.seats[seat] = false
 }
 
+// drop abandons a connection, whose slot stays taken.
+func (s *slots) drop(c *Conn) {
+	c.abandon()
+	s.vacate(c.seat)
+}
+
 // give gives a slot of a turn back, with its connection unless that is nil.
 func (s *slots) give(t *turn, c *Conn) {
-	if c != nil && dropBroken(c) == nil {
-		s.vacate(c.seat)
+	if c != nil && c.broken {
+		s.drop(c)
 		c = nil
 	}
 	s.mu.Lock()

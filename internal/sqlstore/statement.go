@@ -84,7 +84,7 @@ func (s *direct) query(ctx context.Context, args []any) (resultSet, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &directRows{ctx: ctx, rows: rows, values: make([]sqldriver.Value, len(rows.Columns()))}, nil
+	return DriverRows(ctx, rows), nil
 }
 
 // bind makes values of arguments, as database/sql does.

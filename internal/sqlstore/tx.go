@@ -76,7 +76,7 @@ func (tx *Tx) Commit(ctx context.Context) error {
 		return fmt.Errorf("commit: %w", err)
 	}
 	if tx.db.cfg.BeforeCommit != nil {
-		if err := tx.db.cfg.BeforeCommit(); err != nil {
+		if err := tx.db.cfg.BeforeCommit(ctx, tx.Conn); err != nil {
 			return fmt.Errorf("commit: %w", errors.Join(err, tx.Rollback()))
 		}
 	}

@@ -52,39 +52,67 @@ func (s *Set) Exec(ctx context.Context, tx driver.Tx, name string, args ...any) 
 }
 
 // Int returns the one number that a statement gives.
-func (s *Set) Int(ctx context.Context, q driver.Querier, name string, args ...any) (int64, error) {
-	n, err := driver.QueryInt(ctx, q, s.text[name], args...)
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", name, err)
+func (s *Set) Int(ctx context.Context, q driver.Querier, name string, args ...any) (n int64, err error) {
+	err = s.Row(ctx, q, name, args, &n)
+	return n, err
+}
+
+// Row scans the first row of a statement; driver.ErrNoRows when there is none.
+func (s *Set) Row(ctx context.Context, q driver.Querier, name string, args []any, dest ...any) error {
+	if err := driver.QueryRow(ctx, q, s.text[name], args, dest...); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
 	}
-	return n, nil
+	return nil
+}
+
+// Query runs a statement whose rows the caller reads.
+func (s *Set) Query(ctx context.Context, q driver.Querier, name string, args ...any) (driver.Rows, error) {
+	rows, err := q.Query(ctx, s.text[name], args...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return rows, nil
 }
 
 // Each calls f with each row of a statement.
 func (s *Set) Each(ctx context.Context, q driver.Querier, name string, args []any, f func(driver.Rows) error) error {
-	return each(ctx, q, name, s.text[name], args, f)
+	if err := Each(ctx, q, s.text[name], args, f); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
 }
 
 // EachOf is Each of a statement over a list of a size.
 func (s *Set) EachOf(ctx context.Context, q driver.Querier, name string, size int, args []any, f func(driver.Rows) error) error {
-	return each(ctx, q, name, s.List(name, size), args, f)
-}
-
-func each(ctx context.Context, q driver.Querier, name, text string, args []any, f func(driver.Rows) error) (err error) {
-	rows, err := q.Query(ctx, text, args...)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		if err := f(rows); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	if err := rows.Err(); err != nil {
+	if err := Each(ctx, q, s.List(name, size), args, f); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
+}
+
+// ErrEnough is what whoever is handed rows returns to get no more of them. It ends them without
+// an error.
+var ErrEnough = errors.New("enough rows")
+
+// Each calls f with each row that a text selects.
+func Each(ctx context.Context, q driver.Querier, text string, args []any, f func(driver.Rows) error) (err error) {
+	rows, err := q.Query(ctx, text, args...)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closed := rows.Close(); errors.Is(err, ErrEnough) {
+			err = nil
+		} else {
+			err = errors.Join(err, closed)
+		}
+	}()
+	for rows.Next() {
+		if err := f(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
 }
 
 // sizes are the lengths of lists: few, so that few statements are prepared.

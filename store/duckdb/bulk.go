@@ -175,10 +175,7 @@ func (p *plan) run(ctx context.Context, c *sqlstore.Conn, n int, fill func(i int
 		}
 		return a.CloseWithCancel(ctx)
 	})
-	if err != nil {
-		return mapError(err)
-	}
-	return nil
+	return c.Mapped(err)
 }
 
 func (p *plan) append(ctx context.Context, a *duckdb.Appender, n int, fill func(i int, row []sqldriver.Value)) error {

@@ -2,7 +2,6 @@ package duckdb
 
 import (
 	"context"
-	"errors"
 
 	"github.com/varvedb/varve/internal/sqlstore"
 )
@@ -12,7 +11,7 @@ import (
 // table is read.
 func (e *engine) Check(ctx context.Context, _ func(problem string) bool) (did string, err error) {
 	err = e.WithSpare(ctx, func(c *sqlstore.Conn) error {
-		tables, err := names(ctx, c, "SELECT table_name FROM duckdb_tables() WHERE database_name = current_database() ORDER BY table_name")
+		tables, err := c.QueryTexts(ctx, "SELECT table_name FROM duckdb_tables() WHERE database_name = current_database() ORDER BY table_name")
 		for _, table := range tables {
 			if err == nil {
 				_, err = c.QueryText(ctx, "SELECT CAST(count(hash(t)) AS VARCHAR) FROM "+quote(table)+" AS t")
@@ -24,20 +23,4 @@ func (e *engine) Check(ctx context.Context, _ func(problem string) bool) (did st
 		return "", err
 	}
 	return "block checksums, by reading all of them that tables have", nil
-}
-
-func names(ctx context.Context, c *sqlstore.Conn, text string) (list []string, err error) {
-	rows, err := c.QueryOnce(ctx, text)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, err
-		}
-		list = append(list, name)
-	}
-	return list, c.Mapped(rows.Err())
 }

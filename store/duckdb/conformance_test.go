@@ -18,7 +18,7 @@ func TestConformance(t *testing.T) {
 		NewURL: func(t testing.TB) string {
 			return "duckdb://" + filepath.Join(t.TempDir(), "varve.duckdb") + "?memory=128MiB"
 		},
-		Checks: 4,
+		Checks: 2,
 	}
 	if !*everyLayout {
 		h.Layouts = []string{"arkiv", "arkiv-columnar", "simple", "compact"}

@@ -96,7 +96,7 @@ func open(ctx context.Context, u *url.URL, opts driver.Options) (driver.Engine, 
 		Bulk:         newBulk(),
 		MapError:     mapError,
 		BeforeWrite:  e.beforeWrite,
-		BeforeCommit: f.watch.Check,
+		BeforeCommit: e.beforeCommit,
 		AfterWrite:   e.afterWrite,
 	})
 	if err != nil {
@@ -180,7 +180,8 @@ func (e *engine) prepare(ctx context.Context) error {
 // and an INSERT of the same key in the same transaction is refused as a
 // duplicate (DuckDB 1.5.5).
 func bindIndexes(ctx context.Context, c *sqlstore.Conn) error {
-	tables, err := indexedTables(ctx, c)
+	tables, err := c.QueryTexts(ctx, "SELECT DISTINCT table_name FROM duckdb_indexes() "+
+		"WHERE database_name = current_database() AND schema_name = current_schema() ORDER BY table_name")
 	for _, table := range tables {
 		if err == nil {
 			err = c.ExecOnce(ctx, "INSERT INTO "+quote(table)+" SELECT * FROM "+quote(table)+" LIMIT 0")
@@ -190,22 +191,6 @@ func bindIndexes(ctx context.Context, c *sqlstore.Conn) error {
 		return fmt.Errorf("load indexes: %w", err)
 	}
 	return nil
-}
-
-func indexedTables(ctx context.Context, c *sqlstore.Conn) (tables []string, err error) {
-	rows, err := c.QueryOnce(ctx, "SELECT DISTINCT table_name FROM duckdb_indexes() WHERE database_name = current_database() AND schema_name = current_schema() ORDER BY table_name")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, err
-		}
-		tables = append(tables, name)
-	}
-	return tables, rows.Err()
 }
 
 // logCap is how many times checkpoint_threshold the log may grow before old
@@ -229,13 +214,15 @@ func (e *engine) afterWrite(c *sqlstore.Conn) {
 	_ = e.file.protect(context.Background(), c)
 }
 
-// Begin implements driver.Engine.
-func (e *engine) Begin(ctx context.Context) (driver.Tx, error) {
-	inner, err := e.DB.Begin(ctx)
-	if err != nil {
-		return nil, err
+// beforeCommit refuses what DuckDB would not commit though it said so: at COMMIT it rolls a
+// transaction back in which a statement failed, unless it was the parser that found it wrong.
+func (e *engine) beforeCommit(ctx context.Context, c *sqlstore.Conn) error {
+	if failed := c.Failed(); failed != nil {
+		if _, err := c.QueryText(ctx, "SELECT 1"); err != nil {
+			return fmt.Errorf("rolled back, because a statement had failed: %w", failed)
+		}
 	}
-	return &tx{Tx: inner}, nil
+	return e.file.watch.Check()
 }
 
 // Probe implements driver.Engine.

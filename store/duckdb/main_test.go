@@ -135,19 +135,22 @@ var closing = &driver.Update{
 const forEver = int64(1) << 62
 
 func createTables(e driver.Engine) error {
-	return write(e, func(ctx context.Context, tx driver.Tx) error {
-		for _, text := range []string{
-			"CREATE TABLE attributes (entity_key BLOB NOT NULL, from_block BIGINT NOT NULL, to_block BIGINT NOT NULL, key VARCHAR NOT NULL, value UBIGINT NOT NULL)",
-			"CREATE UNIQUE INDEX attributes_pk ON attributes (entity_key, key, from_block)",
-			"CREATE INDEX attributes_value ON attributes (key, value, from_block, to_block)",
-			"CREATE INDEX attributes_end ON attributes (to_block)",
-		} {
-			if _, err := tx.Exec(ctx, text); err != nil {
-				return err
-			}
+	return write(e, func(ctx context.Context, tx driver.Tx) error { return makeTables(ctx, tx) })
+}
+
+// makeTables makes them unless they are there.
+func makeTables(ctx context.Context, tx driver.Tx) error {
+	for _, text := range []string{
+		"CREATE TABLE IF NOT EXISTS attributes (entity_key BLOB NOT NULL, from_block BIGINT NOT NULL, to_block BIGINT NOT NULL, key VARCHAR NOT NULL, value UBIGINT NOT NULL)",
+		"CREATE UNIQUE INDEX IF NOT EXISTS attributes_pk ON attributes (entity_key, key, from_block)",
+		"CREATE INDEX IF NOT EXISTS attributes_value ON attributes (key, value, from_block, to_block)",
+		"CREATE INDEX IF NOT EXISTS attributes_end ON attributes (to_block)",
+	} {
+		if _, err := tx.Exec(ctx, text); err != nil {
+			return err
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // write runs f in a transaction.
@@ -171,26 +174,18 @@ func row(key string, from int64, value uint64) []any {
 // insertCommit makes the tables if need be and inserts rows.
 func insertCommit(e driver.Engine, rows []any) error {
 	return write(e, func(ctx context.Context, tx driver.Tx) error {
-		for _, text := range []string{
-			"CREATE TABLE IF NOT EXISTS attributes (entity_key BLOB NOT NULL, from_block BIGINT NOT NULL, to_block BIGINT NOT NULL, key VARCHAR NOT NULL, value UBIGINT NOT NULL)",
-			"CREATE UNIQUE INDEX IF NOT EXISTS attributes_pk ON attributes (entity_key, key, from_block)",
-		} {
-			if _, err := tx.Exec(ctx, text); err != nil {
-				return err
-			}
+		if err := makeTables(ctx, tx); err != nil {
+			return err
 		}
 		return tx.Insert(ctx, attributes, rows)
 	})
 }
 
 // number runs a query for one integer.
-func number(t *testing.T, q driver.Querier, text string, args ...any) (n int64) {
+func number(t *testing.T, q driver.Querier, text string, args ...any) int64 {
 	t.Helper()
-	rows, err := q.Query(context.Background(), text, args...)
+	n, err := driver.QueryInt(context.Background(), q, text, args...)
 	require.NoError(t, err)
-	defer rows.Close()
-	require.True(t, rows.Next(), "%v", rows.Err())
-	require.NoError(t, rows.Scan(&n))
 	return n
 }
 

@@ -3,7 +3,6 @@ package duckdb_test
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 	"time"
 
@@ -41,107 +40,19 @@ func TestCommitAfterFailure(t *testing.T) {
 	require.Equal(t, int64(2), count(t, e))
 }
 
-func TestRollbackAfterFailure(t *testing.T) {
-	e := openNew(t, driver.Options{})
-	for range 3 {
-		require.ErrorIs(t, insertCommit(e, append(row("a", 1, 1), row("a", 1, 2)...)), driver.ErrConflict)
-	}
-	require.NoError(t, insertCommit(e, row("a", 1, 1)))
-	require.Equal(t, int64(1), count(t, e))
-}
-
-func TestSnapshotIsStable(t *testing.T) {
-	e := openNew(t, driver.Options{})
-	require.NoError(t, insertCommit(e, manyRows(0, 100)))
-	r := snapshot(t, e) // nothing is read before the commits
-	require.NoError(t, insertCommit(e, manyRows(100, 100)))
-	require.NoError(t, update(e, int64(5), key(1), "name", int64(1)))
-	for range 2 {
-		require.Equal(t, int64(100), number(t, r, "SELECT count(*) FROM attributes"))
-		require.Zero(t, number(t, r, "SELECT count(*) FROM attributes WHERE to_block = 5"))
-		require.NoError(t, write(e, func(ctx context.Context, tx driver.Tx) error {
-			_, err := tx.Exec(ctx, "DELETE FROM attributes WHERE value >= 50")
-			return err
-		}))
-	}
-	require.Equal(t, int64(50), count(t, e))
-}
-
-func TestReadersBesideWriter(t *testing.T) {
-	const commits, rowsEach = 30, 50
-	ctx := context.Background()
-	e := openNew(t, driver.Options{})
-	done := make(chan struct{})
-	var readers sync.WaitGroup
-	for range 3 {
-		readers.Go(func() {
-			last := int64(0)
-			for {
-				select {
-				case <-done:
-					return
-				default:
-				}
-				r, err := e.Snapshot(ctx)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				n := number(t, r, "SELECT count(*) FROM attributes")
-				if again := number(t, r, "SELECT count(*) FROM attributes"); n != again || n%rowsEach != 0 || n < last {
-					t.Errorf("a snapshot had %d rows, then %d; the one before %d", n, again, last)
-				}
-				last = n
-				if err := r.Close(); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	for i := range commits {
-		require.NoError(t, insertCommit(e, manyRows(i*rowsEach, rowsEach)))
-	}
-	close(done)
-	readers.Wait()
-	require.Equal(t, int64(commits*rowsEach), count(t, e))
-}
-
-func TestOneWriter(t *testing.T) {
-	ctx := context.Background()
-	e := openNew(t, driver.Options{})
-	tx, err := e.Begin(ctx)
-	require.NoError(t, err)
-	short, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
-	defer cancel()
-	_, err = e.Begin(short)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.NoError(t, tx.Rollback())
-	require.NoError(t, insertCommit(e, row("a", 1, 1)))
-}
-
+// A query under way is interrupted. Its snapshot is lost, the engine is not. What has not begun
+// leaves the transaction as it was.
 func TestCancelled(t *testing.T) {
-	e := openNew(t, driver.Options{})
-	cancelled, cancel := context.WithCancel(context.Background())
-	cancel()
-	_, err := e.Begin(cancelled)
-	require.ErrorIs(t, err, context.Canceled)
-	_, err = e.Snapshot(cancelled)
-	require.ErrorIs(t, err, context.Canceled)
-
-	tx, err := e.Begin(context.Background())
-	require.NoError(t, err)
-	for _, n := range []int{1, 100} {
-		require.ErrorIs(t, tx.Insert(cancelled, attributes, manyRows(0, n)), context.Canceled)
-	}
-	require.ErrorIs(t, tx.Update(cancelled, closing, int64(1), []any{key(0), "name", int64(1)}), context.Canceled)
-	require.ErrorIs(t, tx.Commit(cancelled), context.Canceled)
-	require.NoError(t, insertCommit(e, row("a", 1, 1)))
-	require.Equal(t, int64(1), count(t, e))
-}
-
-// A query under way is interrupted. Its snapshot is lost, the engine is not.
-func TestCancelRunningQuery(t *testing.T) {
 	e := openNew(t, driver.Options{Readers: 1})
+	require.NoError(t, write(e, func(ctx context.Context, tx driver.Tx) error {
+		cancelled, cancel := context.WithCancel(ctx)
+		cancel()
+		for _, n := range []int{1, 100} {
+			require.ErrorIs(t, tx.Insert(cancelled, attributes, manyRows(0, n)), context.Canceled)
+		}
+		require.ErrorIs(t, tx.Update(cancelled, closing, int64(1), []any{key(0), "name", int64(1)}), context.Canceled)
+		return nil
+	}))
 	r := snapshot(t, e)
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()

@@ -2,16 +2,16 @@ package libsql
 
 import (
 	"context"
+	"database/sql"
 	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"strings"
 
 	golibsql "github.com/tursodatabase/go-libsql"
 
-	"github.com/varvedb/varve/internal/dbfile"
+	"github.com/varvedb/varve/internal/sqlitewal"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/libsql/internal/guard"
 )
@@ -27,20 +27,24 @@ type connector struct{ sqldriver.Connector }
 // newConnector prepares to open a file. The library opens it with the first
 // connection.
 func newConnector(path string, readOnly bool) (*connector, error) {
-	mode := "rwc"
-	if readOnly {
-		mode = "ro"
-		if dbfile.OnReadOnly(path) {
-			mode += "&immutable=1"
-		}
-	}
-	dsn := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: "mode=" + mode}
 	// The library exports no constructor for a file, but its driver has one.
-	native, err := (*golibsql.Connector)(nil).Driver().(sqldriver.DriverContext).OpenConnector(dsn.String())
+	native, err := (*golibsql.Connector)(nil).Driver().(sqldriver.DriverContext).OpenConnector(sqlitewal.URI(path, readOnly))
 	if err != nil {
 		return nil, err
 	}
 	return &connector{native}, nil
+}
+
+// openPool prepares the connections of an engine.
+func openPool(path string, readOnly bool) (*sql.DB, error) {
+	if err := checkWritable(path, readOnly); err != nil {
+		return nil, err
+	}
+	link, err := newConnector(path, readOnly)
+	if err != nil {
+		return nil, mapError(err)
+	}
+	return sql.OpenDB(link), nil
 }
 
 // Connect implements sqldriver.Connector.

@@ -2,8 +2,10 @@ package libsql
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
+	"github.com/varvedb/varve/internal/sqlitewal"
 	"github.com/varvedb/varve/store/libsql/internal/guard"
 )
 
@@ -57,7 +59,8 @@ func nativeMessage(text string) (string, bool) {
 func sentinel(message string) error {
 	if strings.Contains(message, "Unable to open connection to local database") {
 		_, code, _ := cutLast(strings.TrimSuffix(message, "`"), ": ")
-		return guard.CodeSentinel(code)
+		n, _ := strconv.Atoi(code)
+		return sqlitewal.Sentinel(n, 0)
 	}
 	return guard.Sentinel(message)
 }

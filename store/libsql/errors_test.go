@@ -1,9 +1,7 @@
 package libsql
 
 import (
-	"context"
 	"errors"
-	"os"
 	"strings"
 	"testing"
 
@@ -50,22 +48,6 @@ func TestMapError(t *testing.T) {
 	}
 }
 
-func TestFullDisk(t *testing.T) {
-	ctx := context.Background()
-	e := mustOpen(t, newPath(t), driver.Options{})
-	fill(t, e, 1)
-	tx, err := e.Begin(ctx)
-	require.NoError(t, err)
-	mustExec(t, tx, "PRAGMA max_page_count = 20") // a file of limited size, as SQLite sees it
-	_, err = tx.Exec(ctx, "INSERT INTO t VALUES (randomblob(100000))")
-	require.ErrorIs(t, err, driver.ErrDiskFull)
-	_ = tx.Rollback() // SQLite has rolled back already
-	r := snapshot(t, e)
-	require.Equal(t, []int64{1}, column[int64](t, r, "SELECT count(*) FROM t"))
-	require.NoError(t, r.Close())
-	fill(t, e, 1)
-}
-
 func TestDeepSQL(t *testing.T) {
 	r := snapshot(t, mustOpen(t, newPath(t), driver.Options{}))
 	nested := func(n int) string {
@@ -75,26 +57,4 @@ func TestDeepSQL(t *testing.T) {
 	_, err := columnErr[int64](r, nested(200))
 	require.ErrorIs(t, err, driver.ErrUnsupported)
 	require.ErrorContains(t, err, "parser stack overflow")
-}
-
-func TestDamagedFile(t *testing.T) {
-	path := newPath(t)
-	e := mustOpen(t, path, driver.Options{})
-	write(t, e, func(tx driver.Tx) {
-		mustExec(t, tx, createAttributes)
-		rows, _ := attributeRows(2000)
-		require.NoError(t, tx.Insert(context.Background(), attributes, rows))
-	})
-	require.NoError(t, e.Close())
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	require.NoError(t, err)
-	for page := int64(1); page < 4; page++ {
-		_, err = f.WriteAt([]byte("damaged page"), page*4096)
-		require.NoError(t, err)
-	}
-	require.NoError(t, f.Close())
-
-	e = mustOpen(t, path, driver.Options{})
-	_, err = columnErr[uint64](snapshot(t, e), "SELECT value FROM attributes")
-	require.ErrorIs(t, err, driver.ErrCorrupt)
 }

@@ -1,13 +1,8 @@
 package libsql
 
 import (
-	"bufio"
 	"context"
-	"fmt"
-	"io"
 	"net/url"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -17,60 +12,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// holdVariable makes the test binary a process that holds the write lock of the
-// database it names.
-const holdVariable = "VARVE_TEST_LIBSQL_HOLD"
-
-func TestMain(m *testing.M) {
-	if path := os.Getenv(holdVariable); path != "" {
-		if err := holdLock(path); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	goleak.VerifyTestMain(m)
-}
-
-// holdLock says "ready" when it has the write lock, and gives it up when its
-// input ends.
-func holdLock(path string) error {
-	e, err := openPath(path, driver.Options{})
-	if err != nil {
-		return err
-	}
-	defer e.Close()
-	tx, err := e.Begin(context.Background())
-	if err != nil {
-		return err
-	}
-	fmt.Println("ready")
-	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
-		return err
-	}
-	return tx.Rollback()
-}
-
-// lockElsewhere has another process take the write lock. The function that it
-// returns makes that process give it up and waits for its end.
-func lockElsewhere(t *testing.T, path string) (unlock func()) {
-	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), holdVariable+"="+path)
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	require.NoError(t, err)
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	line, err := bufio.NewReader(out).ReadString('\n')
-	require.NoError(t, err)
-	require.Equal(t, "ready\n", line)
-	return func() {
-		require.NoError(t, in.Close())
-		require.NoError(t, cmd.Wait())
-	}
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // newPath returns the path of a database that does not exist yet.
 func newPath(t testing.TB) string {

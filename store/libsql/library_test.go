@@ -48,5 +48,5 @@ func TestLibrary(t *testing.T) {
 	id, err := identify(path)
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
-	require.NoError(t, awaitFile(path, id))
+	require.Eventually(t, func() bool { return !isOpen(id) }, time.Minute, time.Millisecond)
 }

@@ -7,11 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/varvedb/varve/internal/sqlitewal"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -39,74 +39,35 @@ func idOf(st *unix.Stat_t) fileID {
 	return fileID{device: uint64(st.Dev), inode: st.Ino} //nolint:unconvert // Dev has another type on other systems
 }
 
-// held counts the engines of this process that have a file open. While one has,
-// SQLite keeps the descriptors of the others too, because closing any would drop
-// the process's locks on the file.
-var held = struct {
-	sync.Mutex
-	engines map[fileID]int
-}{engines: map[fileID]int{}}
-
-// heldFile is an engine's share of held.
-type heldFile struct {
-	path string
-	id   fileID
+// closed waits until the library has closed a database, and removes a log that it has left
+// behind: the last connection to close moves the log into the database and deletes it, but the
+// library closes connections side by side, and then none may find itself the last.
+func closed(u *sqlitewal.User, readOnly bool) error {
+	err := awaitRelease(u)
+	_, missing := os.Stat(u.Path() + "-wal")
+	if err != nil || missing != nil || readOnly || !u.Alone() {
+		return err
+	}
+	// When it fails another process is at the database. The log is safe where it
+	// is: the next to open the database takes it along.
+	_ = visit(u.Path())
+	return awaitRelease(u)
 }
 
-func hold(path string) (*heldFile, error) {
-	id, err := identify(path)
-	if err != nil {
-		return nil, err
-	}
-	held.Lock()
-	defer held.Unlock()
-	held.engines[id]++
-	return &heldFile{path: path, id: id}, nil
-}
-
-// release waits, if this is the last engine on the file, until the library has
-// closed it.
-func (h *heldFile) release() error {
-	if h == nil {
-		return nil
-	}
-	held.Lock()
-	held.engines[h.id]--
-	if held.engines[h.id] == 0 {
-		delete(held.engines, h.id)
-	}
-	held.Unlock()
-	return awaitFile(h.path, h.id)
-}
-
-// awaitRelease is release after an Open that failed, perhaps before there was a
-// file.
-func awaitRelease(path string) error {
-	id, err := identify(path)
+// awaitRelease waits until the library has closed a file, which may not have come to be.
+// While another engine has it open, SQLite keeps the descriptors of all, because closing any
+// would drop the process's locks on the file.
+func awaitRelease(u *sqlitewal.User) error {
+	id, err := identify(u.Path())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	return awaitFile(path, id)
-}
-
-func awaitFile(path string, id fileID) error {
-	for start := time.Now(); ; time.Sleep(releasePoll) {
-		switch {
-		case isHeld(id) || !isOpen(id):
-			return nil
-		case time.Since(start) > releaseTimeout:
-			return fmt.Errorf("close %q: the library still has it open after %v", path, releaseTimeout)
+	for start := time.Now(); err == nil && u.Alone() && isOpen(id); time.Sleep(releasePoll) {
+		if time.Since(start) > releaseTimeout {
+			err = fmt.Errorf("close %q: the library still has it open after %v", u.Path(), releaseTimeout)
 		}
 	}
-}
-
-func isHeld(id fileID) bool {
-	held.Lock()
-	defer held.Unlock()
-	return held.engines[id] > 0
+	return err
 }
 
 // isOpen tells whether a descriptor of this process is that of a file. Where

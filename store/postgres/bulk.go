@@ -67,14 +67,13 @@ func (b *bulk) copy(ctx context.Context, c *sqlstore.Conn, t *driver.Table, rows
 	if err := c.Flush(ctx); err != nil {
 		return err
 	}
-	err := withConn(c, func(conn *pgx.Conn) error {
-		_, err := conn.PgConn().CopyFrom(ctx, newCopyReader(t.Columns, rows), text)
-		return err
+	_, err := guarded(ctx, func() (struct{}, error) {
+		return struct{}{}, withConn(c, func(conn *pgx.Conn) error {
+			_, err := conn.PgConn().CopyFrom(ctx, newCopyReader(t.Columns, rows), text)
+			return err
+		})
 	})
-	if err != nil {
-		return mapError(err)
-	}
-	return nil
+	return c.Mapped(err)
 }
 
 // copyKey keys a table's COPY beside its INSERT.

@@ -10,7 +10,6 @@ import (
 	"testing/iotest"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/varvedb/varve/store/driver"
 )
@@ -63,24 +62,6 @@ func TestInsert(t *testing.T) {
 		})
 		require.Equal(t, rows, readRows(t, e))
 	}
-}
-
-func TestInsertRandom(t *testing.T) {
-	e := openNew(t, func(o *driver.Options) { o.Durability = driver.Relaxed })
-	execute(t, e, createAll)
-	text := rapid.StringOfN(rapid.RuneFrom([]rune("aä日😀\x01'\\\"\n")), 0, 20, -1)
-	rapid.Check(t, func(rt *rapid.T) {
-		var rows []any
-		for i := range rapid.IntRange(1, 2*copyRows).Draw(rt, "rows") {
-			rows = append(rows, fmt.Appendf(nil, "%06d", i), rapid.Int64().Draw(rt, "n"), rapid.Uint64().Draw(rt, "u"), text.Draw(rt, "s"))
-		}
-		write(t, e, func(ctx context.Context, tx driver.Tx) {
-			_, err := tx.Exec(ctx, "DELETE FROM t")
-			require.NoError(rt, err)
-			require.NoError(rt, tx.Insert(ctx, all, rows))
-		})
-		require.Equal(rt, rows, readRows(rt, e))
-	})
 }
 
 // TestInsertRefused checks errors on both ways of writing.
@@ -151,33 +132,6 @@ func TestNilBytes(t *testing.T) {
 			require.NoError(t, err, name)
 		})
 	}
-}
-
-// TestUpdateByKeys updates by a key of every type, some twice and some missing.
-func TestUpdateByKeys(t *testing.T) {
-	e := openNew(t, nil)
-	execute(t, e, createAll)
-	byAll := &driver.Update{Table: "t", Set: driver.Column{Name: "n", Type: driver.Int}, Key: []driver.Column{all.Columns[0], all.Columns[2], all.Columns[3]}}
-	write(t, e, func(ctx context.Context, tx driver.Tx) {
-		require.NoError(t, tx.Insert(ctx, all, makeRows(1000)))
-		rows := makeRows(300)
-		var keys []any
-		for i := 0; i < len(rows); i += 4 {
-			keys = append(keys, rows[i], rows[i+2], rows[i+3])
-		}
-		keys = append(keys, keys[:30]...)
-		keys = append(keys, []byte("none"), uint64(7), "")
-		require.NoError(t, tx.Update(ctx, byAll, int64(77), keys))
-	})
-	r, err := e.Snapshot(t.Context())
-	require.NoError(t, err)
-	defer r.Close()
-	n, err := driver.QueryInt(t.Context(), r, "SELECT count(*) FROM t WHERE n = ? AND k < ?", int64(77), []byte("000300"))
-	require.NoError(t, err)
-	require.EqualValues(t, 300, n)
-	n, err = driver.QueryInt(t.Context(), r, "SELECT count(*) FROM t WHERE n = ?", int64(77))
-	require.NoError(t, err)
-	require.EqualValues(t, 300, n)
 }
 
 // TestCopyReader: what is read does not depend on how much is read at once.

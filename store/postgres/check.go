@@ -17,7 +17,7 @@ import (
 // made in a transaction that is rolled back.
 func (e *engine) Check(ctx context.Context, report func(problem string) bool) (did string, err error) {
 	var on string
-	err = e.onSpare(ctx, func(c *sqlstore.Conn) (err error) {
+	err = e.WithSpare(ctx, func(c *sqlstore.Conn) (err error) {
 		on, err = c.QueryText(ctx, "SHOW data_checksums")
 		return err
 	})
@@ -25,7 +25,6 @@ func (e *engine) Check(ctx context.Context, report func(problem string) bool) (d
 		return "", err
 	}
 	var done []string
-	// Not again on another connection, if this one is lost: much may be reported already.
 	err = e.WithSpare(ctx, func(c *sqlstore.Conn) error {
 		unread := readTables(ctx, c, report)
 		switch {
@@ -46,7 +45,7 @@ func (e *engine) Check(ctx context.Context, report func(problem string) bool) (d
 		}
 		return errors.Join(unread, err)
 	})
-	return strings.Join(done, "; "), withContext(ctx, err)
+	return strings.Join(done, "; "), err
 }
 
 // codeRefused is the code of what a user has no right to.
@@ -55,7 +54,7 @@ const codeRefused = "42501"
 // readTables reads every table. One that the user may not read does not keep it from
 // the others.
 func readTables(ctx context.Context, c *sqlstore.Conn, report func(problem string) bool) error {
-	tables, err := list(ctx, c, "SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = current_schema() ORDER BY tablename")
+	tables, err := c.QueryTexts(ctx, "SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = current_schema() ORDER BY tablename")
 	var refused []error
 	for _, table := range tables {
 		if err != nil {
@@ -83,7 +82,7 @@ func amcheck(ctx context.Context, c *sqlstore.Conn, report func(problem string) 
 	if err := beginAmcheck(ctx, c); err != nil {
 		return err
 	}
-	messages, err := list(ctx, c, `SELECT c.relname || ': ' || v.msg
+	messages, err := c.QueryTexts(ctx, `SELECT c.relname || ': ' || v.msg
 FROM pg_class AS c
 JOIN pg_namespace AS n ON n.oid = c.relnamespace
 JOIN pg_am AS a ON a.oid = c.relam,
@@ -97,7 +96,7 @@ WHERE c.relkind = 'r' AND a.amname = 'heap' AND n.nspname = current_schema()`)
 	if err != nil {
 		return err
 	}
-	indexes, err := list(ctx, c, `SELECT i.indexrelid::text
+	indexes, err := c.QueryTexts(ctx, `SELECT i.indexrelid::text
 FROM pg_index AS i
 JOIN pg_class AS c ON c.oid = i.indexrelid
 JOIN pg_namespace AS n ON n.oid = c.relnamespace
@@ -159,7 +158,7 @@ func explainAmcheck(err error) error {
 // Reindex implements driver.Engine.
 func (e *engine) Reindex(ctx context.Context) error {
 	return e.WithWriter(ctx, func(c *sqlstore.Conn) error {
-		tables, err := list(ctx, c, "SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = current_schema() ORDER BY tablename")
+		tables, err := c.QueryTexts(ctx, "SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = current_schema() ORDER BY tablename")
 		for _, table := range tables {
 			if err == nil {
 				err = reindex(ctx, c, table)
@@ -181,20 +180,4 @@ func reindex(ctx context.Context, c *sqlstore.Conn, table string) error {
 		err = errors.Join(err, c.ExecOnce(context.WithoutCancel(ctx), "ROLLBACK"))
 	}
 	return err
-}
-
-func list(ctx context.Context, c *sqlstore.Conn, text string) (values []string, err error) {
-	rows, err := c.QueryOnce(ctx, text)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var value string
-		if err := rows.Scan(&value); err != nil {
-			return nil, err
-		}
-		values = append(values, value)
-	}
-	return values, c.Mapped(rows.Err())
 }

@@ -61,7 +61,7 @@ WHERE NOT success OR result <> 'fsync on, full_page_writes on'`
 // what they commit.
 func (e *engine) checkCoordinator(ctx context.Context) error {
 	var version, group, workers string
-	err := e.onSpare(ctx, func(c *sqlstore.Conn) (err error) {
+	err := e.WithSpare(ctx, func(c *sqlstore.Conn) (err error) {
 		version, err = c.QueryText(ctx, "SELECT coalesce(min(extversion), '') FROM pg_extension WHERE extname = 'citus'")
 		if err == nil && version != "" {
 			group, err = c.QueryText(ctx, "SELECT coalesce(min(groupid), 0)::text FROM pg_dist_local_group")

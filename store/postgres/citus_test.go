@@ -59,11 +59,7 @@ var fakeCitus string
 // nothing to do: that is tested by hand, and by TestCitusConformance.
 func newFakeCitus(t testing.TB) string {
 	t.Helper()
-	shared := pgtest.NewURL(t)
-	name := fmt.Sprintf("citus_%d", citusSchemas.Add(1))
-	pgtest.Exec(t, shared, "CREATE DATABASE "+name)
-	t.Cleanup(func() { pgtest.Exec(t, shared, "DROP DATABASE "+name+" WITH (FORCE)") })
-	own := pgtest.WithDatabase(t, shared, name)
+	own := newDatabase(t, fmt.Sprintf("citus_%d", citusSchemas.Add(1)), "")
 	pgtest.Exec(t, own, fakeCitus)
 	return own
 }
@@ -151,7 +147,7 @@ func TestCitusSpreads(t *testing.T) {
 func TestCitusTorn(t *testing.T) {
 	plain := newFakeCitus(t)
 	spread := with(t, plain, "citus", "true")
-	ents, err := openEntities(t, with(t, spread, "lock_timeout", "100ms"), "arkiv")
+	ents, err := openEntities(t, with(t, spread, "lock_timeout", "300ms"), "arkiv")
 	require.NoError(t, err)
 	patient, err := openEntities(t, with(t, spread, "lock_timeout", "1m"), "arkiv")
 	require.NoError(t, err)
@@ -211,22 +207,5 @@ func TestCitusRefused(t *testing.T) {
 	for _, rawURL := range []string{with(t, plain, "citus", "maybe"), "postgres:///" + t.TempDir() + "?citus=true"} {
 		_, err := store.Open(t.Context(), rawURL, nil)
 		require.ErrorContains(t, err, "citus")
-	}
-}
-
-// TestCitusGaps: what a cluster does not do is declared.
-func TestCitusGaps(t *testing.T) {
-	db, err := store.Open(t.Context(), with(t, newFakeCitus(t), "citus", "true"), nil)
-	require.NoError(t, err)
-	defer db.Close()
-	caps := db.Engine().Capabilities()
-	require.True(t, caps.Spreads)
-	names := map[string]bool{}
-	for _, gap := range caps.Gaps {
-		require.False(t, names[gap.Name], gap.Name)
-		names[gap.Name] = true
-	}
-	for _, name := range []string{"citus-coordinator", "citus-layouts", "citus-events", "citus-doubt", "citus-moves", "citus-check"} {
-		require.True(t, names[name], name)
 	}
 }

@@ -1,15 +1,12 @@
 package postgres
 
 import (
-	"bufio"
 	"context"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -17,14 +14,33 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// madeDir returns a directory in which a server has been made.
+// template is a directory in which a server has been made, by madeDir. TestMain removes it.
+var template struct {
+	sync.Once
+	dir string
+}
+
+// madeDir returns a copy of it: to make one takes long.
 func madeDir(t *testing.T) string {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "pg")
-	server, err := pgembed.Start(t.Context(), pgembed.Config{Dir: dir})
-	require.NoError(t, err)
-	require.NoError(t, server.Stop(t.Context()))
-	return dir
+	template.Do(func() {
+		base, err := os.MkdirTemp("", "postgres-template-")
+		require.NoError(t, err)
+		template.dir = base
+		server, err := pgembed.Start(t.Context(), pgembed.Config{Dir: base})
+		require.NoError(t, err)
+		require.NoError(t, server.Stop(t.Context()))
+	})
+	return copyDir(t, template.dir, filepath.Join(t.TempDir(), "pg"))
+}
+
+// copyDir copies the data of a server that does not run.
+func copyDir(t *testing.T, from, to string) string {
+	t.Helper()
+	data := filepath.Join(to, "data")
+	require.NoError(t, os.CopyFS(data, os.DirFS(filepath.Join(from, "data"))))
+	require.NoError(t, os.Chmod(data, 0o700))
+	return to
 }
 
 // requireStopped checks that processes have ended and that the socket is gone.
@@ -127,33 +143,4 @@ func TestFailedOpen(t *testing.T) {
 		})
 	}
 	openTest(t, url, nil)
-}
-
-// TestSecondProcess: a directory belongs to one process at a time, and to
-// another once that has been killed.
-func TestSecondProcess(t *testing.T) {
-	dir := madeDir(t)
-	url := "postgres://" + dir
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), helperURL+"="+url)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	line, err := bufio.NewReader(out).ReadString('\n')
-	require.NoError(t, err)
-	var server int
-	_, err = fmt.Sscanf(line, "opened %d", &server)
-	require.NoError(t, err, line)
-
-	_, err = openURL(url, nil)
-	require.ErrorIs(t, err, driver.ErrLocked)
-
-	require.NoError(t, cmd.Process.Kill())
-	require.Error(t, cmd.Wait())
-	for syscall.Kill(server, 0) == nil { // it follows its parent
-		time.Sleep(time.Millisecond)
-	}
-	e := openTest(t, url, nil)
-	execute(t, e, createAll)
 }

@@ -29,6 +29,7 @@ func TestMapError(t *testing.T) {
 		{"40P01", driver.ErrConflict}, // deadlock
 		{"55P03", driver.ErrLocked},
 		{"53100", driver.ErrDiskFull},
+		{"53200", driver.ErrMemory},
 		{"25006", driver.ErrReadOnly},
 		{"XX001", driver.ErrCorrupt},
 		{"XX002", driver.ErrCorrupt},
@@ -40,12 +41,11 @@ func TestMapError(t *testing.T) {
 		{"08006", driver.ErrUnavailable},
 		{"53300", driver.ErrUnavailable}, // too many connections
 		{"57P01", driver.ErrUnavailable}, // the server stops
+		{"57P02", driver.ErrUnavailable}, // it has crashed
 		{"57P03", driver.ErrUnavailable}, // it starts
-		{"28P01", nil},
-		{"42601", nil},
-		{"57014", nil},
-		{"XX000", nil},
-		{"", nil},
+		// What keeps somebody from looking is not damage.
+		{"42501", nil}, {"25P02", nil}, {"57014", nil}, {"57P04", nil}, {"58030", nil},
+		{"28P01", nil}, {"42601", nil}, {"XX000", nil}, {"", nil},
 	} {
 		native := &pgconn.PgError{Code: c.code, Message: "the server's words"}
 		got := mapError(fmt.Errorf("context: %w", native))
@@ -55,10 +55,14 @@ func TestMapError(t *testing.T) {
 		for _, sentinel := range []error{
 			driver.ErrConflict, driver.ErrLocked, driver.ErrDiskFull, driver.ErrReadOnly,
 			driver.ErrCorrupt, driver.ErrNotExist, driver.ErrUnsupported, driver.ErrClosed,
-			driver.ErrUnavailable,
+			driver.ErrUnavailable, driver.ErrMemory,
 		} {
 			require.Equal(t, errors.Is(sentinel, c.want), errors.Is(got, sentinel), "%s: %v", c.code, sentinel)
 		}
+	}
+	require.NotErrorIs(t, mapError(&pgconn.PgError{Code: "58P01", File: "dfmgr.c"}), driver.ErrCorrupt, "an extension's library")
+	for _, code := range []string{"26000", "42P05"} {
+		require.ErrorContains(t, mapError(&pgconn.PgError{Code: code}), "set its pool mode to session", code)
 	}
 	got := mapError(io.EOF)
 	require.ErrorIs(t, got, io.EOF)
@@ -127,25 +131,4 @@ func TestConnectErrors(t *testing.T) {
 	cancel()
 	_, err = openContext(cancelled, url, nil)
 	require.ErrorIs(t, err, context.Canceled)
-}
-
-// TestNotDamage: what keeps somebody from looking is not damage.
-func TestNotDamage(t *testing.T) {
-	for _, code := range []string{
-		"08006", "08P01", // connection
-		"40001", "40P01", // a standby's recovery conflict
-		"42501",                   // rights
-		"53100", "53200", "53300", // resources
-		"55P03",                            // lock_timeout
-		"57014",                            // statement_timeout, a conflict again
-		"57P01", "57P02", "57P03", "57P04", // terminated, crashed, starting, dropped
-		"25P02", "58030", "XX000",
-	} {
-		err := mapError(&pgconn.PgError{Code: code, Severity: "ERROR"})
-		require.NotErrorIs(t, err, driver.ErrCorrupt, code)
-	}
-	require.NotErrorIs(t, mapError(&pgconn.PgError{Code: "58P01", File: "dfmgr.c"}), driver.ErrCorrupt, "an extension's library")
-	for _, code := range []string{"XX001", "XX002", "58P01"} {
-		require.ErrorIs(t, mapError(&pgconn.PgError{Code: code}), driver.ErrCorrupt, code)
-	}
 }

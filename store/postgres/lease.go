@@ -36,7 +36,7 @@ func (e *engine) Lease(ctx context.Context) (driver.Lease, error) {
 		return nil, fmt.Errorf("lease: %w", driver.ErrReadOnly)
 	}
 	var got state
-	err := e.onSpare(ctx, func(c *sqlstore.Conn) (err error) {
+	err := e.WithSpare(ctx, func(c *sqlstore.Conn) (err error) {
 		got, err = readState(ctx, c)
 		return err
 	})

@@ -36,7 +36,7 @@ type listening struct {
 // Listen implements driver.Listener.
 func (e *engine) Listen(ctx context.Context) (driver.Listening, error) {
 	var channel string
-	err := e.onSpare(ctx, func(c *sqlstore.Conn) (err error) {
+	err := e.WithSpare(ctx, func(c *sqlstore.Conn) (err error) {
 		if c.Shared() {
 			return fmt.Errorf("%w: a pooler has no session that hears for one client alone", driver.ErrUnsupported)
 		}

@@ -31,24 +31,6 @@ func appendOne(t *testing.T, evs *store.Events) {
 	require.NoError(t, err)
 }
 
-// TestSubscriptionIsTold: what another process appends arrives without looking for it.
-func TestSubscriptionIsTold(t *testing.T) {
-	url := pgtest.NewURL(t)
-	writer, reader := openEvents(t, url), openEvents(t, url)
-	appendOne(t, writer)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	next := uint64(1)
-	for e, err := range reader.Subscribe(ctx, event.All(), 0) {
-		require.NoError(t, err)
-		require.Equal(t, next, e.Position)
-		if next++; next > 20 {
-			break
-		}
-		appendOne(t, writer)
-	}
-}
-
 // listen begins to hear on an engine.
 func listen(t *testing.T, e *engine) driver.Listening {
 	t.Helper()
@@ -91,7 +73,7 @@ func TestListeningIsMadeAgain(t *testing.T) {
 	db, err := store.Open(t.Context(), url, nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, db.Close()) }()
-	reader, err := db.Events(t.Context(), nil)
+	reader, err := db.Events(t.Context(), &store.EventOptions{})
 	require.NoError(t, err)
 	writer := openEvents(t, url)
 	appendOne(t, writer)
@@ -110,28 +92,6 @@ func TestListeningIsMadeAgain(t *testing.T) {
 		appendOne(t, writer)
 	}
 	require.Eventually(t, func() bool { return listeners() == "0" }, time.Minute, 10*time.Millisecond, "nobody subscribes any more")
-}
-
-// TestSubscriptionEndsWithTheStore although it waits to be told.
-func TestSubscriptionEndsWithTheStore(t *testing.T) {
-	db, err := store.Open(t.Context(), pgtest.NewURL(t), nil)
-	require.NoError(t, err)
-	evs, err := db.Events(t.Context(), &store.EventOptions{PollInterval: time.Hour})
-	require.NoError(t, err)
-	appendOne(t, evs)
-	read, ended := make(chan struct{}), make(chan error)
-	go func() {
-		for _, err := range evs.Subscribe(context.Background(), event.All(), 0) {
-			if err != nil {
-				ended <- err
-				return
-			}
-			close(read)
-		}
-	}()
-	<-read
-	require.NoError(t, db.Close())
-	require.ErrorIs(t, <-ended, store.ErrClosed)
 }
 
 // TestListeningThroughPooler: it is refused, and subscriptions poll.

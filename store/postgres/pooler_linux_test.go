@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/internal/pgtest"
@@ -178,7 +177,7 @@ func useStore(t *testing.T, rawURL string, several bool, meanwhile func()) {
 	again, err := store.Open(ctx, rawURL, opts)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, again.Close()) }()
-	require.NoError(t, again.Engine().(*engine).onSpare(ctx, func(c *sqlstore.Conn) error {
+	require.NoError(t, again.Engine().(*engine).WithSpare(ctx, func(c *sqlstore.Conn) error {
 		value, err := c.QueryText(ctx, "SHOW transaction_read_only")
 		require.Equal(t, "on", value)
 		return err
@@ -220,12 +219,4 @@ func show(t *testing.T, q driver.Querier, name string) (value string) {
 	require.NoError(t, rows.Scan(&value))
 	require.NoError(t, rows.Close())
 	return value
-}
-
-// TestPoolerAdvice: a pooler that passes itself off as the server shows by statements
-// that are not where they were prepared, or are where they were not.
-func TestPoolerAdvice(t *testing.T) {
-	for _, code := range []string{"26000", "42P05"} {
-		require.ErrorContains(t, mapError(&pgconn.PgError{Code: code}), "set its pool mode to session", code)
-	}
 }

@@ -119,12 +119,13 @@ func connect(ctx context.Context, t target, opts driver.Options, server *pgembed
 		Options:      opts,
 		Pool:         stdlib.OpenDB(*cfg),
 		Remote:       newRemote,
+		LiftTimeouts: liftTimeouts,
 		Setup:        s.setup,
 		BeginWrite:   "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
 		BeginRead:    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
 		Pin:          "SELECT 1", // the view is fixed by the first query, not by BEGIN
 		AfterBegin:   lock,
-		BeforeCommit: files.Check,
+		BeforeCommit: func(_ context.Context, c *sqlstore.Conn) error { return errors.Join(files.Check(), lost(c)) },
 		IsBroken:     isBroken,
 		Codec:        codec{},
 		Bulk:         &bulk{},
@@ -146,7 +147,7 @@ func connect(ctx context.Context, t target, opts driver.Options, server *pgembed
 
 // begin reads what is compared with or shown later.
 func (e *engine) begin(ctx context.Context) error {
-	err := e.onSpare(ctx, func(c *sqlstore.Conn) (err error) {
+	err := e.WithSpare(ctx, func(c *sqlstore.Conn) (err error) {
 		e.version, err = c.QueryText(ctx, "SHOW server_version")
 		return err
 	})

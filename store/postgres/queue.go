@@ -35,6 +35,11 @@ func (m *message) send(p *pgconn.Pipeline) {
 
 // Later implements sqlstore.Remote.
 func (r *remote) Later(ctx context.Context, text string, keep bool, args []any) error {
+	_, err := guarded(ctx, func() (struct{}, error) { return struct{}{}, r.later(ctx, text, keep, args) })
+	return err
+}
+
+func (r *remote) later(ctx context.Context, text string, keep bool, args []any) error {
 	r.heard, r.before = nil, ""
 	m := message{text: text}
 	if err := r.encode(ctx, &m, keep, args); err != nil {
@@ -62,8 +67,8 @@ func (r *remote) askAhead(ctx context.Context, text string, keep bool) error {
 
 // Flush implements sqlstore.Remote.
 func (r *remote) Flush(ctx context.Context) error {
-	if len(r.queue) == 0 {
-		return nil
+	if len(r.queue) == 0 || ctx.Err() != nil {
+		return ctx.Err()
 	}
 	if err := r.settle(); err != nil {
 		return err
@@ -73,7 +78,7 @@ func (r *remote) Flush(ctx context.Context) error {
 	if closed := r.open.Close(); err == nil {
 		err = closed
 	}
-	return err
+	return withContext(ctx, err)
 }
 
 // pack makes the message of the next statement.
@@ -82,7 +87,7 @@ func (r *remote) pack(ctx context.Context, text string, keep bool, args []any) (
 		r.custom = false // it ended with its transaction
 	}
 	if keep && !r.custom && strings.HasPrefix(text, driver.PlanByValue) {
-		if err := r.Later(ctx, customPlans, false, nil); err != nil {
+		if err := r.later(ctx, customPlans, false, nil); err != nil {
 			return nil, err
 		}
 		r.custom = true

@@ -49,8 +49,28 @@ func newRemote(native any) sqlstore.Remote {
 	return &remote{conn: native.(*stdlib.Conn).Conn(), kept: map[string]*pgconn.StatementDescription{}, follow: map[string]string{}}
 }
 
+// guarded runs f unless the context is done already, for which pgx would give the connection
+// up, and adds the context's own error.
+func guarded[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	if err := ctx.Err(); err != nil {
+		var zero T
+		return zero, err
+	}
+	v, err := f()
+	return v, withContext(ctx, err)
+}
+
 // Exec implements sqlstore.Remote.
 func (r *remote) Exec(ctx context.Context, text string, keep bool, args []any) (int64, error) {
+	n, err := guarded(ctx, func() (int64, error) { return r.exec(ctx, text, keep, args) })
+	if code(err) == codeRefused && strings.HasPrefix(text, "CREATE TABLE ") {
+		err = fmt.Errorf("%w: a new store needs CREATE ON SCHEMA, which only up to Postgres 14 everybody had on public; "+
+			"or name a schema of this user's by the parameter %s", err, paramSchema)
+	}
+	return n, err
+}
+
+func (r *remote) exec(ctx context.Context, text string, keep bool, args []any) (int64, error) {
 	r.heard, r.before = nil, ""
 	if !keep && len(args) == 0 && len(r.queue) == 0 {
 		return 0, r.script(ctx, text)
@@ -74,6 +94,10 @@ func (r *remote) script(ctx context.Context, text string) error {
 // Query implements sqlstore.Remote. It reads the first row, so that an error is that of
 // the query.
 func (r *remote) Query(ctx context.Context, text string, keep bool, args []any) (driver.Rows, error) {
+	return guarded(ctx, func() (driver.Rows, error) { return r.query(ctx, text, keep, args) })
+}
+
+func (r *remote) query(ctx context.Context, text string, keep bool, args []any) (driver.Rows, error) {
 	if strings.HasPrefix(text, driver.Ahead) {
 		if r.before != "" && len(r.follow) < maxKept {
 			r.follow[r.before] = text
@@ -130,9 +154,6 @@ func (r *remote) settle() error {
 // send sends one statement, and those left to it in front, and reads the answers up to
 // its rows.
 func (r *remote) send(ctx context.Context, text string, keep bool, args []any) (*rows, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	if err := r.settle(); err != nil {
 		return nil, err
 	}

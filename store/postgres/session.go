@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"math"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/varvedb/varve/internal/sqlstore"
 	"github.com/varvedb/varve/store/driver"
@@ -202,4 +204,34 @@ func lock(ctx context.Context, c *sqlstore.Conn) error {
 		err = errors.New("the session's schema is gone")
 	}
 	return err
+}
+
+// lost tells why a transaction cannot be committed, as far as this side of the connection
+// knows. Postgres answers COMMIT in a transaction with a failed statement by rolling back,
+// without an error.
+func lost(c *sqlstore.Conn) error {
+	err := withConn(c, func(conn *pgx.Conn) error {
+		switch {
+		case conn.IsClosed():
+			return sql.ErrConnDone
+		case conn.PgConn().TxStatus() == 'E':
+			return errors.New("an earlier statement failed; the transaction was rolled back")
+		}
+		return nil
+	})
+	if errors.Is(err, sql.ErrConnDone) {
+		return errors.New("the connection was lost and with it the transaction")
+	}
+	return err
+}
+
+// withConn runs f on pgx's own connection.
+func withConn(c *sqlstore.Conn, f func(*pgx.Conn) error) error {
+	return c.Raw(func(native any) error {
+		conn, ok := native.(*stdlib.Conn)
+		if !ok {
+			return fmt.Errorf("connection of type %T", native)
+		}
+		return f(conn.Conn())
+	})
 }

@@ -40,7 +40,7 @@ var settingsText = func() string {
 func (e *engine) Settings(ctx context.Context) ([]driver.Setting, error) {
 	opts := e.session.opts
 	var list []driver.Setting
-	err := e.onSpare(ctx, func(c *sqlstore.Conn) error {
+	err := e.WithSpare(ctx, func(c *sqlstore.Conn) error {
 		list = []driver.Setting{
 			{Name: "durability", Value: string(opts.Durability)},
 			{Name: "embedded", Value: strconv.FormatBool(e.server != nil)},

@@ -34,11 +34,8 @@ func startPair(t *testing.T, fill func(url string)) (primary, standby *pgembed.S
 	fill(pgtest.URL(primary, pgembed.Database))
 	require.NoError(t, primary.Stop(context.Background()))
 
-	copied := filepath.Join(t.TempDir(), "standby")
+	copied := copyDir(t, dir, filepath.Join(t.TempDir(), "standby"))
 	data := filepath.Join(copied, "data")
-	require.NoError(t, os.MkdirAll(copied, 0o700))
-	require.NoError(t, os.CopyFS(data, os.DirFS(filepath.Join(dir, "data"))))
-	require.NoError(t, os.Chmod(data, 0o700))
 	primary = startServerIn(t, dir)
 	t.Cleanup(func() { _ = primary.Stop(context.Background()) }) // a test may have stopped it
 	follow := fmt.Sprintf("primary_conninfo = 'host=%s user=%s'\n", primary.SocketDir(), pgembed.User)

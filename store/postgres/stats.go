@@ -64,7 +64,7 @@ func (e *engine) readCounters(ctx context.Context) (n counters, err error) {
 // column (42703) or function (42883). Behind a pooler it is a transaction of its own,
 // which an error ends.
 func (e *engine) readOptional(ctx context.Context, text string, dest ...any) error {
-	return e.onSpare(ctx, func(c *sqlstore.Conn) error {
+	return e.WithSpare(ctx, func(c *sqlstore.Conn) error {
 		rows, err := c.QueryOnce(ctx, text)
 		switch code(err) {
 		case "42501", "42P01", "42703", "42883":

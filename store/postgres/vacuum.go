@@ -29,8 +29,8 @@ ORDER BY relname`
 
 // Tune implements driver.Engine: autovacuum keeps up with what is deleted.
 func (e *engine) Tune(ctx context.Context, tables []*driver.Table) error {
-	err := e.onSpare(ctx, func(c *sqlstore.Conn) error {
-		untuned, err := list(ctx, c, untunedText)
+	err := e.WithSpare(ctx, func(c *sqlstore.Conn) error {
+		untuned, err := c.QueryTexts(ctx, untunedText)
 		if err != nil {
 			return err
 		}

@@ -23,9 +23,12 @@ func init() {
 	sql.Register("varve-sqlite", &sqlite3.SQLiteDriver{ConnectHook: registerFunctions})
 	version, number, _ := sqlite3.Version()
 	library := &sqlitewal.Library{
-		Info:     driver.Info{Name: "sqlite", Dialect: driver.SQLite, Library: "github.com/mattn/go-sqlite3", Version: version},
-		Number:   number,
-		Open:     func(uri string) (*sql.DB, error) { return sql.Open("varve-sqlite", uri) },
+		Info:    driver.Info{Name: "sqlite", Dialect: driver.SQLite, Library: "github.com/mattn/go-sqlite3", Version: version},
+		Number:  number,
+		TextNUL: true,
+		Open: func(path string, readOnly bool) (*sql.DB, error) {
+			return sql.Open("varve-sqlite", sqlitewal.URI(path, readOnly))
+		},
 		MapError: mapError,
 	}
 	library.Register()

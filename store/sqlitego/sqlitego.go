@@ -38,7 +38,10 @@ func init() {
 		Gaps: []driver.Gap{
 			{Name: "cancellation", Reason: "the library interrupts a statement until it has its first row; from then on the end of its context is noticed between rows"},
 		},
-		Open:     func(uri string) (*sql.DB, error) { return sql.Open("varve-sqlitego", uri) },
+		TextNUL: true,
+		Open: func(path string, readOnly bool) (*sql.DB, error) {
+			return sql.Open("varve-sqlitego", sqlitewal.URI(path, readOnly))
+		},
 		MapError: mapError,
 	}
 	library.Register()

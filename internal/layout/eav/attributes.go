@@ -2,62 +2,66 @@ package eav
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
 )
 
-// syntheticStrings are the synthetic string attributes, which are stored like
-// the user's. They sort before those, since no user's name begins with "$".
-func syntheticStrings(e *entity.Entity) [3]struct{ name, value string } {
-	return [3]struct{ name, value string }{
-		{entity.AttrCreator, e.Creator.String()},
-		{entity.AttrKey, e.Key.String()},
-		{entity.AttrOwner, e.Owner.String()},
-	}
+// named is an attribute of a version.
+type named[T any] struct {
+	name  string
+	value T
 }
 
-// syntheticNumbers are the synthetic numeric attributes that are stored.
-// $lastModifiedAtBlock is not: it is the version's first block.
-func syntheticNumbers(e *entity.Entity) [5]struct {
-	name  string
-	value uint64
-} {
-	return [5]struct {
-		name  string
-		value uint64
-	}{
-		{entity.AttrCreatedAtBlock, e.CreatedAtBlock()},
-		{entity.AttrExpiration, e.Expiration},
-		{entity.AttrOpIndex, e.OpIndex()},
-		{entity.AttrSequence, e.Sequence},
-		{entity.AttrTxIndex, e.TxIndex()},
+// textsOf returns the string attributes of a version that are stored.
+func textsOf(e *entity.Entity) []named[string] {
+	return sorted(e.StringAttributes,
+		named[string]{entity.AttrCreator, e.Creator.String()},
+		named[string]{entity.AttrKey, e.Key.String()},
+		named[string]{entity.AttrOwner, e.Owner.String()},
+	)
+}
+
+// numbersOf returns its numeric attributes that are stored. $lastModifiedAtBlock is not: it is
+// the version's first block.
+func numbersOf(e *entity.Entity) []named[uint64] {
+	return sorted(e.NumericAttributes,
+		named[uint64]{entity.AttrCreatedAtBlock, e.CreatedAtBlock()},
+		named[uint64]{entity.AttrExpiration, e.Expiration},
+		named[uint64]{entity.AttrOpIndex, e.OpIndex()},
+		named[uint64]{entity.AttrSequence, e.Sequence},
+		named[uint64]{entity.AttrTxIndex, e.TxIndex()},
+	)
+}
+
+// sorted puts the user's attributes in order behind the synthetic ones: no name of a user's
+// begins with "$".
+func sorted[T any](users map[string]T, synthetic ...named[T]) []named[T] {
+	list := append(make([]named[T], 0, len(synthetic)+len(users)), synthetic...)
+	for name, value := range users {
+		list = append(list, named[T]{name, value})
 	}
+	slices.SortFunc(list[len(synthetic):], func(a, b named[T]) int { return strings.Compare(a.name, b.name) })
+	return list
 }
 
 // encodeAttributes returns the two JSON objects of a payload row, as Arkiv's
-// store writes them: all attributes, the synthetic ones included.
-func encodeAttributes(e *entity.Entity) (texts, numbers string) {
+// store writes them.
+func encodeAttributes(texts []named[string], numbers []named[uint64]) (string, string) {
 	buf := make([]byte, 1, 512)
 	buf[0] = '{'
-	for _, a := range syntheticStrings(e) {
+	for _, a := range texts {
 		buf = appendString(appendName(buf, a.name), a.value)
 	}
-	for _, name := range slices.Sorted(maps.Keys(e.StringAttributes)) {
-		buf = appendString(appendName(buf, name), e.StringAttributes[name])
-	}
-	texts = string(append(buf, '}'))
+	first := string(append(buf, '}'))
 	buf = buf[:1]
-	for _, a := range syntheticNumbers(e) {
+	for _, a := range numbers {
 		buf = strconv.AppendUint(appendName(buf, a.name), a.value, 10)
 	}
-	for _, name := range slices.Sorted(maps.Keys(e.NumericAttributes)) {
-		buf = strconv.AppendUint(appendName(buf, name), e.NumericAttributes[name], 10)
-	}
-	return texts, string(append(buf, '}'))
+	return first, string(append(buf, '}'))
 }
 
 // decodeAttributes sets the fields of e that the two JSON objects hold.

@@ -15,7 +15,7 @@ func BenchmarkDecode(b *testing.B) {
 	for i := range 3 {
 		e.NumericAttributes[fmt.Sprintf("num_%d", i)] = uint64(i * 1000)
 	}
-	s, n := encodeAttributes(e)
+	s, n := encodeAttributes(textsOf(e), numbersOf(e))
 	b.ReportAllocs()
 	for b.Loop() {
 		var g entity.Entity
@@ -35,6 +35,6 @@ func BenchmarkEncode(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		encodeAttributes(e)
+		encodeAttributes(textsOf(e), numbersOf(e))
 	}
 }

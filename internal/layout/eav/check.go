@@ -55,10 +55,10 @@ func (l *Layout) Check(ctx context.Context, payloads, texts, numbers driver.Quer
 		want, got := entityRows{}, entityRows{}
 		err := p.entity(key, want, (*tableRows).scanPayload)
 		if err == nil {
-			err = s.entity(key, got, (*tableRows).scanString)
+			err = s.entity(key, got, (*tableRows).scanAttribute)
 		}
 		if err == nil {
-			err = n.entity(key, got, (*tableRows).scanNumber)
+			err = n.entity(key, got, (*tableRows).scanAttribute)
 		}
 		if err != nil {
 			return err
@@ -91,9 +91,9 @@ type tableRows struct {
 }
 
 func (l *Layout) follow(ctx context.Context, q driver.Querier, name string) (*tableRows, error) {
-	rows, err := q.Query(ctx, l.sql[name])
+	rows, err := l.sql.Query(ctx, q, name)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, err
 	}
 	t := &tableRows{rows: rows, name: name, number: name == "check_numbers"}
 	return t, t.next()
@@ -130,23 +130,17 @@ func (t *tableRows) entity(key []byte, into entityRows, scan func(*tableRows, *v
 	return nil
 }
 
-func (t *tableRows) scanString(v *versionRows) error {
+func (t *tableRows) scanAttribute(v *versionRows) error {
 	if uint64(t.to) != v.to {
 		v.to = badEnd
 	}
-	_, has := v.strings[string(t.a)]
-	v.twice = v.twice || has
-	v.strings[string(t.a)] = string(t.b)
-	return nil
-}
-
-func (t *tableRows) scanNumber(v *versionRows) error {
-	if uint64(t.to) != v.to {
-		v.to = badEnd
+	before := len(v.strings) + len(v.numbers)
+	if t.number {
+		v.numbers[string(t.a)] = t.n
+	} else {
+		v.strings[string(t.a)] = string(t.b)
 	}
-	_, has := v.numbers[string(t.a)]
-	v.twice = v.twice || has
-	v.numbers[string(t.a)] = t.n
+	v.twice = v.twice || before == len(v.strings)+len(v.numbers)
 	return nil
 }
 

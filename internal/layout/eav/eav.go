@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/varvedb/varve/internal/layout"
+	"github.com/varvedb/varve/internal/statement"
 	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -21,7 +22,7 @@ type Layout struct {
 	shape   *shape
 	closing closings
 	access  map[string]access
-	sql     map[string]string
+	sql     *statement.Set
 }
 
 var (
@@ -35,7 +36,7 @@ func New(schema schemas.Layout, d driver.Dialect, caps driver.Capabilities) *Lay
 	tables := newAccess(schema)
 	l := &Layout{
 		schema: schema, dialect: newDialect(d, caps), shape: &temporal,
-		closing: newClosings(tables), access: tables, sql: schema.Statements,
+		closing: newClosings(tables), access: tables, sql: statement.New(schema.Statements),
 	}
 	if !schema.Temporal {
 		l.shape = &simple
@@ -134,7 +135,7 @@ func (l *Layout) Analyze(ctx context.Context, tx driver.Tx) error {
 func (v view) Rows(ctx context.Context) ([]layout.TableRows, error) {
 	list := []layout.TableRows{{Table: "string_attributes"}, {Table: "numeric_attributes"}, {Table: "payloads"}}
 	for i, name := range []string{"count_strings", "count_numbers", "count_payloads"} {
-		n, err := driver.QueryInt(ctx, v.q, v.sql[name])
+		n, err := v.sql.Int(ctx, v.q, name)
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/varvedb/varve/internal/layout"
+	"github.com/varvedb/varve/internal/statement"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
 )
@@ -170,18 +171,14 @@ func (v view) contents(ctx context.Context, list []found) error {
 		versions[e.Key] = e.Entity
 	}
 	row := v.dialect.keyed
-	rows, err := v.q.Query(ctx, "SELECT q.entity_key, q.payload FROM (VALUES "+row+strings.Repeat(", "+row, len(list)-1)+") AS x"+
-		v.dialect.orderedJoin+" payloads AS q ON q.entity_key = x.column1 AND q.from_block = x.column2", args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	text := "SELECT q.entity_key, q.payload FROM (VALUES " + row + strings.Repeat(", "+row, len(list)-1) + ") AS x" +
+		v.dialect.orderedJoin + " payloads AS q ON q.entity_key = x.column1 AND q.from_block = x.column2"
+	return statement.Each(ctx, v.q, text, args, func(rows driver.Rows) error {
 		var key, content []byte
-		if err := rows.Scan(&key, &content); err != nil {
-			return err
+		err := rows.Scan(&key, &content)
+		if err == nil {
+			versions[entity.Key(key)].Content = content
 		}
-		versions[entity.Key(key)].Content = content
-	}
-	return rows.Err()
+		return err
+	})
 }

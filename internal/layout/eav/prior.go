@@ -3,61 +3,30 @@ package eav
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
 )
 
-// listSizes are the lengths of key lists in one statement: few, so that few
-// statements are prepared. A list is filled up by repeating its last key.
-var listSizes = [...]int{1, 8, 64, 512}
-
-// eachList cuts keys into lists, puts a list of placeholders where the
-// statement says "(?)", and calls f with its text and the keys as arguments.
-func eachList(text string, keys []entity.Key, f func(text string, args []any) error) error {
-	for len(keys) > 0 {
-		size := listSizes[len(listSizes)-1]
-		for _, s := range listSizes {
-			if s >= len(keys) {
-				size = s
-				break
-			}
-		}
-		chunk := keys[:min(size, len(keys))]
-		keys = keys[len(chunk):]
-		args := make([]any, 0, size+1)
-		for i := range size {
-			key := &chunk[min(i, len(chunk)-1)]
-			args = append(args, key[:])
-		}
-		list := "(" + strings.Repeat("?, ", size-1) + "?)"
-		if err := f(strings.Replace(text, "(?)", list, 1), args); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Prior implements layout.Writer.
 func (w writer) Prior(ctx context.Context, at uint64, needs map[entity.Key]entity.Need) (map[entity.Key]entity.Prior, error) {
 	l, q := w.Layout, w.tx
-	all := make([]entity.Key, 0, len(needs))
+	all := make([]any, 0, len(needs))
 	for key := range needs {
-		all = append(all, key)
+		all = append(all, key[:])
 	}
 	prior := make(map[entity.Key]entity.Prior, len(needs))
 	if err := l.readLive(ctx, q, at, all, prior); err != nil {
 		return nil, fmt.Errorf("read live versions: %w", err)
 	}
-	var content, ends []entity.Key
+	var content, ends []any
 	for key, need := range needs {
 		live := prior[key].Live != nil
 		if need&entity.NeedContent != 0 && live {
-			content = append(content, key)
+			content = append(content, key[:])
 		}
 		if need&entity.NeedEnd != 0 && !live {
-			ends = append(ends, key)
+			ends = append(ends, key[:])
 		}
 	}
 	if err := l.readContent(ctx, q, at, content, prior); err != nil {
@@ -69,8 +38,8 @@ func (w writer) Prior(ctx context.Context, at uint64, needs map[entity.Key]entit
 	return prior, nil
 }
 
-func (l *Layout) readLive(ctx context.Context, q driver.Querier, at uint64, keys []entity.Key, prior map[entity.Key]entity.Prior) error {
-	return l.eachRow(ctx, q, "live", keys, []any{int64(at)}, func(rows driver.Rows) error {
+func (l *Layout) readLive(ctx context.Context, q driver.Querier, at uint64, keys []any, prior map[entity.Key]entity.Prior) error {
+	return l.sql.EachIn(ctx, q, "live", keys, []any{int64(at)}, func(rows driver.Rows) error {
 		e, err := scanEntity(rows)
 		if err == nil {
 			prior[e.Key] = entity.Prior{Live: e}
@@ -79,8 +48,8 @@ func (l *Layout) readLive(ctx context.Context, q driver.Querier, at uint64, keys
 	})
 }
 
-func (l *Layout) readContent(ctx context.Context, q driver.Querier, at uint64, keys []entity.Key, prior map[entity.Key]entity.Prior) error {
-	return l.eachRow(ctx, q, "content", keys, []any{int64(at)}, func(rows driver.Rows) error {
+func (l *Layout) readContent(ctx context.Context, q driver.Querier, at uint64, keys []any, prior map[entity.Key]entity.Prior) error {
+	return l.sql.EachIn(ctx, q, "content", keys, []any{int64(at)}, func(rows driver.Rows) error {
 		var key, content []byte
 		if err := rows.Scan(&key, &content); err != nil {
 			return err
@@ -93,9 +62,9 @@ func (l *Layout) readContent(ctx context.Context, q driver.Querier, at uint64, k
 }
 
 // readEnds finds out which keys' last versions ran out by themselves.
-func (l *Layout) readEnds(ctx context.Context, q driver.Querier, keys []entity.Key, prior map[entity.Key]entity.Prior) error {
+func (l *Layout) readEnds(ctx context.Context, q driver.Querier, keys []any, prior map[entity.Key]entity.Prior) error {
 	last := make(map[entity.Key]int64, len(keys))
-	return l.eachRow(ctx, q, "ends", keys, nil, func(rows driver.Rows) error {
+	return l.sql.EachIn(ctx, q, "ends", keys, nil, func(rows driver.Rows) error {
 		var key, numbers []byte
 		var from, to int64
 		if err := rows.Scan(&key, &from, &to, &numbers); err != nil {
@@ -109,23 +78,6 @@ func (l *Layout) readEnds(ctx context.Context, q driver.Querier, keys []entity.K
 		expiration, trace, err := decodeEnd(numbers)
 		prior[k] = entity.Prior{Expired: uint64(to) == expiration && !trace}
 		return err
-	})
-}
-
-// eachRow runs a statement over lists of keys, followed by further arguments.
-func (l *Layout) eachRow(ctx context.Context, q driver.Querier, name string, keys []entity.Key, more []any, f func(driver.Rows) error) error {
-	return eachList(l.sql[name], keys, func(text string, args []any) error {
-		rows, err := q.Query(ctx, text, append(args, more...)...)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			if err := f(rows); err != nil {
-				return err
-			}
-		}
-		return rows.Err()
 	})
 }
 

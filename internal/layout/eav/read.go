@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
 	"strconv"
 
 	"github.com/varvedb/varve/internal/layout"
+	"github.com/varvedb/varve/internal/statement"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
@@ -21,20 +23,13 @@ func (v view) Get(ctx context.Context, key entity.Key) (*entity.Entity, error) {
 	if v.schema.Temporal {
 		args = append(args, int64(v.at))
 	}
-	rows, err := v.q.Query(ctx, v.sql["get"], args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	if !rows.Next() {
-		if err := rows.Err(); err != nil {
-			return nil, err
-		}
-		return nil, entity.ErrNotFound
-	}
 	var from int64
 	var content, contentType, texts, numbers []byte
-	if err := rows.Scan(&from, &content, &contentType, &texts, &numbers); err != nil {
+	err := v.sql.Row(ctx, v.q, "get", args, &from, &content, &contentType, &texts, &numbers)
+	if errors.Is(err, driver.ErrNoRows) {
+		return nil, entity.ErrNotFound
+	}
+	if err != nil {
 		return nil, err
 	}
 	e := &entity.Entity{Key: key, LastModifiedAtBlock: uint64(from), ContentType: string(contentType), Content: content}
@@ -155,13 +150,7 @@ func (l *Layout) selectColumns(table string, content bool) string {
 
 // stream yields the entities of a statement.
 func (v view) stream(ctx context.Context, text string, args []any, content bool, yield func(*entity.Entity, error) bool) {
-	rows, err := v.q.Query(ctx, text, args...)
-	if err != nil {
-		yield(nil, err)
-		return
-	}
-	defer rows.Close()
-	for rows.Next() {
+	err := statement.Each(ctx, v.q, text, args, func(rows driver.Rows) error {
 		var payload []byte
 		var dest []any
 		if content {
@@ -169,15 +158,14 @@ func (v view) stream(ctx context.Context, text string, args []any, content bool,
 		}
 		e, err := scanEntity(rows, dest...)
 		if err != nil {
-			yield(nil, err)
-			return
+			return err
 		}
-		e.Content = payload
-		if !yield(e, nil) {
-			return
+		if e.Content = payload; !yield(e, nil) {
+			return statement.ErrEnough
 		}
-	}
-	if err := rows.Err(); err != nil {
+		return nil
+	})
+	if err != nil {
 		yield(nil, err)
 	}
 }
@@ -209,7 +197,7 @@ func opened(a, b *entity.Entity) bool {
 // which the caller checks.
 func (l *Layout) openings() string {
 	if !l.dialect.rowid {
-		return l.sql["openings"]
+		return l.schema.Statements["openings"]
 	}
 	return l.selectColumns("q", true) + " FROM (SELECT rowid AS id FROM payloads ORDER BY " + l.shape.from + ", entity_key LIMIT -1) AS x" +
 		" CROSS JOIN payloads AS q ON q.rowid = x.id"
@@ -225,18 +213,12 @@ func (v view) ClosingsBetween(ctx context.Context, from, to uint64) iter.Seq2[en
 	return v.closings(ctx, "closings_between", int64(from), int64(to))
 }
 
-func (v view) closings(ctx context.Context, statement string, args ...any) iter.Seq2[entity.Closing, error] {
+func (v view) closings(ctx context.Context, name string, args ...any) iter.Seq2[entity.Closing, error] {
 	return func(yield func(entity.Closing, error) bool) {
 		if !v.schema.Temporal {
 			return
 		}
-		rows, err := v.q.Query(ctx, v.sql[statement], args...)
-		if err != nil {
-			yield(entity.Closing{}, err)
-			return
-		}
-		defer rows.Close()
-		for rows.Next() {
+		err := v.sql.Each(ctx, v.q, name, args, func(rows driver.Rows) error {
 			var block, from int64
 			var key, numbers []byte
 			err := rows.Scan(&block, &key, &from, &numbers)
@@ -247,18 +229,15 @@ func (v view) closings(ctx context.Context, statement string, args ...any) iter.
 			if err == nil {
 				expiration, _, err = decodeEnd(numbers)
 			}
-			if err != nil {
-				yield(entity.Closing{}, err)
-				return
-			}
-			if uint64(block) >= expiration {
-				continue
+			if err != nil || uint64(block) >= expiration {
+				return err
 			}
 			if !yield(entity.Closing{Block: uint64(block), Key: entity.Key(key), From: uint64(from)}, nil) {
-				return
+				return statement.ErrEnough
 			}
-		}
-		if err := rows.Err(); err != nil {
+			return nil
+		})
+		if err != nil {
 			yield(entity.Closing{}, err)
 		}
 	}

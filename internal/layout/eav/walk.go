@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/varvedb/varve/internal/layout"
+	"github.com/varvedb/varve/internal/statement"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
 )
@@ -281,50 +282,35 @@ func (w *walker) chooseRange(ctx context.Context) (bool, error) {
 // of, or one more than may be walked side by side. Each costs one search.
 func (w *walker) distinct(ctx context.Context, a *attribute) (values []any, err error) {
 	within, c := a.indexed(), compiler{l: w.Layout}
+	column := "v"
+	if a.table == "string_attributes" {
+		column = w.dialect.text(column)
+	}
 	from := " FROM " + a.table + " AS a WHERE a.key = ?"
 	c.write("WITH RECURSIVE d (v) AS (SELECT min(a.value)"+from, a.name)
 	c.values(within, "a.value")
 	c.write(" UNION ALL SELECT (SELECT min(a.value)"+from+" AND a.value > d.v) FROM d WHERE d.v IS NOT NULL", a.name)
 	c.values(within, "d.v")
-	c.write(") SELECT " + c.column(a.table, "v") + " FROM d WHERE v IS NOT NULL")
+	c.write(") SELECT " + column + " FROM d WHERE v IS NOT NULL")
 	c.values(within, "v")
 	c.write(" LIMIT ?", int64(w.most+1))
 	text, args, err := c.finish()
 	if err != nil {
 		return nil, err
 	}
-	rows, err := w.q.Query(ctx, text, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		value, err := scanValue(rows, a.table)
-		if err != nil {
-			return nil, err
-		}
-		values = append(values, value)
-	}
-	return values, rows.Err()
-}
-
-// column selects a value so that scanValue can read it.
-func (c *compiler) column(table, name string) string {
-	if table == "string_attributes" {
-		return c.l.dialect.text(name)
-	}
-	return name
-}
-
-func scanValue(rows driver.Rows, table string) (any, error) {
-	if table == "string_attributes" {
+	err = statement.Each(ctx, w.q, text, args, func(rows driver.Rows) (err error) {
 		var text []byte
-		err := rows.Scan(&text)
-		return string(text), err
-	}
-	var n uint64
-	err := rows.Scan(&n)
-	return n, err
+		var n uint64
+		if a.table == "numeric_attributes" {
+			err = rows.Scan(&n)
+			values = append(values, n)
+		} else {
+			err = rows.Scan(&text)
+			values = append(values, string(text))
+		}
+		return err
+	})
+	return values, err
 }
 
 // take walks the legs of a term, and leaves the others to try versions by.

@@ -2,8 +2,6 @@ package eav
 
 import (
 	"context"
-	"maps"
-	"slices"
 
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
@@ -59,16 +57,12 @@ func (l *Layout) end(ctx context.Context, tx driver.Tx, set entity.Changeset, b 
 // remove deletes the rows of every changed key. A key without an old version
 // may still have the rows of one that expired.
 func (l *Layout) remove(ctx context.Context, tx driver.Tx, set entity.Changeset) error {
-	keys := make([]entity.Key, len(set.Changes))
+	keys := make([]any, len(set.Changes))
 	for i := range set.Changes {
-		keys[i] = set.Changes[i].Key
+		keys[i] = set.Changes[i].Key[:]
 	}
 	for _, name := range []string{"delete_strings", "delete_numbers", "delete_payloads"} {
-		err := eachList(l.sql[name], keys, func(text string, args []any) error {
-			_, err := tx.Exec(ctx, text, args...)
-			return err
-		})
-		if err != nil {
+		if err := l.sql.ExecIn(ctx, tx, name, 1, keys); err != nil {
 			return err
 		}
 	}
@@ -78,68 +72,47 @@ func (l *Layout) remove(ctx context.Context, tx driver.Tx, set entity.Changeset)
 // close adds the keys of a version's rows.
 func (b *batch) close(e *entity.Entity) {
 	key, from := e.Key[:], int64(e.LastModifiedAtBlock)
-	for _, a := range syntheticStrings(e) {
+	for _, a := range textsOf(e) {
 		b.closeStrings = append(b.closeStrings, key, a.name, from)
 	}
-	for _, name := range slices.Sorted(maps.Keys(e.StringAttributes)) {
-		b.closeStrings = append(b.closeStrings, key, name, from)
-	}
-	for _, a := range syntheticNumbers(e) {
+	for _, a := range numbersOf(e) {
 		b.closeNumbers = append(b.closeNumbers, key, a.name, from)
-	}
-	for _, name := range slices.Sorted(maps.Keys(e.NumericAttributes)) {
-		b.closeNumbers = append(b.closeNumbers, key, name, from)
 	}
 	b.closePayloads = append(b.closePayloads, key, from)
 }
 
 // open adds a new version's rows.
 func (b *batch) open(temporal bool, e *entity.Entity) {
-	texts, numbers := encodeAttributes(e)
-	key := e.Key[:]
+	texts, numbers := textsOf(e), numbersOf(e)
+	key := any(e.Key[:])
 	from, to := any(int64(e.LastModifiedAtBlock)), any(int64(e.Expiration))
-	text := func(name, value string) {
-		b.strings = append(b.strings, key, from)
-		if temporal {
-			b.strings = append(b.strings, to)
-		}
-		b.strings = append(b.strings, name, value)
+	version := []any{key, from, to}
+	if !temporal {
+		version = version[:2]
 	}
-	number := func(name string, value uint64) {
-		b.numbers = append(b.numbers, key, from)
-		if temporal {
-			b.numbers = append(b.numbers, to)
-		}
-		b.numbers = append(b.numbers, name, value)
+	for _, a := range texts {
+		b.strings = append(append(b.strings, version...), a.name, a.value)
 	}
-	for _, a := range syntheticStrings(e) {
-		text(a.name, a.value)
-	}
-	for _, name := range slices.Sorted(maps.Keys(e.StringAttributes)) {
-		text(name, e.StringAttributes[name])
-	}
-	for _, a := range syntheticNumbers(e) {
-		number(a.name, a.value)
-	}
-	for _, name := range slices.Sorted(maps.Keys(e.NumericAttributes)) {
-		number(name, e.NumericAttributes[name])
+	for _, a := range numbers {
+		b.numbers = append(append(b.numbers, version...), a.name, a.value)
 	}
 	content := e.Content
 	if content == nil {
 		content = []byte{}
 	}
-	b.payloads = append(b.payloads, key, from, to, content, e.ContentType, texts, numbers)
+	textJSON, numberJSON := encodeAttributes(texts, numbers)
+	b.payloads = append(b.payloads, key, from, to, content, e.ContentType, textJSON, numberJSON)
 }
 
 // Rewind implements layout.Writer.
 func (w writer) Rewind(ctx context.Context, head uint64, to int64) error {
 	for _, name := range []string{"rewind_delete_strings", "rewind_delete_numbers", "rewind_delete_payloads"} {
-		if _, err := w.tx.Exec(ctx, w.sql[name], to); err != nil {
+		if err := w.sql.Exec(ctx, w.tx, name, to); err != nil {
 			return err
 		}
 	}
 	for _, name := range []string{"rewind_reopen_strings", "rewind_reopen_payloads", "rewind_reopen_numbers"} {
-		if _, err := w.tx.Exec(ctx, w.sql[name], to, int64(head)); err != nil {
+		if err := w.sql.Exec(ctx, w.tx, name, to, int64(head)); err != nil {
 			return err
 		}
 	}
@@ -149,7 +122,7 @@ func (w writer) Rewind(ctx context.Context, head uint64, to int64) error {
 // Prune implements layout.Writer.
 func (w writer) Prune(ctx context.Context, before uint64) error {
 	for _, name := range []string{"prune_strings", "prune_numbers", "prune_payloads"} {
-		if _, err := w.tx.Exec(ctx, w.sql[name], int64(before)); err != nil {
+		if err := w.sql.Exec(ctx, w.tx, name, int64(before)); err != nil {
 			return err
 		}
 	}

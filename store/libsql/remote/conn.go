@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/varvedb/varve/internal/sqlstore"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/libsql/internal/guard"
 )
@@ -60,7 +61,8 @@ func (c *connector) Connect(context.Context) (sqldriver.Conn, error) {
 // Driver implements sqldriver.Connector.
 func (c *connector) Driver() sqldriver.Driver { return nil }
 
-// conn is a stream of the server, and what is known of its transaction.
+// conn implements sqlstore.Remote: it is a stream of the server, and what is known of its
+// transaction.
 type conn struct {
 	*connector
 
@@ -69,32 +71,21 @@ type conn struct {
 	used   time.Time
 	alive  *time.Timer // of a transaction
 
+	begins   bool  // with the next call, Flush
 	open     bool  // in a transaction
 	readOnly bool  // which is a snapshot
 	over     bool  // which the server has ended
 	why      error // why the transaction cannot go on, or nil
 
-	later  bool   // statements may wait for the next request
-	queue  []step // those that do
+	queue  []step // statements that wait for the next request
 	queued int    // their size in bytes
 }
 
-// Prepare implements sqldriver.Conn.
-func (c *conn) Prepare(text string) (sqldriver.Stmt, error) {
-	placeholders, err := guard.Statement(text)
-	if err != nil {
-		return nil, err
-	}
-	return &stmt{conn: c, text: text, placeholders: placeholders}, nil
-}
+// Prepare implements sqldriver.Conn. Nothing comes this way.
+func (c *conn) Prepare(string) (sqldriver.Stmt, error) { return nil, driver.ErrUnsupported }
 
 // Begin implements sqldriver.Conn.
-func (c *conn) Begin() (sqldriver.Tx, error) {
-	return nil, fmt.Errorf("%w: transactions begin by SQL here", driver.ErrUnsupported)
-}
-
-// CheckNamedValue implements sqldriver.NamedValueChecker.
-func (c *conn) CheckNamedValue(v *sqldriver.NamedValue) error { return guard.Argument(v) }
+func (c *conn) Begin() (sqldriver.Tx, error) { return nil, driver.ErrUnsupported }
 
 // Close implements sqldriver.Conn.
 func (c *conn) Close() error {
@@ -121,7 +112,7 @@ func (c *conn) forget() {
 	if c.alive != nil {
 		c.alive.Stop()
 	}
-	c.open, c.readOnly, c.over, c.why = false, false, false, nil
+	c.begins, c.open, c.readOnly, c.over, c.why = false, false, false, false, nil
 	c.queue, c.queued = nil, 0
 }
 
@@ -152,12 +143,20 @@ func (c *conn) ping() {
 	}
 }
 
-// newStep makes a step of a statement. A value that is too large is refused before it
-// is sent.
-func (c *conn) newStep(text string, args []sqldriver.NamedValue) (s step, size int, err error) {
+// newStep makes a step of a statement that can run in the state of the transaction. A value
+// that is too large is refused before it is sent.
+func (c *conn) newStep(ctx context.Context, text string, args []any) (s step, size int, err error) {
+	switch {
+	case ctx.Err() != nil:
+		return s, 0, ctx.Err()
+	case c.why != nil:
+		return s, 0, c.why
+	case c.readOnly && !guard.Reads(text):
+		return s, 0, fmt.Errorf("%.60q: %w: it would write in a snapshot", text, driver.ErrReadOnly)
+	}
 	s.Stmt = statement{SQL: text, Args: make([]value, len(args))}
 	for i, arg := range args {
-		v, n, err := newValue(arg.Value)
+		v, n, err := newValue(arg)
 		switch {
 		case err != nil:
 			return s, 0, err
@@ -218,74 +217,99 @@ func (c *conn) send(ctx context.Context, last step) (*result, error) {
 	return nil, err
 }
 
-// refuse tells why a statement cannot run, in the state of the transaction.
-func (c *conn) refuse(text string) error {
-	if c.why == nil && c.readOnly && !guard.Reads(text) {
-		return fmt.Errorf("%.60q: %w: it would write in a snapshot", text, driver.ErrReadOnly)
-	}
-	return c.why
+// run sends what waits and one more statement, and waits no longer than c.timeout.
+func (c *conn) run(ctx context.Context, s step) (*result, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	return c.send(ctx, s)
 }
 
-// exec runs a statement without rows, or keeps it for the next request.
-func (c *conn) exec(ctx context.Context, text string, args []sqldriver.NamedValue) (sqldriver.Result, error) {
+// Later implements sqlstore.Remote.
+func (c *conn) Later(ctx context.Context, text string, _ bool, args []any) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch text {
 	case beginWrite:
-		return sqldriver.RowsAffected(0), c.begin(ctx)
+		c.begins = true
+		return nil
 	case beginRead:
 		c.open, c.readOnly = true, true
 		c.queue = append(c.queue, step{Stmt: statement{SQL: text}})
-		return sqldriver.RowsAffected(0), nil
-	case rollback:
-		return sqldriver.RowsAffected(0), c.rollback(ctx)
+		return nil
 	}
-	if err := c.refuse(text); err != nil {
-		return nil, err
-	}
-	s, size, err := c.newStep(text, args)
-	if err != nil {
-		return nil, err
-	}
-	if c.later && c.queued+size <= maxQueue {
+	s, size, err := c.newStep(ctx, text, args)
+	if err == nil && c.queued+size <= maxQueue {
 		c.queue, c.queued = append(c.queue, s), c.queued+size
-		return sqldriver.RowsAffected(0), nil
+	} else if err == nil {
+		_, err = c.run(ctx, s)
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	res, err := c.send(ctx, s)
+	return err
+}
+
+// Flush implements sqlstore.Remote.
+func (c *conn) Flush(ctx context.Context) (err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.begins {
+		c.begins = false
+		return c.begin(ctx)
+	}
+	if n := len(c.queue); n > 0 {
+		last := c.queue[n-1]
+		c.queue = c.queue[:n-1]
+		_, err = c.run(ctx, last)
+	}
+	return err
+}
+
+// Exec implements sqlstore.Remote.
+func (c *conn) Exec(ctx context.Context, text string, _ bool, args []any) (int64, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s, _, err := c.newStep(ctx, text, args)
 	if err != nil {
-		return nil, err
+		return 0, err
+	}
+	res, err := c.run(ctx, s)
+	if err != nil {
+		return 0, err
 	}
 	if text == commit {
 		c.forget()
 	}
-	return sqldriver.RowsAffected(res.Affected), nil
+	return res.Affected, nil
 }
 
-// query runs a statement and returns its rows. When these are more than the server puts
-// into one answer it is asked again, for an answer in parts.
-func (c *conn) query(ctx context.Context, text string, args []sqldriver.NamedValue) (sqldriver.Rows, error) {
+// Query implements sqlstore.Remote. When the rows are more than the server puts into one
+// answer it is asked again, for an answer in parts.
+func (c *conn) Query(ctx context.Context, text string, _ bool, args []any) (driver.Rows, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.refuse(text); err != nil {
-		return nil, err
-	}
-	s, _, err := c.newStep(text, args)
+	s, _, err := c.newStep(ctx, text, args)
 	if err != nil {
 		return nil, err
 	}
 	s.Stmt.WantRows = true
-	bounded, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	res, err := c.send(bounded, s)
+	res, err := c.run(ctx, s)
+	var list *rows
 	switch {
 	case errors.Is(err, errTooLarge) && guard.Reads(text):
-		return c.parts(ctx, s)
+		if list, err = c.parts(ctx, s); err != nil {
+			return nil, err
+		}
 	case err != nil:
 		return nil, err
+	default:
+		list = &rows{columns: names(res.Cols), list: res.Rows}
 	}
-	return &rows{columns: names(res.Cols), list: res.Rows}, nil
+	return sqlstore.DriverRows(ctx, list), nil
+}
+
+// Rollback implements sqlstore.Remote.
+func (c *conn) Rollback() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.rollback(context.Background())
 }
 
 // rollback ends the transaction, and reports one that the server has ended before.
@@ -295,9 +319,7 @@ func (c *conn) rollback(ctx context.Context) error {
 	defer c.forget()
 	if begun && !over {
 		c.queue, c.queued = nil, 0
-		ctx, cancel := context.WithTimeout(ctx, c.timeout)
-		defer cancel()
-		_, why = c.send(ctx, step{Stmt: statement{SQL: rollback}})
+		_, why = c.run(ctx, step{Stmt: statement{SQL: rollback}})
 	}
 	if over || why != nil {
 		c.drop()
@@ -373,34 +395,3 @@ func patient(ctx context.Context) (context.Context, context.CancelFunc) {
 // isGone tells whether another stream may be of use where one gave an error: the server
 // has ended it, or has been started anew.
 func isGone(err error) bool { return guard.IsBroken(err) || errors.Is(err, errEnded) }
-
-// stmt is the text of a statement, which the server compiles each time.
-type stmt struct {
-	conn         *conn
-	text         string
-	placeholders int
-}
-
-// Close implements sqldriver.Stmt.
-func (s *stmt) Close() error { return nil }
-
-// NumInput implements sqldriver.Stmt.
-func (s *stmt) NumInput() int { return s.placeholders }
-
-// Exec implements sqldriver.Stmt.
-func (s *stmt) Exec([]sqldriver.Value) (sqldriver.Result, error) { return nil, errNoContext }
-
-// Query implements sqldriver.Stmt.
-func (s *stmt) Query([]sqldriver.Value) (sqldriver.Rows, error) { return nil, errNoContext }
-
-var errNoContext = errors.New("call it with a context")
-
-// ExecContext implements sqldriver.StmtExecContext.
-func (s *stmt) ExecContext(ctx context.Context, args []sqldriver.NamedValue) (sqldriver.Result, error) {
-	return s.conn.exec(ctx, s.text, args)
-}
-
-// QueryContext implements sqldriver.StmtQueryContext.
-func (s *stmt) QueryContext(ctx context.Context, args []sqldriver.NamedValue) (sqldriver.Rows, error) {
-	return s.conn.query(ctx, s.text, args)
-}

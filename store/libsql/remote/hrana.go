@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/libsql/internal/guard"
 )
 
 // This file speaks Hrana 3 over HTTP, as JSON
@@ -71,7 +72,7 @@ func newValue(arg any) (value, int, error) {
 	case int64:
 		return value{Type: "integer", Value: strconv.FormatInt(v, 10)}, 8, nil
 	case string:
-		return value{Type: "text", Value: v}, len(v), nil
+		return value{Type: "text", Value: v}, len(v), guard.Text(v)
 	case []byte:
 		text := base64.RawStdEncoding.EncodeToString(v)
 		return value{Type: "blob", Base64: &text}, len(v), nil

@@ -117,11 +117,13 @@ func connect(ctx context.Context, link *connector, opts driver.Options) (driver.
 		Capabilities: capabilities,
 		Options:      opts,
 		Pool:         sql.OpenDB(link),
+		Remote:       func(native any) sqlstore.Remote { return native.(*conn) },
 		BeginWrite:   beginWrite,
+		AfterBegin:   func(ctx context.Context, c *sqlstore.Conn) error { return c.Flush(ctx) }, // and waits for the lock
 		BeginRead:    beginRead,
 		Pin:          "SELECT 1 FROM sqlite_master",
 		Codec:        sqlstore.OrderedBlob{},
-		Bulk:         &bulk{maxRow: link.maxRow},
+		Bulk:         &bulk{sqlstore.MultiRow{Run: (*sqlstore.Conn).Defer}, link.maxRow},
 		IsBroken:     guard.IsBroken,
 	})
 	if err != nil {

@@ -20,7 +20,7 @@ type rows struct {
 }
 
 // parts runs a statement that reads, and gives its rows as they are read.
-func (c *conn) parts(ctx context.Context, s step) (sqldriver.Rows, error) {
+func (c *conn) parts(ctx context.Context, s step) (*rows, error) {
 	steps := []step{s}
 	chain(steps, nil)
 	if c.open {

@@ -53,24 +53,3 @@ func TestSettings(t *testing.T) {
 	require.Positive(t, *stats.DatabaseBytes)
 	require.Nil(t, stats.WALBytes)
 }
-
-func TestCloseTwice(t *testing.T) {
-	e := mustOpen(t, newURL(t), driver.Options{})
-	require.NoError(t, e.Close())
-	require.NoError(t, e.Close())
-	_, err := e.Begin(t.Context())
-	require.ErrorIs(t, err, driver.ErrClosed)
-}
-
-// TestCheck: the server reads its database, and makes indexes anew.
-func TestCheck(t *testing.T) {
-	e := mustOpen(t, newURL(t), driver.Options{})
-	write(t, e, func(tx driver.Tx) {
-		mustExec(t, tx, createNumbers)
-		mustExec(t, tx, "CREATE INDEX by_n ON numbers (n)")
-	})
-	did, err := e.Check(t.Context(), func(problem string) bool { t.Error(problem); return true })
-	require.NoError(t, err)
-	require.Equal(t, "integrity_check", did)
-	require.NoError(t, e.Reindex(t.Context()))
-}

@@ -128,25 +128,6 @@ func digests(t testing.TB, blocks uint64) (list []entity.Digest) {
 	return list
 }
 
-// TestLocked: whoever waits for the write lock waits for lock_timeout, and who has it
-// goes on.
-func TestLocked(t *testing.T) {
-	raw := newURL(t)
-	here, there := mustOpen(t, raw, driver.Options{}), mustOpen(t, raw, driver.Options{LockTimeout: 30 * time.Millisecond})
-	tx, err := here.Begin(t.Context())
-	require.NoError(t, err)
-	mustExec(t, tx, createNumbers)
-	_, err = there.Begin(t.Context())
-	require.ErrorIs(t, err, driver.ErrLocked)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err = there.Begin(ctx)
-	require.ErrorIs(t, err, context.Canceled)
-	require.NoError(t, tx.Commit(t.Context()))
-	unlocked := mustOpen(t, raw, driver.Options{})
-	write(t, unlocked, func(tx driver.Tx) { mustExec(t, tx, "INSERT INTO numbers VALUES (1)") })
-}
-
 // TestLateErrors: a write that waits for the next request fails with it, and nothing
 // after it runs.
 func TestLateErrors(t *testing.T) {

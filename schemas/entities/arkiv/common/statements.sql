@@ -6,22 +6,19 @@ ORDER BY from_block DESC
 LIMIT 1;
 
 -- name: live
--- The list of keys is put in place of "(?)".
 SELECT entity_key, from_block, content_type, string_attributes, numeric_attributes
 FROM payloads
-WHERE entity_key IN (?) AND to_block > ?;
+WHERE entity_key IN ({?}) AND to_block > ?;
 
 -- name: content
--- The list of keys is put in place of "(?)".
 SELECT entity_key, payload
 FROM payloads
-WHERE entity_key IN (?) AND to_block > ?;
+WHERE entity_key IN ({?}) AND to_block > ?;
 
 -- name: ends
--- The list of keys is put in place of "(?)".
 SELECT entity_key, from_block, to_block, numeric_attributes
 FROM payloads
-WHERE entity_key IN (?);
+WHERE entity_key IN ({?});
 
 -- name: rewind_delete_strings
 DELETE FROM string_attributes WHERE from_block > ?;

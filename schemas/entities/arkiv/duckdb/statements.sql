@@ -12,19 +12,17 @@ ORDER BY from_block DESC
 LIMIT 1;
 
 -- name: live
--- The list of keys is put in place of "(?)".
 WITH v AS MATERIALIZED (
     SELECT entity_key, from_block, to_block, content_type, string_attributes, numeric_attributes
     FROM payloads
-    WHERE entity_key IN (?)
+    WHERE entity_key IN ({?})
 )
 SELECT entity_key, from_block, content_type, string_attributes, numeric_attributes
 FROM v
 WHERE to_block > ?;
 
 -- name: content
--- The list of keys is put in place of "(?)".
-WITH v AS MATERIALIZED (SELECT entity_key, to_block, payload FROM payloads WHERE entity_key IN (?))
+WITH v AS MATERIALIZED (SELECT entity_key, to_block, payload FROM payloads WHERE entity_key IN ({?}))
 SELECT entity_key, payload
 FROM v
 WHERE to_block > ?;

@@ -10,16 +10,14 @@ ORDER BY from_block DESC
 LIMIT 1;
 
 -- name: live
--- The list of keys is put in place of "(?)".
 SELECT entity_key, from_block, CAST(content_type AS BLOB), CAST(string_attributes AS BLOB), CAST(numeric_attributes AS BLOB)
 FROM payloads
-WHERE entity_key IN (?) AND to_block > ?;
+WHERE entity_key IN ({?}) AND to_block > ?;
 
 -- name: ends
--- The list of keys is put in place of "(?)".
 SELECT entity_key, from_block, to_block, CAST(numeric_attributes AS BLOB)
 FROM payloads
-WHERE entity_key IN (?);
+WHERE entity_key IN ({?});
 
 -- name: openings
 SELECT entity_key, from_block, CAST(content_type AS BLOB), CAST(string_attributes AS BLOB), CAST(numeric_attributes AS BLOB), payload

@@ -4,34 +4,28 @@ FROM payloads
 WHERE entity_key = ? AND expires > ?;
 
 -- name: live
--- The list of keys is put in place of "(?)".
 SELECT entity_key, block, content_type, string_attributes, numeric_attributes
 FROM payloads
-WHERE entity_key IN (?) AND expires > ?;
+WHERE entity_key IN ({?}) AND expires > ?;
 
 -- name: content
--- The list of keys is put in place of "(?)".
 SELECT entity_key, payload
 FROM payloads
-WHERE entity_key IN (?) AND expires > ?;
+WHERE entity_key IN ({?}) AND expires > ?;
 
 -- name: ends
--- The list of keys is put in place of "(?)".
 SELECT entity_key, block, expires, numeric_attributes
 FROM payloads
-WHERE entity_key IN (?);
+WHERE entity_key IN ({?});
 
 -- name: delete_strings
--- The list of keys is put in place of "(?)".
-DELETE FROM string_attributes WHERE entity_key IN (?);
+DELETE FROM string_attributes WHERE entity_key IN ({?});
 
 -- name: delete_numbers
--- The list of keys is put in place of "(?)".
-DELETE FROM numeric_attributes WHERE entity_key IN (?);
+DELETE FROM numeric_attributes WHERE entity_key IN ({?});
 
 -- name: delete_payloads
--- The list of keys is put in place of "(?)".
-DELETE FROM payloads WHERE entity_key IN (?);
+DELETE FROM payloads WHERE entity_key IN ({?});
 
 -- name: prune_strings
 DELETE FROM string_attributes WHERE entity_key IN (SELECT entity_key FROM payloads WHERE expires <= ?);

@@ -8,16 +8,14 @@ FROM payloads
 WHERE entity_key = ? AND expires > ?;
 
 -- name: live
--- The list of keys is put in place of "(?)".
 SELECT entity_key, block, CAST(content_type AS BLOB), CAST(string_attributes AS BLOB), CAST(numeric_attributes AS BLOB)
 FROM payloads
-WHERE entity_key IN (?) AND expires > ?;
+WHERE entity_key IN ({?}) AND expires > ?;
 
 -- name: ends
--- The list of keys is put in place of "(?)".
 SELECT entity_key, block, expires, CAST(numeric_attributes AS BLOB)
 FROM payloads
-WHERE entity_key IN (?);
+WHERE entity_key IN ({?});
 
 -- name: openings
 SELECT entity_key, block, CAST(content_type AS BLOB), CAST(string_attributes AS BLOB), CAST(numeric_attributes AS BLOB), payload

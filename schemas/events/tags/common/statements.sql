@@ -14,6 +14,10 @@ INSERT INTO event_index (position) VALUES (0);
 -- name: update_index
 UPDATE event_index SET position = ?;
 
+-- What stands in braces is repeated as often as there are IDs.
+-- name: find_ids
+SELECT id, position FROM event_ids WHERE id IN ({?});
+
 -- name: count_events
 SELECT count(*) FROM events;
 

@@ -29,15 +29,20 @@ func Argument(v *sqldriver.NamedValue) error {
 	case int64, []byte:
 		return nil
 	case string:
-		switch {
-		case strings.IndexByte(value, 0) >= 0:
-			return fmt.Errorf("%w: libSQL takes no text with NUL; store it as a blob", driver.ErrUnsupported)
-		case !utf8.ValidString(value):
-			return fmt.Errorf("%w: text is not UTF-8; store it as a blob", driver.ErrUnsupported)
-		}
-		return nil
+		return Text(value)
 	}
 	return sqldriver.ErrSkip // the standard conversion
+}
+
+// Text refuses text that would not arrive as it is.
+func Text(text string) error {
+	switch {
+	case strings.IndexByte(text, 0) >= 0:
+		return fmt.Errorf("%w: libSQL takes no text with NUL; store it as a blob", driver.ErrUnsupported)
+	case !utf8.ValidString(text):
+		return fmt.Errorf("%w: text is not UTF-8; store it as a blob", driver.ErrUnsupported)
+	}
+	return nil
 }
 
 // Row refuses times, into which the libraries turn text that reads as a date (the

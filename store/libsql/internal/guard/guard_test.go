@@ -2,8 +2,6 @@ package guard_test
 
 import (
 	sqldriver "database/sql/driver"
-	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -111,11 +109,4 @@ func TestSentinel(t *testing.T) {
 	} {
 		require.Equal(t, want, guard.Sentinel(message), message)
 	}
-	require.Equal(t, driver.ErrCorrupt, guard.CodeSentinel("26"))
-	require.NoError(t, guard.CodeSentinel("14"))
-}
-
-func TestIsBroken(t *testing.T) {
-	require.True(t, guard.IsBroken(fmt.Errorf("x: %w", guard.ErrBroken)))
-	require.False(t, guard.IsBroken(errors.New("x")))
 }

@@ -40,16 +40,3 @@ func Sentinel(message string) error {
 	}
 	return nil
 }
-
-// codes are SQLite's result codes where the library tells only the code.
-var codes = map[string]error{
-	"5":  driver.ErrLocked,
-	"6":  driver.ErrLocked,
-	"8":  driver.ErrReadOnly,
-	"11": driver.ErrCorrupt,
-	"13": driver.ErrDiskFull,
-	"26": driver.ErrCorrupt,
-}
-
-// CodeSentinel is Sentinel for a primary result code in decimal.
-func CodeSentinel(code string) error { return codes[code] }
