@@ -87,8 +87,9 @@ func TestFollow(t *testing.T) {
 	require.Equal(t, cli.ExitUsage, code, stderr)
 	_, stderr, code = varve(t, "follow", "sqlite:x.db", url(t, "b.db"))
 	require.Equal(t, cli.ExitUsage, code, stderr)
-	c.Faults(func(int) chaintest.Fault { return chaintest.Broken })
-	_, stderr, code = varve(t, "follow", rpc, dst, "--once", "--attempts=2")
+	down := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
+	defer down.Close()
+	_, stderr, code = varve(t, "follow", down.URL, dst, "--once", "--attempts=2")
 	require.Equal(t, cli.ExitError, code)
 	require.Contains(t, stderr, "503")
 }
@@ -138,17 +139,20 @@ func TestFollowKilled(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	c := chaintest.New(1337, seed)
 	c.Grow(100)
-	dst, rpc := url(t, "a.db"), execution(t, c)
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { asked.Add(1); c.ServeHTTP(w, r) }))
+	defer server.Close()
+	dst, rpc := url(t, "a.db"), server.URL
 	killed := 0
 	for killed < *followKills {
 		child := exec.Command(os.Args[0], "follow", rpc, dst, "--interval=5ms", "--layout=compact")
 		child.Env = append(os.Environ(), clitest.AsCommand+"=1")
 		var errs bytes.Buffer
 		child.Stderr = &errs
-		asked := c.Asked()
+		before := asked.Load()
 		require.NoError(t, child.Start())
 		// From its first question on it is at work.
-		require.Eventually(t, func() bool { return c.Asked() > asked }, time.Minute, time.Millisecond, errs.String())
+		require.Eventually(t, func() bool { return asked.Load() > before }, time.Minute, time.Millisecond, errs.String())
 		for until := time.Now().Add(time.Duration(rng.Int64N(int64(300 * time.Millisecond)))); time.Now().Before(until); time.Sleep(time.Duration(rng.Int64N(int64(20 * time.Millisecond)))) {
 			if depth := 1 + rng.IntN(64); rng.IntN(4) == 0 {
 				c.Reorganise(depth, depth+rng.IntN(3))

@@ -145,9 +145,15 @@ func (codedError) ErrorCode() int { return 3 }
 // TestOwnMethods: what a program answers itself goes before, and its errors have their codes.
 func TestOwnMethods(t *testing.T) {
 	n := newNode(t, "compact", Options{Methods: map[string]Method{
-		"eth_chainId": func(context.Context, []json.RawMessage) (json.RawMessage, error) { return json.RawMessage(`"own"`), nil },
-		"own_fails":   func(context.Context, []json.RawMessage) (json.RawMessage, error) { return nil, codedError{errors.New("reverted")} },
-		"own_last":    func(_ context.Context, params []json.RawMessage) (json.RawMessage, error) { return params[len(params)-1], nil },
+		"eth_chainId": func(context.Context, []json.RawMessage) (json.RawMessage, error) {
+			return json.RawMessage(`"own"`), nil
+		},
+		"own_fails": func(context.Context, []json.RawMessage) (json.RawMessage, error) {
+			return nil, codedError{errors.New("reverted")}
+		},
+		"own_last": func(_ context.Context, params []json.RawMessage) (json.RawMessage, error) {
+			return params[len(params)-1], nil
+		},
 	}})
 	var text string
 	n.result(t, &text, "eth_chainId")

@@ -27,10 +27,7 @@ type Chain struct {
 	hidden    int
 	forgotten int
 
-	limit *Limit
-	fault func(n int) Fault
-	asked int
-	seen  map[entity.Hash]map[entity.Key]Life // after each block that ever was
+	seen map[entity.Hash]map[entity.Key]Life // after each block that ever was
 }
 
 // made is a block as the chain has it, and what a follower must make of it.
@@ -74,22 +71,6 @@ func (c *Chain) Reorganise(depth, n int) {
 	for range n {
 		c.add(6)
 	}
-}
-
-// Spoil makes the input of a transaction that succeeded malformed, in a block from a
-// number on, and returns which.
-func (c *Chain) Spoil(from uint64) uint64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for n, m := range c.blocks[from:] {
-		for i, tx := range m.block.Transactions {
-			if tx.To != nil && *tx.To == chain.Processor && m.receipts[i].Status == 1 {
-				m.block.Transactions[i].Input = chain.Data("not Brotli")
-				return from + uint64(n)
-			}
-		}
-	}
-	panic("no block from there on has operations")
 }
 
 // Last returns the number of the last block.
