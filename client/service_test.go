@@ -28,7 +28,7 @@ import (
 )
 
 // serveRPC serves a database by gRPC alone, with options of its server.
-func serveRPC(t testing.TB, db *store.DB, o rpc.Options) string {
+func serveRPC(t testing.TB, db *store.DB, o service.Serving, more ...grpc.ServerOption) string {
 	t.Helper()
 	s, err := service.New(context.Background(), db, service.Options{})
 	require.NoError(t, err)
@@ -37,7 +37,7 @@ func serveRPC(t testing.TB, db *store.DB, o rpc.Options) string {
 		o.Gate, err = service.NewGate(service.GateOptions{})
 		require.NoError(t, err)
 	}
-	srv := rpc.New(s, o)
+	srv := rpc.New(s, o, more...)
 	on, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	done := make(chan error, 1)
@@ -67,10 +67,10 @@ func TestErrors(t *testing.T) {
 	}
 	var fails error
 	db, _ := openDB(t, newURL(t))
-	address := serveRPC(t, db, rpc.Options{Server: []grpc.ServerOption{
+	address := serveRPC(t, db, service.Serving{},
 		grpc.ChainUnaryInterceptor(func(context.Context, any, *grpc.UnaryServerInfo, grpc.UnaryHandler) (any, error) { return nil, fails }),
 		grpc.ChainStreamInterceptor(func(any, grpc.ServerStream, *grpc.StreamServerInfo, grpc.StreamHandler) error { return fails }),
-	}})
+	)
 	events := dial(t, address, client.Options{Retry: -1})
 	for err, kind := range kinds {
 		fails = err
@@ -115,7 +115,7 @@ func TestCutStream(t *testing.T) {
 	_, err := local.Append(t.Context(), numbered(0, 1000), nil)
 	require.NoError(t, err)
 	cuts := 0
-	address := serveRPC(t, db, rpc.Options{Server: []grpc.ServerOption{
+	address := serveRPC(t, db, service.Serving{},
 		grpc.ChainStreamInterceptor(func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 			if err := handle(srv, &cutting{stream}); !errors.Is(err, errCutting) {
 				return err
@@ -123,7 +123,7 @@ func TestCutStream(t *testing.T) {
 			cuts++
 			return nil
 		}),
-	}})
+	)
 	want := collect(t, local.Read(t.Context(), event.All(), nil))
 	require.Equal(t, want, collect(t, dial(t, address, client.Options{}).Read(t.Context(), event.All(), nil)))
 	require.Positive(t, cuts)
@@ -203,7 +203,7 @@ func TestCutOff(t *testing.T) {
 	}
 	_, err = local.Append(t.Context(), list, nil)
 	require.NoError(t, err)
-	events := dial(t, serveRPC(t, db, rpc.Options{Gate: gate, Write: 100 * time.Millisecond}), client.Options{})
+	events := dial(t, serveRPC(t, db, service.Serving{Gate: gate, Timeouts: service.Timeouts{Write: 100 * time.Millisecond}}), client.Options{})
 	n := 0
 	for e, err := range events.Subscribe(t.Context(), event.All(), 0) {
 		require.NoError(t, err)

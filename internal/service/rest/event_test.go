@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/internal/service"
-	"github.com/varvedb/varve/internal/service/rest"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/event"
 )
@@ -48,7 +47,7 @@ func number(n int, tags ...event.Tag) event.Event {
 }
 
 func TestReadEvents(t *testing.T) {
-	w := newWorld(t, service.Options{}, rest.Options{})
+	w := newWorld(t, service.Options{}, service.Serving{})
 	require.JSONEq(t, `{"head":0}`, w.do("GET", "/v1/events/head", "").Body.String())
 	require.Equal(t, "{\"end\":{\"count\":0,\"head\":0}}\n", w.do("GET", "/v1/events", "").Body.String())
 	x, y := event.NewTag("x", "1"), event.NewTag("y", "a:b")
@@ -96,7 +95,7 @@ func TestReadEvents(t *testing.T) {
 }
 
 func TestConflict(t *testing.T) {
-	w := newWorld(t, service.Options{}, rest.Options{})
+	w := newWorld(t, service.Options{}, service.Serving{})
 	w.append(number(1), number(2), event.Event{Type: "A"})
 	rec := w.do("POST", "/v1/events", `{"events":[{"type":"A"}],"condition":{"fail_if_events_match":{"items":[{"types":["B"]},{"types":["A"]}]},"after":2}}`, asJSON)
 	w.problem(rec, 409, "conflict")
@@ -110,7 +109,7 @@ func TestConflict(t *testing.T) {
 
 // TestCheckpoints: a consumer moves together with the events that it appends.
 func TestCheckpoints(t *testing.T) {
-	w := newWorld(t, service.Options{}, rest.Options{})
+	w := newWorld(t, service.Options{}, service.Serving{})
 	const path = "/v1/events/checkpoints/mail%2Fout"
 	require.JSONEq(t, `{"position":0}`, w.do("GET", path, "").Body.String())
 	rec := w.do("POST", path, `{"to":0,"events":[{"type":"A"},{"type":"B"}],"condition":{"fail_if_events_match":{}}}`, asJSON)
@@ -129,7 +128,7 @@ func TestCheckpoints(t *testing.T) {
 
 // TestReadBeforeError: the lines of what can be read come before that of an error.
 func TestReadBeforeError(t *testing.T) {
-	w := newWorld(t, service.Options{}, rest.Options{})
+	w := newWorld(t, service.Options{}, service.Serving{})
 	require.Equal(t, 200, w.do("POST", "/v1/events", `{"events":[{"type":"A"},{"type":"B"},{"type":"C"}]}`, asJSON).Code)
 	events, err := w.db.Events(t.Context(), store.EventOptions{})
 	require.NoError(t, err)
@@ -185,7 +184,7 @@ func (s *subscriber) line() string {
 // down, which is told.
 func TestSubscribe(t *testing.T) {
 	ending, end := context.WithCancel(t.Context())
-	w := newWorld(t, service.Options{}, rest.Options{Ending: ending})
+	w := newWorld(t, service.Options{}, service.Serving{Ending: ending})
 	server := httptest.NewServer(w.handler)
 	defer server.Close()
 	defer http.DefaultClient.CloseIdleConnections()
@@ -222,7 +221,7 @@ func TestSubscribe(t *testing.T) {
 // FuzzEvents: no body makes the interface answer with anything but lines or a fault of
 // the client's.
 func FuzzEvents(f *testing.F) {
-	w := newWorld(f, service.Options{}, rest.Options{})
+	w := newWorld(f, service.Options{}, service.Serving{})
 	w.append(number(1, event.NewTag("x", "1")))
 	f.Add("POST", "", []byte(`{"query":{"items":[{"types":["N"],"tags":[["x","1"]]}]},"from":1,"limit":"1","since":"2026-01-02T03:04:05Z"}`))
 	f.Add("GET", "type=N&tag=x:1&from=1&until=2026-01-02T03:04:05Z", []byte{})

@@ -12,13 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/internal/service"
-	"github.com/varvedb/varve/internal/service/rest"
 )
 
 // FuzzPut: no body and no parameter makes the interface panic or answer with
 // anything but a write or a problem of the client's.
 func FuzzPut(f *testing.F) {
-	w := newWorld(f, service.Options{MaxPayload: 1000}, rest.Options{})
+	w := newWorld(f, service.Options{MaxPayload: 1000}, service.Serving{})
 	f.Add("application/json", "", `{"content_type":"a","payload":"AA==","string_attributes":{"a":"b"},"numeric_attributes":{"n":1},"lifetime":1}`)
 	f.Add("text/plain", "s.a=b&n.c=1&lifetime=5", "payload")
 	f.Add("application/json", "", `{"payload":null,"string_attributes":{"a":null}}`)
@@ -45,7 +44,7 @@ func FuzzPut(f *testing.F) {
 
 // FuzzQuery: no query and no cursor does.
 func FuzzQuery(f *testing.F) {
-	w := newWorld(f, service.Options{}, rest.Options{})
+	w := newWorld(f, service.Options{}, service.Serving{})
 	for i := range 3 {
 		require.Equal(f, 201, w.do("PUT", fmt.Sprintf("%s?n.i=%d", payloadPath(i), i), "x", "Content-Type: text/plain").Code)
 	}
@@ -68,7 +67,7 @@ func FuzzQuery(f *testing.F) {
 
 // FuzzAppend: no body of events does.
 func FuzzAppend(f *testing.F) {
-	w := newWorld(f, service.Options{}, rest.Options{})
+	w := newWorld(f, service.Options{}, service.Serving{})
 	f.Add(`{"events":[{"type":"A","tags":[["a","b"]],"data":{},"metadata_base64":"AA=="}],"condition":{"fail_if_events_match":{"items":[{"types":["B"]}]},"after":1}}`)
 	f.Add(`{"events":[{"type":"A","tags":[[]]}]}`)
 	f.Add(`[`)

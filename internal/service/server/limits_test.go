@@ -244,7 +244,7 @@ func TestStockClient(t *testing.T) {
 // TestSlowBodyAtTheEnd: a server that goes down does not wait for a body that does not come,
 // and that is no error.
 func TestSlowBodyAtTheEnd(t *testing.T) {
-	w := runWithArkiv(t, server.Options{Timeouts: server.Timeouts{Drain: 4 * time.Second}})
+	w := runWithArkiv(t, server.Options{Timeouts: service.Timeouts{Drain: 4 * time.Second}})
 	conn := w.dial(t)
 	_, err := fmt.Fprintf(conn, "PUT /v1/entities/0x%064x/payload HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n\r\nabc", 99)
 	require.NoError(t, err)
@@ -267,7 +267,7 @@ func TestJSONRPCFaults(t *testing.T) {
 	var log bytes.Buffer
 	var mu sync.Mutex
 	access := slog.New(slog.NewTextHandler(&locked{w: &log, mu: &mu}, nil))
-	w := runWithArkiv(t, server.Options{Token: attackToken, Access: access, Timeouts: server.Timeouts{Read: 200 * time.Millisecond}})
+	w := runWithArkiv(t, server.Options{Token: attackToken, Access: access, Timeouts: service.Timeouts{Read: 200 * time.Millisecond}})
 	code, _ := w.ask(t, "POST", w.server.Site(), "localhost", "{}")
 	require.Equal(t, http.StatusUnauthorized, code)
 	require.Eventually(t, func() bool {

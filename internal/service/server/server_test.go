@@ -140,7 +140,7 @@ func (w *world) dial(t testing.TB) net.Conn {
 // request is cut off.
 func TestSlowClients(t *testing.T) {
 	const short = 200 * time.Millisecond
-	w := run(t, service.Options{}, server.Options{Timeouts: server.Timeouts{Header: short, Read: short, Write: short, Idle: short}})
+	w := run(t, service.Options{}, server.Options{Timeouts: service.Timeouts{Header: short, Read: short, Write: short, Idle: short}})
 	for i := range 40 {
 		status, err := w.put(i, strings.Repeat("x", 500<<10))
 		require.NoError(t, err)
