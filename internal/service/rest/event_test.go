@@ -2,7 +2,6 @@ package rest_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -216,30 +215,4 @@ func TestSubscribe(t *testing.T) {
 	left, err := lines.body.Peek(1)
 	require.Error(t, err)
 	require.Empty(t, left)
-}
-
-// FuzzEvents: no body makes the interface answer with anything but lines or a fault of
-// the client's.
-func FuzzEvents(f *testing.F) {
-	w := newWorld(f, service.Options{}, service.Serving{})
-	w.append(number(1, event.NewTag("x", "1")))
-	f.Add("POST", "", []byte(`{"query":{"items":[{"types":["N"],"tags":[["x","1"]]}]},"from":1,"limit":"1","since":"2026-01-02T03:04:05Z"}`))
-	f.Add("GET", "type=N&tag=x:1&from=1&until=2026-01-02T03:04:05Z", []byte{})
-	f.Fuzz(func(t *testing.T, method, query string, body []byte) {
-		path := "/v1/events"
-		if method = strings.ToUpper(method); method == http.MethodPost {
-			path += "/read"
-		} else {
-			method = http.MethodGet
-		}
-		r := httptest.NewRequest(method, path, bytes.NewReader(body))
-		r.URL.RawQuery = query
-		r.Header.Set("Content-Type", "application/json")
-		rec := httptest.NewRecorder()
-		w.handler.ServeHTTP(rec, r)
-		require.Contains(t, []int{200, 400, 413, 422}, rec.Code, rec.Body)
-		if rec.Code == 200 {
-			require.Contains(t, rec.Body.String(), `{"end":{"count":`)
-		}
-	})
 }
