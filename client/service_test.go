@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"runtime"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
@@ -29,7 +28,7 @@ import (
 )
 
 // serveRPC serves a database by gRPC alone, with options of its server.
-func serveRPC(t testing.TB, db *store.DB, o rpc.Options) string {
+func serveRPC(t testing.TB, db *store.DB, o service.Serving, more ...grpc.ServerOption) string {
 	t.Helper()
 	s, err := service.New(context.Background(), db, service.Options{})
 	require.NoError(t, err)
@@ -38,7 +37,7 @@ func serveRPC(t testing.TB, db *store.DB, o rpc.Options) string {
 		o.Gate, err = service.NewGate(service.GateOptions{})
 		require.NoError(t, err)
 	}
-	srv := rpc.New(s, o)
+	srv := rpc.New(s, o, more...)
 	on, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	done := make(chan error, 1)
@@ -68,23 +67,24 @@ func TestErrors(t *testing.T) {
 	}
 	var fails error
 	db, _ := openDB(t, newURL(t))
-	address := serveRPC(t, db, rpc.Options{Server: []grpc.ServerOption{
+	address := serveRPC(t, db, service.Serving{},
 		grpc.ChainUnaryInterceptor(func(context.Context, any, *grpc.UnaryServerInfo, grpc.UnaryHandler) (any, error) { return nil, fails }),
 		grpc.ChainStreamInterceptor(func(any, grpc.ServerStream, *grpc.StreamServerInfo, grpc.StreamHandler) error { return fails }),
-	}})
+	)
 	events := dial(t, address, client.Options{Retry: -1})
 	for err, kind := range kinds {
 		fails = err
-		check := func(got error) {
-			t.Helper()
+		_, head := events.Head(t.Context())
+		_, appended := events.Append(t.Context(), []event.Event{{Type: "A"}}, nil)
+		var followed error
+		for _, followed = range events.Subscribe(t.Context(), event.All(), 0) {
+			require.Error(t, followed)
+		}
+		for _, got := range []error{head, appended, followed} {
 			require.Error(t, got)
+			require.NotEqual(t, codes.OK, status.Code(got))
 			for _, other := range kinds {
-				if other != nil && !errors.Is(kind, other) {
-					require.NotErrorIs(t, got, other)
-				}
-			}
-			if kind != nil {
-				require.ErrorIs(t, got, kind)
+				require.Equal(t, other != nil && errors.Is(kind, other), other != nil && errors.Is(got, other), "%v is %v", got, other)
 			}
 			if found := new(event.ConflictError); errors.As(got, &found) {
 				require.Equal(t, conflict, found)
@@ -92,21 +92,7 @@ func TestErrors(t *testing.T) {
 			} else if found := new(event.TruncatedError); errors.As(got, &found) {
 				require.Equal(t, truncated, found)
 			}
-			if want, got := errors.Is(kind, store.ErrConflict), errors.Is(got, store.ErrConflict); want != got {
-				t.Errorf("%v: a conflict: %t, want %t", err, got, want)
-			}
-			require.NotEqual(t, codes.OK, status.Code(got))
 		}
-		_, got := events.Head(t.Context())
-		check(got)
-		_, got = events.Append(t.Context(), []event.Event{{Type: "A"}}, nil)
-		check(got)
-		for _, got = range events.Subscribe(t.Context(), event.All(), 0) {
-			if !errors.Is(kind, store.ErrConflict) {
-				check(got)
-			}
-		}
-		require.Error(t, got)
 	}
 }
 
@@ -116,7 +102,7 @@ func TestCutStream(t *testing.T) {
 	_, err := local.Append(t.Context(), numbered(0, 1000), nil)
 	require.NoError(t, err)
 	cuts := 0
-	address := serveRPC(t, db, rpc.Options{Server: []grpc.ServerOption{
+	address := serveRPC(t, db, service.Serving{},
 		grpc.ChainStreamInterceptor(func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 			if err := handle(srv, &cutting{stream}); !errors.Is(err, errCutting) {
 				return err
@@ -124,7 +110,7 @@ func TestCutStream(t *testing.T) {
 			cuts++
 			return nil
 		}),
-	}})
+	)
 	want := collect(t, local.Read(t.Context(), event.All(), nil))
 	require.Equal(t, want, collect(t, dial(t, address, client.Options{}).Read(t.Context(), event.All(), nil)))
 	require.Positive(t, cuts)
@@ -190,39 +176,6 @@ func heap() int64 {
 	runtime.GC()
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
-}
-
-// TestCutOff: a subscriber that takes nothing for longer than the service waits is cut
-// off, gives its place back, and goes on by itself.
-func TestCutOff(t *testing.T) {
-	gate, err := service.NewGate(service.GateOptions{Subscriptions: 1})
-	require.NoError(t, err)
-	db, local := openDB(t, newURL(t))
-	list := numbered(0, 500)
-	for i := range list {
-		list[i].Data = make([]byte, 4<<10)
-	}
-	_, err = local.Append(t.Context(), list, nil)
-	require.NoError(t, err)
-	events := dial(t, serveRPC(t, db, rpc.Options{Gate: gate, Write: 100 * time.Millisecond}), client.Options{})
-	n := 0
-	for e, err := range events.Subscribe(t.Context(), event.All(), 0) {
-		require.NoError(t, err)
-		if n++; n == 1 {
-			require.Eventually(t, func() bool {
-				leave, err := gate.Enter(true)
-				if err == nil {
-					leave()
-				}
-				return err == nil
-			}, time.Minute, 10*time.Millisecond, "the place is free")
-		}
-		require.EqualValues(t, n, e.Position)
-		if n == len(list) {
-			break
-		}
-	}
-	require.Len(t, list, n)
 }
 
 // TestClose: what is under way ends when the client is closed.

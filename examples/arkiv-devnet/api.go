@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"maps"
 	"math/big"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -23,37 +25,24 @@ func with(v any, fields object) (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw := map[string]json.RawMessage{}
-	if err := json.Unmarshal(text, &raw); err != nil {
-		return nil, err
-	}
 	o := object{}
-	for name, value := range raw {
-		o[name] = value
-	}
-	for name, value := range fields {
-		o[name] = value
-	}
-	return o, nil
+	err = json.Unmarshal(text, &o) // it has no numbers
+	maps.Copy(o, fields)
+	return o, err
 }
 
-// blocksAPI answers from blocks: those that the follower is told, or those of clients.
-type blocksAPI struct {
-	chain *Chain
-	list  func() []*block
-}
-
-// ChainId serves eth_chainId.
-func (a *blocksAPI) ChainId() hexutil.Uint64 { return hexutil.Uint64(a.chain.id) } //nolint:staticcheck // the name is made of it
+// ethAPI is what clients may ask of the chain.
+type ethAPI struct{ chain *Chain }
 
 // BlockNumber serves eth_blockNumber.
-func (a *blocksAPI) BlockNumber() hexutil.Uint64 { return hexutil.Uint64(len(a.list()) - 1) }
+func (a *ethAPI) BlockNumber() hexutil.Uint64 { return hexutil.Uint64(a.chain.head().NumberU64()) }
 
 // find returns a block, or nil.
-func (a *blocksAPI) find(at ethrpc.BlockNumberOrHash) *block {
-	list := a.list()
+func (c *Chain) find(at ethrpc.BlockNumberOrHash) *block {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if hash, ok := at.Hash(); ok {
-		for _, b := range list {
+		for _, b := range c.blocks {
 			if b.Hash() == hash {
 				return b
 			}
@@ -63,30 +52,37 @@ func (a *blocksAPI) find(at ethrpc.BlockNumberOrHash) *block {
 	number, _ := at.Number()
 	switch {
 	case number == ethrpc.EarliestBlockNumber:
-		return list[0]
+		number = 0
 	case number == ethrpc.FinalizedBlockNumber, number == ethrpc.SafeBlockNumber:
-		a.chain.mu.Lock()
-		defer a.chain.mu.Unlock()
-		return list[min(a.chain.final, len(list)-1)]
+		number = ethrpc.BlockNumber(c.final)
 	case number < 0:
-		return list[len(list)-1]
-	case int(number) < len(list):
-		return list[number]
+		return c.last()
 	}
-	return nil
+	if int(number) >= len(c.blocks) {
+		return nil
+	}
+	return c.blocks[number]
+}
+
+func (a *ethAPI) numbered(n ethrpc.BlockNumber) *block {
+	return a.chain.find(ethrpc.BlockNumberOrHashWithNumber(n))
+}
+
+func (a *ethAPI) hashed(hash common.Hash) *block {
+	return a.chain.find(ethrpc.BlockNumberOrHashWithHash(hash, true))
 }
 
 // GetBlockByNumber serves eth_getBlockByNumber.
-func (a *blocksAPI) GetBlockByNumber(number ethrpc.BlockNumber, full bool) (object, error) {
-	return a.block(a.find(ethrpc.BlockNumberOrHashWithNumber(number)), full)
+func (a *ethAPI) GetBlockByNumber(number ethrpc.BlockNumber, full bool) (object, error) {
+	return blockJSON(a.numbered(number), full)
 }
 
 // GetBlockByHash serves eth_getBlockByHash.
-func (a *blocksAPI) GetBlockByHash(hash common.Hash, full bool) (object, error) {
-	return a.block(a.find(ethrpc.BlockNumberOrHashWithHash(hash, true)), full)
+func (a *ethAPI) GetBlockByHash(hash common.Hash, full bool) (object, error) {
+	return blockJSON(a.hashed(hash), full)
 }
 
-func (a *blocksAPI) block(b *block, full bool) (object, error) {
+func blockJSON(b *block, full bool) (object, error) {
 	if b == nil {
 		return nil, nil
 	}
@@ -123,8 +119,8 @@ func receiptJSON(b *block, i int) (object, error) {
 }
 
 // GetBlockReceipts serves eth_getBlockReceipts.
-func (a *blocksAPI) GetBlockReceipts(at ethrpc.BlockNumberOrHash) ([]object, error) {
-	b := a.find(at)
+func (a *ethAPI) GetBlockReceipts(at ethrpc.BlockNumberOrHash) ([]object, error) {
+	b := a.chain.find(at)
 	if b == nil {
 		return nil, nil
 	}
@@ -138,40 +134,29 @@ func (a *blocksAPI) GetBlockReceipts(at ethrpc.BlockNumberOrHash) ([]object, err
 	return list, nil
 }
 
-// ethAPI is what clients may ask of the chain.
-type ethAPI struct {
-	blocksAPI
-	filters *filters
-}
-
 // SendRawTransaction serves eth_sendRawTransaction.
 func (a *ethAPI) SendRawTransaction(ctx context.Context, raw hexutil.Bytes) (common.Hash, error) {
 	return a.chain.Send(ctx, raw)
 }
 
-// place returns where a transaction is, or that it waits.
-func (a *ethAPI) place(hash common.Hash) (at place, waits *transaction) {
-	a.chain.mu.Lock()
-	defer a.chain.mu.Unlock()
-	if at, ok := a.chain.places[hash]; ok {
-		return at, nil
-	}
-	for i := range a.chain.pool.list {
-		if tx := a.chain.pool.list[i]; tx.Hash() == hash {
-			return at, &tx
-		}
-	}
-	return at, nil
+// place returns where a transaction is.
+func (c *Chain) place(hash common.Hash) place {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.places[hash]
 }
 
 // GetTransactionByHash serves eth_getTransactionByHash.
 func (a *ethAPI) GetTransactionByHash(hash common.Hash) (object, error) {
-	at, waits := a.place(hash)
-	switch {
-	case at.block != nil:
+	if at := a.chain.place(hash); at.block != nil {
 		return transactionJSON(at.block.txs[at.index], at.block, at.index)
-	case waits != nil:
-		return transactionJSON(*waits, nil, 0)
+	}
+	a.chain.mu.Lock()
+	defer a.chain.mu.Unlock()
+	for _, tx := range a.chain.pool.list {
+		if tx.Hash() == hash {
+			return transactionJSON(tx, nil, 0)
+		}
 	}
 	return nil, nil
 }
@@ -187,12 +172,12 @@ func count(b *block) *hexutil.Uint {
 
 // GetBlockTransactionCountByNumber serves eth_getBlockTransactionCountByNumber.
 func (a *ethAPI) GetBlockTransactionCountByNumber(number ethrpc.BlockNumber) *hexutil.Uint {
-	return count(a.find(ethrpc.BlockNumberOrHashWithNumber(number)))
+	return count(a.numbered(number))
 }
 
 // GetBlockTransactionCountByHash serves eth_getBlockTransactionCountByHash.
 func (a *ethAPI) GetBlockTransactionCountByHash(hash common.Hash) *hexutil.Uint {
-	return count(a.find(ethrpc.BlockNumberOrHashWithHash(hash, true)))
+	return count(a.hashed(hash))
 }
 
 func transactionAt(b *block, i hexutil.Uint) (object, error) {
@@ -204,17 +189,17 @@ func transactionAt(b *block, i hexutil.Uint) (object, error) {
 
 // GetTransactionByBlockNumberAndIndex serves eth_getTransactionByBlockNumberAndIndex.
 func (a *ethAPI) GetTransactionByBlockNumberAndIndex(number ethrpc.BlockNumber, i hexutil.Uint) (object, error) {
-	return transactionAt(a.find(ethrpc.BlockNumberOrHashWithNumber(number)), i)
+	return transactionAt(a.numbered(number), i)
 }
 
 // GetTransactionByBlockHashAndIndex serves eth_getTransactionByBlockHashAndIndex.
 func (a *ethAPI) GetTransactionByBlockHashAndIndex(hash common.Hash, i hexutil.Uint) (object, error) {
-	return transactionAt(a.find(ethrpc.BlockNumberOrHashWithHash(hash, true)), i)
+	return transactionAt(a.hashed(hash), i)
 }
 
 // GetTransactionReceipt serves eth_getTransactionReceipt.
 func (a *ethAPI) GetTransactionReceipt(hash common.Hash) (object, error) {
-	at, _ := a.place(hash)
+	at := a.chain.place(hash)
 	if at.block == nil {
 		return nil, nil
 	}
@@ -225,7 +210,7 @@ func (a *ethAPI) GetTransactionReceipt(hash common.Hash) (object, error) {
 func (a *ethAPI) account(address common.Address, at *ethrpc.BlockNumberOrHash) (account, error) {
 	b := a.chain.head()
 	if at != nil {
-		if b = a.find(*at); b == nil {
+		if b = a.chain.find(*at); b == nil {
 			return account{}, errors.New("unknown block")
 		}
 	}
@@ -283,27 +268,24 @@ func (a *ethAPI) MaxPriorityFeePerGas() *hexutil.Big { return (*hexutil.Big)(tip
 
 // FeeHistory serves eth_feeHistory.
 func (a *ethAPI) FeeHistory(count math.HexOrDecimal64, newest ethrpc.BlockNumber, percentiles *[]float64) (object, error) {
-	last := a.find(ethrpc.BlockNumberOrHashWithNumber(newest))
+	last := a.numbered(newest)
 	if last == nil {
 		return nil, errors.New("unknown block")
 	}
-	n := min(int(min(uint64(count), 1024)), int(last.NumberU64())+1)
-	var fees, rewards, used = []*hexutil.Big{(*hexutil.Big)(baseFee)}, [][]*hexutil.Big{}, []float64{}
-	list := a.list()
-	for number := int(last.NumberU64()) - n + 1; number <= int(last.NumberU64()) && number < len(list); number++ {
-		fees = append(fees, (*hexutil.Big)(baseFee))
-		used = append(used, float64(list[number].GasUsed())/gasLimit)
+	end := int(last.NumberU64())
+	first := max(end+1-int(min(uint64(count), 1024)), 0)
+	fees, used, rewards := []*hexutil.Big{(*hexutil.Big)(baseFee)}, []float64{}, [][]*hexutil.Big{}
+	for n := first; n <= end; n++ {
+		b := a.numbered(ethrpc.BlockNumber(n))
+		if b == nil {
+			break // replaced meanwhile
+		}
+		fees, used = append(fees, (*hexutil.Big)(baseFee)), append(used, float64(b.GasUsed())/gasLimit)
 		if percentiles != nil {
-			of := make([]*hexutil.Big, len(*percentiles))
-			for i := range of {
-				of[i] = (*hexutil.Big)(tip)
-			}
-			rewards = append(rewards, of)
+			rewards = append(rewards, slices.Repeat([]*hexutil.Big{(*hexutil.Big)(tip)}, len(*percentiles)))
 		}
 	}
-	answer := object{
-		"oldestBlock": hexutil.Uint64(int(last.NumberU64()) - n + 1), "baseFeePerGas": fees, "gasUsedRatio": used,
-	}
+	answer := object{"oldestBlock": hexutil.Uint64(first), "baseFeePerGas": fees, "gasUsedRatio": used}
 	if percentiles != nil {
 		answer["reward"] = rewards
 	}
@@ -319,11 +301,8 @@ type callArgs struct {
 }
 
 func (c *callArgs) input() []byte {
-	switch {
-	case c.Input != nil:
-		return *c.Input
-	case c.Data != nil:
-		return *c.Data
+	if input := cmp.Or(c.Input, c.Data); input != nil {
+		return *input
 	}
 	return nil
 }
@@ -394,18 +373,3 @@ func (a *devnetAPI) Reorg(ctx context.Context, depth uint64, again *bool) (hexut
 	err := a.chain.Reorganise(ctx, depth, again != nil && *again)
 	return hexutil.Uint64(a.chain.head().NumberU64()), err
 }
-
-// netAPI and web3API are the rest of what wallets ask.
-type (
-	netAPI  struct{ chain *Chain }
-	web3API struct{}
-)
-
-// Version serves net_version.
-func (a *netAPI) Version() string { return fmt.Sprint(a.chain.id) }
-
-// Listening serves net_listening.
-func (a *netAPI) Listening() bool { return true }
-
-// ClientVersion serves web3_clientVersion.
-func (web3API) ClientVersion() string { return "varve-devnet" }

@@ -237,68 +237,35 @@ func TestNonces(t *testing.T) {
 	d.verify(t)
 }
 
-// TestEvents is told of logs and blocks by a filter and over WebSocket, also of those that
-// a reorganisation takes back.
+// TestEvents: over one connection the chain makes blocks and Varve tells of them, also of those
+// that a reorganisation takes back.
 func TestEvents(t *testing.T) {
 	d := newDevnet(t, "compact")
 	client, err := ethrpc.Dial("ws" + strings.TrimPrefix(d.url, "http"))
 	check(t, err)
 	defer client.Close()
-	only := map[string]any{"address": processor, "topics": []any{[]any{common.Hash(chain.TopicCreated), common.Hash(chain.TopicExpired)}}}
-	logs, heads := make(chan types.Log, 100), make(chan types.Header, 100)
-	subLogs, err := client.EthSubscribe(t.Context(), logs, "logs", only)
+	logs := make(chan types.Log, 100)
+	sub, err := client.EthSubscribe(t.Context(), logs, "logs", map[string]any{"address": processor})
 	check(t, err)
-	defer subLogs.Unsubscribe()
-	subHeads, err := client.EthSubscribe(t.Context(), heads, "newHeads")
-	check(t, err)
-	defer subHeads.Unsubscribe()
-	var filter, blocks string
-	check(t, client.CallContext(t.Context(), &filter, "eth_newFilter", only))
-	check(t, client.CallContext(t.Context(), &blocks, "eth_newBlockFilter"))
-
+	defer sub.Unsubscribe()
 	r := d.send(t, 0, chain.Operations{Creates: []chain.Create{create(2, "short")}}) // block 1
+	told := func(want ...string) {
+		t.Helper()
+		what := map[common.Hash]string{common.Hash(chain.TopicCreated): "created", common.Hash(chain.TopicExpired): "expired"}
+		for _, want := range want {
+			l := <-logs
+			if got := fmt.Sprintf("%s %d %v", what[l.Topics[0]], l.BlockNumber, l.Removed); got != want || l.Topics[1] != r.Logs[0].Topics[1] {
+				t.Errorf("told %s of %s, want %s of %s", got, l.Topics[1], want, r.Logs[0].Topics[1])
+			}
+		}
+	}
 	var n hexutil.Uint64
 	check(t, client.CallContext(t.Context(), &n, "devnet_mine", 2)) // it expires in 3
+	told("created 1 false", "expired 3 false")
 	check(t, client.CallContext(t.Context(), &n, "devnet_reorg", 3, true))
 	if n != 4 {
 		t.Errorf("block %d after the reorganisation", n)
 	}
-	// Created and expired, both taken back in reverse, and once more in the new blocks.
-	want := []string{"created 1 false", "expired 3 false", "expired 3 true", "created 1 true", "created 1 false", "expired 3 false"}
-	text := func(l types.Log) string {
-		what := map[common.Hash]string{common.Hash(chain.TopicCreated): "created", common.Hash(chain.TopicExpired): "expired"}[l.Topics[0]]
-		if l.Topics[1] != r.Logs[0].Topics[1] {
-			t.Errorf("a log of another entity, %s", l.Topics[1])
-		}
-		return fmt.Sprintf("%s %d %v", what, l.BlockNumber, l.Removed)
-	}
-	var polled []types.Log
-	check(t, client.CallContext(t.Context(), &polled, "eth_getFilterChanges", filter))
-	var got, streamed []string
-	for _, l := range polled {
-		got = append(got, text(l))
-	}
-	for range want {
-		streamed = append(streamed, text(<-logs))
-	}
-	if fmt.Sprint(got) != fmt.Sprint(want) || fmt.Sprint(streamed) != fmt.Sprint(want) {
-		t.Errorf("told %v, and over WebSocket %v, want %v", got, streamed, want)
-	}
-	var hashes []common.Hash
-	check(t, client.CallContext(t.Context(), &hashes, "eth_getFilterChanges", blocks))
-	if len(hashes) != 7 {
-		t.Fatalf("told of %d blocks", len(hashes))
-	}
-	for i, old := range hashes[:3] {
-		if hashes[3+i] == old {
-			t.Errorf("block %d was replaced by itself", i+1)
-		}
-	}
-	for i, want := range []int64{1, 2, 3, 1, 2, 3, 4} {
-		h := <-heads
-		if h.Number.Int64() != want || h.Hash() != hashes[i] {
-			t.Errorf("told of block %v %s, want %d %s", h.Number, h.Hash(), want, hashes[i])
-		}
-	}
+	told("expired 3 true", "created 1 true", "created 1 false", "expired 3 false")
 	d.verify(t)
 }

@@ -41,7 +41,7 @@ func newDevnet(t *testing.T, layout string) *served {
 	check(t, err)
 	web := httptest.NewServer(d.server)
 	t.Cleanup(func() {
-		d.server.rpc.Stop()
+		check(t, d.server.Close())
 		web.Close()
 		check(t, d.close())
 	})

@@ -229,19 +229,31 @@ func (s *state) operations(ctx context.Context, tx common.Hash, from common.Addr
 
 // acceptable tells whether Varve will take operations, by the way on which it gets them.
 func (s *state) acceptable(input []byte, logs []*types.Log) error {
-	receipt := chain.Receipt{Status: 1}
-	for _, l := range logs {
-		log := chain.Log{Address: chain.Address(l.Address), Data: l.Data}
-		for _, t := range l.Topics {
-			log.Topics = append(log.Topics, entity.Hash(t))
-		}
-		receipt.Logs = append(receipt.Logs, log)
-	}
-	b, err := chain.Decode(&chain.Block{
-		Number: chain.Quantity(s.number), Transactions: []chain.Transaction{{To: &chain.Processor, Input: input}},
-	}, []chain.Receipt{receipt})
+	tx := types.NewTx(&types.LegacyTx{To: &processor, Data: input})
+	receipt := &types.Receipt{Status: types.ReceiptStatusSuccessful, TxHash: tx.Hash(), Logs: logs}
+	b, err := decode(s.number, []transaction{{Transaction: tx}}, []*types.Receipt{receipt})
 	if err != nil {
 		return err
 	}
 	return b.Validate()
+}
+
+// decode returns the operations of a block as who follows the chain reads them.
+func decode(number uint64, txs []transaction, receipts []*types.Receipt) (entity.Block, error) {
+	b, list := chain.Block{Number: chain.Quantity(number)}, make([]chain.Receipt, len(receipts))
+	for i, r := range receipts {
+		tx := txs[i]
+		b.Transactions = append(b.Transactions, chain.Transaction{
+			Hash: entity.Hash(r.TxHash), From: chain.Address(tx.from), To: (*chain.Address)(tx.To()), Input: tx.Data(),
+		})
+		list[i] = chain.Receipt{TransactionHash: entity.Hash(r.TxHash), Status: chain.Quantity(r.Status)}
+		for _, l := range r.Logs {
+			log := chain.Log{Address: chain.Address(l.Address), Data: l.Data}
+			for _, t := range l.Topics {
+				log.Topics = append(log.Topics, entity.Hash(t))
+			}
+			list[i].Logs = append(list[i].Logs, log)
+		}
+	}
+	return chain.Decode(&b, list)
 }

@@ -23,7 +23,6 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
 
-	"github.com/varvedb/varve/node/rpc"
 	"github.com/varvedb/varve/store"
 
 	_ "github.com/varvedb/varve/store/sqlite" // links the engine behind sqlite: URLs
@@ -133,20 +132,11 @@ func open(ctx context.Context, o options) (_ *devnet, err error) {
 	if err != nil {
 		return nil, err
 	}
-	blockTime := o.blockTime
-	if blockTime == 0 {
-		blockTime = 2 * time.Second // which the SDKs count with
-	}
-	reads, err := rpc.New(ctx, ents, rpc.Options{ChainID: o.chainID, BlockTime: blockTime})
+	server, err := newServer(ctx, chain, o.blockTime, readme) // of no time Varve makes 2 s, with which the SDKs count
 	if err != nil {
 		return nil, err
 	}
-	undo = append(undo, reads.Close)
-	server, err := newServer(chain, reads, readme)
-	if err != nil {
-		return nil, err
-	}
-	undo = append(undo, func() error { server.rpc.Stop(); return nil })
+	undo = append(undo, server.Close)
 	return &devnet{chain, ents, server, end}, nil
 }
 
@@ -174,10 +164,11 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 	case <-ctx.Done():
 	case err = <-failed:
 	}
-	d.server.rpc.Stop() // ends WebSocket connections
 	shut, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	return errors.Join(err, web.Shutdown(shut), d.chain.stop())
+	err = errors.Join(err, d.server.Close(), web.Shutdown(shut))
+	d.chain.mu.Lock() // for ever: no block is made any more
+	return err
 }
 
 // keepMining makes a block every so often.
@@ -194,10 +185,4 @@ func (c *Chain) keepMining(ctx context.Context, every time.Duration) error {
 			return err
 		}
 	}
-}
-
-// stop waits until no block is being made, and lets none be made any more.
-func (c *Chain) stop() error {
-	c.making.Lock() // for ever
-	return nil
 }

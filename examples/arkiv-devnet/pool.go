@@ -93,22 +93,16 @@ func (c *Chain) Send(ctx context.Context, raw []byte) (common.Hash, error) {
 	if err := tx.UnmarshalBinary(raw); err != nil {
 		return common.Hash{}, fmt.Errorf("not a transaction: %w", err)
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if err := c.accept(tx); err != nil {
 		return common.Hash{}, err
 	}
-	if !c.atOnce {
+	// It may wait for an earlier one.
+	if !c.atOnce || len(c.pool.executable(c.last().accounts)) == 0 {
 		return tx.Hash(), nil
 	}
-	c.making.Lock()
-	defer c.making.Unlock()
-	list := c.told()
-	c.mu.Lock()
-	ready := len(c.pool.executable(list[len(list)-1].accounts)) > 0
-	c.mu.Unlock()
-	if !ready { // another one's block has it, or it waits for an earlier one
-		return tx.Hash(), nil
-	}
-	return tx.Hash(), c.mine(context.WithoutCancel(ctx), nil)
+	return tx.Hash(), c.mine(context.WithoutCancel(ctx))
 }
 
 // accept puts a transaction into the pool.
@@ -134,9 +128,7 @@ func (c *Chain) accept(tx *types.Transaction) error {
 	case tx.GasFeeCap().Cmp(baseFee) < 0:
 		return fmt.Errorf("max fee per gas less than block base fee: %v, base fee %v", tx.GasFeeCap(), baseFee)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	has := c.visible[len(c.visible)-1].accounts[from]
+	has := c.last().accounts[from]
 	if has.balance == nil {
 		has.balance = new(big.Int)
 	}

@@ -4,94 +4,62 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
+	"reflect"
 	"strings"
+	"time"
 
 	ethrpc "github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/varvedb/varve/node/rpc"
 )
 
-// inProcess sends requests to a handler without a network between.
-type inProcess struct{ handler http.Handler }
-
-// RoundTrip implements http.RoundTripper.
-func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
-	w := httptest.NewRecorder()
-	t.handler.ServeHTTP(w, r)
-	return w.Result(), nil
-}
-
-// url is one that requests in process go to.
-const url = "http://devnet.invalid/"
-
-// arkivAPI has Varve answer what is about entities, with its errors as they are.
-type arkivAPI struct{ reads *ethrpc.Client }
-
-// Query serves arkiv_query.
-func (a *arkivAPI) Query(ctx context.Context, text string, options *json.RawMessage) (json.RawMessage, error) {
-	return a.ask(ctx, "arkiv_query", text, options)
-}
-
-// GetEntityCount serves arkiv_getEntityCount.
-func (a *arkivAPI) GetEntityCount(ctx context.Context) (json.RawMessage, error) {
-	return a.ask(ctx, "arkiv_getEntityCount")
-}
-
-// GetBlockTiming serves arkiv_getBlockTiming.
-func (a *arkivAPI) GetBlockTiming(ctx context.Context) (json.RawMessage, error) {
-	return a.ask(ctx, "arkiv_getBlockTiming")
-}
-
-func (a *arkivAPI) ask(ctx context.Context, method string, params ...any) (answer json.RawMessage, err error) {
-	err = a.reads.CallContext(ctx, &answer, method, params...)
-	return answer, err
-}
-
-// server answers clients over HTTP and WebSocket at one address.
+// server answers clients over HTTP and WebSocket at one address: Varve does, and asks the chain
+// for what a store knows nothing of.
 type server struct {
-	rpc    *ethrpc.Server
-	socket http.Handler
-	page   []byte
+	reads *rpc.Handler
+	chain *ethrpc.Server
+	page  []byte
 }
 
-func newServer(c *Chain, reads *rpc.Handler, page []byte) (*server, error) {
-	client, err := ethrpc.DialOptions(context.Background(), url, ethrpc.WithHTTPClient(&http.Client{Transport: inProcess{reads}}))
-	if err != nil {
-		return nil, err
-	}
-	s := &server{rpc: ethrpc.NewServer(), page: page}
-	for name, api := range map[string]any{
-		"eth":    &ethAPI{blocksAPI{c, c.seen}, &filters{list: map[ethrpc.ID]*filter{}}},
-		"net":    &netAPI{c},
-		"web3":   web3API{},
-		"arkiv":  &arkivAPI{client},
-		"devnet": &devnetAPI{c},
-	} {
-		if err := s.rpc.RegisterName(name, api); err != nil {
+func newServer(ctx context.Context, c *Chain, blockTime time.Duration, page []byte) (_ *server, err error) {
+	s := &server{chain: ethrpc.NewServer(), page: page}
+	client, methods := ethrpc.DialInProc(s.chain), map[string]rpc.Method{}
+	for prefix, api := range map[string]any{"eth": &ethAPI{c}, "devnet": &devnetAPI{c}} {
+		if err := s.chain.RegisterName(prefix, api); err != nil {
 			return nil, err
 		}
+		for m := range reflect.TypeOf(api).Methods() {
+			name := prefix + "_" + strings.ToLower(m.Name[:1]) + m.Name[1:]
+			methods[name] = func(ctx context.Context, params []json.RawMessage) (answer json.RawMessage, err error) {
+				list := make([]any, len(params))
+				for i := range params {
+					list[i] = params[i]
+				}
+				return answer, client.CallContext(ctx, &answer, name, list...)
+			}
+		}
 	}
-	s.socket = s.rpc.WebsocketHandler([]string{"*"})
-	return s, nil
+	s.reads, err = rpc.New(ctx, c.ents, rpc.Options{
+		ChainID: c.id, BlockTime: blockTime, Poll: 10 * time.Millisecond, Origins: []string{"*"},
+		Methods: methods, Limits: rpc.Limits{Time: time.Minute},
+	})
+	return s, err
 }
 
 // ServeHTTP implements http.Handler. Any page of the web may call: what is here is for
 // development, and the keys of its accounts are known to everybody.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Access-Control-Allow-Origin", "*")
-	switch {
-	case strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
-		w.Header().Del("Access-Control-Allow-Origin")
-		s.socket.ServeHTTP(w, r)
-	case r.Method == http.MethodOptions:
-		w.Header().Set("Access-Control-Allow-Methods", "POST, OPTIONS")
-		w.Header().Set("Access-Control-Allow-Headers", "Content-Type")
-		w.WriteHeader(http.StatusNoContent)
-	case r.Method == http.MethodGet:
+	if r.Method == http.MethodGet && r.Header.Get("Upgrade") == "" {
+		w.Header().Set("Access-Control-Allow-Origin", "*")
 		w.Header().Set("Content-Type", "text/markdown; charset=utf-8")
 		_, _ = w.Write(s.page)
-	default:
-		s.rpc.ServeHTTP(w, r)
+		return
 	}
+	s.reads.ServeHTTP(w, r)
+}
+
+// Close ends WebSocket connections and what runs beside requests.
+func (s *server) Close() error {
+	s.chain.Stop()
+	return s.reads.Close()
 }

@@ -40,7 +40,7 @@ func (f *listenFlags) options(e *env) (o server.Options, err error) {
 		REST: "off", GRPC: "off",
 		Hosts:    f.Host,
 		Limits:   service.GateOptions{Concurrent: f.Concurrent},
-		Timeouts: server.Timeouts{Header: f.HeaderTimeout, Read: f.ReadTimeout, Write: f.WriteTimeout, Idle: f.IdleTimeout, Drain: f.Drain},
+		Timeouts: service.Timeouts{Header: f.HeaderTimeout, Read: f.ReadTimeout, Write: f.WriteTimeout, Idle: f.IdleTimeout, Drain: f.Drain},
 		Log:      slog.New(slog.NewTextHandler(e.stderr, nil)), Traces: true,
 	}
 	if o.Limits.Memory, err = driver.ParseBytes(f.RequestMemory); err != nil || o.Limits.Memory < 1<<20 {

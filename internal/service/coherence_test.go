@@ -177,11 +177,11 @@ func TestClose(t *testing.T) {
 }
 
 // TestSecondWriter: a block that somebody else wrote is not lost, and neither is
-// the write.
+// the write, whose guard is judged by what there is now.
 func TestSecondWriter(t *testing.T) {
 	db := fresh(t)
-	s := start(t, db, service.Options{})
-	_, err := s.Put(t.Context(), put(1, "one"))
+	s := start(t, db, service.Options{Poll: time.Hour})
+	done, err := s.Put(t.Context(), put(1, "one"))
 	require.NoError(t, err)
 	ents, err := db.Entities(t.Context(), nil)
 	require.NoError(t, err)
@@ -189,7 +189,11 @@ func TestSecondWriter(t *testing.T) {
 		{Kind: entity.Delete, Key: key(1)}, {Kind: entity.Create, Key: key(2), BTL: 100, OpIndex: 1},
 	}})
 	require.NoError(t, err)
-	done, err := s.Put(t.Context(), put(1, "two"))
+	p := put(1, "two")
+	p.When.Match = versions(done.Block)
+	_, err = s.Put(t.Context(), p)
+	require.ErrorIs(t, err, service.ErrChanged)
+	done, err = s.Put(t.Context(), put(1, "two"))
 	require.NoError(t, err)
 	require.Equal(t, service.Written{Block: 8, Created: true, Expiration: entity.MaxBlock}, done)
 	_, err = s.Get(t.Context(), key(2), nil)

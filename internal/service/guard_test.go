@@ -14,7 +14,6 @@ import (
 
 	"github.com/varvedb/varve/internal/service"
 	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/entity"
 )
 
 func versions(list ...uint64) *service.Versions { return &service.Versions{List: list} }
@@ -27,44 +26,34 @@ func TestGuard(t *testing.T) {
 	for name, cache := range map[string]int64{"cached": 0, "uncached": -1} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, fresh(t), service.Options{CacheBytes: cache, Keys: keyring(t, 1)})
-			_, err := s.Put(t.Context(), put(1, "is at version 1"))
-			require.NoError(t, err)
-			_, err = s.Put(t.Context(), put(1, "is at version 2"))
-			require.NoError(t, err)
 			for name, c := range map[string]struct {
-				when     service.Guard
-				of1, of9 bool // there is no entity 9
+				when        func(old, now uint64) service.Guard
+				there, none bool // whether it lets by an entity, and where there is none
 			}{
-				"any":                   {service.Guard{Match: some}, true, false},
-				"none":                  {service.Guard{NoneMatch: some}, false, true},
-				"this version":          {service.Guard{Match: versions(1, 2)}, true, false},
-				"an older version":      {service.Guard{Match: versions(1)}, false, false},
-				"no version":            {service.Guard{Match: versions()}, false, false},
-				"not this version":      {service.Guard{NoneMatch: versions(2)}, false, true},
-				"not the older version": {service.Guard{NoneMatch: versions(1)}, true, true},
-				"both":                  {service.Guard{Match: some, NoneMatch: versions(1)}, true, false},
+				"any":                   {func(_, _ uint64) service.Guard { return service.Guard{Match: some} }, true, false},
+				"none":                  {func(_, _ uint64) service.Guard { return service.Guard{NoneMatch: some} }, false, true},
+				"this version":          {func(old, now uint64) service.Guard { return service.Guard{Match: versions(old, now)} }, true, false},
+				"an older version":      {func(old, _ uint64) service.Guard { return service.Guard{Match: versions(old)} }, false, false},
+				"no version":            {func(_, _ uint64) service.Guard { return service.Guard{Match: versions()} }, false, false},
+				"not this version":      {func(_, now uint64) service.Guard { return service.Guard{NoneMatch: versions(now)} }, false, true},
+				"not the older version": {func(old, _ uint64) service.Guard { return service.Guard{NoneMatch: versions(old)} }, true, true},
+				"both":                  {func(old, _ uint64) service.Guard { return service.Guard{Match: some, NoneMatch: versions(old)} }, true, false},
 			} {
-				for n, allowed := range map[int]bool{1: c.of1, 9: c.of9} {
-					_, err := s.Delete(t.Context(), key(n), c.when)
-					if allowed && n == 9 {
-						require.ErrorIs(t, err, store.ErrNotFound, "%s: of %d", name, n)
-						continue
+				old, err := s.Put(t.Context(), put(1, "old"))
+				require.NoError(t, err)
+				now, err := s.Put(t.Context(), put(1, "new"))
+				require.NoError(t, err)
+				when := c.when(old.Block, now.Block)
+				for n, want := range map[int]error{1: nil, 9: store.ErrNotFound} { // there is no entity 9
+					if n == 1 && !c.there || n == 9 && !c.none {
+						want = service.ErrChanged
 					}
-					require.Equal(t, allowed, err == nil, "%s: of %d: %v", name, n, err)
-					if !allowed {
-						require.ErrorIs(t, err, service.ErrChanged, name)
-						continue
-					}
-					// It is made again at version 2, as it was.
-					s.Close()
-					s = start(t, fresh(t), service.Options{CacheBytes: cache, Keys: keyring(t, 1)})
-					_, err = s.Put(t.Context(), put(1, ""))
-					require.NoError(t, err)
-					_, err = s.Put(t.Context(), put(1, ""))
-					require.NoError(t, err)
+					done, err := s.Delete(t.Context(), key(n), when)
+					require.ErrorIs(t, err, want, "%s: of %d", name, n)
+					require.Equal(t, now.Block+min(done.Block, 1), s.Head(), "what is refused takes no block")
+					now.Block = s.Head()
 				}
 			}
-			require.Equal(t, uint64(2), s.Head(), "what is refused takes no block")
 		})
 	}
 }
@@ -116,23 +105,6 @@ func TestGuardRace(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, strconv.FormatInt(added.Load(), 10), string(e.Content))
 	require.NotZero(t, refused.Load(), "none came between: the test shows nothing")
-}
-
-// TestGuardOfOthers: what the service remembers is not what a guard is judged by, when
-// somebody else has written.
-func TestGuardOfOthers(t *testing.T) {
-	db := fresh(t)
-	s := start(t, db, service.Options{Poll: time.Hour})
-	done, err := s.Put(t.Context(), put(1, "one"))
-	require.NoError(t, err)
-	ents, err := db.Entities(t.Context(), nil)
-	require.NoError(t, err)
-	_, err = ents.Apply(t.Context(), entity.Block{Number: 7, Ops: []entity.Op{{Kind: entity.Update, Key: key(1), BTL: 100}}})
-	require.NoError(t, err)
-	p := put(1, "two")
-	p.When.Match = versions(done.Block)
-	_, err = s.Put(t.Context(), p)
-	require.ErrorIs(t, err, service.ErrChanged)
 }
 
 // TestReplaced: of two writes of a key in one block only the later is told that what

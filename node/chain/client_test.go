@@ -16,19 +16,16 @@ import (
 
 // TestFollowFaults: whatever goes wrong now and then, the store is that of the chain.
 func TestFollowFaults(t *testing.T) {
-	c := chaintest.New(1337, 3)
+	c := &spoiled{Chain: chaintest.New(1337, 3)}
 	c.Grow(120)
-	faults := []chaintest.Fault{
-		chaintest.Busy, chaintest.Broken, chaintest.Truncated, chaintest.NoReceipts, chaintest.FewReceipts,
-		chaintest.OtherReceipts, chaintest.NoBlock, chaintest.Garbage, chaintest.Hangup,
-	}
 	ents := open(t, newURL(t, "compact"))
 	client := serve(t, c)
-	c.Faults(func(n int) chaintest.Fault {
+	passing := faults[:len(faults)-1]
+	c.spoil(func(n int) fault {
 		if n < 4 || n%2 == 0 { // the first four bind the store; a missing genesis block is no fault that passes
-			return chaintest.None
+			return nil
 		}
-		return faults[n/2%len(faults)]
+		return passing[n/2%len(passing)].spoil
 	})
 	told := 0
 	client.Retried = func(error) { told++ }
@@ -36,9 +33,8 @@ func TestFollowFaults(t *testing.T) {
 		f := &chain.Follower{Client: client, Store: ents, Until: until}
 		require.NoError(t, f.Run(t.Context()))
 	}
-	require.Greater(t, told, len(faults))
-	c.Faults(nil)
-	requireFollowed(t, c, ents)
+	require.Greater(t, told, len(passing))
+	requireFollowed(t, c.Chain, ents)
 }
 
 // TestFollowGivesUp: what does not pass ends with an error of its own: after as many
@@ -46,31 +42,15 @@ func TestFollowFaults(t *testing.T) {
 // for less, down to one call.
 func TestFollowGivesUp(t *testing.T) {
 	const less = 5 // 20 blocks, 12, 6, 3, 1
-	for fault, want := range map[chaintest.Fault]struct {
-		attempts int
-		calls    int // of an attempt: those up to the one that fails
-		cause    error
-		text     string
-	}{
-		chaintest.Busy:          {attempts: 3, calls: 1, text: "429"},
-		chaintest.Broken:        {attempts: 3, calls: 1, text: "503"},
-		chaintest.Truncated:     {attempts: 3, calls: 1, text: "unexpected EOF"},
-		chaintest.Garbage:       {attempts: 3, calls: 1, cause: chain.ErrAnswer},
-		chaintest.Hangup:        {attempts: 3, calls: 1, text: "EOF"},
-		chaintest.NoReceipts:    {attempts: 3, calls: 3, cause: chain.ErrReceipts},
-		chaintest.FewReceipts:   {attempts: 3, calls: 3, cause: chain.ErrReceipts},
-		chaintest.OtherReceipts: {attempts: 3, calls: 3, cause: chain.ErrReceipts},
-		chaintest.NoBlock:       {attempts: 3, calls: 3, cause: chain.ErrReceipts},
-		chaintest.Refused:       {attempts: 1, calls: 1, cause: chain.ErrRefused},
-	} {
-		c := chaintest.New(1337, 3)
-		c.Grow(20)
+	c := &spoiled{Chain: chaintest.New(1337, 3)}
+	c.Grow(20)
+	for _, want := range faults {
 		client := serve(t, c)
 		client.Attempts = 3
-		c.Faults(func(int) chaintest.Fault { return fault })
+		c.spoil(func(int) fault { return want.spoil })
 		_, _, err := client.Blocks(t.Context(), 1, 20)
 		require.Error(t, err)
-		require.Equal(t, less+want.attempts*want.calls, c.Asked(), "%v", err)
+		require.Equal(t, less+want.attempts*want.calls, c.asked(), "%v", err)
 		require.ErrorContains(t, err, want.text)
 		require.NotContains(t, err.Error(), client.URL, "services put keys into it")
 		if want.cause != nil {
@@ -82,36 +62,36 @@ func TestFollowGivesUp(t *testing.T) {
 // TestFollowTooMuch: whatever an execution client takes for too much, and however it says
 // so, it is asked for less, and later for more.
 func TestFollowTooMuch(t *testing.T) {
-	for name, limit := range map[string]chaintest.Limit{
-		"part of a batch":       {Bytes: 30_000, Code: -32003, Message: "response too large", Partly: true},
-		"calls of a batch":      {Calls: 10, Code: -32600, Message: "batch too large"},
-		"some calls":            {Calls: 5, Code: -32005, Message: "rate limit", Partly: true},
-		"wrong parameters":      {Bytes: 30_000, Code: -32602, Message: "query returned more than 10000 results"},
-		"an internal error":     {Bytes: 30_000, Code: -32603, Message: "internal error"},
-		"HTTP 413":              {Bytes: 30_000, Status: 413},
-		"HTTP 429":              {Calls: 20, Status: 429},
-		"HTTP 400":              {Calls: 20, Status: 400},
-		"HTTP 500":              {Bytes: 30_000, Status: 500},
-		"a batch of any size":   {Calls: 1, Code: -32600, Message: "batches are not supported"},
-		"in words of their own": {Calls: 7, Code: 42, Message: "no"},
+	for name, limit := range map[string]limit{
+		"part of a batch":       {bytes: 30_000, code: -32003, message: "response too large", partly: true},
+		"calls of a batch":      {calls: 10, code: -32600, message: "batch too large"},
+		"some calls":            {calls: 5, code: -32005, message: "rate limit", partly: true},
+		"wrong parameters":      {bytes: 30_000, code: -32602, message: "query returned more than 10000 results"},
+		"an internal error":     {bytes: 30_000, code: -32603, message: "internal error"},
+		"HTTP 413":              {bytes: 30_000, status: 413},
+		"HTTP 429":              {calls: 20, status: 429},
+		"HTTP 400":              {calls: 20, status: 400},
+		"HTTP 500":              {bytes: 30_000, status: 500},
+		"a batch of any size":   {calls: 1, code: -32600, message: "batches are not supported"},
+		"in words of their own": {calls: 7, code: 42, message: "no"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := chaintest.New(1337, 4)
+			c := &spoiled{Chain: chaintest.New(1337, 4)}
 			c.Grow(60)
 			ents := open(t, newURL(t, "compact"))
 			client := serve(t, c)
-			c.Limit(&limit)
+			c.spoil(func(int) fault { return limit.answer })
 			f := &chain.Follower{Client: client, Store: ents, Once: true}
 			require.NoError(t, f.Run(t.Context()))
-			require.Less(t, c.Asked(), 60*3+20)
-			requireFollowed(t, c, ents)
+			require.Less(t, c.asked(), 60*3+20)
+			requireFollowed(t, c.Chain, ents)
 
-			c.Limit(nil)
+			c.spoil(nil)
 			c.Grow(300)
 			require.NoError(t, f.Run(t.Context()))
-			require.Less(t, c.Asked(), 130, "after a while as much is asked for as before")
-			requireFollowed(t, c, ents)
+			require.Less(t, c.asked(), 130, "after a while as much is asked for as before")
+			requireFollowed(t, c.Chain, ents)
 		})
 	}
 }
@@ -119,10 +99,10 @@ func TestFollowTooMuch(t *testing.T) {
 // TestFollowTooMuchAlone: what is too much when it is asked for by itself ends following,
 // where it says so.
 func TestFollowTooMuchAlone(t *testing.T) {
-	c := chaintest.New(1337, 4)
+	c := &spoiled{Chain: chaintest.New(1337, 4)}
 	c.Grow(60)
 	client := serve(t, c)
-	c.Limit(&chaintest.Limit{Bytes: 400, Code: -32003, Message: "response too large"})
+	c.spoil(func(int) fault { return limit{bytes: 400, code: -32003, message: "response too large"}.answer })
 	f := &chain.Follower{Client: client, Store: open(t, newURL(t, "compact")), Once: true}
 	require.ErrorIs(t, f.Run(t.Context()), chain.ErrTooLarge)
 }

@@ -23,17 +23,6 @@ func FuzzOperations(f *testing.F) {
 	})
 }
 
-// FuzzInput: no input of a transaction ends the program.
-func FuzzInput(f *testing.F) {
-	input, err := sample(60).Encode()
-	require.NoError(f, err)
-	f.Add(input)
-	f.Fuzz(func(t *testing.T, input []byte) {
-		ops, err := DecodeOperations(input)
-		require.Equal(t, err == nil, ops != nil)
-	})
-}
-
 // FuzzBlock: no answer of an execution client ends the program, and what is decoded is
 // of the block.
 func FuzzBlock(f *testing.F) {

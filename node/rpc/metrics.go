@@ -45,10 +45,12 @@ func newMetrics(r prometheus.Registerer, h *Handler) (*metrics, error) {
 			return nil, fmt.Errorf("metrics: %w", err)
 		}
 	}
-	for _, method := range append(methods(), &method{name: unknown}) { // so that they are there from the start
-		m.calls.WithLabelValues(method.name, "0")
-		m.latency.WithLabelValues(method.name)
+	for name := range h.methods { // so that they are there from the start
+		m.calls.WithLabelValues(name, "0")
+		m.latency.WithLabelValues(name)
 	}
+	m.calls.WithLabelValues(unknown, "0")
+	m.latency.WithLabelValues(unknown)
 	return m, nil
 }
 

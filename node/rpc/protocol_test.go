@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -134,6 +135,32 @@ func TestAnswerBytes(t *testing.T) {
 	_, text = n.post(t, "["+query+","+query+"]")
 	require.Contains(t, text, fmt.Sprint(CodeTooLarge))
 	n.result(t, new(gotPage), "arkiv_query", "*")
+}
+
+// codedError is one as those of go-ethereum's package rpc.
+type codedError struct{ error }
+
+func (codedError) ErrorCode() int { return 3 }
+
+// TestOwnMethods: what a program answers itself goes before, and its errors have their codes.
+func TestOwnMethods(t *testing.T) {
+	n := newNode(t, "compact", Options{Methods: map[string]Method{
+		"eth_chainId": func(context.Context, []json.RawMessage) (json.RawMessage, error) {
+			return json.RawMessage(`"own"`), nil
+		},
+		"own_fails": func(context.Context, []json.RawMessage) (json.RawMessage, error) {
+			return nil, codedError{errors.New("reverted")}
+		},
+		"own_last": func(_ context.Context, params []json.RawMessage) (json.RawMessage, error) {
+			return params[len(params)-1], nil
+		},
+	}})
+	var text string
+	n.result(t, &text, "eth_chainId")
+	require.Equal(t, "own", text)
+	n.result(t, &text, "own_last", 1, "two")
+	require.Equal(t, "two", text)
+	require.Equal(t, "reverted", n.fails(t, 3, "own_fails"))
 }
 
 func TestSmallMethods(t *testing.T) {

@@ -3,6 +3,7 @@ package rpc
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -33,11 +34,18 @@ type Options struct {
 	// "https://example.com". None means only pages of the same host.
 	Origins []string
 
+	// Methods are those of a chain's own, by name, beside those of a store or in their place.
+	Methods map[string]Method
+
 	Log     *slog.Logger          // what clients are not told; nil drops it
 	Access  *slog.Logger          // a line for each request; nil: none
 	Metrics prometheus.Registerer // nil: nobody counts
 	Now     func() time.Time      // nil: time.Now
 }
+
+// Method answers calls of a method, in JSON. An error of it that has a method ErrorCode, as those
+// of go-ethereum's package rpc have, is told to clients; any other is internal.
+type Method func(ctx context.Context, params []json.RawMessage) (result json.RawMessage, err error)
 
 // Limits bound what clients may ask for. A zero field means its default.
 type Limits struct {
@@ -129,13 +137,20 @@ func New(ctx context.Context, ents *store.Entities, o Options) (*Handler, error)
 	h.filters.list, h.heads.moved = map[string]*installed{}, make(chan struct{})
 	h.count.turn = make(chan struct{}, 1)
 	h.recent.logs = map[store.BlockHeader][]*eventLog{}
-	var err error
-	if h.metrics, err = newMetrics(o.Metrics, h); err != nil {
-		return nil, fmt.Errorf("rpc: %w", err)
-	}
 	h.methods = map[string]*method{}
 	for _, m := range methods() {
 		h.methods[m.name] = m
+	}
+	for name, own := range o.Methods {
+		h.methods[name] = &method{name: name, serve: func(_ *Handler, ctx context.Context, c *call) error {
+			result, err := own(ctx, c.params)
+			c.out = append(c.out, result...)
+			return err
+		}}
+	}
+	var err error
+	if h.metrics, err = newMetrics(o.Metrics, h); err != nil {
+		return nil, fmt.Errorf("rpc: %w", err)
 	}
 	h.http = accesslog.Handler(http.HandlerFunc(h.serve), o.Access)
 	if _, err := h.head(ctx); err != nil {

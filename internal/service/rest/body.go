@@ -102,7 +102,7 @@ func (h *Handler) receive(w *answer, r *http.Request, buffer *bytes.Buffer) erro
 	w.reading.Store(true)
 	defer w.reading.Store(false)
 	defer w.hold.Work()
-	defer context.AfterFunc(h.opts.Ending, func() { _ = w.control.SetReadDeadline(time.Now().Add(h.opts.DrainTimeout)) })()
+	defer context.AfterFunc(h.with.Ending, func() { _ = w.control.SetReadDeadline(time.Now().Add(h.with.Timeouts.Drain / 4)) })()
 	return w.hold.Read(r.Context(), buffer, http.MaxBytesReader(w.ResponseWriter, r.Body, h.maxBody), r.ContentLength)
 }
 

@@ -165,7 +165,7 @@ func (h *Handler) subscribe(w *answer, r *http.Request) error {
 		}
 		return lines.flush(0)
 	}
-	sub := service.Subscription{Protocol: "rest", Query: q, From: uint64(body.From), Ending: h.opts.Ending, Idle: heartbeat, Hold: w.hold}
+	sub := service.Subscription{Protocol: "rest", Query: q, From: uint64(body.From), Ending: h.with.Ending, Idle: heartbeat, Hold: w.hold}
 	return lines.fail(h.service.Events().Follow(r.Context(), sub, write))
 }
 

@@ -2,7 +2,6 @@ package rest_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/internal/service"
-	"github.com/varvedb/varve/internal/service/rest"
+	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/event"
 )
 
@@ -47,7 +46,7 @@ func number(n int, tags ...event.Tag) event.Event {
 }
 
 func TestReadEvents(t *testing.T) {
-	w := newWorld(t, service.Options{}, rest.Options{})
+	w := newWorld(t, service.Options{}, service.Serving{})
 	require.JSONEq(t, `{"head":0}`, w.do("GET", "/v1/events/head", "").Body.String())
 	require.Equal(t, "{\"end\":{\"count\":0,\"head\":0}}\n", w.do("GET", "/v1/events", "").Body.String())
 	x, y := event.NewTag("x", "1"), event.NewTag("y", "a:b")
@@ -95,7 +94,7 @@ func TestReadEvents(t *testing.T) {
 }
 
 func TestConflict(t *testing.T) {
-	w := newWorld(t, service.Options{}, rest.Options{})
+	w := newWorld(t, service.Options{}, service.Serving{})
 	w.append(number(1), number(2), event.Event{Type: "A"})
 	rec := w.do("POST", "/v1/events", `{"events":[{"type":"A"}],"condition":{"fail_if_events_match":{"items":[{"types":["B"]},{"types":["A"]}]},"after":2}}`, asJSON)
 	w.problem(rec, 409, "conflict")
@@ -109,7 +108,7 @@ func TestConflict(t *testing.T) {
 
 // TestCheckpoints: a consumer moves together with the events that it appends.
 func TestCheckpoints(t *testing.T) {
-	w := newWorld(t, service.Options{}, rest.Options{})
+	w := newWorld(t, service.Options{}, service.Serving{})
 	const path = "/v1/events/checkpoints/mail%2Fout"
 	require.JSONEq(t, `{"position":0}`, w.do("GET", path, "").Body.String())
 	rec := w.do("POST", path, `{"to":0,"events":[{"type":"A"},{"type":"B"}],"condition":{"fail_if_events_match":{}}}`, asJSON)
@@ -128,7 +127,7 @@ func TestCheckpoints(t *testing.T) {
 
 // TestReadBeforeError: the lines of what can be read come before that of an error.
 func TestReadBeforeError(t *testing.T) {
-	w := newWorld(t, service.Options{}, rest.Options{})
+	w := newWorld(t, service.Options{}, service.Serving{})
 	require.Equal(t, 200, w.do("POST", "/v1/events", `{"events":[{"type":"A"},{"type":"B"},{"type":"C"}]}`, asJSON).Code)
 	events, err := w.db.Events(t.Context(), nil)
 	require.NoError(t, err)
@@ -184,7 +183,7 @@ func (s *subscriber) line() string {
 // down, which is told.
 func TestSubscribe(t *testing.T) {
 	ending, end := context.WithCancel(t.Context())
-	w := newWorld(t, service.Options{}, rest.Options{Ending: ending})
+	w := newWorld(t, service.Options{}, service.Serving{Ending: ending})
 	server := httptest.NewServer(w.handler)
 	defer server.Close()
 	defer http.DefaultClient.CloseIdleConnections()
@@ -216,30 +215,4 @@ func TestSubscribe(t *testing.T) {
 	left, err := lines.body.Peek(1)
 	require.Error(t, err)
 	require.Empty(t, left)
-}
-
-// FuzzEvents: no body makes the interface answer with anything but lines or a fault of
-// the client's.
-func FuzzEvents(f *testing.F) {
-	w := newWorld(f, service.Options{}, rest.Options{})
-	w.append(number(1, event.NewTag("x", "1")))
-	f.Add("POST", "", []byte(`{"query":{"items":[{"types":["N"],"tags":[["x","1"]]}]},"from":1,"limit":"1","since":"2026-01-02T03:04:05Z"}`))
-	f.Add("GET", "type=N&tag=x:1&from=1&until=2026-01-02T03:04:05Z", []byte{})
-	f.Fuzz(func(t *testing.T, method, query string, body []byte) {
-		path := "/v1/events"
-		if method = strings.ToUpper(method); method == http.MethodPost {
-			path += "/read"
-		} else {
-			method = http.MethodGet
-		}
-		r := httptest.NewRequest(method, path, bytes.NewReader(body))
-		r.URL.RawQuery = query
-		r.Header.Set("Content-Type", "application/json")
-		rec := httptest.NewRecorder()
-		w.handler.ServeHTTP(rec, r)
-		require.Contains(t, []int{200, 400, 413, 422}, rec.Code, rec.Body)
-		if rec.Code == 200 {
-			require.Contains(t, rec.Body.String(), `{"end":{"count":`)
-		}
-	})
 }

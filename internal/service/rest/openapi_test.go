@@ -31,7 +31,7 @@ func TestOpenAPI(t *testing.T) {
 		served = append(served, r.Method+" "+r.Path)
 	}
 	require.ElementsMatch(t, described, served)
-	w := newWorld(t, service.Options{}, rest.Options{})
+	w := newWorld(t, service.Options{}, service.Serving{})
 	require.Equal(t, string(api.OpenAPI), w.do("GET", "/openapi.yaml", "").Body.String())
 	// A document with every described member is taken, and an answer has the
 	// described members.

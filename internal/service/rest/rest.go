@@ -2,14 +2,11 @@
 package rest
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/varvedb/varve/api"
 	"github.com/varvedb/varve/internal/accesslog"
@@ -17,35 +14,10 @@ import (
 	"github.com/varvedb/varve/internal/service/ui"
 )
 
-// Options of the interface. All but the gate may be left out.
-type Options struct {
-	// Gate decides which requests come in.
-	Gate *service.Gate
-
-	// Timeout is how long a request may wait and work, but for streams. Zero means no bound.
-	Timeout time.Duration
-
-	// WriteTimeout is how long a client may take to accept an answer, or a part of a stream;
-	// zero means the server's own timeout for all together.
-	WriteTimeout time.Duration
-
-	// DrainTimeout is how long a body may still take when the server goes down.
-	DrainTimeout time.Duration
-
-	// Log receives errors that clients are not told; nil drops them.
-	Log *slog.Logger
-
-	// UI serves a page at /ui that looks into the store.
-	UI bool
-
-	// Ending is done when the server goes down, which ends subscriptions; nil means never.
-	Ending context.Context
-}
-
 // Handler is the interface of one service.
 type Handler struct {
 	service *service.Service
-	opts    Options
+	with    service.Serving
 	mux     *http.ServeMux
 	maxBody int64 // bytes of a body: the largest payload in base 64, and 1 MiB for the rest
 }
@@ -105,11 +77,10 @@ func Routes() []Route {
 	return list
 }
 
-// New returns the interface of a service.
-func New(s *service.Service, o Options) *Handler {
-	o.Ending = cmp.Or(o.Ending, context.Background())
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	h := &Handler{service: s, opts: o, mux: http.NewServeMux(), maxBody: int64(s.MaxMessage())*4/3 + 1<<20}
+// New returns the interface of a service, with a page at /ui that looks into the store if that is
+// wanted.
+func New(s *service.Service, with service.Serving, page bool) *Handler {
+	h := &Handler{service: s, with: with.WithDefaults(), mux: http.NewServeMux(), maxBody: int64(s.MaxMessage())*4/3 + 1<<20}
 	methods := map[string]string{}
 	for _, r := range routes() {
 		h.mux.Handle(r.Method+" "+r.Path, h.handle(r))
@@ -123,9 +94,9 @@ func New(s *service.Service, o Options) *Handler {
 			writeProblem(w, problem{Type: slug("method"), Title: "Method not allowed", Status: http.StatusMethodNotAllowed, Detail: "this path takes " + list[2:]})
 		})
 	}
-	if o.UI {
+	if page {
 		h.mux.HandleFunc("GET /ui", func(w http.ResponseWriter, r *http.Request) {
-			if err := h.opts.Gate.Host(r.Host); err != nil {
+			if err := h.with.Gate.Host(r.Host); err != nil {
 				writeProblem(w, problemOf(service.Classify(err), err))
 				return
 			}
@@ -148,7 +119,7 @@ func (h *Handler) handle(r route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		begun := counts.Begin()
 		status := http.StatusOK
-		answer := newAnswer(w, h.opts.WriteTimeout, h.opts.Gate.Memory)
+		answer := newAnswer(w, h.with.Timeouts.Write, h.with.Gate.Memory)
 		defer answer.hold.Release()
 		defer func() { counts.End(begun, status) }() // after a panic, too
 		err := h.admitted(r, answer, req)
@@ -162,7 +133,7 @@ func (h *Handler) handle(r route) http.Handler {
 
 // admitted serves a request that may come in. Nothing of its body is read before.
 func (h *Handler) admitted(r route, w *answer, req *http.Request) error {
-	gate := h.opts.Gate
+	gate := h.with.Gate
 	if r.kind == public {
 		return r.serve(h, w, req)
 	}
@@ -176,8 +147,8 @@ func (h *Handler) admitted(r route, w *answer, req *http.Request) error {
 		}
 		defer leave()
 	}
-	if r.kind == usual && h.opts.Timeout > 0 {
-		ctx, cancel := context.WithTimeout(req.Context(), h.opts.Timeout)
+	if most := h.with.Timeouts.Read + h.with.Timeouts.Work; r.kind == usual && most > 0 {
+		ctx, cancel := context.WithTimeout(req.Context(), most)
 		defer cancel()
 		req = req.WithContext(ctx)
 	}
@@ -189,7 +160,7 @@ func (h *Handler) admitted(r route, w *answer, req *http.Request) error {
 func (h *Handler) fail(w *answer, req *http.Request, err error) int {
 	class := service.Classify(err)
 	if class.Hidden || class.Status >= http.StatusInternalServerError {
-		h.opts.Log.Error("request", "id", w.Header().Get(accesslog.Header), "method", req.Method, "path", req.URL.Path, "problem", class.Slug, "error", err)
+		h.with.Log.Error("request", "id", w.Header().Get(accesslog.Header), "method", req.Method, "path", req.URL.Path, "problem", class.Slug, "error", err)
 	}
 	if w.status != 0 {
 		return class.Status
@@ -235,7 +206,7 @@ func (h *Handler) healthz(w *answer, _ *http.Request) error {
 
 // readyz tells whether requests should be sent here.
 func (h *Handler) readyz(w *answer, r *http.Request) error {
-	if h.opts.Ending.Err() != nil {
+	if h.with.Ending.Err() != nil {
 		return service.ErrClosing
 	}
 	if err := h.service.Ready(r.Context()); err != nil {

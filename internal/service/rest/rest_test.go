@@ -35,7 +35,7 @@ type world struct {
 	handler *rest.Handler
 }
 
-func newWorld(t testing.TB, so service.Options, ro rest.Options) *world {
+func newWorld(t testing.TB, so service.Options, ro service.Serving) *world {
 	t.Helper()
 	return newWorldAt(t, "sqlite:"+filepath.Join(t.TempDir(), "varve.db")+"?durability=relaxed", so, ro)
 }
@@ -43,10 +43,10 @@ func newWorld(t testing.TB, so service.Options, ro rest.Options) *world {
 // readOnly is a service that only reads the same store.
 func (w *world) readOnly() *world {
 	w.t.Helper()
-	return newWorldAt(w.t, w.url+"&read_only=true", service.Options{}, rest.Options{})
+	return newWorldAt(w.t, w.url+"&read_only=true", service.Options{}, service.Serving{})
 }
 
-func newWorldAt(t testing.TB, url string, so service.Options, ro rest.Options) *world {
+func newWorldAt(t testing.TB, url string, so service.Options, ro service.Serving) *world {
 	t.Helper()
 	db, err := store.Open(context.Background(), url, nil)
 	require.NoError(t, err)
@@ -61,7 +61,7 @@ func newWorldAt(t testing.TB, url string, so service.Options, ro rest.Options) *
 	if ro.Gate == nil {
 		ro.Gate = newGate(t, service.GateOptions{})
 	}
-	return &world{t, url, db, s, rest.New(s, ro)}
+	return &world{t, url, db, s, rest.New(s, ro, false)}
 }
 
 func newGate(t testing.TB, o service.GateOptions) *service.Gate {
@@ -113,7 +113,7 @@ func (w *world) problem(rec *httptest.ResponseRecorder, status int, name string)
 }
 
 func TestEntities(t *testing.T) {
-	w := newWorld(t, service.Options{}, rest.Options{})
+	w := newWorld(t, service.Options{}, service.Serving{})
 	path := entityPath(1)
 	w.problem(w.do("GET", path, ""), 404, "not-found")
 	payload := base64.StdEncoding.EncodeToString([]byte("pay\x00load"))
@@ -146,7 +146,7 @@ func TestEntities(t *testing.T) {
 // TestIntegers: what JavaScript cannot hold comes back with all digits when it
 // reads an entity and writes it again.
 func TestIntegers(t *testing.T) {
-	w := newWorld(t, service.Options{}, rest.Options{})
+	w := newWorld(t, service.Options{}, service.Serving{})
 	path := entityPath(3)
 	rec := w.do("PUT", path, `{"numeric_attributes":{"a":9007199254740991,"b":9007199254740993,"c":"18446744073709551615","d":"7"}}`, asJSON)
 	require.Equal(t, 201, rec.Code, rec.Body)
@@ -173,7 +173,7 @@ func TestIntegers(t *testing.T) {
 // TestReadOnly: writes are refused for what the service is, with no hint that they
 // could succeed later.
 func TestReadOnly(t *testing.T) {
-	w := newWorld(t, service.Options{}, rest.Options{})
+	w := newWorld(t, service.Options{}, service.Serving{})
 	path := entityPath(1)
 	require.Equal(t, 201, w.do("PUT", path, "{}", asJSON).Code)
 	w = w.readOnly()
@@ -192,7 +192,7 @@ func TestReadOnly(t *testing.T) {
 }
 
 func TestRawPut(t *testing.T) {
-	w := newWorld(t, service.Options{}, rest.Options{})
+	w := newWorld(t, service.Options{}, service.Serving{})
 	path := entityPath(2)
 	rec := w.do("PUT", path+"/payload?s.type=node&n.cpu=8&lifetime=5&owner=0x00000000000000000000000000000000000000ff", "\x00raw\xff", "Content-Type: image/png")
 	require.Equal(t, 201, rec.Code, rec.Body)
@@ -219,7 +219,7 @@ func TestRawPut(t *testing.T) {
 // TestConditions: ETags of REST are versions, and what is asked of them holds or nothing
 // is written.
 func TestConditions(t *testing.T) {
-	w := newWorld(t, service.Options{}, rest.Options{})
+	w := newWorld(t, service.Options{}, service.Serving{})
 	path := entityPath(5)
 	w.problem(w.do("PUT", path, "{}", asJSON, "If-Match: *"), 412, "changed")
 	w.problem(w.do("DELETE", path, "", `If-Match: "1"`), 412, "changed")
@@ -255,7 +255,7 @@ func TestConditions(t *testing.T) {
 }
 
 func TestProblems(t *testing.T) {
-	w := newWorld(t, service.Options{MaxPayload: 100}, rest.Options{})
+	w := newWorld(t, service.Options{MaxPayload: 100}, service.Serving{})
 	path, raw, large := entityPath(1), payloadPath(1), strings.Repeat("x", 101)
 	huge := strings.Repeat("x", 2<<20)
 	for name, c := range map[string]struct {
@@ -348,7 +348,7 @@ func lines(t testing.TB, rec *httptest.ResponseRecorder) (list []map[string]json
 }
 
 func TestQuery(t *testing.T) {
-	w := newWorld(t, service.Options{}, rest.Options{})
+	w := newWorld(t, service.Options{}, service.Serving{})
 	const n = 600 // more than the service reads at a time
 	for i := range n {
 		require.Equal(t, 201, w.do("PUT", fmt.Sprintf("%s?n.i=%d", payloadPath(i), i), "payload", "Content-Type: text/plain").Code)
@@ -382,7 +382,7 @@ func TestQuery(t *testing.T) {
 
 // An error in the middle of a stream is its last line.
 func TestBrokenStream(t *testing.T) {
-	w := newWorldAt(t, "sqlite:"+filepath.Join(t.TempDir(), "varve.db")+"?layout=arkiv", service.Options{}, rest.Options{})
+	w := newWorldAt(t, "sqlite:"+filepath.Join(t.TempDir(), "varve.db")+"?layout=arkiv", service.Options{}, service.Serving{})
 	large := strings.Repeat("x", 64<<10)
 	for i := range 8 {
 		require.Equal(t, 201, w.do("PUT", payloadPath(i), large, "Content-Type: text/plain").Code)
@@ -395,7 +395,7 @@ func TestBrokenStream(t *testing.T) {
 }
 
 func TestAppend(t *testing.T) {
-	w := newWorld(t, service.Options{}, rest.Options{})
+	w := newWorld(t, service.Options{}, service.Serving{})
 	body := `{"events":[{"type":"Registered","tags":[["name","ann"]],"data":{"age":3},"id":"01234567-89ab-cdef-0123-456789abcdef"}],
 		"condition":{"fail_if_events_match":{"items":[{"types":["Registered"],"tags":[["name","%s"]]}]},"after":0}}`
 	ann := fmt.Sprintf(body, "ann")
@@ -410,7 +410,7 @@ func TestAppend(t *testing.T) {
 
 func TestGate(t *testing.T) {
 	gate := newGate(t, service.GateOptions{Token: token, Concurrent: 1})
-	w := newWorld(t, service.Options{}, rest.Options{Gate: gate})
+	w := newWorld(t, service.Options{}, service.Serving{Gate: gate})
 	for _, header := range []string{"X-Nothing: 1", "Authorization: Bearer ", "Authorization: Bearer " + token + "x", "Authorization: Basic " + token, "Authorization: " + token} {
 		rec := w.do("GET", entityPath(1), "", header)
 		p := w.problem(rec, 401, "unauthenticated")
@@ -436,18 +436,18 @@ func TestGate(t *testing.T) {
 
 	_, err = service.NewGate(service.GateOptions{Token: "short"})
 	require.Error(t, err)
-	w = newWorld(t, service.Options{}, rest.Options{Gate: newGate(t, service.GateOptions{PerSecond: 0.001})})
+	w = newWorld(t, service.Options{}, service.Serving{Gate: newGate(t, service.GateOptions{PerSecond: 0.001})})
 	w.problem(w.do("GET", entityPath(1), ""), 404, "not-found")
 	w.problem(w.do("GET", entityPath(1), ""), 429, "rate")
 }
 
 func TestReadiness(t *testing.T) {
 	ending, end := context.WithCancel(t.Context())
-	w := newWorld(t, service.Options{}, rest.Options{Ending: ending})
+	w := newWorld(t, service.Options{}, service.Serving{Ending: ending})
 	require.Equal(t, 200, w.do("GET", "/readyz", "").Code)
 	end()
 	w.problem(w.do("GET", "/readyz", ""), 503, "closing")
-	w = newWorld(t, service.Options{}, rest.Options{})
+	w = newWorld(t, service.Options{}, service.Serving{})
 	w.service.Close()
 	w.problem(w.do("GET", "/readyz", ""), 503, "closing")
 	w.problem(w.do("PUT", entityPath(1), "{}", asJSON), 503, "closing")

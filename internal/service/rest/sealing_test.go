@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/internal/service"
-	"github.com/varvedb/varve/internal/service/rest"
 	"github.com/varvedb/varve/internal/service/seal"
 	"github.com/varvedb/varve/store"
 )
@@ -27,7 +26,7 @@ func tamper(t testing.TB, db *store.DB, statement string) {
 
 // TestSealing: what is in the store cannot be read, changed or moved.
 func TestSealing(t *testing.T) {
-	w := newWorldAt(t, "sqlite:"+filepath.Join(t.TempDir(), "varve.db")+"?layout=arkiv", service.Options{CacheBytes: -1}, rest.Options{})
+	w := newWorldAt(t, "sqlite:"+filepath.Join(t.TempDir(), "varve.db")+"?layout=arkiv", service.Options{CacheBytes: -1}, service.Serving{})
 	for i := range 3 {
 		require.Equal(t, 201, w.do("PUT", payloadPath(i), "a secret payload", "Content-Type: text/plain").Code)
 	}

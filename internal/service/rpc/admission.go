@@ -23,7 +23,7 @@ import (
 // admission puts the gate before requests, before their messages are received. It makes
 // statuses of errors and counts.
 type admission struct {
-	opts       Options
+	with       service.Serving
 	service    *service.Service
 	operations map[string]*service.Operation // by full method name; read only
 
@@ -40,8 +40,8 @@ const (
 	publicGrace     = 100 * time.Millisecond
 )
 
-func newAdmission(o Options, s *service.Service) *admission {
-	in := &admission{opts: o, service: s, operations: map[string]*service.Operation{}}
+func newAdmission(with service.Serving, s *service.Service) *admission {
+	in := &admission{with: with, service: s, operations: map[string]*service.Operation{}}
 	longest := int64(s.MaxMessage())
 	in.messages, in.public = quota.New(roomForMessages*longest), quota.New(roomForPublic*longest)
 	in.public.Grace = publicGrace
@@ -82,9 +82,9 @@ func (in *admission) unary(ctx context.Context, name string, receive func(any) e
 	defer c.received.Release()
 	var reply any
 	err := c.serve(ctx, func(header metadata.MD) error { return grpc.SetHeader(ctx, header) }, func(ctx context.Context) (err error) {
-		if in.opts.Timeout > 0 {
+		if t := in.with.Timeouts; t.Work > 0 {
 			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(ctx, in.opts.Receive+in.opts.Timeout)
+			ctx, cancel = context.WithTimeout(ctx, t.Read+t.Work)
 			defer cancel()
 		}
 		reply, err = handle(ctx, func(m any) error { return c.receive(ctx, m, receive) })
@@ -159,7 +159,7 @@ func arrive(ctx context.Context, _ *tap.Info) (context.Context, error) {
 
 func (in *admission) call(ctx context.Context, name string) *call {
 	c := &call{in: in, name: name, counts: in.operations[name], conn: connOf(ctx), cut: func(error) {}}
-	c.hold = in.opts.Gate.Memory.Hold(c.conn.cut)
+	c.hold = in.with.Gate.Memory.Hold(c.conn.cut)
 	if a, ok := ctx.Value(callKey{}).(*arrival); ok {
 		c.cut, a.hold = a.cut, c.hold
 	}
@@ -175,7 +175,7 @@ func (in *admission) call(ctx context.Context, name string) *call {
 
 // enter takes the place of a call.
 func (c *call) enter(ctx context.Context) (leave func(), err error) {
-	gate, host := c.in.opts.Gate, first(ctx, ":authority")
+	gate, host := c.in.with.Gate, first(ctx, ":authority")
 	if c.public() {
 		return func() {}, gate.Host(host)
 	}
@@ -196,9 +196,9 @@ func (c *call) serve(ctx context.Context, identify func(metadata.MD) error, serv
 	if c.counts != nil {
 		begun := c.counts.Begin()
 		defer func() { c.counts.End(begun, int(code)) }()
-		if in.opts.Access != nil {
+		if in.with.Access != nil {
 			var line *accesslog.Request
-			ctx, line = accesslog.Begin(ctx, in.opts.Access, first(ctx, requestID), first(ctx, traceparent))
+			ctx, line = accesslog.Begin(ctx, in.with.Access, first(ctx, requestID), first(ctx, traceparent))
 			_ = identify(metadata.Pairs(requestID, line.ID)) // a client that is gone needs none
 			defer func() {
 				line.End(ctx, slog.String("from", from(ctx)), slog.String("method", c.name), slog.String("status", code.String()))
@@ -208,7 +208,7 @@ func (c *call) serve(ctx context.Context, identify func(metadata.MD) error, serv
 	defer func() {
 		// As in net/http, what goes wrong in one request does not end the others.
 		if cause := recover(); cause != nil {
-			in.opts.Log.Error("request", "method", c.name, "panic", cause, "stack", string(debug.Stack()))
+			in.with.Log.Error("request", "method", c.name, "panic", cause, "stack", string(debug.Stack()))
 			err = status.Error(codes.Internal, "internal error")
 		}
 	}()
@@ -226,7 +226,7 @@ func (c *call) serve(ctx context.Context, identify func(metadata.MD) error, serv
 	}
 	st := statusOf(err)
 	if code = st.Code(); service.Classify(err).Status >= http.StatusInternalServerError && status.Code(err) == codes.Unknown {
-		in.opts.Log.Error("request", "method", c.name, "code", code, "error", err)
+		in.with.Log.Error("request", "method", c.name, "code", code, "error", err)
 	}
 	return st.Err()
 }
@@ -237,7 +237,7 @@ func (c *call) receive(ctx context.Context, m any, receive func(any) error) erro
 		return fmt.Errorf("receive: %w", err)
 	}
 	c.received.Await()
-	if t := c.in.opts.Receive; t > 0 {
+	if t := c.in.with.Timeouts.Read; t > 0 {
 		timer := time.AfterFunc(t, func() { c.cut(fmt.Errorf("%w: its request did not come in %s", service.ErrSlow, t)) })
 		defer timer.Stop()
 	}

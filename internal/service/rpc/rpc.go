@@ -4,7 +4,6 @@ package rpc
 import (
 	"cmp"
 	"context"
-	"log/slog"
 	"strings"
 	"time"
 
@@ -22,35 +21,6 @@ import (
 	"github.com/varvedb/varve/internal/service"
 )
 
-// Options of the interface. All but the gate may be left out.
-type Options struct {
-	// Gate decides which requests come in.
-	Gate *service.Gate
-
-	// Receive bounds the time to receive a request, and Write the time in which a client
-	// takes a message. Zero means no bound.
-	Receive, Write time.Duration
-
-	// Timeout bounds the rest of a request, but for streams. Zero means no bound.
-	Timeout time.Duration
-
-	// Connection bounds the handshake, and Idle the time without a request after
-	// which a connection is closed. Zero means gRPC's own.
-	Connection, Idle time.Duration
-
-	// Ending is done when the server goes down, which ends subscriptions; nil means never.
-	Ending context.Context
-
-	// Log receives errors that clients are not told; nil drops them.
-	Log *slog.Logger
-
-	// Access gets a line for each request; nil: none.
-	Access *slog.Logger
-
-	// Server are further options, such as credentials.
-	Server []grpc.ServerOption
-}
-
 // Server is the interface of one service: a gRPC server, and its health service,
 // which is set to not serving while the server goes down.
 type Server struct {
@@ -58,11 +28,11 @@ type Server struct {
 	Health *health.Server
 }
 
-// New returns the interface of a service, which the caller binds to a listener.
-func New(s *service.Service, o Options) *Server {
-	o.Ending = cmp.Or(o.Ending, context.Background())
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	in := newAdmission(o, s)
+// New returns the interface of a service, which the caller binds to a listener, with further
+// options such as credentials.
+func New(s *service.Service, with service.Serving, more ...grpc.ServerOption) *Server {
+	with = with.WithDefaults()
+	in := newAdmission(with, s)
 	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(s.MaxMessage()), grpc.MaxConcurrentStreams(maxStreams), grpc.MaxHeaderListSize(service.MaxHeader),
 		grpc.StreamInterceptor(in.stream), grpc.InTapHandle(arrive), grpc.ForceServerCodecV2(codec{}),
@@ -72,15 +42,15 @@ func New(s *service.Service, o Options) *Server {
 		// To find a window, gRPC would add a ping to every exchange of small messages. For a
 		// message that is received, gRPC widens it.
 		grpc.InitialWindowSize(window), grpc.InitialConnWindowSize(64 * window),
-		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: o.Idle, Time: time.Minute, Timeout: 20 * time.Second}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: with.Timeouts.Idle, Time: time.Minute, Timeout: 20 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
 	}
-	if o.Connection > 0 {
-		options = append(options, grpc.ConnectionTimeout(o.Connection))
+	if t := with.Timeouts.Header; t > 0 {
+		options = append(options, grpc.ConnectionTimeout(t))
 	}
-	server := &Server{Server: grpc.NewServer(append(options, o.Server...)...), Health: health.NewServer()}
+	server := &Server{Server: grpc.NewServer(append(options, more...)...), Health: health.NewServer()}
 	server.RegisterService(in.counted(varvev1.EntityService_ServiceDesc), &entities{service: s})
-	server.RegisterService(in.counted(varvev1.EventService_ServiceDesc), &events{service: s, ending: o.Ending})
+	server.RegisterService(in.counted(varvev1.EventService_ServiceDesc), &events{service: s, ending: with.Ending})
 	server.RegisterService(in.admitted(healthpb.Health_ServiceDesc), server.Health)
 	reflection.Register(server) // of what is public in api/varve/v1
 	return server

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -44,12 +43,12 @@ type world struct {
 	events   varvev1.EventServiceClient
 }
 
-func newWorld(t testing.TB, so service.Options, ro rpc.Options) *world {
+func newWorld(t testing.TB, so service.Options, ro service.Serving, more ...grpc.ServerOption) *world {
 	t.Helper()
-	return newWorldAt(t, "sqlite:"+filepath.Join(t.TempDir(), "varve.db")+"?durability=relaxed", so, ro)
+	return newWorldAt(t, "sqlite:"+filepath.Join(t.TempDir(), "varve.db")+"?durability=relaxed", so, ro, more...)
 }
 
-func newWorldAt(t testing.TB, url string, so service.Options, ro rpc.Options) *world {
+func newWorldAt(t testing.TB, url string, so service.Options, ro service.Serving, more ...grpc.ServerOption) *world {
 	t.Helper()
 	db, err := store.Open(context.Background(), url, nil)
 	require.NoError(t, err)
@@ -62,7 +61,7 @@ func newWorldAt(t testing.TB, url string, so service.Options, ro rpc.Options) *w
 	if ro.Gate == nil {
 		ro.Gate = newGate(t, service.GateOptions{})
 	}
-	server := rpc.New(s, ro)
+	server := rpc.New(s, ro, more...)
 	listener := bufconn.Listen(1 << 16)
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()
@@ -94,7 +93,7 @@ func isCode(t testing.TB, want codes.Code, err error) {
 }
 
 func TestEntities(t *testing.T) {
-	ctx, w := t.Context(), newWorld(t, service.Options{}, rpc.Options{})
+	ctx, w := t.Context(), newWorld(t, service.Options{}, service.Serving{})
 	_, err := w.entities.Get(ctx, &varvev1.GetRequest{Key: key(1)})
 	isCode(t, codes.NotFound, err)
 	owner := bytes.Repeat([]byte{9}, 20)
@@ -130,7 +129,7 @@ func TestEntities(t *testing.T) {
 // TestAccessLog: of requests with an answer, without one, and of streams.
 func TestAccessLog(t *testing.T) {
 	var log bytes.Buffer
-	w := newWorld(t, service.Options{}, rpc.Options{Access: slog.New(slog.NewTextHandler(&log, nil))})
+	w := newWorld(t, service.Options{}, service.Serving{Access: slog.New(slog.NewTextHandler(&log, nil))})
 	const trace = "0af7651916cd43dd8448eb211c80319c"
 	ctx := metadata.AppendToOutgoingContext(t.Context(), "traceparent", "00-"+trace+"-b7ad6b7169203331-01", "x-request-id", "mine")
 	var header metadata.MD
@@ -154,7 +153,7 @@ func TestAccessLog(t *testing.T) {
 }
 
 func TestStatusCodes(t *testing.T) {
-	ctx, w := t.Context(), newWorld(t, service.Options{MaxPayload: 10}, rpc.Options{})
+	ctx, w := t.Context(), newWorld(t, service.Options{MaxPayload: 10}, service.Serving{})
 	put := func(change func(r *varvev1.PutRequest)) error {
 		r := &varvev1.PutRequest{Key: key(1)}
 		change(r)
@@ -192,7 +191,7 @@ func TestStatusCodes(t *testing.T) {
 }
 
 func TestQuery(t *testing.T) {
-	ctx, w := t.Context(), newWorld(t, service.Options{}, rpc.Options{Timeout: time.Minute})
+	ctx, w := t.Context(), newWorld(t, service.Options{}, service.Serving{Timeouts: service.Timeouts{Work: time.Minute}})
 	const n = 300
 	for i := range n {
 		_, err := w.entities.Put(ctx, &varvev1.PutRequest{Key: append(key(1)[:30], byte(i>>8), byte(i)), NumericAttributes: map[string]uint64{"i": uint64(i)}})
@@ -231,7 +230,7 @@ func TestQuery(t *testing.T) {
 
 func TestGate(t *testing.T) {
 	gate := newGate(t, service.GateOptions{Token: "a token for the tests", Concurrent: 1})
-	ctx, w := t.Context(), newWorld(t, service.Options{}, rpc.Options{Gate: gate})
+	ctx, w := t.Context(), newWorld(t, service.Options{}, service.Serving{Gate: gate})
 	get := func(header ...string) error {
 		_, err := w.entities.Get(metadata.AppendToOutgoingContext(ctx, header...), &varvev1.GetRequest{Key: key(1)})
 		return err
@@ -265,40 +264,18 @@ func TestGate(t *testing.T) {
 func TestPanic(t *testing.T) {
 	gate := newGate(t, service.GateOptions{Concurrent: 1})
 	closed := &world{}
-	w := newWorld(t, service.Options{}, rpc.Options{Gate: gate, Server: []grpc.ServerOption{
+	w := newWorld(t, service.Options{}, service.Serving{Gate: gate},
 		grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 			if _, ok := req.(*varvev1.DeleteRequest); ok {
 				closed.server.Stop() // nil: a fault of the program
 			}
 			return handle(ctx, req)
 		}),
-	}})
+	)
 	for range 2 {
 		_, err := w.entities.Delete(t.Context(), &varvev1.DeleteRequest{Key: key(1)})
 		isCode(t, codes.Internal, err)
 		_, err = w.entities.Get(t.Context(), &varvev1.GetRequest{Key: key(1)})
 		isCode(t, codes.NotFound, err)
 	}
-}
-
-// FuzzPut: no message makes the interface answer with anything but a write or a
-// fault of the client's.
-func FuzzPut(f *testing.F) {
-	w := newWorld(f, service.Options{MaxPayload: 1000}, rpc.Options{})
-	for _, r := range []*varvev1.PutRequest{
-		{Key: key(1), Payload: []byte("p"), StringAttributes: map[string]string{"a": "b"}, Lifetime: proto.Uint64(1)},
-		{Key: key(2), Owner: key(1)[:20], NumericAttributes: map[string]uint64{"": 1}},
-	} {
-		b, err := proto.Marshal(r)
-		require.NoError(f, err)
-		f.Add(b)
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		r := new(varvev1.PutRequest)
-		if proto.Unmarshal(data, r) != nil {
-			return // gRPC refuses it
-		}
-		_, err := w.entities.Put(context.Background(), r)
-		require.Contains(t, []codes.Code{codes.OK, codes.InvalidArgument, codes.ResourceExhausted}, status.Code(err), fmt.Sprint(err))
-	})
 }

@@ -35,14 +35,14 @@ type outgoing struct {
 func (c *call) outgoing(m any) *outgoing {
 	return &outgoing{m, func(int) func() {
 		c.hold.Await()
-		return c.conn.follow(c.in.opts.Write, c.hold.Release)
+		return c.conn.follow(c.in.with.Timeouts.Write, c.hold.Release)
 	}}
 }
 
 // send sends a message of a stream. With a large one it waits until that was taken, so that it
 // is held as long.
 func (c *call) send(m any, send func(any) error) error {
-	timeout := c.in.opts.Write
+	timeout := c.in.with.Timeouts.Write
 	if timeout > 0 {
 		timer := time.AfterFunc(timeout, c.conn.cut) // while small ones fill the queue
 		defer timer.Stop()

@@ -106,7 +106,7 @@ func serveAttacked(t *testing.T, layout, token string) {
 	require.NoError(t, err)
 	srv, err := server.Listen(ctx, s, server.Options{
 		Token: token, Site: &server.Site{Name: "Arkiv", Handler: arkiv},
-		Timeouts: server.Timeouts{Read: short, Write: short},
+		Timeouts: service.Timeouts{Read: short, Write: short},
 	})
 	require.NoError(t, err)
 	debug.FreeOSMemory() // of the loading

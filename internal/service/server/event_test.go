@@ -29,7 +29,7 @@ func TestQuietSubscription(t *testing.T) {
 	for _, version := range []int{1, 2} {
 		w := run(t, service.Options{}, server.Options{
 			TLS:      &tls.Config{Certificates: known.TLS.Certificates, MinVersion: tls.VersionTLS12},
-			Timeouts: server.Timeouts{Header: short, Read: short, Write: short, Idle: short},
+			Timeouts: service.Timeouts{Header: short, Read: short, Write: short, Idle: short},
 		})
 		client := &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: version == 2, TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
 		defer client.CloseIdleConnections()

@@ -42,15 +42,15 @@ func small(ctx context.Context, address string) (net.Conn, error) {
 	return conn, conn.(*net.TCPConn).SetReadBuffer(128 << 10)
 }
 
-// runWithArkiv runs a server with JSON-RPC.
-func runWithArkiv(t *testing.T, o server.Options) *world {
+// runWithArkiv runs a server with JSON-RPC, which may be public.
+func runWithArkiv(t *testing.T, o server.Options, public bool) *world {
 	t.Helper()
 	db, s := newService(t, newURL(t)+"?durability=relaxed", service.Options{})
 	ents, err := db.Entities(t.Context(), nil)
 	require.NoError(t, err)
 	handler, err := arkivrpc.New(t.Context(), ents, arkivrpc.Options{})
 	require.NoError(t, err)
-	o.Site = &server.Site{Name: "Arkiv", Handler: handler, Metrics: s.Metrics().Handler()}
+	o.Site = &server.Site{Name: "Arkiv", Handler: handler, Metrics: s.Metrics().Handler(), Public: public}
 	return runOver(t, db, s, o)
 }
 
@@ -72,7 +72,7 @@ func (w *world) ask(t *testing.T, method, url, host, body string) (int, string) 
 
 // TestHost: without a token no page reads or writes whose name was made to mean 127.0.0.1.
 func TestHost(t *testing.T) {
-	w := runWithArkiv(t, server.Options{UI: true, Hosts: []string{"varve.example"}})
+	w := runWithArkiv(t, server.Options{UI: true, Hosts: []string{"varve.example"}}, false)
 	answers := func(host string) map[string]int {
 		got := map[string]int{}
 		got["get"], _ = w.ask(t, "GET", strings.TrimPrefix(w.url(1), "http://"), host, "")
@@ -243,7 +243,7 @@ func TestStockClient(t *testing.T) {
 // TestSlowBodyAtTheEnd: a server that goes down does not wait for a body that does not come,
 // and that is no error.
 func TestSlowBodyAtTheEnd(t *testing.T) {
-	w := runWithArkiv(t, server.Options{Timeouts: server.Timeouts{Drain: 4 * time.Second}})
+	w := runWithArkiv(t, server.Options{Timeouts: service.Timeouts{Drain: 4 * time.Second}}, false)
 	conn := w.dial(t)
 	_, err := fmt.Fprintf(conn, "PUT /v1/entities/0x%064x/payload HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n\r\nabc", 99)
 	require.NoError(t, err)
@@ -266,7 +266,7 @@ func TestJSONRPCFaults(t *testing.T) {
 	var log bytes.Buffer
 	var mu sync.Mutex
 	access := slog.New(slog.NewTextHandler(&locked{w: &log, mu: &mu}, nil))
-	w := runWithArkiv(t, server.Options{Token: attackToken, Access: access, Timeouts: server.Timeouts{Read: 200 * time.Millisecond}})
+	w := runWithArkiv(t, server.Options{Token: attackToken, Access: access, Timeouts: service.Timeouts{Read: 200 * time.Millisecond}}, false)
 	code, _ := w.ask(t, "POST", w.server.Site(), "localhost", "{}")
 	require.Equal(t, http.StatusUnauthorized, code)
 	require.Eventually(t, func() bool {

@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"time"
 
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"golang.org/x/sync/errgroup"
@@ -29,7 +28,7 @@ import (
 var ErrUnsafe = errors.New("refused: an address off loopback needs a token")
 
 // Options of a server. The zero value listens on loopback, on ports that the
-// system chooses, with the defaults of Timeouts and Limits.
+// system chooses, with the defaults of their bounds.
 type Options struct {
 	REST string // address; empty means 127.0.0.1:0, "off" means none
 	GRPC string // address; empty means 127.0.0.1:0, "off" means none
@@ -43,33 +42,13 @@ type Options struct {
 	TLS   *tls.Config // nil: plain
 
 	Limits   service.GateOptions // over REST and gRPC together; the token and the hosts are those above
-	Timeouts Timeouts
-	Log      *slog.Logger // nil drops what is logged
-	Access   *slog.Logger // a line for each request; nil: none
+	Timeouts service.Timeouts    // a zero one is its default
+	Log      *slog.Logger        // nil drops what is logged
+	Access   *slog.Logger        // a line for each request; nil: none
 
 	// Traces exports spans of the requests where the environment names an endpoint for them,
 	// in the variables that OpenTelemetry has for that.
 	Traces bool
-}
-
-// Timeouts cut off who is too slow. A zero field means its default.
-type Timeouts struct {
-	Header time.Duration // until the head of a request is there; 5s
-	Read   time.Duration // until the body is there; 20s
-	Write  time.Duration // until the answer is taken, in streams a part of it; 20s
-	Work   time.Duration // for a request between the two, but for streams; 30s
-	Idle   time.Duration // between requests; 2m
-	Drain  time.Duration // for requests under way when the server ends; 15s
-}
-
-func (t Timeouts) withDefaults() Timeouts {
-	t.Header = cmp.Or(t.Header, 5*time.Second)
-	t.Read = cmp.Or(t.Read, 20*time.Second)
-	t.Write = cmp.Or(t.Write, 20*time.Second)
-	t.Work = cmp.Or(t.Work, service.DefaultWork)
-	t.Idle = cmp.Or(t.Idle, 2*time.Minute)
-	t.Drain = cmp.Or(t.Drain, 15*time.Second)
-	return t
 }
 
 // Server is a service that listens.
@@ -96,22 +75,27 @@ type endpoint struct {
 // Listen binds a service, which may be nil where REST and GRPC are off. It fails with
 // ErrUnsafe before it opens a port. The caller runs the server, which closes what it has
 // opened; or closes it.
-func Listen(ctx context.Context, s *service.Service, o Options) (*Server, error) {
-	o.Timeouts = o.Timeouts.withDefaults()
+func Listen(ctx context.Context, s *service.Service, o Options) (_ *Server, err error) {
+	o.Timeouts = o.Timeouts.WithDefaults()
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	srv := &Server{opts: o, service: s}
 	srv.ending, srv.end = context.WithCancel(context.WithoutCancel(ctx))
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, srv.Close())
+		}
+	}()
 	if o.Traces {
-		var err error
 		if srv.traces, err = newTraces(ctx, o.Log); err != nil {
-			return nil, errors.Join(err, srv.Close())
+			return nil, err
 		}
 	}
-	if err := srv.listen(ctx); err != nil {
-		return nil, errors.Join(err, srv.Close())
+	o.Limits.Token, o.Limits.Local, o.Limits.Hosts = o.Token, o.Token == "", o.Hosts
+	if srv.gate, err = service.NewGate(o.Limits); err != nil {
+		return nil, err
 	}
-	if err := srv.bind(); err != nil {
-		return nil, errors.Join(err, srv.Close())
+	if err := srv.listen(ctx); err != nil {
+		return nil, err
 	}
 	if o.Token != "" && o.TLS == nil && !srv.private() {
 		o.Log.Warn("the token and all data travel in the clear: give a certificate, or put a proxy with TLS in front")
@@ -119,9 +103,9 @@ func Listen(ctx context.Context, s *service.Service, o Options) (*Server, error)
 	return srv, nil
 }
 
-// listen opens the ports.
+// listen opens the ports, for what is served there.
 func (s *Server) listen(ctx context.Context) error {
-	add := func(name, address, token string) error {
+	add := func(name, address, token string, serve func(*endpoint)) error {
 		if address == "off" {
 			return nil
 		}
@@ -129,23 +113,27 @@ func (s *Server) listen(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("listen for %s: %w", name, err)
 		}
-		s.endpoints = append(s.endpoints, &endpoint{name: name, on: on, stop: on.Close})
+		e := &endpoint{name: name, on: on}
+		serve(e)
+		s.endpoints = append(s.endpoints, e)
 		return nil
 	}
 	o := s.opts
-	if err := add("REST", o.REST, o.Token); err != nil {
-		return err
-	}
-	if o.Site != nil {
+	with := service.Serving{Gate: s.gate, Timeouts: o.Timeouts, Ending: s.ending, Log: o.Log, Access: o.Access}
+	err := add("REST", o.REST, o.Token, func(e *endpoint) {
+		s.serveHTTP(e, accesslog.Handler(rest.New(s.service, with, o.UI), o.Access))
+	})
+	if err == nil && o.Site != nil {
 		token := o.Token
 		if o.Site.Public {
 			token = "none is needed"
 		}
-		if err := add(o.Site.Name, o.Site.Address, token); err != nil {
-			return err
-		}
+		err = add(o.Site.Name, o.Site.Address, token, func(e *endpoint) { s.serveHTTP(e, o.Site.handler(s.gate, o.Token, o.Access)) })
 	}
-	return add("gRPC", o.GRPC, o.Token)
+	if err == nil {
+		err = add("gRPC", o.GRPC, o.Token, func(e *endpoint) { s.serveGRPC(e, with) })
+	}
+	return err
 }
 
 // private tells whether only this machine reaches the server.
@@ -172,29 +160,6 @@ func listen(ctx context.Context, address, token string) (net.Listener, error) {
 func loopback(a net.Addr) bool {
 	tcp, ok := a.(*net.TCPAddr)
 	return ok && tcp.IP.IsLoopback()
-}
-
-// bind makes the transports.
-func (s *Server) bind() (err error) {
-	o, limits := s.opts, s.opts.Limits
-	limits.Token, limits.Local, limits.Hosts = o.Token, o.Token == "", o.Hosts
-	if s.gate, err = service.NewGate(limits); err != nil {
-		return err
-	}
-	for _, e := range s.endpoints {
-		switch {
-		case o.Site != nil && e.name == o.Site.Name:
-			s.serveHTTP(e, o.Site.handler(s.gate, o.Token, o.Access))
-		case e.name == "REST":
-			s.serveHTTP(e, accesslog.Handler(rest.New(s.service, rest.Options{
-				Gate: s.gate, Timeout: o.Timeouts.Read + o.Timeouts.Work, WriteTimeout: o.Timeouts.Write, DrainTimeout: o.Timeouts.Drain / 4,
-				Log: o.Log, Ending: s.ending, UI: o.UI,
-			}), o.Access))
-		default:
-			s.serveGRPC(e)
-		}
-	}
-	return nil
 }
 
 // serveHTTP sets up what is served at an address over HTTP.
@@ -224,19 +189,15 @@ func closed(on net.Listener) error {
 }
 
 // serveGRPC sets up what is served at an address over gRPC.
-func (s *Server) serveGRPC(e *endpoint) {
-	o := s.opts
+func (s *Server) serveGRPC(e *endpoint, with service.Serving) {
 	var more []grpc.ServerOption
-	if o.TLS != nil {
-		more = append(more, grpc.Creds(credentials.NewTLS(o.TLS.Clone())))
+	if s.opts.TLS != nil {
+		more = append(more, grpc.Creds(credentials.NewTLS(s.opts.TLS.Clone())))
 	}
 	if s.traces != nil {
 		more = append(more, s.tracedGRPC())
 	}
-	server := rpc.New(s.service, rpc.Options{
-		Gate: s.gate, Receive: o.Timeouts.Read, Timeout: o.Timeouts.Work, Write: o.Timeouts.Write,
-		Connection: o.Timeouts.Header, Idle: o.Timeouts.Idle, Ending: s.ending, Log: o.Log, Access: o.Access, Server: more,
-	})
+	server := rpc.New(s.service, with, more...)
 	e.serve = server.Serve
 	e.drain = func(ctx context.Context) error {
 		done := make(chan struct{})

@@ -22,7 +22,6 @@ import (
 	"github.com/varvedb/varve/internal/service"
 	"github.com/varvedb/varve/internal/service/seal"
 	"github.com/varvedb/varve/internal/service/server"
-	arkivrpc "github.com/varvedb/varve/node/rpc"
 	"github.com/varvedb/varve/store"
 
 	_ "github.com/varvedb/varve/store/sqlite"
@@ -40,11 +39,18 @@ type world struct {
 	client  *http.Client
 }
 
-func newService(t testing.TB, url string, so service.Options) (*store.DB, *service.Service) {
+func openDB(t testing.TB, url string) *store.DB {
 	t.Helper()
 	db, err := store.Open(context.Background(), url, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	return db
+}
+
+func newService(t testing.TB, url string, so service.Options) (*store.DB, *service.Service) {
+	t.Helper()
+	db := openDB(t, url)
+	var err error
 	so.Keys, err = seal.New(bytes.Repeat([]byte{1}, seal.KeySize))
 	require.NoError(t, err)
 	s, err := service.New(context.Background(), db, so)
@@ -85,12 +91,16 @@ func (w *world) url(n int) string {
 }
 
 func (w *world) put(n int, payload string) (status int, err error) {
-	req, err := http.NewRequest(http.MethodPut, w.url(n)+"/payload", strings.NewReader(payload))
+	return put(w.client, w.server.REST(), n, payload)
+}
+
+func put(client *http.Client, address string, n int, payload string) (status int, err error) {
+	req, err := http.NewRequest(http.MethodPut, fmt.Sprintf("http://%s/v1/entities/0x%064x/payload", address, n), strings.NewReader(payload))
 	if err != nil {
 		return 0, err
 	}
 	req.Header.Set("Content-Type", "text/plain")
-	resp, err := w.client.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		return 0, err
 	}
@@ -140,7 +150,7 @@ func (w *world) dial(t testing.TB) net.Conn {
 // request is cut off.
 func TestSlowClients(t *testing.T) {
 	const short = 200 * time.Millisecond
-	w := run(t, service.Options{}, server.Options{Timeouts: server.Timeouts{Header: short, Read: short, Write: short, Idle: short}})
+	w := run(t, service.Options{}, server.Options{Timeouts: service.Timeouts{Header: short, Read: short, Write: short, Idle: short}})
 	for i := range 40 {
 		status, err := w.put(i, strings.Repeat("x", 500<<10))
 		require.NoError(t, err)
@@ -228,40 +238,18 @@ func TestDrain(t *testing.T) {
 
 // TestArkiv: its address needs the token as the others do, unless it is public.
 func TestArkiv(t *testing.T) {
-	const token = "0123456789abcdef0123456789abcdef"
 	for _, public := range []bool{false, true} {
-		db, s := newService(t, newURL(t), service.Options{})
-		ents, err := db.Entities(t.Context(), nil)
-		require.NoError(t, err)
-		handler, err := arkivrpc.New(t.Context(), ents, arkivrpc.Options{})
-		require.NoError(t, err)
-		srv, err := server.Listen(t.Context(), s, server.Options{
-			REST: "off", GRPC: "off", Token: token, Site: &server.Site{Name: "Arkiv", Address: "127.0.0.1:0", Handler: handler, Metrics: s.Metrics().Handler(), Public: public},
-		})
-		require.NoError(t, err)
-		require.Empty(t, srv.REST())
-		ctx, stop := context.WithCancel(context.Background())
-		done := make(chan error, 1)
-		go func() { done <- srv.Run(ctx) }()
-		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-		ask := func(authorization string) int {
-			t.Helper()
-			r, err := http.NewRequest(http.MethodPost, "http://"+srv.Site(), strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}`))
+		w := runWithArkiv(t, server.Options{REST: "off", GRPC: "off", Token: attackToken}, public)
+		require.Empty(t, w.server.REST())
+		for _, authorization := range []string{"", "Bearer " + attackToken} {
+			r, err := http.NewRequest(http.MethodPost, "http://"+w.server.Site(), strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}`))
 			require.NoError(t, err)
 			r.Header.Set("Authorization", authorization)
-			answer, err := client.Do(r)
+			answer, err := w.client.Do(r)
 			require.NoError(t, err)
 			require.NoError(t, answer.Body.Close())
-			return answer.StatusCode
+			require.Equal(t, public || authorization != "", answer.StatusCode == http.StatusOK)
 		}
-		require.Equal(t, http.StatusOK, ask("Bearer "+token))
-		want := http.StatusUnauthorized
-		if public {
-			want = http.StatusOK
-		}
-		require.Equal(t, want, ask(""))
-		stop()
-		require.NoError(t, <-done)
 	}
 	_, err := server.Listen(t.Context(), nil, server.Options{REST: "off", GRPC: "off", Site: &server.Site{Name: "Arkiv", Address: "0.0.0.0:0"}})
 	require.ErrorIs(t, err, server.ErrUnsafe)

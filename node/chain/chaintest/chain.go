@@ -26,11 +26,6 @@ type Chain struct {
 	skipped   uint64
 	hidden    int
 	forgotten int
-
-	limit *Limit
-	fault func(n int) Fault
-	asked int
-	seen  map[entity.Hash]map[entity.Key]Life // after each block that ever was
 }
 
 // made is a block as the chain has it, and what a follower must make of it.
@@ -38,21 +33,19 @@ type made struct {
 	block    chain.Block
 	receipts []chain.Receipt
 	want     entity.Block
-	live     map[entity.Key]Life // after it; not changed once the block is made
+	live     map[entity.Key]life // after it; not changed once the block is made
 }
 
-// Life is what the chain knows of a live entity.
-type Life struct {
-	Owner    entity.Address
-	Expires  uint64
-	Modified uint64
-	Payload  string
+// life is what the chain knows of a live entity.
+type life struct {
+	owner   entity.Address
+	expires uint64
 }
 
 // New returns a chain that has its first block. The same seed and calls make the same
 // chain.
 func New(id, seed uint64) *Chain {
-	c := &Chain{ID: id, rng: rand.New(rand.NewPCG(seed, id)), seen: map[entity.Hash]map[entity.Key]Life{}}
+	c := &Chain{ID: id, rng: rand.New(rand.NewPCG(seed, id))}
 	c.add(0)
 	return c
 }
@@ -74,22 +67,6 @@ func (c *Chain) Reorganise(depth, n int) {
 	for range n {
 		c.add(6)
 	}
-}
-
-// Spoil makes the input of a transaction that succeeded malformed, in a block from a
-// number on, and returns which.
-func (c *Chain) Spoil(from uint64) uint64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for n, m := range c.blocks[from:] {
-		for i, tx := range m.block.Transactions {
-			if tx.To != nil && *tx.To == chain.Processor && m.receipts[i].Status == 1 {
-				m.block.Transactions[i].Input = chain.Data("not Brotli")
-				return from + uint64(n)
-			}
-		}
-	}
-	panic("no block from there on has operations")
 }
 
 // Last returns the number of the last block.
@@ -130,18 +107,16 @@ func (c *Chain) Blocks() []entity.Block {
 	return list
 }
 
-// Live returns the entities after a block, whether it still is a part of the chain or
-// not, and false when it never was.
-func (c *Chain) Live(block entity.Hash) (map[entity.Key]Life, bool) {
+// Live returns how many entities there are after the last block.
+func (c *Chain) Live() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	live, ok := c.seen[block]
-	return live, ok
+	return len(c.blocks[len(c.blocks)-1].live)
 }
 
 // add makes the next block, with less than transactions in it.
 func (c *Chain) add(transactions int) {
-	d := draft{rng: c.rng, live: map[entity.Key]Life{}}
+	d := draft{rng: c.rng, live: map[entity.Key]life{}}
 	var parent entity.Hash
 	if len(c.blocks) > 0 {
 		before := c.blocks[len(c.blocks)-1]
@@ -149,18 +124,14 @@ func (c *Chain) add(transactions int) {
 		maps.Copy(d.live, before.live)
 	}
 	d.begin(uint64(len(c.blocks)), parent)
-	if transactions > 0 && c.rng.IntN(8) > 0 {
-		var logs []chain.Log
-		d.expire(&logs)
-		d.housekeeping(logs)
+	gone := d.expired()
+	if transactions > 0 && c.rng.IntN(8) > 0 { // else nothing says so, as in a block without transactions
+		d.tell(gone)
 		for range c.rng.IntN(transactions) {
 			d.transaction()
 		}
-	} else {
-		d.expire(nil) // nothing says so, as in a block without transactions
 	}
 	c.blocks = append(c.blocks, made{d.block, d.receipts, d.want, d.live})
-	c.seen[d.want.Hash] = d.live
 }
 
 // draft is a block that is being made.
@@ -169,8 +140,7 @@ type draft struct {
 	block    chain.Block
 	receipts []chain.Receipt
 	want     entity.Block
-	live     map[entity.Key]Life
-	rest     []entity.Op // that were given and are still to be told
+	live     map[entity.Key]life
 }
 
 func (d *draft) random() (h [32]byte) {
@@ -187,28 +157,15 @@ func (d *draft) send(from entity.Address, to *chain.Address, input []byte, statu
 	d.receipts = append(d.receipts, chain.Receipt{BlockHash: d.block.Hash, TransactionHash: tx.Hash, Status: status, Logs: logs})
 }
 
-// housekeeping adds the first transaction, whose receipt tells what has run out.
-func (d *draft) housekeeping(logs []chain.Log) {
-	d.send(entity.Address{}, &chain.Address{0: 0x42}, []byte{1}, 1, logs)
-}
-
-func (d *draft) expire(logs *[]chain.Log) {
+// expired returns the ends of what has run out, which is not live any more.
+func (d *draft) expired() (ops []entity.Op) {
 	for _, key := range d.keys() {
-		life := d.live[key]
-		if life.Expires > d.want.Number {
-			continue
+		if d.live[key].expires <= d.want.Number {
+			delete(d.live, key)
+			ops = append(ops, entity.Op{Kind: entity.Expire, Key: key})
 		}
-		delete(d.live, key)
-		if logs == nil {
-			continue
-		}
-		l := logOf(chain.TopicExpired, key, life.Owner)
-		if d.rng.IntN(2) == 0 { // as some versions of the chain have it
-			l.Topics, l.Data = l.Topics[:1], key[:]
-		}
-		*logs = append(*logs, l)
-		d.want.Ops = append(d.want.Ops, entity.Op{Kind: entity.Expire, Key: key, OpIndex: uint32(len(*logs) - 1)})
 	}
+	return ops
 }
 
 // keys returns the live entities, sorted.
@@ -263,16 +220,16 @@ func (d *draft) operations(from entity.Address) {
 		list = append(list, d.content(entity.Update, key, from))
 	}
 	for _, key := range d.some(2, entity.Address{}) {
-		life := d.live[key]
-		life.Expires, life.Modified = life.Expires+uint64(1+d.rng.IntN(30)), d.want.Number
-		list = append(list, entity.Op{Kind: entity.ExtendBTL, Key: key, BTL: life.Expires - d.want.Number})
-		d.live[key] = life
+		l := d.live[key]
+		l.expires += uint64(1 + d.rng.IntN(30))
+		list = append(list, entity.Op{Kind: entity.ExtendBTL, Key: key, BTL: l.expires - d.want.Number})
+		d.live[key] = l
 	}
 	for _, key := range d.some(1, from) {
-		life := d.live[key]
-		life.Owner, life.Modified = entity.Address{0: 0xac, 19: byte(d.rng.IntN(4))}, d.want.Number
-		list = append(list, entity.Op{Kind: entity.ChangeOwner, Key: key, Owner: life.Owner})
-		d.live[key] = life
+		l := d.live[key]
+		l.owner = entity.Address{0: 0xac, 19: byte(d.rng.IntN(4))}
+		list = append(list, entity.Op{Kind: entity.ChangeOwner, Key: key, Owner: l.owner})
+		d.live[key] = l
 	}
 	if err := d.give(list); err != nil {
 		panic(err) // it writes into memory
@@ -282,7 +239,7 @@ func (d *draft) operations(from entity.Address) {
 // some returns up to so many of an account's entities, or of anybody's, in random order.
 func (d *draft) some(most int, owner entity.Address) []entity.Key {
 	list := slices.DeleteFunc(d.keys(), func(key entity.Key) bool {
-		return owner != (entity.Address{}) && d.live[key].Owner != owner
+		return owner != (entity.Address{}) && d.live[key].owner != owner
 	})
 	d.rng.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	return list[:min(d.rng.IntN(most+1), len(list))]
@@ -299,6 +256,6 @@ func (d *draft) content(kind entity.Kind, key entity.Key, from entity.Address) e
 	if d.rng.IntN(4) == 0 {
 		op.StringAttributes["größe"], op.NumericAttributes["zero"] = "", 0
 	}
-	d.live[key] = Life{from, d.want.Number + op.BTL, d.want.Number, string(op.Content)}
+	d.live[key] = life{from, d.want.Number + op.BTL}
 	return op
 }
