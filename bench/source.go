@@ -163,7 +163,7 @@ func DataCentreSource(m *dcseed.Model) *Source {
 	next := m.FirstLoadBlock()
 	return &Source{
 		Name:      fmt.Sprintf("dc %+v", m.Config()),
-		Blocks:    func() iter.Seq2[entity.Block, error] { return m.Blocks(m.Config().FirstBlock, next-1) },
+		Blocks:    func() iter.Seq2[entity.Block, error] { return m.Blocks(dcseed.FirstBlock, next-1) },
 		Rest:      func() iter.Seq2[entity.Block, error] { return m.Blocks(next, entity.MaxBlockNumber) },
 		keepsNone: true, rows: m.Entities() * centreRows, payload: m.Entities() * uint64(m.Config().Payload),
 	}

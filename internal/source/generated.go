@@ -99,7 +99,7 @@ func (g Generated) Plan() (Amount, error) {
 		versions := m.Entities() + g.Load*uint64(c.NodeUpdates+c.WorkloadUpdates)
 		last := m.FirstLoadBlock() - 1 + g.Load
 		return Amount{
-			Entities: m.Entities(), First: c.FirstBlock, Last: last, Blocks: last - c.FirstBlock + 1,
+			Entities: m.Entities(), First: dcseed.FirstBlock, Last: last, Blocks: last - dcseed.FirstBlock + 1,
 			Rows: versions * dcRows, PayloadBytes: versions * uint64(c.Payload),
 		}, nil
 	}
@@ -137,5 +137,5 @@ func (g Generated) Blocks(from uint64) (iter.Seq2[entity.Block, error], error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.Blocks(max(from, m.Config().FirstBlock), m.FirstLoadBlock()-1+g.Load), nil
+	return m.Blocks(max(from, dcseed.FirstBlock), m.FirstLoadBlock()-1+g.Load), nil
 }
