@@ -28,7 +28,7 @@ const (
 	ExitOK    = 0
 	ExitError = 1
 	ExitUsage = 2
-	// ExitNotChecked is that of check and verify when something could not be looked
+	// ExitNotChecked is that of check when something could not be looked
 	// at and nothing wrong was found in the rest, and of bench diff when too few
 	// repetitions could tell.
 	ExitNotChecked = 3
@@ -46,8 +46,7 @@ type commands struct {
 	Import  importCmd  `cmd:"" help:"Read a block tar, an Arkiv SQLite database or another store into a store."`
 	Seed    seedCmd    `cmd:"" help:"Generate a database or a block tar of any size."`
 	Scale   scaleCmd   `cmd:"" help:"Multiply a source: the same entities several times over, with fresh keys."`
-	Verify  verifyCmd  `cmd:"" help:"Check a store against itself and against what it was generated from."`
-	Check   checkCmd   `cmd:"" help:"Look for damage in a store, and with --repair make anew what is derived."`
+	Check   checkCmd   `cmd:"" help:"Look for damage in a store, compare it with what it was made of, or make anew what is derived."`
 	Backup  backupCmd  `cmd:"" help:"Copy a store row by row while it is in use, and verify the copy."`
 	Restore restoreCmd `cmd:"" help:"Make a store of a backup, on any engine that has its layouts."`
 	Query   queryCmd   `cmd:"" help:"Print the entities that match a query, at the head or at a past block."`
