@@ -88,7 +88,7 @@ func MendozaSource(scale float64, seed uint64, perBlock int, share float64, smal
 	m := mendoza{profile, opts, perBlock, plan.FirstBlock - 1 + part(plan.Blocks)}
 	s := &Source{
 		Name:   fmt.Sprintf("%s scale=%v seed=%d ops=%d share=%v", name, scale, seed, perBlock, share),
-		Blocks: m.first, rows: part(plan.Rows()), payload: part(payload),
+		Blocks: m.first, rows: part(plan.Rows), payload: part(payload),
 	}
 	if m.cut < plan.LastBlock {
 		s.Rest = m.rest
@@ -163,7 +163,7 @@ func DataCentreSource(m *dcseed.Model) *Source {
 	next := m.FirstLoadBlock()
 	return &Source{
 		Name:      fmt.Sprintf("dc %+v", m.Config()),
-		Blocks:    func() iter.Seq2[entity.Block, error] { return m.Blocks(m.Config().FirstBlock, next-1) },
+		Blocks:    func() iter.Seq2[entity.Block, error] { return m.Blocks(dcseed.FirstBlock, next-1) },
 		Rest:      func() iter.Seq2[entity.Block, error] { return m.Blocks(next, entity.MaxBlockNumber) },
 		keepsNone: true, rows: m.Entities() * centreRows, payload: m.Entities() * uint64(m.Config().Payload),
 	}

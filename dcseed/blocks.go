@@ -7,22 +7,11 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Initial streams the blocks that create all nodes and workloads. It holds one
-// block in memory, which belongs to the consumer.
-func (m *Model) Initial() iter.Seq2[entity.Block, error] {
-	return m.Blocks(m.cfg.FirstBlock, m.firstLoad-1)
-}
-
-// Load streams a number of blocks of updates, from the first after the initial
-// state on.
-func (m *Model) Load(blocks uint64) iter.Seq2[entity.Block, error] {
-	return m.Blocks(m.firstLoad, m.firstLoad+blocks-1)
-}
-
 // Blocks streams the blocks of a range, both ends included, of the initial state
 // and the load after it. To resume, begin with the block after the last one
-// stored. A range that begins before the first block or ends above
-// entity.MaxBlockNumber is an error; one that ends before it begins is empty.
+// stored. A range that begins before FirstBlock or ends above
+// entity.MaxBlockNumber is an error; one that ends before it begins is empty. It holds one
+// block in memory, which belongs to the consumer.
 func (m *Model) Blocks(from, to uint64) iter.Seq2[entity.Block, error] {
 	return func(yield func(entity.Block, error) bool) {
 		for number := from; number <= to; number++ {
@@ -36,9 +25,9 @@ func (m *Model) Blocks(from, to uint64) iter.Seq2[entity.Block, error] {
 
 // Block returns one block. It fails when there is none of that number.
 func (m *Model) Block(number uint64) (entity.Block, error) {
-	if number < m.cfg.FirstBlock || number > entity.MaxBlockNumber {
+	if number < FirstBlock || number > entity.MaxBlockNumber {
 		return entity.Block{}, fmt.Errorf("data centre block %d: want %d to %d",
-			number, m.cfg.FirstBlock, uint64(entity.MaxBlockNumber))
+			number, FirstBlock, uint64(entity.MaxBlockNumber))
 	}
 	if number < m.firstLoad {
 		return m.initialBlock(number), nil
@@ -48,7 +37,7 @@ func (m *Model) Block(number uint64) (entity.Block, error) {
 
 func (m *Model) initialBlock(number uint64) entity.Block {
 	perBlock := uint64(m.cfg.PerBlock)
-	first := (number - m.cfg.FirstBlock) * perBlock
+	first := (number - FirstBlock) * perBlock
 	last := min(first+perBlock, m.Entities())
 	b := entity.Block{Number: number, Ops: make([]entity.Op, 0, last-first)}
 	perDC := m.nodes.perDC + m.workloads.perDC
@@ -99,36 +88,41 @@ func (m *Model) operation(r Ref, turn uint64) entity.Op {
 	if turn == 0 || m.revives(r, turn) {
 		op.Kind = entity.Create
 	}
-	if m.cfg.Payload > 0 {
-		op.Content = make([]byte, m.cfg.Payload)
-		fill(op.Content, m.source(r).draw(fieldPayload, turn))
-	}
-	if r.Class == ClassNode {
-		m.describeNode(&op, m.node(r, turn))
-	} else {
-		m.describeWorkload(&op, m.workload(r, turn))
-	}
+	op.Content = make([]byte, m.cfg.Payload)
+	fill(op.Content, m.source(r).draw(fieldPayload, turn))
+	m.describe(&op, r, turn)
 	return op
 }
 
-func (m *Model) describeNode(op *entity.Op, n Node) {
-	op.Key, op.Owner = n.Key, n.Owner
+// describe gives an operation key, owner and attributes of an entity. Of those but the status
+// changes with a turn.
+func (m *Model) describe(op *entity.Op, r Ref, turn uint64) {
+	s := m.source(r)
+	op.Key = r.Key()
 	op.StringAttributes = map[string]string{
-		"type": TypeNode, "dc_id": m.dcIDs[n.DC-1], "node_id": n.ID,
-		"region": n.Region, "status": n.Status, "vm_type": n.VMType,
+		"dc_id": m.dcIDs[r.DC-1], "status": m.status(r, turn), "vm_type": draw(vmTypes, s.draw(fieldVMType, 0)),
 	}
+	if r.Class == ClassNode {
+		op.Owner = m.operators[r.DC-1]
+		op.StringAttributes["type"], op.StringAttributes["node_id"] = TypeNode, r.String()
+		op.StringAttributes["region"] = draw(nodeRegions, s.draw(fieldRegion, 0))
+		op.NumericAttributes = map[string]uint64{
+			"cpu_count": draw(cpuCounts, s.draw(fieldCPU, 0)), "ram_gb": draw(ramSizes, s.draw(fieldRAM, 0)),
+			"price_hour": s.price(), "avail_hours": draw(availHours, s.draw(fieldHours, 0)),
+		}
+		return
+	}
+	op.Owner = Tenant(s.tenant())
+	op.StringAttributes["type"], op.StringAttributes["workload_id"] = TypeWorkload, r.String()
+	op.StringAttributes["assigned_node"] = NodeRef(r.DC, (r.N-1)%m.cfg.NodesPerDC+1).String()
+	op.StringAttributes["region"] = draw(workloadRegions, s.draw(fieldRegion, 0))
 	op.NumericAttributes = map[string]uint64{
-		"cpu_count": n.CPUCount, "ram_gb": n.RAMGB, "price_hour": n.PriceHour, "avail_hours": n.AvailHours,
+		"req_cpu": draw(reqCPUs, s.draw(fieldCPU, 0)), "req_ram": draw(reqRAMs, s.draw(fieldRAM, 0)),
+		"max_hours": draw(maxHours, s.draw(fieldHours, 0)),
 	}
 }
 
-func (m *Model) describeWorkload(op *entity.Op, w Workload) {
-	op.Key, op.Owner = w.Key, w.Owner
-	op.StringAttributes = map[string]string{
-		"type": TypeWorkload, "dc_id": m.dcIDs[w.DC-1], "workload_id": w.ID,
-		"status": w.Status, "assigned_node": w.AssignedNode, "region": w.Region, "vm_type": w.VMType,
-	}
-	op.NumericAttributes = map[string]uint64{
-		"req_cpu": w.ReqCPU, "req_ram": w.ReqRAM, "max_hours": w.MaxHours,
-	}
+// price is cents an hour.
+func (s source) price() uint64 {
+	return MinPrice + below(s.draw(fieldPrice, 0), MaxPrice-MinPrice+1)
 }

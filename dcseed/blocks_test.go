@@ -3,7 +3,6 @@ package dcseed
 import (
 	"flag"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,13 +27,13 @@ func TestGoldenDigests(t *testing.T) {
 	} {
 		m := newModel(t, cfg)
 		store := newMemory(t)
-		store.applyAll(m.Initial())
+		store.applyAll(m.initial())
 		initial := store.digest
 		load := uint64(30)
 		if name == "expiring" {
 			load = 4_000
 		}
-		store.applyAll(m.Load(load))
+		store.applyAll(m.load(load))
 		lines = append(lines, fmt.Sprintf("%s initial %s load-%d %s", name, initial, load, store.digest))
 	}
 	slices.Sort(lines)
@@ -50,7 +49,7 @@ func TestGoldenDigests(t *testing.T) {
 
 func TestBlockIsTheStream(t *testing.T) {
 	m := newModel(t, small())
-	blocks := append(collect(t, m.Initial()), collect(t, m.Load(10))...)
+	blocks := append(collect(t, m.initial()), collect(t, m.load(10))...)
 	for i, want := range blocks {
 		require.EqualValues(t, i+1, want.Number)
 		got, err := m.Block(want.Number)
@@ -59,13 +58,13 @@ func TestBlockIsTheStream(t *testing.T) {
 	}
 	require.Equal(t, blocks[3:12], collect(t, m.Blocks(4, 12)), "resumed across the end of the initial state")
 	require.Empty(t, collect(t, m.Blocks(5, 4)))
-	require.Empty(t, collect(t, m.Load(0)))
+	require.Empty(t, collect(t, m.load(0)))
 }
 
 func TestInitialCreatesEachOnce(t *testing.T) {
 	m := newModel(t, small())
 	seen := map[entity.Key]bool{}
-	for b, err := range m.Initial() {
+	for b, err := range m.initial() {
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(b.Ops), m.Config().PerBlock)
 		for i, op := range b.Ops {
@@ -78,32 +77,12 @@ func TestInitialCreatesEachOnce(t *testing.T) {
 	require.EqualValues(t, m.Entities(), len(seen))
 }
 
-// An update brings everything anew, and a payload of its own.
-func TestUpdatesAreWhole(t *testing.T) {
-	m := newModel(t, small())
-	before, _ := m.EntityAt(m.nodes.ref(m.nodes.at(0)), m.FirstLoadBlock()-1)
-	b, err := m.Block(m.FirstLoadBlock())
-	require.NoError(t, err)
-	op := b.Ops[0]
-	require.Equal(t, before.Key, op.Key)
-	require.Equal(t, entity.Update, op.Kind)
-	require.ElementsMatch(t, slices.Collect(maps.Keys(before.StringAttributes)), slices.Collect(maps.Keys(op.StringAttributes)))
-	require.Equal(t, before.NumericAttributes, op.NumericAttributes)
-	require.Equal(t, before.Owner, op.Owner)
-	require.Len(t, op.Content, len(before.Content))
-	require.NotEqual(t, before.Content, op.Content)
-}
-
 func TestBlockErrors(t *testing.T) {
-	cfg := small()
-	cfg.FirstBlock = 10
-	m := newModel(t, cfg)
-	for _, number := range []uint64{0, 9, entity.MaxBlockNumber + 1} {
-		_, err := m.Block(number)
-		require.ErrorContains(t, err, fmt.Sprintf("block %d", number))
-	}
-	for _, err := range m.Blocks(9, 12) {
-		require.Error(t, err)
+	m := newModel(t, small())
+	for _, number := range []uint64{0, entity.MaxBlockNumber + 1} {
+		for _, err := range m.Blocks(number, number+3) {
+			require.ErrorContains(t, err, fmt.Sprintf("block %d", number))
+		}
 	}
 }
 

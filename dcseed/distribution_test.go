@@ -64,8 +64,7 @@ var distributions = []distribution{
 // The drawn attributes follow their distributions when created and after many
 // turns.
 func TestDistributions(t *testing.T) {
-	m := newModel(t, Config{Seed: 11, DCs: 2, NodesPerDC: 10_000, WorkloadsPerDC: 20_000, Payload: -1,
-		NodeUpdates: 2_000, WorkloadUpdates: 4_000})
+	m := newModel(t, Config{Seed: 11, NodesPerDC: 10_000, Payload: 1, NodeUpdates: 1_000, WorkloadUpdates: 5_000})
 	for _, block := range []uint64{m.FirstLoadBlock() - 1, m.FirstLoadBlock() + 95} {
 		counts := map[string]int{}
 		for _, p := range []*population{&m.nodes, &m.workloads} {
@@ -123,7 +122,7 @@ func TestPrices(t *testing.T) {
 	observed, shares := make([]int, buckets), make([]float64, buckets)
 	lowest, highest := uint64(MaxPrice), uint64(MinPrice)
 	for n := 1; n <= 50_000; n++ {
-		price := m.Node(1, n).PriceHour
+		price := m.source(NodeRef(1, n)).price()
 		observed[(price-MinPrice)/41]++
 		lowest, highest = min(lowest, price), max(highest, price)
 	}

@@ -12,7 +12,7 @@ func Example() {
 		panic(err)
 	}
 	entities := 0
-	for b, err := range m.Initial() {
+	for b, err := range m.Blocks(dcseed.FirstBlock, m.FirstLoadBlock()-1) {
 		if err != nil {
 			panic(err)
 		}

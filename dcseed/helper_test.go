@@ -22,15 +22,20 @@ func newModel(t testing.TB, cfg Config) *Model {
 
 // small is a configuration that a test can fold in no time.
 func small() Config {
-	return Config{Seed: 7, DCs: 2, NodesPerDC: 30, WorkloadsPerDC: 150, Payload: 21, PerBlock: 50,
-		NodeUpdates: 7, WorkloadUpdates: 40}
+	return Config{Seed: 7, DCs: 2, NodesPerDC: 30, Payload: 21, PerBlock: 50, NodeUpdates: 7, WorkloadUpdates: 40}
 }
 
 // expiring is a configuration whose turns come too rarely to keep what is
 // short-lived alive: every 2,000 and 5,000 blocks.
 func expiring() Config {
-	return Config{Seed: 3, NodesPerDC: 2_000, WorkloadsPerDC: 5_000, Payload: -1, PerBlock: 900,
-		NodeUpdates: 1, WorkloadUpdates: 1}
+	return Config{Seed: 3, NodesPerDC: 2_000, Payload: 1, PerBlock: 900, NodeUpdates: 1, WorkloadUpdates: 2}
+}
+
+// initial and load stream the blocks of the initial state, and so many after them.
+func (m *Model) initial() iter.Seq2[entity.Block, error] { return m.Blocks(FirstBlock, m.firstLoad-1) }
+
+func (m *Model) load(blocks uint64) iter.Seq2[entity.Block, error] {
+	return m.Blocks(m.firstLoad, m.firstLoad+blocks-1)
 }
 
 // memory is a store of entities as they are after the last block applied.

@@ -1,9 +1,7 @@
 package dcseed
 
 import (
-	"fmt"
 	"iter"
-	"math"
 
 	"github.com/varvedb/varve/store/entity"
 )
@@ -22,16 +20,6 @@ import (
 // The stream ends with either of the two, since the rest would be of one kind,
 // and fails with the error of either. It holds a merged block in memory.
 func Mix(base, dc iter.Seq2[entity.Block, error], dcPercent int) iter.Seq2[entity.Block, error] {
-	switch {
-	case dcPercent == 0:
-		return base
-	case dcPercent == 100:
-		return dc
-	case dcPercent < 0 || dcPercent > 100:
-		return func(yield func(entity.Block, error) bool) {
-			yield(entity.Block{}, fmt.Errorf("mix: share of %d %%, want 0 to 100", dcPercent))
-		}
-	}
 	return func(yield func(entity.Block, error) bool) {
 		next, stop := iter.Pull2(base)
 		defer stop()
@@ -70,25 +58,14 @@ func (m *mixer) complete(b entity.Block) (entity.Block, error) {
 			return b, nil
 		}
 		m.base += uint64(len(add.Ops))
-		if err := appendBlock(&b, add); err != nil {
-			return entity.Block{}, err
+		after := uint32(0) // the transactions of b
+		for i := range b.Ops {
+			after = max(after, b.Ops[i].TxIndex+1)
+		}
+		for _, op := range add.Ops {
+			op.TxIndex += after
+			b.Ops = append(b.Ops, op)
 		}
 	}
 	return b, nil
-}
-
-// appendBlock adds the transactions of another block after those of b.
-func appendBlock(b *entity.Block, add entity.Block) error {
-	after := uint32(0)
-	for i := range b.Ops {
-		after = max(after, b.Ops[i].TxIndex+1)
-	}
-	for _, op := range add.Ops {
-		if op.TxIndex += after; op.TxIndex > math.MaxUint16 {
-			return fmt.Errorf("mix: block %d with block %d of the base has transaction %d, at most %d fit: lower the updates a block",
-				b.Number, add.Number, op.TxIndex, math.MaxUint16)
-		}
-		b.Ops = append(b.Ops, op)
-	}
-	return nil
 }

@@ -33,10 +33,16 @@ type shelved struct {
 
 func (s shelved) price() uint32 { return s.traits >> 16 }
 
-func (s shelved) suits(w *Workload) bool {
-	return cpuCounts[s.traits&15].value >= w.ReqCPU &&
-		ramSizes[s.traits>>4&15].value >= w.ReqRAM &&
-		availHours[s.traits>>8&15].value >= w.MaxHours
+func (s shelved) suits(w *wanted) bool {
+	return cpuCounts[s.traits&15].value >= w.cpu &&
+		ramSizes[s.traits>>4&15].value >= w.ram &&
+		availHours[s.traits>>8&15].value >= w.hours
+}
+
+// wanted is what a question asks of available nodes.
+type wanted struct {
+	vmType, region  string
+	cpu, ram, hours uint64 // at least
 }
 
 // NewOracle looks at every node of the model once.
@@ -83,124 +89,85 @@ func (o *Oracle) Expected(q Query) Answer {
 		}
 		return Answer{Entity: e}
 	}
+	var found []match
+	switch q.Kind {
+	case NodesInDC:
+		found = o.scan(q, ClassNode, 1, 1)
+	case AvailableGPUNodes:
+		found = o.available(q, &wanted{vmType: VMTypeGPU, region: RegionAny})
+	case WorkloadsOnNode:
+		found = o.scan(q, ClassWorkload, q.N, o.model.cfg.NodesPerDC)
+	case NodeMatch:
+		var w entity.Op
+		o.model.describe(&w, WorkloadRef(q.DC, q.N), 0)
+		found = o.available(q, &wanted{
+			vmType: w.StringAttributes["vm_type"], region: w.StringAttributes["region"],
+			cpu: w.NumericAttributes["req_cpu"], ram: w.NumericAttributes["req_ram"], hours: w.NumericAttributes["max_hours"],
+		})
+	}
+	slices.SortFunc(found, func(a, b match) int {
+		return cmp.Or(cmp.Compare(a.price, b.price), cmp.Compare(b.sequence, a.sequence))
+	})
+	if q.Limit > 0 && q.Limit < len(found) {
+		found = found[:q.Limit]
+	}
 	var a Answer
-	for _, r := range o.ordered(q, o.matches(q)) {
-		a.Keys = append(a.Keys, r.Key())
+	for _, f := range found {
+		a.Keys = append(a.Keys, f.Key())
 	}
 	return a
 }
 
 // match is an entity that a question is about.
 type match struct {
-	n     int
-	turn  uint64
-	price uint32 // of nodes that are sorted by it, else 0
-}
-
-// matches returns what a question other than NodeState matches. Those of a
-// NodeMatch are only as many as the limit needs.
-func (o *Oracle) matches(q Query) []match {
-	switch q.Kind {
-	case NodesInDC:
-		return o.scan(q, ClassNode, 1, 1)
-	case AvailableGPUNodes:
-		return o.available(q, VMTypeGPU)
-	case WorkloadsOnNode:
-		return o.scan(q, ClassWorkload, q.N, o.model.cfg.NodesPerDC)
-	case NodeMatch:
-		return o.suitable(q)
-	}
-	return nil
+	Ref
+	sequence uint64
+	price    uint32 // of nodes that are sorted by it, else 0
 }
 
 // scan looks at every step-th entity of the data centre from the first on.
-func (o *Oracle) scan(q Query, class Class, first, step int) []match {
-	var found []match
+func (o *Oracle) scan(q Query, class Class, first, step int) (found []match) {
 	last := int(o.model.population(class).perDC)
 	for n := first; n <= last; n += step {
-		if v, ok := o.model.versionAt(Ref{class, q.DC, n}, q.Block); ok {
-			found = append(found, match{n: n, turn: v.turn})
+		r := Ref{class, q.DC, n}
+		if v, ok := o.model.versionAt(r, q.Block); ok {
+			found = append(found, match{Ref: r, sequence: o.model.born(r, v.turn).sequence()})
 		}
 	}
 	return found
 }
 
-// isAvailable returns the version of a node that is visible at a block if it is available.
-func (o *Oracle) isAvailable(r Ref, block uint64) (version, bool) {
-	v, ok := o.model.versionAt(r, block)
-	return v, ok && o.model.status(r, v.turn) == StatusAvailable
-}
-
-func (o *Oracle) available(q Query, vmType string) []match {
-	var found []match
-	for i, s := range o.shelves[q.DC-1] {
-		if vmTypes[i%len(vmTypes)].value != vmType {
-			continue
-		}
-		for _, node := range s {
-			if v, ok := o.isAvailable(NodeRef(q.DC, int(node.n)), q.Block); ok {
-				found = append(found, match{n: int(node.n), turn: v.turn})
-			}
-		}
-	}
-	return found
-}
-
-func (o *Oracle) suitable(q Query) []match {
-	w := o.model.Workload(q.DC, q.N)
-	var found []match
+// available returns nodes that are available and suit. Those that are sorted by their price are
+// only as many as the limit needs.
+func (o *Oracle) available(q Query, w *wanted) (found []match) {
 	for i, s := range o.shelves[q.DC-1] {
 		region, vmType := nodeRegions[i/len(vmTypes)].value, vmTypes[i%len(vmTypes)].value
-		if vmType == w.VMType && (w.Region == RegionAny || w.Region == region) {
-			found = append(found, o.cheapest(q, &w, s)...)
+		if vmType == w.vmType && (w.region == RegionAny || w.region == region) {
+			found = append(found, o.cheapest(q, w, s)...)
 		}
 	}
 	return found
 }
 
-// cheapest returns the suitable nodes of a shelf up to the limit, and those of
-// the same price as the last: creation, which the shelf knows nothing of,
-// decides among them.
-func (o *Oracle) cheapest(q Query, w *Workload, s shelf) []match {
-	var found []match
+// cheapest returns the available nodes of a shelf that suit: where they are sorted by their price
+// up to the limit, and those of the same price as the last: creation, which the shelf knows
+// nothing of, decides among them.
+func (o *Oracle) cheapest(q Query, w *wanted, s shelf) (found []match) {
 	for _, node := range s {
-		if q.Limit > 0 && len(found) >= q.Limit && node.price() > found[len(found)-1].price {
+		price := node.price()
+		if q.OrderBy == "" {
+			price = 0
+		}
+		if q.Limit > 0 && len(found) >= q.Limit && price > found[len(found)-1].price {
 			break
 		}
 		if !node.suits(w) {
 			continue
 		}
-		if v, ok := o.isAvailable(NodeRef(q.DC, int(node.n)), q.Block); ok {
-			found = append(found, match{n: int(node.n), turn: v.turn, price: node.price()})
+		r := NodeRef(q.DC, int(node.n))
+		if v, ok := o.model.versionAt(r, q.Block); ok && o.model.status(r, v.turn) == StatusAvailable {
+			found = append(found, match{r, o.model.born(r, v.turn).sequence(), price})
 		}
 	}
 	return found
-}
-
-// ordered sorts matches as the question asks for and cuts them at its limit.
-func (o *Oracle) ordered(q Query, matches []match) []Ref {
-	class := ClassNode
-	if q.Kind == WorkloadsOnNode {
-		class = ClassWorkload
-	}
-	type ranked struct {
-		n        int
-		price    uint32
-		sequence uint64
-	}
-	rank := make([]ranked, len(matches))
-	for i, f := range matches {
-		rank[i] = ranked{f.n, f.price, o.model.born(Ref{class, q.DC, f.n}, f.turn).sequence()}
-	}
-	slices.SortFunc(rank, func(a, b ranked) int {
-		return cmp.Or(cmp.Compare(a.price, b.price), cmp.Compare(b.sequence, a.sequence))
-	})
-	if q.Limit > 0 && q.Limit < len(rank) {
-		rank = rank[:q.Limit]
-	}
-	refs := make([]Ref, len(rank))
-	for i, f := range rank {
-		refs[i] = Ref{class, q.DC, f.n}
-	}
-	return refs
 }

@@ -72,9 +72,9 @@ func (q Query) String() string {
 	subject := DCID(q.DC)
 	switch q.Kind {
 	case WorkloadsOnNode, NodeState:
-		subject = NodeRef(q.DC, q.N).ID()
+		subject = NodeRef(q.DC, q.N).String()
 	case NodeMatch:
-		subject = WorkloadRef(q.DC, q.N).ID()
+		subject = WorkloadRef(q.DC, q.N).String()
 	}
 	return fmt.Sprintf("%s of %s at block %d", q.Kind, subject, q.Block)
 }
@@ -105,19 +105,21 @@ func (m *Model) AvailableGPUNodes(dc int, block uint64) Query {
 // WorkloadsOnNode asks for the workloads assigned to a node.
 func (m *Model) WorkloadsOnNode(dc, node int, block uint64) Query {
 	return Query{Kind: WorkloadsOnNode, DC: dc, N: node, Block: block,
-		Expr: is("assigned_node", NodeRef(dc, node).ID())}
+		Expr: is("assigned_node", NodeRef(dc, node).String())}
 }
 
 // NodeMatch asks for the MatchLimit cheapest nodes of a workload's data centre
 // that are available, in a region that the workload accepts, of its vm_type,
 // with at least its processors, memory and hours.
 func (m *Model) NodeMatch(dc, workload int, block uint64) Query {
-	w := m.Workload(dc, workload)
+	var w entity.Op
+	m.describe(&w, WorkloadRef(dc, workload), 0)
 	return Query{Kind: NodeMatch, DC: dc, N: workload, Block: block, OrderBy: "price_hour", Limit: MatchLimit,
 		Expr: all(
 			is("dc_id", DCID(dc)), is("type", TypeNode), is("status", StatusAvailable),
-			accepts(w.Region), is("vm_type", w.VMType),
-			atLeast("cpu_count", w.ReqCPU), atLeast("ram_gb", w.ReqRAM), atLeast("avail_hours", w.MaxHours),
+			accepts(w.StringAttributes["region"]), is("vm_type", w.StringAttributes["vm_type"]),
+			atLeast("cpu_count", w.NumericAttributes["req_cpu"]), atLeast("ram_gb", w.NumericAttributes["req_ram"]),
+			atLeast("avail_hours", w.NumericAttributes["max_hours"]),
 		)}
 }
 
@@ -170,9 +172,6 @@ func (m *Model) read(seed uint64, head uint64) Query {
 	case WorkloadsOnNode:
 		return m.WorkloadsOnNode(dc, node, head)
 	case NodeMatch:
-		if m.workloads.count == 0 {
-			return m.NodesInDC(dc, head) // nothing to match
-		}
 		return m.NodeMatch(dc, int(below(s.draw(2, 1), m.workloads.perDC))+1, head)
 	default:
 		block, first := head, m.creation(NodeRef(dc, node)).block

@@ -11,12 +11,12 @@ import (
 func TestQueryText(t *testing.T) {
 	m := newModel(t, Config{DCs: 7})
 	for want, q := range map[string]Query{
-		`dc_id = "dc_07" && type = "node"`:                                                            m.NodesInDC(7, 1),
-		`dc_id = "dc_07" && status = "available" && vm_type = "gpu"`:                                  m.AvailableGPUNodes(7, 1),
-		`assigned_node = "node_07_000042"`:                                                            m.WorkloadsOnNode(7, 42, 1),
-		"$key = " + NodeRef(7, 42).Key().String():                                                     m.NodeState(7, 42, 1),
-		matchText(`region = "us-east"`, m.Workload(7, firstIn(m, RegionUSEast))):                      m.NodeMatch(7, firstIn(m, RegionUSEast), 1),
-		matchText(`region in ("eu-west" "us-east" "asia-pac")`, m.Workload(7, firstIn(m, RegionAny))): m.NodeMatch(7, firstIn(m, RegionAny), 1),
+		`dc_id = "dc_07" && type = "node"`:                                                m.NodesInDC(7, 1),
+		`dc_id = "dc_07" && status = "available" && vm_type = "gpu"`:                      m.AvailableGPUNodes(7, 1),
+		`assigned_node = "node_07_000042"`:                                                m.WorkloadsOnNode(7, 42, 1),
+		"$key = " + NodeRef(7, 42).Key().String():                                         m.NodeState(7, 42, 1),
+		matchText(m, `region = "us-east"`, firstIn(m, RegionUSEast)):                      m.NodeMatch(7, firstIn(m, RegionUSEast), 1),
+		matchText(m, `region in ("eu-west" "us-east" "asia-pac")`, firstIn(m, RegionAny)): m.NodeMatch(7, firstIn(m, RegionAny), 1),
 	} {
 		require.Equal(t, want, q.Expr.String())
 		parsed, err := query.Parse(want)
@@ -29,17 +29,18 @@ func TestQueryText(t *testing.T) {
 }
 
 func firstIn(m *Model, region string) int {
-	w := 1
-	for m.Workload(7, w).Region != region {
-		w++
+	for w := 1; ; w++ {
+		if e, _ := m.EntityAt(WorkloadRef(7, w), m.firstLoad); e.StringAttributes["region"] == region {
+			return w
+		}
 	}
-	return w
 }
 
-func matchText(region string, w Workload) string {
-	number := func(n uint64) string { return query.Number(n).String() }
-	return `dc_id = "dc_07" && type = "node" && status = "available" && ` + region + ` && vm_type = "` + w.VMType +
-		`" && cpu_count >= ` + number(w.ReqCPU) + ` && ram_gb >= ` + number(w.ReqRAM) + ` && avail_hours >= ` + number(w.MaxHours)
+func matchText(m *Model, region string, workload int) string {
+	w, _ := m.EntityAt(WorkloadRef(7, workload), m.firstLoad)
+	number := func(name string) string { return query.Number(w.NumericAttributes[name]).String() }
+	return `dc_id = "dc_07" && type = "node" && status = "available" && ` + region + ` && vm_type = "` + w.StringAttributes["vm_type"] +
+		`" && cpu_count >= ` + number("req_cpu") + ` && ram_gb >= ` + number("req_ram") + ` && avail_hours >= ` + number("max_hours")
 }
 
 func TestReads(t *testing.T) {
@@ -71,12 +72,4 @@ func TestReads(t *testing.T) {
 	requireChiSquare(t, "reads", []int{counts[NodesInDC], counts[AvailableGPUNodes], counts[WorkloadsOnNode],
 		counts[NodeMatch], counts[NodeState]}, []float64{.25, .20, .20, .20, .15})
 	require.InDelta(t, 0.5, float64(past)/float64(counts[NodeState]), 0.05)
-}
-
-func TestReadsWithoutWorkloads(t *testing.T) {
-	lone := small()
-	lone.WorkloadsPerDC, lone.WorkloadUpdates = -1, 0
-	for _, q := range take(newModel(t, lone).Reads(5, func() uint64 { return 4 }), 100) {
-		require.NotEqual(t, NodeMatch, q.Kind, "there is nothing to match")
-	}
 }

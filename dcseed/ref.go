@@ -2,7 +2,6 @@ package dcseed
 
 import (
 	"crypto/sha256"
-	"fmt"
 	"strconv"
 
 	"github.com/varvedb/varve/store/entity"
@@ -17,17 +16,6 @@ const (
 	ClassWorkload
 )
 
-// String returns the value of the entity's type attribute.
-func (c Class) String() string {
-	switch c {
-	case ClassNode:
-		return TypeNode
-	case ClassWorkload:
-		return TypeWorkload
-	}
-	return fmt.Sprintf("class(%d)", uint8(c))
-}
-
 // Ref names an entity: node or workload N of data centre DC, both from 1.
 type Ref struct {
 	Class Class
@@ -40,23 +28,16 @@ func NodeRef(dc, n int) Ref { return Ref{ClassNode, dc, n} }
 // WorkloadRef names a workload.
 func WorkloadRef(dc, w int) Ref { return Ref{ClassWorkload, dc, w} }
 
-// ID returns the identifier, such as node_07_000042 or wl_07_000123.
-func (r Ref) ID() string { return string(r.appendID(make([]byte, 0, 16))) }
-
-// String returns the identifier.
-func (r Ref) String() string { return r.ID() }
+// String returns the identifier, such as node_07_000042 or wl_07_000123.
+func (r Ref) String() string { return string(r.appendID(make([]byte, 0, 16))) }
 
 func (r Ref) appendID(b []byte) []byte {
-	b = append(b, idPrefix(r.Class)...)
-	b = appendPadded(b, r.DC, 2)
-	return appendPadded(append(b, '_'), r.N, 6)
-}
-
-func idPrefix(c Class) string {
-	if c == ClassNode {
-		return "node_"
+	prefix := "wl_"
+	if r.Class == ClassNode {
+		prefix = "node_"
 	}
-	return "wl_"
+	b = appendPadded(append(b, prefix...), r.DC, 2)
+	return appendPadded(append(b, '_'), r.N, 6)
 }
 
 // appendPadded is fmt's %0*d for numbers that are not negative, without its

@@ -25,9 +25,6 @@ type population struct {
 func newPopulation(class Class, seed uint64, dcs, perDC, updates, offset int) population {
 	p := population{class: class, perDC: uint64(perDC), count: uint64(dcs * perDC),
 		updates: uint64(updates), offset: uint64(offset)}
-	if p.count == 0 {
-		return p
-	}
 	h := splitmix.Mix(seed ^ uint64(class)*splitmix.Step)
 	p.add = below(h, p.count)
 	// From the second quarter on, so that neighbours are not served together.
@@ -106,7 +103,7 @@ func (m *Model) creation(r Ref) spot {
 		position += m.nodes.perDC
 	}
 	perBlock := uint64(m.cfg.PerBlock)
-	return spot{m.cfg.FirstBlock + position/perBlock, position % perBlock}
+	return spot{FirstBlock + position/perBlock, position % perBlock}
 }
 
 // spot returns where an entity's turn falls; turn 0 is its creation.
@@ -164,7 +161,7 @@ func (m *Model) born(r Ref, turn uint64) spot {
 
 // keepsAlive tells whether the next turn always comes before a life is over.
 func (p *population) keepsAlive() bool {
-	return p.updates > 0 && p.count/p.updates+1 < ShortestLife
+	return p.count/p.updates+1 < ShortestLife
 }
 
 // btl returns the blocks to live that a turn gives.

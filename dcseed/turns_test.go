@@ -25,7 +25,7 @@ func TestOrderIsAPermutation(t *testing.T) {
 // The largest model must not overflow.
 func TestOrderOfTheLargest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := newPopulation(ClassNode, rapid.Uint64().Draw(t, "seed"), MaxDCs, MaxPerDC, 1, 0)
+		p := newPopulation(ClassNode, rapid.Uint64().Draw(t, "seed"), MaxDCs, MaxNodes*workloadsPerNode, 1, 0)
 		index := rapid.Uint64Range(0, p.count-1).Draw(t, "index")
 		require.Equal(t, index, p.at(p.place(index)))
 		require.Less(t, p.place(index), p.count)
@@ -38,8 +38,8 @@ func TestTurnsMatchTheStream(t *testing.T) {
 		nodes := rapid.IntRange(1, 40).Draw(t, "nodes")
 		m, err := New(Config{
 			Seed: rapid.Uint64().Draw(t, "seed"), DCs: rapid.IntRange(1, 3).Draw(t, "dcs"),
-			NodesPerDC: nodes, Payload: -1, PerBlock: rapid.IntRange(1, 50).Draw(t, "per block"),
-			NodeUpdates: rapid.IntRange(1, 3*nodes).Draw(t, "updates"), WorkloadUpdates: nodes, FirstBlock: rapid.Uint64Range(1, 99).Draw(t, "first"),
+			NodesPerDC: nodes, Payload: 1, PerBlock: rapid.IntRange(1, 50).Draw(t, "per block"),
+			NodeUpdates: rapid.IntRange(1, 3*nodes).Draw(t, "updates"), WorkloadUpdates: nodes,
 		})
 		require.NoError(t, err)
 		counts := map[Ref]uint64{}
@@ -75,7 +75,7 @@ func TestShortestLife(t *testing.T) {
 	require.EqualValues(t, ShortestLife, lifetimes[0].value[0])
 	m := newModel(t, Config{NodesPerDC: 500})
 	for n := 1; n <= 500; n++ {
-		_, ok := m.versionAt(NodeRef(1, n), m.cfg.FirstBlock+ShortestLife-1)
+		_, ok := m.versionAt(NodeRef(1, n), FirstBlock+ShortestLife-1)
 		require.True(t, ok)
 	}
 }

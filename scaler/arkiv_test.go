@@ -42,21 +42,13 @@ func TestScaleArkiv(t *testing.T) {
 	}
 	want, keys, _ := tally(src())
 	require.Len(t, keys, 800)
-	for _, m := range []scaler.Method{scaler.Hybrid, scaler.Duplicate, scaler.Temporal} {
-		for _, factor := range []uint64{2, 5} {
-			t.Run(fmt.Sprintf("method=%s/factor=%d", m, factor), func(t *testing.T) {
-				got, keys, last := tally(scaler.Scale(src, scaler.ScaleOptions{Method: m, Factor: factor}))
-				require.Len(t, keys, int(factor)*800)
-				require.Equal(t, len(want), len(got))
-				for op, n := range want {
-					require.Equal(t, int(factor)*n, got[op], op)
-				}
-				if m == scaler.Duplicate {
-					require.Equal(t, uint64(1263), last)
-				} else {
-					require.Equal(t, 1263+(factor-1)*263, last)
-				}
-			})
+	for _, factor := range []uint64{2, 5} {
+		got, keys, last := tally(scaler.Scale(src, scaler.ScaleOptions{Factor: factor}))
+		require.Len(t, keys, int(factor)*800)
+		require.Equal(t, len(want), len(got))
+		for op, n := range want {
+			require.Equal(t, int(factor)*n, got[op], op)
 		}
+		require.Equal(t, 1263+(factor-1)*263, last)
 	}
 }

@@ -1,7 +1,6 @@
 package scaler
 
 import (
-	"fmt"
 	"iter"
 	"testing"
 
@@ -17,7 +16,7 @@ func BenchmarkStream(b *testing.B) {
 			b.Fatal(err)
 		}
 		b.ReportAllocs()
-		b.SetBytes(int64(plan.PayloadBytes))
+		b.SetBytes(int64(plan.PayloadRowBytes))
 		for b.Loop() {
 			drain(b, Stream(Mendoza(), o), plan.Entities)
 		}
@@ -45,15 +44,11 @@ func BenchmarkScale(b *testing.B) {
 		}
 		blocks = append(blocks, block)
 	}
-	for _, m := range []Method{Duplicate, Temporal, Hybrid} {
-		b.Run(fmt.Sprintf("method=%s", m), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				drain(b, Scale(source(blocks...), ScaleOptions{Method: m, Factor: 5}), 40_000)
-			}
-			b.ReportMetric(40_000*float64(b.N)/b.Elapsed().Seconds(), "ent/s")
-		})
+	b.ReportAllocs()
+	for b.Loop() {
+		drain(b, Scale(source(blocks...), ScaleOptions{Factor: 5}), 40_000)
 	}
+	b.ReportMetric(40_000*float64(b.N)/b.Elapsed().Seconds(), "ent/s")
 }
 
 func drain(b *testing.B, blocks iter.Seq2[entity.Block, error], want uint64) {

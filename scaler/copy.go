@@ -53,7 +53,7 @@ func (m *mapper) hash(what byte, name []byte) [sha256.Size]byte {
 
 func (m *mapper) key(k entity.Key) entity.Key { return m.hash('k', k[:]) }
 
-// moved tells whether the copy of an entity is in the half that Hybrid moves.
+// moved tells whether the copy of an entity is in the half that has an epoch of its own.
 func moved(copied entity.Key) bool { return copied[len(copied)-1]&1 != 0 }
 
 // op returns the copy of an operation whose key is mapped already. It shares

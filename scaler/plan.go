@@ -6,23 +6,14 @@ import "github.com/varvedb/varve/store/entity"
 type Totals struct {
 	Entities   uint64 // created
 	Blocks     uint64 // empty ones included
-	Batches    uint64 // blocks that create entities
 	FirstBlock uint64
 	LastBlock  uint64
-	Ops        [entity.Expire + 1]uint64 // by entity.Kind
-	Live       uint64                    // entities visible at LastBlock
 
-	// Rows that a layout with history writes, the synthetic attributes
-	// included: one payload a version, and one row an attribute of it.
-	TextRows, NumberRows, PayloadRows uint64
-
-	// Bytes of the payloads that Create and Update carry; and of the payload
-	// rows, in which ExtendBTL and ChangeOwner repeat them.
-	PayloadBytes, PayloadRowBytes uint64
+	// Rows that a layout with history writes, the synthetic attributes included:
+	// one payload a version, and one row an attribute of it. ExtendBTL and
+	// ChangeOwner repeat the payload.
+	Rows, PayloadRows, PayloadRowBytes uint64
 }
-
-// Rows returns the rows of all three tables.
-func (t *Totals) Rows() uint64 { return t.TextRows + t.NumberRows + t.PayloadRows }
 
 // Plan returns exactly what Stream generates with the same options, by going
 // through the lives of the entities without their contents, which takes less than
@@ -36,7 +27,6 @@ func Plan(p Profile, o Options) (Totals, error) {
 	var c cycle
 	for number := range m.cycles() {
 		m.lay(&c, number, m.size(number), m.span(number))
-		t.Batches += uint64(len(c.batches))
 		for i := range c.slots {
 			m.count(&t, &c.slots[i])
 		}
@@ -50,26 +40,19 @@ func (m *model) count(t *Totals, s *slot) {
 	k := &m.kinds[s.kind]
 	l := m.live(s, seed)
 	sh := presence(k, seed)
-	var versions, size uint64
-	live := uint64(1)
+	row := uint64(1 + sh.texts + 1 + SyntheticTexts + sh.numbers + SyntheticNumbers) // payload, "type" and all else
+	var size uint64
 	for _, st := range l.steps[:l.n] {
-		if st.block > m.last {
-			break
-		}
-		t.Ops[st.op]++
-		switch st.op {
-		case entity.Delete, entity.Expire:
-			live = 0
+		switch {
+		case st.block > m.last:
+			return
+		case st.op == entity.Delete || st.op == entity.Expire:
 			continue
-		case entity.Create, entity.Update:
+		case st.op == entity.Create || st.op == entity.Update:
 			size = k.size(seed, st.version)
-			t.PayloadBytes += size
 		}
-		versions++
+		t.Rows += row
+		t.PayloadRows++
 		t.PayloadRowBytes += size
 	}
-	t.Live += live
-	t.PayloadRows += versions
-	t.TextRows += versions * uint64(sh.texts+1+SyntheticTexts) // 1: "type"
-	t.NumberRows += versions * uint64(sh.numbers+SyntheticNumbers)
 }

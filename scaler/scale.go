@@ -10,10 +10,12 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
+// Source is a history that can be read more than once, each time with the same
+// blocks: of a profile, a block tar, a database.
+type Source func() iter.Seq2[entity.Block, error]
+
 // ScaleOptions choose how a source is multiplied.
 type ScaleOptions struct {
-	Method Method // the zero value is Hybrid
-
 	// Factor is how many times the entities of the source the result has, the
 	// source itself included; at least 1, which changes nothing.
 	Factor uint64
@@ -29,6 +31,13 @@ type ScaleOptions struct {
 // them, and payloads are not searched for keys. Of the entities nothing is
 // remembered, so memory does not grow with the source.
 //
+// A source, counted from its first block number to its last, is an epoch. Of each
+// copy half of the entities are beside the original, and the other half in an epoch
+// of the copy's own after it. So the result has Factor epochs, the first with
+// (Factor+1)/2 times as much as the source in each block, the others with half.
+// Which half an entity is in follows from its key. A reference to one in the later
+// half may come before it: that is the price of not remembering entities.
+//
 // The source is opened once for each epoch. Its blocks are passed on, and its
 // contents shared between original and copies: treat them as read-only. Errors
 // of the source are passed on. Scale itself fails where a block would pass
@@ -36,10 +45,8 @@ type ScaleOptions struct {
 // indexes.
 func Scale(src Source, o ScaleOptions) iter.Seq2[entity.Block, error] {
 	return func(yield func(entity.Block, error) bool) {
-		s, err := newScaling(src, o)
-		if err == nil {
-			err = s.run(yield)
-		}
+		s := &scaling{src: src}
+		err := s.run(o, yield)
 		if err != nil && !errors.Is(err, errStopped) {
 			yield(entity.Block{}, err)
 		}
@@ -47,17 +54,15 @@ func Scale(src Source, o ScaleOptions) iter.Seq2[entity.Block, error] {
 }
 
 // Continue streams what may come after Scale of a source, without end: copies with keys and
-// ids of their own, whole and one after the other, each in an epoch as Temporal has them.
-// First and last are the numbers of the source's blocks; the options are those of Scale,
-// of which Method does not matter. It fails where Scale does.
+// ids of their own, whole and one after the other, each in an epoch. First and last are the
+// numbers of the source's blocks; the options are those of Scale. It fails where Scale does.
 func Continue(src Source, o ScaleOptions, first, last uint64) iter.Seq2[entity.Block, error] {
 	return func(yield func(entity.Block, error) bool) {
-		o.Method = Temporal
-		s := &scaling{src: src, o: o, first: first, last: last}
+		s := &scaling{src: src, first: first, last: last}
 		var err error
 		for c := o.Factor; err == nil; c++ {
 			m := newMapper(o.Seed, c)
-			err = s.epoch(&m, yield)
+			err = s.epoch(&m, true, yield)
 		}
 		if !errors.Is(err, errStopped) {
 			yield(entity.Block{}, err)
@@ -70,7 +75,6 @@ var errStopped = errors.New("stopped")
 
 type scaling struct {
 	src     Source
-	o       ScaleOptions
 	mappers []mapper // of copies 1 to Factor−1
 	tx      transactions
 
@@ -78,34 +82,14 @@ type scaling struct {
 	seen        bool
 }
 
-func newScaling(src Source, o ScaleOptions) (*scaling, error) {
+// run streams the source with what is beside it, and then the other halves.
+func (s *scaling) run(o ScaleOptions, yield func(entity.Block, error) bool) error {
 	if o.Factor < 1 || o.Factor > math.MaxUint16 {
-		return nil, fmt.Errorf("scale by %d: want a factor from 1 to %d", o.Factor, math.MaxUint16)
+		return fmt.Errorf("scale by %d: want a factor from 1 to %d", o.Factor, math.MaxUint16)
 	}
-	if int(o.Method) >= len(methodNames) {
-		return nil, fmt.Errorf("scale: unknown %s", o.Method)
-	}
-	s := &scaling{src: src, o: o}
 	for c := uint64(1); c < o.Factor; c++ {
 		s.mappers = append(s.mappers, newMapper(o.Seed, c))
 	}
-	return s, nil
-}
-
-func (s *scaling) run(yield func(entity.Block, error) bool) error {
-	if err := s.original(yield); err != nil || !s.seen || s.o.Method == Duplicate {
-		return err
-	}
-	for i := range s.mappers {
-		if err := s.epoch(&s.mappers[i], yield); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// original is the first epoch: the source and what is beside it.
-func (s *scaling) original(yield func(entity.Block, error) bool) error {
 	for b, err := range s.src() {
 		if err != nil {
 			return err
@@ -114,13 +98,16 @@ func (s *scaling) original(yield func(entity.Block, error) bool) error {
 			s.first, s.seen = b.Number, true
 		}
 		s.last = b.Number
-		if s.o.Method != Temporal {
-			if err := s.beside(&b); err != nil {
-				return err
-			}
+		if err := s.beside(&b); err != nil {
+			return err
 		}
 		if !yield(b, nil) {
 			return errStopped
+		}
+	}
+	for i := range s.mappers {
+		if err := s.epoch(&s.mappers[i], false, yield); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -139,12 +126,12 @@ func (s *scaling) beside(b *entity.Block) error {
 		for j := range b.Ops {
 			op := &b.Ops[j]
 			key := m.key(op.Key)
-			if s.o.Method == Hybrid && moved(key) {
+			if moved(key) {
 				continue
 			}
 			tx := s.tx.index(op.TxIndex, m.copy)
 			if tx > math.MaxUint16 {
-				return b.OpError(j, fmt.Errorf("copy %d would be transaction %d, above %d: use a smaller factor or temporal copies",
+				return b.OpError(j, fmt.Errorf("copy %d would be transaction %d, above %d: use a smaller factor",
 					m.copy, tx, math.MaxUint16))
 			}
 			c := m.op(op, key)
@@ -156,8 +143,9 @@ func (s *scaling) beside(b *entity.Block) error {
 	return nil
 }
 
-// epoch is the source once more, copied to a later time.
-func (s *scaling) epoch(m *mapper, yield func(entity.Block, error) bool) error {
+// epoch is the source once more, copied to a later time: whole, or what is not beside the
+// original.
+func (s *scaling) epoch(m *mapper, whole bool, yield func(entity.Block, error) bool) error {
 	hi, offset := bits.Mul64(m.copy, s.last-s.first+1)
 	if hi > 0 {
 		offset = entity.MaxBlock
@@ -168,7 +156,7 @@ func (s *scaling) epoch(m *mapper, yield func(entity.Block, error) bool) error {
 		}
 		number := entity.AddBlocks(b.Number, offset)
 		if number > entity.MaxBlockNumber {
-			return fmt.Errorf("scale: copy %d of block %d passes the highest block number %d: use a smaller factor or duplicates",
+			return fmt.Errorf("scale: copy %d of block %d passes the highest block number %d: use a smaller factor",
 				m.copy, b.Number, uint64(entity.MaxBlockNumber))
 		}
 		c := entity.Block{Number: number}
@@ -177,7 +165,7 @@ func (s *scaling) epoch(m *mapper, yield func(entity.Block, error) bool) error {
 		}
 		for j := range b.Ops {
 			key := m.key(b.Ops[j].Key)
-			if s.o.Method == Temporal || moved(key) {
+			if whole || moved(key) {
 				c.Ops = append(c.Ops, m.op(&b.Ops[j], key))
 			}
 		}

@@ -2,7 +2,6 @@ package scaler
 
 import (
 	"errors"
-	"fmt"
 	"iter"
 	"strings"
 	"testing"
@@ -19,40 +18,29 @@ func mendozaSource(scale float64) Source {
 
 func TestScaleByOneIsIdentity(t *testing.T) {
 	src := mendozaSource(0.001)
-	for _, m := range []Method{Hybrid, Duplicate, Temporal} {
-		require.Equal(t, fingerprint(t, src()), fingerprint(t, Scale(src, ScaleOptions{Method: m, Factor: 1})))
-	}
+	require.Equal(t, fingerprint(t, src()), fingerprint(t, Scale(src, ScaleOptions{Factor: 1})))
 }
 
 // TestScaleCounts checks numbers, block ranges, uniqueness and validity.
 func TestScaleCounts(t *testing.T) {
 	const scale = 0.0021
 	src := mendozaSource(scale)
-	plan, err := Plan(Mendoza(), Options{Scale: scale, Seed: 1})
-	require.NoError(t, err)
+	want := count(collect(t, src()))
 	kept := len(fold(t, src()).entities)
-	for _, m := range []Method{Hybrid, Duplicate, Temporal} {
-		for _, factor := range []uint64{2, 5} {
-			t.Run(fmt.Sprintf("method=%s/factor=%d", m, factor), func(t *testing.T) {
-				blocks := collect(t, Scale(src, ScaleOptions{Method: m, Factor: factor}))
-				epochs := factor
-				if m == Duplicate {
-					epochs = 1
-				}
-				require.Equal(t, int(epochs*plan.Blocks), len(blocks))
-				require.Equal(t, plan.FirstBlock+epochs*plan.Blocks-1, blocks[len(blocks)-1].Number)
-				for i := range blocks {
-					requireCreations(t, &blocks[i])
-				}
-				got := totals(blocks)
-				require.Equal(t, factor*plan.Rows(), got.Rows())
-				require.Equal(t, factor*plan.PayloadRowBytes, got.PayloadRowBytes)
-				for kind, n := range plan.Ops {
-					require.Equal(t, factor*n, got.Ops[kind], entity.Kind(kind))
-				}
-				require.Equal(t, int(factor)*kept, len(fold(t, source(blocks...)()).entities))
-			})
+	for _, factor := range []uint64{2, 5} {
+		blocks := collect(t, Scale(src, ScaleOptions{Factor: factor}))
+		require.Equal(t, int(factor*want.Blocks), len(blocks))
+		require.Equal(t, want.FirstBlock+factor*want.Blocks-1, blocks[len(blocks)-1].Number)
+		for i := range blocks {
+			requireCreations(t, &blocks[i])
 		}
+		got := count(blocks)
+		require.Equal(t, factor*want.Rows, got.Rows)
+		require.Equal(t, factor*want.PayloadRowBytes, got.PayloadRowBytes)
+		for kind, n := range want.ops {
+			require.Equal(t, factor*n, got.ops[kind], entity.Kind(kind))
+		}
+		require.Equal(t, int(factor)*kept, len(fold(t, source(blocks...)()).entities))
 	}
 }
 
@@ -72,42 +60,40 @@ func requireCreations(t require.TestingT, b *entity.Block) {
 // originals do.
 func TestScaleReferences(t *testing.T) {
 	src := mendozaSource(0.002)
-	for _, m := range []Method{Hybrid, Duplicate, Temporal} {
-		stream := Scale(src, ScaleOptions{Method: m, Factor: 3})
-		nodes, keys := created(t, stream, "node_id")
-		chunks, _ := created(t, stream, "blockId")
-		require.Equal(t, 3*1600, len(keys))
-		votes := map[string]int{}
-		for b, err := range stream {
-			require.NoError(t, err)
-			for _, op := range b.Ops {
-				a := op.StringAttributes
-				if node, ok := a["assigned_node"]; ok {
-					require.True(t, nodes[node], node)
-				}
-				if next := a["nextBlockId"]; next != "" {
-					require.True(t, chunks[next], next)
-					require.Equal(t, suffix(a["blockId"]), suffix(next), "both of one copy")
-				}
-				if key, ok := a["proposalKey"]; ok {
-					require.True(t, keys[key], key)
-					votes[key]++
-				}
+	stream := Scale(src, ScaleOptions{Factor: 3})
+	nodes, keys := created(t, stream, "node_id")
+	chunks, _ := created(t, stream, "blockId")
+	require.Equal(t, 3*1600, len(keys))
+	votes := map[string]int{}
+	for b, err := range stream {
+		require.NoError(t, err)
+		for _, op := range b.Ops {
+			a := op.StringAttributes
+			if node, ok := a["assigned_node"]; ok {
+				require.True(t, nodes[node], node)
+			}
+			if next := a["nextBlockId"]; next != "" {
+				require.True(t, chunks[next], next)
+				require.Equal(t, suffix(a["blockId"]), suffix(next), "both of one copy")
+			}
+			if key, ok := a["proposalKey"]; ok {
+				require.True(t, keys[key], key)
+				votes[key]++
 			}
 		}
-		original := map[int]int{} // how many proposals have so many votes
-		for b, err := range src() {
-			require.NoError(t, err)
-			for _, op := range b.Ops {
-				if key, ok := op.StringAttributes["proposalKey"]; ok {
-					require.NotZero(t, votes[key])
-					original[votes[key]] = 3
-				}
+	}
+	original := map[int]int{} // how many proposals have so many votes
+	for b, err := range src() {
+		require.NoError(t, err)
+		for _, op := range b.Ops {
+			if key, ok := op.StringAttributes["proposalKey"]; ok {
+				require.NotZero(t, votes[key])
+				original[votes[key]] = 3
 			}
 		}
-		for _, n := range votes {
-			require.NotZero(t, original[n], "a copy of a proposal has as many votes")
-		}
+	}
+	for _, n := range votes {
+		require.NotZero(t, original[n], "a copy of a proposal has as many votes")
 	}
 }
 
@@ -123,10 +109,8 @@ func TestScaleMapsAttributes(t *testing.T) {
 			"parent": other.String(), "node_id": "a", "nextBlockId": "", "plain": "a", "almost": other.String()[:65] + "g",
 		},
 		NumericAttributes: map[string]uint64{"n": 1}}
-	src := source(entity.Block{Number: 1, Ops: []entity.Op{op}})
-	o := ScaleOptions{Method: Duplicate, Factor: 2}
-	copied := collect(t, Scale(src, o))[0].Ops[1]
 	first := newMapper(0, 1)
+	copied := first.op(&op, first.key(op.Key))
 	require.Equal(t, map[string]string{
 		"parent": first.key(other).String(), "node_id": "a#1", "nextBlockId": "", "plain": "a", "almost": op.StringAttributes["almost"],
 	}, copied.StringAttributes)
@@ -135,10 +119,9 @@ func TestScaleMapsAttributes(t *testing.T) {
 	require.Equal(t, op.NumericAttributes, copied.NumericAttributes)
 	require.Equal(t, "a", op.StringAttributes["node_id"], "the source is not changed")
 
-	o.Seed = 0xab
-	again := collect(t, Scale(src, o))[0].Ops[1]
-	require.Equal(t, "a#ab.1", again.StringAttributes["node_id"])
-	require.NotEqual(t, copied.Key, again.Key)
+	second := newMapper(0xab, 1)
+	require.Equal(t, "a#ab.1", second.attributes(op.StringAttributes)["node_id"])
+	require.NotEqual(t, copied.Key, second.key(op.Key))
 }
 
 // TestScaleAgain: what was scaled can be scaled again with another seed, and
@@ -148,7 +131,7 @@ func TestScaleAgain(t *testing.T) {
 	double := func() iter.Seq2[entity.Block, error] { return Scale(src, ScaleOptions{Factor: 2}) }
 	fold(t, Scale(double, ScaleOptions{Factor: 3, Seed: 1}))
 	l, err := newLedger(), error(nil)
-	for b, streamErr := range Scale(double, ScaleOptions{Factor: 2, Method: Duplicate}) {
+	for b, streamErr := range Scale(double, ScaleOptions{Factor: 2}) {
 		require.NoError(t, streamErr)
 		if err = l.apply(&b); err != nil {
 			break
@@ -157,6 +140,7 @@ func TestScaleAgain(t *testing.T) {
 	require.ErrorIs(t, err, entity.ErrExists)
 }
 
+// TestScaleTransactions: what is copied beside the original has transactions after its own.
 func TestScaleTransactions(t *testing.T) {
 	block := func(tx ...uint32) entity.Block {
 		b := entity.Block{Number: 5}
@@ -165,16 +149,17 @@ func TestScaleTransactions(t *testing.T) {
 		}
 		return b
 	}
-	got := collect(t, Scale(source(block(7, 2, 7, 60000)), ScaleOptions{Method: Duplicate, Factor: 3}))[0]
-	var index []uint32
-	for _, op := range got.Ops {
-		index = append(index, op.TxIndex)
+	var tx transactions
+	b := block(7, 2, 7, 60000)
+	tx.read(&b)
+	var index []uint64
+	for c := range uint64(2) {
+		for i := range b.Ops {
+			index = append(index, tx.index(b.Ops[i].TxIndex, c+1))
+		}
 	}
-	require.Equal(t, []uint32{7, 2, 7, 60000, 60002, 60001, 60002, 60003, 60005, 60004, 60005, 60006}, index)
-
-	err := lastError(Scale(source(block(65535)), ScaleOptions{Method: Duplicate, Factor: 2}))
-	require.ErrorContains(t, err, "block 5, tx 65535, op 0")
-	require.ErrorContains(t, err, "use a smaller factor or temporal copies")
+	require.Equal(t, []uint64{60002, 60001, 60002, 60003, 60005, 60004, 60005, 60006}, index)
+	require.ErrorContains(t, lastError(Scale(source(block(65535)), ScaleOptions{Factor: 9})), "block 5, tx 65535, op 0")
 }
 
 func lastError(blocks iter.Seq2[entity.Block, error]) (err error) {
@@ -186,18 +171,28 @@ func lastError(blocks iter.Seq2[entity.Block, error]) (err error) {
 func TestScaleSaturates(t *testing.T) {
 	op := entity.Op{Kind: entity.Create, BTL: entity.MaxBlock - 10}
 	late := source(entity.Block{Number: entity.MaxBlockNumber - 2, Ops: []entity.Op{op}}, entity.Block{Number: entity.MaxBlockNumber})
-	for _, m := range []Method{Hybrid, Temporal} {
-		err := lastError(Scale(late, ScaleOptions{Method: m, Factor: 2}))
-		require.ErrorContains(t, err, "copy 1 of block 4294967293 passes the highest block number 4294967295")
-	}
-	require.NoError(t, lastError(Scale(late, ScaleOptions{Method: Duplicate, Factor: 2})))
-
-	early := source(entity.Block{Number: 10, Ops: []entity.Op{op}})
-	blocks := collect(t, Scale(early, ScaleOptions{Method: Temporal, Factor: 2}))
-	require.Equal(t, uint64(11), blocks[1].Number)
-	for _, e := range fold(t, source(blocks...)()).entities {
+	require.ErrorContains(t, lastError(Scale(late, ScaleOptions{Factor: 2})), "copy 1 of block 4294967293 passes the highest block number 4294967295")
+	for _, e := range fold(t, Scale(source(entity.Block{Number: 10, Ops: []entity.Op{op}}), ScaleOptions{Factor: 5})).entities {
 		require.Equal(t, uint64(entity.MaxBlock), e.Expiration, "for ever stays for ever")
 	}
+}
+
+// TestContinue: what comes after a source and its copies are copies that are whole, each in an epoch.
+func TestContinue(t *testing.T) {
+	src := mendozaSource(0.0002)
+	want := count(collect(t, src()))
+	o := ScaleOptions{Factor: 2}
+	blocks := collect(t, Scale(src, o))
+	for b, err := range Continue(src, o, want.FirstBlock, want.LastBlock) {
+		require.NoError(t, err)
+		if blocks = append(blocks, b); len(blocks) == 4*int(want.Blocks) {
+			break
+		}
+	}
+	got := count(blocks)
+	require.Equal(t, 4*want.Blocks, got.LastBlock)
+	require.Equal(t, 4*want.Rows, got.Rows)
+	fold(t, source(blocks...)())
 }
 
 func TestScaleErrors(t *testing.T) {
@@ -207,7 +202,6 @@ func TestScaleErrors(t *testing.T) {
 		return func(yield func(entity.Block, error) bool) { yield(entity.Block{}, broken) }
 	}
 	require.ErrorContains(t, lastError(Scale(src, ScaleOptions{})), "scale by 0: want a factor from 1")
-	require.ErrorContains(t, lastError(Scale(src, ScaleOptions{Factor: 2, Method: 9})), "unknown method(9)")
 	require.ErrorIs(t, lastError(Scale(failing, ScaleOptions{Factor: 2})), broken)
 	require.Empty(t, collect(t, Scale(source(), ScaleOptions{Factor: 4})))
 	for _, err := range Scale(src, ScaleOptions{Factor: 2}) {
@@ -222,8 +216,7 @@ func TestScaleProperty(t *testing.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
 		src := func() iter.Seq2[entity.Block, error] { return Stream(p, Options{Scale: 0.5, Seed: seed}) }
 		o := ScaleOptions{
-			Method: Method(rapid.IntRange(0, 2).Draw(t, "method")), Factor: rapid.Uint64Range(1, 5).Draw(t, "factor"),
-			Seed: rapid.Uint64().Draw(t, "salt"),
+			Factor: rapid.Uint64Range(1, 5).Draw(t, "factor"), Seed: rapid.Uint64().Draw(t, "salt"),
 		}
 		once, many := fold(t, src()), fold(t, Scale(src, o))
 		require.Equal(t, int(o.Factor)*len(once.entities), len(many.entities))
@@ -231,14 +224,4 @@ func TestScaleProperty(t *testing.T) {
 			require.Equal(t, e, many.entities[key], "the source itself is in the result")
 		}
 	})
-}
-
-func TestParseMethod(t *testing.T) {
-	for _, m := range []Method{Hybrid, Duplicate, Temporal} {
-		got, err := ParseMethod(m.String())
-		require.NoError(t, err)
-		require.Equal(t, m, got)
-	}
-	_, err := ParseMethod("triplicate")
-	require.ErrorContains(t, err, "want hybrid, duplicate or temporal")
 }

@@ -1,20 +1,14 @@
 package main
 
 import (
-	"bytes"
-	"context"
-	"errors"
 	"io"
 	"net/http"
-	"regexp"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/stretchr/testify/require"
 
-	"github.com/varvedb/varve/internal/cli"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 )
@@ -35,18 +29,11 @@ func TestServeArkiv(t *testing.T) {
 	}
 	apply(7)
 	for _, args := range [][]string{{"--listen=off", "--grpc=off"}, {"--read-only", "--listen=127.0.0.1:0", "--grpc=off", "--access-log"}} {
-		var out, errs output
-		ctx, stop := context.WithCancel(t.Context())
-		code := make(chan int, 1)
-		go func() {
-			code <- cli.Run(ctx, append([]string{"serve", at, "--arkiv=127.0.0.1:0", "--chain-id=42"}, args...), &out, &errs)
-		}()
-		require.Eventually(t, func() bool { return strings.Contains(out.String(), "\n") || len(code) > 0 }, 20*time.Second, 5*time.Millisecond)
-		line := regexp.MustCompile(`^REST on (no port|\S+), gRPC on no port, Arkiv on (\S+), .*, reading only\n`).FindStringSubmatch(out.String())
-		require.NotNil(t, line, "%s%s", out.String(), errs.String())
+		r := begin(t, append([]string{"serve", at, "--arkiv=127.0.0.1:0", "--chain-id=42"}, args...)...)
+		arkiv := r.says(t, `^REST on (?:no port|\S+), gRPC on no port, Arkiv on (\S+), .*, reading only\n`)[0]
 		ask := func(method string) string {
 			t.Helper()
-			r, err := http.Post("http://"+line[2], "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`))
+			r, err := http.Post("http://"+arkiv, "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`))
 			require.NoError(t, err)
 			defer r.Body.Close()
 			text, err := io.ReadAll(r.Body)
@@ -59,23 +46,14 @@ func TestServeArkiv(t *testing.T) {
 		require.NoError(t, err)
 		apply(head.Number + 1)
 		require.NotEqual(t, before, ask("arkiv_getEntityCount"))
-		r, err := http.Get("http://" + line[2] + "/metrics")
-		require.NoError(t, err)
-		var text bytes.Buffer
-		_, err = text.ReadFrom(r.Body)
-		require.NoError(t, errors.Join(err, r.Body.Close()))
-		problems, err := promlint.New(strings.NewReader(text.String())).Lint()
-		require.NoError(t, err)
-		require.Empty(t, problems)
-		require.Contains(t, text.String(), `varve_arkiv_calls_total{code="0",method="eth_chainId"} 1`)
-		stop()
-		require.Zero(t, <-code, errs.String())
-		require.Equal(t, strings.Contains(strings.Join(args, " "), "access"), strings.Contains(errs.String(), "call=eth_chainId"))
+		require.Contains(t, get(t, arkiv, "/metrics"), `varve_arkiv_calls_total{code="0",method="eth_chainId"} 1`)
+		require.Zero(t, r.stop(), &r.errs)
+		require.Equal(t, slices.Contains(args, "--access-log"), strings.Contains(r.errs.String(), "call=eth_chainId"))
 	}
 	for _, args := range [][]string{
 		{"--arkiv=off", "--listen=off", "--grpc=off"}, {"--arkiv=0.0.0.0:0", "--listen=off", "--grpc=off"}, {"--arkiv=127.0.0.1:0", "--block-time=0s", "--read-only"},
 	} {
-		var out, errs output
-		require.NotZero(t, cli.Run(t.Context(), append([]string{"serve", at}, args...), &out, &errs), "%v", args)
+		_, _, code := varve(t, append([]string{"serve", at}, args...)...)
+		require.NotZero(t, code, "%v", args)
 	}
 }

@@ -21,7 +21,7 @@ import (
 
 // quick are the documented commands that run to their end here.
 var quick = []string{
-	"import", "check", "backup", "restore", "seed", "scale", "verify", "bench", "report", "events",
+	"import", "check", "backup", "restore", "seed", "scale", "bench", "report", "events",
 	"inspect", "query",
 }
 
@@ -29,7 +29,7 @@ var quick = []string{
 // and where they run.
 var long = map[string]string{
 	"answer":  "measures for minutes: TestAnswer",
-	"compare": "measures for a minute: TestCompareWithServer", "run": "measures for hours: TestRunRepeats", "authz": "measures: TestRebac, TestSocial",
+	"compare": "measures for a minute: TestCompare", "run": "measures for hours: TestRunRepeats", "authz": "measures: TestRebac, TestSocial",
 	"torture": "kills for long: TestTorture", "serve": "runs until it is told to end: TestServe",
 	"follow": "follows a chain that is not here: TestFollow", "node": "the same: TestNode",
 	"service-bench": "asks a service that is not here: TestServe",
@@ -39,7 +39,7 @@ var long = map[string]string{
 var sizes = map[string]string{"--scale": "0.002", "--load": "3", "--rate": "1000"}
 
 // places are replaced, and the size of a stream.
-var places = strings.NewReplacer("dc:scale=0.01,load=500", "dc:scale=0.002,load=5", "--before=1000000", "--before=2",
+var places = strings.NewReplacer("dc:scale=0.01,load=500", "dc:scale=0.002,load=5", "dc:scale=0.01,load=100", "dc:scale=0.002,load=3", "--before=1000000", "--before=2",
 	"sqlite:///var/lib/varve/", "sqlite:", "${CREDENTIALS_DIRECTORY}/", "")
 
 // TestDocumentedCommands runs every command of this program that a document shows,
@@ -51,6 +51,7 @@ func TestDocumentedCommands(t *testing.T) {
 	require.NoError(t, err)
 	t.Chdir(t.TempDir())
 	t.Setenv(bench.CacheEnv, t.TempDir())
+	besides(t)
 	prepare(t, root)
 	ran := map[string]bool{}
 	for _, name := range files {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -13,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -83,8 +83,6 @@ func TestFollow(t *testing.T) {
 	_, stderr, code := varve(t, "follow", execution(t, other), dst, "--once")
 	require.Equal(t, cli.ExitError, code)
 	require.Contains(t, stderr, "chain 1337")
-	_, stderr, code = varve(t, "follow", rpc, url(t, "b.db"), "--once", "--interval=0s")
-	require.Equal(t, cli.ExitUsage, code, stderr)
 	_, stderr, code = varve(t, "follow", "sqlite:x.db", url(t, "b.db"))
 	require.Equal(t, cli.ExitUsage, code, stderr)
 	down := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
@@ -101,26 +99,26 @@ func TestFollowInterrupted(t *testing.T) {
 	c.Grow(30)
 	dst, rpc := url(t, "a.db"), execution(t, c)
 	address := freeAddress(t)
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	var out, errs bytes.Buffer
-	ended := make(chan int, 1)
-	go func() {
-		ended <- cli.Run(ctx, []string{"follow", rpc, dst, "--metrics=" + address, "--interval=10ms"}, &out, &errs)
-	}()
+	r := begin(t, "follow", rpc, dst, "--metrics="+address, "--interval=10ms")
 	require.Eventually(t, func() bool {
-		res, err := http.Get("http://" + address + "/metrics")
-		if err != nil {
-			return false
-		}
-		defer res.Body.Close()
-		text, err := io.ReadAll(res.Body)
-		return err == nil && bytes.Contains(text, []byte("varve_follow_block 30\n")) && bytes.Contains(text, []byte("varve_follow_lag_blocks 0\n"))
+		text := get(t, address, "/metrics")
+		return strings.Contains(text, "varve_follow_block 30\n") && strings.Contains(text, "varve_follow_lag_blocks 0\n")
 	}, time.Minute, 10*time.Millisecond)
-	stop()
-	require.Equal(t, cli.ExitOK, <-ended, errs.String())
-	require.Contains(t, out.String(), "block 30 of 30")
+	require.Equal(t, cli.ExitOK, r.stop(), &r.errs)
+	require.Contains(t, r.out.String(), "block 30 of 30")
 	requireChain(t, c, dst)
+}
+
+// get returns what a server answers, "" while it does not listen yet.
+func get(t *testing.T, address, path string) string {
+	t.Helper()
+	res, err := http.Get("http://" + address + path)
+	if err != nil {
+		return ""
+	}
+	text, err := io.ReadAll(res.Body)
+	require.NoError(t, errors.Join(err, res.Body.Close()))
+	return string(text)
 }
 
 func freeAddress(t *testing.T) string {
@@ -177,19 +175,11 @@ func TestNode(t *testing.T) {
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { traced.Add(r.ContentLength) }))
 	defer collector.Close()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
-	address := freeAddress(t)
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	var out, errs bytes.Buffer
-	ended := make(chan int, 1)
-	go func() {
-		ended <- cli.Run(ctx, []string{"node", rpc, dst, "--listen=" + address, "--interval=10ms", "--layout=compact"}, &out, &errs)
-	}()
+	r := begin(t, "node", rpc, dst, "--listen=127.0.0.1:0", "--interval=10ms", "--layout=compact")
+	address := r.says(t, `^Arkiv on (\S+), chain 99\n`)[0]
 	ask := func(method string, params string) (result json.RawMessage) {
 		res, err := http.Post("http://"+address, "application/json", bytes.NewBufferString(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":`+params+`}`))
-		if err != nil {
-			return nil // it does not listen yet
-		}
+		require.NoError(t, err)
 		defer res.Body.Close()
 		var answer struct{ Result json.RawMessage }
 		require.NoError(t, json.NewDecoder(res.Body).Decode(&answer))
@@ -215,13 +205,7 @@ func TestNode(t *testing.T) {
 		require.Len(t, page.Data, min(live, 200))
 		c.Reorganise(20, 25)
 	}
-	res, err := http.Get("http://" + address + "/metrics")
-	require.NoError(t, err)
-	text, err := io.ReadAll(res.Body)
-	require.NoError(t, errors.Join(err, res.Body.Close()))
-	require.Contains(t, string(text), "varve_follow_block")
-	stop()
-	require.Equal(t, cli.ExitOK, <-ended, errs.String())
+	require.Equal(t, cli.ExitOK, r.stop(), &r.errs)
 	require.NotZero(t, traced.Load())
 	must(t, "follow", rpc, dst, "--once")
 	requireChain(t, c, dst)

@@ -26,21 +26,15 @@ import (
 // processes of their own: the command says that it was interrupted, and neither
 // files nor processes stay.
 func TestInterruptLeavesNothing(t *testing.T) {
-	compare := []string{"compare", "--entities=200000"}
-	lab := []string{"run", "A1", "--scale=1", "--engines"}
-	social := []string{"authz", "social", "--relationships=10000000", "--engines"}
 	for _, c := range []struct {
 		name, when string // a message after which the signals are sent
 		later      time.Duration
 		args       []string
 		signals    []syscall.Signal
 	}{
-		{"sqlite at work", "Blocks/engine=sqlite", 400 * time.Millisecond, append(compare, "sqlite"), []syscall.Signal{syscall.SIGINT}},
-		{"postgres, ended at its start", "Blocks/engine=postgres", 50 * time.Millisecond, append(compare, "postgres"), []syscall.Signal{syscall.SIGTERM}},
-		{"postgres, impatient", "Blocks/engine=postgres", 2 * time.Second, append(compare, "postgres"), []syscall.Signal{syscall.SIGINT, syscall.SIGINT}},
-		{"run", "A1 on sqlite", 500 * time.Millisecond, append(lab, "sqlite"), []syscall.Signal{syscall.SIGINT}},
-		{"answer", "C1 on sqlite", 500 * time.Millisecond, []string{"answer", "--engines=sqlite"}, []syscall.Signal{syscall.SIGINT}},
-		{"social, impatient", "(1 of 3", 500 * time.Millisecond, append(social, "sqlite"), []syscall.Signal{syscall.SIGINT, syscall.SIGINT}},
+		{"run", "A1 on sqlite", 500 * time.Millisecond, []string{"run", "A1", "--scale=1", "--engines=sqlite"}, []syscall.Signal{syscall.SIGINT}},
+		{"ended at its start", "Blocks/engine=postgres", 50 * time.Millisecond, []string{"compare", "--entities=200000", "postgres"}, []syscall.Signal{syscall.SIGTERM}},
+		{"impatient", "Blocks/engine=postgres", 2 * time.Second, []string{"compare", "--entities=200000", "postgres"}, []syscall.Signal{syscall.SIGINT, syscall.SIGINT}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := newGroup(t, c.args...)
@@ -57,7 +51,7 @@ func TestInterruptLeavesNothing(t *testing.T) {
 			if errs := p.errs.String(); len(c.signals) == 1 {
 				require.Equal(t, 1, strings.Count(errs, "interrupted"), errs)
 				require.NotContains(t, errs, "context canceled")
-				require.Equal(t, slices.Contains([]string{"run", "answer"}, c.args[0]), strings.Contains(errs, "the same command again"), errs) // where something is kept
+				require.Equal(t, c.args[0] == "run", strings.Contains(errs, "the same command again"), errs) // where something is kept
 			}
 			p.leavesNothing(t)
 		})
@@ -81,7 +75,7 @@ func TestMemoryBudget(t *testing.T) {
 // temporary files and data sets are its own too.
 type group struct {
 	cmd         *exec.Cmd
-	errs        output
+	errs        clitest.Output
 	temp, cache string
 	others      []string // control groups that were there before
 }

@@ -59,7 +59,7 @@ func TestReload(t *testing.T) {
 	at := url(t, "s.db")
 	self, err := os.Executable()
 	require.NoError(t, err)
-	var out, errs output
+	var out, errs clitest.Output
 	cmd := exec.Command(self, "serve", at, "--listen=127.0.0.1:0", "--grpc=off", "--key-file", filepath.Join(dir, "keys"),
 		"--token-file", filepath.Join(dir, "token"), "--tls-cert", filepath.Join(dir, "cert"), "--tls-key", filepath.Join(dir, "key"))
 	cmd.Env = append(os.Environ(), clitest.AsCommand+"=1")

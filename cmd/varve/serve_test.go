@@ -17,25 +17,46 @@ import (
 	"github.com/varvedb/varve/internal/cli/clitest"
 )
 
-// output is what a command that runs has printed.
-type output = clitest.Output
+// running is a command that runs until it is stopped.
+type running struct {
+	out, errs clitest.Output
+	code      chan int
+	cancel    context.CancelFunc
+}
 
-var addresses = regexp.MustCompile(`REST on (\S+), gRPC on (\S+), payloads (?:sealed|in plain text), block (\d+)(?:, reading only)?`)
+// begin begins a command, which runs until the test is over if nobody stops it.
+func begin(t *testing.T, args ...string) *running {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &running{code: make(chan int, 1), cancel: cancel}
+	go func() { r.code <- cli.Run(ctx, args, &r.out, &r.errs) }()
+	return r
+}
+
+// says waits until the command has printed something, and returns the groups of the pattern.
+func (r *running) says(t *testing.T, pattern string) (groups []string) {
+	t.Helper()
+	want := regexp.MustCompile(pattern)
+	require.Eventually(t, func() bool {
+		groups = want.FindStringSubmatch(r.out.String())
+		return groups != nil || len(r.code) > 0
+	}, time.Minute, 5*time.Millisecond)
+	require.NotNil(t, groups, "%s\n%s", &r.out, &r.errs)
+	return groups[1:]
+}
+
+// stop ends the command and returns its exit code.
+func (r *running) stop() int {
+	r.cancel()
+	return <-r.code
+}
 
 // serve runs varve serve until stop is called, which returns its exit code.
 func serve(t *testing.T, args ...string) (rest, grpc string, stop func() int) {
 	t.Helper()
-	var out, errs output
-	ctx, cancel := context.WithCancel(t.Context())
-	code := make(chan int, 1)
-	go func() { code <- cli.Run(ctx, append([]string{"serve"}, args...), &out, &errs) }()
-	require.Eventually(t, func() bool { return strings.Contains(out.String(), "\n") || len(code) > 0 }, 20*time.Second, 5*time.Millisecond)
-	at := addresses.FindStringSubmatch(out.String())
-	require.NotNil(t, at, "%s\n%s", out.String(), errs.String())
-	return at[1], at[2], func() int {
-		cancel()
-		return <-code
-	}
+	r := begin(t, append([]string{"serve"}, args...)...)
+	at := r.says(t, `REST on (\S+), gRPC on (\S+), payloads (?:sealed|in plain text), block \d+(?:, reading only)?\n`)
+	return at[0], at[1], r.stop
 }
 
 func TestServe(t *testing.T) {

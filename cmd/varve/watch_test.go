@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -34,23 +31,13 @@ func metricsOfAll(t *testing.T) (service, node string) {
 	ask(http.MethodPut, "/v1/entities/0x"+strings.Repeat("01", 32)+"/payload?s.type=note")
 	c := chaintest.New(99, 7)
 	c.Grow(3)
-	address, dst, execution := freeAddress(t), url(t, "a.db"), execution(t, c)
-	var out, errs bytes.Buffer
-	ended := make(chan int, 1)
-	go func() {
-		ended <- cli.Run(t.Context(), []string{"node", execution, dst, "--listen=" + address, "--interval=10ms", "--layout=compact"}, &out, &errs)
-	}()
-	t.Cleanup(func() { require.Equal(t, cli.ExitOK, <-ended, errs.String()) })
+	r := begin(t, "node", execution(t, c), url(t, "a.db"), "--listen=127.0.0.1:0", "--interval=10ms", "--layout=compact")
+	address := r.says(t, `^Arkiv on (\S+),`)[0]
 	require.Eventually(t, func() bool {
-		res, err := http.Get("http://" + address + "/metrics")
-		if err != nil {
-			return false // it does not listen yet
-		}
-		text, err := io.ReadAll(res.Body)
-		require.NoError(t, errors.Join(err, res.Body.Close()))
-		node = string(text)
+		node = get(t, address, "/metrics")
 		return strings.Contains(node, "varve_follow_lag_blocks 0\n")
 	}, time.Minute, 10*time.Millisecond)
+	t.Cleanup(func() { require.Equal(t, cli.ExitOK, r.stop(), &r.errs) })
 	return ask(http.MethodGet, "/metrics"), node
 }
 

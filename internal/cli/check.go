@@ -6,27 +6,47 @@ import (
 	"io"
 	"strings"
 
+	"github.com/varvedb/varve/internal/source"
 	"github.com/varvedb/varve/store"
 )
 
 // checkCmd looks for damage.
 type checkCmd struct {
 	URL      string `arg:"" store:"" help:"Store to check."`
-	Repair   bool   `help:"Make anew what is derived: indexes, attribute rows, sets of ids, postings, counters. Versions, payloads, blocks and events are never changed; when one of them is damaged, nothing is."`
+	Against  string `store:"" xor:"how" help:"Source that the store was made of: its entities must be those of the source, or their copies when it was scaled." placeholder:"SRC"`
+	Repair   bool   `xor:"how" help:"Make anew what is derived: indexes, attribute rows, sets of ids, postings, counters. Versions, payloads, blocks and events are never changed; when one of them is damaged, nothing is."`
 	Findings int    `min:"1" max:"1000000" help:"Findings of each part to list." default:"20"`
 	JSON     bool   `help:"Print the report as JSON."`
 }
 
 // Help implements kong.HelpProvider.
-func (c *checkCmd) Help() string { return checkExitCodes }
+func (c *checkCmd) Help() string {
+	return `Exit codes: 0 sound; 1 something is wrong with the store; 3 not checked: nothing wrong was found, but not everything could be looked at, and the reason is said; 2 wrong usage; 130 interrupted.`
+}
+
+// errNotChecked: check could not look at the store, or not at all of it.
+var errNotChecked = errors.New("not checked, which says nothing of the store; mend what was in the way and check again")
+
+// foundError is something wrong that check found, whatever else failed.
+type foundError struct{ error }
 
 // Run checks. It fails when something was found and not repaired, or could not be
-// looked at.
-func (c *checkCmd) Run(e *env) error { return judged(c.run(e)) }
+// looked at: only what was found to be wrong has the exit code of an error.
+func (c *checkCmd) Run(e *env) error {
+	err := c.run(e)
+	if store.OutcomeOf(err) != store.NotChecked || errors.As(err, new(foundError)) || errors.As(err, new(usageError)) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errNotChecked, err)
+}
 
 func (c *checkCmd) run(e *env) (err error) {
-	if c.Findings < 1 {
-		return usageError{errors.New("--findings must be positive")}
+	var src *source.Source
+	if c.Against != "" {
+		if src, err = openSource(e.ctx, c.Against); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, src.Close()) }()
 	}
 	db, err := openExisting(e.ctx, c.URL, &store.Options{ReadOnly: !c.Repair})
 	if err != nil {
@@ -44,7 +64,10 @@ func (c *checkCmd) run(e *env) (err error) {
 	if err != nil {
 		return err
 	}
-	return c.print(e, report, report)
+	if src != nil {
+		err = c.against(e, db, src, &report)
+	}
+	return errors.Join(c.print(e, report, report), err)
 }
 
 func (c *checkCmd) repair(e *env, db *store.DB, opts *store.CheckOptions, bars *checkBars) error {

@@ -69,10 +69,8 @@ func TestCheckOutcomes(t *testing.T) {
 	}
 
 	_, _, parts := check(cli.ExitOK, "check", "sqlite:"+path)
-	require.Equal(t, map[string]store.Outcome{"": store.Sound, "record": store.Sound, "history": store.Sound,
-		"entities": store.Sound, "engine": store.Sound}, parts)
-	_, _, parts = check(cli.ExitOK, "verify", "sqlite:"+path)
-	require.Equal(t, map[string]store.Outcome{"": store.Sound, "history": store.Sound, "entities": store.Sound}, parts)
+	require.Equal(t, map[string]store.Outcome{"": store.Sound, store.PartRecord: store.Sound, store.PartHistory: store.Sound,
+		store.PartEntities: store.Sound, store.PartEngine: store.Sound}, parts)
 
 	_, errs, parts := check(cli.ExitNotChecked, "check", slowScheme+":"+path)
 	require.Equal(t, store.NotChecked, parts[""])
@@ -82,7 +80,6 @@ func TestCheckOutcomes(t *testing.T) {
 	require.Contains(t, errs, context.DeadlineExceeded.Error())
 	_, errs, _ = check(cli.ExitNotChecked, "check", "sqlite:"+filepath.Join(dir, "none.db"))
 	require.Contains(t, errs, "does not exist")
-	check(cli.ExitNotChecked, "verify", "sqlite:"+filepath.Join(dir, "none.db"))
 	check(cli.ExitNotChecked, "check", "--repair", slowScheme+":"+path)
 
 	db, err = store.Open(t.Context(), "sqlite:"+path, nil)
@@ -98,8 +95,6 @@ func TestCheckOutcomes(t *testing.T) {
 		require.Equal(t, store.Damaged, parts[""])
 		require.Equal(t, store.Damaged, parts["history"])
 	}
-	_, _, parts = check(cli.ExitError, "verify", "sqlite:"+path)
-	require.Equal(t, store.Damaged, parts[""])
 	_, errs, _ = check(cli.ExitError, "check", "--repair", "sqlite:"+path)
 	require.Contains(t, errs, "restore a backup")
 

@@ -5,8 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
+	"net/url"
+	"strings"
 
 	"github.com/varvedb/varve/internal/eventjson"
 	"github.com/varvedb/varve/store"
@@ -125,4 +128,117 @@ func (c *eventsStatsCmd) Run(e *env) error {
 			Stats driver.Stats `json:"stats"`
 		}{summary, stats})
 	})
+}
+
+// eventsCheckpointCmd is the commands of consumers' checkpoints.
+type eventsCheckpointCmd struct {
+	List eventsCheckpointListCmd `cmd:"" help:"Print where consumers are, as lines of JSON."`
+	Set  eventsCheckpointSetCmd  `cmd:"" help:"Move a consumer, whose process should not run. It handles the events after the position."`
+}
+
+// eventsCheckpointListCmd lists.
+type eventsCheckpointListCmd struct {
+	URL string `arg:"" store:"" help:"Store to read."`
+}
+
+// checkpointLine is a consumer as printed.
+type checkpointLine struct {
+	Consumer string `json:"consumer"`
+	Position uint64 `json:"position"`
+	Behind   uint64 `json:"behind"` // positions up to the last event
+}
+
+// Run lists.
+func (c *eventsCheckpointListCmd) Run(e *env) error {
+	return withEvents(e.ctx, c.URL, readOnly, func(_ *store.DB, evs *store.Events) error {
+		list, err := evs.Checkpoints(e.ctx)
+		if err != nil {
+			return err
+		}
+		head, err := evs.Head(e.ctx)
+		if err != nil {
+			return err
+		}
+		out := json.NewEncoder(e.stdout)
+		for _, one := range list {
+			line := checkpointLine{Consumer: one.Consumer, Position: one.To, Behind: max(head, one.To) - one.To}
+			if err := out.Encode(line); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// eventsCheckpointSetCmd sets.
+type eventsCheckpointSetCmd struct {
+	URL      string `arg:"" store:"" help:"Store to write."`
+	Consumer string `arg:"" help:"Name of the consumer. One that is not known becomes so."`
+	Position uint64 `any:"" arg:"" help:"Position of the last event that it is not to handle; 0 for all events."`
+}
+
+// Run sets.
+func (c *eventsCheckpointSetCmd) Run(e *env) error {
+	return withEvents(e.ctx, c.URL, nil, func(_ *store.DB, evs *store.Events) error {
+		from, err := evs.Checkpoint(e.ctx, c.Consumer)
+		if err != nil {
+			return err
+		}
+		_, err = evs.Advance(e.ctx, event.Checkpoint{Consumer: c.Consumer, From: from, To: c.Position}, nil, nil)
+		return err
+	})
+}
+
+// eventFilter is a query in flags: one item, and others in texts.
+type eventFilter struct {
+	Type []string `help:"Only events of this type; given again, of one of the types." sep:"none"`
+	Tag  []string `help:"Only events with this tag, key:value; given again, with all of the tags." placeholder:"KEY:VALUE" sep:"none"`
+	Or   []string `help:"Or events of one of these types with all of these tags, written as in a URL: type=A&type=B&tag=key:value; may be given again." placeholder:"ITEM" sep:"none"`
+}
+
+func (f *eventFilter) query() (q event.Query, err error) {
+	if len(f.Type) > 0 || len(f.Tag) > 0 {
+		q.Items = append(q.Items, event.Item{Types: f.Type})
+		if q.Items[0].Tags, err = parseTags(f.Tag); err != nil {
+			return q, err
+		}
+	}
+	for _, text := range f.Or {
+		item, err := parseItem(text)
+		if err != nil {
+			return q, err
+		}
+		q.Items = append(q.Items, item)
+	}
+	if err := q.Validate(); err != nil {
+		return q, usageError{err}
+	}
+	return q, nil
+}
+
+// parseItem reads one alternative of a query.
+func parseItem(text string) (item event.Item, err error) {
+	values, err := url.ParseQuery(text)
+	if err != nil {
+		return item, usageError{fmt.Errorf("item %q: %w", text, err)}
+	}
+	for name := range values {
+		if name != "type" && name != "tag" {
+			return item, usageError{fmt.Errorf("item %q: %q: want type=… and tag=key:value, with & between them", text, name)}
+		}
+	}
+	item.Types = values["type"]
+	item.Tags, err = parseTags(values["tag"])
+	return item, err
+}
+
+func parseTags(texts []string) (tags []event.Tag, err error) {
+	for _, text := range texts {
+		key, value, ok := strings.Cut(text, ":")
+		if !ok {
+			return nil, usageError{fmt.Errorf("tag %q: want key:value", text)}
+		}
+		tags = append(tags, event.NewTag(key, value))
+	}
+	return tags, nil
 }

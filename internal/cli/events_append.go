@@ -26,18 +26,15 @@ type eventsAppendCmd struct {
 
 // Run appends.
 func (c *eventsAppendCmd) Run(e *env) error {
-	if c.Batch < 1 {
-		return usageError{fmt.Errorf("--batch %d: want a positive number", c.Batch)}
-	}
 	cond, err := c.condition()
 	if err != nil {
 		return err
 	}
-	in, err := openEventFile(c.File)
+	in, end, err := openEventFile(c.File)
 	if err != nil {
 		return err
 	}
-	defer in.Close()
+	defer end()
 	return withEvents(e.ctx, c.URL, nil, func(_ *store.DB, evs *store.Events) error {
 		return c.append(e, evs, in, cond)
 	})

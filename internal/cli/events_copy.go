@@ -90,11 +90,11 @@ type eventsImportCmd struct {
 
 // Run imports.
 func (c *eventsImportCmd) Run(e *env) error {
-	in, err := openEventFile(c.File)
+	in, end, err := openEventFile(c.File)
 	if err != nil {
 		return err
 	}
-	defer in.Close()
+	defer end()
 	return withEvents(e.ctx, c.URL, nil, func(_ *store.DB, evs *store.Events) error {
 		bar := startBar(e.stderr, "import", "events", 0)
 		opts := &store.EventImportOptions{Renumber: c.Renumber, Batch: c.Batch}
@@ -105,45 +105,29 @@ func (c *eventsImportCmd) Run(e *env) error {
 	})
 }
 
-// eventFile is a file of events that is being read.
-type eventFile struct {
-	io.Reader
-	file *os.File
-	zstd *zstd.Decoder
-}
-
 // maxWindow bounds the memory of decompression; it is what the zstd command accepts, too.
 const maxWindow = 128 << 20
 
 var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 
-// openEventFile opens a file, or standard input for a dash, compressed or not.
-func openEventFile(name string) (f *eventFile, err error) {
-	f = &eventFile{file: os.Stdin}
+// openEventFile opens a file, or standard input for a dash, compressed or not, until end is
+// called.
+func openEventFile(name string) (in io.Reader, end func(), err error) {
+	f, closeFile := os.Stdin, func() {}
 	if name != "-" {
-		if f.file, err = os.Open(name); err != nil {
-			return nil, err
+		if f, err = os.Open(name); err != nil {
+			return nil, nil, err
 		}
+		closeFile = func() { _ = f.Close() } // it was read
 	}
-	buffered := bufio.NewReaderSize(f.file, 1<<16)
-	f.Reader = buffered
-	if magic, _ := buffered.Peek(len(zstdMagic)); bytes.Equal(magic, zstdMagic) {
-		f.zstd, err = zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
-		if err != nil {
-			return nil, errors.Join(err, f.Close())
-		}
-		f.Reader = f.zstd
+	buffered := bufio.NewReaderSize(f, 1<<16)
+	if magic, _ := buffered.Peek(len(zstdMagic)); !bytes.Equal(magic, zstdMagic) {
+		return buffered, closeFile, nil
 	}
-	return f, nil
-}
-
-// Close closes the file, but not standard input.
-func (f *eventFile) Close() error {
-	if f.zstd != nil {
-		f.zstd.Close()
+	unpacked, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+	if err != nil {
+		closeFile()
+		return nil, nil, err
 	}
-	if f.file == os.Stdin {
-		return nil
-	}
-	return f.file.Close()
+	return unpacked, func() { unpacked.Close(); closeFile() }, nil
 }

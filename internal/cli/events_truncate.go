@@ -73,11 +73,11 @@ func (c *eventsTruncateCmd) archive(e *env, evs *store.Events, from uint64) erro
 	if err != nil {
 		return err
 	}
-	in, err := openEventFile(c.Archive)
+	in, end, err := openEventFile(c.Archive)
 	if err != nil {
 		return err
 	}
-	defer in.Close()
+	defer end()
 	if err := c.compare(e, evs, eventjson.Lines(in), from); err != nil {
 		return fmt.Errorf("archive %s: %w; nothing was truncated", c.Archive, err)
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -34,6 +35,15 @@ func (c *importCmd) Run(e *env) (err error) {
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
 	return (&filling{name: "import", url: c.URL, batch: c.Batch, json: c.JSON}).run(e, src)
+}
+
+// openSource opens what a command is given to read blocks from.
+func openSource(ctx context.Context, src string) (*source.Source, error) {
+	s, err := source.Open(ctx, src)
+	if errors.As(err, new(source.UsageError)) {
+		err = usageError{err}
+	}
+	return s, err
 }
 
 // filling is how import, seed and scale fill a store. A command that was interrupted goes on

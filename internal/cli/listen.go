@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -9,7 +10,8 @@ import (
 
 	"github.com/varvedb/varve/internal/service"
 	"github.com/varvedb/varve/internal/service/server"
-	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/node/rpc"
+	"github.com/varvedb/varve/store"
 )
 
 // listenFlags say who may ask what this process serves, and how long that may take.
@@ -73,4 +75,24 @@ func (f *listenFlags) certificate() (*tls.Certificate, error) {
 		return nil, fmt.Errorf("certificate: %w", err)
 	}
 	return &certificate, nil
+}
+
+// arkivFlags say who may call Arkiv's JSON-RPC.
+type arkivFlags struct {
+	Public bool     `help:"Let in whoever reaches the address of Arkiv's JSON-RPC, without a token."`
+	Origin []string `help:"Web page that may call, such as https://example.com; * for any. May be given several times." placeholder:"ORIGIN"`
+}
+
+// add adds Arkiv's JSON-RPC to what a server serves, as a site of which the caller gives
+// address and metrics. The server closes it.
+func (f *arkivFlags) add(ctx context.Context, o *server.Options, s server.Site, ents *store.Entities, r rpc.Options) error {
+	r.Origins, r.Log, r.Access = f.Origin, o.Log, o.Access
+	r.Limits = rpc.Limits{Concurrent: o.Limits.Concurrent, Memory: o.Limits.Memory, Receive: o.Timeouts.Read, Send: o.Timeouts.Write}
+	handler, err := rpc.New(ctx, ents, r)
+	if err != nil {
+		return fmt.Errorf("arkiv: %w", err)
+	}
+	s.Name, s.Handler, s.Public = "Arkiv", handler, f.Public
+	o.Site = &s
+	return nil
 }

@@ -36,7 +36,6 @@ func TestNothingMade(t *testing.T) {
 		{missing, []string{"events", "stats", url}},
 		{missing, []string{"query", url, "*"}},
 		{missing, []string{"inspect", url}},
-		{missing, []string{"verify", url}},
 		{missing, []string{"check", url}},
 		{missing, []string{"check", "--repair", url}},
 		{missing, []string{"backup", url, "DIR/bk"}},
@@ -58,7 +57,7 @@ func TestNothingMade(t *testing.T) {
 			defer cancel()
 			var out, errs bytes.Buffer
 			want := cli.ExitError
-			if c.args[0] == "verify" || c.args[0] == "check" {
+			if c.args[0] == "check" {
 				want = cli.ExitNotChecked
 			}
 			require.Equal(t, want, cli.Run(ctx, args, &out, &errs), errs.String())

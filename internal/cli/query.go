@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -53,26 +54,30 @@ func (c *queryCmd) Run(e *env) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, snap.Close()) }()
-	switch {
-	case c.Count:
+	if c.Count {
 		n, err := snap.Count(e.ctx, expr)
 		if err == nil {
 			fmt.Fprintln(e.stdout, n)
 		}
 		return err
-	case c.Keys:
-		return c.printKeys(e, snap, expr, opts)
-	case c.JSON:
-		return c.printJSON(e, snap, expr, opts)
 	}
-	return c.printTable(e, snap, expr, opts)
+	if c.Keys {
+		opts.Parts = store.Metadata
+	}
+	show, end := c.printer(e.stdout, snap.Number())
+	for ent, err := range snap.Query(e.ctx, expr, opts) {
+		if err == nil {
+			err = show(ent)
+		}
+		if err != nil {
+			return errors.Join(err, end(false))
+		}
+	}
+	return end(true)
 }
 
 func (c *queryCmd) options() (*store.QueryOptions, error) {
 	opts := &store.QueryOptions{Limit: c.Limit}
-	if c.Limit < 0 {
-		return nil, fmt.Errorf("--limit %d is negative", c.Limit)
-	}
 	if c.Desc && len(c.OrderBy) == 0 {
 		return nil, errors.New("--desc needs --order-by")
 	}
@@ -105,17 +110,32 @@ func parseOrder(text string, desc bool) (store.Order, error) {
 	return o, nil
 }
 
-func (c *queryCmd) printKeys(e *env, snap *store.Snapshot, expr query.Expr, opts *store.QueryOptions) error {
-	opts.Parts = store.Metadata
-	for ent, err := range snap.Query(e.ctx, expr, opts) {
-		if err != nil {
-			return err
-		}
-		if _, err := fmt.Fprintln(e.stdout, ent.Key); err != nil {
-			return err
-		}
+// printer returns what prints entities of a block as was asked for, and what is to be called
+// after them, which is told whether they are all.
+func (c *queryCmd) printer(to io.Writer, block uint64) (show func(*entity.Entity) error, end func(all bool) error) {
+	none := func(bool) error { return nil }
+	switch {
+	case c.Keys:
+		return func(ent *entity.Entity) error { _, err := fmt.Fprintln(to, ent.Key); return err }, none
+	case c.JSON:
+		enc := json.NewEncoder(to)
+		return func(ent *entity.Entity) error { return enc.Encode(jsonOf(ent)) }, none
 	}
-	return nil
+	w, n := tabwriter.NewWriter(to, 0, 4, 2, ' ', 0), 0
+	fmt.Fprintln(w, "KEY\tOWNER\tCREATED\tCHANGED\tEXPIRES\tBYTES\tATTRIBUTES")
+	show = func(ent *entity.Entity) error {
+		n++
+		_, err := fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%d\t%s\n", ent.Key, ent.Owner, ent.CreatedAtBlock(), ent.LastModifiedAtBlock,
+			expiration(ent.Expiration), len(ent.Content), attributes(ent))
+		return err
+	}
+	return show, func(all bool) error {
+		err := w.Flush()
+		if all && err == nil {
+			_, err = fmt.Fprintf(to, "%d entities at block %d\n", n, block)
+		}
+		return err
+	}
 }
 
 // entityJSON is an entity as printed.
@@ -135,43 +155,14 @@ type entityJSON struct {
 	Expiration   jsonuint.Expiration      `json:"expiration"` // null for never
 }
 
-func (c *queryCmd) printJSON(e *env, snap *store.Snapshot, expr query.Expr, opts *store.QueryOptions) error {
-	enc := json.NewEncoder(e.stdout)
-	for ent, err := range snap.Query(e.ctx, expr, opts) {
-		if err != nil {
-			return err
-		}
-		err = enc.Encode(entityJSON{
-			Key: ent.Key.String(), Owner: ent.Owner.String(), Creator: ent.Creator.String(),
-			ContentType: ent.ContentType, Payload: ent.Content,
-			Strings: ent.StringAttributes, Numbers: jsonuint.FromMap(ent.NumericAttributes),
-			Sequence: jsonuint.Uint(ent.Sequence), CreatedAt: jsonuint.Uint(ent.CreatedAtBlock()),
-			LastModified: jsonuint.Uint(ent.LastModifiedAtBlock), Expiration: jsonuint.Expiration(ent.Expiration),
-		})
-		if err != nil {
-			return err
-		}
+func jsonOf(ent *entity.Entity) entityJSON {
+	return entityJSON{
+		Key: ent.Key.String(), Owner: ent.Owner.String(), Creator: ent.Creator.String(),
+		ContentType: ent.ContentType, Payload: ent.Content,
+		Strings: ent.StringAttributes, Numbers: jsonuint.FromMap(ent.NumericAttributes),
+		Sequence: jsonuint.Uint(ent.Sequence), CreatedAt: jsonuint.Uint(ent.CreatedAtBlock()),
+		LastModified: jsonuint.Uint(ent.LastModifiedAtBlock), Expiration: jsonuint.Expiration(ent.Expiration),
 	}
-	return nil
-}
-
-func (c *queryCmd) printTable(e *env, snap *store.Snapshot, expr query.Expr, opts *store.QueryOptions) error {
-	w := tabwriter.NewWriter(e.stdout, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "KEY\tOWNER\tCREATED\tCHANGED\tEXPIRES\tBYTES\tATTRIBUTES")
-	n := 0
-	for ent, err := range snap.Query(e.ctx, expr, opts) {
-		if err != nil {
-			return errors.Join(err, w.Flush())
-		}
-		n++
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%d\t%s\n", ent.Key, ent.Owner, ent.CreatedAtBlock(), ent.LastModifiedAtBlock,
-			expiration(ent.Expiration), len(ent.Content), attributes(ent))
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintf(e.stdout, "%d entities at block %d\n", n, snap.Number())
-	return nil
 }
 
 func expiration(block uint64) string {

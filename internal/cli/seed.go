@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/varvedb/varve/internal/source"
 	"github.com/varvedb/varve/scaler"
@@ -58,7 +60,6 @@ type scaleCmd struct {
 	Source string `arg:"" store:"" name:"src" help:"Block tar, Arkiv SQLite database, URL of a store, or a generated stream such as mendoza:scale=0.001,seed=1."`
 	Dst    string `arg:"" store:"" name:"url|file.tar" help:"Store to fill, or block tar to write."`
 	Factor uint64 `min:"1" max:"1000000" help:"How many times the entities of the source." default:"2"`
-	Method string `help:"Where in time copies go: duplicate (the same blocks), temporal (after the source), hybrid (half and half)." enum:"duplicate,temporal,hybrid" default:"hybrid"`
 	Seed   uint64 `any:"" help:"Chooses the copies' keys." default:"1"`
 	Batch  int    `min:"1" max:"1000000" help:"Changed entities in one transaction." default:"5000"`
 	JSON   bool   `help:"Print the result as JSON."`
@@ -66,40 +67,39 @@ type scaleCmd struct {
 
 // Run scales.
 func (c *scaleCmd) Run(e *env) (err error) {
-	method, err := scaler.ParseMethod(c.Method)
-	if err != nil {
-		return usageError{err}
-	}
 	src, err := openSource(e.ctx, c.Source)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	o := scaler.ScaleOptions{Method: method, Factor: c.Factor, Seed: c.Seed}
-	blocks := scaler.Scale(src.Reopen, o)
-	if !isTar(c.Dst) {
-		f := filling{name: "scale", url: c.Dst, batch: c.Batch, json: c.JSON, origin: scaledOrigin(c.Source, o)}
-		return f.run(e, &source.Source{Blocks: blocks})
+	blocks := scaler.Scale(src.Reopen, scaler.ScaleOptions{Factor: c.Factor, Seed: c.Seed})
+	if isTar(c.Dst) {
+		return writeTar(e, blocks, c.Dst, 0)
 	}
-	return writeTar(e, blocks, c.Dst, 0)
+	origin := fmt.Sprintf("%s%s, factor %d, hybrid, seed %d", scaledOrigin, driver.Redact(c.Source), c.Factor, c.Seed)
+	f := filling{name: "scale", url: c.Dst, batch: c.Batch, json: c.JSON, origin: origin}
+	return f.run(e, &source.Source{Blocks: blocks})
 }
 
-// scaledOrigin is recorded in a store that was scaled from a source.
-func scaledOrigin(src string, o scaler.ScaleOptions) string {
-	return fmt.Sprintf("scaled: %s, factor %d, %s, seed %d", driver.Redact(src), o.Factor, o.Method, o.Seed)
-}
+// What is recorded in a store that was scaled from a source. Hybrid is what there is: copies
+// that are half beside the original and half after it.
+const scaledOrigin = "scaled: "
 
-var scaledForm = regexp.MustCompile(`^scaled: .*, factor (\d+), (\w+), seed (\d+)$`)
+var scaledForm = regexp.MustCompile(`^scaled: .*, factor (\d+), hybrid, seed (\d+)$`)
 
-// parseScaled reads a recorded origin; false when the store was not scaled.
-func parseScaled(origin string) (o scaler.ScaleOptions, ok bool) {
+// scaledFrom returns the blocks of a source, as often as the store was scaled from it.
+func scaledFrom(ctx context.Context, ents *store.Entities, src *source.Source) (iter.Seq2[entity.Block, error], error) {
+	origin, err := ents.Origin(ctx)
+	if err != nil || !strings.HasPrefix(origin, scaledOrigin) {
+		return src.Reopen(), err
+	}
 	parts := scaledForm.FindStringSubmatch(origin)
 	if parts == nil {
-		return o, false
+		return nil, fmt.Errorf("%w: the store is %s", store.ErrUnsupported, origin)
 	}
-	var errs [3]error
-	o.Factor, errs[0] = strconv.ParseUint(parts[1], 10, 64)
-	o.Method, errs[1] = scaler.ParseMethod(parts[2])
-	o.Seed, errs[2] = strconv.ParseUint(parts[3], 10, 64)
-	return o, errors.Join(errs[:]...) == nil
+	var o scaler.ScaleOptions
+	var wrong error
+	o.Factor, err = strconv.ParseUint(parts[1], 10, 64)
+	o.Seed, wrong = strconv.ParseUint(parts[2], 10, 64)
+	return scaler.Scale(src.Reopen, o), errors.Join(err, wrong)
 }

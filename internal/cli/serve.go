@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -81,7 +82,6 @@ func (c *serveCmd) Run(e *env) (err error) {
 		listen.Log.Warn("this engine has no lease: nothing keeps a second writer away from the store, and there must be none")
 	}
 	listen.UI = c.UI
-	arkiv := ""
 	if c.Arkiv != "off" {
 		ents, err := db.Entities(e.ctx, &store.EntityOptions{DeferIndexes: db.ReadOnly()})
 		if err != nil {
@@ -97,12 +97,19 @@ func (c *serveCmd) Run(e *env) (err error) {
 	if err != nil {
 		return err
 	}
+	defer c.reloads(e.ctx, s, srv, listen.Log)()
+	arkiv, payloads, only := "", "in plain text", ""
 	if listen.Site != nil {
 		arkiv = fmt.Sprintf("Arkiv on %s, ", srv.Site())
 	}
-	defer c.reloads(e.ctx, s, srv, listen.Log)()
+	if s.Sealed() {
+		payloads = "sealed"
+	}
+	if s.ReadOnly() {
+		only = ", reading only"
+	}
 	fmt.Fprintf(e.stdout, "REST on %s, gRPC on %s, %spayloads %s, block %d%s\n",
-		orNone(srv.REST()), orNone(srv.GRPC()), arkiv, c.sealing(s), s.Head(), c.only(s))
+		cmp.Or(srv.REST(), "no port"), cmp.Or(srv.GRPC(), "no port"), arkiv, payloads, s.Head(), only)
 	if c.UI && srv.REST() != "" {
 		scheme := "http"
 		if listen.TLS != nil {
@@ -111,27 +118,6 @@ func (c *serveCmd) Run(e *env) (err error) {
 		fmt.Fprintf(e.stdout, "the page is %s://%s/ui\n", scheme, srv.REST())
 	}
 	return srv.Run(e.ctx)
-}
-
-func orNone(address string) string {
-	if address == "" {
-		return "no port"
-	}
-	return address
-}
-
-func (c *serveCmd) sealing(s *service.Service) string {
-	if s.Sealed() {
-		return "sealed"
-	}
-	return "in plain text"
-}
-
-func (c *serveCmd) only(s *service.Service) string {
-	if s.ReadOnly() {
-		return ", reading only"
-	}
-	return ""
 }
 
 // reads tells whether the flag or the URL says that nothing is to be written, or nothing is

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/varvedb/varve/internal/crashtest"
@@ -92,17 +91,8 @@ func (c *tortureCmd) Run(e *env) error {
 
 // check fills in what depends on other flags.
 func (c *tortureCmd) check() error {
-	layouts := append(slices.Clone(schemas.Layouts()), crashtest.EventsLayout)
-	for _, list := range []struct {
-		what         string
-		given, known []string
-	}{{"engine", c.Engines, engine.Names()}, {"layout", c.Layouts, layouts}, {"trial", c.Trials, trialNames()}} {
-		for _, name := range list.given {
-			if !slices.Contains(list.known, name) {
-				return fmt.Errorf("unknown %s %q; known are %s", list.what, name, strings.Join(list.known, ", "))
-			}
-		}
-	}
+	layouts := append(slices.Clone(store.Layouts()), crashtest.EventsLayout)
+	err := errors.Join(known("engine", c.Engines, engine.Names()), known("layout", c.Layouts, layouts), known("trial", c.Trials, trialNames()))
 	if len(c.Trials) == 0 {
 		c.Trials = trialNames()
 	}
@@ -112,5 +102,5 @@ func (c *tortureCmd) check() error {
 	if c.Seed == 0 {
 		c.Seed = uint64(rand.Uint32()) + 1
 	}
-	return nil
+	return err
 }

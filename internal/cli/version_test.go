@@ -72,7 +72,7 @@ func TestHelp(t *testing.T) {
 // is run.
 func TestCompletion(t *testing.T) {
 	for line, want := range map[string]string{
-		"varve ver":              "verify\nversion\n",
+		"varve ver":              "version\n",
 		"varve events a":         "append\n",
 		"varve answer --no-such": "",
 	} {

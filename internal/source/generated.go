@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,10 +38,7 @@ func (g Generated) String() string {
 // ParseGenerated reads "model:name=value,…"; false when s is no such text.
 func ParseGenerated(s string) (g Generated, ok bool, err error) {
 	model, rest, _ := strings.Cut(s, ":")
-	for _, m := range models {
-		ok = ok || m == model
-	}
-	if !ok {
+	if !slices.Contains(models, model) {
 		return g, false, nil
 	}
 	g = Generated{Model: model, Scale: 0.001, Seed: 1}
@@ -69,11 +67,6 @@ func (g Generated) Origin() string {
 	return string(text)
 }
 
-// ParseOrigin reads a recorded origin; false when a store has none of ours.
-func ParseOrigin(text string) (g Generated, ok bool) {
-	return g, json.Unmarshal([]byte(text), &g) == nil && g.Model != ""
-}
-
 // Amount is what a generated stream comes to.
 type Amount struct {
 	Entities     uint64 `json:"entities"` // created
@@ -91,7 +84,7 @@ const dcRows = 20
 // Plan returns the amount of the stream.
 func (g Generated) Plan() (Amount, error) {
 	if g.Model == "dc" {
-		m, err := g.Centre()
+		m, err := g.centre()
 		if err != nil {
 			return Amount{}, err
 		}
@@ -99,27 +92,27 @@ func (g Generated) Plan() (Amount, error) {
 		versions := m.Entities() + g.Load*uint64(c.NodeUpdates+c.WorkloadUpdates)
 		last := m.FirstLoadBlock() - 1 + g.Load
 		return Amount{
-			Entities: m.Entities(), First: c.FirstBlock, Last: last, Blocks: last - c.FirstBlock + 1,
+			Entities: m.Entities(), First: dcseed.FirstBlock, Last: last, Blocks: last - dcseed.FirstBlock + 1,
 			Rows: versions * dcRows, PayloadBytes: versions * uint64(c.Payload),
 		}, nil
 	}
-	t, err := scaler.Plan(scaler.Mendoza(), g.Options(0))
+	t, err := scaler.Plan(scaler.Mendoza(), g.options(0))
 	if err != nil {
 		return Amount{}, err
 	}
 	return Amount{
 		Entities: t.Entities, Blocks: t.Blocks, First: t.FirstBlock, Last: t.LastBlock,
-		Rows: t.Rows(), PayloadBytes: t.PayloadRowBytes,
+		Rows: t.Rows, PayloadBytes: t.PayloadRowBytes,
 	}, nil
 }
 
-// Options are those of the base profile from a block on.
-func (g Generated) Options(from uint64) scaler.Options {
+// options are those of the base profile from a block on.
+func (g Generated) options(from uint64) scaler.Options {
 	return scaler.Options{Scale: g.Scale, Seed: g.Seed, From: from}
 }
 
-// Centre is the model of the data centres.
-func (g Generated) Centre() (*dcseed.Model, error) {
+// centre is the model of the data centres.
+func (g Generated) centre() (*dcseed.Model, error) {
 	cfg, err := dcseed.ForScale(g.Scale)
 	if err != nil {
 		return nil, err
@@ -131,11 +124,11 @@ func (g Generated) Centre() (*dcseed.Model, error) {
 // Blocks streams the blocks from a number on.
 func (g Generated) Blocks(from uint64) (iter.Seq2[entity.Block, error], error) {
 	if g.Model != "dc" {
-		return scaler.Stream(scaler.Mendoza(), g.Options(from)), nil
+		return scaler.Stream(scaler.Mendoza(), g.options(from)), nil
 	}
-	m, err := g.Centre()
+	m, err := g.centre()
 	if err != nil {
 		return nil, err
 	}
-	return m.Blocks(max(from, m.Config().FirstBlock), m.FirstLoadBlock()-1+g.Load), nil
+	return m.Blocks(max(from, dcseed.FirstBlock), m.FirstLoadBlock()-1+g.Load), nil
 }

@@ -5,14 +5,15 @@ package strictjson
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/varvedb/varve/internal/jsonuint"
 )
@@ -56,8 +57,8 @@ func Decode(text []byte, dst any) error {
 	if rest := bytes.TrimLeft(text[end:], " \t\r\n"); len(rest) > 0 {
 		return wrong(len(text)-len(rest), "something follows the value")
 	}
-	w := walker{text: text}
-	return w.value(list, "")
+	again := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	return check(again, list, "")
 }
 
 func invalidUTF8(text []byte) int {
@@ -106,83 +107,42 @@ func endOf(text []byte, literal string) int {
 
 // The places that a value can be in, apart from an object that is a member: its name. No
 // member of ours is called so.
-const (
-	list = "["
-	kept = "*" // what is not looked at
-)
+const list = "["
 
 // Names that users choose, so that they may differ in case alone.
 func attributes(name string) bool {
 	return name == "string_attributes" || name == "numeric_attributes"
 }
 
-// walker goes through a document that encoding/json has read.
-type walker struct {
-	text []byte
-	pos  int
-}
-
-func (w *walker) space() byte {
-	for w.pos < len(w.text) && strings.IndexByte(" \t\r\n", w.text[w.pos]) >= 0 {
-		w.pos++
-	}
-	if w.pos == len(w.text) {
-		return 0
-	}
-	return w.text[w.pos]
-}
-
-// value passes a value with the name of its member, if it is one. Null as a member says that
-// the member is left out, but an item of a list and an attribute would become an empty text
-// or a zero, which nobody has asked for.
-func (w *walker) value(in, name string) error {
-	switch w.space() {
+// check passes a value that encoding/json has read, with the name of its member, if it is one.
+// Null as a member says that the member is left out, but an item of a list and an attribute
+// would become an empty text or a zero, which nobody has asked for.
+func check(dec *jsontext.Decoder, in, name string) (err error) {
+	switch dec.PeekKind() {
 	case '{':
-		return w.object(in, name)
+		err = object(dec, in, name)
 	case '[':
-		return w.array(in)
-	case '"':
-		_, err := w.str(in != kept)
-		return err
+		for _, err = dec.ReadToken(); err == nil && dec.PeekKind() != ']'; {
+			err = check(dec, list, "")
+		}
+		if err == nil {
+			_, err = dec.ReadToken()
+		}
 	case 'n':
-		if in == list || attributes(in) {
-			return wrong(w.pos, "null, where a text, a number or an object is wanted")
+		if _, err = dec.ReadToken(); in == list || attributes(in) {
+			err = wrong(int(dec.InputOffset())-len("null"), "null, where a text, a number or an object is wanted")
 		}
+	default:
+		_, _, err = text(dec)
 	}
-	for w.pos < len(w.text) && strings.IndexByte(",]} \t\r\n", w.text[w.pos]) < 0 {
-		w.pos++
-	}
-	return nil
-}
-
-func (w *walker) array(in string) error {
-	if in != kept {
-		in = list
-	}
-	for w.pos++; w.space() != ']'; w.comma() {
-		if err := w.value(in, ""); err != nil {
-			return err
-		}
-	}
-	w.pos++
-	return nil
-}
-
-func (w *walker) comma() {
-	if w.space() == ',' {
-		w.pos++
-	}
+	return err
 }
 
 // object passes an object with the name of its member, if it is one.
-func (w *walker) object(in, name string) error {
-	var seen map[string]bool
-	if in != kept {
-		seen = map[string]bool{}
-	}
-	for w.pos++; w.space() != '}'; w.comma() {
-		at := w.pos
-		member, err := w.str(in != kept)
+func object(dec *jsontext.Decoder, in, name string) error {
+	_, err := dec.ReadToken()
+	for seen := map[string]bool{}; err == nil && dec.PeekKind() != '}'; {
+		member, at, err := text(dec)
 		if err != nil {
 			return err
 		}
@@ -193,70 +153,32 @@ func (w *walker) object(in, name string) error {
 		if seen[key] {
 			return wrong(at, "the name %q is given twice", member)
 		}
-		place := name
-		if seen != nil {
-			seen[key] = true
+		seen[key] = true
+		if in == list && (key == "data" || key == "metadata") {
+			err = dec.SkipValue()
+		} else {
+			err = check(dec, name, member)
 		}
-		if seen == nil || in == list && (key == "data" || key == "metadata") {
-			place = kept
-		}
-		w.space()
-		w.pos++ // the colon
-		if err := w.value(place, member); err != nil {
+		if err != nil {
 			return err
 		}
 	}
-	w.pos++
-	return nil
+	_, end := dec.ReadToken()
+	return cmp.Or(err, end)
 }
 
-// str passes a string and returns it. Strict says that no half of a surrogate pair may be in
-// it.
-func (w *walker) str(strict bool) (string, error) {
-	from, escaped := w.pos, false
-	for w.pos++; w.pos < len(w.text) && w.text[w.pos] != '"'; w.pos++ {
-		if w.text[w.pos] != '\\' {
-			continue
-		}
-		escaped = true
-		if strict && w.text[w.pos+1] == 'u' {
-			n := w.pair(w.pos)
-			if n == 0 {
-				return "", wrong(w.pos, "half of a surrogate pair, which is no character")
-			}
-			w.pos += n - 1
-			continue
-		}
-		w.pos++
+// text passes a number, a word or a string, in which no half of a surrogate pair may be, and
+// returns it with its place.
+func text(dec *jsontext.Decoder) (s string, at int, err error) {
+	raw, err := dec.ReadValue()
+	at = int(dec.InputOffset()) - len(raw)
+	if err != nil || !bytes.ContainsRune(raw, '\\') {
+		return string(bytes.Trim(raw, `"`)), at, err
 	}
-	w.pos++
-	text := w.text[from:min(w.pos, len(w.text))]
-	if !escaped || !strict {
-		return string(bytes.Trim(text, `"`)), nil
+	strict := jsontext.NewDecoder(bytes.NewReader(raw))
+	token, err := strict.ReadToken()
+	if half := (*jsontext.SyntacticError)(nil); errors.As(err, &half) {
+		return "", at, wrong(at+int(half.ByteOffset), "half of a surrogate pair, which is no character")
 	}
-	var s string
-	err := json.Unmarshal(text, &s)
-	return s, err
-}
-
-// pair returns how many bytes an escape by \u takes, with its other half, and zero when it is
-// half of a pair.
-func (w *walker) pair(at int) int {
-	one := w.unit(at)
-	if !utf16.IsSurrogate(one) {
-		return 6
-	}
-	if utf16.DecodeRune(one, w.unit(at+6)) != utf8.RuneError {
-		return 12
-	}
-	return 0
-}
-
-// unit returns what an escape by \u says, or what is no surrogate.
-func (w *walker) unit(at int) rune {
-	if at+6 > len(w.text) || w.text[at] != '\\' || w.text[at+1] != 'u' {
-		return 0
-	}
-	n, _ := strconv.ParseUint(string(w.text[at+2:at+6]), 16, 16)
-	return rune(n)
+	return token.String(), at, err
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -97,27 +96,27 @@ func stub(e *entity.Entity) *entity.Entity {
 	return &entity.Entity{Key: e.Key, LastModifiedAtBlock: e.LastModifiedAtBlock}
 }
 
-func TestArkivStopsEarly(t *testing.T) {
-	for set, err := range Arkiv(t.Context(), openArkivCopy(t)) {
-		require.NoError(t, err)
-		require.Equal(t, uint64(1001), set.Block)
-		break
-	}
-}
-
-func TestArkivContext(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	n := 0
-	var failure error
-	for _, err := range Arkiv(ctx, openArkivCopy(t)) {
-		if failure = err; err == nil {
-			n++
+// A loop that ends early, and one whose context ends, leave nothing open, whichever store it is of.
+func TestArkivStops(t *testing.T) {
+	for _, open := range []func(testing.TB, ...string) *testEngine{openArkivCopy, openStateCopy} {
+		for set, err := range Arkiv(t.Context(), open(t)) {
+			require.NoError(t, err)
+			require.NotEmpty(t, set.Changes)
+			break
 		}
-		cancel()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		n := 0
+		var failure error
+		for _, err := range Arkiv(ctx, open(t)) {
+			if failure = err; err == nil {
+				n++
+			}
+			cancel()
+		}
+		require.Equal(t, 1, n)
+		require.ErrorIs(t, failure, context.Canceled)
 	}
-	require.Equal(t, 1, n)
-	require.ErrorIs(t, failure, context.Canceled)
 }
 
 func TestArkivLastBlock(t *testing.T) {
@@ -148,25 +147,20 @@ func TestIsArkiv(t *testing.T) {
 }
 
 func TestArkivRefusesDatabases(t *testing.T) {
-	tests := []struct {
-		name, statement, want string
-	}{
-		{"no tables", `DROP TABLE payloads; DROP TABLE last_block`, "not a database of Arkiv's sqlite-store: no table last_block, payloads"},
-		{"older", `UPDATE schema_migrations SET version = 1`, "schema version 1 of sqlite-store, want 2"},
-		{"newer", `UPDATE schema_migrations SET version = 3`, "schema version 3 of sqlite-store, want 2"},
-		{"no version", `DELETE FROM schema_migrations`, "table schema_migrations: 0 rows"},
-		{"dirty", `UPDATE schema_migrations SET dirty = 1`, "interrupted"},
-		{"last block", `UPDATE last_block SET block = -1`, "table last_block: block -1"},
-		{"last block missing", `DELETE FROM last_block`, "above the last block 0"},
-		{"last block low", `UPDATE last_block SET block = 1100`, "above the last block 1100"},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			_, err := drain(t, Arkiv(t.Context(), openArkivCopy(t, test.statement)))
-			require.ErrorIs(t, err, ErrFormat)
-			require.ErrorContains(t, err, "arkiv database: ")
-			require.ErrorContains(t, err, test.want)
-		})
+	for _, test := range []struct{ statement, want string }{
+		{`DROP TABLE payloads; DROP TABLE last_block`, "not a database of Arkiv's sqlite-store: no table last_block, payloads"},
+		{`UPDATE schema_migrations SET version = 1`, "schema version 1 of sqlite-store, want 2"},
+		{`UPDATE schema_migrations SET version = 3`, "schema version 3 of sqlite-store, want 2"},
+		{`DELETE FROM schema_migrations`, "table schema_migrations: 0 rows"},
+		{`UPDATE schema_migrations SET dirty = 1`, "interrupted"},
+		{`UPDATE last_block SET block = -1`, "table last_block: block -1"},
+		{`DELETE FROM last_block`, "above the last block 0"},
+		{`UPDATE last_block SET block = 1100`, "above the last block 1100"},
+	} {
+		_, err := drain(t, Arkiv(t.Context(), openArkivCopy(t, test.statement)))
+		require.ErrorIs(t, err, ErrFormat)
+		require.ErrorContains(t, err, "arkiv database: ")
+		require.ErrorContains(t, err, test.want)
 	}
 
 	_, err := drain(t, Arkiv(t.Context(), openArkivCopy(t, `ALTER TABLE payloads DROP COLUMN content_type`)))
@@ -393,25 +387,4 @@ func plan(t *testing.T, e *testEngine, query string, args ...any) []string {
 	}
 	require.NoError(t, rows.Err())
 	return steps
-}
-
-func TestRecordedQueries(t *testing.T) {
-	all, err := RecordedQueries(filepath.Join(arkivSmall, "queries.jsonl"))
-	require.NoError(t, err)
-	require.Len(t, all, 52)
-	disagree := 0
-	for _, q := range all {
-		require.NotEmpty(t, q.Query)
-		require.True(t, slices.IsSortedFunc(q.Keys, func(a, b entity.Key) int { return bytes.Compare(a[:], b[:]) }))
-		if !q.ArkivAgrees {
-			require.Contains(t, q.Query, "||")
-			disagree++
-		}
-	}
-	require.Equal(t, 4, disagree)
-
-	_, err = RecordedQueries(tarPath())
-	require.ErrorIs(t, err, ErrFormat)
-	_, err = RecordedQueries(filepath.Join(t.TempDir(), "none"))
-	require.Error(t, err)
 }

@@ -5,8 +5,7 @@
 //     block-<N>.json.zst hold one JSON operation a line;
 //   - Arkiv: the database that Arkiv's sqlite-store keeps, turned back into the
 //     changes that its blocks made, or that of its sqlite-bitmap-store, which
-//     has the current state only;
-//   - RecordedQueries: queries with known answers, for tests.
+//     has the current state only.
 //
 // Everything streams: no more than one block is held in memory. Readers are
 // strict. A field, a kind or a number they do not know means that the feed

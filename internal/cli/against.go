@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/varvedb/varve/internal/source"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
+)
+
+// partSource is the part of a report that compares a store with what it was made of.
+const partSource = "source"
+
+// against adds to a report how a store compares with a source, or with its copies where the
+// store was scaled from one. An error is why that could not be told, which is in the report too.
+func (c *checkCmd) against(e *env, db *store.DB, src *source.Source, r *store.CheckReport) error {
+	same, problem, err := c.compare(e, db, src)
+	part := store.PartReport{Part: partSource, Outcome: store.OutcomeOf(err), Reason: same}
+	if err != nil {
+		part.Reason = driver.Hide(err.Error(), c.URL, c.Against)
+	}
+	if problem != "" {
+		part.Outcome, part.Reason = store.Damaged, ""
+		r.Findings = append(r.Findings, store.Finding{Part: partSource, Problem: problem, Source: true})
+	}
+	r.Parts = append(r.Parts, part)
+	if part.Outcome != store.Sound && r.Outcome != store.Damaged {
+		r.Outcome = part.Outcome
+	}
+	return err
+}
+
+// compare compares each entity as it was created with that of the source, up to the first
+// that differs: of two histories the creations are what both tell, whatever else one of them
+// has forgotten. It says how many are the same, or which is not.
+func (c *checkCmd) compare(e *env, db *store.DB, src *source.Source) (same, problem string, err error) {
+	ents, err := db.Entities(e.ctx, store.EntityOptions{})
+	if err != nil {
+		return "", "", err
+	}
+	if !ents.Temporal() {
+		return "", "", fmt.Errorf("entities: %w: layout %s does not keep them as they were created", store.ErrUnsupported, ents.Layout())
+	}
+	blocks, err := scaledFrom(e.ctx, ents, src)
+	if err != nil {
+		return "", "", err
+	}
+	bar := startBar(e.stderr, "check: "+partSource, "entities", 0)
+	defer bar.Finish()
+	next, stop := iter.Pull2(created(entity.Operations(ents.History(e.ctx))))
+	defer stop()
+	n := int64(0)
+	for want, err := range created(blocks) {
+		has, failed, _ := next()
+		if err = cmp.Or(err, failed, e.ctx.Err()); err != nil {
+			return "", "", err
+		}
+		if !alike(has, want) {
+			return "", fmt.Sprintf("%d entities are right, then the store has %s, expected %s", n, summed(has), summed(want)), nil
+		}
+		n++
+		bar.Set(n)
+	}
+	has, err, more := next()
+	if more && err == nil {
+		problem = fmt.Sprintf("%d entities are right, then the store has %s, expected none", n, summed(has))
+	}
+	return fmt.Sprintf("%d entities are as they were created", n), problem, err
+}
+
+// summed names an entity in a message.
+func summed(x *entity.Entity) string {
+	if x == nil {
+		return "none"
+	}
+	return fmt.Sprintf("%s of block %d with %d bytes and %s", x.Key, x.CreatedAtBlock(), len(x.Content), attributes(x))
+}
+
+// alike tells whether two entities are the same, but for who created them: of one that
+// changed its owner in its first block a history does not tell that.
+func alike(a, b *entity.Entity) bool {
+	return a != nil && a.Key == b.Key && a.Owner == b.Owner && a.Sequence == b.Sequence && a.Expiration == b.Expiration &&
+		a.ContentType == b.ContentType && bytes.Equal(a.Content, b.Content) &&
+		maps.Equal(a.StringAttributes, b.StringAttributes) && maps.Equal(a.NumericAttributes, b.NumericAttributes)
+}
+
+// created streams the entities that blocks create, as they are at the end of their first
+// block, by key within it.
+func created(blocks iter.Seq2[entity.Block, error]) iter.Seq2[*entity.Entity, error] {
+	return func(yield func(*entity.Entity, error) bool) {
+		for b, err := range blocks {
+			begun := map[entity.Key]bool{}
+			b.Ops = slices.DeleteFunc(slices.Clone(b.Ops), func(op entity.Op) bool { // what befalls others, or a former life
+				begun[op.Key] = begun[op.Key] || op.Kind == entity.Create
+				return !begun[op.Key]
+			})
+			var set entity.Changeset
+			if err == nil {
+				set, err = entity.Fold(&b, nil, entity.Rules{Pruned: true})
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, c := range set.Changes {
+				if c.New != nil && !yield(c.New, nil) {
+					return
+				}
+			}
+		}
+	}
+}
