@@ -90,7 +90,7 @@ func (s Suite) chosen(list []lab.Variant, name string, e *lab.Experiment) []lab.
 func (s Suite) Check(t *testing.T, names ...string) {
 	o, err := s.Flags.options()
 	must(t, err)
-	o.Scale, o.Phase, o.Permissions = 0.0005, 50*time.Millisecond, &lab.PermissionOptions{Size: "tiny"}
+	o.Scale, o.Phase = 0.0005, 50*time.Millisecond
 	cache, err := bench.OpenCache(t.TempDir())
 	must(t, err)
 	must(t, s.prepare(t.Context(), &o, cache))

@@ -33,7 +33,6 @@ type feed struct {
 
 	mu     sync.RWMutex
 	blocks map[uint64]*fed
-	first  uint64 // block of the chain
 	last   uint64 // block that was made
 
 	revealed, applied atomic.Uint64
@@ -60,7 +59,7 @@ func newFeed(ctx context.Context, ents *store.Entities, oracle *mix.Oracle, rest
 	if err != nil {
 		return nil, err
 	}
-	f := &feed{chain: chaintest.After(chainID, head.Number), oracle: oracle, first: head.Number + 1, blocks: map[uint64]*fed{}, took: latency.NewRecorder()}
+	f := &feed{chain: chaintest.After(chainID, head.Number), oracle: oracle, blocks: map[uint64]*fed{}, took: latency.NewRecorder()}
 	defer func() {
 		if err != nil {
 			f.close()

@@ -42,7 +42,6 @@ type Outcome struct {
 
 	// Follow is from when a block was due on the chain until the node had applied it.
 	Follow   *latency.Recorder
-	Blocks   uint64  // that were followed
 	Followed float64 // rows of these a second
 	Behind   uint64  // blocks that the node was behind at most
 	Short    bool    // the chain ended before the measurement
@@ -118,7 +117,7 @@ func (l *load) run(ctx context.Context, address string) (_ *Outcome, err error) 
 		return err
 	})
 	err = group.Wait()
-	out.Behind, out.Blocks = l.behind.Load(), l.applied.Load()-l.feed.first
+	out.Behind = l.behind.Load()
 	if seconds := time.Duration(l.to.Load() - l.from.Load()).Seconds(); seconds > 0 {
 		out.Followed = float64(l.rows.Load()) / seconds
 	}

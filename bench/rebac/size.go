@@ -1,9 +1,6 @@
 package rebac
 
-import (
-	"fmt"
-	"strconv"
-)
+import "strconv"
 
 // Size says how much of everything there is. Counts are totals over all
 // organizations and are met exactly.
@@ -100,14 +97,4 @@ func Scaled(scale float64) Size {
 		return Small
 	}
 	return Full.Times(max(int(scale), 1))
-}
-
-// ParseSize reads tiny, small or full.
-func ParseSize(name string) (Size, error) {
-	for _, s := range []Size{Tiny, Small, Full} {
-		if s.Name == name {
-			return s, nil
-		}
-	}
-	return Size{}, fmt.Errorf("unknown size %q: want tiny, small or full", name)
 }

@@ -34,7 +34,7 @@ func TestNode(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, 300, out.Scheduled)
 		require.Zero(t, out.Errors)
-		require.Equal(t, rows > 0, out.Blocks > 0)
+		require.Equal(t, rows > 0, out.Followed > 0)
 	}
 }
 

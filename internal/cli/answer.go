@@ -142,7 +142,7 @@ func (p *plan) run(e *env, o lab.Options, base float64, out string) (failed erro
 		}
 		o.Scale = rounded(size*base, 6)
 		o.Sizes = []float64{o.Scale}
-		r := &runner{found: found, engines: p.engines, options: o, repeats: p.repeats, turns: true, out: out, kept: true, child: child{cache: true}}
+		r := &runner{found: found, engines: p.engines, options: o, repeats: p.repeats, turns: true, out: out, kept: true}
 		err = r.run(e)
 		if e.ctx.Err() != nil {
 			return err

@@ -59,7 +59,6 @@ type commands struct {
 
 	ServiceBench serviceBenchCmd `cmd:"" help:"Put load on a running varve serve, and check every answer."`
 
-	Authz   authzCmd   `cmd:"" help:"Measure permission checks and listings; every answer is compared with the right one."`
 	Torture tortureCmd `cmd:"" help:"Kill processes that write to stores, cut their power, and check that nothing acknowledged is lost."`
 	Engines enginesCmd `cmd:"" help:"List the engines, their versions, what they can do and what they cannot."`
 	Health  healthCmd  `cmd:"" help:"Ask a running varve serve whether it is ready."`

@@ -8,7 +8,6 @@ import (
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/lab"
-	"github.com/varvedb/varve/internal/report"
 )
 
 // compareCmd measures engines and layouts in turns, each engine in a process of its own, so that
@@ -31,11 +30,21 @@ func (c *compareCmd) Run(e *env) error {
 	if len(c.Engines) == 0 {
 		c.Engines = here(e, "compare")
 	}
-	o := lab.Options{Seed: 1, Layouts: c.Layouts, First: &c.FirstOptions, Source: c.Source}
-	x := entry{engineFlags: c.engineFlags, recordFlags: c.recordFlags, id: "Q1", engines: c.Engines, options: o, child: child{dir: c.Dir}, write: report.WriteText}
-	x.about = fmt.Sprintf(", with the layouts %s, about %.0f min", strings.Join(c.Layouts, " and "), c.minutes())
-	_, err := x.run(e)
-	return err
+	o := lab.Options{Scale: 1, Loaded: 0.6, Probe: true, Seed: 1, Layouts: c.Layouts, First: &c.FirstOptions, Source: c.Source}
+	engines, err := c.set(&o, c.Engines)
+	if err != nil {
+		return err
+	}
+	found, err := lab.Find([]string{"Q1"})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(e.stderr, "%s on %s: %d repeats in turns, with the layouts %s, about %.0f min, then a table\n",
+		found[0].Title, labels(engines), c.Repeats, strings.Join(c.Layouts, " and "), c.minutes())
+	return c.show(e, found[0].ID, func(out string) error {
+		r := &runner{found: found, engines: engines, options: o, repeats: c.Repeats, out: out, kept: c.Out != "", dir: c.Dir, apart: true}
+		return r.run(e)
+	})
 }
 
 // minutes is how long it takes, by what it took on two cores with a network's disk.

@@ -1,12 +1,11 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -26,7 +25,7 @@ type engineFlags struct {
 	Memory     string `help:"Memory of an engine's process and all that it starts, with the page cache; half is for its own caches." default:"1GiB"`
 }
 
-// recordFlags are what commands that run one experiment of the catalogue have in common.
+// recordFlags are what commands that show one experiment have in common.
 type recordFlags struct {
 	Out     string `help:"Directory that keeps the results, in the Go benchmark format, for report, answer and benchstat, and from which a run goes on; none are kept when not given." type:"path"`
 	Repeats int    `min:"1" max:"1000" help:"How often everything is measured: in turns over the engines, each time in another order with other questions." default:"3"`
@@ -48,6 +47,15 @@ func (f *engineFlags) set(o *lab.Options, engines []string) (list []bench.Engine
 	return list, err
 }
 
+// labels are the names of engines in results.
+func labels(engines []bench.Engine) string {
+	list := make([]string, len(engines))
+	for i, engine := range engines {
+		list[i] = engine.Label()
+	}
+	return strings.Join(list, ", ")
+}
+
 // known refuses names of a kind that are not among all of it.
 func known(kind string, names, all []string) error {
 	for _, name := range names {
@@ -58,71 +66,32 @@ func known(kind string, names, all []string) error {
 	return nil
 }
 
-// entry is a command's run of one experiment of the catalogue, on each engine in a
-// process of its own, which is shown as tables.
-type entry struct {
-	engineFlags
-	recordFlags
-	id      string
-	engines []string
-	options lab.Options
-	child   child
-	about   string                                                  // is said of the repeats before they begin
-	write   func(w io.Writer, set *report.Set, ids ...string) error // its tables; nil for an overview
-}
-
-// run measures and prints. It returns what it printed, also when an engine fails; it fails then.
-func (x *entry) run(e *env) (*report.Set, error) {
-	x.options.Scale, x.options.Loaded, x.options.Probe = 1, 0.6, true
-	engines, err := x.set(&x.options, x.engines)
-	if err != nil {
-		return nil, err
-	}
-	found, err := lab.Find([]string{x.id})
-	if err != nil {
-		return nil, err
-	}
-	labels := make([]string, len(engines))
-	for i := range engines {
-		labels[i] = engines[i].Label()
-	}
-	fmt.Fprintf(e.stderr, "%s on %s: %d repeats in turns%s, then a table\n", found[0].Title, strings.Join(labels, ", "), x.Repeats, x.about)
-	kept := x.Out != ""
-	return x.into(e, func() error {
-		r := runner{found: found, engines: engines, options: x.options, repeats: x.Repeats, out: x.Out, kept: kept, child: x.child}
-		return r.run(e)
-	})
-}
-
-// into prints the results of the experiment, which measure puts into the set, or into one for
-// this time only. What it fails with comes after what there is; that answers were right is said
-// only where nothing failed.
-func (x *entry) into(e *env, measure func() error) (_ *report.Set, err error) {
-	if x.Out == "" {
-		if x.Out, err = os.MkdirTemp("", "varve-"+x.id+"-"); err != nil {
-			return nil, err
+// show prints the results of an experiment, which measure puts into a directory: that of Out, or
+// one for this time only. What it fails with comes after what there is; that answers were right is
+// said only where nothing failed.
+func (f *recordFlags) show(e *env, id string, measure func(out string) error) (err error) {
+	out := f.Out
+	if out == "" {
+		if out, err = os.MkdirTemp("", "varve-"+id+"-"); err != nil {
+			return err
 		}
-		defer func() { err = errors.Join(err, os.RemoveAll(x.Out)) }()
+		defer func() { err = errors.Join(err, os.RemoveAll(out)) }()
 	}
-	failed := measure()
+	failed := measure(out)
 	if e.ctx.Err() != nil {
-		return nil, failed
+		return failed
 	}
-	set, err := loadSet(e, x.Out)
+	set, err := loadSet(e, out)
 	if err != nil {
-		return nil, cmp.Or(failed, err)
+		return cmp.Or(failed, err)
 	}
 	if failed == nil {
-		failed = failure(set, x.id)
+		failed = failure(set, id)
 	}
 	if failed == nil {
 		fmt.Fprintln(e.stderr, "Every answer was compared with the right one.")
 	}
-	write := report.WriteOverview
-	if x.write != nil {
-		write = x.write
-	}
-	return set, errors.Join(write(e.stdout, set, x.id), failed)
+	return errors.Join(report.WriteText(e.stdout, set, id), failed)
 }
 
 // excluded are the errors of the runs of a set that did not end well.
@@ -147,13 +116,7 @@ func failure(set *report.Set, experiment string) error {
 		if !of(l) || digest == "" {
 			continue
 		}
-		base, parts := l.Name.Parts()
-		given := string(base)
-		for _, p := range parts {
-			if !bytes.HasPrefix(p, []byte("/engine=")) && !bytes.HasPrefix(p, []byte("/layout=")) {
-				given += string(p)
-			}
-		}
+		given := storeKeys.ReplaceAllString(string(l.Name), "")
 		other := first[given]
 		if other == nil {
 			first[given] = l
@@ -163,6 +126,9 @@ func failure(set *report.Set, experiment string) error {
 	}
 	return failed
 }
+
+// storeKeys are what stores differ in that are given the same.
+var storeKeys = regexp.MustCompile(`/(engine|layout)=[^/]*`)
 
 // told shows the progress of data sets.
 func told(e *env) func(name, unit string, total int64) bench.Progress {

@@ -46,7 +46,7 @@ func (c *runCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	r := &runner{found: found, engines: engines, options: c.Options, repeats: c.Repeats, empty: c.Empty, out: c.Out, kept: true, child: child{cache: true, timeout: c.Timeout}}
+	r := &runner{found: found, engines: engines, options: c.Options, repeats: c.Repeats, empty: c.Empty, out: c.Out, kept: true, timeout: c.Timeout}
 	if c.Until > 0 {
 		r.until = time.Now().Add(c.Until)
 	}

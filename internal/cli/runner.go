@@ -29,8 +29,10 @@ type runner struct {
 	out     string
 	kept    bool      // the results stay when the command has ended
 	turns   bool      // everything is measured once before anything is measured again
-	child   child     // of an experiment on an engine, but for engine and arguments
 	until   time.Time // after which nothing more is begun; zero is never
+	dir     string    // of the temporary files of processes; the system's when empty
+	apart   bool      // each process has a cache of data sets of its own
+	timeout time.Duration
 }
 
 // sittingForm is how the time of a sitting is written.
@@ -134,10 +136,9 @@ func (r *runner) measure(e *env, t task) error {
 	if err != nil {
 		return err
 	}
-	process := r.child
-	process.of, process.memory, process.timeout = t.engine, o.Memory, cmp.Or(process.timeout, t.of.Timeout(o))
-	process.args = []string{"lab", "--experiment=" + t.of.ID, "--engine=" + t.engine.Label(), "--out=" + r.out, "--options=" + string(text)}
-	return process.run(e)
+	c := child{of: t.engine, dir: r.dir, apart: r.apart, memory: o.Memory, timeout: cmp.Or(r.timeout, t.of.Timeout(o))}
+	c.args = []string{"lab", "--experiment=" + t.of.ID, "--engine=" + t.engine.Label(), "--out=" + r.out, "--options=" + string(text)}
+	return c.run(e)
 }
 
 // keepFailure says in the results that a process did not end well, with what it had measured

@@ -41,13 +41,11 @@ func (c *serviceBenchCmd) Run(e *env) error {
 		load.Connect["grpc"] = func() (serve.Client, error) { return serve.GRPC(c.GRPC, token) }
 	}
 	found := network.RunningService(load)
-	x := entry{recordFlags: c.recordFlags, id: found.ID}
-	_, err = x.into(e, func() (err error) { // in this process, since it needs no engine
+	return c.show(e, found.ID, func(out string) (err error) { // in this process, since it needs no engine
 		o := lab.Options{Retry: true, Seed: 1, Sitting: time.Now().UTC().Format(sittingForm)}
 		for ; o.Repeat < c.Repeats && err == nil; o.Repeat++ {
-			err = measureHere(e, bench.Engine{Name: "service"}, x.Out, o, found, nil)
+			err = measureHere(e, bench.Engine{Name: "service"}, out, o, found, nil)
 		}
 		return err
 	})
-	return err
 }

@@ -26,7 +26,7 @@ func (s *Set) compare(sel *selection, c Compare) *Table {
 	for _, l := range sel.lines {
 		rests = appendNew(rests, rest(l))
 	}
-	lines := slices.Concat(sel.lines, s.beside(sel).lines)
+	lines := slices.Concat(sel.lines, s.beside(sel.lines))
 	for _, l := range lines {
 		if _, ok := l.Value(c.Unit); ok {
 			series = appendNew(series, of(l))

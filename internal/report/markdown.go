@@ -17,26 +17,14 @@ func WriteTables(w io.Writer, tables []*Table) error {
 	return err
 }
 
-// WriteText writes the tables of experiments for a terminal, which are also Markdown: the overview
-// where the first one of the page is empty.
-func WriteText(w io.Writer, s *Set, ids ...string) error { return writeSpecs(w, s, s.find, ids) }
-
-// WriteOverview writes a table of all settings of each experiment.
-func WriteOverview(w io.Writer, s *Set, ids ...string) error {
-	return writeSpecs(w, s, s.overview, ids)
-}
-
-func writeSpecs(w io.Writer, s *Set, spec func(id string) Spec, ids []string) error {
-	var b strings.Builder
-	for _, id := range ids {
-		a, err := s.Answer(spec(id))
-		if err != nil {
-			return err
-		}
-		writeAnswer(&b, &a, nil)
+// WriteText writes the tables of an experiment for a terminal, which are also Markdown: a table of
+// all its settings where those of the page are empty.
+func WriteText(w io.Writer, s *Set, id string) error {
+	a, err := s.Answer(s.find(id))
+	if err != nil {
+		return err
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return WriteTables(w, a.Tables)
 }
 
 // WriteMarkdown writes a page. Pictures are linked by the name that link makes of theirs; none are

@@ -4,9 +4,9 @@
 //
 // From the top: html.go and markdown.go print a Page (page.go), whose tables are those of
 // questions.go and specs.go.
-// table.go makes them by ranks (rank.go), comparisons (compare.go), regressions (fit.go) and figures of others
-// (peer.go), picture.go draws; all of these take lines as selection.go says of a view (view.go), and
-// their figures (figure.go), from a Set (set.go). A file uses only those after it.
+// table.go makes them by ranks (rank.go), comparisons (compare.go) and regressions (fit.go, regress.go), picture.go
+// draws; all of these take lines as selection.go says of a view (view.go), as columns of ours and of others (column.go),
+// with their figures (figure.go), from a Set (set.go). A file uses only those after it.
 package report
 
 import (
