@@ -98,6 +98,9 @@ func (c *Cache) drop(ctx context.Context, key string) error {
 
 func (c *Cache) path(key string) string { return filepath.Join(c.root, key) }
 
+// data is the directory of a data set's database.
+func (c *Cache) data(key string) string { return filepath.Join(c.path(key), dataDir) }
+
 // ready returns the description of a data set, or an error that says why it
 // cannot be used.
 func (c *Cache) ready(key string) (r Ready, err error) {
@@ -111,7 +114,7 @@ func (c *Cache) ready(key string) (r Ready, err error) {
 	if r.Key != key {
 		return r, fmt.Errorf("marker of another data set, %q", r.Key)
 	}
-	bytes, err := size(filepath.Join(c.path(key), dataDir))
+	bytes, err := size(c.data(key))
 	if err == nil && bytes != r.Bytes {
 		err = fmt.Errorf("%d bytes, want %d", bytes, r.Bytes)
 	}
@@ -124,8 +127,7 @@ func (c *Cache) build(ctx context.Context, key string, build builder) (r Ready, 
 	if err := os.RemoveAll(dir); err != nil {
 		return r, err
 	}
-	data := filepath.Join(dir, dataDir)
-	if err := os.MkdirAll(data, 0o755); err != nil {
+	if err := os.MkdirAll(c.data(key), 0o755); err != nil {
 		return r, err
 	}
 	defer func() {
@@ -133,7 +135,7 @@ func (c *Cache) build(ctx context.Context, key string, build builder) (r Ready, 
 			err = errors.Join(err, os.RemoveAll(dir))
 		}
 	}()
-	if r, err = build(ctx, data); err != nil {
+	if r, err = build(ctx, c.data(key)); err != nil {
 		return r, err
 	}
 	r.Key = key
@@ -142,7 +144,7 @@ func (c *Cache) build(ctx context.Context, key string, build builder) (r Ready, 
 
 // seal marks a data set as complete, with the size that it has now.
 func (c *Cache) seal(r Ready) (_ Ready, err error) {
-	if r.Bytes, err = size(filepath.Join(c.path(r.Key), dataDir)); err != nil {
+	if r.Bytes, err = size(c.data(r.Key)); err != nil {
 		return r, err
 	}
 	text, err := json.MarshalIndent(r, "", "\t")

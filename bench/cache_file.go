@@ -47,8 +47,14 @@ func exists(path string) bool {
 
 // Told begins a report on long work, of a total of zero where that is not known.
 func (c *Cache) Told(name, unit string, total int64) Progress {
-	if c.Progress == nil {
+	if c == nil || c.Progress == nil {
 		return silent{}
 	}
 	return c.Progress(name, unit, total)
 }
+
+// silent reports nothing.
+type silent struct{}
+
+func (silent) Set(int64) {}
+func (silent) Finish()   {}

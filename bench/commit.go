@@ -29,9 +29,6 @@ type CommitConfig struct {
 	// each head is checked against it, and the store at the end. Nil is no check.
 	Expect *Expectation
 
-	// Settle says that what the layout has put off is done, and timed, at the end.
-	Settle bool
-
 	// Mix, if not nil, follows each block before it is applied, for readers beside.
 	Mix mix.Reads
 
@@ -55,11 +52,6 @@ func Commit(ctx context.Context, ents *store.Entities, cfg CommitConfig) (Result
 		err = fmt.Errorf("all blocks were applied within the warm-up of %v, and none was timed: more data are needed", cfg.WarmUp)
 	}
 	res := Result{Outcome: out, Entities: w.entities, Rows: w.rows}
-	if cfg.Settle && err == nil {
-		start := time.Now()
-		err = ents.Flush(ctx)
-		res.Settle = time.Since(start)
-	}
 	if cfg.Expect != nil && err == nil {
 		if err = cfg.Expect.Check(ctx, ents); err == nil {
 			err = checkCreated(ctx, ents, w.last)

@@ -68,9 +68,9 @@ func (s *Source) keeps() (map[entity.Key]bool, error) {
 // scale relative to 800,000 entities. Of its time the data set holds a share,
 // above 0 and up to 1; what comes after it is Source.Rest. Blocks of the profile,
 // of which most are empty or create one entity, are merged into blocks of about
-// perBlock operations, as Merged does; 0 leaves them as they are. Small payloads are for sizes of
-// which the payloads would not fit. It fails with store.ErrInvalid when a parameter is out of range.
-func MendozaSource(scale float64, seed uint64, perBlock int, share float64, small bool) (*Source, error) {
+// perBlock operations, as Merged does; 0 leaves them as they are. It fails with store.ErrInvalid
+// when a parameter is out of range.
+func MendozaSource(scale float64, seed uint64, perBlock int, share float64) (*Source, error) {
 	if !(share > 0 && share <= 1) || perBlock < 0 {
 		return nil, fmt.Errorf("mendoza source: %w: share %v, want above 0 and up to 1; %d operations a block, want none or more",
 			store.ErrInvalid, share, perBlock)
@@ -81,14 +81,10 @@ func MendozaSource(scale float64, seed uint64, perBlock int, share float64, smal
 		return nil, fmt.Errorf("mendoza source: %w: %w", store.ErrInvalid, err)
 	}
 	part := func(n uint64) uint64 { return uint64(share * float64(n)) }
-	name, profile, payload := "mendoza", scaler.Mendoza(), plan.PayloadRowBytes
-	if small {
-		name, profile, payload = "mendoza-bare", bare(profile), plan.PayloadRows*scaler.MinPayload
-	}
-	m := mendoza{profile, opts, perBlock, plan.FirstBlock - 1 + part(plan.Blocks)}
+	m := mendoza{opts, perBlock, plan.FirstBlock - 1 + part(plan.Blocks)}
 	s := &Source{
-		Name:   fmt.Sprintf("%s scale=%v seed=%d ops=%d share=%v", name, scale, seed, perBlock, share),
-		Blocks: m.first, rows: part(plan.Rows()), payload: part(payload),
+		Name:   fmt.Sprintf("mendoza scale=%v seed=%d ops=%d share=%v", scale, seed, perBlock, share),
+		Blocks: m.first, rows: part(plan.Rows()), payload: part(plan.PayloadRowBytes),
 	}
 	if m.cut < plan.LastBlock {
 		s.Rest = m.rest
@@ -98,14 +94,13 @@ func MendozaSource(scale float64, seed uint64, perBlock int, share float64, smal
 
 // mendoza is the two parts of a MendozaSource.
 type mendoza struct {
-	profile  scaler.Profile
 	opts     scaler.Options
 	perBlock int
 	cut      uint64 // last block of the first part
 }
 
 func (m mendoza) first() iter.Seq2[entity.Block, error] {
-	blocks := until(scaler.Stream(m.profile, m.opts), m.cut)
+	blocks := until(scaler.Stream(scaler.Mendoza(), m.opts), m.cut)
 	if m.perBlock == 0 {
 		return blocks
 	}
@@ -117,7 +112,7 @@ func (m mendoza) first() iter.Seq2[entity.Block, error] {
 func (m mendoza) rest() iter.Seq2[entity.Block, error] {
 	from := m.opts
 	from.From = m.cut + 1
-	blocks := scaler.Stream(m.profile, from)
+	blocks := scaler.Stream(scaler.Mendoza(), from)
 	if m.perBlock == 0 {
 		return blocks
 	}

@@ -25,7 +25,7 @@ import (
 // tar, which is read once: the cache keeps what it comes to. It fails with store.ErrInvalid for a
 // factor of zero and where no block of the tar has an operation.
 func TarSource(cache *Cache, path string, factor, seed uint64) (*Source, error) {
-	t, err := cache.scanTar(path)
+	t, err := cache.Tar(path)
 	switch {
 	case err != nil:
 	case factor < 1:
@@ -47,16 +47,16 @@ func TarSource(cache *Cache, path string, factor, seed uint64) (*Source, error) 
 	}, nil
 }
 
-// tarScan is what a block tar comes to.
-type tarScan struct {
-	Sum           []byte // of the file
-	First, Last   uint64
-	Changing      int    // blocks with operations
-	Rows, Payload uint64 // as Written counts them
+// Tar is what a block tar comes to.
+type Tar struct {
+	Sum                     []byte // of the file
+	First, Last             uint64
+	Blocks, Changing        int    // Changing are those with operations
+	Entities, Rows, Payload uint64 // as Written counts them
 }
 
-// scanTar reads a block tar, unless the cache has what one of this path, size and time comes to.
-func (c *Cache) scanTar(path string) (t tarScan, err error) {
+// Tar reads a block tar, unless the cache has what one of this path, size and time comes to.
+func (c *Cache) Tar(path string) (t Tar, err error) {
 	path, err = filepath.Abs(path)
 	if err != nil {
 		return t, err
@@ -66,7 +66,7 @@ func (c *Cache) scanTar(path string) (t tarScan, err error) {
 		return t, err
 	}
 	key := sha256.Sum256(fmt.Appendln(nil, path, info.Size(), info.ModTime().UnixNano()))
-	kept := c.path(fmt.Sprintf("tar-%x.json", key[:keyLength/2]))
+	kept := c.path(fmt.Sprintf("scan-%x.json", key[:keyLength/2]))
 	if text, err := os.ReadFile(kept); err == nil && json.Unmarshal(text, &t) == nil {
 		return t, nil
 	}
@@ -77,7 +77,7 @@ func (c *Cache) scanTar(path string) (t tarScan, err error) {
 	return t, errors.Join(err, filesync.Replace(kept, text, 0o644))
 }
 
-func readTar(path string) (t tarScan, err error) {
+func readTar(path string) (t Tar, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return t, err
@@ -93,11 +93,12 @@ func readTar(path string) (t tarScan, err error) {
 			t.First, begun = b.Number, true
 		}
 		t.Last = b.Number
+		t.Blocks++
 		if len(b.Ops) > 0 {
 			t.Changing++
 		}
-		_, rows := Written(&b)
-		t.Rows += uint64(rows)
+		entities, rows := Written(&b)
+		t.Entities, t.Rows = t.Entities+uint64(entities), t.Rows+uint64(rows)
 		for i := range b.Ops {
 			t.Payload += uint64(len(b.Ops[i].Content))
 		}

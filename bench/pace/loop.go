@@ -4,8 +4,6 @@ import (
 	"context"
 	"sync"
 	"time"
-
-	"github.com/varvedb/varve/bench/latency"
 )
 
 // Config says when a loop starts operations and how long it goes on. One of Duration,
@@ -63,7 +61,7 @@ func Loop(ctx context.Context, cfg Config, op Op) (*Outcome, error) {
 		cfg.Arrivals = poisson(cfg.Rate, cfg.Seed)
 	}
 	l := &loop{cfg: cfg, turn: make(chan struct{}, 1)}
-	l.out = &Outcome{Started: cfg.Start.Add(cfg.WarmUp), Lag: *latency.NewRecorder(), Workers: cfg.Workers, open: cfg.Arrivals != nil}
+	l.out = &Outcome{Started: cfg.Start.Add(cfg.WarmUp), Workers: cfg.Workers, open: cfg.Arrivals != nil}
 	l.turn <- struct{}{}
 	err := l.work(ctx, op)
 	out := l.out

@@ -14,7 +14,7 @@ type Sample struct {
 	At    time.Time
 	Stats driver.Stats
 	RSS   *int64 // bytes in memory, shared ones once
-	Read  *int64 // bytes from the disk since the first sample
+	Read  *int64 // bytes that its processes have read from the disk
 }
 
 // Samples are what a sampler saw, in order.

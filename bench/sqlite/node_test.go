@@ -16,7 +16,7 @@ import (
 // runNode puts load on a node over a small store.
 func runNode(t *testing.T, cache *bench.Cache, layout string, cfg node.Config) (*node.Outcome, error) {
 	t.Helper()
-	source, err := bench.MendozaSource(0.002, 1, 20, 0.5, false)
+	source, err := bench.MendozaSource(0.002, 1, 20, 0.5)
 	require.NoError(t, err)
 	cp := openCopy(t, cache, bench.Dataset{Engine: suite.Engine, Layout: layout, Source: source})
 	oracle := mix.NewOracle()

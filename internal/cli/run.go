@@ -26,7 +26,6 @@ type runCmd struct {
 	Repeats int           `min:"1" max:"1000" help:"How often everything is measured: in turns over the engines, each time in another order with other questions." default:"3"`
 	Empty   bool          `help:"Before anything is measured, remove the data sets that earlier runs have left, for their room."`
 	Timeout time.Duration `min:"0s" max:"720h" help:"Time after which an experiment on one engine is ended; its results so far are kept. When not given it follows from the phase and the size."`
-	Until   time.Duration `min:"0s" max:"8760h" help:"Begin nothing more after this time."`
 }
 
 // Run runs the experiments.
@@ -47,9 +46,6 @@ func (c *runCmd) Run(e *env) error {
 		return err
 	}
 	r := &runner{found: found, engines: engines, options: c.Options, repeats: c.Repeats, empty: c.Empty, out: c.Out, kept: true, timeout: c.Timeout}
-	if c.Until > 0 {
-		r.until = time.Now().Add(c.Until)
-	}
 	failed := r.run(e)
 	if e.ctx.Err() != nil {
 		return failed

@@ -27,11 +27,10 @@ type runner struct {
 	repeats int
 	empty   bool // the cache of data sets is emptied first
 	out     string
-	kept    bool      // the results stay when the command has ended
-	turns   bool      // everything is measured once before anything is measured again
-	until   time.Time // after which nothing more is begun; zero is never
-	dir     string    // of the temporary files of processes; the system's when empty
-	apart   bool      // each process has a cache of data sets of its own
+	kept    bool   // the results stay when the command has ended
+	turns   bool   // everything is measured once before anything is measured again
+	dir     string // of the temporary files of processes; the system's when empty
+	apart   bool   // each process has a cache of data sets of its own
 	timeout time.Duration
 }
 
@@ -91,10 +90,6 @@ func (r *runner) run(e *env) error {
 	r.options.Sitting = cmp.Or(r.options.Sitting, time.Now().UTC().Format(sittingForm))
 	tasks, start, failed := r.tasks(), time.Now(), error(nil)
 	for i, t := range tasks {
-		if !r.until.IsZero() && time.Now().After(r.until) {
-			fmt.Fprintf(e.stderr, "run: the time is up after %d of %d; the same command goes on\n", i, len(tasks))
-			break
-		}
 		fmt.Fprintf(e.stderr, "run: %s (%d of %d, %s so far)\n", t, i+1, len(tasks), time.Since(start).Round(time.Second))
 		err := r.measure(e, t)
 		if err := e.ctx.Err(); err != nil {
@@ -105,7 +100,7 @@ func (r *runner) run(e *env) error {
 		}
 		if err != nil {
 			fmt.Fprintf(e.stderr, "run: %s: %v\n", t, err)
-			failed = errors.Join(failed, fmt.Errorf("%s: %w", t, err), r.keepFailure(set, t, err))
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", t, err), r.keepFailure(t, err))
 		}
 	}
 	return failed
@@ -143,8 +138,12 @@ func (r *runner) measure(e *env, t task) error {
 
 // keepFailure says in the results that a process did not end well, with what it had measured
 // before it.
-func (r *runner) keepFailure(set *lab.Set, t task, cause error) error {
+func (r *runner) keepFailure(t task, cause error) error {
 	m, err := bench.DescribeHost(r.out)
+	if err != nil {
+		return err
+	}
+	set, err := lab.OpenSet(r.out) // with what the process has added
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func (l *Lab) history(scale float64, perBlock int) (*bench.Source, error) {
 	if l.Source != "" {
 		return bench.TarSource(l.Cache, l.Source, uint64(scale), l.Seed)
 	}
-	return bench.MendozaSource(scale/l.Loaded, l.Seed, perBlock, l.Loaded, l.Bare)
+	return bench.MendozaSource(scale/l.Loaded, l.Seed, perBlock, l.Loaded)
 }
 
 // own begins the names of profiles that are sources, so that none is taken for the base profile.
@@ -39,11 +39,8 @@ const own = "own-"
 
 // profile is the name of the base profile or the source in records.
 func (l *Lab) profile() string {
-	switch {
-	case l.Source != "":
+	if l.Source != "" {
 		return own + strings.TrimSuffix(filepath.Base(l.Source), ".tar")
-	case l.Bare:
-		return "mendoza-bare"
 	}
 	return "mendoza"
 }

@@ -37,7 +37,6 @@ type Options struct {
 	Rates   []float64     `min:"0" max:"1000000000" json:"rates,omitempty" help:"Rows a second: of the sustained writes D1, 0 for as fast as possible, 6000 and 0 when not given; of the writes of I3, 0 for none, 0 to 50000 when not given; of the chain that the node H3 follows, 0 for none, 6000 when not given. Requests a second of the social graph G2, 100, 1000 and 10000 when not given."`
 	Loaded  float64       `above:"0" max:"1" json:"loaded" help:"Part of the base profile that a store holds before commits begin: with less, more is left to commit." default:"0.6"`
 	Source  string        `store:"" placeholder:"SRC" json:"source,omitempty" help:"Data of your own in place of the base profile: a block tar, an Arkiv SQLite database, or the URL of a store. It is measured by what has no question about attributes of the base profile; --scale is how many times its entities, rounded up."`
-	Bare    bool          `json:"bare,omitempty" help:"Give the base profile the smallest payloads, for sizes that would not fit."`
 	Retry   bool          `json:"retry,omitempty" help:"Do again what an earlier run of the same command has failed at."`
 
 	Probe bool `json:"probe,omitempty" help:"Look at the machine before each experiment on an engine, and say in the results where others use it." default:"true" negatable:""`
