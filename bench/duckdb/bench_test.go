@@ -10,7 +10,7 @@ import (
 
 var suite = gobench.NewSuite("duckdb")
 
-func TestAnswers(t *testing.T) { suite.Check(t, "RebacIngest", "Social", "ReadMix") }
+func TestAnswers(t *testing.T) { suite.Check(t, "", "RebacIngest", "Social", "ReadMix") }
 
 func BenchmarkInsert(b *testing.B)                 { suite.Run(b, "Insert") }
 func BenchmarkCommit(b *testing.B)                 { suite.Run(b, "Commit") }

@@ -236,7 +236,6 @@ func TestBadInput(t *testing.T) {
 		{"long query", "at most 65536", 2, []string{"query", dst, strings.Repeat("a = 1 || ", 20000) + "b = 2"}},
 		{"unknown command", "--help", 2, []string{"nonsense"}},
 		{"unknown flag", "--help", 2, []string{"query", dst, "*", "--nonsense"}},
-		{"unknown profile", "minimal", 2, []string{"compare", "--profile", "huge"}},
 		{"scale too large", "scale", 2, []string{"seed", "mendoza", dst, "--scale", "101"}},
 		{"no room", "disk full", 1, []string{"seed", "mendoza", url(t, "big.db"), "--scale", "100"}},
 	} {

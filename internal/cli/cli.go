@@ -57,8 +57,6 @@ type commands struct {
 	Inspect inspectCmd `cmd:"" help:"Print a store's layout, counts, block range, digest, sizes and settings."`
 	Serve   serveCmd   `cmd:"" help:"Serve a store over REST and gRPC, with encrypted payloads."`
 
-	ServiceBench serviceBenchCmd `cmd:"" help:"Put load on a running varve serve, and check every answer."`
-
 	Torture tortureCmd `cmd:"" help:"Kill processes that write to stores, cut their power, and check that nothing acknowledged is lost."`
 	Engines enginesCmd `cmd:"" help:"List the engines, their versions, what they can do and what they cannot."`
 	Health  healthCmd  `cmd:"" help:"Ask a running varve serve whether it is ready."`

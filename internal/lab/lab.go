@@ -224,14 +224,9 @@ func (l *Lab) On(layout, profile string, more ...string) Keys {
 	return l.KeysOf(append([]string{"layout", layout, "profile", profile, "durability", string(l.Durability)}, more...)...)
 }
 
-// OnBase begins those of what is measured on the base profile or the source.
-func (l *Lab) OnBase(layout string, more ...string) Keys {
-	return l.On(layout, l.profile(), append([]string{"scale", Ftoa(l.Scale)}, more...)...)
-}
-
-// onScale is OnBase at another scale.
-func (l *Lab) onScale(layout string, scale float64, more ...string) Keys {
-	return l.OnBase(layout, more...).With("scale", Ftoa(scale))
+// OnBase begins those of what is measured on the base profile or the source, at a scale.
+func (l *Lab) OnBase(layout string, scale float64, more ...string) Keys {
+	return l.On(layout, l.profile(), append([]string{"scale", Ftoa(scale)}, more...)...)
 }
 
 // given is what was asked for, or else others.

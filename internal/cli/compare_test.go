@@ -38,8 +38,7 @@ func TestShow(t *testing.T) {
 				add("two", "arkiv", "", tt.failed)
 			}
 			var out, errs bytes.Buffer
-			show := recordFlags{Out: dir}
-			err = show.show(&env{ctx: t.Context(), stdout: &out, stderr: &errs}, "Q1", func(string) error { return nil })
+			err = show(&env{ctx: t.Context(), stdout: &out, stderr: &errs}, dir, "Q1", nil)
 			require.Contains(t, out.String(), "GeneratedBlocks | two")
 			if tt.want == nil {
 				require.NoError(t, err)
