@@ -6,10 +6,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 
+	"github.com/varvedb/varve/internal/filelease"
 	"github.com/varvedb/varve/internal/filesync"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
 )
 
 // CacheEnv is the environment variable that names the cache's directory. It
@@ -98,6 +104,9 @@ func (c *Cache) drop(ctx context.Context, key string) error {
 
 func (c *Cache) path(key string) string { return filepath.Join(c.root, key) }
 
+// data is the directory of a data set's database.
+func (c *Cache) data(key string) string { return filepath.Join(c.path(key), dataDir) }
+
 // ready returns the description of a data set, or an error that says why it
 // cannot be used.
 func (c *Cache) ready(key string) (r Ready, err error) {
@@ -111,7 +120,7 @@ func (c *Cache) ready(key string) (r Ready, err error) {
 	if r.Key != key {
 		return r, fmt.Errorf("marker of another data set, %q", r.Key)
 	}
-	bytes, err := size(filepath.Join(c.path(key), dataDir))
+	bytes, err := size(c.data(key))
 	if err == nil && bytes != r.Bytes {
 		err = fmt.Errorf("%d bytes, want %d", bytes, r.Bytes)
 	}
@@ -124,8 +133,7 @@ func (c *Cache) build(ctx context.Context, key string, build builder) (r Ready, 
 	if err := os.RemoveAll(dir); err != nil {
 		return r, err
 	}
-	data := filepath.Join(dir, dataDir)
-	if err := os.MkdirAll(data, 0o755); err != nil {
+	if err := os.MkdirAll(c.data(key), 0o755); err != nil {
 		return r, err
 	}
 	defer func() {
@@ -133,7 +141,7 @@ func (c *Cache) build(ctx context.Context, key string, build builder) (r Ready, 
 			err = errors.Join(err, os.RemoveAll(dir))
 		}
 	}()
-	if r, err = build(ctx, data); err != nil {
+	if r, err = build(ctx, c.data(key)); err != nil {
 		return r, err
 	}
 	r.Key = key
@@ -142,7 +150,7 @@ func (c *Cache) build(ctx context.Context, key string, build builder) (r Ready, 
 
 // seal marks a data set as complete, with the size that it has now.
 func (c *Cache) seal(r Ready) (_ Ready, err error) {
-	if r.Bytes, err = size(filepath.Join(c.path(r.Key), dataDir)); err != nil {
+	if r.Bytes, err = size(c.data(r.Key)); err != nil {
 		return r, err
 	}
 	text, err := json.MarshalIndent(r, "", "\t")
@@ -150,4 +158,143 @@ func (c *Cache) seal(r Ready) (_ Ready, err error) {
 		return r, err
 	}
 	return r, filesync.Replace(filepath.Join(c.path(r.Key), markerFile), append(text, '\n'), 0o644)
+}
+
+// File returns the path of a file that is kept under a key as data sets are. Where it is
+// missing, write makes it: it is there when it is whole.
+func (c *Cache) File(ctx context.Context, key, name string, write func(f *os.File) error) (path string, err error) {
+	held, err := c.lock(ctx, key)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, held.Close()) }()
+	dir := c.path(key)
+	path, marker := filepath.Join(dir, name), filepath.Join(dir, markerFile)
+	if exists(path) && exists(marker) {
+		return path, nil
+	}
+	if err = os.MkdirAll(dir, 0o755); err == nil {
+		err = filesync.Write(path, 0o600, write)
+	}
+	if err == nil {
+		err = filesync.Replace(marker, []byte("{}\n"), 0o644)
+	}
+	if err != nil {
+		err = errors.Join(err, os.RemoveAll(dir))
+	}
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		err = fmt.Errorf("%w: %w; remove other data sets in %s, or set %s to a directory on another disk", store.ErrDiskFull, err, c.root, CacheEnv)
+	}
+	return path, err
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// Told begins a report on long work, of a total of zero where that is not known.
+func (c *Cache) Told(name, unit string, total int64) Progress {
+	if c == nil || c.Progress == nil {
+		return silent{}
+	}
+	return c.Progress(name, unit, total)
+}
+
+// silent reports nothing.
+type silent struct{}
+
+func (silent) Set(int64) {}
+func (silent) Finish()   {}
+
+const (
+	runPrefix  = "run-"
+	lockSuffix = ".lock"
+)
+
+// lock takes the lock of a data set, and waits for it until ctx is done.
+func (c *Cache) lock(ctx context.Context, key string) (*os.File, error) {
+	return filelease.Wait(ctx, c.path(key)+lockSuffix, 0o644)
+}
+
+// RunDir is a directory for one run's database, on the cache's disk. Remove
+// takes it away; what a killed process has left is taken away by the next run.
+type RunDir struct {
+	path string
+	held *os.File // locked while the run lives
+}
+
+// NewRun makes the directory of a run, after removing those of runs that ended
+// without doing so.
+func (c *Cache) NewRun() (*RunDir, error) {
+	if err := c.sweep(runPrefix, true); err != nil {
+		return nil, err
+	}
+	held, err := os.CreateTemp(c.root, runPrefix+"*"+lockSuffix)
+	if err != nil {
+		return nil, err
+	}
+	r := &RunDir{path: strings.TrimSuffix(held.Name(), lockSuffix), held: held}
+	if err = filelease.Lock(held); err == nil { // before there is something to sweep
+		err = os.Mkdir(r.path, 0o755)
+	}
+	return r, err
+}
+
+// Data returns the directory for the database, which does not exist yet.
+func (r *RunDir) Data() string { return filepath.Join(r.path, dataDir) }
+
+// Remove takes the directory away. The database must be closed.
+func (r *RunDir) Remove() error {
+	return errors.Join(os.RemoveAll(r.path), os.Remove(r.held.Name()), r.held.Close())
+}
+
+// SweepCache removes from the cache what killed processes left: the databases of
+// runs, and data sets that are not complete.
+func SweepCache() error {
+	c, err := OpenCache("")
+	if err != nil {
+		return err
+	}
+	return c.sweep("", false)
+}
+
+// EmptyCache removes all of the cache that is not in use.
+func EmptyCache() error {
+	c, err := OpenCache("")
+	if err != nil {
+		return err
+	}
+	return c.sweep("", true)
+}
+
+// sweep removes the directories whose names begin so and whose locks nobody holds, but
+// complete data sets only if it is to.
+func (c *Cache) sweep(prefix string, complete bool) error {
+	locks, err := fs.Glob(os.DirFS(c.root), prefix+"*"+lockSuffix)
+	errs := []error{err}
+	for _, lock := range locks {
+		errs = append(errs, sweep(c.path(strings.TrimSuffix(lock, lockSuffix)), complete))
+	}
+	return errors.Join(errs...)
+}
+
+func sweep(dir string, complete bool) error {
+	if _, err := os.Stat(dir); err != nil {
+		return nil // it is about to be made, or somebody has removed it
+	}
+	held, err := filelease.Open(dir+lockSuffix, 0o644)
+	if errors.Is(err, driver.ErrLocked) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if _, err = os.Stat(filepath.Join(dir, markerFile)); complete || errors.Is(err, os.ErrNotExist) {
+		err = os.RemoveAll(dir)
+	}
+	if strings.HasPrefix(filepath.Base(dir), runPrefix) {
+		err = errors.Join(err, os.RemoveAll(held.Name())) // a data set keeps its lock
+	}
+	return errors.Join(err, held.Close())
 }

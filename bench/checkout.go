@@ -13,10 +13,9 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// checkOut puts a data set into the directory of a run, and builds it first when it is
-// missing, incomplete or damaged. In place it moves the data set. The ready marker is removed
-// first, so that a crash, whenever it comes, forces a rebuild. The lock that it returns then keeps
-// others waiting until the run has ended.
+// checkOut copies a data set to a directory, and builds it first when it is missing, incomplete or
+// damaged. In place nothing is copied, and it returns the lock that keeps others waiting until the
+// run has ended; the ready marker is removed, so that a crash, whenever it comes, forces a rebuild.
 func (c *Cache) checkOut(ctx context.Context, dir, key string, inPlace bool, build builder) (r Ready, held *os.File, err error) {
 	if held, err = c.lock(ctx, key); err != nil {
 		return r, nil, err
@@ -24,32 +23,28 @@ func (c *Cache) checkOut(ctx context.Context, dir, key string, inPlace bool, bui
 	if r, err = c.ready(key); err != nil {
 		r, err = c.build(ctx, key, build)
 	}
-	data := filepath.Join(c.path(key), dataDir)
-	if !inPlace {
-		if err == nil {
-			err = cloneTree(dir, data)
+	switch {
+	case err != nil:
+	case !inPlace:
+		err = cloneTree(dir, c.data(key))
+	default:
+		if err = os.Remove(filepath.Join(c.path(key), markerFile)); err == nil {
+			err = filesync.Dir(c.path(key))
 		}
-		return r, nil, errors.Join(err, held.Close())
+		if err == nil {
+			return r, held, nil
+		}
 	}
-	if err == nil {
-		err = os.Remove(filepath.Join(c.path(key), markerFile))
-	}
-	if err == nil {
-		err = filesync.Dir(c.path(key))
-	}
-	if err == nil {
-		err = os.Rename(data, dir)
-	}
-	return r, held, err
+	return r, nil, errors.Join(err, held.Close())
 }
 
-// checkIn moves a data set that was used in place back and marks it as complete. Its files
-// may be others: engines change them for readers too.
-func (c *Cache) checkIn(dir string, r Ready) error {
-	err := flush(dir)
-	if err == nil {
-		err = os.Rename(dir, filepath.Join(c.path(r.Key), dataDir))
+// checkIn marks a data set that was used in place as complete again, or removes what is no longer
+// whole. Its files may be others: engines change them for readers too.
+func (c *Cache) checkIn(r Ready, whole bool) error {
+	if !whole {
+		return os.RemoveAll(c.path(r.Key))
 	}
+	err := flush(c.data(r.Key))
 	if err == nil {
 		_, err = c.seal(r)
 	}

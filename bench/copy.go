@@ -20,13 +20,12 @@ type Copy struct {
 	Entities *store.Entities
 	Events   *store.Events
 
-	data  Dataset
-	cache *Cache
-	run   *RunDir
-	held  *os.File // the lock of a data set that is used in place
-	url   string
-	drop  func() error // removes it from a server
-	opts  *store.Options
+	data Dataset
+	run  *RunDir
+	held *os.File // the lock of a data set that is used in place
+	url  string
+	drop func() error // removes it from a server
+	opts *store.Options
 }
 
 // errDamaged: the copy of a data set is not the store that it was built as.
@@ -39,7 +38,7 @@ func (c *Cache) OpenCopy(ctx context.Context, d Dataset, opts *store.Options) (*
 	if err != nil {
 		return nil, fmt.Errorf("data set: %w", err)
 	}
-	d.built = c.Progress
+	d.cache = c
 	cp, err := c.openOnce(ctx, d, key, opts)
 	if errors.Is(err, errDamaged) {
 		if err = c.drop(ctx, key); err == nil {
@@ -57,7 +56,7 @@ func (c *Cache) openOnce(ctx context.Context, d Dataset, key string, opts *store
 	if err != nil {
 		return nil, err
 	}
-	cp := &Copy{Dir: run.Data(), data: d, cache: c, run: run, opts: opts}
+	cp := &Copy{Dir: run.Data(), data: d, run: run, opts: opts}
 	if err := cp.fill(ctx, key); err != nil {
 		return nil, errors.Join(err, cp.Close())
 	}
@@ -85,11 +84,11 @@ func (c *Cache) NewCopy(ctx context.Context, e Engine, opts *store.Options) (*Co
 
 // fill makes the copy and opens it. At a server nothing is copied: each is built.
 func (cp *Copy) fill(ctx context.Context, key string) (err error) {
-	c, d := cp.cache, cp.data
-	if cp.url, cp.drop, err = d.Engine.place(ctx, cp.Dir); err != nil {
-		return err
-	}
+	d, c := cp.data, cp.data.cache
 	if d.Engine.Server != "" {
+		if cp.url, cp.drop, err = d.Engine.place(ctx, cp.Dir); err != nil {
+			return err
+		}
 		if cp.Ready, err = d.build(ctx, cp.url); err == nil {
 			cp.Ready.Key = key
 			err = cp.open(ctx)
@@ -103,6 +102,9 @@ func (cp *Copy) fill(ctx context.Context, key string) (err error) {
 		inPlace, err = c.room(key, size, free)
 	}
 	if err == nil {
+		if inPlace {
+			cp.Dir = c.data(key)
+		}
 		cp.Ready, cp.held, err = c.checkOut(ctx, cp.Dir, key, inPlace, func(ctx context.Context, dir string) (Ready, error) {
 			return d.build(ctx, d.Engine.URL(dir))
 		})
@@ -111,6 +113,7 @@ func (cp *Copy) fill(ctx context.Context, key string) (err error) {
 		err = cp.Evict()
 	}
 	if err == nil {
+		cp.url = d.Engine.URL(cp.Dir)
 		err = cp.open(ctx)
 	}
 	return err
@@ -174,8 +177,8 @@ func (cp *Copy) Close() (err error) {
 	if cp.DB != nil {
 		err = cp.DB.Close()
 	}
-	if whole && err == nil {
-		err = cp.cache.checkIn(cp.Dir, cp.Ready)
+	if cp.held != nil {
+		err = errors.Join(err, cp.data.cache.checkIn(cp.Ready, whole && err == nil))
 	}
 	if cp.drop != nil {
 		err = errors.Join(err, cp.drop())

@@ -30,22 +30,13 @@ type Dataset struct {
 	// and Gen.
 	Source *Source `json:"source,omitempty"`
 
-	built func(name, unit string, total int64) Progress // Cache.Progress
+	cache *Cache // in which it is built; nil for none
 }
 
 // told begins a report on building it, of a total of zero where that is not known.
 func (d Dataset) told(unit string, total uint64) Progress {
-	if d.built == nil {
-		return silent{}
-	}
-	return d.built("  data set, "+d.Layout+" on "+d.Engine.Label(), unit, int64(total))
+	return d.cache.Told("  data set, "+d.Layout+" on "+d.Engine.Label(), unit, int64(total))
 }
-
-// silent reports nothing.
-type silent struct{}
-
-func (silent) Set(int64) {}
-func (silent) Finish()   {}
 
 // filled tells whether its source fills the database itself.
 func (d Dataset) filled() bool { return d.Source != nil && d.Source.Fill != nil }

@@ -2,9 +2,13 @@ package bench
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"iter"
 	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
 
 	"github.com/varvedb/varve/internal/splitmix"
 	"github.com/varvedb/varve/store"
@@ -189,4 +193,96 @@ func pool(n int, f func(i int) string) []string {
 		list[i] = f(i)
 	}
 	return list
+}
+
+// stream separates the random numbers of one purpose from those of another, so
+// that keys and attributes do not depend on the size of payloads.
+type stream uint64
+
+const (
+	keyStream stream = iota + 1
+	ownerStream
+	attributeStream
+	payloadStream
+	updateStream
+	sampleStream
+	reorgStream
+)
+
+// random is a source of numbers that can be set to any place: to entity i in
+// revision r of a stream, without what comes before.
+type random struct {
+	seed uint64
+	pcg  *rand.PCG
+	*rand.Rand
+}
+
+func newRandom(seed uint64) *random {
+	pcg := rand.NewPCG(seed, 0)
+	return &random{seed: seed, pcg: pcg, Rand: rand.New(pcg)}
+}
+
+// at sets the source to a place.
+func (r *random) at(s stream, i, revision uint64) {
+	r.pcg.Seed(splitmix.Scramble(r.seed^uint64(s)<<56), splitmix.Scramble(splitmix.Scramble(i)+revision))
+}
+
+// bytes fills p with what no compression makes smaller.
+func (r *random) bytes(p []byte) {
+	var next [8]byte
+	for len(p) > 0 {
+		binary.LittleEndian.PutUint64(next[:], r.pcg.Uint64())
+		p = p[copy(p, next[:]):]
+	}
+}
+
+// distinct draws k different numbers below n.
+func (r *random) distinct(k, n int) []int {
+	drawn, list := make(map[int]bool, k), make([]int, 0, k)
+	for len(list) < k {
+		if i := r.IntN(n); !drawn[i] {
+			drawn[i] = true
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// Profile is the shape of generated entities.
+type Profile struct {
+	Name    string `json:"name"`    // as in the names of benchmarks
+	Strings int    `json:"strings"` // string attributes of an entity
+	Numbers int    `json:"numbers"` // numeric attributes of an entity
+	Payload int    `json:"payload"` // bytes
+}
+
+// The profiles of the seed's Experiment 5.
+var (
+	Minimal = Profile{Name: "minimal", Strings: 2, Numbers: 1, Payload: 1 << 10}
+	Typical = Profile{Name: "typical", Strings: 5, Numbers: 3, Payload: 5 << 10}
+	Large   = Profile{Name: "large", Strings: 10, Numbers: 5, Payload: 50 << 10}
+)
+
+// WithPayload returns the profile with payloads of n bytes; its name says so:
+// Typical.WithPayload(256) is "typical-256B". Keys and attributes stay those of
+// the profile.
+func (p Profile) WithPayload(n int) Profile {
+	base, _, _ := strings.Cut(p.Name, "-")
+	p.Name = base + "-" + strconv.Itoa(n) + "B"
+	p.Payload = n
+	return p
+}
+
+// The rows that one version of an entity has beside its own attributes'. A
+// layout that lies otherwise is measured by the same count, so that rows/s
+// compares layouts by the work they are asked for.
+const (
+	syntheticStrings = 3 // $key, $owner, $creator
+	syntheticNumbers = 5 // $createdAtBlock, $expiration, $sequence, $txIndex, $opIndex
+)
+
+// Rows returns the rows of one version: its attributes, the synthetic ones
+// included, and its payload.
+func (p Profile) Rows() int {
+	return p.Strings + syntheticStrings + p.Numbers + syntheticNumbers + 1
 }

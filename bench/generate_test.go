@@ -40,19 +40,17 @@ func digest(t testing.TB, streams ...iter.Seq2[entity.Block, error]) string {
 // after it do not compare.
 func TestGoldenDigests(t *testing.T) {
 	gen := GenOptions{Entities: 250, Seed: 1}
-	for name, want := range map[string]string{
-		"minimal": "ecd7ab7dc88df910", "typical": "32fee902241e1f0c", "large": "b1acea9df7d33e62", "typical-256B": "bec688af3af59490",
+	for p, want := range map[Profile]string{
+		Minimal: "ecd7ab7dc88df910", Typical: "32fee902241e1f0c", Large: "b1acea9df7d33e62", Typical.WithPayload(256): "bec688af3af59490",
 	} {
-		p, err := ParseProfile(name)
-		require.NoError(t, err)
-		require.Equal(t, want, digest(t, Blocks(p, gen)), name)
+		require.Equal(t, want, digest(t, Blocks(p, gen)), p.Name)
 	}
 	updates := until(Updates(Typical, gen, 2), 3+3)
 	require.Equal(t, "a2d59bdf75d0ea2c", digest(t, Blocks(Typical, gen), updates))
 }
 
 func TestBlocksAreShapedByTheProfile(t *testing.T) {
-	for _, p := range append(profiles, Minimal.WithPayload(256), Typical.WithPayload(3)) {
+	for _, p := range []Profile{Minimal, Typical, Large, Minimal.WithPayload(256), Typical.WithPayload(3)} {
 		blocks := collect(t, Blocks(p, GenOptions{Entities: 25, PerBlock: 10, Start: 7}))
 		require.Len(t, blocks, 3)
 		rows := NewExpectation(false)
@@ -135,15 +133,4 @@ func TestWrongOptions(t *testing.T) {
 	}
 	require.Len(t, errs, 2)
 	require.ErrorIs(t, errs[1], store.ErrInvalid)
-}
-
-func TestParseProfile(t *testing.T) {
-	p, err := ParseProfile("large-256B")
-	require.NoError(t, err)
-	require.Equal(t, Profile{Name: "large-256B", Strings: 10, Numbers: 5, Payload: 256}, p)
-	require.Equal(t, Large.WithPayload(256), Large.WithPayload(5).WithPayload(256))
-	for _, name := range []string{"", "huge", "large-", "large-256", "large--1B", "typical-xB"} {
-		_, err := ParseProfile(name)
-		require.Error(t, err, name)
-	}
 }

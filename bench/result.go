@@ -17,9 +17,6 @@ type Result struct {
 	Rows     uint64 // of these entities, as Profile.Rows counts them; 0 for reads of unknown entities
 	Events   uint64 // appended or read
 
-	// Settle is how long it took afterwards to do what the layout had put off.
-	Settle time.Duration
-
 	// More are figures of the workload's own.
 	More []Metric
 }
@@ -28,8 +25,7 @@ type Result struct {
 type Metric = latency.Metric
 
 // Metrics returns the figures in a fixed order: those of the latencies, then the rates of
-// operations, events, rows and entities without pauses. Where the layout put something off,
-// settled-ent/s counts the time for that as well.
+// operations, events, rows and entities without pauses.
 func (r *Result) Metrics() []Metric {
 	list, busy := r.All().Metrics(""), r.Busy()
 	add := func(n float64, over time.Duration, unit string) {
@@ -41,9 +37,6 @@ func (r *Result) Metrics() []Metric {
 	add(float64(r.Events), busy, "ev/s")
 	add(float64(r.Rows), busy, "rows/s")
 	add(float64(r.Entities), busy, "ent/s")
-	if r.Settle > 0 {
-		add(float64(r.Entities), busy+r.Settle, "settled-ent/s")
-	}
 	return append(list, r.More...)
 }
 

@@ -136,7 +136,7 @@ func TestMergedStopsAtAnError(t *testing.T) {
 
 func TestMendozaSourceParts(t *testing.T) {
 	for _, perBlock := range []int{0, 60} {
-		s, err := MendozaSource(0.002, 7, perBlock, 0.7, false)
+		s, err := MendozaSource(0.002, 7, perBlock, 0.7)
 		require.NoError(t, err)
 		first, rest := gather(t, s.Blocks()), gather(t, s.Rest())
 		require.Equal(t, first, gather(t, s.Blocks()))
@@ -154,14 +154,14 @@ func TestMendozaSourceParts(t *testing.T) {
 			require.Equal(t, show(t, was, b.Number), show(t, is, b.Number))
 		}
 	}
-	s, err := MendozaSource(0.001, 7, 60, 1, true)
+	s, err := MendozaSource(0.001, 7, 60, 1)
 	require.NoError(t, err)
 	require.Nil(t, s.Rest)
 	for _, share := range []float64{0, -1, 1.1} {
-		_, err := MendozaSource(0.001, 0, 0, share, false)
+		_, err := MendozaSource(0.001, 0, 0, share)
 		require.ErrorIs(t, err, store.ErrInvalid)
 	}
-	_, err = MendozaSource(101, 0, 0, 1, false)
+	_, err = MendozaSource(101, 0, 0, 1)
 	require.ErrorIs(t, err, store.ErrInvalid)
 }
 

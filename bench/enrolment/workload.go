@@ -13,37 +13,33 @@ import (
 type Workload struct {
 	Group      string // what is measured, as in the names of benchmarks: "Append" of BenchmarkEventAppend
 	Key, Value string // what tells it from others of its group
-	Run        Run
-}
 
-// Run measures in a loop. It fails with bench.ErrMismatch when the store does
-// not hold or answer what it should.
-type Run func(ctx context.Context, cp *bench.Copy, loop pace.Config) (bench.Result, error)
+	// Run measures in a loop. It fails with bench.ErrMismatch when the store does
+	// not hold or answer what it should.
+	Run func(ctx context.Context, cp *bench.Copy, loop pace.Config) (bench.Result, error)
+}
 
 // Workloads returns all, in a fixed order.
 func Workloads(d Data) (list []Workload) {
-	add := func(group, key, value string, run Run) {
+	add := func(group, key, value string, run func(context.Context, *bench.Copy, pace.Config) (bench.Result, error)) {
 		list = append(list, Workload{Group: group, Key: key, Value: value, Run: run})
 	}
 	for _, n := range []int{1, 10, 100, 1000} {
-		add("Append", "batch", strconv.Itoa(n), Writes{Clients: 1, Do: Append, batch: n}.synced)
+		add("Append", "batch", strconv.Itoa(n), Writes{Clients: 1, Do: Append, batch: n}.on)
 	}
 	for _, n := range []int{1, 5, 10, 20} {
-		add("AppendConcurrent", "clients", strconv.Itoa(n), Writes{Clients: n, Do: Append}.synced)
+		add("AppendConcurrent", "clients", strconv.Itoa(n), Writes{Clients: n, Do: Append}.on)
 	}
 	for _, n := range []int{1, 16, 128} {
-		add("AppendConditional", "clients", strconv.Itoa(n), Writes{Clients: n, Do: AppendIfNew}.synced)
-	}
-	for _, n := range []int{1, 16} {
-		add("AppendRandom", "clients", strconv.Itoa(n), Writes{Clients: n, Do: AppendIfNew, random: true}.synced)
+		add("AppendConditional", "clients", strconv.Itoa(n), Writes{Clients: n, Do: AppendIfNew}.on)
 	}
 	for _, beside := range []string{"none", "costly"} {
-		add("AppendBeside", "client", beside, Writes{Clients: 8, Do: AppendIfNew, costly: beside == "costly"}.synced)
+		add("AppendBeside", "client", beside, Writes{Clients: 8, Do: AppendIfNew, costly: beside == "costly"}.on)
 	}
 	for _, n := range []int{1, 16} {
-		add("Decide", "clients", strconv.Itoa(n), Writes{Clients: n, Do: Decide}.synced)
+		add("Decide", "clients", strconv.Itoa(n), Writes{Clients: n, Do: Decide}.on)
 	}
-	add("Decide", "items", "1000", Writes{Clients: 1, Do: decideMany}.synced)
+	add("Decide", "items", "1000", Writes{Clients: 1, Do: decideMany}.on)
 	for _, q := range queries {
 		add("Read", "query", q.name, reads{data: d, of: []event.Query{q.of}, do: readAll}.run)
 	}

@@ -2,7 +2,6 @@ package enrolment
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -18,7 +17,6 @@ type Writes struct {
 	Do      func(ctx context.Context, events event.Store, batch []event.Event) error
 
 	batch  int  // events of an append; 0 is 1
-	random bool // tags of new things are in no order
 	costly bool // another client appends beside them on a costly condition
 }
 
@@ -32,7 +30,7 @@ func (w Writes) Run(ctx context.Context, events event.Store, loop pace.Config) (
 	w.batch, loop.Workers = max(w.batch, 1), w.Clients
 	beside, err := w.beside(ctx, events, func() (err error) {
 		res.Outcome, err = pace.Loop(ctx, loop, func(ctx context.Context, s *pace.Step) error {
-			batch := newEnrolments(w.batch, w.random)
+			batch := newEnrolments(w.batch)
 			s.Begin()
 			return w.Do(ctx, events, batch)
 		})
@@ -46,27 +44,12 @@ func (w Writes) Run(ctx context.Context, events event.Store, loop pace.Config) (
 	if err == nil && after-before != res.Events+beside {
 		err = fmt.Errorf("%w: head %d, was %d before %d events", bench.ErrMismatch, after, before, res.Events+beside)
 	}
-	if w.costly {
-		res.More = append(res.More, bench.Metric{Value: float64(beside) / res.Elapsed.Seconds(), Unit: "costly/s"})
-	}
 	return res, err
 }
 
-// synced adds how often a second the log was synced, where the engine tells.
-func (w Writes) synced(ctx context.Context, cp *bench.Copy, loop pace.Config) (bench.Result, error) {
-	before, err := cp.DB.Engine().Stats(ctx)
-	if err != nil {
-		return bench.Result{}, err
-	}
-	res, err := w.Run(ctx, cp.Events, loop)
-	if err != nil {
-		return res, err
-	}
-	after, err := cp.DB.Engine().Stats(ctx)
-	if after.Syncs != nil && before.Syncs != nil {
-		res.More = append(res.More, bench.Metric{Value: float64(*after.Syncs-*before.Syncs) / res.Elapsed.Seconds(), Unit: "sync/s"})
-	}
-	return res, err
+// on is Run on the events of a copy.
+func (w Writes) on(ctx context.Context, cp *bench.Copy, loop pace.Config) (bench.Result, error) {
+	return w.Run(ctx, cp.Events, loop)
 }
 
 // beside runs f beside a client with a costly condition, if one is wanted: that no event
@@ -94,15 +77,11 @@ func (w Writes) beside(ctx context.Context, evs event.Store, f func() error) (n 
 var newStudent atomic.Uint64
 
 // newEnrolments makes enrolments of new students in existing courses.
-func newEnrolments(n int, random bool) []event.Event {
+func newEnrolments(n int) []event.Event {
 	id := newStudent.Add(1)
 	batch := make([]event.Event, n)
 	for i := range batch {
-		name := fmt.Sprintf("new-%d-%d", id, i)
-		if random {
-			name = fmt.Sprintf("%x", sha256.Sum256([]byte(name)))[:32]
-		}
-		student := event.NewTag("student_id", name)
+		student := event.NewTag("student_id", fmt.Sprintf("new-%d-%d", id, i))
 		batch[i] = event.Event{
 			Type: enrolled,
 			Tags: []event.Tag{student, courseTag(int(id) % 1000), event.NewTag("grade", grades[i%len(grades)])},

@@ -1,17 +1,21 @@
+// Package gobench makes benchmarks of go test of the catalogue of internal/lab, whose entries
+// varve run measures too, and holds an engine against their oracles. A package bench/<engine> runs it on one engine. No program imports it, because it brings package
+// testing along.
 package gobench
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"flag"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/internal/lab"
 	"github.com/varvedb/varve/internal/source"
+	"github.com/varvedb/varve/store/driver"
 )
 
 // Suite is the benchmarks of one engine. A package bench/<engine> makes it and runs them:
@@ -47,11 +51,10 @@ func (s Suite) Run(b *testing.B, name string) {
 	s.runs[name]++
 	cache, err := bench.OpenCache("")
 	must(b, err)
-	must(b, s.prepare(b.Context(), &o, cache))
 	l := &lab.Lab{Options: o, Engine: s.Engine, Cache: cache, Log: b.Logf}
 	measured := false
 	for _, e := range lab.All() {
-		if !slices.Contains(e.Names, name) || !s.Flags.all && !e.HasCore() || o.Source != "" && !e.Own {
+		if !slices.Contains(e.Names, name) || !s.Flags.all && !e.HasCore() {
 			continue
 		}
 		list, err := l.Plan(e)
@@ -66,14 +69,6 @@ func (s Suite) Run(b *testing.B, name string) {
 	}
 }
 
-// prepare has the lab read a block tar of the source.
-func (s Suite) prepare(ctx context.Context, o *lab.Options, cache *bench.Cache) (err error) {
-	if s.Flags.source != "" {
-		o.Source, err = source.Prepare(ctx, s.Flags.source, cache)
-	}
-	return err
-}
-
 // chosen returns what is measured of a plan, in the order of its names.
 func (s Suite) chosen(list []lab.Variant, name string, e *lab.Experiment) []lab.Variant {
 	list = slices.DeleteFunc(list, func(v lab.Variant) bool { return v.Name != name || !s.Flags.all && !e.Core(&v) })
@@ -86,14 +81,18 @@ func (s Suite) chosen(list []lab.Variant, name string, e *lab.Experiment) []lab.
 
 // Check measures what the catalogue has under some names, as little of it as can be: each with
 // one layout, and of what has a part in the core set that alone. Answers are held against an
-// oracle, beside writes too.
-func (s Suite) Check(t *testing.T, names ...string) {
+// oracle, beside writes too. Data of one's own, if there are some, are in place of the base profile.
+func (s Suite) Check(t *testing.T, own string, names ...string) {
 	o, err := s.Flags.options()
 	must(t, err)
-	o.Scale, o.Phase, o.Permissions = 0.0005, 50*time.Millisecond, &lab.PermissionOptions{Size: "tiny"}
+	o.Scale, o.Phase = 0.0005, 50*time.Millisecond
 	cache, err := bench.OpenCache(t.TempDir())
 	must(t, err)
-	must(t, s.prepare(t.Context(), &o, cache))
+	if own != "" {
+		o.Layouts = []string{"compact"}
+		o.Source, err = source.Prepare(t.Context(), own, cache)
+		must(t, err)
+	}
 	l := &lab.Lab{Options: o, Engine: s.Engine, Cache: cache, Log: t.Logf}
 	for _, e := range lab.All() {
 		if !slices.ContainsFunc(e.Names, func(name string) bool { return slices.Contains(names, name) }) || o.Source != "" && !e.Own {
@@ -141,5 +140,55 @@ func must(tb testing.TB, err error) {
 	tb.Helper()
 	if err != nil {
 		tb.Fatal(err)
+	}
+}
+
+// Flags are what the benchmarks can be told on the command line of go test.
+type Flags struct {
+	all        bool
+	scale      float64
+	durability string
+	layouts    string
+}
+
+// RegisterFlags adds the flags, which begin with "varve.", to a set.
+func RegisterFlags(set *flag.FlagSet) *Flags {
+	f := new(Flags)
+	set.BoolVar(&f.all, "varve.all", false, "everything that the pattern of -bench matches, and not the core set alone")
+	set.Float64Var(&f.scale, "varve.scale", 0, "part of the sizes of the user's documents (default 0.0125, which is 10,000 entities, with -short 0.0025)")
+	set.StringVar(&f.durability, "varve.durability", string(driver.Durable), "durable, relaxed or unsafe")
+	set.StringVar(&f.layouts, "varve.layouts", "", "layouts, separated by commas (default: those that each experiment compares)")
+	return f
+}
+
+// memory is the budget that caches follow from. Here nothing keeps it.
+const memory = 1 << 30
+
+// options returns those of the lab. A phase takes what -benchtime says: of a number of
+// operations, as 1x, as little as can be.
+func (f *Flags) options() (o lab.Options, err error) {
+	o = lab.Options{Scale: f.scale, Phase: 50 * time.Millisecond, Seed: 1, Loaded: 0.6, Memory: memory, Sitting: "go-test"}
+	if o.Scale == 0 {
+		if o.Scale = 0.0125; testing.Short() {
+			o.Scale = 0.0025
+		}
+	}
+	if f.layouts != "" {
+		o.Layouts = strings.Split(f.layouts, ",")
+	}
+	if given := flag.Lookup("test.benchtime"); given != nil {
+		if phase, err := time.ParseDuration(given.Value.String()); err == nil {
+			o.Phase = phase
+		}
+	}
+	o.Durability, err = driver.ParseDurability(f.durability)
+	return o, err
+}
+
+// Skip skips a benchmark that is not of the core set, unless everything is asked for.
+func (f *Flags) Skip(b *testing.B) {
+	b.Helper()
+	if !f.all {
+		b.Skip("not in the core set: -varve.all measures it")
 	}
 }

@@ -1,9 +1,16 @@
+// Package latency collects how long operations took, as a distribution, and has the form of
+// figures. It is pure.
+//
+// Distributions are HDR histograms, see http://hdrhistogram.org: memory does
+// not grow with the number of operations, and quantiles keep their precision
+// far into the tail, where averages of quantiles would be meaningless.
 package latency
 
 import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+	"golang.org/x/perf/benchfmt"
 )
 
 // The range of recorded latencies and their precision. Outside it the exact
@@ -77,4 +84,23 @@ func (r *Recorder) Metrics(prefix string) (list []Metric) {
 		list = append(list, Milliseconds(r.Quantile(99), prefix+"p99-ms"))
 	}
 	return append(list, Milliseconds(r.max, prefix+"max-ms"))
+}
+
+// Metric is one figure with its unit, as lines of the Go benchmark format have them:
+// "p99-ms", "rows/s".
+type Metric = benchfmt.Value
+
+// Milliseconds returns a time as a figure.
+func Milliseconds(d time.Duration, unit string) Metric {
+	return Metric{Value: float64(d) / float64(time.Millisecond), Unit: unit}
+}
+
+// Second is what happened in one second of a run.
+type Second struct {
+	At     float64 // seconds since the run began, at the end of the interval
+	Count  int64   // operations that ended in it
+	Max    time.Duration
+	Errors int64
+
+	Sampled map[string]float64 // by unit, what is known of engine and system
 }

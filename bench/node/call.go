@@ -15,20 +15,16 @@ import (
 // answered.
 type caller struct {
 	*load
-	client client
-	reads  []mix.Reads // whose answers it checks
-	draws  []mix.Stream
-
-	body, params []byte
-	scan         scanner
-	page         page
-	pending      *paged // whose next page is to be read
+	client  client
+	reads   []mix.Reads // whose answers it checks
+	draws   []mix.Stream
+	pending *paged // whose next page is to be read
 
 	asked uint64 // the block that the node was at, at least, when it was called
 }
 
 func (l *load) newCaller(ctx context.Context, address string) (*caller, error) {
-	c := &caller{load: l, scan: scanner{names: map[string]string{}}}
+	c := &caller{load: l}
 	names := []string{l.Calls}
 	if l.Calls == SDK {
 		names = []string{mix.ByKey, mix.A}
@@ -46,34 +42,37 @@ func (l *load) newCaller(ctx context.Context, address string) (*caller, error) {
 	return c, err
 }
 
+// call is a call with the way to check what is answered.
+type call struct {
+	method string
+	params []any
+	check  func(answer []byte) error
+}
+
 // step makes a call and checks what is answered.
 func (c *caller) step(ctx context.Context, s *pace.Step) error {
 	c.asked = c.applied.Load()
-	method, check, err := c.draw(s)
+	call := c.draw(s)
+	body, err := request(call.method, call.params)
 	if err != nil {
 		return err
 	}
-	c.body = appendCall(c.body[:0], method, c.params)
-	answer, err := c.client.call(ctx, c.body)
+	answer, err := c.client.call(ctx, body)
 	s.Stop()
 	if err != nil {
-		return fmt.Errorf("%s: %w", c.body, err)
+		return fmt.Errorf("%s: %w", body, err)
 	}
 	if c.Heard != nil {
 		answer = c.Heard(s.Kind, answer)
 	}
-	c.scan.begin(answer)
-	if err = check(); err == nil {
-		err = c.scan.end()
-	}
-	if err != nil {
-		return fmt.Errorf("%w: %s: %w", bench.ErrMismatch, c.body, err)
+	if err := call.check(answer); err != nil {
+		return fmt.Errorf("%w: %s: %w", bench.ErrMismatch, body, err)
 	}
 	return nil
 }
 
-// draw decides what to call, leaves its parameters, and returns how to check the answer.
-func (c *caller) draw(s *pace.Step) (method string, check func() error, err error) {
+// draw decides what to call.
+func (c *caller) draw(s *pace.Step) call {
 	if c.Calls != SDK {
 		return c.read(0, s)
 	}
@@ -87,14 +86,20 @@ func (c *caller) draw(s *pace.Step) (method string, check func() error, err erro
 	case at < 30:
 		return c.read(1, s)
 	case at < 35:
-		s.Kind, c.params = "count", nil
-		return "arkiv_getEntityCount", c.checkCount, nil
+		s.Kind = "count"
+		return call{method: "arkiv_getEntityCount", check: c.checkCount}
 	case at < 40:
-		s.Kind, c.params = "timing", nil
-		return "arkiv_getBlockTiming", c.checkTiming, nil
+		s.Kind = "timing"
+		return call{method: "arkiv_getBlockTiming", check: c.checkTiming}
 	case at < 55:
-		s.Kind, c.params = "block-number", nil
-		return "eth_blockNumber", func() error { return c.isHead(c.scan.quantity()) }, nil
+		s.Kind = "block-number"
+		return call{method: "eth_blockNumber", check: func(answer []byte) error {
+			block, err := result[quantity](answer)
+			if err == nil {
+				err = c.isHead(uint64(block))
+			}
+			return err
+		}}
 	}
 	s.Kind = "query"
 	op := c.draws[1](s.Rand)
@@ -112,8 +117,31 @@ func (c *caller) isHead(block uint64) error {
 	return nil
 }
 
+// query calls for a page, which it gives to check when it is of the right block and has the
+// fields that were asked for.
+func (c *caller) query(q *question, check func(p *page) error) call {
+	at, fields := q.at, q.fields
+	return call{"arkiv_query", q.params(), func(answer []byte) error {
+		p, err := result[page](answer)
+		if err == nil && at == store.Head {
+			err = c.isHead(uint64(p.Block))
+		} else if err == nil && uint64(p.Block) != at {
+			err = fmt.Errorf("of block %d, asked for was %d", p.Block, at)
+		}
+		for i := range p.Found {
+			if got := p.Found[i].fields(); err == nil && got != fields {
+				err = fmt.Errorf("fields %b, want %b", got, fields)
+			}
+		}
+		if err == nil {
+			err = check(&p)
+		}
+		return err
+	}}
+}
+
 // read calls for a read of a mix.
-func (c *caller) read(of int, s *pace.Step) (string, func() error, error) {
+func (c *caller) read(of int, s *pace.Step) call {
 	op := c.draws[of](s.Rand)
 	s.Kind = op.Kind
 	q := question{text: op.Expr.String(), at: op.Block, limit: op.Limit, fields: withKey}
@@ -127,36 +155,17 @@ func (c *caller) read(of int, s *pace.Step) (string, func() error, error) {
 	case op.Parts&store.Content != 0:
 		q.fields |= withPayload
 	}
-	c.params = appendQuery(c.params[:0], &q)
-	return "arkiv_query", func() error {
-		c.scan.page(&c.page)
-		if c.scan.err != nil {
-			return nil // it is told at the end
-		}
-		a := mix.Answer{Block: c.page.block, Count: uint64(len(c.page.found))}
-		if err := c.isOf(op.Block, a.Block); err != nil {
-			return err
-		}
-		for i := range c.page.found {
-			f := &c.page.found[i]
-			if f.fields != q.fields {
-				return fmt.Errorf("fields %b, want %b", f.fields, q.fields)
+	return c.query(&q, func(p *page) error {
+		a := mix.Answer{Block: uint64(p.Block), Count: uint64(len(p.Found))}
+		for i := range p.Found {
+			e, err := p.Found[i].entity()
+			if err != nil {
+				return err
 			}
-			a.Keys, a.Entity = append(a.Keys, f.Key), &f.Entity
+			a.Keys, a.Entity = append(a.Keys, e.Key), &e
 		}
 		return c.reads[of].Check(op, a)
-	}, nil
-}
-
-// isOf tells whether an answer may be of a block, for a call at another one.
-func (c *caller) isOf(at, block uint64) error {
-	if at == store.Head {
-		return c.isHead(block)
-	}
-	if at != block {
-		return fmt.Errorf("of block %d, asked for was %d", block, at)
-	}
-	return nil
+	})
 }
 
 // pageSizes are those that clients ask for.
@@ -171,40 +180,36 @@ type paged struct {
 
 // nextPage calls for the first or next page of a query. Without history there is no other page of
 // the same block.
-func (c *caller) nextPage(q *paged) (string, func() error, error) {
-	c.params, c.pending = appendQuery(c.params[:0], &q.question), nil
-	return "arkiv_query", func() error {
-		c.scan.page(&c.page)
-		if c.scan.err != nil {
-			return nil // it is told at the end
-		}
-		p := &c.page
-		if err := c.isOf(q.at, p.block); err != nil {
-			return err
-		}
-		for i := range p.found {
-			if p.found[i].fields != q.fields {
-				return fmt.Errorf("fields %b, want %b", p.found[i].fields, q.fields)
+func (c *caller) nextPage(q *paged) call {
+	c.pending = nil
+	return c.query(&q.question, func(p *page) error {
+		for i := range p.Found {
+			key, err := entity.ParseKey(p.Found[i].Key)
+			if err != nil {
+				return err
 			}
-			q.keys = append(q.keys, p.found[i].Key)
+			q.keys = append(q.keys, key)
 		}
-		full := len(p.found) == q.limit
-		if full != (p.cursor != "") { // a full page has one, also when nothing follows
-			return fmt.Errorf("after %d entities on a page of %d the cursor is %q", len(p.found), q.limit, p.cursor)
+		full := len(p.Found) == q.limit
+		if full != (p.Cursor != "") { // a full page has one, also when nothing follows
+			return fmt.Errorf("after %d entities on a page of %d the cursor is %q", len(p.Found), q.limit, p.Cursor)
 		}
-		if q.at, q.cursor = p.block, p.cursor; full && c.temporal && len(q.keys) < q.op.Limit {
+		if q.at, q.cursor = uint64(p.Block), p.Cursor; full && c.temporal && len(q.keys) < q.op.Limit {
 			c.pending = q
 			return nil
 		}
 		if q.op.Limit = 0; full {
 			q.op.Limit = len(q.keys)
 		}
-		return c.reads[1].Check(q.op, mix.Answer{Block: p.block, Keys: q.keys, Count: uint64(len(q.keys))})
-	}, nil
+		return c.reads[1].Check(q.op, mix.Answer{Block: q.at, Keys: q.keys, Count: uint64(len(q.keys))})
+	})
 }
 
-func (c *caller) checkCount() error {
-	n := c.scan.number()
+func (c *caller) checkCount(answer []byte) error {
+	n, err := result[uint64](answer)
+	if err != nil {
+		return err
+	}
 	last := c.revealed.Load()
 	for b := c.asked; b <= last; b++ {
 		if made := c.block(b); made != nil && made.visible == n {
@@ -214,23 +219,16 @@ func (c *caller) checkCount() error {
 	return fmt.Errorf("%d entities, which are those of no block between %d and %d", n, c.asked, last)
 }
 
-func (c *caller) checkTiming() error {
-	var block, time, duration uint64
-	c.scan.object(func(name []byte) {
-		switch string(name) {
-		case "current_block":
-			block = c.scan.number()
-		case "current_block_time":
-			time = c.scan.number()
-		default:
-			duration = c.scan.number()
-		}
-	})
-	if err := c.isHead(block); err != nil {
+func (c *caller) checkTiming(answer []byte) error {
+	t, err := result[timing](answer)
+	if err == nil {
+		err = c.isHead(t.Block)
+	}
+	if err != nil {
 		return err
 	}
-	if made := c.block(block); time != made.time || duration != 2 {
-		return fmt.Errorf("block %d has time %d and takes %d s, want %d and 2 s", block, time, duration, made.time)
+	if made := c.block(t.Block); t.Time != made.time || t.Duration != 2 {
+		return fmt.Errorf("block %d has time %d and takes %d s, want %d and 2 s", t.Block, t.Time, t.Duration, made.time)
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"slices"
 	"sync"
@@ -33,11 +32,9 @@ type feed struct {
 
 	mu     sync.RWMutex
 	blocks map[uint64]*fed
-	first  uint64 // block of the chain
 	last   uint64 // block that was made
 
 	revealed, applied atomic.Uint64
-	behind            atomic.Uint64 // most blocks that the node was
 
 	// While it is measured.
 	from, to atomic.Int64 // in nanoseconds since 1970; 0: not yet
@@ -60,7 +57,7 @@ func newFeed(ctx context.Context, ents *store.Entities, oracle *mix.Oracle, rest
 	if err != nil {
 		return nil, err
 	}
-	f := &feed{chain: chaintest.After(chainID, head.Number), oracle: oracle, first: head.Number + 1, blocks: map[uint64]*fed{}, took: latency.NewRecorder()}
+	f := &feed{chain: chaintest.After(chainID, head.Number), oracle: oracle, blocks: map[uint64]*fed{}, took: latency.NewRecorder()}
 	defer func() {
 		if err != nil {
 			f.close()
@@ -164,7 +161,6 @@ func (f *feed) progress(s chain.Status) {
 		if from, to := f.from.Load(), f.to.Load(); from > 0 && now.UnixNano() >= from && (to == 0 || now.UnixNano() < to) {
 			f.took.Record(now.Sub(made.due))
 			f.rows.Add(int64(made.rows))
-			f.behind.Store(max(f.behind.Load(), f.revealed.Load()-s.Store))
 		}
 	}
 }
@@ -188,21 +184,4 @@ func (f *feed) run(ctx context.Context, over <-chan struct{}, start time.Time, r
 		f.reveal(due)
 		due = due.Add(time.Duration(float64(f.block(f.revealed.Load()).rows) / rows * float64(time.Second)))
 	}
-}
-
-// caughtUp waits until the node has applied what was revealed, as long as it gets on.
-func (f *feed) caughtUp(ctx context.Context) error {
-	const look = 10 * time.Millisecond
-	for at, since := f.applied.Load(), time.Now(); at < f.revealed.Load(); time.Sleep(look) {
-		if now := f.applied.Load(); now > at {
-			at, since = now, time.Now()
-		}
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
-		}
-		if time.Since(since) > patience {
-			return fmt.Errorf("the node stays at block %d of %d", at, f.revealed.Load())
-		}
-	}
-	return nil
 }

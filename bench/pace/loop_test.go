@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/bench/latency"
 )
 
 // every returns arrivals at equal distances, the first one at 0.
@@ -293,4 +295,20 @@ func TestBegin(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A timeline has each second to the last operation, idle ones too.
+func TestSeconds(t *testing.T) {
+	var o Outcome
+	for _, s := range []sample{
+		{started: 98 * time.Millisecond, ended: 100 * time.Millisecond}, {started: 898 * time.Millisecond, ended: 900 * time.Millisecond},
+		{started: 1800 * time.Millisecond, ended: 2100 * time.Millisecond}, {ended: 2200 * time.Millisecond, err: context.Canceled}, {ended: 3 * time.Second, err: context.Canceled},
+	} {
+		o.add(&s, 0)
+	}
+	o.Elapsed = 3500 * time.Millisecond
+	require.Equal(t, []latency.Second{
+		{At: 1, Count: 2, Max: 2 * time.Millisecond}, {At: 2}, {At: 3, Count: 1, Max: 300 * time.Millisecond, Errors: 1}, {At: 3.5, Errors: 1},
+	}, o.Seconds())
+	require.Empty(t, new(Outcome).Seconds())
 }

@@ -20,9 +20,7 @@ type Outcome struct {
 	Skipped   int64 // that were never started
 	Late      int64 // that started more than a millisecond late
 
-	Kinds    []Kind           // sorted by name
-	Lag      latency.Recorder // actual start less scheduled start, of all that started; empty in a closed loop
-	Timeline latency.Timeline // latencies by the second in which operations ended
+	Kinds []Kind // sorted by name
 
 	// Untimed is the time that workers spent in operations before Begin and after Stop,
 	// summed over them. Where it is long, a closed loop was not at capacity, and an open
@@ -30,7 +28,8 @@ type Outcome struct {
 	Untimed time.Duration
 	Workers int
 
-	open bool
+	open    bool
+	seconds []latency.Second // in which operations ended
 }
 
 // late is when a start is.
@@ -61,22 +60,30 @@ func (o *Outcome) add(s *sample, origin time.Duration) {
 	o.Untimed += s.untimed
 	if o.open {
 		took = s.ended - s.scheduled
-		lag := max(s.started-s.scheduled, 0)
-		o.Lag.Record(lag)
-		if lag > late {
+		if s.started-s.scheduled > late {
 			o.Late++
 		}
 	}
-	k := o.made(s.kind)
+	k, second := o.made(s.kind), o.second(ended)
 	if s.err != nil {
 		o.First = cmp.Or(o.First, s.err)
 		o.Errors++
-		o.Timeline.Fail(ended)
+		second.Errors++
 		return
 	}
 	o.Count++
 	k.Latency.Record(took)
-	o.Timeline.Record(ended, took)
+	second.Count++
+	second.Max = max(second.Max, took)
+}
+
+// second returns that in which a time since the beginning is.
+func (o *Outcome) second(at time.Duration) *latency.Second {
+	i := int(max(at, 0) / time.Second)
+	for len(o.seconds) <= i {
+		o.seconds = append(o.seconds, latency.Second{At: float64(len(o.seconds) + 1)})
+	}
+	return &o.seconds[i]
 }
 
 // made returns the kind of a name, new if need be.
@@ -123,18 +130,21 @@ func (o *Outcome) All() *latency.Recorder {
 	return all
 }
 
-// Seconds returns the timeline: entry i is second i of the measurement.
-func (o *Outcome) Seconds() []latency.Second { return o.Timeline.Seconds(o.Elapsed) }
+// Seconds returns one entry for each second of the measurement up to the last operation, idle ones
+// too. The last one is as a rule cut short by the end of the run.
+func (o *Outcome) Seconds() []latency.Second {
+	list := slices.Clone(o.seconds)
+	if n := len(list); n > 0 {
+		list[n-1].At = min(list[n-1].At, o.Elapsed.Seconds())
+	}
+	return list
+}
 
-// Metrics returns qps and errors, and for an open loop late, skipped and lag-ms
-// (the 99th percentile of what starts were late by).
+// Metrics returns qps and errors, and for an open loop late and skipped.
 func (o *Outcome) Metrics() []latency.Metric {
 	list := []latency.Metric{{Value: o.Rate(), Unit: "qps"}, {Value: float64(o.Errors), Unit: "errors"}}
 	if !o.open {
 		return list
 	}
-	return append(list,
-		latency.Metric{Value: float64(o.Late), Unit: "late"},
-		latency.Metric{Value: float64(o.Skipped), Unit: "skipped"},
-		latency.Milliseconds(o.Lag.Quantile(99), "lag-ms"))
+	return append(list, latency.Metric{Value: float64(o.Late), Unit: "late"}, latency.Metric{Value: float64(o.Skipped), Unit: "skipped"})
 }

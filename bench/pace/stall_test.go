@@ -41,7 +41,6 @@ func TestOpenLoopShowsStall(t *testing.T) {
 		// Arrivals every 2 ms, served in 1 ms: the n-th after the stall is late by
 		// 199-n ms, and 1 ms is allowed.
 		require.Equal(t, int64(197), out.Late)
-		require.Equal(t, stall-2*time.Millisecond, out.Lag.Max())
 
 		seconds := out.Seconds()
 		require.Len(t, seconds, 2)

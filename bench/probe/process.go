@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"syscall"
 	"time"
@@ -12,17 +11,14 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// tracker adds up what processes read from the disk that come and go.
+// tracker looks at processes that come and go.
 type tracker struct {
-	root        int   // the first process of the last look; 0 before
-	base, total int64 // bytes when it was looked at first, less total by then
-	blind       bool  // the traffic of some process may not be seen
-	next        time.Time
+	most int64 // bytes that they had read from the disk
+	next time.Time
 }
 
-// look takes the processes, which descend from the first one, and all that descend from them
-// into a sample; this process alone when there are none. What the first one had read before it
-// was looked at does not count.
+// look takes the processes, and all that descend from them, into a sample; this process alone when
+// there are none.
 func (t *tracker) look(pids []int, sample *Sample) error {
 	found, err := find(pids)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -31,20 +27,10 @@ func (t *tracker) look(pids []int, sample *Sample) error {
 	if err != nil {
 		return fmt.Errorf("probe: %w", err)
 	}
-	if len(found) == 0 {
-		return nil
-	}
-	sum, root := t.read(found), os.Getpid()
-	if len(pids) > 0 {
-		root = pids[0]
-	}
-	if root != t.root {
-		t.root, t.base = root, sum-t.total
-	}
-	// The sum falls for a moment when a child has ended and its parent has not yet its counters.
-	t.total = max(t.total, sum-t.base)
-	if !t.blind {
-		sample.Read = new(t.total)
+	if sum, seen := read(found); seen {
+		// It falls for a moment when a child has ended and its parent has not yet its counters.
+		t.most = max(t.most, sum)
+		sample.Read = new(t.most)
 	}
 	return t.remember(found, sample)
 }
@@ -84,18 +70,20 @@ func find(pids []int) (found map[int]procfs.ProcStat, err error) {
 }
 
 // read is what the processes have read from the disk, with the children that have ended and that
-// they have waited for.
-func (t *tracker) read(found map[int]procfs.ProcStat) (sum int64) {
+// they have waited for; false where it may not be seen.
+func read(found map[int]procfs.ProcStat) (sum int64, seen bool) {
 	for pid := range found {
 		var io procfs.ProcIO
 		proc, err := procfs.NewProc(pid)
 		if err == nil {
 			io, err = proc.IO() // which only its owner may see
 		}
-		t.blind = t.blind || err != nil && !gone(err)
+		if err != nil && !gone(err) {
+			return 0, false
+		}
 		sum += int64(io.ReadBytes)
 	}
-	return sum
+	return sum, len(found) > 0
 }
 
 // gone tells that a process ended between being listed and being read.

@@ -9,6 +9,7 @@ import (
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/graph"
 	"github.com/varvedb/varve/bench/pace"
+	"github.com/varvedb/varve/store"
 )
 
 // asker asks the questions of a scenario in one read view, which it keeps open. It
@@ -23,14 +24,14 @@ type asker struct {
 	take     func(id int64)
 }
 
-// asker opens a view and asks a first question, which prepares the statement. The
+// newAsker opens a view and asks a first question, which prepares the statement. The
 // caller closes it.
-func (s *Store) asker(ctx context.Context, scenario *Scenario, c Closure) (*asker, error) {
+func newAsker(ctx context.Context, tables *graph.Store, scenario *Scenario, c Closure) (*asker, error) {
 	name := fmt.Sprintf("%s_%s", scenario.Kind, scenario.Permission)
 	if c == OnTheFly {
 		name += "_fly"
 	}
-	a := &asker{scenario: scenario, closure: c, text: s.tables.Statements[name]}
+	a := &asker{scenario: scenario, closure: c, text: tables.Statements[name]}
 	if a.text == "" {
 		return nil, fmt.Errorf("schema rebac has no statement %s", name)
 	}
@@ -47,7 +48,7 @@ func (s *Store) asker(ctx context.Context, scenario *Scenario, c Closure) (*aske
 		a.args = append(a.args, args)
 	}
 	var err error
-	if a.View, err = s.tables.View(ctx); err != nil {
+	if a.View, err = tables.View(ctx); err != nil {
 		return nil, err
 	}
 	if err := a.ask(ctx, 0); err != nil {
@@ -71,10 +72,14 @@ func (a *asker) ask(ctx context.Context, i int) error {
 const maxErrors = 100
 
 // Ask asks the questions of a scenario in turn, an operation of a loop each, of which the
-// workers have views of their own; the store must have as many readers. Errors of the
+// workers have views of their own; the database must have as many readers. Errors of the
 // engine are counted; a wrong answer ends it with bench.ErrMismatch. The outcome is nil
 // when it could not begin.
-func (s *Store) Ask(ctx context.Context, scenario *Scenario, c Closure, loop pace.Config) (out *pace.Outcome, err error) {
+func Ask(ctx context.Context, db *store.DB, scenario *Scenario, c Closure, loop pace.Config) (out *pace.Outcome, err error) {
+	tables, err := graph.Open(db, "rebac")
+	if err != nil {
+		return nil, err
+	}
 	failed := 0
 	loop.OnError = func(err error) bool {
 		failed++
@@ -82,7 +87,7 @@ func (s *Store) Ask(ctx context.Context, scenario *Scenario, c Closure, loop pac
 	}
 	askers := make([]*asker, max(loop.Workers, 1))
 	for i := range askers {
-		if askers[i], err = s.asker(ctx, scenario, c); err != nil {
+		if askers[i], err = newAsker(ctx, tables, scenario, c); err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, askers[i].Close()) }()

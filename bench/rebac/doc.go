@@ -3,8 +3,8 @@
 // benchmark of permission checks over several databases.
 //
 // A Size says how much of everything there is, Generate makes the small relations
-// and streams the access lists, an Oracle knows every answer, and a Store holds
-// the same in an engine. Checks and listings ask the store, with the closure of
+// and streams the access lists, an Oracle knows every answer, and Load puts the same
+// into an engine. Ask asks the questions of a Scenario there, with the closure of
 // group membership materialised in a table or computed on the fly by a recursive
 // query, and every answer is compared with the oracle's.
 //

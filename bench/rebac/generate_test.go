@@ -29,11 +29,8 @@ func digest(d *Data) string {
 
 // TestGolden: the same seed gives the same bytes, in this version and the next.
 func TestGolden(t *testing.T) {
-	for name, want := range map[string]string{"tiny": "7a81ce153388a162", "small": "1db48a11055ce6ee"} {
-		s, err := ParseSize(name)
-		require.NoError(t, err)
-		require.Equal(t, want, digest(generate(t, s)), name)
-	}
+	require.Equal(t, "7a81ce153388a162", digest(generate(t, Tiny)))
+	require.Equal(t, "1db48a11055ce6ee", digest(generate(t, Small)))
 	other, err := Generate(Tiny, 1+1)
 	require.NoError(t, err)
 	require.NotEqual(t, digest(generate(t, Tiny)), digest(other))

@@ -1,7 +1,6 @@
 package rebac
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -23,36 +22,30 @@ const (
 // Closures are both.
 var Closures = []Closure{Materialised, OnTheFly}
 
-// Store is a data set in an open database.
-type Store struct{ tables *graph.Store }
+// ingestBatch is how many rows a transaction loads, as in the document.
+const ingestBatch = 10_000
 
-// New returns a store over a database, which is empty or holds what Ingest has
-// put there. The caller closes the database.
-func New(db *store.DB) (*Store, error) {
+// Load makes the tables in an empty database and puts a data set into them; then it fills the
+// table of the closure by one statement. It returns how long both took, with commits and the
+// planner's statistics, and fails with bench.ErrMismatch when the rows in the store are not as
+// many as those given.
+func Load(ctx context.Context, db *store.DB, d *Data) (ingest, closure time.Duration, err error) {
 	tables, err := graph.Open(db, "rebac")
-	return &Store{tables}, err
-}
-
-// BuildClosure fills the table of the closure anew by one statement, and returns
-// how long that took, its commit and the statistics included.
-func (s *Store) BuildClosure(ctx context.Context) (time.Duration, error) {
-	start := time.Now()
-	texts := []string{s.tables.Statements["clear_closure"], s.tables.Statements["build_closure"]}
-	err := s.tables.Exec(ctx, append(texts, s.tables.Analyze()...)...)
-	return time.Since(start), err
-}
-
-// Ingest makes the tables and puts a data set into them, batch rows in a transaction: 10,000,
-// as in the document, where it is zero. It returns how long that took, and fails with
-// bench.ErrMismatch when the rows in the store are not as many as those given.
-func (s *Store) Ingest(ctx context.Context, d *Data, batch int) (took time.Duration, err error) {
-	start := time.Now()
-	err = s.tables.Fill(ctx, cmp.Or(batch, 10_000), d.tables()...)
-	took = time.Since(start)
-	if err == nil {
-		err = s.tables.Expect(ctx, "count_acl", d.Size.Entries())
+	if err != nil {
+		return 0, 0, err
 	}
-	return took, err
+	start := time.Now()
+	err = tables.Fill(ctx, ingestBatch, d.tables()...)
+	ingest = time.Since(start)
+	if err == nil {
+		err = tables.Expect(ctx, "count_acl", d.Size.Entries())
+	}
+	start = time.Now()
+	if err == nil {
+		texts := []string{tables.Statements["clear_closure"], tables.Statements["build_closure"]}
+		err = tables.Exec(ctx, append(texts, tables.Analyze()...)...)
+	}
+	return ingest, time.Since(start), err
 }
 
 // tables returns the rows in the order in which tables are filled, the access lists

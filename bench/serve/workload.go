@@ -1,3 +1,6 @@
+// Package serve measures the entity service as its clients see it: over REST and
+// gRPC on loopback, and in process, so that the share of the protocol shows.
+// Client and server share the machine. Every answer is checked.
 package serve
 
 import (
@@ -89,8 +92,8 @@ func connect(ctx context.Context, svc *service.Service, protocol string) (c Clie
 		return c, err
 	}
 	if protocol == "rest" {
-		c = REST(srv.REST(), "", Clients)
-	} else if c, err = GRPC(srv.GRPC(), ""); err != nil {
+		c = REST(srv.REST(), Clients)
+	} else if c, err = GRPC(srv.GRPC()); err != nil {
 		return c, errors.Join(err, stop())
 	}
 	leave := c.Close

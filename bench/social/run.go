@@ -35,6 +35,9 @@ var Mix = []Step{
 	{"write-follower", 6}, {"write-visibility", 3}, {"write-blocked", 1},
 }
 
+// Active is the part of the users, content and interactions that takes part in AuthZed's test.
+const Active = 0.1
+
 // Config says what Run asks for, and when.
 type Config struct {
 	pace.Config

@@ -24,9 +24,13 @@ func NewStore(db *store.DB) (*Store, error) {
 // loadBatch is how many relationships a transaction loads.
 const loadBatch = 50_000
 
-// Load makes the table and fills it with a graph, gathers the planner's
+// Load makes the table in an empty database and fills it with a graph, gathers the planner's
 // statistics where it has some, and moves the log into the database.
-func (s *Store) Load(ctx context.Context, g *Graph) error {
+func Load(ctx context.Context, db *store.DB, g *Graph) (*Store, error) {
+	s, err := NewStore(db)
+	if err != nil {
+		return nil, err
+	}
 	rows := func(yield func([]any) bool) {
 		row := make([]any, 3)
 		for r := range g.Relationships() {
@@ -37,9 +41,9 @@ func (s *Store) Load(ctx context.Context, g *Graph) error {
 		}
 	}
 	if err := s.Fill(ctx, loadBatch, graph.Table("relationships", rows, "object", "relation", "subject")); err != nil {
-		return fmt.Errorf("social graph: %w", err)
+		return nil, fmt.Errorf("social graph: %w", err)
 	}
-	return bench.FoldLog(ctx, s.DB)
+	return s, bench.FoldLog(ctx, db)
 }
 
 // Write runs one write in a transaction of its own. It fails with ErrMismatch

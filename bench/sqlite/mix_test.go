@@ -26,7 +26,7 @@ type mixStore struct {
 func openMendoza(t *testing.T, layout string) mixStore { return openMendozaIn(t, newCache(t), layout) }
 
 func openMendozaIn(t *testing.T, cache *bench.Cache, layout string) mixStore {
-	source, err := bench.MendozaSource(0.004, 1, 6, 0.5, false)
+	source, err := bench.MendozaSource(0.004, 1, 6, 0.5)
 	require.NoError(t, err)
 	s := openSource(t, cache, layout, source)
 	oracle := mix.NewOracle()

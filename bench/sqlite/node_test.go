@@ -16,7 +16,7 @@ import (
 // runNode puts load on a node over a small store.
 func runNode(t *testing.T, cache *bench.Cache, layout string, cfg node.Config) (*node.Outcome, error) {
 	t.Helper()
-	source, err := bench.MendozaSource(0.002, 1, 20, 0.5, false)
+	source, err := bench.MendozaSource(0.002, 1, 20, 0.5)
 	require.NoError(t, err)
 	cp := openCopy(t, cache, bench.Dataset{Engine: suite.Engine, Layout: layout, Source: source})
 	oracle := mix.NewOracle()
@@ -34,7 +34,7 @@ func TestNode(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, 300, out.Scheduled)
 		require.Zero(t, out.Errors)
-		require.Equal(t, rows > 0, out.Blocks > 0)
+		require.Equal(t, rows > 0, out.Followed > 0)
 	}
 }
 

@@ -126,11 +126,7 @@ func TestRebacPlans(t *testing.T) {
 	db := openEmpty(t)
 	d, err := rebac.Generate(rebac.Small, 1)
 	require.NoError(t, err)
-	s, err := rebac.New(db)
-	require.NoError(t, err)
-	_, err = s.Ingest(t.Context(), d, 0)
-	require.NoError(t, err)
-	_, err = s.BuildClosure(t.Context())
+	_, _, err = rebac.Load(t.Context(), db, d)
 	require.NoError(t, err)
 	searches := 0
 	for name, steps := range plans(t, db, "rebac") {
@@ -154,9 +150,8 @@ func TestSocialPlans(t *testing.T) {
 	db := openEmpty(t)
 	g, err := social.New(social.MinRelationships, 1)
 	require.NoError(t, err)
-	s, err := social.NewStore(db)
+	_, err = social.Load(t.Context(), db, g)
 	require.NoError(t, err)
-	require.NoError(t, s.Load(t.Context(), g))
 	all := plans(t, db, "social")
 	for _, name := range []string{"check_user", "check_content", "check_interaction", "has"} {
 		searches := 0

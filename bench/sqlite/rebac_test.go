@@ -18,36 +18,24 @@ const seed = 1
 func TestRebac(t *testing.T) {
 	d, err := rebac.Generate(rebac.Tiny, seed)
 	must(t, err)
-	s := fillRebac(t, d)
+	db := openAt(t, t.TempDir(), 1)
+	_, _, err = rebac.Load(t.Context(), db, d)
+	must(t, err)
 	scenarios, err := rebac.Scenarios(d, rebac.NewOracle(d))
 	must(t, err)
 	for _, c := range rebac.Closures {
 		for i := range scenarios {
 			sc := &scenarios[i]
-			out, err := s.Ask(t.Context(), sc, c, pace.Config{N: int64(len(sc.Questions))})
+			out, err := rebac.Ask(t.Context(), db, sc, c, pace.Config{N: int64(len(sc.Questions))})
 			must(t, errors.Join(err, out.First))
 			wrong := *sc
 			wrong.Questions = slices.Clone(sc.Questions)
 			wrong.Questions[0].Want.Sum++
-			if _, err := s.Ask(t.Context(), &wrong, c, pace.Config{N: 1}); !errors.Is(err, bench.ErrMismatch) {
+			if _, err := rebac.Ask(t.Context(), db, &wrong, c, pace.Config{N: 1}); !errors.Is(err, bench.ErrMismatch) {
 				t.Errorf("closure %s, %s: a wrong answer passes: %v", c, wrong.Name, err)
 			}
 		}
 	}
-}
-
-// fillRebac returns a store of a data set that is closed when the test ends.
-func fillRebac(tb testing.TB, d *rebac.Data) *rebac.Store {
-	tb.Helper()
-	db := openAt(tb, tb.TempDir(), 1)
-	s, err := rebac.New(db)
-	must(tb, err)
-	_, err = s.Ingest(tb.Context(), d, 0)
-	must(tb, err)
-	_, err = s.BuildClosure(tb.Context())
-	must(tb, err)
-	must(tb, bench.FoldLog(tb.Context(), db))
-	return s
 }
 
 func must(tb testing.TB, err error) {

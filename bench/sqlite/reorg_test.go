@@ -14,7 +14,7 @@ import (
 
 // reorgSource is a data set of the base profile, some 1,000 entities.
 func reorgSource(t *testing.T, layout string) bench.Dataset {
-	source, err := bench.MendozaSource(0.002, 1, 20, 0.6, false)
+	source, err := bench.MendozaSource(0.002, 1, 20, 0.6)
 	require.NoError(t, err)
 	return bench.Dataset{Engine: suite.Engine, Layout: layout, Source: source}
 }

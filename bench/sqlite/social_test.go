@@ -21,9 +21,8 @@ func fillSocial(tb testing.TB, dir string, relationships, readers int) (*social.
 	g, err := social.New(relationships, seed)
 	must(tb, err)
 	must(tb, os.MkdirAll(dir, 0o755))
-	s, err := social.NewStore(openAt(tb, dir, readers))
+	s, err := social.Load(context.Background(), openAt(tb, dir, readers), g)
 	must(tb, err)
-	must(tb, s.Load(context.Background(), g))
 	return s, social.NewOracle(g)
 }
 

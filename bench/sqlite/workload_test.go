@@ -130,7 +130,7 @@ func TestCommitUpdates(t *testing.T) {
 		require.NoError(t, err)
 		res, err := bench.Commit(t.Context(), cp.Entities, bench.CommitConfig{
 			Blocks: head(4, bench.Updates(d.Profile, d.Gen, 1)),
-			Expect: x, Settle: true, Config: pace.Config{N: 100},
+			Expect: x, Config: pace.Config{N: 100},
 		})
 		require.NoError(t, err)
 		require.Equal(t, int64(4), res.Count, "it ends with the blocks")
@@ -205,7 +205,7 @@ func TestEveryParameterIsInTheKey(t *testing.T) {
 	mendoza := func(scale float64, seed uint64, perBlock int, share float64) func(*bench.Dataset) {
 		return func(d *bench.Dataset) {
 			var err error
-			d.Source, err = bench.MendozaSource(scale, seed, perBlock, share, false)
+			d.Source, err = bench.MendozaSource(scale, seed, perBlock, share)
 			require.NoError(t, err)
 		}
 	}

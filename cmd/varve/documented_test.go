@@ -29,10 +29,9 @@ var quick = []string{
 // and where they run.
 var long = map[string]string{
 	"answer":  "measures for minutes: TestAnswer",
-	"compare": "measures for a minute: TestCompare", "run": "measures for hours: TestRunRepeats", "authz": "measures: TestRebac, TestSocial",
+	"compare": "measures for a minute: TestCompareWithServer", "run": "measures for hours: TestRunRepeats",
 	"torture": "kills for long: TestTorture", "serve": "runs until it is told to end: TestServe",
 	"follow": "follows a chain that is not here: TestFollow", "node": "the same: TestNode",
-	"service-bench": "asks a service that is not here: TestServe",
 }
 
 // sizes are what flags get here.

@@ -259,7 +259,8 @@ func TestBadInput(t *testing.T) {
 		{"above the head", "the head is 1263", 1, []string{"query", dst, "*", "--at", "2000"}},
 		{"bad query", "query 1:8", 2, []string{"query", dst, `type = "node`}},
 		{"long query", "at most 65536", 2, []string{"query", dst, strings.Repeat("a = 1 || ", 20000) + "b = 2"}},
-		{"unknown profile", "minimal", 2, []string{"compare", "--profile", "huge"}},
+		{"unknown command", "--help", 2, []string{"nonsense"}},
+		{"unknown flag", "--help", 2, []string{"query", dst, "*", "--nonsense"}},
 		{"scale too large", "scale", 2, []string{"seed", "mendoza", dst, "--scale", "101"}},
 		{"no room", "disk full", 1, []string{"seed", "mendoza", url(t, "big.db"), "--scale", "100"}},
 	} {

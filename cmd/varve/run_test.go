@@ -17,6 +17,7 @@ import (
 	"github.com/varvedb/varve/internal/cli"
 	"github.com/varvedb/varve/internal/cli/clitest"
 	"github.com/varvedb/varve/internal/lab"
+	"github.com/varvedb/varve/internal/report"
 )
 
 // tiny are options with which an experiment takes a moment.
@@ -34,30 +35,20 @@ func tiny(t *testing.T) string {
 // kinds of operations. Each has a manifest.
 func lines(t *testing.T, dir string) (list []*benchfmt.Result) {
 	t.Helper()
-	set, err := lab.OpenSet(dir)
+	set, err := report.Load(dir)
 	require.NoError(t, err)
-	require.NoError(t, set.Read(func(r *benchfmt.Result) {
-		require.Empty(t, r.GetConfig("excluded"), string(r.Name))
+	require.Empty(t, set.Excluded)
+	for _, r := range set.Lines {
 		for _, key := range []string{"experiment", "sitting", "host", "repeat", "fsync-us", "memory-kept-by"} {
 			require.NotEmpty(t, r.GetConfig(key), "%s of %s", key, r.Name)
 		}
 		require.NotEmpty(t, r.Values, string(r.Name))
-		if !strings.Contains(string(r.Name), "/kind=") {
-			list = append(list, r.Clone())
-		}
-	}))
-	require.NotEmpty(t, list)
-	return list
-}
-
-// figure is that of a unit as it was written.
-func figure(r *benchfmt.Result, unit string) (float64, bool) {
-	for _, v := range lab.Written(r) {
-		if v.Unit == unit {
-			return v.Value, true
+		if report.Key(r, "kind") == "" {
+			list = append(list, r)
 		}
 	}
-	return 0, false
+	require.NotEmpty(t, list)
+	return list
 }
 
 // TestLab runs an experiment of each kind on one engine in this process: each
@@ -94,7 +85,7 @@ func TestLabKeepsBlocksAndSeconds(t *testing.T) {
 	for _, r := range lines(t, out) {
 		if strings.Contains(string(r.Name), "qps=1000") {
 			for _, unit := range []string{"p50-ms", "read-p50-ms", "read-p99-ms", "late", "skipped", "commit-late", "commit-skipped", "resident-before", "qps", "rows/s"} {
-				_, has := figure(r, unit)
+				_, has := r.Value(unit)
 				require.True(t, has, "%s of %s", unit, r.Name)
 			}
 		}
@@ -175,12 +166,12 @@ func TestRunKeepsFailures(t *testing.T) {
 	_, errs, code := varve(t, "run", "A4", "--engines=sqlite", "--repeats=1", "--no-probe", "--scale=0.0005", "--phase=10s", "--timeout=1ms", "--out="+out)
 	require.Equal(t, cli.ExitError, code)
 	require.Contains(t, errs, "ended after 1ms, see --timeout")
+	found, err := report.Load(out)
+	require.NoError(t, err)
+	require.Empty(t, found.Lines)
+	require.Contains(t, found.Excluded[0].GetConfig("excluded"), "error: ended after 1ms")
 	set, err := lab.OpenSet(out)
 	require.NoError(t, err)
-	require.NoError(t, set.Read(func(r *benchfmt.Result) {
-		require.Equal(t, "Run/engine=sqlite", string(r.Name))
-		require.Contains(t, r.GetConfig("excluded"), "error: ended after 1ms")
-	}))
 	require.Equal(t, []string{"A4 Run/engine=sqlite, repeat 1"}, set.Failed())
 }
 

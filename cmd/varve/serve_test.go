@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/varvedb/varve/bench/pace"
+	load "github.com/varvedb/varve/bench/serve"
 	"github.com/varvedb/varve/internal/cli"
 	"github.com/varvedb/varve/internal/cli/clitest"
 )
@@ -73,14 +75,15 @@ func TestServe(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, http.StatusCreated, resp.StatusCode)
-	bench := []string{"service-bench", "--rest", rest, "--grpc", grpc, "--clients=4", "--each=20", "--entities=50", "--out", t.TempDir()}
-	measured := must(t, bench...)
-	require.Contains(t, measured, "| grpc ")
+	overGRPC, err := load.GRPC(grpc)
+	require.NoError(t, err)
+	for _, client := range []load.Client{load.REST(rest, 4), overGRPC} {
+		require.NoError(t, load.Load(t.Context(), client, 40))
+		_, err := load.NewRequests(client, 40).Loop(t.Context(), pace.Config{Workers: 4, N: 80}, (*load.Requests).PutGet)
+		require.NoError(t, err)
+		require.NoError(t, client.Close())
+	}
 	require.Equal(t, cli.ExitOK, stop())
-	require.Equal(t, measured, must(t, bench...), "nothing is loaded where all was measured before")
-	_, errs, code := varve(t, bench[:len(bench)-2]...)
-	require.Equal(t, cli.ExitError, code)
-	require.Contains(t, errs, "refused")
 
 	require.NotContains(t, must(t, "query", store, `type = "note"`, "--json"), "aGVsbG8", "the payload is sealed")
 	rest, _, stop = serve(t, args...)
@@ -152,7 +155,6 @@ func TestSecretFiles(t *testing.T) {
 		for _, args := range [][]string{
 			{"serve", url(t, "s.db"), "--key-file", file},
 			{"serve", url(t, "s.db"), "--plaintext", "--token-file", file},
-			{"service-bench", "--rest=127.0.0.1:1", "--token-file", file},
 		} {
 			_, errs, code := varve(t, args...)
 			require.Equal(t, cli.ExitUsage, code, "%v: %s", args, errs)

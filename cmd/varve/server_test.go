@@ -61,7 +61,7 @@ func TestMeasuredServer(t *testing.T) {
 func TestNotMeasured(t *testing.T) {
 	for _, args := range [][]string{
 		{"compare", "sqlite://host/db"}, {"compare", "sqlite", "sqlite"}, {"compare", "foo://host"},
-		{"run", "C1", "--engines=duckdb://x"}, {"authz", "rebac", "--engines=postgres://host,postgres://host"},
+		{"run", "C1", "--engines=duckdb://x"}, {"run", "G1", "--engines=postgres://host,postgres://host"},
 	} {
 		_, errs, code := varve(t, args...)
 		require.Equal(t, cli.ExitUsage, code, "%v: %s", args, errs)

@@ -22,7 +22,6 @@ import (
 	"github.com/varvedb/varve/internal/source"
 	"github.com/varvedb/varve/scaler"
 	"github.com/varvedb/varve/store/driver"
-	"github.com/varvedb/varve/store/feed"
 )
 
 // answerCmd answers the five questions: it plans by the time and the disk that there are, loads,
@@ -81,21 +80,12 @@ func (c *answerCmd) Run(e *env) error {
 func (c *answerCmd) measure(e *env, sitting string) (began bool, err error) {
 	deadline := time.Now().Add(c.Time)
 	o := lab.Options{Seed: 1, Layouts: c.Layouts, Loaded: 0.6, Probe: true, Retry: true, Sitting: sitting}
-	asked := len(c.Engines) > 0
-	if !asked {
+	if len(c.Engines) == 0 {
 		c.Engines = here(e, "answer")
 	}
 	engines, err := c.set(&o, c.Engines)
 	if err != nil {
 		return false, err
-	}
-	for _, engine := range engines {
-		if !asked {
-			break // here has looked
-		}
-		if _, err := programFor(e.ctx, engine.Name, false); err != nil {
-			return false, fmt.Errorf("%s: %w", engine.Label(), err)
-		}
 	}
 	want := &request{engines: engines, layouts: c.Layouts, sizes: slices.Compact(slices.Sorted(slices.Values(c.Sizes))), repeats: c.Repeats, mixes: len(mix.Names), v1: v1Size, time: c.Time}
 	begun, err := c.begin(e, want, &o)
@@ -141,7 +131,7 @@ func (p *plan) run(e *env, o lab.Options, base float64, out string) (failed erro
 		}
 		o.Scale = rounded(size*base, 6)
 		o.Sizes = []float64{o.Scale}
-		r := &runner{found: found, engines: p.engines, options: o, repeats: p.repeats, turns: true, out: out, kept: true, child: child{cache: true}}
+		r := &runner{found: found, engines: p.engines, options: o, repeats: p.repeats, turns: true, out: out, kept: true}
 		err = r.run(e)
 		if e.ctx.Err() != nil {
 			return err
@@ -196,8 +186,15 @@ func (c *answerCmd) begin(e *env, want *request, o *lab.Options) (*begun, error)
 		}
 		o.Source = r.options.Source
 		want.mixes, want.v1 = 1, 0
-		want.data, err = amountOf(e.ctx, o.Source)
-		return b, err
+		t, err := cache.Tar(o.Source)
+		if err == nil && t.Rows == 0 {
+			err = errors.New("no entities to measure with")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", o.Source, err)
+		}
+		want.data = source.Amount{Entities: t.Entities, Blocks: uint64(t.Blocks), Rows: t.Rows, PayloadBytes: t.Payload}
+		return b, nil
 	}
 	if len(text) == 0 {
 		b.Base = want.base()
@@ -232,40 +229,6 @@ func (want *request) base() float64 {
 func rounded(v float64, digits int) float64 {
 	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64) // it was formatted as one
 	return v
-}
-
-// amountOf estimates what a block tar holds, by its beginning.
-func amountOf(ctx context.Context, path string) (a source.Amount, err error) {
-	const enough = 3 * time.Second
-	t, err := feed.OpenTar(path)
-	if err != nil {
-		return a, err
-	}
-	defer func() { err = errors.Join(err, t.Close()) }()
-	begun, part := time.Now(), 1.0
-	for b, err := range t.Blocks() {
-		if err = cmp.Or(err, ctx.Err()); err != nil {
-			return a, err
-		}
-		entities, rows := bench.Written(&b)
-		a.Blocks++
-		a.Entities += uint64(entities)
-		a.Rows += uint64(rows)
-		for i := range b.Ops {
-			a.PayloadBytes += uint64(len(b.Ops[i].Content))
-		}
-		if done, total := t.Progress(); time.Since(begun) > enough && done > 0 {
-			part = min(1, float64(done)/float64(total))
-			break
-		}
-	}
-	if a.Rows == 0 {
-		return a, fmt.Errorf("%s has no entities to measure with", path)
-	}
-	for _, n := range []*uint64{&a.Blocks, &a.Entities, &a.Rows, &a.PayloadBytes} {
-		*n = uint64(float64(*n) / part)
-	}
-	return a, nil
 }
 
 // print prints the answers of a set, and returns its page.

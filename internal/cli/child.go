@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -32,18 +30,16 @@ type child struct {
 	of      bench.Engine
 	args    []string
 	dir     string        // in which its temporary files get a directory; the system's when empty
-	cache   bool          // it uses the cache of data sets, and not one among its temporary files
+	apart   bool          // it has a cache of data sets among its temporary files
 	memory  int64         // budget of it with all that it starts, in bytes; 0 is none
 	timeout time.Duration // after which it is ended; 0 is never
-	into    any           // takes the JSON that it prints; nil when it prints none
 }
 
 // interruptGrace is the time that an interrupted child gets to close its database.
 const interruptGrace = 20 * time.Second
 
 // run runs the child. Nothing of it is left, however it ends: its files are in a
-// directory of the parent's. A second signal to the parent ends it at once. What it
-// printed before it failed is read as well.
+// directory of the parent's. A second signal to the parent ends it at once.
 func (c *child) run(e *env) (err error) {
 	children.Add(1)
 	defer children.Add(-1)
@@ -73,7 +69,7 @@ func (c *child) run(e *env) (err error) {
 	if c.of.Server != "" {
 		cmd.Env = append(cmd.Env, serverVariable+"="+c.of.Server)
 	}
-	if !c.cache {
+	if c.apart {
 		cmd.Env = append(cmd.Env, bench.CacheEnv+"="+filepath.Join(temp, "cache"))
 	}
 	// The kernel ends it when its parent dies, for which it takes the thread.
@@ -82,9 +78,8 @@ func (c *child) run(e *env) (err error) {
 	cmd.SysProcAttr = ofItsOwn()
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = interruptGrace
-	var stdout bytes.Buffer
 	var tail tailWriter
-	cmd.Stdout, cmd.Stderr = &stdout, io.MultiWriter(e.stderr, &tail)
+	cmd.Stderr = io.MultiWriter(e.stderr, &tail)
 	start := cmd.Start
 	switch {
 	case budget != nil:
@@ -106,12 +101,6 @@ func (c *child) run(e *env) (err error) {
 	if err != nil && budget != nil && budget.Killed() > 0 {
 		err = fmt.Errorf("killed: out of its memory budget of %d MiB, see --memory: %w", c.memory>>20, err)
 	}
-	if c.into == nil {
-		return err
-	}
-	if parse := json.Unmarshal(stdout.Bytes(), c.into); parse != nil && err == nil {
-		return fmt.Errorf("read the answer of %s: %w; is it of the same version as this? Its command version says", binary, parse)
-	}
 	return err
 }
 
@@ -131,7 +120,7 @@ func (c *child) clean(temp string) (err error) {
 		}
 	}
 	err = errors.Join(err, pgembed.RemoveSockets(temp), os.RemoveAll(temp))
-	if c.cache {
+	if !c.apart {
 		err = errors.Join(err, bench.SweepCache())
 	}
 	return err

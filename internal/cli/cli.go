@@ -56,13 +56,11 @@ type commands struct {
 	Inspect inspectCmd `cmd:"" help:"Print a store's layout, counts, block range, digest, sizes and settings."`
 	Serve   serveCmd   `cmd:"" help:"Serve a store over REST and gRPC, with encrypted payloads."`
 
-	Query   queryCmd   `cmd:"" group:"look" help:"Print the entities that match a query, at the head or at a past block."`
-	Inspect inspectCmd `cmd:"" group:"look" help:"Print a store's layout, counts, block range, digest, sizes and settings."`
-	Verify  verifyCmd  `cmd:"" group:"look" help:"Check a store against itself and against what it was generated from."`
-
-	Check   checkCmd   `cmd:"" group:"safe" help:"Look for damage in a store, and with --repair make anew what is derived."`
-	Backup  backupCmd  `cmd:"" group:"safe" help:"Copy a store row by row while it is in use, and verify the copy."`
-	Restore restoreCmd `cmd:"" group:"safe" help:"Make a store of a backup, on any engine that has its layouts."`
+	Torture tortureCmd `cmd:"" help:"Kill processes that write to stores, cut their power, and check that nothing acknowledged is lost."`
+	Engines enginesCmd `cmd:"" help:"List the engines, their versions, what they can do and what they cannot."`
+	Health  healthCmd  `cmd:"" help:"Ask a running varve serve whether it is ready."`
+	Version versionCmd `cmd:"" help:"Print the version of the program, what it was built from, and the engines in it."`
+	Help    helpCmd    `cmd:"" help:"Print a document: what is promised, what is not, and how things are done."`
 
 	Serve  serveCmd  `cmd:"" group:"serve" help:"Serve a store over REST and gRPC, with encrypted payloads."`
 	Node   nodeCmd   `cmd:"" group:"serve" help:"Follow an Arkiv chain into a store, and serve Arkiv's JSON-RPC from it."`

@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"math"
+	"os"
 	"strings"
 
-	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/lab"
 	"github.com/varvedb/varve/internal/report"
@@ -15,8 +17,9 @@ import (
 // memory, page cache and a crash are its own.
 type compareCmd struct {
 	engineFlags
-	recordFlags
 	lab.FirstOptions
+	Out     string   `help:"Directory that keeps the results, in the Go benchmark format, for report, answer and benchstat, and from which a run goes on; none are kept when not given." type:"path"`
+	Repeats int      `min:"1" max:"1000" help:"How often everything is measured: in turns over the engines, each time in another order with other questions." default:"3"`
 	Engines []string `arg:"" optional:"" help:"Engines to measure: ${engines}; all when none is given. The URL of a server of yours, postgres://host/db, measures that, in a schema of its own."`
 	Layouts []string `help:"Layouts of entities that stand beside each other." default:"arkiv,compact"`
 	Source  string   `store:"" placeholder:"SRC" help:"Data of your own to load, read and go on with, in place of blocks of the network and generated ones: a block tar, an Arkiv SQLite database, or the URL of a store."`
@@ -24,18 +27,49 @@ type compareCmd struct {
 }
 
 // Run compares. It prints what it has when an engine fails, and fails then.
-func (c *compareCmd) Run(e *env) error {
-	if _, err := bench.ParseProfile(c.Profile); err != nil {
-		return usageError{err}
-	}
+func (c *compareCmd) Run(e *env) (err error) {
 	if len(c.Engines) == 0 {
 		c.Engines = here(e, "compare")
 	}
-	o := lab.Options{Seed: 1, Layouts: c.Layouts, First: &c.FirstOptions, Source: c.Source}
-	x := entry{engineFlags: c.engineFlags, recordFlags: c.recordFlags, id: "Q1", engines: c.Engines, options: o, child: child{dir: c.Dir}, write: report.WriteText}
-	x.about = fmt.Sprintf(", with the layouts %s, about %.0f min", strings.Join(c.Layouts, " and "), c.minutes())
-	_, err := x.run(e)
-	return err
+	o := lab.Options{Scale: 1, Loaded: 0.6, Probe: true, Seed: 1, Layouts: c.Layouts, First: &c.FirstOptions, Source: c.Source}
+	engines, err := c.set(&o, c.Engines)
+	if err != nil {
+		return err
+	}
+	found, err := lab.Find([]string{"Q1"})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(e.stderr, "%s on %s: %d repeats in turns, with the layouts %s, about %.0f min, then a table\n",
+		found[0].Title, labels(engines), c.Repeats, strings.Join(c.Layouts, " and "), c.minutes())
+	r := &runner{found: found, engines: engines, options: o, repeats: c.Repeats, out: c.Out, kept: c.Out != "", dir: c.Dir, apart: true}
+	if !r.kept {
+		if r.out, err = os.MkdirTemp("", "varve-compare-"); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(r.out)) }()
+	}
+	failed := r.run(e)
+	if e.ctx.Err() != nil {
+		return failed
+	}
+	return show(e, r.out, found[0].ID, failed)
+}
+
+// show prints an experiment of a directory of results. What it failed with comes after what there is;
+// that answers were right is said only where nothing failed.
+func show(e *env, dir, id string, failed error) error {
+	set, err := loadSet(e, dir)
+	if err != nil {
+		return cmp.Or(failed, err)
+	}
+	if failed == nil {
+		failed = failure(set, id)
+	}
+	if failed == nil {
+		fmt.Fprintln(e.stderr, "Every answer was compared with the right one.")
+	}
+	return errors.Join(report.WriteText(e.stdout, set, id), failed)
 }
 
 // minutes is how long it takes, by what it took on two cores with a network's disk.

@@ -151,13 +151,9 @@ func (p *plan) say(want *request) {
 
 // print says what will be done, how long it takes and how much disk.
 func (p *plan) print(out io.Writer, data, unit string) {
-	var engines []string
-	for _, e := range p.engines {
-		engines = append(engines, e.Label())
-	}
 	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
 	fmt.Fprintf(w, "data\t%s: %d entities, %d rows, %s of payload\n", data, p.data.Entities, p.data.Rows, size(p.data.PayloadBytes))
-	fmt.Fprintf(w, "engines\t%s\nlayouts\t%s\n", strings.Join(engines, ", "), strings.Join(p.layouts, ", "))
+	fmt.Fprintf(w, "engines\t%s\nlayouts\t%s\n", labels(p.engines), strings.Join(p.layouts, ", "))
 	fmt.Fprintf(w, "sizes\t%s times %s\n", factors(p.sizes), unit)
 	fmt.Fprintf(w, "measured\t%d times, in phases of %s\n", p.repeats, p.phase)
 	fmt.Fprintf(w, "time\tabout %s, at most %s\n", p.takes.Round(time.Second), p.time)

@@ -1,17 +1,27 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"regexp"
+	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
+	"golang.org/x/perf/benchfmt"
+
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/internal/lab"
+	"github.com/varvedb/varve/internal/report"
 	"github.com/varvedb/varve/scaler"
+	"github.com/varvedb/varve/schemas"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
 )
 
 // runCmd runs experiments on engines, each pair in a process of its own, and keeps every result
@@ -26,7 +36,6 @@ type runCmd struct {
 	Repeats int           `min:"1" max:"1000" help:"How often everything is measured: in turns over the engines, each time in another order with other questions." default:"3"`
 	Empty   bool          `help:"Before anything is measured, remove the data sets that earlier runs have left, for their room."`
 	Timeout time.Duration `min:"0s" max:"720h" help:"Time after which an experiment on one engine is ended; its results so far are kept. When not given it follows from the phase and the size."`
-	Until   time.Duration `min:"0s" max:"8760h" help:"Begin nothing more after this time."`
 }
 
 // Run runs the experiments.
@@ -46,10 +55,7 @@ func (c *runCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	r := &runner{found: found, engines: engines, options: c.Options, repeats: c.Repeats, empty: c.Empty, out: c.Out, kept: true, child: child{cache: true, timeout: c.Timeout}}
-	if c.Until > 0 {
-		r.until = time.Now().Add(c.Until)
-	}
+	r := &runner{found: found, engines: engines, options: c.Options, repeats: c.Repeats, empty: c.Empty, out: c.Out, kept: true, timeout: c.Timeout}
 	failed := r.run(e)
 	if e.ctx.Err() != nil {
 		return failed
@@ -119,7 +125,18 @@ func (c *labCmd) Run(e *env) error {
 	if err != nil {
 		return usageError{err}
 	}
-	err = measureHere(e, measuredHere(c.Engine), c.Out, o, found[0], renew)
+	l := &lab.Lab{
+		Options: o, Engine: measuredHere(c.Engine), Renew: renew,
+		Log: func(format string, args ...any) { fmt.Fprintf(e.stderr, "  "+format+"\n", args...) },
+	}
+	if l.Cache, err = bench.OpenCache(""); err != nil {
+		return err
+	}
+	l.Cache.Progress = told(e)
+	set, err := lab.OpenSet(c.Out)
+	if err == nil {
+		err = l.Run(e.ctx, found[0], set)
+	}
 	if e.ctx.Err() != nil {
 		return exitStatus(ExitInterrupted) // which the command that started this one says
 	}
@@ -133,4 +150,88 @@ func renew() error {
 		return err
 	}
 	return become(path, os.Args[1:], os.Environ())
+}
+
+// engineFlags are what all that is measured has in common.
+type engineFlags struct {
+	Durability string `help:"What a commit promises: durable, relaxed or unsafe." default:"durable"`
+	Memory     string `help:"Memory of an engine's process and all that it starts, with the page cache; half is for its own caches." default:"1GiB"`
+}
+
+// set gives options what the flags say, checks the names of layouts, and returns the
+// engines of names and URLs.
+func (f *engineFlags) set(o *lab.Options, engines []string) (list []bench.Engine, err error) {
+	o.Durability, err = driver.ParseDurability(f.Durability)
+	memory, fault := store.ParseBytes(f.Memory)
+	if o.Memory = memory; fault != nil {
+		fault = fmt.Errorf("--memory: %w", fault)
+	}
+	list, unknown := toMeasure(engines)
+	err = cmp.Or(unknown, known("layout", o.Layouts, schemas.EntityLayouts()), err, fault)
+	if err != nil {
+		err = usageError{err}
+	}
+	return list, err
+}
+
+// labels are the names of engines in results.
+func labels(engines []bench.Engine) string {
+	list := make([]string, len(engines))
+	for i, engine := range engines {
+		list[i] = engine.Label()
+	}
+	return strings.Join(list, ", ")
+}
+
+// known refuses names of a kind that are not among all of it.
+func known(kind string, names, all []string) error {
+	for _, name := range names {
+		if !slices.Contains(all, name) {
+			return fmt.Errorf("unknown %s %q; known are %s", kind, name, strings.Join(all, ", "))
+		}
+	}
+	return nil
+}
+
+// excluded are the errors of the runs of a set that did not end well.
+func excluded(set *report.Set, of func(l *benchfmt.Result) bool) error {
+	var failed []error
+	for _, l := range set.Excluded {
+		if of(l) {
+			failed = append(failed, fmt.Errorf("%s of %s, repeat %s: %s", l.Name, l.GetConfig("experiment"), l.GetConfig("repeat"), l.GetConfig("excluded")))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// failure is the error of the runs of an experiment that did not end well, and of stores that
+// were given the same and hold something else; nil for none.
+func failure(set *report.Set, experiment string) error {
+	of := func(l *benchfmt.Result) bool { return l.GetConfig("experiment") == experiment }
+	failed := excluded(set, of)
+	first := map[string]*benchfmt.Result{}
+	for _, l := range set.Lines {
+		digest := l.GetConfig(lab.DigestKey)
+		if !of(l) || digest == "" {
+			continue
+		}
+		given := storeKeys.ReplaceAllString(string(l.Name), "")
+		other := first[given]
+		if other == nil {
+			first[given] = l
+		} else if want := other.GetConfig(lab.DigestKey); digest != want {
+			failed = errors.Join(failed, fmt.Errorf("%w: %s holds %s, %s holds %s", bench.ErrMismatch, l.Name, digest, other.Name, want))
+		}
+	}
+	return failed
+}
+
+// storeKeys are what stores differ in that are given the same.
+var storeKeys = regexp.MustCompile(`/(engine|layout)=[^/]*`)
+
+// told shows the progress of data sets.
+func told(e *env) func(name, unit string, total int64) bench.Progress {
+	return func(name, unit string, total int64) bench.Progress {
+		return startBar(e.stderr, name, unit, total)
+	}
 }

@@ -27,10 +27,11 @@ type runner struct {
 	repeats int
 	empty   bool // the cache of data sets is emptied first
 	out     string
-	kept    bool      // the results stay when the command has ended
-	turns   bool      // everything is measured once before anything is measured again
-	child   child     // of an experiment on an engine, but for engine and arguments
-	until   time.Time // after which nothing more is begun; zero is never
+	kept    bool   // the results stay when the command has ended
+	turns   bool   // everything is measured once before anything is measured again
+	dir     string // of the temporary files of processes; the system's when empty
+	apart   bool   // each process has a cache of data sets of its own
+	timeout time.Duration
 }
 
 // sittingForm is how the time of a sitting is written.
@@ -89,10 +90,6 @@ func (r *runner) run(e *env) error {
 	r.options.Sitting = cmp.Or(r.options.Sitting, time.Now().UTC().Format(sittingForm))
 	tasks, start, failed := r.tasks(), time.Now(), error(nil)
 	for i, t := range tasks {
-		if !r.until.IsZero() && time.Now().After(r.until) {
-			fmt.Fprintf(e.stderr, "run: the time is up after %d of %d; the same command goes on\n", i, len(tasks))
-			break
-		}
 		fmt.Fprintf(e.stderr, "run: %s (%d of %d, %s so far)\n", t, i+1, len(tasks), time.Since(start).Round(time.Second))
 		err := r.measure(e, t)
 		if err := e.ctx.Err(); err != nil {
@@ -103,7 +100,7 @@ func (r *runner) run(e *env) error {
 		}
 		if err != nil {
 			fmt.Fprintf(e.stderr, "run: %s: %v\n", t, err)
-			failed = errors.Join(failed, fmt.Errorf("%s: %w", t, err), r.keepFailure(set, t, err))
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", t, err), r.keepFailure(t, err))
 		}
 	}
 	return failed
@@ -134,16 +131,19 @@ func (r *runner) measure(e *env, t task) error {
 	if err != nil {
 		return err
 	}
-	process := r.child
-	process.of, process.memory, process.timeout = t.engine, o.Memory, cmp.Or(process.timeout, t.of.Timeout(o))
-	process.args = []string{"lab", "--experiment=" + t.of.ID, "--engine=" + t.engine.Label(), "--out=" + r.out, "--options=" + string(text)}
-	return process.run(e)
+	c := child{of: t.engine, dir: r.dir, apart: r.apart, memory: o.Memory, timeout: cmp.Or(r.timeout, t.of.Timeout(o))}
+	c.args = []string{"lab", "--experiment=" + t.of.ID, "--engine=" + t.engine.Label(), "--out=" + r.out, "--options=" + string(text)}
+	return c.run(e)
 }
 
 // keepFailure says in the results that a process did not end well, with what it had measured
 // before it.
-func (r *runner) keepFailure(set *lab.Set, t task, cause error) error {
+func (r *runner) keepFailure(t task, cause error) error {
 	m, err := bench.DescribeHost(r.out)
+	if err != nil {
+		return err
+	}
+	set, err := lab.OpenSet(r.out) // with what the process has added
 	if err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ func (l *Lab) besides(name string, scales []float64, loads []beside) (list []Var
 	for _, layout := range l.LayoutsOr() {
 		for _, scale := range scales {
 			for _, b := range loads {
-				c := l.onScale(layout, scale, "mix", l.mixes()[0], "rate", Ftoa(b.rows))
+				c := l.OnBase(layout, scale, "mix", l.mixes()[0], "rate", Ftoa(b.rows))
 				run := func(ctx context.Context, r *Record) error { _, err := l.beside(ctx, layout, scale, b, r); return err }
 				switch b.reads {
 				case ceiling:
@@ -185,7 +185,7 @@ func grown(name string, f func(l *Lab, ctx context.Context, layout string, scale
 		}
 		for _, layout := range l.LayoutsOr() {
 			for _, scale := range given(l.Sizes, least*l.Scale, l.Scale, 4*l.Scale) {
-				list = append(list, Variant{name, l.onScale(layout, scale), func(ctx context.Context, r *Record) error { return f(l, ctx, layout, scale, r) }})
+				list = append(list, Variant{name, l.OnBase(layout, scale), func(ctx context.Context, r *Record) error { return f(l, ctx, layout, scale, r) }})
 			}
 		}
 		return list, nil

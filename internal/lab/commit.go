@@ -187,7 +187,7 @@ func operations(l *Lab) (list []Variant, _ error) {
 				return l.commits(ctx, d, cp, bench.CommitConfig{Blocks: bench.Blocks(d.Profile, d.Gen.Next(bench.Endless))})
 			}),
 			l.operation("Update", layout, func(ctx context.Context, d *bench.Dataset, cp *bench.Copy) (bench.Result, error) {
-				return l.commits(ctx, d, cp, bench.CommitConfig{Blocks: bench.Updates(d.Profile, d.Gen, l.fresh()), Settle: true})
+				return l.commits(ctx, d, cp, bench.CommitConfig{Blocks: bench.Updates(d.Profile, d.Gen, l.fresh())})
 			}),
 			l.operation("Get", layout, func(ctx context.Context, d *bench.Dataset, cp *bench.Copy) (bench.Result, error) {
 				return bench.Get(ctx, cp.Entities, bench.GetConfig{Profile: d.Profile, Of: d.Gen, Config: pace.Config{Duration: l.Phase, Seed: l.fresh()}})

@@ -37,7 +37,7 @@ func TestFactorsAreIndependent(t *testing.T) {
 		require.Len(t, strings, n)
 		return strings, numbers
 	}
-	source, err := bench.MendozaSource(0.01, 1, 0, 0.5, true)
+	source, err := bench.MendozaSource(0.01, 1, 0, 0.5)
 	require.NoError(t, err)
 	m := bench.Dataset{Source: source}
 	strings, numbers := columns(m.Rest(), 1_000)

@@ -19,9 +19,8 @@ import (
 
 // FirstOptions are those of Q1 alone, and flags of varve compare. What is zero has a default.
 type FirstOptions struct {
-	Profile  string `json:"profile,omitempty" help:"Shape of the generated entities: minimal, typical, large, or with a payload such as typical-256B." default:"typical"`
-	Entities int    `min:"100" max:"100000000" json:"entities,omitempty" help:"Generated entities that the store holds before commits are measured." default:"5000"`
-	Commits  int    `min:"1" max:"100000000" json:"commits,omitempty" help:"Commits to measure, of 100 generated entities each." default:"100"`
+	Entities int `min:"100" max:"100000000" json:"entities,omitempty" help:"Generated entities that the store holds before commits are measured." default:"5000"`
+	Commits  int `min:"1" max:"100000000" json:"commits,omitempty" help:"Commits to measure, of 100 generated entities each." default:"100"`
 }
 
 // ownReads are those of a first look.
@@ -32,10 +31,10 @@ const ownReads = 2_000
 const DigestKey = "head-digest"
 
 // firstLook measures real blocks of the network and generated ones, or those of the source.
-func firstLook(l *Lab) (list []Variant, err error) {
+func firstLook(l *Lab) (list []Variant, _ error) {
 	o := *cmp.Or(l.First, &FirstOptions{})
-	o.Profile, o.Entities, o.Commits = cmp.Or(o.Profile, "typical"), cmp.Or(o.Entities, 5000), cmp.Or(o.Commits, 100)
-	profile, err := bench.ParseProfile(o.Profile)
+	o.Entities, o.Commits = cmp.Or(o.Entities, 5000), cmp.Or(o.Commits, 100)
+	profile := bench.Typical
 	gen := bench.GenOptions{Entities: o.Entities, PerBlock: perBlock, Seed: l.Seed}
 	generated := func(context.Context) (*bench.Source, error) {
 		return &bench.Source{
@@ -56,14 +55,14 @@ func firstLook(l *Lab) (list []Variant, err error) {
 	}
 	for _, layout := range l.LayoutsOr(answers...) {
 		if l.Source != "" {
-			list = append(list, l.look("RealBlocks", layout, l.OnBase(layout, "commits", itoa(o.Commits), "mix", mix.W), o.Commits, network))
+			list = append(list, l.look("RealBlocks", layout, l.OnBase(layout, l.Scale, "commits", itoa(o.Commits), "mix", mix.W), o.Commits, network))
 			continue
 		}
 		c := l.KeysOf("layout", layout, "durability", string(l.Durability), "mix", mix.W)
-		made := c.With("profile", o.Profile).With("entities", itoa(o.Entities)).With("commits", itoa(o.Commits))
+		made := c.With("profile", profile.Name).With("entities", itoa(o.Entities)).With("commits", itoa(o.Commits))
 		list = append(list, l.look("RealBlocks", layout, c, o.Commits, network), l.look("GeneratedBlocks", layout, made, o.Commits, generated))
 	}
-	return list, err
+	return list, nil
 }
 
 // look loads a source into a new store, reads it by the everyday mix, and goes on with blocks of

@@ -34,10 +34,9 @@ type Options struct {
 	Seed    uint64        `any:"" json:"seed" help:"Of data, and with the number of the repeat of what is asked, in which order and when." default:"1"`
 	Layouts []string      `json:"layouts" help:"Layouts to measure instead of each experiment's own."`
 	Sizes   []float64     `above:"0" max:"1000" json:"sizes,omitempty" help:"Scales at which C1, C4, D1 and I3 measure, --scale when not given, and the growth experiments B1 and D5, by default a quarter, once and four times --scale."`
-	Rates   []float64     `min:"0" max:"1000000000" json:"rates,omitempty" help:"Rows a second: of the sustained writes D1, 0 for as fast as possible, 6000 and 0 when not given; of the writes of I3, 0 for none, 0 to 50000 when not given; of the chain that the node H3 follows, 0 for none, 6000 when not given."`
+	Rates   []float64     `min:"0" max:"1000000000" json:"rates,omitempty" help:"Rows a second: of the sustained writes D1, 0 for as fast as possible, 6000 and 0 when not given; of the writes of I3, 0 for none, 0 to 50000 when not given; of the chain that the node H3 follows, 0 for none, 6000 when not given. Requests a second of the social graph G2, 100, 1000 and 10000 when not given."`
 	Loaded  float64       `above:"0" max:"1" json:"loaded" help:"Part of the base profile that a store holds before commits begin: with less, more is left to commit." default:"0.6"`
 	Source  string        `store:"" placeholder:"SRC" json:"source,omitempty" help:"Data of your own in place of the base profile: a block tar, an Arkiv SQLite database, or the URL of a store. It is measured by what has no question about attributes of the base profile; --scale is how many times its entities, rounded up."`
-	Bare    bool          `json:"bare,omitempty" help:"Give the base profile the smallest payloads, for sizes that would not fit."`
 	Retry   bool          `json:"retry,omitempty" help:"Do again what an earlier run of the same command has failed at."`
 
 	Probe bool `json:"probe,omitempty" help:"Look at the machine before each experiment on an engine, and say in the results where others use it." default:"true" negatable:""`
@@ -47,9 +46,7 @@ type Options struct {
 	Durability driver.Durability `json:"durability" kong:"-"`
 	Memory     int64             `json:"memory" kong:"-"` // bytes of the engine's process, with the page cache
 
-	Permissions *PermissionOptions `json:"permissions,omitempty" kong:"-"`
-	Social      *SocialOptions     `json:"social,omitempty" kong:"-"`
-	First       *FirstOptions      `json:"first,omitempty" kong:"-"`
+	First *FirstOptions `json:"first,omitempty" kong:"-"`
 }
 
 // Lab is where an experiment runs: one engine, in a process of its own.
@@ -227,14 +224,9 @@ func (l *Lab) On(layout, profile string, more ...string) Keys {
 	return l.KeysOf(append([]string{"layout", layout, "profile", profile, "durability", string(l.Durability)}, more...)...)
 }
 
-// OnBase begins those of what is measured on the base profile or the source.
-func (l *Lab) OnBase(layout string, more ...string) Keys {
-	return l.On(layout, l.profile(), append([]string{"scale", Ftoa(l.Scale)}, more...)...)
-}
-
-// onScale is OnBase at another scale.
-func (l *Lab) onScale(layout string, scale float64, more ...string) Keys {
-	return l.OnBase(layout, more...).With("scale", Ftoa(scale))
+// OnBase begins those of what is measured on the base profile or the source, at a scale.
+func (l *Lab) OnBase(layout string, scale float64, more ...string) Keys {
+	return l.On(layout, l.profile(), append([]string{"scale", Ftoa(scale)}, more...)...)
 }
 
 // given is what was asked for, or else others.

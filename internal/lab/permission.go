@@ -1,9 +1,7 @@
 package lab
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -15,21 +13,6 @@ import (
 	"github.com/varvedb/varve/bench/social"
 	"github.com/varvedb/varve/store"
 )
-
-// PermissionOptions are those of G1 alone, and flags of varve authz rebac. What is zero
-// follows from the lab's.
-type PermissionOptions struct {
-	Size     string          `json:"size,omitempty" help:"How much data: tiny, small or full (that of the user's document)." default:"small"`
-	Clients  []int           `min:"1" max:"100000" json:"clients,omitempty" help:"Numbers of clients that ask at once." default:"1,8,32"`
-	Closures []rebac.Closure `json:"closures,omitempty" help:"How groups in groups are found: by a table, by a recursive query." default:"materialised,on-the-fly" enum:"materialised,on-the-fly"`
-	Batch    int             `min:"1" max:"1000000" json:"batch,omitempty" help:"Rows in a transaction of ingest." default:"10000"`
-}
-
-// SocialOptions are those of G2 alone. What is not given follows from the lab's.
-type SocialOptions struct {
-	Relationships []int     `min:"1" max:"1000000000" json:"relationships,omitempty" help:"Sizes of the graph." default:"100000"`
-	QPS           []float64 `above:"0" max:"10000000" name:"qps" json:"qps,omitempty" help:"Requests a second, measured one after the other." default:"1000"`
-}
 
 // tables are what packages rebac and social keep in an engine: their data, made when they are
 // needed first, and the loading of them.
@@ -69,38 +52,41 @@ func (t *tables) loaded(name string, c Keys, f func(ctx context.Context, cp *ben
 	}}
 }
 
-func measurePermissions(l *Lab) (list []Variant, err error) {
-	o, size := *cmp.Or(l.Permissions, &PermissionOptions{}), rebac.Scaled(l.Scale)
-	if o.Size != "" {
-		if size, err = rebac.ParseSize(o.Size); err != nil {
-			return nil, err
-		}
-	}
+// askers are the numbers of clients that ask for permissions at once.
+var askers = []int{1, 8, 32}
+
+func measurePermissions(l *Lab) (list []Variant, _ error) {
+	size := rebac.Scaled(l.Scale)
 	var data *rebac.Data
 	var scenarios []rebac.Scenario
-	clients := given(o.Clients, 1, 8, 32)
-	t := l.tables("rebac", fmt.Sprintf("rebac %+v", size), slices.Max(clients), func() (err error) {
+	t := l.tables("rebac", fmt.Sprintf("rebac %+v", size), slices.Max(askers), func() (err error) {
 		if data, err = rebac.Generate(size, l.Seed); err == nil {
 			scenarios, err = rebac.Scenarios(data, rebac.NewOracle(data))
 		}
 		return err
-	}, func(ctx context.Context, db *store.DB, r *Record) error { return ingest(ctx, db, data, o.Batch, r) })
+	}, func(ctx context.Context, db *store.DB, r *Record) error {
+		ingest, closure, err := rebac.Load(ctx, db, data)
+		if err != nil {
+			return err
+		}
+		r.Count = int64(data.Size.Objects())
+		r.Put(ingest.Seconds(), "ingest-s")
+		r.Put(float64(r.Count)/ingest.Seconds(), "rows/s")
+		r.Put(closure.Seconds(), "closure-s")
+		return r.sizes(ctx, db, data.Size.Objects(), "B/row")
+	})
 	c := l.KeysOf("layout", "rebac", "profile", size.Name, "durability", string(l.Durability))
 	list = append(list, t.loading("RebacIngest", c))
-	for _, n := range clients {
-		for _, closure := range given(o.Closures, rebac.Closures...) {
+	for _, n := range askers {
+		for _, closure := range rebac.Closures {
 			for i, name := range rebac.ScenarioNames {
 				c := c.With("op", name).With("closure", string(closure)).With("clients", itoa(n))
 				list = append(list, t.loaded("Rebac", c, func(ctx context.Context, cp *bench.Copy, r *Record) error {
 					scenario := scenarios[i]
 					scenario.Questions = slices.Clone(scenario.Questions)
 					Shuffle(scenario.Questions, l.fresh())
-					s, err := rebac.New(cp.DB)
-					if err != nil {
-						return err
-					}
 					return l.Timed(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
-						out, err := s.Ask(ctx, &scenario, closure, l.Loop(n, 0, 0))
+						out, err := rebac.Ask(ctx, cp.DB, &scenario, closure, l.Loop(n, 0, 0))
 						if out != nil {
 							r.Outcome(out)
 						}
@@ -113,82 +99,50 @@ func measurePermissions(l *Lab) (list []Variant, err error) {
 	return list, nil
 }
 
-// ingest fills a database and tells how long that took.
-func ingest(ctx context.Context, db *store.DB, data *rebac.Data, batch int, r *Record) error {
-	s, err := rebac.New(db)
-	if err != nil {
-		return err
-	}
-	took, err := s.Ingest(ctx, data, batch)
-	if err != nil {
-		return err
-	}
-	closure, err := s.BuildClosure(ctx)
-	if err != nil {
-		return err
-	}
-	r.Count = int64(data.Size.Objects())
-	r.Put(took.Seconds(), "ingest-s")
-	r.Put(float64(r.Count)/took.Seconds(), "rows/s")
-	r.Put(closure.Seconds(), "closure-s")
-	return r.sizes(ctx, db, data.Size.Objects(), "B/row")
-}
-
 // socialRates are those of AuthZed's first tests, and a tenth of them.
 var socialRates = []float64{100, 1000, 10_000}
 
-// What its load does at a time, and which part of the objects takes part.
-const (
-	socialWorkers = 8
-	socialActive  = 0.1
-)
+// socialWorkers is how many requests its load has at a time.
+const socialWorkers = 8
 
-// measureSocial measures the loading of graphs, and the load at each rate over them.
-func measureSocial(l *Lab) (list []Variant, err error) {
-	o := *cmp.Or(l.Social, &SocialOptions{})
-	for _, n := range given(o.Relationships, l.Scaled(10_000_000, social.MinRelationships)) {
-		var graph *social.Graph
-		t := l.tables("social", fmt.Sprintf("social relationships=%d", n), socialWorkers, func() (err error) {
-			graph, err = social.New(n, l.Seed)
+// measureSocial measures the loading of a graph, and the load at each rate over it.
+func measureSocial(l *Lab) (list []Variant, _ error) {
+	n := l.Scaled(10_000_000, social.MinRelationships)
+	var graph *social.Graph
+	t := l.tables("social", fmt.Sprintf("social relationships=%d", n), socialWorkers, func() (err error) {
+		graph, err = social.New(n, l.Seed)
+		return err
+	}, func(ctx context.Context, db *store.DB, r *Record) error {
+		start := time.Now()
+		s, err := social.Load(ctx, db, graph)
+		if err != nil {
 			return err
-		}, func(ctx context.Context, db *store.DB, r *Record) error { return loadSocial(ctx, db, graph, r) })
-		c := l.KeysOf("layout", "social", "durability", string(l.Durability), "relationships", itoa(n))
-		list = append(list, t.loading("SocialLoad", c))
-		for _, rate := range given(o.QPS, socialRates...) {
-			c := c.With("qps", Ftoa(rate)).With("phase", l.Phase.String())
-			list = append(list, t.loaded("Social", c, func(ctx context.Context, cp *bench.Copy, r *Record) error {
-				cfg := social.Config{Mix: social.Mix, Active: socialActive, Config: l.Loop(socialWorkers, rate, 0)}
-				return l.socialPhase(ctx, cp, graph, cfg, r)
-			}))
 		}
+		took := time.Since(start).Seconds()
+		r.Put(took, "load-s")
+		r.Put(float64(n)/took, "rel/s")
+		return r.sizes(ctx, s.DB, n, "B/rel")
+	})
+	c := l.KeysOf("layout", "social", "durability", string(l.Durability), "relationships", itoa(n))
+	list = append(list, t.loading("SocialLoad", c))
+	for _, rate := range l.RatesOr(socialRates...) {
+		c := c.With("qps", Ftoa(rate)).With("phase", l.Phase.String())
+		list = append(list, t.loaded("Social", c, func(ctx context.Context, cp *bench.Copy, r *Record) error {
+			return l.socialLoad(ctx, cp, graph, rate, r)
+		}))
 	}
 	return list, nil
 }
 
-func loadSocial(ctx context.Context, db *store.DB, graph *social.Graph, r *Record) error {
-	s, err := social.NewStore(db)
-	if err != nil {
-		return err
-	}
-	start := time.Now()
-	if err := s.Load(ctx, graph); err != nil {
-		return err
-	}
-	took := time.Since(start).Seconds()
-	r.Put(took, "load-s")
-	r.Put(float64(graph.Len())/took, "rel/s")
-	return r.sizes(ctx, db, graph.Len(), "B/rel")
-}
-
-// socialPhase runs a load and compares the store with the oracle afterwards.
-func (l *Lab) socialPhase(ctx context.Context, cp *bench.Copy, graph *social.Graph, cfg social.Config, r *Record) error {
+// socialLoad puts a load on a graph and compares the store with the oracle afterwards.
+func (l *Lab) socialLoad(ctx context.Context, cp *bench.Copy, graph *social.Graph, rate float64, r *Record) error {
 	s, err := social.NewStore(cp.DB)
 	if err != nil {
 		return err
 	}
 	oracle := social.NewOracle(graph)
 	err = l.Timed(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
-		out, err := social.Run(ctx, s, oracle, cfg)
+		out, err := social.Run(ctx, s, oracle, social.Config{Mix: social.Mix, Active: social.Active, Config: l.Loop(socialWorkers, rate, 0)})
 		r.Outcome(out)
 		r.Metrics = append(r.Metrics, social.Metrics(out)...)
 		r.Kinds = append(r.Kinds, social.Sums(out)...)
@@ -200,5 +154,5 @@ func (l *Lab) socialPhase(ctx context.Context, cp *bench.Copy, graph *social.Gra
 	if err == nil {
 		err = s.Verify(ctx, oracle)
 	}
-	return errors.Join(err, ctx.Err())
+	return err
 }

@@ -118,13 +118,11 @@ func (r *Record) part(name string, rec *latency.Recorder) {
 	r.Kind(name, rec)
 }
 
-// Outcome adds what a loop did: to its end, as fast as could be, and how long all and each kind
-// of its operations took.
+// Outcome adds what a loop did, and how long all and each kind of its operations took.
 func (r *Record) Outcome(out *pace.Outcome) {
 	all := out.All()
 	r.Count += all.Count()
 	r.Metrics = append(append(r.Metrics, all.Metrics("")...), out.Metrics()...)
-	r.Put(out.Capacity(), "capacity-qps")
 	if len(out.Kinds) > 1 {
 		r.Kinds = append(r.Kinds, out.Kinds...)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -26,10 +27,11 @@ import (
 //	D1-sqlite-20261125T101112Z-timeline.txt  a line for each second
 //	A8-sqlite-20261125T101112Z-blocks.txt    a line for each block
 //
-// Each is on the disk when Add returns.
+// Each is on the disk when Add returns. One process at a time adds to a set.
 type Set struct {
-	dir string
-	has map[runID]bool // whether it failed
+	dir   string
+	has   map[runID]bool // whether it failed
+	files map[string]*file
 }
 
 // runID is what no two runs of a set share.
@@ -56,78 +58,80 @@ const (
 
 // OpenSet opens a directory of results, makes it when it is missing, and reads what it has.
 func OpenSet(dir string) (*Set, error) {
-	s := &Set{dir: dir, has: map[runID]bool{}}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	s := &Set{dir: dir, has: map[runID]bool{}, files: map[string]*file{}}
+	err := os.MkdirAll(dir, 0o755)
+	if err != nil {
 		return nil, err
 	}
-	if err := s.mend(); err != nil {
-		return nil, err
+	names, err := fs.Glob(os.DirFS(dir), "*.txt")
+	for _, name := range names {
+		if err == nil && name != peersFile {
+			err = s.open(name)
+		}
 	}
-	err := s.Read(func(r *benchfmt.Result) {
-		repeat, _ := strconv.Atoi(r.GetConfig(repeatKey))
-		s.has[runID{r.GetConfig(experimentKey), string(r.Name), repeat}] = r.GetConfig(excludedKey) != ""
-	})
 	return s, err
 }
 
-// mend cuts off the lines that a process left torn when it was ended.
-func (s *Set) mend() error {
-	files, err := fs.Glob(os.DirFS(s.dir), "*.txt")
-	for _, name := range files {
-		if err == nil && name != peersFile {
-			err = appendResults(filepath.Join(s.dir, name), nil)
-		}
+// open reads a file. It cuts off the line that a process left torn when it was ended.
+func (s *Set) open(name string) error {
+	path := filepath.Join(s.dir, name)
+	text, err := os.ReadFile(path)
+	if whole := bytes.LastIndexByte(text, '\n') + 1; err == nil && whole < len(text) {
+		text, err = text[:whole], os.Truncate(path, int64(whole))
 	}
-	return err
-}
-
-// Read calls f with each result of the set's runs, in the order in which they were made; it is
-// valid until f returns.
-func (s *Set) Read(f func(r *benchfmt.Result)) error {
-	files, err := fs.Glob(os.DirFS(s.dir), "*.txt")
 	if err != nil {
 		return err
 	}
-	for _, name := range files {
-		stem := strings.TrimSuffix(name, ".txt")
-		if name == peersFile || strings.HasSuffix(stem, timelineFile) || strings.HasSuffix(stem, blocksFile) {
-			continue
-		}
-		if err := read(filepath.Join(s.dir, name), f); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func read(path string, f func(r *benchfmt.Result)) error {
-	file, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	reader := benchfmt.NewReader(file, path)
+	f := newFile()
+	s.files[name] = f
+	stem := strings.TrimSuffix(name, ".txt")
+	runs := !strings.HasSuffix(stem, timelineFile) && !strings.HasSuffix(stem, blocksFile)
+	reader := benchfmt.NewReader(bytes.NewReader(text), path)
 	for reader.Scan() {
 		switch r := reader.Result().(type) {
-		case *benchfmt.Result:
-			f(r)
 		case *benchfmt.SyntaxError:
 			return fmt.Errorf("%s: %w; mend or remove the line", path, r)
+		case *benchfmt.Result:
+			if err := f.write(r.Clone()); err != nil {
+				return err
+			}
+			if f.text.Reset(); runs {
+				repeat, _ := strconv.Atoi(r.GetConfig(repeatKey))
+				s.has[runID{r.GetConfig(experimentKey), string(r.Name), repeat}] = r.GetConfig(excludedKey) != ""
+			}
 		}
 	}
 	return reader.Err()
 }
 
-// Written returns the figures of a result in the units in which they were written: the format's
-// reader makes bytes of MB.
-func Written(r *benchfmt.Result) (list []bench.Metric) {
-	for _, v := range r.Values {
+// file is one of a set. What it has decides how the next lines are written: the configuration that
+// holds at its end, and the units that were told.
+type file struct {
+	text  bytes.Buffer // that is not yet in it
+	lines *benchfmt.Writer
+	units map[string]bool
+}
+
+func newFile() *file {
+	f := &file{units: map[string]bool{}}
+	f.lines = benchfmt.NewWriter(&f.text)
+	return f
+}
+
+// write adds a line, whose units are those in which it was written: the format's reader makes bytes
+// of MB.
+func (f *file) write(r *benchfmt.Result) error {
+	for i, v := range r.Values {
 		if v.OrigUnit != "" {
 			v = bench.Metric{Value: v.OrigValue, Unit: v.OrigUnit}
+			r.Values[i] = v
 		}
-		list = append(list, v)
+		if better := Better(v.Unit); !f.units[v.Unit] && better != "" {
+			fmt.Fprintf(&f.text, "Unit %s better=%s\n", v.Unit, better)
+		}
+		f.units[v.Unit] = true
 	}
-	return list
+	return f.lines.Write(r)
 }
 
 // Has tells whether the set has a run, and whether that failed.
@@ -152,7 +156,7 @@ func (s *Set) Len() int { return len(s.has) }
 
 // Add adds what was measured to the files of an experiment on an engine in a sitting.
 func (s *Set) Add(experiment, engine, sitting string, r *Record) error {
-	stem := filepath.Join(s.dir, experiment+"-"+engine+"-"+sitting)
+	stem := experiment + "-" + engine + "-" + sitting
 	config := configOf(experiment, r)
 	list := []*benchfmt.Result{line(config, r.Name, r.Keys, r.Count, r.Figures())}
 	if len(r.Metrics) == 0 { // a line has some
@@ -163,12 +167,12 @@ func (s *Set) Add(experiment, engine, sitting string, r *Record) error {
 			list = append(list, line(config, r.Name, r.Keys.With("kind", k.Name), n, k.Latency.Metrics("")))
 		}
 	}
-	err := appendResults(stem+".txt", list)
+	err := s.append(stem+".txt", list)
 	if err == nil && len(r.Timeline) > 0 {
-		err = appendResults(stem+timelineFile+".txt", timeline(config, r))
+		err = s.append(stem+timelineFile+".txt", timeline(config, r))
 	}
 	if err == nil && len(r.Rows) > 0 {
-		err = appendResults(stem+blocksFile+".txt", blocks(config, r))
+		err = s.append(stem+blocksFile+".txt", blocks(config, r))
 	}
 	if err != nil {
 		return fmt.Errorf("add to results %q: %w", s.dir, err)
@@ -245,67 +249,33 @@ func line(config []benchfmt.Config, name string, keys Keys, count int64, values 
 	return &benchfmt.Result{Config: config, Name: benchName(name + "/" + keys.String()), Iters: int(max(count, 1)), Values: values}
 }
 
-// appendResults adds lines to a file, all of them or none, and has them on the disk.
-func appendResults(path string, list []*benchfmt.Result) (err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o644)
+// append adds lines to a file, all of them or none, and has them on the disk.
+func (s *Set) append(name string, list []*benchfmt.Result) (err error) {
+	if s.files[name] == nil {
+		s.files[name] = newFile()
+	}
+	to := s.files[name]
+	for _, r := range list {
+		if err := to.write(r); err != nil {
+			return err
+		}
+	}
+	defer to.text.Reset()
+	f, err := os.OpenFile(filepath.Join(s.dir, name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	before, err := os.ReadFile(path)
-	whole := int64(bytes.LastIndexByte(before, '\n') + 1)
-	if err == nil && whole < int64(len(before)) { // a process was ended while it wrote the rest
-		err = f.Truncate(whole)
-	}
-	if err != nil || len(list) == 0 {
-		return err
-	}
-	text, err := continued(before[:whole], list)
+	before, err := f.Seek(0, io.SeekEnd)
 	if err == nil {
-		_, err = f.Write(text)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err != nil {
-		return errors.Join(err, f.Truncate(whole))
-	}
-	return filesync.Dir(filepath.Dir(path))
-}
-
-// continued writes results in the format, after what a file has: the writer goes through that
-// again, so that it knows which configuration lines hold at its end and which units were told.
-func continued(before []byte, list []*benchfmt.Result) ([]byte, error) {
-	var text bytes.Buffer
-	w, units := benchfmt.NewWriter(&text), map[string]bool{}
-	reader := benchfmt.NewReader(bytes.NewReader(before), "")
-	var last *benchfmt.Result
-	for reader.Scan() {
-		if r, ok := reader.Result().(*benchfmt.Result); ok {
-			last = r.Clone()
-			for _, v := range Written(r) {
-				units[v.Unit] = true
-			}
+		if _, err = f.Write(to.text.Bytes()); err == nil {
+			err = f.Sync()
+		}
+		if err != nil {
+			return errors.Join(err, f.Truncate(before))
 		}
 	}
-	if last != nil {
-		if err := w.Write(last); err != nil {
-			return nil, err
-		}
-		text.Reset()
-	}
-	for _, r := range list {
-		for _, v := range r.Values {
-			if better := Better(v.Unit); !units[v.Unit] && better != "" {
-				fmt.Fprintf(&text, "Unit %s better=%s\n", v.Unit, better)
-			}
-			units[v.Unit] = true
-		}
-		if err := w.Write(r); err != nil {
-			return nil, err
-		}
-	}
-	return text.Bytes(), reader.Err()
+	return errors.Join(err, filesync.Dir(s.dir))
 }
 
 // neutral begin the units of figures that describe and are neither good nor bad.

@@ -68,7 +68,7 @@ func checkpoints(l *Lab) (list []Variant, _ error) {
 // sustained is commits of so many rows a second of what comes after the loaded part of the
 // base profile; 0 is as fast as possible.
 func (l *Lab) sustained(name, layout string, scale, rate float64, o *store.Options, more ...string) Variant {
-	return Variant{name, l.onScale(layout, scale, more...), func(ctx context.Context, r *Record) error {
+	return Variant{name, l.OnBase(layout, scale, more...), func(ctx context.Context, r *Record) error {
 		return l.WithBase(ctx, layout, scale, o, r, func(d *bench.Dataset, cp *bench.Copy) error {
 			return l.onRest(ctx, d, cp, rate, 2*l.Phase, r)
 		})
@@ -102,14 +102,15 @@ func (l *Lab) paced(ctx context.Context, cp *bench.Copy, cfg bench.CommitConfig,
 	} else {
 		r.Note("the engine does not tell of its checkpoints, so commits with and without one are not told apart")
 	}
-	cfg.WarmUp, cfg.Settle = l.warmUp(), cfg.RowRate == 0
+	cfg.WarmUp = l.warmUp()
 	return l.Timed(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
 		done, err := bench.Commit(ctx, cp.Entities, cfg)
 		r.Outcome(done.Outcome)
 		r.Put(done.RowRate(), "rows/s")
-		if cfg.Settle { // what can be kept up for as long as one likes
-			r.Put(float64(done.Rows)/max((done.Elapsed+done.Settle).Seconds(), 1e-9), "settled-rows/s")
-			r.Put(done.Settle.Seconds(), "settle-s")
+		if cfg.RowRate == 0 && err == nil { // what can be kept up for as long as one likes
+			start := time.Now()
+			err = cp.Entities.Flush(ctx)
+			r.Put(float64(done.Rows)/max((done.Elapsed+time.Since(start)).Seconds(), 1e-9), "settled-rows/s")
 		}
 		r.Put(float64(done.Entities)/max(done.Elapsed.Seconds(), 1e-9), "ent/s")
 		r.Kind("with-checkpoint", with)
@@ -120,7 +121,7 @@ func (l *Lab) paced(ctx context.Context, cp *bench.Copy, cfg bench.CommitConfig,
 
 func reorgs(l *Lab) (list []Variant, _ error) {
 	for _, layout := range l.LayoutsOr() {
-		c := l.OnBase(layout, "for", l.Phase.String())
+		c := l.OnBase(layout, l.Scale, "for", l.Phase.String())
 		list = append(list, Variant{"Reorg", c, func(ctx context.Context, r *Record) error { return l.reorg(ctx, layout, r) }})
 	}
 	return list, nil

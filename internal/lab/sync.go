@@ -27,7 +27,7 @@ func Operated(name, key string, operations map[string]Operation) func(*Lab) ([]V
 	return func(l *Lab) (list []Variant, _ error) {
 		for _, layout := range l.LayoutsOr() {
 			for _, value := range slices.Sorted(maps.Keys(operations)) {
-				list = append(list, Variant{name, l.OnBase(layout, key, value), func(ctx context.Context, r *Record) error { return operations[value](l, ctx, layout, r) }})
+				list = append(list, Variant{name, l.OnBase(layout, l.Scale, key, value), func(ctx context.Context, r *Record) error { return operations[value](l, ctx, layout, r) }})
 			}
 		}
 		return list, nil

@@ -46,6 +46,14 @@ type Cell struct {
 	More string `json:"more,omitempty"` // the interval or the range, and how many measurements it is of
 }
 
+// cellsOf are cells of texts.
+func cellsOf(texts []string) (list []Cell) {
+	for _, text := range texts {
+		list = append(list, Cell{Text: text})
+	}
+	return list
+}
+
 // String is the cell in plain text.
 func (c Cell) String() string {
 	if c.More == "" {

@@ -2,11 +2,9 @@
 // projections of golang.org/x/perf/benchproc and pictures by gonum.org/v1/plot, and Markdown and
 // one HTML page are two printers of these. Statistics are those of golang.org/x/perf/benchmath.
 //
-// From the top: html.go and markdown.go print a Page (page.go), whose tables are those of
-// questions.go and specs.go.
-// table.go makes them by ranks (rank.go), comparisons (compare.go), regressions (fit.go) and figures of others
-// (peer.go), picture.go draws; all of these take lines as selection.go says of a view (view.go), and
-// their figures (figure.go), from a Set (set.go). A file uses only those after it.
+// From the top: print.go prints a Page (page.go), whose tables are those of questions.go and specs.go.
+// table.go makes them by comparisons of rows and settings (compare.go) and regressions (fit.go), picture.go draws; all of these take lines as selection.go says of a view (view.go), as columns of ours and of others (column.go),
+// with their figures (figure.go), from a Set (set.go). A file uses only those after it.
 package report
 
 import (

@@ -20,13 +20,6 @@ type selection struct {
 	columns []column
 }
 
-// column is a Column, for one value of the key that it goes across.
-type column struct {
-	head, unit string
-	of         func(*benchfmt.Result) bool
-	last       bool // of the engines, so that other programs stand behind it
-}
-
 // choose applies a view.
 func (s *Set) choose(v View) (*selection, error) {
 	var parser benchproc.ProjectionParser
@@ -67,6 +60,9 @@ func (s *Set) choose(v View) (*selection, error) {
 		lines = slices.DeleteFunc(lines, func(l *benchfmt.Result) bool { _, ok := l.Value(c.Unit); return !ok })
 		shown = append(shown, lines...)
 		sel.columns = append(sel.columns, columnsOf(c, lines)...)
+		if c.Across == "engine" {
+			sel.columns = append(sel.columns, s.peerColumns(lines, c.Unit)...)
+		}
 	}
 	if !v.Fit {
 		sel.lines = slices.DeleteFunc(sel.lines, func(l *benchfmt.Result) bool { return !slices.Contains(shown, l) })
@@ -132,9 +128,9 @@ func columnsOf(c Column, lines []*benchfmt.Result) (list []column) {
 	if c.Across != "engine" {
 		slices.SortFunc(values, byNumber)
 	}
-	for i, v := range values {
+	for _, v := range values {
 		of := func(l *benchfmt.Result) bool { return Key(l, c.Across) == v && slices.Contains(lines, l) }
-		list = append(list, column{v + ", " + name, c.Unit, of, c.Across == "engine" && i == len(values)-1})
+		list = append(list, column{head: v + ", " + name, unit: c.Unit, of: of})
 	}
 	return list
 }
@@ -148,6 +144,15 @@ func byNumber(a, b string) int {
 		return math.Inf(1)
 	}
 	return cmp.Or(cmp.Compare(number(a), number(b)), strings.Compare(a, b))
+}
+
+// table begins a table with the keys of the rows.
+func (sel *selection) table(note string) *Table {
+	t := &Table{Title: sel.view.Title, Note: note, Keys: len(sel.fields)}
+	for _, f := range sel.fields {
+		t.Heads = append(t.Heads, strings.TrimPrefix(f.Name, "/"))
+	}
+	return t
 }
 
 // group puts the lines into their rows, and returns the keys of the rows in order.
@@ -180,22 +185,6 @@ func (sel *selection) group() (map[string][]*benchfmt.Result, [][]string) {
 
 // joined is the name of a row's keys in the map of group.
 func joined(key []string) string { return strings.Join(key, "\n") }
-
-// figure is what lines say in a column, nil for nothing.
-func figure(lines []*benchfmt.Result, c column) *Figure {
-	var values []float64
-	off := false
-	for _, l := range lines {
-		if v, ok := l.Value(c.unit); ok && c.of(l) {
-			values = append(values, v)
-			off = off || l.GetConfig("machine-off") != ""
-		}
-	}
-	if len(values) == 0 {
-		return nil
-	}
-	return NewFigure(values, off)
-}
 
 // Figure returns the figure in a unit of all lines that a filter matches, nil when there is none.
 func (s *Set) Figure(filter, unit string) (*Figure, error) {
@@ -243,31 +232,4 @@ func (sel *selection) projected(key string) bool {
 		}
 	}
 	return slices.ContainsFunc(sel.fields, func(f *benchproc.Field) bool { return f.Name == "/"+key })
-}
-
-// query is the command that shows the same lines of the files of a set.
-func (sel *selection) query() string {
-	filter := sel.view.Filter
-	if filter == "" {
-		filter = sel.view.Columns[0].Filter
-	}
-	var columns, units []string
-	for _, c := range sel.view.Columns {
-		units = appendNew(units, c.Unit)
-		if c.Across != "" {
-			columns = appendNew(columns, "/"+c.Across)
-		}
-	}
-	text := "benchstat -table .name -filter '(" + filter + ") -excluded:/./"
-	if !strings.Contains(filter, "/kind") {
-		text += " /kind:/^$/"
-	}
-	if len(units) > 0 {
-		text += " .unit:(" + strings.Join(units, " OR ") + ")"
-	}
-	text += "' -row '" + sel.view.Rows + "'"
-	if len(columns) > 0 {
-		text += " -col '" + strings.Join(columns, " ") + "'"
-	}
-	return text
 }

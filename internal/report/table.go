@@ -27,35 +27,26 @@ func (s *Set) Table(v View) (*Table, error) {
 		return nil, fmt.Errorf("table %q: %w", v.Title, err)
 	}
 	if v.Fit {
-		return s.fit(sel)
+		return fit(sel), nil
 	}
-	t := &Table{Title: v.Title, Note: sel.note(), Query: sel.query()}
+	t := sel.table(sel.note())
 	if len(v.Columns) == 1 && v.Columns[0].Across != "" {
 		t.Unit = cmp.Or(v.Columns[0].Name, v.Columns[0].Unit)
 	}
-	for _, f := range sel.fields {
-		t.Heads = append(t.Heads, strings.TrimPrefix(f.Name, "/"))
-	}
-	t.Keys = len(t.Heads)
-	groups, keys := sel.group()
-	peers := s.beside(sel)
 	for _, c := range sel.columns {
-		t.Heads = append(t.Heads, strings.TrimSuffix(c.head, ", "+t.Unit))
-		t.Heads = append(t.Heads, peers.heads(c)...)
+		if c.peer == "" {
+			c.head = strings.TrimSuffix(c.head, ", "+t.Unit)
+		}
+		t.Heads = append(t.Heads, c.head)
 	}
+	groups, keys := sel.group()
 	for _, key := range keys {
-		row := make([]Cell, 0, len(t.Heads))
-		for _, value := range key {
-			row = append(row, Cell{Text: value})
-		}
-		lines := groups[joined(key)]
+		row, lines := cellsOf(key), groups[joined(key)]
 		for _, c := range sel.columns {
-			row = append(row, figure(lines, c).cell())
-			row = append(row, peers.cells(lines, c)...)
-		}
-		if len(lines) == 0 {
-			for i := range row[t.Keys:] {
-				row[t.Keys+i].Text = notMeasured
+			if len(lines) == 0 {
+				row = append(row, Cell{Text: notMeasured})
+			} else {
+				row = append(row, s.figure(lines, c).cell())
 			}
 		}
 		t.Rows = append(t.Rows, row)

@@ -30,8 +30,7 @@ type Table struct {
 	Heads []string `json:"heads"`          // keys of the rows, then the columns
 	Keys  int      `json:"keys"`           // how many of the heads are keys
 	Rows  [][]Cell `json:"rows"`
-	Note  string   `json:"note,omitempty"`  // what all lines have in common, and of how many sittings they are
-	Query string   `json:"query,omitempty"` // how benchstat finds the same lines
+	Note  string   `json:"note,omitempty"` // what all lines have in common, and of how many sittings they are
 
 	Under *Table `json:"under,omitempty"` // a comparison
 }

@@ -1,7 +1,9 @@
 package report
 
 import (
+	_ "embed" // page.html.tmpl and page.css
 	"fmt"
+	"html/template"
 	"io"
 	"strings"
 	"unicode/utf8"
@@ -17,26 +19,14 @@ func WriteTables(w io.Writer, tables []*Table) error {
 	return err
 }
 
-// WriteText writes the tables of experiments for a terminal, which are also Markdown: the overview
-// where the first one of the page is empty.
-func WriteText(w io.Writer, s *Set, ids ...string) error { return writeSpecs(w, s, s.find, ids) }
-
-// WriteOverview writes a table of all settings of each experiment.
-func WriteOverview(w io.Writer, s *Set, ids ...string) error {
-	return writeSpecs(w, s, s.overview, ids)
-}
-
-func writeSpecs(w io.Writer, s *Set, spec func(id string) Spec, ids []string) error {
-	var b strings.Builder
-	for _, id := range ids {
-		a, err := s.Answer(spec(id))
-		if err != nil {
-			return err
-		}
-		writeAnswer(&b, &a, nil)
+// WriteText writes the tables of an experiment for a terminal, which are also Markdown: a table of
+// all its settings where those of the page are empty.
+func WriteText(w io.Writer, s *Set, id string) error {
+	a, err := s.Answer(s.find(id))
+	if err != nil {
+		return err
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return WriteTables(w, a.Tables)
 }
 
 // WriteMarkdown writes a page. Pictures are linked by the name that link makes of theirs; none are
@@ -144,3 +134,21 @@ func writeTable(b *strings.Builder, t *Table) {
 }
 
 func escape(cell string) string { return strings.ReplaceAll(cell, "|", `\|`) }
+
+//go:embed page.html.tmpl
+var pageTemplate string
+
+//go:embed page.css
+var pageStyle string
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"svg":   func(p *Picture) template.HTML { return template.HTML(p.SVG) }, //nolint:gosec // drawn by us; its texts are escaped there
+	"style": func() template.CSS { return template.CSS(pageStyle) },
+	"read":  func() []string { return HowToRead },
+	"key":   func(t *Table, i int) bool { return i < t.Keys },
+}).Parse(pageTemplate))
+
+// WriteHTML writes a page as one file that needs no other.
+func WriteHTML(w io.Writer, p *Page) error {
+	return page.Execute(w, p)
+}

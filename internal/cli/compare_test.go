@@ -11,9 +11,9 @@ import (
 	"github.com/varvedb/varve/internal/lab"
 )
 
-// TestEntry: that answers were right is said only where each run ended well and what was given
+// TestShow: that answers were right is said only where each run ended well and what was given
 // the same holds the same. The tables are printed in any case.
-func TestEntry(t *testing.T) {
+func TestShow(t *testing.T) {
 	for _, tt := range []struct {
 		name, digest string
 		failed, want error
@@ -38,8 +38,7 @@ func TestEntry(t *testing.T) {
 				add("two", "arkiv", "", tt.failed)
 			}
 			var out, errs bytes.Buffer
-			x := entry{id: "Q1", recordFlags: recordFlags{Out: dir}}
-			_, err = x.into(&env{ctx: t.Context(), stdout: &out, stderr: &errs}, func() error { return nil })
+			err = show(&env{ctx: t.Context(), stdout: &out, stderr: &errs}, dir, "Q1", nil)
 			require.Contains(t, out.String(), "GeneratedBlocks | two")
 			if tt.want == nil {
 				require.NoError(t, err)
