@@ -15,6 +15,7 @@ import (
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/event"
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
 // trials is how often each of the cases beside a free-running writer is tried;
@@ -223,7 +224,7 @@ func testReadersTogether(t *testing.T, h Harness, layout string) {
 		var together sync.WaitGroup
 		for range 4 {
 			together.Go(func() {
-				sets, err := collect(l.ents.History(t.Context()))
+				sets, err := model.Collect(l.ents.History(t.Context()))
 				requireReaders(t, err, readers, 2)
 				if err == nil && len(sets) == 0 {
 					t.Error("an empty history")
@@ -270,7 +271,7 @@ func testHistoryAgain(t *testing.T, h Harness, layout string) {
 	require.NoError(t, l.ents.Rewind(t.Context(), history()[2].Number))
 	l.head = history()[2].Number
 	l.apply(t, on("another", opCreate(5)))
-	_, err := collect(again)
+	_, err := model.Collect(again)
 	require.ErrorIs(t, err, store.ErrHistory)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
 // runOpen checks what a database remembers and what it refuses to be.
@@ -148,10 +149,10 @@ func testClosedStore(t *testing.T, h Harness, layout string) {
 		"summary": func() error { _, err := l.ents.Summary(ctx); return err },
 		"prune":   func() error { return l.ents.Prune(ctx, 1) },
 		"load":    func() error { _, err := l.ents.Load(ctx, stream(history(), nil), store.LoadOptions{}); return err },
-		"history": func() error { _, err := collect(l.ents.History(ctx)); return err },
+		"history": func() error { _, err := model.Collect(l.ents.History(ctx)); return err },
 		"get":     func() error { _, err := s.Get(ctx, keyOf("a")); return err },
 		"count":   func() error { _, err := s.Count(ctx, nil); return err },
-		"query":   func() error { _, err := collect(s.Query(ctx, query.All{}, nil)); return err },
+		"query":   func() error { _, err := model.Collect(s.Query(ctx, query.All{}, nil)); return err },
 	}
 	for name, call := range calls {
 		require.ErrorIs(t, call(), store.ErrClosed, name)
@@ -180,7 +181,7 @@ func testCancelled(t *testing.T, h Harness, layout string) {
 	require.ErrorIs(t, err, context.Canceled)
 	_, err = s.Count(done, nil)
 	require.ErrorIs(t, err, context.Canceled)
-	_, err = collect(s.Query(done, nil, nil))
+	_, err = model.Collect(s.Query(done, nil, nil))
 	require.ErrorIs(t, err, context.Canceled)
 
 	requireSame(t, want, l.state(t))

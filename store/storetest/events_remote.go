@@ -29,8 +29,6 @@ func RunEventStore(t *testing.T, h Harness, connect func(t testing.TB, db *store
 	}{
 		{"append", runEventAppend},
 		{"read", runEventRead},
-		{"read by time", runEventTime},
-		{"many items", runEventMany},
 		{"project", runEventProject},
 		{"refusals", runEventRefusals},
 		{"subscribe", parts(map[string]func(*testing.T, Harness){
@@ -42,7 +40,6 @@ func RunEventStore(t *testing.T, h Harness, connect func(t testing.TB, db *store
 		{"checkpoint", parts(map[string]func(*testing.T, Harness){
 			"advance": checkpointAdvance, "group": checkpointGroup, "live": checkpointLive, "consumers of one name": checkpointRivals,
 		})},
-		{"truncate", truncateReadable},
 		{"linearizable", runEventLinearizable},
 		{"history", runEventHistory},
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/event"
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
 func runEventSubscribe(t *testing.T, h Harness) {
@@ -24,7 +25,7 @@ func subscribeClose(t *testing.T, h Harness) {
 	s := h.events(t)
 	done := make(chan error)
 	go func() {
-		_, err := collect(s.Subscribe(context.Background(), event.All(), 0))
+		_, err := model.Collect(s.Subscribe(context.Background(), event.All(), 0))
 		done <- err
 	}()
 	require.NoError(t, s.db.Close())

@@ -12,6 +12,7 @@ import (
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/event"
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
 func runEventAppend(t *testing.T, h Harness) {
@@ -80,9 +81,9 @@ func runEventRefusals(t *testing.T, h Harness) {
 		cancel()
 		_, err := s.Append(ctx, []event.Event{ev("A", "a")}, nil)
 		require.ErrorIs(t, err, context.Canceled)
-		_, err = collect(s.Read(ctx, event.All(), nil))
+		_, err = model.Collect(s.Read(ctx, event.All(), nil))
 		require.ErrorIs(t, err, context.Canceled)
-		_, err = collect(s.Subscribe(ctx, event.All(), 0))
+		_, err = model.Collect(s.Subscribe(ctx, event.All(), 0))
 		require.ErrorIs(t, err, context.Canceled)
 		_, err = s.Head(ctx)
 		require.ErrorIs(t, err, context.Canceled)
@@ -92,9 +93,9 @@ func runEventRefusals(t *testing.T, h Harness) {
 		require.NoError(t, s.db.Close())
 		_, err := s.Append(t.Context(), []event.Event{ev("A", "a")}, nil)
 		require.ErrorIs(t, err, store.ErrClosed)
-		_, err = collect(s.Read(t.Context(), event.All(), nil))
+		_, err = model.Collect(s.Read(t.Context(), event.All(), nil))
 		require.ErrorIs(t, err, store.ErrClosed)
-		_, err = collect(s.Subscribe(t.Context(), event.All(), 0))
+		_, err = model.Collect(s.Subscribe(t.Context(), event.All(), 0))
 		require.ErrorIs(t, err, store.ErrClosed)
 		_, err = s.Head(t.Context())
 		require.ErrorIs(t, err, store.ErrClosed)
@@ -120,12 +121,12 @@ func refuseInvalid(t *testing.T, s eventStream) {
 		require.ErrorContains(t, err, c.says)
 	}
 	for _, q := range []event.Query{anyOf(event.Item{}), event.Of("")} {
-		_, err := collect(s.Read(t.Context(), q, nil))
+		_, err := model.Collect(s.Read(t.Context(), q, nil))
 		require.ErrorIs(t, err, store.ErrInvalid)
-		_, err = collect(s.Subscribe(t.Context(), q, 0))
+		_, err = model.Collect(s.Subscribe(t.Context(), q, 0))
 		require.ErrorIs(t, err, store.ErrInvalid)
 	}
-	_, err := collect(s.Read(t.Context(), event.All(), &event.ReadOptions{Limit: -1}))
+	_, err := model.Collect(s.Read(t.Context(), event.All(), &event.ReadOptions{Limit: -1}))
 	require.ErrorIs(t, err, store.ErrInvalid)
 	_, err = s.Project(t.Context())
 	require.ErrorIs(t, err, store.ErrInvalid)

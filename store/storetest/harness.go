@@ -26,6 +26,7 @@ import (
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/event"
 	"github.com/varvedb/varve/store/query"
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
 // Harness says how tests get databases of one engine.
@@ -173,7 +174,7 @@ func importInto(t testing.TB, ents *store.Entities, history iter.Seq2[entity.Cha
 
 func collected[T any](t testing.TB, seq iter.Seq2[T, error]) []T {
 	t.Helper()
-	list, err := collect(seq)
+	list, err := model.Collect(seq)
 	require.NoError(t, err)
 	return list
 }

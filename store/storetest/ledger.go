@@ -146,17 +146,6 @@ func results(t testing.TB, s *store.Snapshot, q query.Expr, opts *store.QueryOpt
 	return collected(t, s.Query(t.Context(), q, opts))
 }
 
-func collect[T any](seq iter.Seq2[T, error]) ([]T, error) {
-	var list []T
-	for v, err := range seq {
-		if err != nil {
-			return list, err
-		}
-		list = append(list, v)
-	}
-	return list, nil
-}
-
 // requireSame compares what stores tell. Nothing and empty are the same.
 func requireSame(t testing.TB, want, got any, message ...any) {
 	t.Helper()

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/schemas"
@@ -22,7 +20,7 @@ import (
 // machine is a store beside the model of it. Each of its operations does the same to both
 // and compares what they say.
 type machine struct {
-	*drawer
+	*model.Drawer
 	t      *testing.T
 	ctx    context.Context // of a deadline
 	h      Harness
@@ -41,14 +39,14 @@ type machine struct {
 }
 
 // newMachine returns a machine whose store is to be opened.
-func newMachine(ctx context.Context, t *testing.T, d *drawer, h Harness, layout string, of *model.Model) *machine {
-	m := &machine{drawer: d, t: t, ctx: ctx, h: h, url: h.quickURL(t), layout: layout, model: of}
+func newMachine(ctx context.Context, t *testing.T, d *model.Drawer, h Harness, layout string, of *model.Model) *machine {
+	m := &machine{Drawer: d, t: t, ctx: ctx, h: h, url: h.quickURL(t), layout: layout, model: of}
 	m.driver = linkedDriver(t, m.url)
-	d.nul = 12
+	d.NUL = 12
 	if m.model.NoNUL = !m.driver.Capabilities.TextNUL; m.model.NoNUL {
-		d.nul = 200
+		d.NUL = 200
 	}
-	if m.has("page_size") && m.many == 0 {
+	if m.has("page_size") && m.Many == 0 {
 		m.url = withParams(t, m.url, "page_size", one(d, "4096", "512", "1024", "65536"))
 	}
 	return m
@@ -90,26 +88,26 @@ func (m *machine) params() (pairs []string) {
 	memory := []string{"256MiB", "64MiB"}
 	if m.has("page_size") {
 		memory = []string{"256MiB", "64KiB", "1MiB"} // of page caches, which need hold nothing
-		pairs = append(pairs, "mmap", one(m.drawer, "0", "65536", "100000000"))
+		pairs = append(pairs, "mmap", one(m.Drawer, "0", "65536", "100000000"))
 	}
-	if m.many > 0 {
+	if m.Many > 0 {
 		memory = memory[:1]
 	}
-	pairs = append(pairs, "memory", one(m.drawer, memory...))
+	pairs = append(pairs, "memory", one(m.Drawer, memory...))
 	if m.driver.Capabilities.WALCheckpoint {
-		policy, frames := one(m.drawer, driver.Background, driver.Inline, driver.Manual), one(m.drawer, "1000", "1", "20")
+		policy, frames := one(m.Drawer, driver.Background, driver.Inline, driver.Manual), one(m.Drawer, "1000", "1", "20")
 		pairs = append(pairs, "checkpoint", string(policy), "checkpoint_frames", frames)
 		m.scarce = frames != "1000"
 	}
 	if schemas.HasRuns(m.layout) { // with 1 and 3 merges are met in every state, with the last in none
 		backlog := []string{"3", "1", "3", "1", "20", "100000"}
 		switch {
-		case m.many > 0 && m.h.slow():
+		case m.Many > 0 && m.h.slow():
 			backlog = []string{"1000"}
-		case m.many > 0:
+		case m.Many > 0:
 			backlog = []string{"1000", "40", "100000"}
 		}
-		pairs = append(pairs, "backlog", one(m.drawer, backlog...))
+		pairs = append(pairs, "backlog", one(m.Drawer, backlog...))
 	}
 	return pairs
 }
@@ -128,7 +126,7 @@ func (m *machine) check() {
 	if m.copied {
 		return // a history has no trace of blocks without a hash that changed nothing
 	}
-	number := m.at(m.model)
+	number := m.At(m.model)
 	got, err := m.ents.HeaderAt(m.ctx, min(number, entity.MaxBlock))
 	require.NoError(m.t, err)
 	require.Equal(m.t, m.model.BlockAt(number), got, "block %d", number)
@@ -138,14 +136,14 @@ func (m *machine) check() {
 func (m *machine) checkState() {
 	m.t.Helper()
 	m.check()
-	if m.many == 0 {
+	if m.Many == 0 {
 		m.compareAt(store.Head, m.compareAll)
 	}
 }
 
 func (m *machine) compareAll(s *store.Snapshot, want *model.Snapshot) {
 	m.t.Helper()
-	requireEntities(m.t, want.Visible(), collected(m.t, s.Query(m.ctx, nil, nil)))
+	require.NoError(m.t, model.Same(want.Visible(), collected(m.t, s.Query(m.ctx, nil, nil))))
 }
 
 // compareAt opens both at a block and calls f when that succeeds.
@@ -163,7 +161,7 @@ func (m *machine) compareAt(block uint64, f func(s *store.Snapshot, want *model.
 }
 
 func (m *machine) apply() {
-	b := m.block(m.model)
+	b := m.Block(m.model)
 	m.did = append(m.did, func() string { return "apply " + brief(b) })
 	before := m.model.Head().Digest
 	wantErr := m.model.Apply(b)
@@ -188,7 +186,7 @@ func (m *machine) load() {
 	var valid []entity.Block // that the store may keep
 	var wantErr error
 	for range 1 + m.IntN(4) {
-		b := m.block(ahead)
+		b := m.Block(ahead)
 		if head := m.model.Head(); !head.Empty && b.Number <= head.Number && len(blocks) == held {
 			continue // another block of this number: another history
 		}
@@ -228,7 +226,7 @@ func (m *machine) load() {
 }
 
 func (m *machine) rewind() {
-	to := m.at(m.model)
+	to := m.At(m.model)
 	m.note("rewind to %d", to)
 	wantErr := m.model.Rewind(to)
 	requireSameError(m.t, wantErr, m.ents.Rewind(m.ctx, to))
@@ -246,7 +244,7 @@ func (m *machine) forget() {
 }
 
 func (m *machine) prune() {
-	before := m.at(m.model)
+	before := m.At(m.model)
 	m.note("prune before %d", before)
 	wantErr := m.model.Prune(before)
 	requireSameError(m.t, wantErr, m.ents.Prune(m.ctx, before))
@@ -257,11 +255,11 @@ func (m *machine) prune() {
 // the store check and count itself.
 func (m *machine) settle() {
 	m.note("settle")
-	if m.chance(2) {
+	if m.Chance(2) {
 		require.NoError(m.t, m.ents.Flush(m.ctx))
 	}
-	if m.driver.Capabilities.WALCheckpoint && m.chance(2) {
-		_, err := m.db.Checkpoint(m.ctx, m.chance(2))
+	if m.driver.Capabilities.WALCheckpoint && m.Chance(2) {
+		_, err := m.db.Checkpoint(m.ctx, m.Chance(2))
 		require.NoError(m.t, err)
 	}
 	v, err := m.ents.Verify(m.ctx)
@@ -279,11 +277,11 @@ func (m *machine) hold() {
 	if m.scarce {
 		return
 	}
-	at := m.at(m.model)
+	at := m.At(m.model)
 	m.note("hold a view of %d", at)
 	m.compareAt(at, func(s *store.Snapshot, want *model.Snapshot) {
 		for range 1 + m.IntN(3) {
-			one(m.drawer, m.apply, m.load, m.rewind, m.prune)()
+			one(m.Drawer, m.apply, m.load, m.rewind, m.prune)()
 		}
 		m.compareAll(s, want)
 		m.ask(s, want)
@@ -292,15 +290,15 @@ func (m *machine) hold() {
 
 // copyTo makes another store of this one, by its history or a backup, which goes on alike.
 func (m *machine) copyTo() {
-	way := one(m.drawer, "history", "backup")
+	way := one(m.Drawer, "history", "backup")
 	if way != "backup" && (m.model.HeadOnly || m.model.Horizon() > 0) {
 		return
 	}
 	layout := m.layout
 	if way != "backup" {
-		layout = one(m.drawer, schemas.EntityLayouts()...)
+		layout = one(m.Drawer, schemas.EntityLayouts()...)
 	}
-	other := newMachine(m.ctx, m.t, m.drawer, m.h, layout, m.model.Clone())
+	other := newMachine(m.ctx, m.t, m.Drawer, m.h, layout, m.model.Clone())
 	m.did = append(m.did, func() string { return "copy by " + way + " into" }, func() string { return other.told() })
 	switch way {
 	case "history":
@@ -332,11 +330,4 @@ func (m *machine) told() (all string) {
 		all += f() + "\n"
 	}
 	return all
-}
-
-func requireEntities(t testing.TB, want, got []*entity.Entity) {
-	t.Helper()
-	if !slices.EqualFunc(want, got, sameEntity) {
-		require.Empty(t, cmp.Diff(want, got, cmpopts.EquateEmpty()), "-want +got")
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
 // runUse checks how queries are run and what they return of entities.
@@ -56,7 +57,7 @@ func testOneAtATime(t *testing.T, l *ledger) {
 		require.NoError(t, err)
 		require.NotNil(t, e)
 		seen++
-		_, err = collect(s.Query(t.Context(), nil, nil))
+		_, err = model.Collect(s.Query(t.Context(), nil, nil))
 		require.ErrorIs(t, err, store.ErrInvalid)
 		_, err = s.Count(t.Context(), nil)
 		require.ErrorIs(t, err, store.ErrInvalid)
