@@ -84,14 +84,21 @@ func Same(want, got []*entity.Entity) error {
 	for i := range max(len(want), len(got)) {
 		switch {
 		case i >= len(got):
-			return fmt.Errorf("%w: %d entities, should be %d; missing is %+v", ErrDiffers, len(got), len(want), *want[i])
+			return fmt.Errorf("%w: %d entities, should be %d; missing is %s", ErrDiffers, len(got), len(want), brief(want[i]))
 		case i >= len(want):
-			return fmt.Errorf("%w: %d entities, should be %d; too much is %+v", ErrDiffers, len(got), len(want), *got[i])
+			return fmt.Errorf("%w: %d entities, should be %d; too much is %s", ErrDiffers, len(got), len(want), brief(got[i]))
 		case !same(want[i], got[i]):
-			return fmt.Errorf("%w: place %d has %+v, should have %+v", ErrDiffers, i, *got[i], *want[i])
+			return fmt.Errorf("%w: place %d has %s, should have %s", ErrDiffers, i, brief(got[i]), brief(want[i]))
 		}
 	}
 	return nil
+}
+
+// brief writes an entity without the rest of a long content.
+func brief(e *entity.Entity) string {
+	short := *e
+	short.Content = short.Content[:min(len(short.Content), 8)]
+	return fmt.Sprintf("%+v, %d bytes", short, len(e.Content))
 }
 
 func same(a, b *entity.Entity) bool {
