@@ -45,8 +45,6 @@ func runBeside(t *testing.T, h Harness) {
 			t.Run("torn copy", func(t *testing.T) { testTornCopy(t, h, layout) })
 			t.Run("readers", func(t *testing.T) { testReadersTogether(t, h, layout) })
 			t.Run("history again", func(t *testing.T) { testHistoryAgain(t, h, layout) })
-			t.Run("horizon", func(t *testing.T) { testHorizonCopied(t, h, layout) })
-			t.Run("write within a load", func(t *testing.T) { testWriteWithinLoad(t, h, layout) })
 		})
 	}
 	t.Run("creation", func(t *testing.T) { testCreation(t, h) })
@@ -273,49 +271,4 @@ func testHistoryAgain(t *testing.T, h Harness, layout string) {
 	l.apply(t, on("another", opCreate(5)))
 	_, err := model.Collect(again)
 	require.ErrorIs(t, err, store.ErrHistory)
-}
-
-// testHorizonCopied: what cannot be read in a pruned store cannot be read in a copy
-// of it, however it was made.
-func testHorizonCopied(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout, history()...)
-	before := history()[4].Number
-	require.NoError(t, l.ents.Prune(t.Context(), before))
-	want := l.state(t, before)
-	refused := func(c *ledger) {
-		t.Helper()
-		_, err := c.ents.At(t.Context(), before-1)
-		require.ErrorIs(t, err, store.ErrBlockRange)
-		require.ErrorIs(t, c.ents.Rewind(t.Context(), before-1), store.ErrBlockRange)
-	}
-	refused(l)
-	copied := newLedger(t, h, layout)
-	for range 2 {
-		done := importInto(t, copied.ents, l.ents.History(t.Context()), store.LoadOptions{Changes: 2})
-		copied.head = done.Head.Number
-		refused(copied)
-		require.Equal(t, want.Content, copied.state(t, before).Content)
-	}
-	blocks := newLedger(t, h, layout)
-	loadInto(t, blocks.ents, entity.Operations(l.ents.History(t.Context())), store.LoadOptions{})
-	refused(blocks)
-}
-
-// testWriteWithinLoad: whoever makes the stream of a load may write; the load then
-// says that somebody did.
-func testWriteWithinLoad(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
-	blocks := func(yield func(entity.Block, error) bool) {
-		if !yield(newBlock(200, on("a", opCreate(5))), nil) {
-			return
-		}
-		_, err := l.ents.Apply(t.Context(), newBlock(201, on("b", opCreate(5))))
-		require.NoError(t, err)
-		_, err = l.ents.Verify(t.Context())
-		require.NoError(t, err)
-		yield(newBlock(202, on("c", opCreate(5))), nil)
-	}
-	_, err := l.ents.Load(t.Context(), blocks, store.LoadOptions{})
-	require.ErrorIs(t, err, store.ErrConflict)
-	l.view(t, store.Head, func(s *store.Snapshot) { require.Len(t, everything(t, s), 1) })
 }

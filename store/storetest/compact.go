@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
@@ -17,9 +16,6 @@ import (
 func runCompact(t *testing.T, h Harness) {
 	t.Run("old tables", func(t *testing.T) { testCompactOldTables(t, h) })
 	t.Run("no reader", func(t *testing.T) { testCompactNoReader(t, h) })
-	if !h.slow() {
-		t.Run("rolled back", func(t *testing.T) { testCompactRolledBack(t, h) })
-	}
 }
 
 // smallBacklog is a limit on what is put off with which tests meet every state of a merge:
@@ -66,50 +62,6 @@ func testCompactOldTables(t *testing.T, h Harness) {
 	require.ErrorIs(t, err, store.ErrLayout)
 	require.ErrorContains(t, err, fmt.Sprintf("format %q", format))
 	require.ErrorContains(t, err, "export the store with the program that wrote it")
-}
-
-// testCompactRolledBack: a load that is given up in the middle of a transaction
-// leaves nothing that a later block is taken for, though the same numbers, names
-// and tips come again.
-func testCompactRolledBack(t *testing.T, h Harness) {
-	for _, backlog := range []int{1, 100_000} {
-		h.NewURL = withBacklog(h.NewURL, backlog)
-		l := newLedger(t, h, "compact")
-		l.apply(t, on("a", opCreate(1000, text("first", "1"))))
-		blocks := manyBlocks(60, 10)
-		for i := range blocks {
-			blocks[i].Number += 50
-		}
-		for i := 1; i < len(blocks); i++ {
-			ctx, cancel := context.WithCancel(t.Context())
-			_, err := l.ents.Load(ctx, func(yield func(entity.Block, error) bool) {
-				for n, b := range blocks {
-					if n == i {
-						cancel()
-					}
-					if !yield(b, nil) {
-						return
-					}
-				}
-				cancel()
-				yield(entity.Block{}, context.Canceled)
-			}, store.LoadOptions{Changes: 1 << 20})
-			require.ErrorIs(t, err, context.Canceled)
-			cancel()
-			other := newBlock(l.head+1, on(fmt.Sprint("x", i), opCreate(1000, text(fmt.Sprint("name", i), "x"), text("group", "3"))))
-			if i%2 == 0 {
-				l.applyBlocks(t, other)
-			}
-			l.view(t, store.Head, func(s *store.Snapshot) {
-				for _, e := range results(t, s, parse(t, `group = "3"`), nil) {
-					require.Equal(t, "3", e.StringAttributes["group"])
-				}
-				require.Len(t, everything(t, s), 1+i/2)
-			})
-		}
-		_, err := l.ents.Verify(t.Context())
-		require.NoError(t, err)
-	}
 }
 
 // testCompactNoReader: what was put off is done while the caller holds every

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"context"
 	"slices"
 	"testing"
 
@@ -15,38 +14,9 @@ import (
 func runLoad(t *testing.T, h Harness, layout string) {
 	l := newLedger(t, h, layout, history()...)
 	want := l.state(t, around()...)
-	t.Run("interrupted", func(t *testing.T) { testLoadInterrupted(t, h, layout, want) })
 	t.Run("bad block", func(t *testing.T) { testLoadBadBlock(t, h, layout, want) })
 	t.Run("another history", func(t *testing.T) { testLoadOther(t, h, layout, l.ents.Temporal()) })
 	t.Run("another writer", func(t *testing.T) { testLoadAnotherWriter(t, h, layout, l.ents.Temporal()) })
-}
-
-// testLoadInterrupted: after an error of the source, or a cancellation, the
-// store is at the block that Progress told of, and the same stream goes on.
-func testLoadInterrupted(t *testing.T, h Harness, layout string, want state) {
-	l := newLedger(t, h, layout)
-	var told store.BlockHeader
-	opts := store.LoadOptions{Changes: 7, Progress: func(p store.Loaded) { told = p.Head }}
-	check := func(done store.Loaded, err, cause error) {
-		t.Helper()
-		require.ErrorIs(t, err, cause)
-		head := headOf(t, l.ents)
-		require.Equal(t, told, head)
-		require.Equal(t, told, done.Head)
-	}
-	done, err := l.ents.Load(t.Context(), stream(history()[:5], errSource), opts)
-	check(done, err, errSource)
-	require.Equal(t, history()[4].Number, told.Number, "what came before the error is kept")
-
-	ctx, cancel := context.WithCancel(t.Context())
-	opts.Changes, opts.Progress = 1, func(p store.Loaded) { told = p.Head; cancel() }
-	done, err = l.ents.Load(ctx, stream(history(), nil), opts)
-	check(done, err, context.Canceled)
-
-	done = loadInto(t, l.ents, stream(history(), nil), store.LoadOptions{})
-	l.head = done.Head.Number
-	requireSame(t, want, l.state(t, around()...))
-	require.Equal(t, len(history()), done.Blocks+done.Skipped)
 }
 
 // testLoadBadBlock: a block that is refused ends the load; those before it are
@@ -72,22 +42,22 @@ func testLoadBadBlock(t *testing.T, h Harness, layout string, want state) {
 	requireRefusal(t, err, entity.ErrInvalid, malformed, 0)
 }
 
-// testLoadAnotherWriter: somebody who writes between two transactions of a load
-// must not end up between its blocks.
+// testLoadAnotherWriter: somebody who writes during a load must not end up between its blocks.
 func testLoadAnotherWriter(t *testing.T, h Harness, layout string, temporal bool) {
 	l := newLedger(t, h, layout)
-	once := false
-	opts := store.LoadOptions{Changes: 1, Progress: func(store.Loaded) {
-		if !once {
-			once = true
-			_, err := l.ents.Apply(t.Context(), newBlock(116, on("other", opCreate(5))))
-			require.NoError(t, err)
+	_, err := l.ents.Load(t.Context(), func(yield func(entity.Block, error) bool) {
+		for i, b := range history() {
+			if i == 3 { // who makes the stream may write
+				_, err := l.ents.Apply(t.Context(), newBlock(116, on("other", opCreate(5))))
+				require.NoError(t, err)
+			}
+			if !yield(b, nil) {
+				return
+			}
 		}
-	}}
-	_, err := l.ents.Load(t.Context(), stream(history(), nil), opts)
+	}, store.LoadOptions{})
 	require.ErrorIs(t, err, store.ErrConflict)
-	head := headOf(t, l.ents)
-	require.Equal(t, uint64(116), head.Number)
+	require.EqualValues(t, 116, headOf(t, l.ents).Number)
 	_, err = l.ents.Load(t.Context(), stream(history(), nil), store.LoadOptions{})
 	require.ErrorIs(t, err, store.ErrHistory)
 	require.ErrorContains(t, err, "block 116")
@@ -98,8 +68,8 @@ func testLoadAnotherWriter(t *testing.T, h Harness, layout string, temporal bool
 
 	// Another block of the same number is another head.
 	l = newLedger(t, h, layout)
-	once = false
-	opts.Progress = func(p store.Loaded) {
+	once := false
+	opts := store.LoadOptions{Changes: 1, Progress: func(p store.Loaded) {
 		if once || p.Blocks < 2 {
 			return
 		}
@@ -107,7 +77,7 @@ func testLoadAnotherWriter(t *testing.T, h Harness, layout string, temporal bool
 		require.NoError(t, l.ents.Rewind(t.Context(), p.Head.Number-1))
 		_, err := l.ents.Apply(t.Context(), newBlock(p.Head.Number, on("other", opCreate(5))))
 		require.NoError(t, err)
-	}
+	}}
 	done, err := l.ents.Load(t.Context(), stream(history(), nil), opts)
 	require.True(t, once)
 	require.ErrorIs(t, err, store.ErrConflict)

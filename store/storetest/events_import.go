@@ -3,7 +3,6 @@ package storetest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -18,7 +17,6 @@ import (
 func runEventImport(t *testing.T, h Harness) {
 	t.Run("continuation", func(t *testing.T) { importContinuation(t, h) })
 	t.Run("times", func(t *testing.T) { importTimes(t, h) })
-	t.Run("beside", func(t *testing.T) { importBeside(t, h) })
 	t.Run("alone", func(t *testing.T) { importAlone(t, h) })
 	t.Run("renumber", func(t *testing.T) { importRenumber(t, h) })
 }
@@ -125,39 +123,6 @@ func importRenumber(t *testing.T, h Harness) {
 	require.Equal(t, 4, done.Skipped)
 	require.Len(t, s.read(t, event.Of("Old"), nil), 4)
 	require.Len(t, s.all(t), 7)
-}
-
-// importBeside: events with times are appended beside others, which share commits. Times
-// do not fall, and each append is whole.
-func importBeside(t *testing.T, h Harness) {
-	s := h.indexedEvents(t)
-	errs := make([]error, 6)
-	var wg sync.WaitGroup
-	for i := range errs {
-		wg.Go(func() {
-			for n := range 10 {
-				events := []event.Event{ev("Now", fmt.Sprint(n)), ev("Now", fmt.Sprint(n))}
-				if i%3 > 0 {
-					_, errs[i] = s.Append(soon(t), events, nil)
-				} else {
-					future := time.Now().Add(time.Duration(n) * time.Millisecond)
-					_, errs[i] = s.AppendTimed(soon(t), []event.Sequenced{{Event: events[0], Time: future}, {Event: events[1]}})
-				}
-				if errs[i] != nil && !errors.Is(errs[i], store.ErrInvalid) { // it would have fallen
-					return
-				}
-				errs[i] = nil
-			}
-		})
-	}
-	wait(t, &wg)
-	require.NoError(t, errors.Join(errs...))
-	all := s.all(t)
-	for i := 1; i < len(all); i++ {
-		require.False(t, all[i].Time.Before(all[i-1].Time))
-		require.Equal(t, all[i/2*2].Data, all[i].Data)
-	}
-	require.GreaterOrEqual(t, len(all), 80)
 }
 
 // importAlone: an append that waits beside one of events with times shares no transaction

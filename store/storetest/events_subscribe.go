@@ -16,7 +16,6 @@ import (
 
 func runEventSubscribe(t *testing.T, h Harness) {
 	t.Run("replay and follow", func(t *testing.T) { subscribeFollow(t, h) })
-	t.Run("other process", func(t *testing.T) { subscribeOther(t, h) })
 	t.Run("other process is heard", func(t *testing.T) { subscribeHears(t, h) })
 	t.Run("close", func(t *testing.T) { subscribeClose(t, h) })
 }
@@ -32,50 +31,31 @@ func subscribeClose(t *testing.T, h Harness) {
 	require.ErrorIs(t, <-done, store.ErrClosed)
 }
 
-// subscribeFollow appends from inside the loop, so that each event but the first
-// is one that the subscription waits for.
+// subscribeFollow appends from inside the loop, so that each event but the first is one that
+// the subscription waits for, in the process that appends and in another one.
 func subscribeFollow(t *testing.T, h Harness) {
 	s := h.events(t)
-	s.add(t, ev("A", "0"), ev("B", "-"), ev("A", "1"))
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var got []string
-	var last error
-	for e, err := range s.Subscribe(ctx, event.Of("A"), 0) {
-		if last = err; err != nil {
-			break
+	for _, reader := range []eventStream{s, s.another(t, h)} {
+		from := headOf(t, s) + 1
+		s.add(t, ev("A", "0"), ev("B", "-"), ev("A", "1"))
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		n := 0
+		var last error
+		for e, err := range reader.Subscribe(ctx, event.Of("A"), from) {
+			if last = err; err != nil {
+				break
+			}
+			require.Equal(t, fmt.Sprint(n), string(e.Data))
+			switch n++; {
+			case n == 20:
+				cancel()
+			case n >= 2:
+				s.add(t, ev("B", "-"), ev("A", fmt.Sprint(n)))
+			}
 		}
-		got = append(got, string(e.Data))
-		switch n := len(got); {
-		case n == 20:
-			cancel()
-		case n >= 2:
-			s.add(t, ev("B", "-"), ev("A", fmt.Sprint(n)))
-		}
-	}
-	require.ErrorIs(t, last, context.Canceled)
-	for i, data := range got {
-		require.Equal(t, fmt.Sprint(i), data)
-	}
-	for e, err := range s.Subscribe(t.Context(), event.Of("A"), 3) {
-		require.NoError(t, err)
-		require.EqualValues(t, 3, e.Position, "from is the first position")
-		break
-	}
-}
-
-func subscribeOther(t *testing.T, h Harness) {
-	s := h.events(t)
-	other := s.another(t, h)
-	s.add(t, ev("A", "0"))
-	n := 0
-	for e, err := range other.Subscribe(t.Context(), event.All(), 0) {
-		require.NoError(t, err)
-		require.Equal(t, fmt.Sprint(n), string(e.Data))
-		if n++; n == 5 {
-			break
-		}
-		s.add(t, ev("A", fmt.Sprint(n)))
+		require.ErrorIs(t, last, context.Canceled)
+		require.Equal(t, 20, n)
 	}
 }
 

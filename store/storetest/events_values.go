@@ -76,30 +76,22 @@ func valueEvents() []event.Event {
 func runEventRefusals(t *testing.T, h Harness) {
 	s := h.events(t)
 	t.Run("invalid", func(t *testing.T) { refuseInvalid(t, s) })
-	t.Run("cancelled", func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	refuse := func(ctx context.Context, want error) {
 		_, err := s.Append(ctx, []event.Event{ev("A", "a")}, nil)
-		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, want)
 		_, err = model.Collect(s.Read(ctx, event.All(), nil))
-		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, want)
 		_, err = model.Collect(s.Subscribe(ctx, event.All(), 0))
-		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, want)
 		_, err = s.Head(ctx)
-		require.ErrorIs(t, err, context.Canceled)
-	})
+		require.ErrorIs(t, err, want)
+	}
+	refuse(gone, context.Canceled)
 	require.Empty(t, s.all(t), "what is refused leaves no trace")
-	t.Run("closed", func(t *testing.T) {
-		require.NoError(t, s.db.Close())
-		_, err := s.Append(t.Context(), []event.Event{ev("A", "a")}, nil)
-		require.ErrorIs(t, err, store.ErrClosed)
-		_, err = model.Collect(s.Read(t.Context(), event.All(), nil))
-		require.ErrorIs(t, err, store.ErrClosed)
-		_, err = model.Collect(s.Subscribe(t.Context(), event.All(), 0))
-		require.ErrorIs(t, err, store.ErrClosed)
-		_, err = s.Head(t.Context())
-		require.ErrorIs(t, err, store.ErrClosed)
-	})
+	require.NoError(t, s.db.Close())
+	refuse(t.Context(), store.ErrClosed)
 }
 
 // refuseInvalid: what package event refuses never comes to the engine.

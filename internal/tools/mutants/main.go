@@ -142,7 +142,10 @@ func failure(out string) (string, error) {
 	if strings.Contains(out, "[build failed]") || strings.Contains(out, "[setup failed]") {
 		return "", fmt.Errorf("it does not compile: %s", out)
 	}
-	by := "a time-out or panic"
+	by := "a panic"
+	if _, hangs, timedOut := strings.Cut(out, "running tests:\n"); timedOut {
+		by = "a time-out of " + strings.Fields(hangs)[0]
+	}
 	for _, match := range failed.FindAllStringSubmatch(out, -1) {
 		by = match[1]
 	}
