@@ -70,9 +70,9 @@ func startScribe(t *testing.T, l *ledger) *scribe {
 	for i := range 20 {
 		l.apply(t, on("kept "+strconv.Itoa(i), opCreate(1000, number("n", uint64(i)), text("group", "kept"))))
 	}
-	head := headOf(t, l.ents)
+	head := must(l.ents.Head(t.Context()))(t)
 	s.digests[head.Digest] = true
-	events := eventsOf(t, l.db, store.EventOptions{})
+	events := must(l.db.Events(t.Context(), store.EventOptions{}))(t)
 	go func() { s.done <- s.write(events, l.head) }()
 	return s
 }
@@ -147,25 +147,22 @@ func testFreeWriter(t *testing.T, h Harness, layout string) {
 	defer s.end(t)
 	trials := h.trials()
 	for i := range trials {
-		digest, err := digestOf(l.ents.History(t.Context()))
-		require.NoError(t, err)
+		digest := must(digestOf(l.ents.History(t.Context())))(t)
 		// The writer may not have noted yet what it has committed.
 		require.Eventually(t, func() bool { return s.was(digest) }, time.Minute, time.Millisecond, "export %d is torn", i)
 	}
 	for range (trials + 1) / 2 {
-		v, err := l.ents.Verify(t.Context())
-		require.NoError(t, err)
+		v := must(l.ents.Verify(t.Context()))(t)
 		require.True(t, v.Digest)
-		report := checkOf(t, l.db)
+		report := must(l.db.Check(t.Context(), store.CheckOptions{}))(t)
 		require.NoError(t, report.Err())
 		require.True(t, report.Digest)
-		summary := summaryOf(t, l.ents)
+		summary := must(l.ents.Summary(t.Context()))(t)
 		require.GreaterOrEqual(t, summary.Live, uint64(20))
 	}
 	copied := newLedger(t, h, layout)
-	importInto(t, copied.ents, l.ents.History(t.Context()), store.LoadOptions{})
-	_, err := copied.ents.Verify(t.Context())
-	require.NoError(t, err)
+	must(copied.ents.Import(t.Context(), l.ents.History(t.Context()), store.LoadOptions{}))(t)
+	must(copied.ents.Verify(t.Context()))(t)
 }
 
 func digestOf(history func(func(entity.Changeset, error) bool)) (d entity.Digest, err error) {
@@ -188,7 +185,7 @@ func testTornCopy(t *testing.T, h Harness, layout string) {
 	for i := range 5 {
 		l.apply(t, on(strconv.Itoa(i), opCreate(1000)))
 	}
-	view := snapshotAt(t, l.ents, store.Head)
+	view := must(l.ents.At(t.Context(), store.Head))(t)
 	copied := newLedger(t, h, layout)
 	imported := make(chan error, 1)
 	go func() {
@@ -204,8 +201,8 @@ func testTornCopy(t *testing.T, h Harness, layout string) {
 	require.NoError(t, view.Close())
 	require.NoError(t, <-imported)
 	copied.view(t, store.Head, func(s *store.Snapshot) { require.Len(t, everything(t, s), 5) })
-	want := headOf(t, l.ents)
-	got := headOf(t, copied.ents)
+	want := must(l.ents.Head(t.Context()))(t)
+	got := must(copied.ents.Head(t.Context()))(t)
 	if got.Number == want.Number {
 		require.Equal(t, want.Digest, got.Digest)
 	}
@@ -262,9 +259,9 @@ func requireReaders(t *testing.T, err error, has, needs int) {
 func testHistoryAgain(t *testing.T, h Harness, layout string) {
 	l := newLedger(t, h, layout, history()...)
 	again := l.ents.History(t.Context())
-	want := collected(t, again)
+	want := must(model.Collect(again))(t)
 	l.apply(t, on("later", opCreate(5)), on("c", opUpdate(7)))
-	got := collected(t, again)
+	got := must(model.Collect(again))(t)
 	requireSame(t, want, got)
 	require.NoError(t, l.ents.Rewind(t.Context(), history()[2].Number))
 	l.head = history()[2].Number

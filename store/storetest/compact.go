@@ -48,13 +48,11 @@ func testCompactOldTables(t *testing.T, h Harness) {
 	const format = "2"
 	url := withParams(t, h.NewURL(t), "layout", "compact")
 	db := h.open(t, url, nil)
-	entitiesOf(t, db, store.EntityOptions{})
+	must(db.Entities(t.Context(), store.EntityOptions{}))(t)
 	inTx(t, db.Engine(), func(tx driver.Tx) {
-		n, err := tx.Exec(t.Context(), "DELETE FROM varve_meta WHERE name = 'checksum'")
-		require.NoError(t, err)
+		n := exec(t, tx, "DELETE FROM varve_meta WHERE name = 'checksum'")
 		require.EqualValues(t, 1, n)
-		n, err = tx.Exec(t.Context(), "UPDATE varve_meta SET value = '"+format+"' WHERE name = 'format'")
-		require.NoError(t, err)
+		n = exec(t, tx, "UPDATE varve_meta SET value = '"+format+"' WHERE name = 'format'")
 		require.EqualValues(t, 1, n)
 	})
 	require.NoError(t, db.Close())
@@ -69,16 +67,15 @@ func testCompactOldTables(t *testing.T, h Harness) {
 func testCompactNoReader(t *testing.T, h Harness) {
 	rawURL := withParams(t, h.NewURL(t), "layout", "compact", "readers", "1", "backlog", "1000")
 	db := h.open(t, rawURL, nil)
-	ents := entitiesOf(t, db, store.EntityOptions{})
-	held := snapshotAt(t, ents, store.Head)
+	ents := must(db.Entities(t.Context(), store.EntityOptions{}))(t)
+	held := must(ents.At(t.Context(), store.Head))(t)
 	for _, b := range manyBlocks(60, 10) {
-		_, err := ents.Apply(t.Context(), b)
-		require.NoError(t, err)
+		must(ents.Apply(t.Context(), b))(t)
 	}
 	require.NoError(t, ents.Flush(t.Context()))
 	require.Empty(t, everything(t, held))
 	require.NoError(t, held.Close())
-	s := snapshotAt(t, ents, store.Head)
+	s := must(ents.At(t.Context(), store.Head))(t)
 	defer s.Close()
 	require.Len(t, everything(t, s), 60)
 }

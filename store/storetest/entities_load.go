@@ -8,6 +8,7 @@ import (
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
 // runLoad checks loading of many blocks in few transactions.
@@ -35,7 +36,7 @@ func testLoadBadBlock(t *testing.T, h Harness, layout string, want state) {
 	_, err = l.ents.Load(t.Context(), stream(backwards, nil), store.LoadOptions{})
 	require.ErrorIs(t, err, store.ErrBlockOrder)
 
-	done := loadInto(t, l.ents, stream[entity.Block](nil, nil), store.LoadOptions{})
+	done := must(l.ents.Load(t.Context(), stream[entity.Block](nil, nil), store.LoadOptions{}))(t)
 	require.Equal(t, uint64(150), done.Head.Number)
 	malformed := newBlock(151, on("x", opCreate(1, text("$x", ""))))
 	_, err = l.ents.Load(t.Context(), stream([]entity.Block{malformed}, nil), store.LoadOptions{})
@@ -48,8 +49,7 @@ func testLoadAnotherWriter(t *testing.T, h Harness, layout string, temporal bool
 	_, err := l.ents.Load(t.Context(), func(yield func(entity.Block, error) bool) {
 		for i, b := range history() {
 			if i == 3 { // who makes the stream may write
-				_, err := l.ents.Apply(t.Context(), newBlock(116, on("other", opCreate(5))))
-				require.NoError(t, err)
+				must(l.ents.Apply(t.Context(), newBlock(116, on("other", opCreate(5)))))(t)
 			}
 			if !yield(b, nil) {
 				return
@@ -57,7 +57,7 @@ func testLoadAnotherWriter(t *testing.T, h Harness, layout string, temporal bool
 		}
 	}, store.LoadOptions{})
 	require.ErrorIs(t, err, store.ErrConflict)
-	require.EqualValues(t, 116, headOf(t, l.ents).Number)
+	require.EqualValues(t, 116, must(l.ents.Head(t.Context()))(t).Number)
 	_, err = l.ents.Load(t.Context(), stream(history(), nil), store.LoadOptions{})
 	require.ErrorIs(t, err, store.ErrHistory)
 	require.ErrorContains(t, err, "block 116")
@@ -75,13 +75,12 @@ func testLoadAnotherWriter(t *testing.T, h Harness, layout string, temporal bool
 		}
 		once = true
 		require.NoError(t, l.ents.Rewind(t.Context(), p.Head.Number-1))
-		_, err := l.ents.Apply(t.Context(), newBlock(p.Head.Number, on("other", opCreate(5))))
-		require.NoError(t, err)
+		must(l.ents.Apply(t.Context(), newBlock(p.Head.Number, on("other", opCreate(5)))))(t)
 	}}
 	done, err := l.ents.Load(t.Context(), stream(history(), nil), opts)
 	require.True(t, once)
 	require.ErrorIs(t, err, store.ErrConflict)
-	require.Equal(t, headOf(t, l.ents), done.Head, "it says where the store is")
+	require.Equal(t, must(l.ents.Head(t.Context()))(t), done.Head, "it says where the store is")
 }
 
 // testLoadOther: blocks that a load skips must be those that the store holds, at
@@ -139,15 +138,15 @@ func runImport(t *testing.T, h Harness, layout string) {
 // testImportInterrupted: an import that breaks off is repeated, and what came before is kept.
 func testImportInterrupted(t *testing.T, h Harness, layout string, source *ledger) {
 	l := newLedger(t, h, layout)
-	sets := collected(t, source.ents.History(t.Context()))
+	sets := must(model.Collect(source.ents.History(t.Context())))(t)
 	for n := range sets {
 		done, err := l.ents.Import(t.Context(), stream(sets[:n], errSource), store.LoadOptions{Changes: 1})
 		require.ErrorIs(t, err, errSource)
 		require.Equal(t, min(n, 1), done.Blocks, "one more each time")
 	}
-	done := importInto(t, l.ents, stream(sets, nil), store.LoadOptions{})
-	require.Equal(t, headOf(t, source.ents), done.Head)
-	again := importInto(t, l.ents, source.ents.History(t.Context()), store.LoadOptions{})
+	done := must(l.ents.Import(t.Context(), stream(sets, nil), store.LoadOptions{}))(t)
+	require.Equal(t, must(source.ents.Head(t.Context()))(t), done.Head)
+	again := must(l.ents.Import(t.Context(), source.ents.History(t.Context()), store.LoadOptions{}))(t)
 	require.Equal(t, store.Loaded{Head: done.Head, Skipped: len(sets)}, again)
 	done, err := l.ents.Import(t.Context(), stream(sets[:2], nil), store.LoadOptions{})
 	require.NoError(t, err, "a source that is behind has nothing new")
@@ -165,7 +164,7 @@ func testImportOther(t *testing.T, h Harness, layout string, source *ledger) {
 	l.applyBlocks(t, newBlock(110, on("a", opCreate(1000, v("different")))))
 	l.applyBlocks(t, newBlock(111, on("b", opCreate(1000))))
 	want := l.state(t)
-	sets := collected(t, source.ents.History(t.Context()))
+	sets := must(model.Collect(source.ents.History(t.Context())))(t)
 	for name, part := range map[string][]entity.Changeset{
 		"more": sets, "as much": sets[:2], "less": sets[:1], "only later blocks": sets[2:],
 	} {
@@ -176,7 +175,7 @@ func testImportOther(t *testing.T, h Harness, layout string, source *ledger) {
 	foreign := entity.Changeset{Block: 120, Changes: []entity.Change{{
 		Key: keyOf("a"), Old: &entity.Entity{Key: keyOf("a"), LastModifiedAtBlock: 105},
 	}}}
-	same := collected(t, l.ents.History(t.Context()))
+	same := must(model.Collect(l.ents.History(t.Context())))(t)
 	if l.ents.Temporal() {
 		_, err := l.ents.Import(t.Context(), stream(append(same, foreign), nil), store.LoadOptions{})
 		require.ErrorIs(t, err, store.ErrHistory)

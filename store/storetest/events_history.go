@@ -105,8 +105,8 @@ func (m *eventMachine) openProcess(rawURL string) {
 	opts := store.EventOptions{
 		LockedRows: 4, IndexEvery: one(m.Drawer, 1, 2, 3, 5, 8, 16, 0), Now: func() time.Time { return m.now },
 	}
-	db := mustOpen(m.t, rawURL, nil)
-	m.processes = append(m.processes, eventStream{Events: eventsOf(m.t, db, opts), db: db, url: rawURL})
+	db := must(store.Open(m.t.Context(), rawURL, nil))(m.t)
+	m.processes = append(m.processes, eventStream{Events: must(db.Events(m.t.Context(), opts))(m.t), db: db, url: rawURL})
 }
 
 func (m *eventMachine) close() {
@@ -148,8 +148,7 @@ func (m *eventMachine) begin() {
 // move moves a consumer and does nothing else.
 func (m *eventMachine) move() {
 	c := event.Checkpoint{Consumer: "mover", From: m.checkpoints["mover"], To: uint64(m.between(0, len(m.model)))}
-	_, err := m.stream().Advance(m.ctx, c, nil, nil)
-	require.NoError(m.t, err)
+	must(m.stream().Advance(m.ctx, c, nil, nil))(m.t)
 	m.checkpoints[c.Consumer] = c.To
 }
 
@@ -157,12 +156,11 @@ func (m *eventMachine) move() {
 func (m *eventMachine) restore() {
 	m.judge()
 	var file bytes.Buffer
-	_, err := m.stream().db.Backup(m.ctx, &file, nil)
-	require.NoError(m.t, err)
+	must(m.stream().db.Backup(m.ctx, &file, nil))(m.t)
 	m.close()
 	rawURL := m.h.quickURL(m.t)
-	restored := mustOpen(m.t, rawURL, nil)
-	_, err = restored.Restore(m.ctx, &file, nil, nil)
+	restored := must(store.Open(m.t.Context(), rawURL, nil))(m.t)
+	_, err := restored.Restore(m.ctx, &file, nil, nil)
 	require.NoError(m.t, errors.Join(err, restored.Close()))
 	m.open(rawURL)
 	m.begin()
@@ -338,8 +336,7 @@ func (m *eventMachine) advance() {
 		m.stored(events, positions)
 		m.checkpoints[name] = c.To
 	}
-	at, err := m.stream().Checkpoint(m.ctx, name)
-	require.NoError(m.t, err)
+	at := must(m.stream().Checkpoint(m.ctx, name))(m.t)
 	require.Equal(m.t, m.checkpoints[name], at)
 }
 
@@ -350,8 +347,7 @@ func (m *eventMachine) alone() {
 	for i := range events {
 		timed[i].Event = events[i]
 	}
-	positions, err := m.stream().AppendTimed(m.ctx, timed)
-	require.NoError(m.t, err)
+	positions := must(m.stream().AppendTimed(m.ctx, timed))(m.t)
 	m.stored(events, positions)
 }
 
@@ -366,8 +362,7 @@ func (m *eventMachine) importMore() {
 		list = append(list, event.Sequenced{Position: positions[i], Event: events[i]})
 	}
 	opts := store.EventImportOptions{Batch: m.between(1, 4)}
-	done, err := m.stream().Import(m.ctx, stream(list, nil), opts)
-	require.NoError(m.t, err)
+	done := must(m.stream().Import(m.ctx, stream(list, nil), opts))(m.t)
 	skipped := len(m.model) - from
 	m.stored(events, positions)
 	require.Equal(m.t, store.EventsImported{Events: len(events), Skipped: skipped, Head: m.head()}, done)
@@ -480,9 +475,9 @@ func expected(stored []event.Sequenced, q event.Query, opts *event.ReadOptions) 
 }
 
 func (m *eventMachine) check() {
-	report := checkOf(m.t, m.stream().db)
+	report := must(m.stream().db.Check(m.t.Context(), store.CheckOptions{}))(m.t)
 	require.NoError(m.t, report.Err())
-	head := headOf(m.t, m.stream())
+	head := must(m.stream().Head(m.t.Context()))(m.t)
 	require.Equal(m.t, m.head(), head)
 }
 

@@ -44,7 +44,7 @@ func importContinuation(t *testing.T, h Harness) {
 	require.ErrorIs(t, run(list[2:4]), store.ErrHistory, "a gap at the beginning")
 	require.NoError(t, run(list[:4]))
 	require.ErrorIs(t, run(slices.Concat(list[4:6], list[7:])), store.ErrHistory, "a gap")
-	head := headOf(t, s)
+	head := must(s.Head(t.Context()))(t)
 	require.EqualValues(t, 4, head, "nothing of a batch with a gap")
 	other := slices.Clone(list)
 	other[3].Data = []byte("other")
@@ -111,15 +111,12 @@ func importRenumber(t *testing.T, h Harness) {
 		list[i].Position, list[i].Time, list[i].ID = 100*uint64(i+1), time.Time{}, idOf(i)
 	}
 	opts := store.EventImportOptions{Renumber: true, Batch: 2, Progress: func(store.EventsImported) {
-		_, err := s.Append(soon(t), []event.Event{ev("Between", "")}, nil)
-		require.NoError(t, err)
+		must(s.Append(soon(t), []event.Event{ev("Between", "")}, nil))(t)
 	}}
-	done, err := s.Import(t.Context(), stream(list, nil), opts)
-	require.NoError(t, err)
+	done := must(s.Import(t.Context(), stream(list, nil), opts))(t)
 	require.Equal(t, store.EventsImported{Events: 4, Head: 6}, done)
 	opts.Progress = nil
-	done, err = s.Import(t.Context(), stream(list, nil), opts)
-	require.NoError(t, err)
+	done = must(s.Import(t.Context(), stream(list, nil), opts))(t)
 	require.Equal(t, 4, done.Skipped)
 	require.Len(t, s.read(t, event.Of("Old"), nil), 4)
 	require.Len(t, s.all(t), 7)
@@ -164,7 +161,7 @@ func importAlone(t *testing.T, h Harness) {
 			for _, e := range s.read(t, event.Of("Now"), nil) {
 				require.WithinDuration(t, time.Now(), e.Time, time.Hour)
 			}
-			report := checkOf(t, s.db)
+			report := must(s.db.Check(t.Context(), store.CheckOptions{}))(t)
 			require.NoError(t, report.Err())
 		})
 	}

@@ -81,10 +81,8 @@ func lockedConditions(t *testing.T, h Harness) {
 func lockedViews(t *testing.T, h Harness) {
 	s := h.openEvents(t, withParams(t, h.quickURL(t), "readers", "1"), store.EventOptions{LockedRows: 1})
 	s.add(t, halves()[:500]...)
-	view, err := s.db.Engine().Snapshot(t.Context())
-	require.NoError(t, err)
-	_, err = s.Append(t.Context(), []event.Event{ev("Guarded", "")}, both())
-	require.NoError(t, err)
+	view := must(s.db.Engine().Snapshot(t.Context()))(t)
+	must(s.Append(t.Context(), []event.Event{ev("Guarded", "")}, both()))(t)
 	require.NoError(t, view.Close())
 }
 

@@ -33,30 +33,26 @@ func runEventProject(t *testing.T, h Harness) {
 	a := event.NewProjection(event.Of("A"), "", join)
 	x2 := event.NewProjection(anyOf(item("", "x:2")), ">", join)
 	none := event.NewProjection(event.Of("None"), 7, func(n int, _ *event.Sequenced) int { return n + 1 })
-	cond, err := s.Project(t.Context(), a, x2, none)
-	require.NoError(t, err)
+	cond := must(s.Project(t.Context(), a, x2, none))(t)
 	require.Equal(t, []any{"13", ">23", 7}, []any{a.State, x2.State, none.State})
 	require.Equal(t, uint64(4), cond.After, "the head that was seen, not the last event that matched")
 
 	s.add(t, ev("C", "5"))
-	_, err = s.Append(t.Context(), []event.Event{ev("None", "6")}, cond)
+	_, err := s.Append(t.Context(), []event.Event{ev("None", "6")}, cond)
 	require.NoError(t, err, "what no projector selects does not matter")
 	_, err = s.Append(t.Context(), []event.Event{ev("C", "7")}, cond)
 	require.ErrorIs(t, err, store.ErrConflict, "a state is outdated")
 
 	a.State = "-" // another state than the events make: they are not read again
-	cond, err = s.Project(t.Context(), a, none)
-	require.NoError(t, err)
+	cond = must(s.Project(t.Context(), a, none))(t)
 	require.Equal(t, []any{"-", 8, uint64(6)}, []any{a.State, none.State, cond.After})
 	all := event.NewProjection(event.All(), "", join)
-	_, err = s.Project(t.Context(), all, none)
-	require.NoError(t, err)
+	must(s.Project(t.Context(), all, none))(t)
 	require.Equal(t, []any{"123456", 8}, []any{all.State, none.State}, "one from the beginning, one from where it was")
 
 	t.Run("snapshot", func(t *testing.T) {
 		p := &event.Projection[string]{Query: event.All(), State: "snapshot ", After: 4, Next: all.Next}
-		_, err := s.Project(t.Context(), p)
-		require.NoError(t, err)
+		must(s.Project(t.Context(), p))(t)
 		require.Equal(t, "snapshot 56", p.State)
 		require.EqualValues(t, 6, p.After)
 		p.After = 7
@@ -77,15 +73,13 @@ func runEventProject(t *testing.T, h Harness) {
 		require.ErrorContains(t, err, "event 4")
 		require.Equal(t, "123", p.State, "what came before stands")
 		cannot = nil
-		_, err = s.Project(t.Context(), p)
-		require.NoError(t, err)
+		must(s.Project(t.Context(), p))(t)
 		require.Equal(t, "123456", p.State)
 	})
 	t.Run("plain projector", func(t *testing.T) {
 		p := &positions{}
 		for range 2 {
-			_, err := s.Project(t.Context(), p)
-			require.NoError(t, err)
+			must(s.Project(t.Context(), p))(t)
 		}
 		require.Equal(t, []uint64{1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6}, p.got, "it does not say where it is")
 	})

@@ -36,7 +36,7 @@ func subscribeClose(t *testing.T, h Harness) {
 func subscribeFollow(t *testing.T, h Harness) {
 	s := h.events(t)
 	for _, reader := range []eventStream{s, s.another(t, h)} {
-		from := headOf(t, s) + 1
+		from := must(s.Head(t.Context()))(t) + 1
 		s.add(t, ev("A", "0"), ev("B", "-"), ev("A", "1"))
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -68,7 +68,7 @@ func subscribeHears(t *testing.T, h Harness) {
 	hourly := store.EventOptions{PollInterval: time.Hour}
 	other := h.openEvents(t, s.url, hourly)
 	readOnly := h.open(t, s.url, &store.Options{ReadOnly: true})
-	reader := eventsOf(t, readOnly, hourly)
+	reader := must(readOnly.Events(t.Context(), hourly))(t)
 	s.add(t, ev("A", "0"))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

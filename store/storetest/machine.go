@@ -79,8 +79,8 @@ func brief(blocks ...entity.Block) (text string) {
 func (m *machine) open() {
 	params := m.params()
 	m.note("open %s with %q", m.layout, params)
-	m.db = mustOpen(m.t, withParams(m.t, m.url, params...), nil)
-	m.ents = entitiesOf(m.t, m.db, store.EntityOptions{Layout: m.layout, ExtendAdds: m.model.ExtendAdds})
+	m.db = must(store.Open(m.t.Context(), withParams(m.t, m.url, params...), nil))(m.t)
+	m.ents = must(m.db.Entities(m.t.Context(), store.EntityOptions{Layout: m.layout, ExtendAdds: m.model.ExtendAdds}))(m.t)
 	m.model.HeadOnly = !m.ents.Temporal()
 }
 
@@ -123,13 +123,12 @@ func (m *machine) reopen() {
 // block.
 func (m *machine) check() {
 	m.t.Helper()
-	m.checkHead(headOf(m.t, m.ents))
+	m.checkHead(must(m.ents.Head(m.t.Context()))(m.t))
 	if m.copied {
 		return // a history has no trace of blocks without a hash that changed nothing
 	}
 	number := m.At(m.model)
-	got, err := m.ents.HeaderAt(m.ctx, min(number, entity.MaxBlock))
-	require.NoError(m.t, err)
+	got := must(m.ents.HeaderAt(m.ctx, min(number, entity.MaxBlock)))(m.t)
 	require.Equal(m.t, m.model.BlockAt(number), got, "block %d", number)
 }
 
@@ -153,7 +152,7 @@ func (m *machine) checkState() {
 
 func (m *machine) compareAll(s *store.Snapshot, want *model.Snapshot) {
 	m.t.Helper()
-	require.NoError(m.t, model.Same(want.Visible(), collected(m.t, s.Query(m.ctx, nil, nil))))
+	require.NoError(m.t, model.Same(want.Visible(), must(model.Collect(s.Query(m.ctx, nil, nil)))(m.t)))
 }
 
 // compareAt opens both at a block and calls f when that succeeds.
@@ -223,7 +222,7 @@ func (m *machine) load() {
 			}
 		}
 	}, store.LoadOptions{Changes: one(m.Drawer, 1+m.IntN(8), 1<<20), Progress: func(p store.Loaded) {
-		require.Equal(m.t, p.Head, headOf(m.t, m.ents), "the head that was told is committed")
+		require.Equal(m.t, p.Head, must(m.ents.Head(m.t.Context()))(m.t), "the head that was told is committed")
 	}})
 	if wantErr == nil || errors.Is(err, context.Canceled) {
 		wantErr = end
@@ -285,15 +284,12 @@ func (m *machine) settle() {
 		require.NoError(m.t, m.ents.Flush(m.ctx))
 	}
 	if m.driver.Capabilities.WALCheckpoint && m.Chance(2) {
-		_, err := m.db.Checkpoint(m.ctx, m.Chance(2))
-		require.NoError(m.t, err)
+		must(m.db.Checkpoint(m.ctx, m.Chance(2)))(m.t)
 	}
-	v, err := m.ents.Verify(m.ctx)
-	require.NoError(m.t, err)
+	v := must(m.ents.Verify(m.ctx))(m.t)
 	require.Equal(m.t, !m.model.HeadOnly && m.model.Horizon() == 0, v.Digest)
-	head, err := m.model.At(store.Head)
-	require.NoError(m.t, err)
-	summary := summaryOf(m.t, m.ents)
+	head := must(m.model.At(store.Head))(m.t)
+	summary := must(m.ents.Summary(m.t.Context()))(m.t)
 	require.Equal(m.t, []uint64{uint64(len(head.Visible())), m.model.Horizon()}, []uint64{summary.Live, summary.Horizon})
 	m.checkState()
 }
@@ -330,14 +326,13 @@ func (m *machine) copyTo() {
 	case "history":
 		other.copied, other.pruned = true, m.model.Horizon() > 0
 		other.open()
-		importInto(m.t, other.ents, m.ents.History(m.ctx), store.LoadOptions{Changes: 4})
+		must(other.ents.Import(m.t.Context(), m.ents.History(m.ctx), store.LoadOptions{Changes: 4}))(m.t)
 	case "backup":
 		var file bytes.Buffer
-		contents, err := m.db.Backup(m.ctx, &file, nil)
-		require.NoError(m.t, err)
+		contents := must(m.db.Backup(m.ctx, &file, nil))(m.t)
 		require.Equal(m.t, m.model.Head(), contents.Head)
-		db := mustOpen(m.t, other.url, nil)
-		_, err = db.Restore(m.ctx, &file, &contents, nil)
+		db := must(store.Open(m.t.Context(), other.url, nil))(m.t)
+		_, err := db.Restore(m.ctx, &file, &contents, nil)
 		require.NoError(m.t, errors.Join(err, db.Close()))
 		other.open()
 	}

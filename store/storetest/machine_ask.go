@@ -50,11 +50,10 @@ func (m *machine) page() {
 	q.Limit = max(q.Limit, 1)
 	m.note("pages at %d of %d by %+v: %s", want.Block(), q.Limit, q.Order, q.Expr)
 	opts := store.QueryOptions{Order: q.Order, Limit: q.Limit}
-	wantAll, err := want.Query(q.Expr, q.Order, 0, nil)
-	require.NoError(m.t, err)
+	wantAll := must(want.Query(q.Expr, q.Order, 0, nil))(m.t)
 	var all []*entity.Entity
 	for n := opts.Limit; n == opts.Limit; {
-		s := snapshotAt(m.t, m.ents, at)
+		s := must(m.ents.At(m.t.Context(), at))(m.t)
 		found, err := model.Collect(s.Query(m.ctx, q.Expr, &opts))
 		if m.cannot(err, q) {
 			require.NoError(m.t, s.Close())
@@ -62,8 +61,7 @@ func (m *machine) page() {
 		}
 		require.NoError(m.t, err)
 		if all, n = append(all, found...), len(found); n > 0 {
-			opts.After, err = s.Cursor(found[n-1], &opts)
-			require.NoError(m.t, err)
+			opts.After = must(s.Cursor(found[n-1], &opts))(m.t)
 		}
 		require.NoError(m.t, s.Close())
 		require.LessOrEqual(m.t, len(all), len(wantAll), "pages repeat")
@@ -102,7 +100,7 @@ func (m *machine) changes() {
 	from := min(m.At(m.model), m.model.Head().Number+1)
 	to := from + m.Uint64N(8)
 	m.note("changes of %d to %d", from, to)
-	s := snapshotAt(m.t, m.ents, store.Head)
+	s := must(m.ents.At(m.t.Context(), store.Head))(m.t)
 	defer func() { require.NoError(m.t, s.Close()) }()
 	list, err := model.Collect(s.Changes(m.ctx, from, to))
 	_, wantErr := m.model.At(to)
@@ -136,8 +134,7 @@ func (m *machine) changes() {
 
 // stateAt is what is visible at a block, by key.
 func (m *machine) stateAt(block uint64) map[entity.Key]*entity.Entity {
-	s, err := m.model.At(block)
-	require.NoError(m.t, err)
+	s := must(m.model.At(block))(m.t)
 	state := map[entity.Key]*entity.Entity{}
 	for _, e := range s.Visible() {
 		state[e.Key] = e

@@ -80,8 +80,7 @@ const str, num = entity.String, entity.Numeric
 
 func cursorAfter(t testing.TB, s *store.Snapshot, e *entity.Entity, opts store.QueryOptions) store.Cursor {
 	t.Helper()
-	c, err := s.Cursor(e, &opts)
-	require.NoError(t, err)
+	c := must(s.Cursor(e, &opts))(t)
 	return c
 }
 
@@ -158,8 +157,7 @@ func testCursorRefused(t *testing.T, l *ledger) {
 	require.ErrorIs(t, err, store.ErrInvalid)
 	_, err = s.Cursor(list[0], &store.QueryOptions{After: "garbage!"})
 	require.ErrorIs(t, err, store.ErrInvalid)
-	c, err := s.Cursor(list[0], nil)
-	require.NoError(t, err)
+	c := must(s.Cursor(list[0], nil))(t)
 	require.Equal(t, good, c)
 	require.Len(t, results(t, s, nil, &store.QueryOptions{After: c}), len(list)-1, "the snapshot is usable")
 }
@@ -206,10 +204,9 @@ func testCursorEnds(t *testing.T, h Harness, layout string) {
 		t.Helper()
 		for block, c := range cursors {
 			l.view(t, store.Head, func(s *store.Snapshot) {
-				at, err := c.Number()
-				require.NoError(t, err)
+				at := must(c.Number())(t)
 				require.Equal(t, block, at)
-				_, err = model.Collect(s.Query(t.Context(), nil, &store.QueryOptions{After: c}))
+				_, err := model.Collect(s.Query(t.Context(), nil, &store.QueryOptions{After: c}))
 				if block >= low && block <= high {
 					require.NoError(t, err, "block %d", block)
 				} else {
