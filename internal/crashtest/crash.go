@@ -37,7 +37,7 @@ func crash(level driver.Durability, earlyAck bool) Trial {
 				end, err := runWorker(ctx, config, p)
 				if end.killed {
 					r.Fault(end.phase)
-					r.Outcomes["killed "+end.victim.String()]++
+					r.Outcomes[map[bool]string{false: "killed worker", true: "killed server"}[end.server]]++
 				}
 				return end, err
 			})
@@ -80,7 +80,7 @@ func (r *Row) judge(end ending, err error) error {
 		return fmt.Errorf("%s: %w", r.Trial, err)
 	case end.broken:
 		r.Violate("%s", end.said)
-	case end.killed && (end.victim != killWorker || end.said == "") || end.code == exitDone:
+	case end.killed && (end.server || end.said == "") || end.code == exitDone:
 	case end.said != "":
 		r.Violate("in phase %q: %s", end.phase, end.said)
 	default:
@@ -92,9 +92,12 @@ func (r *Row) judge(end ending, err error) error {
 // drawPlan draws whom to kill and when: in a phase, half of the times near its beginning on a
 // logarithmic scale, or whatever the worker is doing then.
 func drawPlan(rng *rand.Rand, c Cell) *plan {
-	p := &plan{pick: rng.IntN(1 << 16), linger: time.Duration(rng.IntN(20)) * time.Millisecond}
-	if n := rng.IntN(10); n < 4 {
-		p.victim = [...]victim{killServer, killServer, killServer, killBackend}[n]
+	p := &plan{linger: time.Duration(rng.IntN(20)) * time.Millisecond}
+	switch n := rng.IntN(10); {
+	case n < 3:
+		p.server = 1 // the first one, which starts the others
+	case n == 3:
+		p.server = 1 + rng.IntN(1<<16)
 	}
 	p.delay = time.Duration(rng.IntN(60_000)) * time.Microsecond
 	switch n := rng.IntN(100); {
@@ -124,6 +127,3 @@ func targets(c Cell) []string {
 
 // tail is how much of what a worker wrote is kept.
 func tail(s string) string { return s[max(0, len(s)-2000):] }
-
-// String names the victim.
-func (v victim) String() string { return [...]string{"worker", "server", "backend"}[v] }

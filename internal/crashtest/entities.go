@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
-	"github.com/varvedb/varve/store/query"
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
 // entityWorker applies blocks.
@@ -80,15 +79,15 @@ const (
 // draw draws a step; there is none when the store is too small for it.
 func (w *entityWorker) draw(name string) (r record, ok bool) {
 	last := w.history.last()
-	head := last.head().Number
+	head := last.Head().Number
 	r = record{Step: name, Seed: w.rng.Uint64()}
 	switch name {
 	case stepRewind:
 		r.To = head - min(head, uint64(w.rng.IntN(rewindDepth)))
-		return r, last.model.Rewind(r.To) == nil // last is a copy
+		return r, last.Rewind(r.To) == nil // last is a copy
 	case stepPrune:
 		r.To = head - min(head, uint64(2+w.rng.IntN(pruneDepth)))
-		return r, r.To > last.horizon && !w.NoPrune
+		return r, r.To > last.Horizon() && !w.NoPrune
 	}
 	return r, true
 }
@@ -111,18 +110,6 @@ func (w *entityWorker) do(ctx context.Context, s *step) error {
 		}
 	}
 	_, err := w.ents.Load(ctx, blocks, &store.LoadOptions{Changes: s.changes})
-	return err
-}
-
-func (w *entityWorker) commit(ctx context.Context, i int) error {
-	head, err := w.ents.Head(ctx)
-	if err != nil {
-		return err
-	}
-	_, err = w.ents.Apply(ctx, entity.Block{Number: head.Number + 1, Ops: []entity.Op{{
-		Kind: entity.Create, Key: entity.Key{0xff, byte(i), byte(i >> 8)}, BTL: 1000, Content: []byte("a small payload"),
-		StringAttributes: map[string]string{"group": "g1"}, NumericAttributes: map[string]uint64{"n": uint64(i)},
-	}}})
 	return err
 }
 
@@ -154,12 +141,12 @@ func (w *entityWorker) resume(_ context.Context, r record) error {
 func (w *entityWorker) unknown(head store.BlockHeader, horizon uint64) error {
 	h := w.history
 	acked, announced := h.states[h.acked], h.last()
-	known := slices.IndexFunc(h.states, func(s state) bool { return s.head() == head && s.horizon == horizon })
+	known := slices.IndexFunc(h.states, func(m model.Model) bool { return m.Head() == head && m.Horizon() == horizon })
 	if known >= 0 {
-		return violation("%d acknowledged steps are lost: the store is at block %d, acknowledged was block %d", h.acked-known, head.Number, acked.head().Number)
+		return violation("%d acknowledged steps are lost: the store is at block %d, acknowledged was block %d", h.acked-known, head.Number, acked.Head().Number)
 	}
 	return violation("the store is in no state that it ever had: block %d with digest %s and horizon %d; acknowledged was block %d with digest %s and horizon %d, announced up to block %d",
-		head.Number, head.Digest, horizon, acked.head().Number, acked.head().Digest, acked.horizon, announced.head().Number)
+		head.Number, head.Digest, horizon, acked.Head().Number, acked.Head().Digest, acked.Horizon(), announced.Head().Number)
 }
 
 // pastBlocks is how many past blocks are compared.
@@ -167,7 +154,7 @@ const pastBlocks = 3
 
 // compareState lets the store check itself and compares it with a state, at the head
 // and at past blocks.
-func (w *entityWorker) compareState(ctx context.Context, want *state) error {
+func (w *entityWorker) compareState(ctx context.Context, want *model.Model) error {
 	if !w.checked {
 		if _, err := w.ents.Verify(ctx); errors.Is(err, store.ErrCorrupt) {
 			return violation("%v", err)
@@ -175,12 +162,12 @@ func (w *entityWorker) compareState(ctx context.Context, want *state) error {
 			return err
 		}
 	}
-	head := want.head()
+	head := want.Head()
 	if err := w.compareAt(ctx, want, store.Head); err != nil || head.Empty || !w.ents.Temporal() {
 		return err
 	}
 	for range pastBlocks {
-		at := want.horizon + w.rng.Uint64N(head.Number-want.horizon+1)
+		at := want.Horizon() + w.rng.Uint64N(head.Number-want.Horizon()+1)
 		if err := w.compareAt(ctx, want, at); err != nil {
 			return err
 		}
@@ -188,14 +175,11 @@ func (w *entityWorker) compareState(ctx context.Context, want *state) error {
 	return nil
 }
 
-// orders are those in which results are asked for, in turn.
-var orders = [][]store.Order{
-	nil, {{Name: "n", Kind: entity.Numeric}}, {{Name: entity.AttrExpiration, Desc: true}},
-	{{Name: "rare", Kind: entity.String, Desc: true}, {Name: "n", Kind: entity.Numeric}},
-}
+// asked is how many questions are asked of each block, besides that for all entities.
+const asked = 16
 
-func (w *entityWorker) compareAt(ctx context.Context, want *state, at uint64) (err error) {
-	model, err := want.model.At(at)
+func (w *entityWorker) compareAt(ctx context.Context, want *model.Model, at uint64) (err error) {
+	wanted, err := want.At(at)
 	if err != nil {
 		return fmt.Errorf("model at block %d: %w", at, err)
 	}
@@ -204,87 +188,30 @@ func (w *entityWorker) compareAt(ctx context.Context, want *state, at uint64) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	for i, q := range questions {
-		order := orders[i%len(orders)]
-		wanted, err := model.Query(q, order, 0, nil)
-		if err != nil {
-			return err
+	d := model.Drawer{Rand: w.rng}
+	q := model.Question{Pages: 1}
+	for range 1 + asked {
+		if _, err := wanted.Ask(ctx, s, q); err != nil {
+			return differs(err, "at block %d, query %v", wanted.Block(), q.Expr)
 		}
-		found, err := pages(ctx, s, q, store.QueryOptions{Order: order, Limit: i % 3 * 7})
-		if err == nil && q == nil {
-			err = alone(ctx, s, found)
-		}
-		if err != nil {
-			return err
-		}
-		if err := sameEntities(wanted, found); err != nil {
-			return violation("at block %d, query %v: %v", model.Block(), q, err)
-		}
-		n, err := s.Count(ctx, q)
-		if err != nil {
-			return err
-		}
-		if n != uint64(len(wanted)) {
-			return violation("at block %d, count of %v is %d, should be %d", model.Block(), q, n, len(wanted))
-		}
+		q = d.Question(wanted)
 	}
-	return nil
-}
-
-// alone compares entities with what they are when they are asked for one by one.
-func alone(ctx context.Context, s *store.Snapshot, found []*entity.Entity) error {
-	for _, e := range found {
+	for _, e := range wanted.Visible() {
 		got, err := s.Get(ctx, e.Key)
-		if err != nil {
-			return err
+		if err == nil {
+			err = model.Same([]*entity.Entity{e}, []*entity.Entity{got})
 		}
-		if fingerprint(got) != fingerprint(e) {
-			return violation("%s is another when asked for alone", e.Key)
+		if err != nil {
+			return differs(err, "at block %d, %s alone", wanted.Block(), e.Key)
 		}
 	}
 	return nil
 }
 
-// pages reads a result, page by page where there is a limit.
-func pages(ctx context.Context, s *store.Snapshot, q query.Expr, opts store.QueryOptions) (all []*entity.Entity, err error) {
-	for {
-		page, err := gather(s.Query(ctx, q, &opts))
-		all = append(all, page...)
-		if err != nil || opts.Limit == 0 || len(page) < opts.Limit {
-			return all, err
-		}
-		if opts.After, err = s.Cursor(page[len(page)-1], &opts); err != nil {
-			return all, err
-		}
+// differs makes a violation of another answer than the model's.
+func differs(err error, format string, args ...any) error {
+	if errors.Is(err, model.ErrDiffers) {
+		return violation(format+": %v", append(args, err)...)
 	}
-}
-
-func gather[T any](found iter.Seq2[T, error]) (all []T, err error) {
-	for e, err := range found {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, e)
-	}
-	return all, nil
-}
-
-// sameEntities compares by the digest that the store itself chains: it covers all
-// that a version has.
-func sameEntities(want, got []*entity.Entity) error {
-	if len(want) != len(got) {
-		return fmt.Errorf("%d entities, should be %d", len(got), len(want))
-	}
-	for i := range want {
-		if want[i].Key != got[i].Key || fingerprint(want[i]) != fingerprint(got[i]) {
-			return fmt.Errorf("place %d has %s of block %d, should have %s of block %d, or its content differs", i,
-				got[i].Key, got[i].LastModifiedAtBlock, want[i].Key, want[i].LastModifiedAtBlock)
-		}
-	}
-	return nil
-}
-
-// fingerprint covers everything that an entity has.
-func fingerprint(e *entity.Entity) entity.Digest {
-	return entity.Digest{1}.Next(entity.Changeset{Block: 1, Changes: []entity.Change{{Key: e.Key, New: e}}})
+	return err
 }

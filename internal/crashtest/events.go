@@ -148,10 +148,3 @@ func (w *eventWorker) append(ctx context.Context, r record) error {
 	w.ledger.acknowledge(done)
 	return nil
 }
-
-func (w *eventWorker) commit(ctx context.Context, i int) error {
-	_, err := w.evs.Append(ctx, []event.Event{{
-		Type: eventTypes[0], Data: []byte("a small event"), Tags: []event.Tag{event.NewTag(tagGroup, fmt.Sprint(i))},
-	}}, nil)
-	return err
-}

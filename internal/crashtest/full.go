@@ -33,17 +33,18 @@ func Full() Trial { return full(false) }
 func full(earlyAck bool) Trial {
 	return Trial{
 		Name: "full", Turn: 10, // a store grows each time
-		Skip: func(Cell) string { return CanMountMemory() },
+		Skip: func(Cell) string { return CanMount() },
 		Run: func(ctx context.Context, c Cell, rng *rand.Rand, r *Row) (err error) {
 			size := int64(fullDisk)
 			if c.ownLog() {
 				size = fullServerDisk
 			}
 			dir := filepath.Join(c.Dir, "disk")
-			if err := MountMemory(dir, size); err != nil {
+			d, err := NewDisk(dir, size)
+			if err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, UnmountMemory(dir)) }()
+			defer func() { err = errors.Join(err, d.Unmount()) }()
 			return lives(ctx, c.Faults, r, func(last bool) (ending, error) {
 				config := c.config(rng, dir)
 				config.EarlyAck, config.CheckOnly = earlyAck, last

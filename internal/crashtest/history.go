@@ -2,6 +2,7 @@ package crashtest
 
 import (
 	"fmt"
+	"math/rand/v2"
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
@@ -16,24 +17,23 @@ const (
 	stepPrune  = "prune"
 )
 
-// state is the store after a step.
-type state struct {
-	model   model.Model
-	horizon uint64 // the oldest block that can be read
-}
+// entityKeys are those of entities: few, so that each changes again and again and what a merge
+// has half done matters.
+var entityKeys = model.FewKeys(48)
 
-func (s state) head() store.BlockHeader { return s.model.Head() }
+// newRand returns the generator of a seed.
+func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)) }
 
 // history is what a journal says of a store of entities: the states that it went
 // through, one after the other.
 type history struct {
-	states []state // the first one is the empty store
-	acked  int     // index of the last state that was acknowledged
+	states []model.Model // the first one is the empty store
+	acked  int           // index of the last state that was acknowledged
 }
 
 // newHistory replays a journal.
 func newHistory(records []record) (*history, error) {
-	h := &history{states: []state{{}}}
+	h := &history{states: []model.Model{{}}}
 	for i, r := range records {
 		switch {
 		case r.Resumed:
@@ -54,7 +54,7 @@ func newHistory(records []record) (*history, error) {
 	return h, nil
 }
 
-func (h *history) last() state { return h.states[len(h.states)-1] }
+func (h *history) last() model.Model { return h.states[len(h.states)-1] }
 
 // announce adds the states that a step leads to.
 func (h *history) announce(s *step) { h.states = append(h.states, s.after...) }
@@ -70,7 +70,7 @@ func (h *history) find(head store.BlockHeader, horizon uint64, lossy bool) (int,
 		oldest = 0
 	}
 	for i := len(h.states) - 1; i >= oldest; i-- {
-		if h.states[i].horizon == horizon && h.states[i].head() == head {
+		if h.states[i].Horizon() == horizon && h.states[i].Head() == head {
 			return i, true
 		}
 	}
@@ -83,45 +83,42 @@ type step struct {
 	record
 	blocks  []entity.Block
 	changes int // of a load: entities after which it commits
-	after   []state
+	after   []model.Model
 }
 
 // next makes the step of a record after the last state.
 func (h *history) next(r record) (*step, error) {
 	s := &step{record: r}
-	to := h.last() // its model is a copy: the list of blocks is only ever appended to
+	to := h.last() // a copy: the list of blocks is only ever appended to
 	switch r.Step {
 	case stepApply, stepLoad:
 		return s, s.draw(to)
 	case stepRewind:
-		if err := to.model.Rewind(r.To); err != nil {
+		if err := to.Rewind(r.To); err != nil {
 			return nil, fmt.Errorf("rewind to %d: %w", r.To, err)
 		}
 	case stepPrune:
-		if err := to.model.Prune(r.To); err != nil {
+		if err := to.Prune(r.To); err != nil {
 			return nil, fmt.Errorf("prune before %d: %w", r.To, err)
 		}
-		to.horizon = max(to.horizon, r.To)
 	default:
 		return nil, fmt.Errorf("unknown step %q", r.Step)
 	}
-	s.after = []state{to}
+	s.after = []model.Model{to}
 	return s, nil
 }
 
 // draw makes the blocks of a step, and the state after each.
-func (s *step) draw(to state) error {
+func (s *step) draw(to model.Model) error {
 	rng := newRand(s.Seed)
 	n := 1
 	if s.Step == stepLoad {
 		n, s.changes = 2+rng.IntN(5), 1+rng.IntN(12)
 	}
+	d := model.Drawer{Rand: rng, Keys: entityKeys, Valid: true}
 	for range n {
-		b, err := drawBlock(rng, &to.model)
-		if err != nil {
-			return err
-		}
-		if err := to.model.Apply(b); err != nil {
+		b := d.Block(&to)
+		if err := to.Apply(b); err != nil {
 			return fmt.Errorf("block %d: %w", b.Number, err)
 		}
 		s.blocks = append(s.blocks, b)

@@ -42,6 +42,9 @@ type journal struct {
 // records. A last line that was not finished is cut off: the worker was killed
 // while it wrote it.
 func openJournal(path string) (*journal, []record, error) {
+	if path == "" {
+		return &journal{}, nil, nil
+	}
 	text, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, err
@@ -88,4 +91,9 @@ func (j *journal) write(r record, sync bool) error {
 	return j.file.Sync()
 }
 
-func (j *journal) close() error { return j.file.Close() }
+func (j *journal) close() error {
+	if j.file == nil {
+		return nil
+	}
+	return j.file.Close()
+}

@@ -41,7 +41,7 @@ func TestHistory(t *testing.T) {
 
 	again, err := newHistory(append(records, record{Step: stepLoad, Seed: 99}))
 	require.NoError(t, err)
-	require.Equal(t, h.last().head(), again.states[20].head())
+	require.Equal(t, h.states[20].Head(), again.states[20].Head())
 	require.Equal(t, 20, again.acked)
 	open := len(again.states) - 1 // the last block of a load that nobody acknowledged
 	require.Greater(t, open, 20)
@@ -50,17 +50,17 @@ func TestHistory(t *testing.T) {
 		state        int
 		found, lossy bool
 	}{{20, true, false}, {open, true, false}, {19, false, false}, {19, true, true}, {0, true, true}} {
-		i, ok := again.find(again.states[c.state].head(), 0, c.lossy)
+		i, ok := again.find(again.states[c.state].Head(), 0, c.lossy)
 		require.Equal(t, c.found, ok, "%+v", c)
 		if ok {
 			require.Equal(t, c.state, i)
 		}
 	}
-	_, ok := again.find(again.last().head(), 7, true)
+	_, ok := again.find(again.states[open].Head(), 7, true)
 	require.False(t, ok, "another horizon")
 
 	lost, err := newHistory(append(records, record{Resumed: true, State: 15}))
 	require.NoError(t, err)
 	require.Equal(t, 15, lost.acked)
-	require.Equal(t, h.states[15].head(), lost.last().head())
+	require.Equal(t, h.states[15].Head(), lost.states[15].Head())
 }

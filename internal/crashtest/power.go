@@ -26,13 +26,13 @@ import (
 func Power(level driver.Durability) Trial {
 	return Trial{
 		Name: levelName("power", level), Turn: 10, // a cut takes seconds
-		Skip: func(c Cell) string { return cmp.Or(c.skipLevel(level), canMountDisks()) },
+		Skip: func(c Cell) string { return cmp.Or(c.skipLevel(level), canMountFiles()) },
 		Run: func(ctx context.Context, c Cell, rng *rand.Rand, r *Row) (err error) {
-			d, err := newDisk(c.Dir)
+			d, err := newFileDisk(c.Dir)
 			if err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, d.remove()) }()
+			defer func() { err = errors.Join(err, d.Unmount(), os.RemoveAll(d.file)) }()
 			return lives(ctx, c.Faults, r, func(last bool) (ending, error) {
 				end, err := cut(ctx, c, level, rng, d, last)
 				if end.killed {
@@ -54,16 +54,16 @@ const longestLife = 1200 * time.Millisecond
 
 // cut mounts the disk, lets a worker check and go on, and replaces the disk by what a
 // power cut leaves of it. The last worker only checks.
-func cut(ctx context.Context, c Cell, level driver.Durability, rng *rand.Rand, d *disk, last bool) (ending, error) {
+func cut(ctx context.Context, c Cell, level driver.Durability, rng *rand.Rand, d *Disk, last bool) (ending, error) {
 	if err := d.mount(); err != nil {
 		return ending{}, err
 	}
 	// By it a store is told from one that a killed process has left. A system that has started
 	// again does not look at it; this one has not.
-	if err := os.RemoveAll(filepath.Join(d.dir, "store-durable")); err != nil {
-		return ending{}, errors.Join(err, d.unmount())
+	if err := os.RemoveAll(filepath.Join(d.Dir, "store-durable")); err != nil {
+		return ending{}, errors.Join(err, d.Unmount())
 	}
-	config := c.config(rng, d.dir, "durability", string(level))
+	config := c.config(rng, d.Dir, "durability", string(level))
 	config.Lossy, config.CheckOnly = level != driver.Durable, last
 	p := &plan{delay: time.Duration(rng.Int64N(int64(longestLife)))}
 	if rng.IntN(10) == 0 {

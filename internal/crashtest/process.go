@@ -29,23 +29,13 @@ func WorkerIfAsked() (code int, asked bool) {
 	return workerMain(context.Background(), config, os.Stdout), true
 }
 
-// victim is who is killed.
-type victim int
-
-const (
-	killWorker  victim = iota // and with it what the kernel ends when it dies
-	killServer                // the first of the engine's own processes, then the worker
-	killBackend               // another of the engine's own processes, then the worker
-)
-
 // plan says when a worker is killed, or what else is done: a time after it has begun a
 // phase. An empty phase is any, once it is at work. A nil plan lets it end by itself.
 type plan struct {
 	phase  string
 	delay  time.Duration
-	victim victim
-	pick   int           // which of several processes
-	linger time.Duration // between a process of the engine and the worker
+	server int           // which of the engine's own processes is killed before the worker, from 1 on; 0: none
+	linger time.Duration // between the two
 
 	act func() error // what is done instead of killing, if given
 }
@@ -53,7 +43,7 @@ type plan struct {
 // ending is how a worker's life ended.
 type ending struct {
 	killed  bool
-	victim  victim
+	server  bool   // so was a process of the engine, before it
 	phase   string // it was in
 	checked bool   // it had opened the store and compared it with the journal
 	found   int    // steps there that nobody had acknowledged
@@ -178,18 +168,12 @@ func (l *life) strike() {
 		return
 	}
 	l.mu.Lock()
-	pids, victim := l.end.pids, killWorker
-	if len(pids) > 0 {
-		victim = l.plan.victim
-	}
-	l.killed, l.end.victim = true, victim
+	pids := l.end.pids
+	l.killed, l.end.server = true, len(pids) > 0 && l.plan.server > 0
+	server := l.end.server
 	l.mu.Unlock()
-	if victim != killWorker {
-		pid := pids[0]
-		if victim == killBackend {
-			pid = pids[l.plan.pick%len(pids)]
-		}
-		if p, err := os.FindProcess(pid); err == nil {
+	if server {
+		if p, err := os.FindProcess(pids[(l.plan.server-1)%len(pids)]); err == nil {
 			_ = p.Kill() // it may have ended by itself: a backend does
 		}
 		time.Sleep(l.plan.linger)

@@ -47,7 +47,7 @@ func (n SyncCount) Total() (total int) {
 }
 
 // CountSyncs makes a new store in the cell's directory and counts, with strace, how often its
-// processes ask the system to sync a file in countedCommits small commits, one after the other.
+// processes ask the system to sync a file in countedCommits commits, one after the other.
 // That says that the promise is kept by the call that keeps it, and what a commit costs on a
 // disk whose syncs are dear. What is put off stays put off.
 func CountSyncs(ctx context.Context, c Cell, level driver.Durability) (SyncCount, error) {
@@ -57,7 +57,7 @@ func CountSyncs(ctx context.Context, c Cell, level driver.Durability) (SyncCount
 		// The checkpointer syncs beside the commits, and makes room in the log ahead.
 		params = append(params, "checkpoint", string(driver.Manual))
 	}
-	config := workerConfig{URL: c.URL("store", params...), Layout: c.Layout, Journal: filepath.Join(c.Dir, "journal"), Seed: 1, CheckOnly: true}
+	config := workerConfig{URL: c.URL("store", params...), Layout: c.Layout, Seed: 1, CheckOnly: true}
 	end, err := runWorker(ctx, config, nil) // makes the store, which takes long under a tracer
 	if err == nil && end.code == exitDone {
 		config.CheckOnly, config.Syncs = false, countedCommits
@@ -83,7 +83,7 @@ func (w *worker) commitMarked(ctx context.Context, s subject) error {
 		if i == warmCommits {
 			_, _ = os.Stat(syncMark + "begin")
 		}
-		if err := s.commit(ctx, i); err != nil {
+		if err := s.grow(ctx); err != nil {
 			return err
 		}
 	}

@@ -113,7 +113,7 @@ func (c Cell) drawParams(rng *rand.Rand) []string {
 		if rng.IntN(3) == 0 {
 			policy = driver.Inline
 		}
-		params = append(params, "checkpoint", string(policy), "checkpoint_frames", strconv.Itoa(10+rng.IntN(400)))
+		params = append(params, "checkpoint", string(policy), "checkpoint_frames", strconv.Itoa(10<<rng.IntN(10)))
 	case d.Params["checkpoint_threshold"] != "":
 		params = append(params, "checkpoint_threshold", strconv.Itoa(smallLog*(1+rng.IntN(8))))
 	}

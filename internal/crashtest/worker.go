@@ -34,9 +34,9 @@ const (
 // workerConfig says what a worker does.
 type workerConfig struct {
 	URL     string `json:"url"`
-	Layout  string `json:"layout"` // as Cell.Layout
-	Journal string `json:"journal"`
-	Seed    uint64 `json:"seed"` // of the order of steps
+	Layout  string `json:"layout"`  // as Cell.Layout
+	Journal string `json:"journal"` // path; "": in memory
+	Seed    uint64 `json:"seed"`    // of the order of steps
 
 	// Target is a phase that the worker comes to after After steps; empty means
 	// none in particular.
@@ -106,8 +106,7 @@ type subject interface {
 	compare(ctx context.Context) (r record, found, lost int, err error)
 	resume(ctx context.Context, r record) error
 
-	grow(ctx context.Context) error          // makes one step beside no other
-	commit(ctx context.Context, i int) error // makes one small commit, outside of the journal
+	grow(ctx context.Context) error // makes one step, which is one commit, beside no other
 }
 
 // phase is a kind of step and how often it is chosen.

@@ -16,5 +16,5 @@ func TestFlipsBite(t *testing.T) {
 }
 
 func TestResources(t *testing.T) {
-	faulttest.RunResources(t, "sqlite", faulttest.Limits{})
+	faulttest.RunResources(t, "sqlite", "")
 }

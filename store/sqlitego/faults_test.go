@@ -11,5 +11,5 @@ func TestFlips(t *testing.T) {
 }
 
 func TestResources(t *testing.T) {
-	faulttest.RunResources(t, "sqlitego", faulttest.Limits{})
+	faulttest.RunResources(t, "sqlitego", "")
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/feed"
+	"github.com/varvedb/varve/store/storetest/model"
 	"github.com/varvedb/varve/testdata"
 )
 
@@ -27,7 +28,7 @@ const arkivDigest = "693ace66b897f11e30f34e9bec4324394f8ab10813f9cb26a6fe8993002
 
 // runArkiv applies real Arkiv blocks and compares with recorded answers.
 func runArkiv(t *testing.T, h Harness) {
-	blocks := collected(t, feed.ReadTar(bytes.NewReader(testdata.ArkivBlocks)))
+	blocks := must(model.Collect(feed.ReadTar(bytes.NewReader(testdata.ArkivBlocks))))(t)
 	queries := recordedQueries(t)
 	layouts := h.layouts()
 	for i, layout := range layouts {
@@ -54,11 +55,9 @@ type recordedQuery struct {
 
 func recordedQueries(t testing.TB) (queries []recordedQuery) {
 	t.Helper()
-	for text := range bytes.Lines(testdata.ArkivQueries) {
-		var q recordedQuery
-		require.NoError(t, json.Unmarshal(text, &q))
-		queries = append(queries, q)
-	}
+	path := filepath.Join(t.TempDir(), "queries.jsonl")
+	require.NoError(t, os.WriteFile(path, testdata.ArkivQueries, 0o600))
+	queries := must(feed.RecordedQueries(path))(t)
 	require.Len(t, queries, 52)
 	return queries
 }
@@ -67,10 +66,10 @@ func recordedQueries(t testing.TB) (queries []recordedQuery) {
 // blocks must be refused by layouts without history.
 func checkArkiv(t testing.TB, l *ledger, queries []recordedQuery) {
 	t.Helper()
-	head := headOf(t, l.ents)
+	head := must(l.ents.Head(t.Context()))(t)
 	require.Equal(t, uint64(1263), head.Number)
 	require.Equal(t, arkivDigest, head.Digest.String())
-	summary := summaryOf(t, l.ents)
+	summary := must(l.ents.Summary(t.Context()))(t)
 	require.EqualValues(t, 100, summary.Blocks)
 	checkAnswers(t, l, queries)
 }
@@ -86,7 +85,7 @@ func checkAnswers(t testing.TB, l *ledger, queries []recordedQuery) {
 			}
 			slices.Sort(keys)
 			require.True(t, slices.Equal(q.Keys, keys), "%s at %d: %d keys, want %d", q.Query, q.AtBlock, len(keys), len(q.Keys))
-			n := countOf(t, s, expr)
+			n := must(s.Count(t.Context(), expr))(t)
 			require.EqualValues(t, len(q.Keys), n, "%s at %d", q.Query, q.AtBlock)
 		})
 	}
@@ -98,11 +97,11 @@ func testArkivImport(t *testing.T, h Harness, layout string, queries []recordedQ
 	l := newLedger(t, h, layout)
 	engine := openArkiv(t, h, l, "sqlite-store.db")
 
-	done := importInto(t, l.ents, feed.Arkiv(t.Context(), engine), store.LoadOptions{})
+	done := must(l.ents.Import(t.Context(), feed.Arkiv(t.Context(), engine), store.LoadOptions{}))(t)
 	require.Equal(t, arkivDigest, done.Head.Digest.String())
 	l.head = done.Head.Number
 	checkAnswers(t, l, queries)
-	again := importInto(t, l.ents, feed.Arkiv(t.Context(), engine), store.LoadOptions{})
+	again := must(l.ents.Import(t.Context(), feed.Arkiv(t.Context(), engine), store.LoadOptions{}))(t)
 	require.Zero(t, again.Blocks)
 	require.Equal(t, done.Head, again.Head)
 }
@@ -117,19 +116,18 @@ func testArkivState(t *testing.T, h Harness, layout string, blocks []entity.Bloc
 
 	var done store.Applied
 	for range 2 {
-		done = importInto(t, l.ents, feed.Arkiv(t.Context(), engine), store.LoadOptions{Changes: 100})
+		done = must(l.ents.Import(t.Context(), feed.Arkiv(t.Context(), engine), store.LoadOptions{Changes: 100}))(t)
 		require.EqualValues(t, head, done.Head.Number)
 	}
 	require.NotZero(t, done.Skipped)
 	require.Zero(t, done.Blocks)
-	verified, err := l.ents.Verify(t.Context())
-	require.NoError(t, err)
+	verified := must(l.ents.Verify(t.Context()))(t)
 	require.False(t, verified.Digest)
 
 	l.head = head
 	checkAnswers(t, l, slices.DeleteFunc(slices.Clone(queries), func(q recordedQuery) bool { return q.AtBlock != head }))
 	if l.ents.Temporal() {
-		_, err = l.ents.At(t.Context(), head-1)
+		_, err := l.ents.At(t.Context(), head-1)
 		require.ErrorIs(t, err, store.ErrBlockRange)
 		require.ErrorIs(t, l.ents.Rewind(t.Context(), head-1), store.ErrBlockRange)
 	}
@@ -152,8 +150,7 @@ func openArkiv(t *testing.T, h Harness, l *ledger, name string) driver.Engine {
 	d, linked := driver.Lookup(info.Name)
 	require.True(t, linked)
 	u := &url.URL{Scheme: info.Name, Path: filepath.ToSlash(arkivDatabase(t, name))}
-	engine, err := d.Open(t.Context(), u, driver.Options{ReadOnly: true}.WithDefaults())
-	require.NoError(t, err)
+	engine := must(d.Open(t.Context(), u, driver.Options{ReadOnly: true}.WithDefaults()))(t)
 	t.Cleanup(func() { require.NoError(t, engine.Close()) })
 	return engine
 }
@@ -162,8 +159,7 @@ func openArkiv(t *testing.T, h Harness, l *ledger, name string) driver.Engine {
 // embedded, and returns the path of the copy.
 func arkivDatabase(t testing.TB, file string) string {
 	t.Helper()
-	dir, err := os.Getwd()
-	require.NoError(t, err)
+	dir := must(os.Getwd())(t)
 	name := filepath.Join("testdata", "arkiv-small", file)
 	for {
 		_, err := os.Stat(filepath.Join(dir, name))
@@ -176,12 +172,10 @@ func arkivDatabase(t testing.TB, file string) string {
 		}
 		dir = filepath.Dir(dir)
 	}
-	from, err := os.Open(filepath.Join(dir, name))
-	require.NoError(t, err)
+	from := must(os.Open(filepath.Join(dir, name)))(t)
 	path := filepath.Join(t.TempDir(), "arkiv.db")
-	to, err := os.Create(path)
-	require.NoError(t, err)
-	_, err = io.Copy(to, from)
+	to := must(os.Create(path))(t)
+	_, err := io.Copy(to, from)
 	require.NoError(t, errors.Join(err, to.Close(), from.Close()))
 	return path
 }

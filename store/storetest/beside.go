@@ -15,6 +15,7 @@ import (
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/event"
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
 // trials is how often each of the cases beside a free-running writer is tried;
@@ -44,8 +45,6 @@ func runBeside(t *testing.T, h Harness) {
 			t.Run("torn copy", func(t *testing.T) { testTornCopy(t, h, layout) })
 			t.Run("readers", func(t *testing.T) { testReadersTogether(t, h, layout) })
 			t.Run("history again", func(t *testing.T) { testHistoryAgain(t, h, layout) })
-			t.Run("horizon", func(t *testing.T) { testHorizonCopied(t, h, layout) })
-			t.Run("write within a load", func(t *testing.T) { testWriteWithinLoad(t, h, layout) })
 		})
 	}
 	t.Run("creation", func(t *testing.T) { testCreation(t, h) })
@@ -71,9 +70,9 @@ func startScribe(t *testing.T, l *ledger) *scribe {
 	for i := range 20 {
 		l.apply(t, on("kept "+strconv.Itoa(i), opCreate(1000, number("n", uint64(i)), text("group", "kept"))))
 	}
-	head := headOf(t, l.ents)
+	head := must(l.ents.Head(t.Context()))(t)
 	s.digests[head.Digest] = true
-	events := eventsOf(t, l.db, store.EventOptions{})
+	events := must(l.db.Events(t.Context(), store.EventOptions{}))(t)
 	go func() { s.done <- s.write(events, l.head) }()
 	return s
 }
@@ -148,25 +147,22 @@ func testFreeWriter(t *testing.T, h Harness, layout string) {
 	defer s.end(t)
 	trials := h.trials()
 	for i := range trials {
-		digest, err := digestOf(l.ents.History(t.Context()))
-		require.NoError(t, err)
+		digest := must(digestOf(l.ents.History(t.Context())))(t)
 		// The writer may not have noted yet what it has committed.
 		require.Eventually(t, func() bool { return s.was(digest) }, time.Minute, time.Millisecond, "export %d is torn", i)
 	}
 	for range (trials + 1) / 2 {
-		v, err := l.ents.Verify(t.Context())
-		require.NoError(t, err)
+		v := must(l.ents.Verify(t.Context()))(t)
 		require.True(t, v.Digest)
-		report := checkOf(t, l.db)
+		report := must(l.db.Check(t.Context(), store.CheckOptions{}))(t)
 		require.NoError(t, report.Err())
 		require.True(t, report.Digest)
-		summary := summaryOf(t, l.ents)
+		summary := must(l.ents.Summary(t.Context()))(t)
 		require.GreaterOrEqual(t, summary.Live, uint64(20))
 	}
 	copied := newLedger(t, h, layout)
-	importInto(t, copied.ents, l.ents.History(t.Context()), store.LoadOptions{})
-	_, err := copied.ents.Verify(t.Context())
-	require.NoError(t, err)
+	must(copied.ents.Import(t.Context(), l.ents.History(t.Context()), store.LoadOptions{}))(t)
+	must(copied.ents.Verify(t.Context()))(t)
 }
 
 func digestOf(history func(func(entity.Changeset, error) bool)) (d entity.Digest, err error) {
@@ -189,7 +185,7 @@ func testTornCopy(t *testing.T, h Harness, layout string) {
 	for i := range 5 {
 		l.apply(t, on(strconv.Itoa(i), opCreate(1000)))
 	}
-	view := snapshotAt(t, l.ents, store.Head)
+	view := must(l.ents.At(t.Context(), store.Head))(t)
 	copied := newLedger(t, h, layout)
 	imported := make(chan error, 1)
 	go func() {
@@ -205,8 +201,8 @@ func testTornCopy(t *testing.T, h Harness, layout string) {
 	require.NoError(t, view.Close())
 	require.NoError(t, <-imported)
 	copied.view(t, store.Head, func(s *store.Snapshot) { require.Len(t, everything(t, s), 5) })
-	want := headOf(t, l.ents)
-	got := headOf(t, copied.ents)
+	want := must(l.ents.Head(t.Context()))(t)
+	got := must(copied.ents.Head(t.Context()))(t)
 	if got.Number == want.Number {
 		require.Equal(t, want.Digest, got.Digest)
 	}
@@ -223,7 +219,7 @@ func testReadersTogether(t *testing.T, h Harness, layout string) {
 		var together sync.WaitGroup
 		for range 4 {
 			together.Go(func() {
-				sets, err := collect(l.ents.History(t.Context()))
+				sets, err := model.Collect(l.ents.History(t.Context()))
 				requireReaders(t, err, readers, 2)
 				if err == nil && len(sets) == 0 {
 					t.Error("an empty history")
@@ -263,58 +259,13 @@ func requireReaders(t *testing.T, err error, has, needs int) {
 func testHistoryAgain(t *testing.T, h Harness, layout string) {
 	l := newLedger(t, h, layout, history()...)
 	again := l.ents.History(t.Context())
-	want := collected(t, again)
+	want := must(model.Collect(again))(t)
 	l.apply(t, on("later", opCreate(5)), on("c", opUpdate(7)))
-	got := collected(t, again)
+	got := must(model.Collect(again))(t)
 	requireSame(t, want, got)
 	require.NoError(t, l.ents.Rewind(t.Context(), history()[2].Number))
 	l.head = history()[2].Number
 	l.apply(t, on("another", opCreate(5)))
-	_, err := collect(again)
+	_, err := model.Collect(again)
 	require.ErrorIs(t, err, store.ErrHistory)
-}
-
-// testHorizonCopied: what cannot be read in a pruned store cannot be read in a copy
-// of it, however it was made.
-func testHorizonCopied(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout, history()...)
-	before := history()[4].Number
-	require.NoError(t, l.ents.Prune(t.Context(), before))
-	want := l.state(t, before)
-	refused := func(c *ledger) {
-		t.Helper()
-		_, err := c.ents.At(t.Context(), before-1)
-		require.ErrorIs(t, err, store.ErrBlockRange)
-		require.ErrorIs(t, c.ents.Rewind(t.Context(), before-1), store.ErrBlockRange)
-	}
-	refused(l)
-	copied := newLedger(t, h, layout)
-	for range 2 {
-		done := importInto(t, copied.ents, l.ents.History(t.Context()), store.LoadOptions{Changes: 2})
-		copied.head = done.Head.Number
-		refused(copied)
-		require.Equal(t, want.Content, copied.state(t, before).Content)
-	}
-	blocks := newLedger(t, h, layout)
-	loadInto(t, blocks.ents, entity.Operations(l.ents.History(t.Context())), store.LoadOptions{})
-	refused(blocks)
-}
-
-// testWriteWithinLoad: whoever makes the stream of a load may write; the load then
-// says that somebody did.
-func testWriteWithinLoad(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
-	blocks := func(yield func(entity.Block, error) bool) {
-		if !yield(newBlock(200, on("a", opCreate(5))), nil) {
-			return
-		}
-		_, err := l.ents.Apply(t.Context(), newBlock(201, on("b", opCreate(5))))
-		require.NoError(t, err)
-		_, err = l.ents.Verify(t.Context())
-		require.NoError(t, err)
-		yield(newBlock(202, on("c", opCreate(5))), nil)
-	}
-	_, err := l.ents.Load(t.Context(), blocks, nil)
-	require.ErrorIs(t, err, store.ErrConflict)
-	l.view(t, store.Head, func(s *store.Snapshot) { require.Len(t, everything(t, s), 1) })
 }

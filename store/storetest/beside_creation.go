@@ -49,8 +49,8 @@ func testCreation(t *testing.T, h Harness) {
 func (c creation) database(t *testing.T, h Harness) string {
 	url := h.quickURL(t)
 	if c.events {
-		db := mustOpen(t, url, nil)
-		eventsOf(t, db, store.EventOptions{})
+		db := must(store.Open(t.Context(), url, nil))(t)
+		must(db.Events(t.Context(), store.EventOptions{}))(t)
 		require.NoError(t, db.Close())
 	}
 	return url
@@ -102,9 +102,9 @@ func (c creation) require(t *testing.T, url string, errs []error) {
 		require.Equal(t, 2, opened+refused)
 	}
 	require.NotZero(t, opened)
-	db := mustOpen(t, url, nil)
-	ents := entitiesOf(t, db, store.EntityOptions{})
-	s := snapshotAt(t, ents, store.Head)
+	db := must(store.Open(t.Context(), url, nil))(t)
+	ents := must(db.Entities(t.Context(), store.EntityOptions{}))(t)
+	s := must(ents.At(t.Context(), store.Head))(t)
 	require.Len(t, everything(t, s), opened, "nobody's block is lost")
 	require.NoError(t, s.Close())
 	require.NoError(t, db.Close())

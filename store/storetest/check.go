@@ -75,7 +75,7 @@ var damages = map[string][]damage{
 func runDamage(t *testing.T, h Harness, layout string, d damage) {
 	url := h.quickURL(t)
 	db := fillForCheck(t, h, url, layout)
-	report := checkOf(t, db)
+	report := must(db.Check(t.Context(), store.CheckOptions{}))(t)
 	require.NoError(t, report.Err())
 	require.True(t, report.Digest)
 	require.Equal(t, report.Head, report.Sound)
@@ -83,11 +83,10 @@ func runDamage(t *testing.T, h Harness, layout string, d damage) {
 
 	db = h.open(t, url, nil)
 	inTx(t, db.Engine(), func(tx driver.Tx) {
-		n, err := tx.Exec(t.Context(), d.sql, d.args...)
-		require.NoError(t, err)
+		n := exec(t, tx, d.sql, d.args...)
 		require.True(t, n > 0 || strings.HasPrefix(d.sql, "DROP"), "the damage changes something")
 	})
-	report = checkOf(t, db)
+	report = must(db.Check(t.Context(), store.CheckOptions{}))(t)
 	require.ErrorIs(t, report.Err(), store.ErrCorrupt)
 	require.Equal(t, store.Damaged, report.Outcome)
 	require.NoError(t, db.Close())
@@ -115,14 +114,12 @@ func runDamage(t *testing.T, h Harness, layout string, d damage) {
 
 	// It goes on, and answers as it did.
 	db = h.open(t, url, nil)
-	ents = entitiesOf(t, db, store.EntityOptions{})
-	_, err = ents.Apply(t.Context(), checkBlock(9))
-	require.NoError(t, err)
+	ents = must(db.Entities(t.Context(), store.EntityOptions{}))(t)
+	must(ents.Apply(t.Context(), checkBlock(9)))(t)
 	require.NoError(t, ents.Flush(t.Context()))
-	evs := eventsOf(t, db, store.EventOptions{})
-	_, err = evs.Append(t.Context(), []event.Event{checkEvent(99)}, nil)
-	require.NoError(t, err)
-	report = checkOf(t, db)
+	evs := must(db.Events(t.Context(), store.EventOptions{}))(t)
+	must(evs.Append(t.Context(), []event.Event{checkEvent(99)}, nil))(t)
+	report = must(db.Check(t.Context(), store.CheckOptions{}))(t)
 	require.NoError(t, report.Err())
 }
 
@@ -146,20 +143,17 @@ func checkEvent(n int) event.Event {
 // fillForCheck makes a store with everything merged and indexed.
 func fillForCheck(t *testing.T, h Harness, url, layout string) *store.DB {
 	db := h.open(t, url, nil)
-	ents := entitiesOf(t, db, store.EntityOptions{Layout: layout})
+	ents := must(db.Entities(t.Context(), store.EntityOptions{Layout: layout}))(t)
 	for n := uint64(1); n <= 5; n++ {
-		_, err := ents.Apply(t.Context(), checkBlock(n))
-		require.NoError(t, err)
+		must(ents.Apply(t.Context(), checkBlock(n)))(t)
 	}
 	for n := uint64(6); n <= 7; n++ { // that change nothing
-		_, err := ents.Apply(t.Context(), entity.Block{Number: n})
-		require.NoError(t, err)
+		must(ents.Apply(t.Context(), entity.Block{Number: n}))(t)
 	}
 	require.NoError(t, ents.Flush(t.Context()))
-	evs := eventsOf(t, db, store.EventOptions{IndexEvery: 4})
+	evs := must(db.Events(t.Context(), store.EventOptions{IndexEvery: 4}))(t)
 	for n := range 10 {
-		_, err := evs.Append(t.Context(), []event.Event{checkEvent(n)}, nil)
-		require.NoError(t, err)
+		must(evs.Append(t.Context(), []event.Event{checkEvent(n)}, nil))(t)
 	}
 	return db
 }
@@ -168,19 +162,15 @@ func fillForCheck(t *testing.T, h Harness, url, layout string) *store.DB {
 func runBackup(t *testing.T, h Harness) {
 	db := fillForCheck(t, h, h.quickURL(t), "compact")
 	var copied bytes.Buffer
-	contents, err := db.Backup(t.Context(), &copied, nil)
-	require.NoError(t, err)
+	contents := must(db.Backup(t.Context(), &copied, nil))(t)
 	require.EqualValues(t, 10, contents.EventHead)
 	restored := h.open(t, h.quickURL(t), nil)
-	_, err = restored.Restore(t.Context(), bytes.NewReader(copied.Bytes()[:copied.Len()-20]), nil)
-	require.ErrorIs(t, err, store.ErrCorrupt)
-	held, err := restored.Restore(t.Context(), bytes.NewReader(copied.Bytes()), nil)
-	require.NoError(t, err)
-	require.Equal(t, contents, held)
-	report := checkOf(t, restored)
+	_, err := restored.Restore(t.Context(), bytes.NewReader(copied.Bytes()[:copied.Len()-20]), &contents, nil)
+	require.Error(t, err)
+	must(restored.Restore(t.Context(), bytes.NewReader(copied.Bytes()), &contents, nil))(t)
+	report := must(restored.Check(t.Context(), store.CheckOptions{}))(t)
 	require.NoError(t, report.Err())
-	require.Equal(t, headOf(t, entitiesOf(t, db, store.EntityOptions{})), headOf(t, entitiesOf(t, restored, store.EntityOptions{})))
-	require.Equal(t, uint64(10), headOf(t, eventsOf(t, restored, store.EventOptions{})))
-	_, err = restored.Restore(t.Context(), bytes.NewReader(copied.Bytes()), nil)
+	require.Equal(t, contents.Head, must(must(restored.Entities(t.Context(), store.EntityOptions{}))(t).Head(t.Context()))(t))
+	_, err = restored.Restore(t.Context(), bytes.NewReader(copied.Bytes()), &contents, nil)
 	require.ErrorIs(t, err, store.ErrLayout)
 }

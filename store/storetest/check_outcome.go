@@ -52,12 +52,11 @@ func (h Harness) step() int {
 
 // testUnchecked lets one call after the other fail, until there are no more.
 func testUnchecked(t *testing.T, h Harness, db *store.DB, f *faults, fault func(context.CancelFunc) error) {
-	ents := entitiesOf(t, db, store.EntityOptions{})
+	ents := must(db.Entities(t.Context(), store.EntityOptions{}))(t)
 	for name, check := range map[string]func(context.Context) error{
 		"check": func(ctx context.Context) error {
-			report, err := db.Check(ctx, nil)
-			require.NoError(t, err)
-			require.Equal(t, outcomeOf(report.Err()), report.Outcome)
+			report := must(db.Check(ctx, store.CheckOptions{}))(t)
+			require.Equal(t, store.OutcomeOf(report.Err()), report.Outcome)
 			require.Empty(t, report.Findings)
 			return report.Err()
 		},
@@ -111,15 +110,14 @@ func testUnrepaired(t *testing.T, h Harness, db *store.DB, f *faults) {
 // the check.
 func testDamagedUnchecked(t *testing.T, db *store.DB, f *faults) {
 	inTx(t, db.Engine(), func(tx driver.Tx) {
-		_, err := tx.Exec(t.Context(), `DELETE FROM varve_blocks WHERE block = 3`)
-		require.NoError(t, err)
+		exec(t, tx, `DELETE FROM varve_blocks WHERE block = 3`)
 	})
 	f.arm(0, nil)
-	report := checkOf(t, db)
+	report := must(db.Check(t.Context(), store.CheckOptions{}))(t)
 	require.Equal(t, store.Damaged, report.Outcome)
 
 	f.arm(f.calls, func() error { return errGone })
-	report = checkOf(t, db)
+	report = must(db.Check(t.Context(), store.CheckOptions{}))(t)
 	require.True(t, f.disarm())
 	require.Equal(t, store.Damaged, report.Outcome)
 	require.ErrorIs(t, report.Err(), store.ErrCorrupt)

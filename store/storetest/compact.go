@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
@@ -17,9 +16,6 @@ import (
 func runCompact(t *testing.T, h Harness) {
 	t.Run("old tables", func(t *testing.T) { testCompactOldTables(t, h) })
 	t.Run("no reader", func(t *testing.T) { testCompactNoReader(t, h) })
-	if !h.slow() {
-		t.Run("rolled back", func(t *testing.T) { testCompactRolledBack(t, h) })
-	}
 }
 
 // smallBacklog is a limit on what is put off with which tests meet every state of a merge:
@@ -52,13 +48,11 @@ func testCompactOldTables(t *testing.T, h Harness) {
 	const format = "2"
 	url := withParams(t, h.NewURL(t), "layout", "compact")
 	db := h.open(t, url, nil)
-	entitiesOf(t, db, store.EntityOptions{})
+	must(db.Entities(t.Context(), store.EntityOptions{}))(t)
 	inTx(t, db.Engine(), func(tx driver.Tx) {
-		n, err := tx.Exec(t.Context(), "DELETE FROM varve_meta WHERE name = 'checksum'")
-		require.NoError(t, err)
+		n := exec(t, tx, "DELETE FROM varve_meta WHERE name = 'checksum'")
 		require.EqualValues(t, 1, n)
-		n, err = tx.Exec(t.Context(), "UPDATE varve_meta SET value = '"+format+"' WHERE name = 'format'")
-		require.NoError(t, err)
+		n = exec(t, tx, "UPDATE varve_meta SET value = '"+format+"' WHERE name = 'format'")
 		require.EqualValues(t, 1, n)
 	})
 	require.NoError(t, db.Close())
@@ -68,65 +62,20 @@ func testCompactOldTables(t *testing.T, h Harness) {
 	require.ErrorContains(t, err, "export the store with the program that wrote it")
 }
 
-// testCompactRolledBack: a load that is given up in the middle of a transaction
-// leaves nothing that a later block is taken for, though the same numbers, names
-// and tips come again.
-func testCompactRolledBack(t *testing.T, h Harness) {
-	for _, backlog := range []int{1, 100_000} {
-		h.NewURL = withBacklog(h.NewURL, backlog)
-		l := newLedger(t, h, "compact")
-		l.apply(t, on("a", opCreate(1000, text("first", "1"))))
-		blocks := manyBlocks(60, 10)
-		for i := range blocks {
-			blocks[i].Number += 50
-		}
-		for i := 1; i < len(blocks); i++ {
-			ctx, cancel := context.WithCancel(t.Context())
-			_, err := l.ents.Load(ctx, func(yield func(entity.Block, error) bool) {
-				for n, b := range blocks {
-					if n == i {
-						cancel()
-					}
-					if !yield(b, nil) {
-						return
-					}
-				}
-				cancel()
-				yield(entity.Block{}, context.Canceled)
-			}, &store.LoadOptions{Changes: 1 << 20})
-			require.ErrorIs(t, err, context.Canceled)
-			cancel()
-			other := newBlock(l.head+1, on(fmt.Sprint("x", i), opCreate(1000, text(fmt.Sprint("name", i), "x"), text("group", "3"))))
-			if i%2 == 0 {
-				l.applyBlocks(t, other)
-			}
-			l.view(t, store.Head, func(s *store.Snapshot) {
-				for _, e := range results(t, s, parse(t, `group = "3"`), nil) {
-					require.Equal(t, "3", e.StringAttributes["group"])
-				}
-				require.Len(t, everything(t, s), 1+i/2)
-			})
-		}
-		_, err := l.ents.Verify(t.Context())
-		require.NoError(t, err)
-	}
-}
-
 // testCompactNoReader: what was put off is done while the caller holds every
 // reader.
 func testCompactNoReader(t *testing.T, h Harness) {
 	rawURL := withParams(t, h.NewURL(t), "layout", "compact", "readers", "1", "backlog", "1000")
 	db := h.open(t, rawURL, nil)
-	ents := entitiesOf(t, db, store.EntityOptions{})
-	held := snapshotAt(t, ents, store.Head)
+	ents := must(db.Entities(t.Context(), store.EntityOptions{}))(t)
+	held := must(ents.At(t.Context(), store.Head))(t)
 	for _, b := range manyBlocks(60, 10) {
-		_, err := ents.Apply(t.Context(), b)
-		require.NoError(t, err)
+		must(ents.Apply(t.Context(), b))(t)
 	}
 	require.NoError(t, ents.Flush(t.Context()))
 	require.Empty(t, everything(t, held))
 	require.NoError(t, held.Close())
-	s := snapshotAt(t, ents, store.Head)
+	s := must(ents.At(t.Context(), store.Head))(t)
 	defer s.Close()
 	require.Len(t, everything(t, s), 60)
 }

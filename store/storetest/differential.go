@@ -35,6 +35,9 @@ func randomSource(t *testing.T, i int) *rand.Rand {
 	return rand.New(rand.NewPCG(from, uint64(i)))
 }
 
+// one draws an element.
+func one[T any](d *model.Drawer, list ...T) T { return model.Choose(d.Rand, list) }
+
 // historyTime is what a random history may take, so that one that hangs fails.
 const historyTime = 5 * time.Minute
 
@@ -131,10 +134,13 @@ func (h Harness) histories(layout string, size size) int {
 }
 
 func differential(t *testing.T, h Harness, layout string, size size, i int) *machine {
-	d := &drawer{Rand: randomSource(t, i), many: size.entities}
+	d := &model.Drawer{Rand: randomSource(t, i), Many: size.entities}
+	if d.Many == 0 {
+		d.Keys = model.FewKeys(8)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), historyTime)
 	defer cancel()
-	m := newMachine(ctx, t, d, h, layout, &model.Model{ExtendAdds: d.chance(3)})
+	m := newMachine(ctx, t, d, h, layout, &model.Model{ExtendAdds: d.Chance(3)})
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Log(m.told())
@@ -153,7 +159,7 @@ func differential(t *testing.T, h Harness, layout string, size size, i int) *mac
 		m.step(size.entities > 0)
 	}
 	m.check()
-	if size.entities == 0 && d.chance(3) {
+	if size.entities == 0 && d.Chance(3) {
 		m.copyTo()
 	}
 	if size.entities == 0 {
@@ -165,15 +171,15 @@ func differential(t *testing.T, h Harness, layout string, size size, i int) *mac
 // begin loads many entities, and by chance leaves nothing to be merged.
 func (m *machine) begin() {
 	for range worldBlocks {
-		b := m.block(m.model)
+		b := m.Block(m.model)
 		b.Ops = nil
-		m.fill(m.model, &b, 2*m.many/worldBlocks+1)
+		m.Fill(m.model, &b, 2*m.Many/worldBlocks+1)
 		require.NoError(m.t, m.model.Apply(b))
 		m.fed = append(m.fed, b)
 	}
-	loadInto(m.t, m.ents, stream(m.fed, nil), store.LoadOptions{})
-	m.note("load %d entities", m.many)
-	if m.chance(2) {
+	must(m.ents.Load(m.t.Context(), stream(m.fed, nil), store.LoadOptions{}))(m.t)
+	m.note("load %d entities", m.Many)
+	if m.Chance(2) {
 		require.NoError(m.t, m.ents.Flush(m.ctx))
 	}
 }

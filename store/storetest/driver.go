@@ -95,8 +95,7 @@ func numbersTable(name string) *driver.Table {
 // begin starts a write transaction that the test ends.
 func begin(t testing.TB, e driver.Engine) driver.Tx {
 	t.Helper()
-	tx, err := e.Begin(context.Background())
-	require.NoError(t, err)
+	tx := must(e.Begin(context.Background()))(t)
 	return tx
 }
 
@@ -112,8 +111,7 @@ func inTx(t testing.TB, e driver.Engine, f func(tx driver.Tx)) {
 // snapshot opens a reader that the test closes, or the end of the test.
 func snapshot(t testing.TB, e driver.Engine) driver.Reader {
 	t.Helper()
-	r, err := e.Snapshot(context.Background())
-	require.NoError(t, err)
+	r := must(e.Snapshot(context.Background()))(t)
 	t.Cleanup(func() { require.NoError(t, r.Close()) })
 	return r
 }
@@ -121,8 +119,7 @@ func snapshot(t testing.TB, e driver.Engine) driver.Reader {
 // inView runs f in a reader.
 func inView(t testing.TB, e driver.Engine, f func(q driver.Querier)) {
 	t.Helper()
-	r, err := e.Snapshot(context.Background())
-	require.NoError(t, err)
+	r := must(e.Snapshot(context.Background()))(t)
 	defer func() { require.NoError(t, r.Close()) }()
 	f(r)
 }
@@ -223,12 +220,11 @@ func runReadOnly(t *testing.T, h Harness) {
 	require.ErrorIs(t, err, driver.ErrNotExist)
 	_, err = store.Open(ctx, url, readOnly)
 	require.ErrorIs(t, err, driver.ErrNotExist, "the first attempt made the database")
-	left, err := filepath.Glob(filePath(t, url) + "*")
-	require.NoError(t, err)
+	left := must(filepath.Glob(filePath(t, url) + "*"))(t)
 	require.Empty(t, left)
 
 	table := numbersTable("numbers")
-	db := mustOpen(t, url, nil)
+	db := must(store.Open(t.Context(), url, nil))(t)
 	newTable(t, db.Engine(), true, table)
 	inTx(t, db.Engine(), func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(10)) })
 	require.NoError(t, db.Close())
@@ -237,11 +233,9 @@ func runReadOnly(t *testing.T, h Harness) {
 	_, err = e.Begin(ctx)
 	require.ErrorIs(t, err, driver.ErrReadOnly)
 	inView(t, e, func(q driver.Querier) { require.EqualValues(t, 1, countRows(t, q, table)) })
-	settings, err := e.Settings(ctx)
-	require.NoError(t, err)
+	settings := must(e.Settings(ctx))(t)
 	require.NotEmpty(t, settings)
-	_, err = e.Stats(ctx)
-	require.NoError(t, err)
+	must(e.Stats(ctx))(t)
 	if _, err := e.Checkpoint(ctx, true); !errors.Is(err, driver.ErrUnsupported) {
 		require.ErrorIs(t, err, driver.ErrReadOnly)
 	}

@@ -65,8 +65,7 @@ func testInsert(t *testing.T, e driver.Engine, n int) {
 // requireItems checks rows 0 … n−1 of an items table.
 func requireItems(t *testing.T, q driver.Querier, table *driver.Table, n int) {
 	t.Helper()
-	rows, err := q.Query(context.Background(), "SELECT id, u, s, b FROM "+table.Name+" ORDER BY id")
-	require.NoError(t, err)
+	rows := must(q.Query(context.Background(), "SELECT id, u, s, b FROM "+table.Name+" ORDER BY id"))(t)
 	defer rows.Close()
 	i := 0
 	for ; rows.Next(); i++ {

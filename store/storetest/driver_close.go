@@ -42,7 +42,7 @@ func requireClosed(t *testing.T, e driver.Engine) {
 }
 
 func testClosed(t *testing.T, h Harness) {
-	db := mustOpen(t, h.NewURL(t), nil)
+	db := must(store.Open(t.Context(), h.NewURL(t), nil))(t)
 	e := db.Engine()
 	newTable(t, e, false, numbersTable("numbers"))
 	inView(t, e, func(driver.Querier) {})
@@ -54,17 +54,16 @@ func testClosed(t *testing.T, h Harness) {
 }
 
 func testCloseEndsSnapshots(t *testing.T, h Harness) {
-	db := mustOpen(t, h.NewURL(t), nil)
+	db := must(store.Open(t.Context(), h.NewURL(t), nil))(t)
 	e := db.Engine()
 	table := newTable(t, e, true, itemsTable("items"))
 	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, itemRows(0, 100)...) })
 	idle, reading := snapshot(t, e), snapshot(t, e)
-	rows, err := reading.Query(context.Background(), "SELECT id FROM items")
-	require.NoError(t, err)
+	rows := must(reading.Query(context.Background(), "SELECT id FROM items"))(t)
 	require.True(t, rows.Next())
 	require.NoError(t, db.Close())
 
-	_, err = idle.Query(context.Background(), "SELECT id FROM items")
+	_, err := idle.Query(context.Background(), "SELECT id FROM items")
 	require.ErrorIs(t, err, driver.ErrClosed)
 	for rows.Next() {
 		continue // rows that were fetched before may still come
@@ -77,7 +76,7 @@ func testCloseEndsSnapshots(t *testing.T, h Harness) {
 
 func testCloseWaits(t *testing.T, h Harness) {
 	url := h.NewURL(t)
-	db := mustOpen(t, url, nil)
+	db := must(store.Open(t.Context(), url, nil))(t)
 	table := newTable(t, db.Engine(), true, numbersTable("numbers"))
 	tx := begin(t, db.Engine())
 	insert(t, tx, table, int64(1), int64(1))
@@ -94,7 +93,7 @@ func testCloseWaits(t *testing.T, h Harness) {
 // testCloseWakes: who waits for a reader or for the writer gets ErrClosed and
 // does not wait for ever.
 func testCloseWakes(t *testing.T, h Harness) {
-	db := mustOpen(t, h.NewURL(t), &store.Options{Readers: 1})
+	db := must(store.Open(t.Context(), h.NewURL(t), &store.Options{Readers: 1}))(t)
 	e := db.Engine()
 	newTable(t, e, false, numbersTable("numbers"))
 	tx, r := begin(t, e), snapshot(t, e)
@@ -113,11 +112,11 @@ func testCloseWakes(t *testing.T, h Harness) {
 func testReopen(t *testing.T, h Harness) {
 	url := h.NewURL(t)
 	table := itemsTable("items")
-	db := mustOpen(t, url, nil)
+	db := must(store.Open(t.Context(), url, nil))(t)
 	newTable(t, db.Engine(), true, table)
 	require.NoError(t, db.Close())
 	for i := range 3 {
-		db := mustOpen(t, url, nil)
+		db := must(store.Open(t.Context(), url, nil))(t)
 		inView(t, db.Engine(), func(q driver.Querier) { requireItems(t, q, table, 10*i) })
 		inTx(t, db.Engine(), func(tx driver.Tx) { insert(t, tx, table, itemRows(10*i, 10*i+10)...) })
 		tx := begin(t, db.Engine())

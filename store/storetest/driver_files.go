@@ -61,16 +61,14 @@ func runFiles(t *testing.T, h Harness) {
 // besideOf lists a database file and what is beside it.
 func besideOf(t *testing.T, path string) []string {
 	t.Helper()
-	list, err := filepath.Glob(path + "*")
-	require.NoError(t, err)
+	list := must(filepath.Glob(path + "*"))(t)
 	return list
 }
 
 // urlOf is the URL of another path.
 func urlOf(t *testing.T, rawURL, path string) string {
 	t.Helper()
-	u, err := url.Parse(rawURL)
-	require.NoError(t, err)
+	u := must(url.Parse(rawURL))(t)
 	u.Opaque, u.Path = "", path
 	return u.String()
 }
@@ -87,10 +85,9 @@ func runLinks(t *testing.T, h Harness) {
 		require.NoError(t, os.Symlink("a/"+filepath.Base(target), dir+"/b"))
 		require.NoError(t, os.Symlink("b", dir+"/link"))
 		linked := urlOf(t, rawURL, dir+"/link")
-		before, err := os.ReadDir(dir)
-		require.NoError(t, err)
+		before := must(os.ReadDir(dir))(t)
 
-		db := mustOpen(t, linked, nil)
+		db := must(store.Open(t.Context(), linked, nil))(t)
 		table := newTable(t, db.Engine(), true, numbersTable("numbers"))
 		inTx(t, db.Engine(), func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(10)) })
 		lease, err := db.Engine().Lease(t.Context())
@@ -101,8 +98,7 @@ func runLinks(t *testing.T, h Harness) {
 			_, err = store.Open(t.Context(), withParams(t, rawURL, "lock_timeout", "20ms"), nil)
 		}
 		require.ErrorIs(t, err, driver.ErrLocked)
-		after, err := os.ReadDir(dir)
-		require.NoError(t, err)
+		after := must(os.ReadDir(dir))(t)
 		require.Equal(t, len(before), len(after), "nothing is beside the link")
 		require.NoError(t, lease.Release())
 		require.NoError(t, db.Close())
@@ -130,8 +126,7 @@ func runLinks(t *testing.T, h Harness) {
 
 func mustEval(t *testing.T, path string) string {
 	t.Helper()
-	path, err := filepath.EvalSymlinks(path)
-	require.NoError(t, err)
+	path = must(filepath.EvalSymlinks(path))(t)
 	return path
 }
 
@@ -139,7 +134,7 @@ func mustEval(t *testing.T, path string) string {
 func runHardLinks(t *testing.T, h Harness) {
 	rawURL := h.NewURL(t)
 	path := filePath(t, rawURL)
-	require.NoError(t, mustOpen(t, rawURL, nil).Close())
+	require.NoError(t, must(store.Open(t.Context(), rawURL, nil))(t).Close())
 	require.NoError(t, os.Link(path, path+"2"))
 	for _, at := range []string{path, path + "2"} {
 		for _, readOnly := range []bool{false, true} {
@@ -149,7 +144,7 @@ func runHardLinks(t *testing.T, h Harness) {
 		}
 	}
 	require.NoError(t, os.Remove(path))
-	require.NoError(t, mustOpen(t, urlOf(t, rawURL, path+"2"), nil).Close())
+	require.NoError(t, must(store.Open(t.Context(), urlOf(t, rawURL, path+"2"), nil))(t).Close())
 }
 
 // runModes: nobody else reads what a store holds, unless the owner has let him.
@@ -157,15 +152,12 @@ func runModes(t *testing.T, h Harness) {
 	rawURL := h.NewURL(t)
 	path := filePath(t, rawURL)
 	for _, mode := range []fs.FileMode{0o600, 0o660} {
-		db := mustOpen(t, rawURL, nil)
-		evs := eventsOf(t, db, store.EventOptions{})
-		_, err := evs.Append(t.Context(), []event.Event{{Type: "A"}}, nil)
-		require.NoError(t, err)
-		lease, err := db.Engine().Lease(t.Context())
-		require.NoError(t, err)
+		db := must(store.Open(t.Context(), rawURL, nil))(t)
+		evs := must(db.Events(t.Context(), store.EventOptions{}))(t)
+		must(evs.Append(t.Context(), []event.Event{{Type: "A"}}, nil))(t)
+		lease := must(db.Lease(t.Context()))(t)
 		for _, name := range besideOf(t, path) {
-			st, err := os.Stat(name)
-			require.NoError(t, err)
+			st := must(os.Stat(name))(t)
 			if mode == 0o600 {
 				require.Equal(t, mode, st.Mode().Perm(), name)
 			} else {
@@ -189,8 +181,7 @@ func runMoved(t *testing.T, h Harness) {
 			require.NoError(t, os.Rename(filepath.Dir(path), filepath.Dir(path)+"-aside"))
 		},
 		"replaced": func(t *testing.T, path string) {
-			text, err := os.ReadFile(path)
-			require.NoError(t, err)
+			text := must(os.ReadFile(path))(t)
 			require.NoError(t, os.WriteFile(path+"-new", text, 0o600))
 			require.NoError(t, os.Rename(path+"-new", path))
 		},
@@ -199,19 +190,17 @@ func runMoved(t *testing.T, h Harness) {
 		t.Run(name, func(t *testing.T) {
 			rawURL := h.NewURL(t)
 			path := filePath(t, rawURL)
-			db := mustOpen(t, rawURL, nil)
+			db := must(store.Open(t.Context(), rawURL, nil))(t)
 			defer func() { _ = db.Close() }() // which may say that the file is gone
-			evs := eventsOf(t, db, store.EventOptions{})
-			_, err := evs.Append(t.Context(), []event.Event{{Type: "A"}}, nil)
-			require.NoError(t, err)
-			ents := entitiesOf(t, db, store.EntityOptions{})
-			_, err = ents.Apply(t.Context(), entity.Block{Number: 1})
-			require.NoError(t, err)
-			require.NoError(t, db.Engine().Probe(t.Context()))
+			evs := must(db.Events(t.Context(), store.EventOptions{}))(t)
+			must(evs.Append(t.Context(), []event.Event{{Type: "A"}}, nil))(t)
+			ents := must(db.Entities(t.Context(), store.EntityOptions{}))(t)
+			must(ents.Apply(t.Context(), entity.Block{Number: 1}))(t)
+			require.NoError(t, db.Ready(t.Context()))
 
 			move(t, path)
-			_, err = evs.Append(t.Context(), []event.Event{{Type: "B"}}, nil)
-			require.ErrorIs(t, err, driver.ErrMoved)
+			_, err := evs.Append(t.Context(), []event.Event{{Type: "B"}}, nil)
+			require.ErrorIs(t, err, store.ErrMoved)
 			_, err = ents.Apply(t.Context(), entity.Block{Number: 2})
 			require.ErrorIs(t, err, driver.ErrMoved)
 			require.ErrorIs(t, db.Engine().Probe(t.Context()), driver.ErrMoved)
@@ -220,20 +209,18 @@ func runMoved(t *testing.T, h Harness) {
 			}
 			// A moment in which nothing could be looked at ends nothing for good.
 			require.NoError(t, os.Rename(filepath.Dir(path)+"-aside", filepath.Dir(path)))
-			require.NoError(t, db.Engine().Probe(t.Context()))
-			_, err = evs.Append(t.Context(), []event.Event{{Type: "B"}}, nil)
-			require.NoError(t, err)
-			_, err = ents.Apply(t.Context(), entity.Block{Number: 2})
-			require.NoError(t, err)
+			require.NoError(t, db.Ready(t.Context()))
+			must(evs.Append(t.Context(), []event.Event{{Type: "B"}}, nil))(t)
+			must(ents.Apply(t.Context(), entity.Block{Number: 2}))(t)
 		})
 	}
 	for _, end := range []string{"-wal", "-shm"} {
 		t.Run("without "+end, func(t *testing.T) {
 			rawURL := h.NewURL(t)
 			path := filePath(t, rawURL)
-			db := mustOpen(t, rawURL, nil)
+			db := must(store.Open(t.Context(), rawURL, nil))(t)
 			defer db.Close()
-			ents := entitiesOf(t, db, store.EntityOptions{})
+			ents := must(db.Entities(t.Context(), store.EntityOptions{}))(t)
 			if os.Remove(path+end) != nil {
 				t.Skipf("this engine has no file %s", end)
 			}

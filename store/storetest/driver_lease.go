@@ -27,8 +27,7 @@ func runLease(t *testing.T, h Harness) {
 	}
 	newTable(t, db.Engine(), false, numbersTable("leased"))
 	for _, owner := range asks {
-		lease, err := owner.Engine().Lease(t.Context())
-		require.NoError(t, err)
+		lease := must(owner.Lease(t.Context()))(t)
 		require.NoError(t, lease.Held(t.Context()))
 		for _, other := range asks {
 			_, err := other.Engine().Lease(t.Context())
@@ -38,18 +37,16 @@ func runLease(t *testing.T, h Harness) {
 		require.NoError(t, lease.Held(t.Context()))
 		require.NoError(t, lease.Release())
 	}
-	lease, err := db.Engine().Lease(t.Context())
-	require.NoError(t, err)
+	lease := must(db.Lease(t.Context()))(t)
 	require.NoError(t, lease.Release())
 	for _, open := range asks {
 		require.NoError(t, open.Close())
 	}
 	if path, isFile := strings.CutPrefix(url, db.Engine().Info().Name+"://"); isFile && !h.Server {
 		path, _, _ = strings.Cut(path, "?")
-		left, err := filepath.Glob(path + "-lease")
-		require.NoError(t, err)
+		left := must(filepath.Glob(path + "-lease"))(t)
 		require.Empty(t, left)
-		_, err = h.open(t, url, &store.Options{ReadOnly: true}).Engine().Lease(t.Context())
+		_, err := h.open(t, url, &store.Options{ReadOnly: true}).Lease(t.Context())
 		require.ErrorIs(t, err, driver.ErrReadOnly)
 	}
 }

@@ -49,7 +49,7 @@ func runLeftovers(t *testing.T, h Harness) {
 }
 
 func leaveByClose(t *testing.T, h Harness) {
-	db := mustOpen(t, h.NewURL(t), nil)
+	db := must(store.Open(t.Context(), h.NewURL(t), nil))(t)
 	e := db.Engine()
 	table := newTable(t, e, true, itemsTable("items"))
 	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, itemRows(0, 100)...) })
@@ -60,8 +60,7 @@ func leaveByClose(t *testing.T, h Harness) {
 	if _, err := e.Checkpoint(context.Background(), false); !errors.Is(err, driver.ErrUnsupported) {
 		require.NoError(t, err)
 	}
-	stats, err := e.Stats(context.Background())
-	require.NoError(t, err)
+	stats := must(e.Stats(context.Background()))(t)
 	require.NoError(t, db.Close())
 	for _, pid := range stats.EnginePIDs {
 		eventually(t, fmt.Sprintf("engine process %d has ended", pid), func() bool { return !processExists(pid) })
@@ -69,15 +68,13 @@ func leaveByClose(t *testing.T, h Harness) {
 }
 
 func leaveUnderReaders(t *testing.T, h Harness) {
-	db := mustOpen(t, h.NewURL(t), nil)
+	db := must(store.Open(t.Context(), h.NewURL(t), nil))(t)
 	e := db.Engine()
 	table := newTable(t, e, true, itemsTable("items"))
 	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, itemRows(0, 100)...) })
 	for range 2 {
-		r, err := e.Snapshot(context.Background())
-		require.NoError(t, err)
-		rows, err := r.Query(context.Background(), "SELECT id FROM items")
-		require.NoError(t, err)
+		r := must(e.Snapshot(context.Background()))(t)
+		rows := must(r.Query(context.Background(), "SELECT id FROM items"))(t)
 		require.True(t, rows.Next())
 	}
 	require.NoError(t, db.Close())
@@ -97,7 +94,7 @@ func leaveByRefusedOpen(t *testing.T, h Harness) {
 
 func leaveBySecondOpen(t *testing.T, h Harness) {
 	rawURL := h.NewURL(t)
-	first := mustOpen(t, rawURL, nil)
+	first := must(store.Open(t.Context(), rawURL, nil))(t)
 	second, err := store.Open(context.Background(), withParams(t, rawURL, "lock_timeout", "20ms"), nil)
 	if first.Engine().Capabilities().MultiProcess {
 		require.NoError(t, err)
@@ -120,8 +117,7 @@ func leaveByGarbage(t *testing.T, h Harness) {
 		_, err := store.Open(context.Background(), rawURL, &store.Options{ReadOnly: readOnly})
 		require.ErrorIs(t, err, driver.ErrCorrupt)
 	}
-	kept, err := os.ReadFile(path)
-	require.NoError(t, err)
+	kept := must(os.ReadFile(path))(t)
 	require.True(t, bytes.Equal(garbage, kept), "a file that is not a database is left alone")
 }
 
@@ -130,11 +126,10 @@ func leaveByMissingDirectory(t *testing.T, h Harness) {
 		t.Skip("databases belong to a server: there is no directory of theirs")
 	}
 	rawURL := h.NewURL(t)
-	u, err := url.Parse(rawURL)
-	require.NoError(t, err)
+	u := must(url.Parse(rawURL))(t)
 	u.Path = filepath.Join(filepath.Dir(filePath(t, rawURL)), "missing", "varve.db")
 	u.Opaque = ""
-	_, err = store.Open(context.Background(), u.String(), nil)
+	_, err := store.Open(context.Background(), u.String(), nil)
 	require.Error(t, err)
 	_, err = os.Stat(filepath.Dir(u.Path))
 	require.ErrorIs(t, err, os.ErrNotExist)
@@ -143,10 +138,8 @@ func leaveByMissingDirectory(t *testing.T, h Harness) {
 // filePath returns the path of a database that is a file.
 func filePath(t testing.TB, rawURL string) string {
 	t.Helper()
-	u, err := url.Parse(rawURL)
-	require.NoError(t, err)
-	path, err := driver.FilePath(u)
-	require.NoError(t, err)
+	u := must(url.Parse(rawURL))(t)
+	path := must(driver.FilePath(u))(t)
 	return path
 }
 

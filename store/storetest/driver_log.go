@@ -58,16 +58,14 @@ func (l *logTest) commit(t testing.TB) {
 
 func (l *logTest) stats(t testing.TB) driver.Stats {
 	t.Helper()
-	stats, err := l.e.Stats(context.Background())
-	require.NoError(t, err)
+	stats := must(l.e.Stats(context.Background()))(t)
 	require.NotNil(t, stats.WALBytes)
 	return stats
 }
 
 func (l *logTest) checkpoint(t testing.TB, truncate bool) driver.CheckpointResult {
 	t.Helper()
-	res, err := l.e.Checkpoint(context.Background(), truncate)
-	require.NoError(t, err)
+	res := must(l.e.Checkpoint(context.Background(), truncate))(t)
 	return res
 }
 
@@ -97,8 +95,7 @@ func testInline(t *testing.T, h Harness) {
 		l.commit(t)
 		require.Less(t, *l.stats(t).WALBytes, int64(logBound))
 	}
-	settings, err := l.e.Settings(context.Background())
-	require.NoError(t, err)
+	settings := must(l.e.Settings(context.Background()))(t)
 	require.Contains(t, settings, driver.Setting{Name: "checkpoint", Value: string(driver.Inline)})
 }
 
@@ -155,14 +152,13 @@ func testExpiry(t *testing.T, h Harness) {
 	l := newLogTest(t, h, store.Options{Checkpoint: driver.Background, MaxReaderAge: 20 * time.Millisecond})
 	l.commit(t)
 	idle, reading := snapshot(t, l.e), snapshot(t, l.e)
-	rows, err := reading.Query(context.Background(), "SELECT id FROM blobs UNION ALL SELECT id FROM blobs")
-	require.NoError(t, err)
+	rows := must(reading.Query(context.Background(), "SELECT id FROM blobs UNION ALL SELECT id FROM blobs"))(t)
 	require.True(t, rows.Next())
 	for range 1000 {
 		l.commit(t)
 		require.Less(t, *l.stats(t).WALBytes, int64(logBound))
 	}
-	_, err = idle.Query(context.Background(), "SELECT id FROM blobs")
+	_, err := idle.Query(context.Background(), "SELECT id FROM blobs")
 	require.ErrorIs(t, err, driver.ErrReaderExpired)
 	require.False(t, rows.Next())
 	require.ErrorIs(t, rows.Err(), driver.ErrReaderExpired)
@@ -204,7 +200,7 @@ func testNoExpiry(t *testing.T, h Harness) {
 func testLogAfterClose(t *testing.T, h Harness) {
 	for _, policy := range []driver.CheckpointPolicy{driver.Background, driver.Inline, driver.Manual} {
 		url := withParams(t, h.NewURL(t), "checkpoint", string(policy))
-		db := mustOpen(t, url, nil)
+		db := must(store.Open(t.Context(), url, nil))(t)
 		table := newTable(t, db.Engine(), true, numbersTable("numbers"))
 		inTx(t, db.Engine(), func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(1)) })
 		require.NoError(t, db.Close())

@@ -27,18 +27,17 @@ func runLost(t *testing.T, h Harness) {
 	if _, ok := db.Engine().(driver.Keeper); !ok {
 		t.Skip("this engine keeps nothing beside a database")
 	}
-	ents, evs := entitiesOf(t, db, store.EntityOptions{}), eventsOf(t, db, store.EventOptions{})
+	ents := must(db.Entities(t.Context(), store.EntityOptions{}))(t)
+	evs := must(db.Events(t.Context(), store.EventOptions{}))(t)
 	apply := func(from, to uint64) {
 		for n := from; n <= to; n++ {
-			_, err := ents.Apply(t.Context(), entity.Block{Number: n})
-			require.NoError(t, err)
+			must(ents.Apply(t.Context(), entity.Block{Number: n}))(t)
 		}
 	}
 	apply(1, 20)
 	require.NoError(t, ents.Rewind(t.Context(), 9))
 	apply(10, 12)
-	_, err := evs.Append(t.Context(), []event.Event{{Type: "A"}, {Type: "B"}}, nil)
-	require.NoError(t, err)
+	must(evs.Append(t.Context(), []event.Event{{Type: "A"}, {Type: "B"}}, nil))(t)
 
 	leave := func(change func(t *testing.T, path string)) func(t *testing.T) (string, string) {
 		return func(t *testing.T) (string, string) {
@@ -47,8 +46,7 @@ func runLost(t *testing.T, h Harness) {
 				if strings.HasSuffix(name, "-shm") {
 					continue
 				}
-				text, err := os.ReadFile(name)
-				require.NoError(t, err)
+				text := must(os.ReadFile(name))(t)
 				require.NoError(t, os.WriteFile(copied+strings.TrimPrefix(name, path), text, 0o600))
 			}
 			change(t, copied)
@@ -67,10 +65,11 @@ func runLost(t *testing.T, h Harness) {
 	t.Run("nothing", func(t *testing.T) {
 		rawURL, path := leave(func(*testing.T, string) {})(t)
 		for range 2 {
-			db := mustOpen(t, rawURL, nil)
-			require.EqualValues(t, 12, headOf(t, entitiesOf(t, db, store.EntityOptions{})).Number)
-			require.EqualValues(t, 2, headOf(t, eventsOf(t, db, store.EventOptions{})))
-			require.Equal(t, store.Sound, checkOf(t, db).Outcome)
+			db := must(store.Open(t.Context(), rawURL, nil))(t)
+			report := must(db.Check(t.Context(), store.CheckOptions{}))(t)
+			require.Equal(t, store.Sound, report.Outcome)
+			require.EqualValues(t, 12, report.Head.Number)
+			require.EqualValues(t, 2, report.EventHead)
 			require.NoError(t, db.Close())
 		}
 		require.NoFileExists(t, path+"-durable")
@@ -83,20 +82,20 @@ func runLost(t *testing.T, h Harness) {
 			rawURL, path := leave(change)(t)
 			for range 2 { // also when the log is gone after the first time
 				for _, readOnly := range []bool{true, false} {
-					db := mustOpen(t, rawURL, &store.Options{ReadOnly: readOnly})
-					_, err := db.Entities(t.Context(), nil)
+					db := must(store.Open(t.Context(), rawURL, &store.Options{ReadOnly: readOnly}))(t)
+					_, err := db.Entities(t.Context(), store.EntityOptions{})
 					require.ErrorIs(t, err, store.ErrCorrupt)
 					_, err = db.Events(t.Context(), nil)
 					require.ErrorIs(t, err, store.ErrCorrupt)
 					require.ErrorContains(t, err, "-durable")
-					require.Equal(t, store.Damaged, checkOf(t, db).Outcome)
+					require.Equal(t, store.Damaged, must(db.Check(t.Context(), store.CheckOptions{}))(t).Outcome)
 					require.NoError(t, db.Close())
 				}
 			}
 			require.NoError(t, os.Remove(path+"-durable"))
-			db := mustOpen(t, rawURL, nil)
-			entitiesOf(t, db, store.EntityOptions{})
-			eventsOf(t, db, store.EventOptions{})
+			db := must(store.Open(t.Context(), rawURL, nil))(t)
+			must(db.Entities(t.Context(), store.EntityOptions{}))(t)
+			must(db.Events(t.Context(), store.EventOptions{}))(t)
 			require.NoError(t, db.Close())
 		})
 	}
@@ -104,7 +103,6 @@ func runLost(t *testing.T, h Harness) {
 
 func cutHalf(t *testing.T, path string) {
 	t.Helper()
-	st, err := os.Stat(path)
-	require.NoError(t, err)
+	st := must(os.Stat(path))(t)
 	require.NoError(t, os.Truncate(path, st.Size()/2))
 }

@@ -35,10 +35,9 @@ func testDurability(t *testing.T, h Harness, d driver.Durability) {
 		require.ErrorIs(t, err, driver.ErrUnsupported)
 		return
 	}
-	db := mustOpen(t, url, nil)
+	db := must(store.Open(t.Context(), url, nil))(t)
 	defer func() { require.NoError(t, db.Close()) }()
-	settings, err := db.Engine().Settings(ctx)
-	require.NoError(t, err)
+	settings := must(db.Engine().Settings(ctx))(t)
 	require.Contains(t, settings, driver.Setting{Name: "durability", Value: string(d)})
 	seen := map[string]bool{}
 	for _, s := range settings {
@@ -47,8 +46,7 @@ func testDurability(t *testing.T, h Harness, d driver.Durability) {
 		seen[s.Name] = true
 	}
 	inTx(t, db.Engine(), func(driver.Tx) {})
-	again, err := db.Engine().Settings(ctx)
-	require.NoError(t, err)
+	again := must(db.Engine().Settings(ctx))(t)
 	require.Equal(t, settings, again, "same values in the same order")
 }
 
@@ -58,11 +56,10 @@ func testGoWins(t *testing.T, h Harness) {
 	ctx := context.Background()
 	url := withParams(t, h.NewURL(t), "durability", "relaxed", "memory", "96MiB", "readers", "3")
 	db := h.open(t, url, &store.Options{Durability: driver.Durable, Memory: 128 << 20, Readers: 1})
-	settings, err := db.Engine().Settings(ctx)
-	require.NoError(t, err)
+	settings := must(db.Engine().Settings(ctx))(t)
 	require.Contains(t, settings, driver.Setting{Name: "durability", Value: string(driver.Durable)})
 	snapshot(t, db.Engine())
-	_, err = db.Engine().Snapshot(briefly(t))
+	_, err := db.Engine().Snapshot(briefly(t))
 	require.ErrorIs(t, err, context.DeadlineExceeded, "one reader at a time")
 }
 
@@ -74,8 +71,7 @@ func testStats(t *testing.T, h Harness) {
 	if _, err := e.Checkpoint(context.Background(), true); !errors.Is(err, driver.ErrUnsupported) {
 		require.NoError(t, err)
 	}
-	stats, err := e.Stats(context.Background())
-	require.NoError(t, err)
+	stats := must(e.Stats(context.Background()))(t)
 	require.NotNil(t, stats.DatabaseBytes, "every engine can tell the size of its database")
 	require.Greater(t, *stats.DatabaseBytes, int64(20_000))
 	if e.Capabilities().WALCheckpoint {
@@ -137,8 +133,7 @@ func testRefusedOptions(t *testing.T, h Harness) {
 		}
 	})
 	if !h.Server {
-		left, err := filepath.Glob(filePath(t, url) + "*")
-		require.NoError(t, err)
+		left := must(filepath.Glob(filePath(t, url) + "*"))(t)
 		require.Empty(t, left, "what is refused makes no database")
 	}
 }

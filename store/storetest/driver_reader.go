@@ -118,10 +118,8 @@ func testBounded(t *testing.T, h Harness) {
 	_, err = e.Snapshot(cancelled())
 	require.ErrorIs(t, err, context.Canceled)
 	inTx(t, e, func(driver.Tx) {}) // the writer is not one of them
-	_, err = e.Stats(context.Background())
-	require.NoError(t, err)
-	_, err = e.Settings(context.Background())
-	require.NoError(t, err)
+	must(e.Stats(context.Background()))(t)
+	must(e.Settings(context.Background()))(t)
 
 	next := async(func() error {
 		r, err := e.Snapshot(context.Background())
@@ -149,8 +147,7 @@ func testOneAtWork(t *testing.T, h Harness) {
 	e := h.open(t, h.NewURL(t), &store.Options{Readers: readers, Concurrency: 1}).Engine()
 	table := newTable(t, e, true, numbersTable("numbers"))
 	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(1)) })
-	list, err := e.Snapshots(context.Background(), readers-1)
-	require.NoError(t, err)
+	list := must(e.Snapshots(context.Background(), readers-1))(t)
 	held := snapshot(t, e)
 	for _, r := range append(list, held) {
 		require.EqualValues(t, 1, countRows(t, r, table))
@@ -182,14 +179,13 @@ func testReaderClosed(t *testing.T, e driver.Engine) {
 	table := newTable(t, e, true, numbersTable("closed_reader"))
 	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(1), int64(2), int64(2)) })
 	r := snapshot(t, e)
-	rows, err := r.Query(context.Background(), "SELECT n FROM closed_reader")
-	require.NoError(t, err)
+	rows := must(r.Query(context.Background(), "SELECT n FROM closed_reader"))(t)
 	require.True(t, rows.Next())
 	require.NoError(t, r.Close(), "also under open rows")
 	require.False(t, rows.Next())
 	require.ErrorIs(t, rows.Err(), driver.ErrClosed)
 	require.NoError(t, rows.Close())
-	_, err = r.Query(context.Background(), "SELECT n FROM closed_reader")
+	_, err := r.Query(context.Background(), "SELECT n FROM closed_reader")
 	require.ErrorIs(t, err, driver.ErrClosed)
 }
 

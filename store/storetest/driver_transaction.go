@@ -171,8 +171,7 @@ func testOpenRows(t *testing.T, e driver.Engine) {
 	table := newTable(t, e, true, numbersTable("open_rows"))
 	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(1), int64(2), int64(2)) })
 	tx := begin(t, e)
-	rows, err := tx.Query(context.Background(), "SELECT n FROM open_rows")
-	require.NoError(t, err)
+	rows := must(tx.Query(context.Background(), "SELECT n FROM open_rows"))(t)
 	require.True(t, rows.Next())
 	require.NoError(t, rows.Close())
 	require.NoError(t, tx.Rollback())
@@ -220,8 +219,7 @@ func testCancelledBegin(t *testing.T, h Harness, e driver.Engine) {
 		}
 		<-done
 		require.NoError(t, begin(t, e).Rollback())
-		r, err := e.Snapshot(context.Background())
-		require.NoError(t, err)
+		r := must(e.Snapshot(context.Background()))(t)
 		require.NoError(t, r.Close())
 	}
 }

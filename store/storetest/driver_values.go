@@ -146,8 +146,7 @@ func testScan(t *testing.T, e driver.Engine) {
 		insert(t, tx, table, int64(1), uint64(1), "one", []byte("first"), int64(2), uint64(1<<63), "two", []byte("again"))
 	})
 	r := snapshot(t, e)
-	rows, err := r.Query(context.Background(), "SELECT i, u, s, b, i = 2, s FROM scans ORDER BY i")
-	require.NoError(t, err)
+	rows := must(r.Query(context.Background(), "SELECT i, u, s, b, i = 2, s FROM scans ORDER BY i"))(t)
 	var i int64
 	var u uint64
 	var s string
@@ -166,11 +165,10 @@ func testScan(t *testing.T, e driver.Engine) {
 	require.NoError(t, rows.Close())
 	require.Equal(t, "again", string(selectColumn[[]byte](t, r, "SELECT b FROM scans WHERE i = 2")[0]))
 
-	rows, err = r.Query(context.Background(), "SELECT i FROM scans")
-	require.NoError(t, err)
+	rows = must(r.Query(context.Background(), "SELECT i FROM scans"))(t)
 	require.True(t, rows.Next())
 	require.NoError(t, rows.Close(), "rows may be closed before their end")
-	_, err = r.Query(context.Background(), "SELECT no_such_column FROM scans")
+	_, err := r.Query(context.Background(), "SELECT no_such_column FROM scans")
 	require.Error(t, err)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
 // runEntities checks of blocks, snapshots, pruning and loading, on each layout, what no
@@ -147,11 +148,11 @@ func testMalformed(t *testing.T, l *ledger) {
 // testPrunedRows: what nobody can see any more is gone.
 func testPrunedRows(t *testing.T, h Harness, layout string) {
 	l := newLedger(t, h, layout, history()...)
-	full := summaryOf(t, l.ents)
+	full := must(l.ents.Summary(t.Context()))(t)
 	require.NoError(t, l.ents.Prune(t.Context(), l.head))
-	summary := summaryOf(t, l.ents)
-	for table, rows := range summary.Tables {
-		require.LessOrEqual(t, rows, full.Tables[table])
+	summary := must(l.ents.Summary(t.Context()))(t)
+	for i, table := range summary.Tables {
+		require.LessOrEqual(t, table.Rows, full.Tables[i].Rows)
 	}
 	require.Equal(t, full.Live, summary.Tables["payloads"]+summary.Tables["versions"], "the layout has one of them")
 }
@@ -177,10 +178,10 @@ func testOtherHashes(t *testing.T, h Harness, layout string) {
 		_, err = l.ents.Load(t.Context(), stream(others, nil), nil)
 		require.NoError(t, err, "a feed may know no hashes")
 	}
-	sets := collected(t, l.ents.History(t.Context()))
+	sets := must(model.Collect(l.ents.History(t.Context())))(t)
 	more := slices.Concat(sets, []entity.Changeset{{Block: 112}})
 	for _, list := range [][]entity.Changeset{sets, more} {
-		importInto(t, l.ents, stream(list, nil), store.LoadOptions{})
+		must(l.ents.Import(t.Context(), stream(list, nil), store.LoadOptions{}))(t)
 		if !l.ents.Temporal() {
 			return // what was imported cannot be taken back
 		}
@@ -198,8 +199,7 @@ func testBlocksDamaged(t *testing.T, h Harness, layout string) {
 	l.applyBlocks(t, chained(newBlock(110, on("a", opCreate(1000))), 1))
 	l.applyBlocks(t, chained(newBlock(111), 1))
 	inTx(t, l.db.Engine(), func(tx driver.Tx) {
-		_, err := tx.Exec(t.Context(), "UPDATE varve_blocks SET digest = (SELECT digest FROM varve_blocks WHERE block = 110) WHERE block = 111")
-		require.NoError(t, err)
+		exec(t, tx, "UPDATE varve_blocks SET digest = (SELECT digest FROM varve_blocks WHERE block = 110) WHERE block = 111")
 	})
 	_, err := l.ents.Head(t.Context())
 	require.ErrorIs(t, err, store.ErrCorrupt)

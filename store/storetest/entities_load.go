@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"context"
 	"slices"
 	"testing"
 
@@ -9,44 +8,16 @@ import (
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
 // runLoad checks loading of many blocks in few transactions.
 func runLoad(t *testing.T, h Harness, layout string) {
 	l := newLedger(t, h, layout, history()...)
 	want := l.state(t, around()...)
-	t.Run("interrupted", func(t *testing.T) { testLoadInterrupted(t, h, layout, want) })
 	t.Run("bad block", func(t *testing.T) { testLoadBadBlock(t, h, layout, want) })
 	t.Run("another history", func(t *testing.T) { testLoadOther(t, h, layout, l.ents.Temporal()) })
 	t.Run("another writer", func(t *testing.T) { testLoadAnotherWriter(t, h, layout, l.ents.Temporal()) })
-}
-
-// testLoadInterrupted: after an error of the source, or a cancellation, the
-// store is at the block that Progress told of, and the same stream goes on.
-func testLoadInterrupted(t *testing.T, h Harness, layout string, want state) {
-	l := newLedger(t, h, layout)
-	var told store.BlockHeader
-	opts := &store.LoadOptions{Changes: 7, Progress: func(p store.Applied) { told = p.Head }}
-	check := func(done store.Applied, err, cause error) {
-		t.Helper()
-		require.ErrorIs(t, err, cause)
-		head := headOf(t, l.ents)
-		require.Equal(t, told, head)
-		require.Equal(t, told, done.Head)
-	}
-	done, err := l.ents.Load(t.Context(), stream(history()[:5], errSource), opts)
-	check(done, err, errSource)
-	require.Equal(t, history()[4].Number, told.Number, "what came before the error is kept")
-
-	ctx, cancel := context.WithCancel(t.Context())
-	opts.Changes, opts.Progress = 1, func(p store.Applied) { told = p.Head; cancel() }
-	done, err = l.ents.Load(ctx, stream(history(), nil), opts)
-	check(done, err, context.Canceled)
-
-	done = loadInto(t, l.ents, stream(history(), nil), store.LoadOptions{})
-	l.head = done.Head.Number
-	requireSame(t, want, l.state(t, around()...))
-	require.Equal(t, len(history()), done.Blocks+done.Skipped)
 }
 
 // testLoadBadBlock: a block that is refused ends the load; those before it are
@@ -65,30 +36,29 @@ func testLoadBadBlock(t *testing.T, h Harness, layout string, want state) {
 	_, err = l.ents.Load(t.Context(), stream(backwards, nil), nil)
 	require.ErrorIs(t, err, store.ErrBlockOrder)
 
-	done := loadInto(t, l.ents, stream[entity.Block](nil, nil), store.LoadOptions{})
+	done := must(l.ents.Load(t.Context(), stream[entity.Block](nil, nil), store.LoadOptions{}))(t)
 	require.Equal(t, uint64(150), done.Head.Number)
 	malformed := newBlock(151, on("x", opCreate(1, text("$x", ""))))
 	_, err = l.ents.Load(t.Context(), stream([]entity.Block{malformed}, nil), nil)
 	requireRefusal(t, err, entity.ErrInvalid, malformed, 0)
 }
 
-// testLoadAnotherWriter: somebody who writes between two transactions of a load
-// must not end up between its blocks.
+// testLoadAnotherWriter: somebody who writes during a load must not end up between its blocks.
 func testLoadAnotherWriter(t *testing.T, h Harness, layout string, temporal bool) {
 	l := newLedger(t, h, layout)
-	once := false
-	opts := &store.LoadOptions{Changes: 1, Progress: func(store.Applied) {
-		if !once {
-			once = true
-			_, err := l.ents.Apply(t.Context(), newBlock(116, on("other", opCreate(5))))
-			require.NoError(t, err)
+	_, err := l.ents.Load(t.Context(), func(yield func(entity.Block, error) bool) {
+		for i, b := range history() {
+			if i == 3 { // who makes the stream may write
+				must(l.ents.Apply(t.Context(), newBlock(116, on("other", opCreate(5)))))(t)
+			}
+			if !yield(b, nil) {
+				return
+			}
 		}
-	}}
-	_, err := l.ents.Load(t.Context(), stream(history(), nil), opts)
+	}, store.LoadOptions{})
 	require.ErrorIs(t, err, store.ErrConflict)
-	head := headOf(t, l.ents)
-	require.Equal(t, uint64(116), head.Number)
-	_, err = l.ents.Load(t.Context(), stream(history(), nil), nil)
+	require.EqualValues(t, 116, must(l.ents.Head(t.Context()))(t).Number)
+	_, err = l.ents.Load(t.Context(), stream(history(), nil), store.LoadOptions{})
 	require.ErrorIs(t, err, store.ErrHistory)
 	require.ErrorContains(t, err, "block 116")
 	require.NoError(t, l.db.Close())
@@ -98,20 +68,19 @@ func testLoadAnotherWriter(t *testing.T, h Harness, layout string, temporal bool
 
 	// Another block of the same number is another head.
 	l = newLedger(t, h, layout)
-	once = false
-	opts.Progress = func(p store.Applied) {
+	once := false
+	opts := store.LoadOptions{Changes: 1, Progress: func(p store.Loaded) {
 		if once || p.Blocks < 2 {
 			return
 		}
 		once = true
 		require.NoError(t, l.ents.Rewind(t.Context(), p.Head.Number-1))
-		_, err := l.ents.Apply(t.Context(), newBlock(p.Head.Number, on("other", opCreate(5))))
-		require.NoError(t, err)
-	}
+		must(l.ents.Apply(t.Context(), newBlock(p.Head.Number, on("other", opCreate(5)))))(t)
+	}}
 	done, err := l.ents.Load(t.Context(), stream(history(), nil), opts)
 	require.True(t, once)
 	require.ErrorIs(t, err, store.ErrConflict)
-	require.Equal(t, headOf(t, l.ents), done.Head, "it says where the store is")
+	require.Equal(t, must(l.ents.Head(t.Context()))(t), done.Head, "it says where the store is")
 }
 
 // testLoadOther: blocks that a load skips must be those that the store holds, at
@@ -169,17 +138,17 @@ func runImport(t *testing.T, h Harness, layout string) {
 // testImportInterrupted: an import that breaks off is repeated, and what came before is kept.
 func testImportInterrupted(t *testing.T, h Harness, layout string, source *ledger) {
 	l := newLedger(t, h, layout)
-	sets := collected(t, source.ents.History(t.Context()))
+	sets := must(model.Collect(source.ents.History(t.Context())))(t)
 	for n := range sets {
 		done, err := l.ents.Import(t.Context(), stream(sets[:n], errSource), &store.LoadOptions{Changes: 1})
 		require.ErrorIs(t, err, errSource)
 		require.Equal(t, min(n, 1), done.Blocks, "one more each time")
 	}
-	done := importInto(t, l.ents, stream(sets, nil), store.LoadOptions{})
-	require.Equal(t, headOf(t, source.ents), done.Head)
-	again := importInto(t, l.ents, source.ents.History(t.Context()), store.LoadOptions{})
-	require.Equal(t, store.Applied{Head: done.Head, Skipped: len(sets)}, again)
-	done, err := l.ents.Import(t.Context(), stream(sets[:2], nil), nil)
+	done := must(l.ents.Import(t.Context(), stream(sets, nil), store.LoadOptions{}))(t)
+	require.Equal(t, must(source.ents.Head(t.Context()))(t), done.Head)
+	again := must(l.ents.Import(t.Context(), source.ents.History(t.Context()), store.LoadOptions{}))(t)
+	require.Equal(t, store.Loaded{Head: done.Head, Skipped: len(sets)}, again)
+	done, err := l.ents.Import(t.Context(), stream(sets[:2], nil), store.LoadOptions{})
 	require.NoError(t, err, "a source that is behind has nothing new")
 	require.Equal(t, 2, done.Skipped)
 	for _, err := range source.ents.History(t.Context()) {
@@ -195,7 +164,7 @@ func testImportOther(t *testing.T, h Harness, layout string, source *ledger) {
 	l.applyBlocks(t, newBlock(110, on("a", opCreate(1000, v("different")))))
 	l.applyBlocks(t, newBlock(111, on("b", opCreate(1000))))
 	want := l.state(t)
-	sets := collected(t, source.ents.History(t.Context()))
+	sets := must(model.Collect(source.ents.History(t.Context())))(t)
 	for name, part := range map[string][]entity.Changeset{
 		"more": sets, "as much": sets[:2], "less": sets[:1], "only later blocks": sets[2:],
 	} {
@@ -206,7 +175,7 @@ func testImportOther(t *testing.T, h Harness, layout string, source *ledger) {
 	foreign := entity.Changeset{Block: 120, Changes: []entity.Change{{
 		Key: keyOf("a"), Old: &entity.Entity{Key: keyOf("a"), LastModifiedAtBlock: 105},
 	}}}
-	same := collected(t, l.ents.History(t.Context()))
+	same := must(model.Collect(l.ents.History(t.Context())))(t)
 	if l.ents.Temporal() {
 		_, err := l.ents.Import(t.Context(), stream(append(same, foreign), nil), nil)
 		require.ErrorIs(t, err, store.ErrHistory)

@@ -11,6 +11,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
 // runOpen checks what a database remembers and what it refuses to be.
@@ -33,7 +34,7 @@ func runOpen(t *testing.T, h Harness, layout string) {
 func testNewStore(t *testing.T, h Harness, layout string) {
 	l := newLedger(t, h, layout)
 	require.Equal(t, layout, l.ents.Layout())
-	head := headOf(t, l.ents)
+	head := must(l.ents.Head(t.Context()))(t)
 	require.Equal(t, store.BlockHeader{Empty: true}, head)
 	for _, block := range []uint64{0, store.Head} {
 		s := l.at(t, block)
@@ -45,24 +46,21 @@ func testNewStore(t *testing.T, h Harness, layout string) {
 	}
 	_, err := l.ents.At(t.Context(), 1)
 	require.ErrorIs(t, err, store.ErrBlockRange)
-	again := entitiesOf(t, l.db, store.EntityOptions{})
+	again := must(l.db.Entities(t.Context(), store.EntityOptions{}))(t)
 	require.Same(t, l.ents, again)
 
 	var backup bytes.Buffer
-	contents, err := l.db.Backup(t.Context(), &backup, nil)
-	require.NoError(t, err)
+	contents := must(l.db.Backup(t.Context(), &backup, nil))(t)
 	restored := h.open(t, h.NewURL(t), nil)
-	held, err := restored.Restore(t.Context(), &backup, nil)
-	require.NoError(t, err)
-	require.Equal(t, contents, held)
-	_, err = entitiesOf(t, restored, store.EntityOptions{}).Apply(t.Context(), newBlock(0, on("genesis", opCreate(5))))
-	require.NoError(t, err, "a backup without a row has the tables too")
+	must(restored.Restore(t.Context(), &backup, &contents, nil))(t)
+	copied := must(restored.Entities(t.Context(), store.EntityOptions{}))(t) // without a row it has the tables too
+	must(copied.Apply(t.Context(), newBlock(0, on("genesis", opCreate(5)))))(t)
 
 	applied, err := l.ents.Apply(t.Context(), newBlock(0, on("genesis", opCreate(5))))
 	require.NoError(t, err, "block 0 is a block")
 	require.False(t, applied.Head.Empty)
 	if l.ents.Temporal() {
-		sets := collected(t, l.at(t, 0).Changes(t.Context(), 0, 0))
+		sets := must(model.Collect(l.at(t, 0).Changes(t.Context(), 0, 0)))(t)
 		require.Len(t, sets, 1)
 		require.Len(t, sets[0].Changed, 1, "and has made something")
 	}
@@ -107,8 +105,7 @@ func testOtherLayout(t *testing.T, h Harness, layout string) {
 func testForeignTables(t *testing.T, h Harness, layout string) {
 	db := h.open(t, h.NewURL(t), nil)
 	inTx(t, db.Engine(), func(tx driver.Tx) {
-		_, err := tx.Exec(t.Context(), "CREATE TABLE accounts (id INTEGER)")
-		require.NoError(t, err)
+		exec(t, tx, "CREATE TABLE accounts (id INTEGER)")
 	})
 	for range 2 {
 		_, err := db.Entities(t.Context(), &store.EntityOptions{Layout: layout})
@@ -123,7 +120,7 @@ func testReadOnly(t *testing.T, h Harness, layout string) {
 	require.NoError(t, l.db.Close())
 	l.db = h.open(t, l.url, &store.Options{ReadOnly: true})
 	var err error
-	l.ents = entitiesOf(t, l.db, store.EntityOptions{Layout: layout})
+	l.ents = must(l.db.Entities(t.Context(), store.EntityOptions{Layout: layout}))(t)
 	requireSame(t, want, l.state(t))
 	_, err = l.ents.Apply(t.Context(), newBlock(l.head+1))
 	require.ErrorIs(t, err, store.ErrReadOnly)
@@ -148,11 +145,11 @@ func testClosedStore(t *testing.T, h Harness, layout string) {
 		"at":      func() error { _, err := l.ents.At(ctx, store.Head); return err },
 		"summary": func() error { _, err := l.ents.Summary(ctx); return err },
 		"prune":   func() error { return l.ents.Prune(ctx, 1) },
-		"load":    func() error { _, err := l.ents.Load(ctx, stream(history(), nil), nil); return err },
-		"history": func() error { _, err := collect(l.ents.History(ctx)); return err },
+		"load":    func() error { _, err := l.ents.Load(ctx, stream(history(), nil), store.LoadOptions{}); return err },
+		"history": func() error { _, err := model.Collect(l.ents.History(ctx)); return err },
 		"get":     func() error { _, err := s.Get(ctx, keyOf("a")); return err },
 		"count":   func() error { _, err := s.Count(ctx, nil); return err },
-		"query":   func() error { _, err := collect(s.Query(ctx, query.All{}, nil)); return err },
+		"query":   func() error { _, err := model.Collect(s.Query(ctx, query.All{}, nil)); return err },
 	}
 	for name, call := range calls {
 		require.ErrorIs(t, call(), store.ErrClosed, name)
@@ -181,7 +178,7 @@ func testCancelled(t *testing.T, h Harness, layout string) {
 	require.ErrorIs(t, err, context.Canceled)
 	_, err = s.Count(done, nil)
 	require.ErrorIs(t, err, context.Canceled)
-	_, err = collect(s.Query(done, nil, nil))
+	_, err = model.Collect(s.Query(done, nil, nil))
 	require.ErrorIs(t, err, context.Canceled)
 
 	requireSame(t, want, l.state(t))
@@ -194,8 +191,7 @@ func testExtendAdds(t *testing.T, h Harness, layout string) {
 	url := h.NewURL(t)
 	adds := &store.EntityOptions{Layout: layout, ExtendAdds: true}
 	db := h.open(t, url, nil)
-	ents, err := db.Entities(t.Context(), adds)
-	require.NoError(t, err)
+	ents := must(db.Entities(t.Context(), adds))(t)
 	l := &ledger{t: t, h: h, url: url, layout: layout, db: db, ents: ents, head: firstBlock}
 	created := l.apply(t, on("sum", opCreate(10)))
 	l.apply(t, on("sum", opExtend(5)))
@@ -207,6 +203,6 @@ func testExtendAdds(t *testing.T, h Harness, layout string) {
 	plain := newLedger(t, h, layout)
 	require.NoError(t, plain.db.Close())
 	plain.db = h.open(t, plain.url, nil)
-	_, err = plain.db.Entities(t.Context(), adds)
+	_, err := plain.db.Entities(t.Context(), adds)
 	require.ErrorIs(t, err, store.ErrLayout)
 }

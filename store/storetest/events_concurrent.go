@@ -20,7 +20,6 @@ import (
 
 // runEventGroup checks what appends that share commits owe each other.
 func runEventGroup(t *testing.T, h Harness) {
-	t.Run("repetitions", func(t *testing.T) { groupRepetitions(t, h) })
 	t.Run("cancel", func(t *testing.T) { groupCancel(t, h) })
 	t.Run("queue", func(t *testing.T) { groupQueue(t, h) })
 	t.Run("close", func(t *testing.T) { groupClose(t, h) })
@@ -31,46 +30,6 @@ func held(t testing.TB, s eventStream) (release func()) {
 	t.Helper()
 	tx := begin(t, s.db.Engine())
 	return sync.OnceFunc(func() { require.NoError(t, tx.Rollback()) })
-}
-
-// groupRepetitions appends the same IDs at once.
-func groupRepetitions(t *testing.T, h Harness) {
-	s := h.indexedEvents(t)
-	release := held(t, s)
-	defer release()
-	var positions [32]uint64
-	var other atomic.Int64
-	var wg sync.WaitGroup
-	for i := range positions {
-		wg.Go(func() {
-			e := ev("A", fmt.Sprint(i%4), "k:v")
-			e.ID = idOf(i % 4)
-			got, err := s.Append(soon(t), []event.Event{e}, nil)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			positions[i] = got[0]
-		})
-		wg.Go(func() {
-			e := ev("Other", "")
-			e.ID = idOf(100 + i%4)
-			_, err := s.Append(soon(t), []event.Event{e, ev("NoID", "")}, nil)
-			switch {
-			case err == nil:
-				other.Add(1)
-			case !errors.Is(err, event.ErrDuplicate):
-				t.Error(err)
-			}
-		})
-	}
-	release()
-	wait(t, &wg)
-	require.EqualValues(t, 4, other.Load())
-	require.Len(t, s.all(t), 4+2*4)
-	for i, p := range positions {
-		require.Equal(t, positions[i%4], p)
-	}
 }
 
 // groupCancel gives appends up at random: each is stored whole, at the positions

@@ -127,10 +127,10 @@ func durableHidden(t *testing.T, h Harness) {
 		require.Empty(t, s.names(t, q, &event.ReadOptions{From: first[0] + 1}))
 		require.Equal(t, "two one durable", s.names(t, q, &event.ReadOptions{Backwards: true, Visible: true}), name)
 	}
-	head := headOf(t, s)
+	head := must(s.Head(t.Context()))(t)
 	require.Equal(t, first[0], head)
-	cond, err := event.Project(t.Context(), s, event.NewProjection(event.All(), 0, func(n int, _ *event.Sequenced) int { return n + 1 }))
-	require.NoError(t, err)
+	count := event.NewProjection(event.All(), 0, func(n int, _ *event.Sequenced) int { return n + 1 })
+	cond := must(s.Project(t.Context(), count))(t)
 	require.Equal(t, first[0], cond.After)
 	select {
 	case <-one:

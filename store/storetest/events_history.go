@@ -6,19 +6,25 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/event"
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
 // runEventHistory compares random histories of an event store with a list in memory. The
 // store is opened again with another IndexEvery and restored from its backup meanwhile,
-// commits fail, and consumers move without events: whatever happens, conditions, reads and
-// repetitions have the answers of the list, and a check finds nothing.
+// commits fail, the clock stands still and falls, and consumers move without events: whatever
+// happens, conditions, reads and repetitions have the answers of the list, and a check finds
+// nothing. Some of the stores hold many events, so that their lists of events by tag are
+// longer than a row of them, and some of their queries have many items.
 func runEventHistory(t *testing.T, h Harness) {
 	n := 40
 	if h.slow() || h.connect != nil {
@@ -32,21 +38,34 @@ func runEventHistory(t *testing.T, h Harness) {
 }
 
 func eventHistory(t *testing.T, h Harness, i int) {
-	m := &eventMachine{drawer: &drawer{Rand: randomSource(t, i)}, h: h, t: t, checkpoints: map[string]uint64{}, whole: 1}
+	m := &eventMachine{
+		Drawer: &model.Drawer{Rand: randomSource(t, i)}, h: h, t: t, many: i%8 == 4, checkpoints: map[string]uint64{}, whole: 1,
+		now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+	}
 	var cancel context.CancelFunc
 	m.ctx, cancel = context.WithTimeout(t.Context(), historyTime)
 	defer cancel()
 	m.open(h.quickURL(t))
 	defer m.close()
 	all := []func(){
-		m.append, m.append, m.append, m.repeat, m.advance, m.move, m.alone, m.importMore, m.truncate, m.fail,
-		m.openOther, m.restore, m.read, m.read, m.check,
+		m.append, m.append, m.append, m.repeat, m.advance, m.move, m.alone, m.importMore, m.fail, m.openOther, m.restore,
+		m.read, m.read, m.check,
+	}
+	if m.many {
+		for len(m.model) < 3000 {
+			events := m.events(1, 900)
+			m.stored(events, m.stream().add(t, events...))
+		}
+		all = append(all, m.judge, m.judge, m.judge, m.judge, m.judge)
+	} else {
+		all = append(all, m.truncate)
 	}
 	if h.connect == nil { // what serves a store has its lease until the test ends
 		all = append(all, m.reopen)
 	}
 	for range 30 {
-		one(m.drawer, all...)()
+		m.now = m.now.Add(one(m.Drawer, 0, 0, time.Nanosecond, time.Microsecond, time.Second, -time.Minute, time.Hour))
+		one(m.Drawer, all...)()
 	}
 	m.judge()
 	m.check()
@@ -54,16 +73,18 @@ func eventHistory(t *testing.T, h Harness, i int) {
 
 // eventMachine is an event store beside the model of it.
 type eventMachine struct {
-	*drawer
-	h   Harness
-	t   *testing.T
-	ctx context.Context // of a deadline
+	*model.Drawer
+	h    Harness
+	t    *testing.T
+	ctx  context.Context // of a deadline
+	many bool            // the store holds thousands of events
+	now  time.Time       // of the clock
 
 	url       string
 	processes []eventStream // the second one as another process would
 	breaks    string        // the call of the first one that fails, or empty
 
-	model       []event.Sequenced // without times
+	model       []event.Sequenced
 	checkpoints map[string]uint64
 	whole       uint64 // the first event that is not truncated
 	ids         int    // that were given
@@ -81,9 +102,11 @@ func (m *eventMachine) open(rawURL string) {
 }
 
 func (m *eventMachine) openProcess(rawURL string) {
-	opts := store.EventOptions{LockedRows: 4, IndexEvery: one(m.drawer, 1, 2, 3, 5, 8, 16, 0)}
-	db := mustOpen(m.t, rawURL, nil)
-	m.processes = append(m.processes, eventStream{Events: eventsOf(m.t, db, opts), db: db, url: rawURL})
+	opts := store.EventOptions{
+		LockedRows: 4, IndexEvery: one(m.Drawer, 1, 2, 3, 5, 8, 16, 0), Now: func() time.Time { return m.now },
+	}
+	db := must(store.Open(m.t.Context(), rawURL, nil))(m.t)
+	m.processes = append(m.processes, eventStream{Events: must(db.Events(m.t.Context(), opts))(m.t), db: db, url: rawURL})
 }
 
 func (m *eventMachine) close() {
@@ -95,7 +118,7 @@ func (m *eventMachine) close() {
 
 // stream is one of the processes.
 func (m *eventMachine) stream() eventStream {
-	return one(m.drawer, m.processes...)
+	return one(m.Drawer, m.processes...)
 }
 
 func (m *eventMachine) head() uint64 { return uint64(len(m.model)) }
@@ -118,15 +141,14 @@ func (m *eventMachine) reopen() {
 // begin does one thing or another first on a store that was opened: what it does not know
 // of the events yet it has to find out for each of them.
 func (m *eventMachine) begin() {
-	one(m.drawer, m.advance, m.move, m.append, m.repeat, m.truncate, m.fail, m.read)()
+	one(m.Drawer, m.advance, m.move, m.append, m.repeat, m.truncate, m.fail, m.read)()
 	m.judge()
 }
 
 // move moves a consumer and does nothing else.
 func (m *eventMachine) move() {
 	c := event.Checkpoint{Consumer: "mover", From: m.checkpoints["mover"], To: uint64(m.between(0, len(m.model)))}
-	_, err := m.stream().Advance(m.ctx, c, nil, nil)
-	require.NoError(m.t, err)
+	must(m.stream().Advance(m.ctx, c, nil, nil))(m.t)
 	m.checkpoints[c.Consumer] = c.To
 }
 
@@ -134,12 +156,11 @@ func (m *eventMachine) move() {
 func (m *eventMachine) restore() {
 	m.judge()
 	var file bytes.Buffer
-	_, err := m.stream().db.Backup(m.ctx, &file, nil)
-	require.NoError(m.t, err)
+	must(m.stream().db.Backup(m.ctx, &file, nil))(m.t)
 	m.close()
 	rawURL := m.h.quickURL(m.t)
-	restored := mustOpen(m.t, rawURL, nil)
-	_, err = restored.Restore(m.ctx, &file, nil)
+	restored := must(store.Open(m.t.Context(), rawURL, nil))(m.t)
+	_, err := restored.Restore(m.ctx, &file, nil, nil)
 	require.NoError(m.t, errors.Join(err, restored.Close()))
 	m.open(rawURL)
 	m.begin()
@@ -151,36 +172,49 @@ var (
 )
 
 // some draws up to so many different elements.
-func some[T any](d *drawer, list []T, least, most int) []T {
+func some[T any](r *rand.Rand, list []T, least, most int) []T {
 	list = slices.Clone(list)
-	d.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-	return list[:min(d.between(least, most), len(list))]
+	r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	return list[:min(least+r.IntN(most-least+1), len(list))]
 }
 
 // between draws a number, both ends included.
-func (d *drawer) between(low, high int) int { return low + d.IntN(high-low+1) }
+func (m *eventMachine) between(low, high int) int { return low + m.IntN(high-low+1) }
 
-func (d *drawer) tags() []string { return some(d, historyTags, 0, 3) }
-
-func (d *drawer) item() event.Item {
-	it := item("", d.tags()...)
-	it.Types = some(d, historyTypes, 1-min(1, len(it.Tags)), 3)
-	return it
+// tags draws up to three tags. Of many events, those of some are on all, on every third, and on
+// a few of them.
+func (m *eventMachine) tags() []string {
+	list := historyTags
+	if m.many {
+		list = []string{"all:x", fmt.Sprint("many:", m.IntN(3)), fmt.Sprint("few:", m.IntN(300)), one(m.Drawer, historyTags...)}
+	}
+	return some(m.Rand, list, 0, 3)
 }
 
-func (d *drawer) eventQuery() (q event.Query) {
-	for range d.IntN(4) {
-		q.Items = append(q.Items, d.item())
+func (m *eventMachine) eventQuery() (q event.Query) {
+	if m.many && m.Chance(12) {
+		types := one(m.Drawer, "", "A")
+		for i := range one(m.Drawer, 40, 250, 1200) {
+			q.Items = append(q.Items, item(types, fmt.Sprint("few:", i)))
+		}
+	}
+	for range m.IntN(4) {
+		it := item("", m.tags()...)
+		it.Types = some(m.Rand, historyTypes, 1-min(1, len(it.Tags)), 3)
+		q.Items = append(q.Items, it)
 	}
 	return q
 }
 
 // events draws new events, some with IDs.
-func (m *eventMachine) events(least int) []event.Event {
-	list := make([]event.Event, m.between(least, 6))
+func (m *eventMachine) events(least, most int) []event.Event {
+	list := make([]event.Event, m.between(least, most))
 	for i := range list {
-		list[i] = ev(one(m.drawer, historyTypes...), fmt.Sprint(m.head(), i), m.tags()...)
-		if m.chance(3) {
+		list[i] = ev(one(m.Drawer, historyTypes...), fmt.Sprint(m.head(), i), m.tags()...)
+		if m.many && !slices.ContainsFunc(list[i].Tags, func(t event.Tag) bool { return t.Key == "all" }) {
+			list[i].Tags = append(list[i].Tags, event.NewTag("all", "x"))
+		}
+		if m.Chance(3) {
 			m.ids++
 			list[i].ID = idOf(m.ids)
 		}
@@ -190,7 +224,7 @@ func (m *eventMachine) events(least int) []event.Event {
 
 // condition draws a condition, by chance none.
 func (m *eventMachine) condition() *event.Condition {
-	if m.chance(4) {
+	if m.Chance(4) {
 		return nil
 	}
 	return &event.Condition{FailIfEventsMatch: m.eventQuery(), After: uint64(m.between(0, len(m.model)+1))}
@@ -210,21 +244,29 @@ func (m *eventMachine) requireConflict(cond *event.Condition, err error) {
 	require.ErrorAs(m.t, err, &conflict, "%+v", cond)
 	require.Greater(m.t, conflict.Position, cond.After)
 	require.LessOrEqual(m.t, conflict.Position, m.head())
-	require.True(m.t, cond.FailIfEventsMatch.Matches(&m.model[conflict.Position-1].Event), "%+v: event %d is no conflict", cond, conflict.Position)
+	q := cond.FailIfEventsMatch
+	if len(q.Items) > 0 {
+		q = anyOf(q.Items[conflict.Item])
+	}
+	require.True(m.t, q.Matches(&m.model[conflict.Position-1].Event), "%+v: event %d is no conflict with item %d", cond, conflict.Position, conflict.Item)
 }
 
 // stored takes events that were appended into the model.
 func (m *eventMachine) stored(events []event.Event, positions []uint64) {
 	m.t.Helper()
 	require.Len(m.t, positions, len(events))
+	at := m.now.Truncate(time.Microsecond)
+	if n := len(m.model); n > 0 && at.Before(m.model[n-1].Time) {
+		at = m.model[n-1].Time // times do not fall
+	}
 	for i := range events {
 		require.Equal(m.t, m.head()+1, positions[i])
-		m.model = append(m.model, event.Sequenced{Position: positions[i], Event: events[i]})
+		m.model = append(m.model, event.Sequenced{Position: positions[i], Time: at, Event: events[i]})
 	}
 }
 
 func (m *eventMachine) append() {
-	events, cond := m.events(1), m.condition()
+	events, cond := m.events(1, 6), m.condition()
 	positions, err := m.stream().Append(m.ctx, events, cond)
 	if m.conflicts(cond) {
 		m.requireConflict(cond, err)
@@ -248,15 +290,15 @@ func (m *eventMachine) repeat() {
 	if len(known) == 0 {
 		return
 	}
-	list := some(m.drawer, known, 1, 3)
+	list := some(m.Rand, known, 1, 3)
 	events := make([]event.Event, len(list))
 	for i := range list {
 		events[i] = list[i].Event
 	}
-	kind := one(m.drawer, "same", "same", "changed", "more")
+	kind := one(m.Drawer, "same", "same", "changed", "more")
 	switch kind {
 	case "changed":
-		change := one(m.drawer,
+		change := one(m.Drawer,
 			func(e *event.Event) { e.Data = []byte("changed") }, func(e *event.Event) { e.Metadata = []byte("m") },
 			func(e *event.Event) { e.Data, e.Metadata = nil, e.Data }, func(e *event.Event) { e.Type += "x" },
 			func(e *event.Event) { e.Tags = append(slices.Clone(e.Tags), event.NewTag("changed", "")) })
@@ -275,12 +317,12 @@ func (m *eventMachine) repeat() {
 
 // advance moves a consumer, with events or without, or is refused.
 func (m *eventMachine) advance() {
-	name := one(m.drawer, "a", "b")
+	name := one(m.Drawer, "a", "b")
 	c := event.Checkpoint{Consumer: name, From: m.checkpoints[name], To: uint64(m.between(0, len(m.model)+1))}
-	if m.chance(5) {
+	if m.Chance(5) {
 		c.From += 7
 	}
-	events, cond := m.events(0), m.condition()
+	events, cond := m.events(0, 6), m.condition()
 	positions, err := m.stream().Advance(m.ctx, c, events, cond)
 	switch {
 	case m.conflicts(cond):
@@ -294,20 +336,18 @@ func (m *eventMachine) advance() {
 		m.stored(events, positions)
 		m.checkpoints[name] = c.To
 	}
-	at, err := m.stream().Checkpoint(m.ctx, name)
-	require.NoError(m.t, err)
+	at := must(m.stream().Checkpoint(m.ctx, name))(m.t)
 	require.Equal(m.t, m.checkpoints[name], at)
 }
 
 // alone appends in a transaction that no other append shares.
 func (m *eventMachine) alone() {
-	events := m.events(1)
+	events := m.events(1, 6)
 	timed := make([]event.Sequenced, len(events))
 	for i := range events {
 		timed[i].Event = events[i]
 	}
-	positions, err := m.stream().AppendTimed(m.ctx, timed)
-	require.NoError(m.t, err)
+	positions := must(m.stream().AppendTimed(m.ctx, timed))(m.t)
 	m.stored(events, positions)
 }
 
@@ -315,46 +355,68 @@ func (m *eventMachine) alone() {
 func (m *eventMachine) importMore() {
 	from := m.between(int(m.whole-1), len(m.model))
 	list := slices.Clone(m.model[from:])
-	events := m.events(1)
+	events := m.events(1, 6)
 	var positions []uint64
 	for i := range events {
 		positions = append(positions, m.head()+uint64(i)+1)
 		list = append(list, event.Sequenced{Position: positions[i], Event: events[i]})
 	}
-	opts := &store.EventImportOptions{Batch: m.between(1, 4)}
-	done, err := m.stream().Import(m.ctx, stream(list, nil), opts)
-	require.NoError(m.t, err)
+	opts := store.EventImportOptions{Batch: m.between(1, 4)}
+	done := must(m.stream().Import(m.ctx, stream(list, nil), opts))(m.t)
 	skipped := len(m.model) - from
 	m.stored(events, positions)
 	require.Equal(m.t, store.EventsImported{Events: len(events), Skipped: skipped, Head: m.head()}, done)
 }
 
 func (m *eventMachine) truncate() {
-	before := uint64(m.between(1, len(m.model)+1))
-	require.NoError(m.t, m.stream().Truncate(m.ctx, before, nil))
-	m.whole = max(m.whole, before)
+	before := uint64(m.between(1, len(m.model)+2))
+	err := m.stream().Truncate(m.ctx, before, nil)
+	if before > m.head()+1 {
+		require.ErrorIs(m.t, err, store.ErrInvalid)
+		return
+	}
+	require.NoError(m.t, err)
+	if m.whole = max(m.whole, before); m.whole > 1 {
+		for _, err := range m.stream().Subscribe(m.ctx, event.All(), m.whole-1) {
+			require.ErrorIs(m.t, err, event.ErrTruncated)
+		}
+	}
 }
 
 // fail lets a transaction fail: nothing of it is stored, and the next one begins from what is.
 func (m *eventMachine) fail() {
 	s := m.processes[0]
-	m.breaks = one(m.drawer, "insert", "commit")
-	_, err := s.Events.Append(m.ctx, m.events(1), nil)
+	m.breaks = one(m.Drawer, "insert", "commit")
+	_, err := s.Events.Append(m.ctx, m.events(1, 6), nil)
 	m.breaks = ""
 	require.ErrorIs(m.t, err, errBroken)
 	m.judge()
 }
 
+// moment draws a time: none, that of an event, one beside it, or one of no event.
+func (m *eventMachine) moment() time.Time {
+	at := one(m.Drawer, m.now.AddDate(-1, 0, 0), m.now.AddDate(1, 0, 0), time.Time{})
+	if len(m.model) > 0 && m.IntN(3) > 0 {
+		at = one(m.Drawer, m.model...).Time.Add(one(m.Drawer, 0, time.Nanosecond, -time.Nanosecond))
+	}
+	return at
+}
+
 // read compares a read, which ends with an error where it comes to a truncated event.
 func (m *eventMachine) read() {
+	var head uint64
 	q, opts := m.eventQuery(), &event.ReadOptions{
-		From:      uint64(m.between(0, len(m.model)+1)),
-		Limit:     m.between(0, 8),
-		Backwards: m.chance(2),
-		OnlyLast:  m.chance(4),
+		From:      one(m.Drawer, 0, uint64(m.between(0, len(m.model)+1)), uint64(m.between(0, len(m.model)+1)), math.MaxUint64),
+		Limit:     one(m.Drawer, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 300),
+		Backwards: m.Chance(2),
+		OnlyLast:  m.Chance(4),
+		Head:      &head,
+	}
+	if m.Chance(3) {
+		opts.Since, opts.Until = m.moment(), m.moment()
 	}
 	want := expected(m.model, q, opts)
-	list, err := collect(m.stream().Read(m.ctx, q, opts))
+	list, err := model.Collect(m.stream().Read(m.ctx, q, opts))
 	if i := slices.IndexFunc(want, func(at uint64) bool { return at < m.whole }); i >= 0 {
 		var gone *event.TruncatedError
 		require.ErrorAs(m.t, err, &gone)
@@ -362,17 +424,60 @@ func (m *eventMachine) read() {
 		want = want[:i]
 	} else {
 		require.NoError(m.t, err)
+		if !opts.Backwards && opts.Limit == 0 && opts.From <= m.head() {
+			require.Equal(m.t, len(expected(m.model, event.All(), &event.ReadOptions{Until: opts.Until})), int(head), "%+v", opts)
+		}
 	}
 	require.True(m.t, slices.Equal(want, positionsOf(list)), "%+v, %+v: want %v, got %v", q, opts, want, positionsOf(list))
 	for i := range list {
-		require.True(m.t, list[i].Equal(&m.model[list[i].Position-1].Event), "event %d", list[i].Position)
+		was := m.model[list[i].Position-1]
+		require.True(m.t, list[i].Equal(&was.Event) && list[i].Time.Equal(was.Time), "event %d", list[i].Position)
 	}
 }
 
+func positionsOf(list []event.Sequenced) (positions []uint64) {
+	for i := range list {
+		positions = append(positions, list[i].Position)
+	}
+	return positions
+}
+
+// expected returns the positions of what a read yields.
+func expected(stored []event.Sequenced, q event.Query, opts *event.ReadOptions) (want []uint64) {
+	items := q.Items
+	if len(items) == 0 {
+		items = make([]event.Item, 1)
+	}
+	last := make([]uint64, len(items)) // of each item
+	for _, e := range stored {
+		inside := opts.From == 0 || (opts.Backwards && e.Position <= opts.From) || (!opts.Backwards && e.Position >= opts.From)
+		inside = inside && !e.Time.Before(opts.Since) && (opts.Until.IsZero() || e.Time.Before(opts.Until))
+		if !inside || !q.Matches(&e.Event) {
+			continue
+		}
+		want = append(want, e.Position)
+		for i := 0; opts.OnlyLast && i < len(items); i++ {
+			if len(q.Items) == 0 || anyOf(items[i]).Matches(&e.Event) {
+				last[i] = e.Position
+			}
+		}
+	}
+	if opts.OnlyLast {
+		want = slices.DeleteFunc(want, func(at uint64) bool { return !slices.Contains(last, at) })
+	}
+	if opts.Backwards {
+		slices.Reverse(want)
+	}
+	if opts.Limit > 0 && len(want) > opts.Limit {
+		want = want[:opts.Limit]
+	}
+	return want
+}
+
 func (m *eventMachine) check() {
-	report := checkOf(m.t, m.stream().db)
+	report := must(m.stream().db.Check(m.t.Context(), store.CheckOptions{}))(m.t)
 	require.NoError(m.t, report.Err())
-	head := headOf(m.t, m.stream())
+	head := must(m.stream().Head(m.t.Context()))(m.t)
 	require.Equal(m.t, m.head(), head)
 }
 

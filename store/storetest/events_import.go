@@ -3,7 +3,6 @@ package storetest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -18,7 +17,6 @@ import (
 func runEventImport(t *testing.T, h Harness) {
 	t.Run("continuation", func(t *testing.T) { importContinuation(t, h) })
 	t.Run("times", func(t *testing.T) { importTimes(t, h) })
-	t.Run("beside", func(t *testing.T) { importBeside(t, h) })
 	t.Run("alone", func(t *testing.T) { importAlone(t, h) })
 	t.Run("renumber", func(t *testing.T) { importRenumber(t, h) })
 }
@@ -46,7 +44,7 @@ func importContinuation(t *testing.T, h Harness) {
 	require.ErrorIs(t, run(list[2:4]), store.ErrHistory, "a gap at the beginning")
 	require.NoError(t, run(list[:4]))
 	require.ErrorIs(t, run(slices.Concat(list[4:6], list[7:])), store.ErrHistory, "a gap")
-	head := headOf(t, s)
+	head := must(s.Head(t.Context()))(t)
 	require.EqualValues(t, 4, head, "nothing of a batch with a gap")
 	other := slices.Clone(list)
 	other[3].Data = []byte("other")
@@ -112,52 +110,16 @@ func importRenumber(t *testing.T, h Harness) {
 	for i := range list {
 		list[i].Position, list[i].Time, list[i].ID = 100*uint64(i+1), time.Time{}, idOf(i)
 	}
-	opts := &store.EventImportOptions{Renumber: true, Batch: 2, Progress: func(store.EventsImported) {
-		_, err := s.Append(soon(t), []event.Event{ev("Between", "")}, nil)
-		require.NoError(t, err)
+	opts := store.EventImportOptions{Renumber: true, Batch: 2, Progress: func(store.EventsImported) {
+		must(s.Append(soon(t), []event.Event{ev("Between", "")}, nil))(t)
 	}}
-	done, err := s.Import(t.Context(), stream(list, nil), opts)
-	require.NoError(t, err)
+	done := must(s.Import(t.Context(), stream(list, nil), opts))(t)
 	require.Equal(t, store.EventsImported{Events: 4, Head: 6}, done)
 	opts.Progress = nil
-	done, err = s.Import(t.Context(), stream(list, nil), opts)
-	require.NoError(t, err)
+	done = must(s.Import(t.Context(), stream(list, nil), opts))(t)
 	require.Equal(t, 4, done.Skipped)
 	require.Len(t, s.read(t, event.Of("Old"), nil), 4)
 	require.Len(t, s.all(t), 7)
-}
-
-// importBeside: events with times are appended beside others, which share commits. Times
-// do not fall, and each append is whole.
-func importBeside(t *testing.T, h Harness) {
-	s := h.indexedEvents(t)
-	errs := make([]error, 6)
-	var wg sync.WaitGroup
-	for i := range errs {
-		wg.Go(func() {
-			for n := range 10 {
-				events := []event.Event{ev("Now", fmt.Sprint(n)), ev("Now", fmt.Sprint(n))}
-				if i%3 > 0 {
-					_, errs[i] = s.Append(soon(t), events, nil)
-				} else {
-					future := time.Now().Add(time.Duration(n) * time.Millisecond)
-					_, errs[i] = s.AppendTimed(soon(t), []event.Sequenced{{Event: events[0], Time: future}, {Event: events[1]}})
-				}
-				if errs[i] != nil && !errors.Is(errs[i], store.ErrInvalid) { // it would have fallen
-					return
-				}
-				errs[i] = nil
-			}
-		})
-	}
-	wait(t, &wg)
-	require.NoError(t, errors.Join(errs...))
-	all := s.all(t)
-	for i := 1; i < len(all); i++ {
-		require.False(t, all[i].Time.Before(all[i-1].Time))
-		require.Equal(t, all[i/2*2].Data, all[i].Data)
-	}
-	require.GreaterOrEqual(t, len(all), 80)
 }
 
 // importAlone: an append that waits beside one of events with times shares no transaction
@@ -199,7 +161,7 @@ func importAlone(t *testing.T, h Harness) {
 			for _, e := range s.read(t, event.Of("Now"), nil) {
 				require.WithinDuration(t, time.Now(), e.Time, time.Hour)
 			}
-			report := checkOf(t, s.db)
+			report := must(s.db.Check(t.Context(), store.CheckOptions{}))(t)
 			require.NoError(t, report.Err())
 		})
 	}

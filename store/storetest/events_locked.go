@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,7 +16,6 @@ import (
 // runEventLocked counts what appends read while they keep others from appending.
 func runEventLocked(t *testing.T, h Harness) {
 	t.Run("conditions", func(t *testing.T) { lockedConditions(t, h) })
-	t.Run("beside", func(t *testing.T) { lockedBeside(t, h) })
 	t.Run("views", func(t *testing.T) { lockedViews(t, h) })
 	t.Run("repetition", func(t *testing.T) { lockedRepetition(t, h) })
 }
@@ -79,41 +77,12 @@ func lockedConditions(t *testing.T, h Harness) {
 	require.LessOrEqual(t, w.postings.Load(), each*(w.begun.Load()-before))
 }
 
-// lockedBeside: what comes while a condition is judged apart is judged, too.
-func lockedBeside(t *testing.T, h Harness) {
-	s, _ := h.watchedEvents(t, store.EventOptions{LockedRows: lockedRows, IndexEvery: 3})
-	s.add(t, halves()...)
-	const n = 12
-	var won atomic.Int64
-	var wg sync.WaitGroup
-	for i := range n {
-		wg.Go(func() {
-			whole := []event.Event{ev("Whole", fmt.Sprint(i), "half:0", "half:1")}
-			switch _, err := s.Append(soon(t), whole, both()); {
-			case err == nil:
-				won.Add(1)
-			case !errors.Is(err, store.ErrConflict):
-				t.Error(err)
-			}
-		})
-		wg.Go(func() {
-			if _, err := s.Append(soon(t), []event.Event{ev("Other", "")}, nil); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wait(t, &wg)
-	require.EqualValues(t, 1, won.Load())
-}
-
 // lockedViews: who holds every view may append under a costly condition.
 func lockedViews(t *testing.T, h Harness) {
 	s := h.openEvents(t, withParams(t, h.quickURL(t), "readers", "1"), store.EventOptions{LockedRows: 1})
 	s.add(t, halves()[:500]...)
-	view, err := s.db.Engine().Snapshot(t.Context())
-	require.NoError(t, err)
-	_, err = s.Append(t.Context(), []event.Event{ev("Guarded", "")}, both())
-	require.NoError(t, err)
+	view := must(s.db.Engine().Snapshot(t.Context()))(t)
+	must(s.Append(t.Context(), []event.Event{ev("Guarded", "")}, both()))(t)
 	require.NoError(t, view.Close())
 }
 

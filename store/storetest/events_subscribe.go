@@ -11,11 +11,11 @@ import (
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/event"
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
 func runEventSubscribe(t *testing.T, h Harness) {
 	t.Run("replay and follow", func(t *testing.T) { subscribeFollow(t, h) })
-	t.Run("other process", func(t *testing.T) { subscribeOther(t, h) })
 	t.Run("other process is heard", func(t *testing.T) { subscribeHears(t, h) })
 	t.Run("close", func(t *testing.T) { subscribeClose(t, h) })
 }
@@ -24,57 +24,38 @@ func subscribeClose(t *testing.T, h Harness) {
 	s := h.events(t)
 	done := make(chan error)
 	go func() {
-		_, err := collect(s.Subscribe(context.Background(), event.All(), 0))
+		_, err := model.Collect(s.Subscribe(context.Background(), event.All(), 0))
 		done <- err
 	}()
 	require.NoError(t, s.db.Close())
 	require.ErrorIs(t, <-done, store.ErrClosed)
 }
 
-// subscribeFollow appends from inside the loop, so that each event but the first
-// is one that the subscription waits for.
+// subscribeFollow appends from inside the loop, so that each event but the first is one that
+// the subscription waits for, in the process that appends and in another one.
 func subscribeFollow(t *testing.T, h Harness) {
 	s := h.events(t)
-	s.add(t, ev("A", "0"), ev("B", "-"), ev("A", "1"))
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var got []string
-	var last error
-	for e, err := range s.Subscribe(ctx, event.Of("A"), 0) {
-		if last = err; err != nil {
-			break
+	for _, reader := range []eventStream{s, s.another(t, h)} {
+		from := must(s.Head(t.Context()))(t) + 1
+		s.add(t, ev("A", "0"), ev("B", "-"), ev("A", "1"))
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		n := 0
+		var last error
+		for e, err := range reader.Subscribe(ctx, event.Of("A"), from) {
+			if last = err; err != nil {
+				break
+			}
+			require.Equal(t, fmt.Sprint(n), string(e.Data))
+			switch n++; {
+			case n == 20:
+				cancel()
+			case n >= 2:
+				s.add(t, ev("B", "-"), ev("A", fmt.Sprint(n)))
+			}
 		}
-		got = append(got, string(e.Data))
-		switch n := len(got); {
-		case n == 20:
-			cancel()
-		case n >= 2:
-			s.add(t, ev("B", "-"), ev("A", fmt.Sprint(n)))
-		}
-	}
-	require.ErrorIs(t, last, context.Canceled)
-	for i, data := range got {
-		require.Equal(t, fmt.Sprint(i), data)
-	}
-	for e, err := range s.Subscribe(t.Context(), event.Of("A"), 3) {
-		require.NoError(t, err)
-		require.EqualValues(t, 3, e.Position, "from is the first position")
-		break
-	}
-}
-
-func subscribeOther(t *testing.T, h Harness) {
-	s := h.events(t)
-	other := s.another(t, h)
-	s.add(t, ev("A", "0"))
-	n := 0
-	for e, err := range other.Subscribe(t.Context(), event.All(), 0) {
-		require.NoError(t, err)
-		require.Equal(t, fmt.Sprint(n), string(e.Data))
-		if n++; n == 5 {
-			break
-		}
-		s.add(t, ev("A", fmt.Sprint(n)))
+		require.ErrorIs(t, last, context.Canceled)
+		require.Equal(t, 20, n)
 	}
 }
 
@@ -87,7 +68,7 @@ func subscribeHears(t *testing.T, h Harness) {
 	hourly := store.EventOptions{PollInterval: time.Hour}
 	other := h.openEvents(t, s.url, hourly)
 	readOnly := h.open(t, s.url, &store.Options{ReadOnly: true})
-	reader := eventsOf(t, readOnly, hourly)
+	reader := must(readOnly.Events(t.Context(), hourly))(t)
 	s.add(t, ev("A", "0"))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

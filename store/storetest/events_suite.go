@@ -12,6 +12,7 @@ import (
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/event"
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
 // runEvents checks what the event store promises: the requirements and the examples of the specification of
@@ -25,8 +26,6 @@ func runEvents(t *testing.T, h Harness) {
 		{"append", runEventAppend},
 		{"repeat many", runEventRepeatPass},
 		{"read", runEventRead},
-		{"read by time", runEventTime},
-		{"many items", runEventMany},
 		{"project", runEventProject},
 		{"refusals", runEventRefusals},
 		{"open", runEventOpen},
@@ -36,7 +35,6 @@ func runEvents(t *testing.T, h Harness) {
 		{"locked", runEventLocked},
 		{"durable", runEventDurable},
 		{"linearizable", runEventLinearizable},
-		{"postings", runEventPostings},
 		{"import", runEventImport},
 		{"checkpoint", runEventCheckpoint},
 		{"truncate", runEventTruncate},
@@ -72,7 +70,7 @@ func (h Harness) indexedEvents(t testing.TB) eventStream {
 func (h Harness) openEvents(t testing.TB, url string, opts store.EventOptions) eventStream {
 	t.Helper()
 	db := h.open(t, url, nil)
-	evs := eventsOf(t, db, opts)
+	evs := must(db.Events(t.Context(), opts))(t)
 	return eventStream{Events: evs, db: db, url: url}
 }
 
@@ -89,8 +87,7 @@ func (s eventStream) another(t testing.TB, h Harness) eventStream {
 // add appends events unconditionally and returns their positions.
 func (s eventStream) add(t testing.TB, events ...event.Event) []uint64 {
 	t.Helper()
-	positions, err := s.Append(soon(t), events, nil)
-	require.NoError(t, err)
+	positions := must(s.Append(soon(t), events, nil))(t)
 	require.Len(t, positions, len(events))
 	return positions
 }
@@ -103,7 +100,7 @@ func (s eventStream) all(t testing.TB) []event.Sequenced {
 
 func (s eventStream) read(t testing.TB, q event.Query, opts *event.ReadOptions) []event.Sequenced {
 	t.Helper()
-	return collected(t, s.Read(soon(t), q, opts))
+	return must(model.Collect(s.Read(soon(t), q, opts)))(t)
 }
 
 // names returns the data of what a query selects, which tests use as names.

@@ -12,11 +12,12 @@ import (
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/event"
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
 func runEventAppend(t *testing.T, h Harness) {
 	s := h.events(t)
-	head := headOf(t, s)
+	head := must(s.Head(t.Context()))(t)
 	require.Zero(t, head, "an empty store")
 	require.Empty(t, s.all(t))
 
@@ -29,7 +30,7 @@ func runEventAppend(t *testing.T, h Harness) {
 	for i := 1; i < len(positions); i++ {
 		require.Greater(t, positions[i], positions[i-1], "positions grow")
 	}
-	head = headOf(t, s)
+	head = must(s.Head(t.Context()))(t)
 	require.Equal(t, positions[len(positions)-1], head)
 
 	list := s.all(t)
@@ -47,7 +48,7 @@ func runEventAppend(t *testing.T, h Harness) {
 			require.Contains(t, positionsOf(found), got.Position, "event %d by its tag %q", got.Position, tag)
 		}
 	}
-	summary := summaryOf(t, s)
+	summary := must(s.Summary(t.Context()))(t)
 	require.Equal(t, uint64(len(given)), summary.Events)
 }
 
@@ -75,30 +76,22 @@ func valueEvents() []event.Event {
 func runEventRefusals(t *testing.T, h Harness) {
 	s := h.events(t)
 	t.Run("invalid", func(t *testing.T) { refuseInvalid(t, s) })
-	t.Run("cancelled", func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	refuse := func(ctx context.Context, want error) {
 		_, err := s.Append(ctx, []event.Event{ev("A", "a")}, nil)
-		require.ErrorIs(t, err, context.Canceled)
-		_, err = collect(s.Read(ctx, event.All(), nil))
-		require.ErrorIs(t, err, context.Canceled)
-		_, err = collect(s.Subscribe(ctx, event.All(), 0))
-		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, want)
+		_, err = model.Collect(s.Read(ctx, event.All(), nil))
+		require.ErrorIs(t, err, want)
+		_, err = model.Collect(s.Subscribe(ctx, event.All(), 0))
+		require.ErrorIs(t, err, want)
 		_, err = s.Head(ctx)
-		require.ErrorIs(t, err, context.Canceled)
-	})
+		require.ErrorIs(t, err, want)
+	}
+	refuse(gone, context.Canceled)
 	require.Empty(t, s.all(t), "what is refused leaves no trace")
-	t.Run("closed", func(t *testing.T) {
-		require.NoError(t, s.db.Close())
-		_, err := s.Append(t.Context(), []event.Event{ev("A", "a")}, nil)
-		require.ErrorIs(t, err, store.ErrClosed)
-		_, err = collect(s.Read(t.Context(), event.All(), nil))
-		require.ErrorIs(t, err, store.ErrClosed)
-		_, err = collect(s.Subscribe(t.Context(), event.All(), 0))
-		require.ErrorIs(t, err, store.ErrClosed)
-		_, err = s.Head(t.Context())
-		require.ErrorIs(t, err, store.ErrClosed)
-	})
+	require.NoError(t, s.db.Close())
+	refuse(t.Context(), store.ErrClosed)
 }
 
 // refuseInvalid: what package event refuses never comes to the engine.
@@ -120,12 +113,12 @@ func refuseInvalid(t *testing.T, s eventStream) {
 		require.ErrorContains(t, err, c.says)
 	}
 	for _, q := range []event.Query{anyOf(event.Item{}), event.Of("")} {
-		_, err := collect(s.Read(t.Context(), q, nil))
+		_, err := model.Collect(s.Read(t.Context(), q, nil))
 		require.ErrorIs(t, err, store.ErrInvalid)
-		_, err = collect(s.Subscribe(t.Context(), q, 0))
+		_, err = model.Collect(s.Subscribe(t.Context(), q, 0))
 		require.ErrorIs(t, err, store.ErrInvalid)
 	}
-	_, err := collect(s.Read(t.Context(), event.All(), &event.ReadOptions{Limit: -1}))
+	_, err := model.Collect(s.Read(t.Context(), event.All(), &event.ReadOptions{Limit: -1}))
 	require.ErrorIs(t, err, store.ErrInvalid)
 	_, err = event.Project(t.Context(), s)
 	require.ErrorIs(t, err, store.ErrInvalid)
@@ -135,7 +128,7 @@ func runEventOpen(t *testing.T, h Harness) {
 	ctx := t.Context()
 	s := h.events(t)
 	s.add(t, ev("A", "a", "k:v"))
-	again := eventsOf(t, s.db, store.EventOptions{})
+	again := must(s.db.Events(t.Context(), store.EventOptions{}))(t)
 	require.Same(t, s.Events, again)
 	for _, negative := range []store.EventOptions{{Queue: -1}, {PollInterval: -1}, {IndexEvery: -1}, {LockedRows: -1}} {
 		_, err := s.db.Events(ctx, &negative)
@@ -143,25 +136,24 @@ func runEventOpen(t *testing.T, h Harness) {
 	}
 
 	// Entities and events share a database.
-	ents := entitiesOf(t, s.db, store.EntityOptions{})
-	_, err := ents.Apply(ctx, newBlock(1, on("x", opCreate(10))))
-	require.NoError(t, err)
+	ents := must(s.db.Entities(t.Context(), store.EntityOptions{}))(t)
+	must(ents.Apply(ctx, newBlock(1, on("x", opCreate(10)))))(t)
 	require.NoError(t, s.db.Close())
 
 	db := h.open(t, s.url, nil)
-	evs := eventsOf(t, db, store.EventOptions{})
+	evs := must(db.Events(t.Context(), store.EventOptions{}))(t)
 	s = eventStream{Events: evs, db: db, url: s.url}
 	require.Equal(t, "a", s.names(t, event.All(), nil))
 	require.Equal(t, []uint64{2}, s.add(t, ev("B", "b")), "positions go on")
 
-	_, err = store.Open(ctx, withParams(t, h.NewURL(t), "durability", "serializable"), nil)
+	_, err := store.Open(ctx, withParams(t, h.NewURL(t), "durability", "serializable"), nil)
 	require.ErrorIs(t, err, store.ErrInvalid)
 	if h.Server {
 		return
 	}
 	require.NoError(t, db.Close())
 	ro := h.open(t, s.url, &store.Options{ReadOnly: true})
-	evs = eventsOf(t, ro, store.EventOptions{})
+	evs = must(ro.Events(t.Context(), store.EventOptions{}))(t)
 	require.Len(t, eventStream{Events: evs}.all(t), 2)
 	_, err = evs.Append(ctx, []event.Event{ev("A", "a")}, nil)
 	require.ErrorIs(t, err, store.ErrReadOnly)
@@ -173,8 +165,7 @@ func runEventLayout(t *testing.T, h Harness) {
 	s := h.events(t)
 	inTx(t, s.db.Engine(), func(tx driver.Tx) {
 		for _, text := range []string{"UPDATE varve_meta SET value = 'gin' WHERE name = 'events.layout'", "DELETE FROM varve_meta WHERE name = 'checksum'"} {
-			_, err := tx.Exec(t.Context(), text)
-			require.NoError(t, err)
+			exec(t, tx, text)
 		}
 	})
 	require.NoError(t, s.db.Close())

@@ -11,9 +11,7 @@
 package storetest
 
 import (
-	"context"
 	"flag"
-	"iter"
 	"net/url"
 	"slices"
 	"strings"
@@ -24,9 +22,7 @@ import (
 	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
-	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/event"
-	"github.com/varvedb/varve/store/query"
 )
 
 // Harness says how tests get databases of one engine.
@@ -89,94 +85,20 @@ func (h Harness) repeats(layout string) bool {
 // open opens a database and closes it when the test ends.
 func (h Harness) open(t testing.TB, url string, opts *store.Options) *store.DB {
 	t.Helper()
-	db := mustOpen(t, url, opts)
+	db := must(store.Open(t.Context(), url, opts))(t)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	return db
 }
 
-// mustOpen opens a database that the test closes.
-func mustOpen(t testing.TB, url string, opts *store.Options) *store.DB {
-	t.Helper()
-	db, err := store.Open(context.Background(), url, opts)
-	require.NoError(t, err)
-	return db
-}
-
-// What follows makes calls that have to succeed.
-
-func entitiesOf(t testing.TB, db *store.DB, opts store.EntityOptions) *store.Entities {
-	t.Helper()
-	ents, err := db.Entities(context.Background(), &opts)
-	require.NoError(t, err)
-	return ents
-}
-
-func eventsOf(t testing.TB, db *store.DB, opts store.EventOptions) *store.Events {
-	t.Helper()
-	evs, err := db.Events(context.Background(), &opts)
-	require.NoError(t, err)
-	return evs
-}
-
-// headOf returns the head of entities or of events, and summaryOf their summary.
-func headOf[H any](t testing.TB, of interface {
-	Head(ctx context.Context) (H, error)
-}) H {
-	t.Helper()
-	head, err := of.Head(context.Background())
-	require.NoError(t, err)
-	return head
-}
-
-func summaryOf[S any](t testing.TB, of interface {
-	Summary(ctx context.Context) (S, error)
-}) S {
-	t.Helper()
-	summary, err := of.Summary(context.Background())
-	require.NoError(t, err)
-	return summary
-}
-
-func checkOf(t testing.TB, db *store.DB) store.CheckReport {
-	t.Helper()
-	report, err := db.Check(context.Background(), nil)
-	require.NoError(t, err)
-	return report
-}
-
-func snapshotAt(t testing.TB, ents *store.Entities, block uint64) *store.Snapshot {
-	t.Helper()
-	s, err := ents.At(context.Background(), block)
-	require.NoError(t, err)
-	return s
-}
-
-func countOf(t testing.TB, s *store.Snapshot, q query.Expr) uint64 {
-	t.Helper()
-	n, err := s.Count(context.Background(), q)
-	require.NoError(t, err)
-	return n
-}
-
-func loadInto(t testing.TB, ents *store.Entities, blocks iter.Seq2[entity.Block, error], opts store.LoadOptions) store.Applied {
-	t.Helper()
-	done, err := ents.Load(context.Background(), blocks, &opts)
-	require.NoError(t, err)
-	return done
-}
-
-func importInto(t testing.TB, ents *store.Entities, history iter.Seq2[entity.Changeset, error], opts store.LoadOptions) store.Applied {
-	t.Helper()
-	done, err := ents.Import(context.Background(), history, &opts)
-	require.NoError(t, err)
-	return done
-}
-
-func collected[T any](t testing.TB, seq iter.Seq2[T, error]) []T {
-	t.Helper()
-	list, err := collect(seq)
-	require.NoError(t, err)
-	return list
+// must returns what a call returned that has to succeed:
+//
+//	head := must(ents.Head(ctx))(t)
+func must[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		require.NoError(t, err)
+		return v
+	}
 }
 
 // quickURL returns the URL of a new database with the weakest durability that
@@ -195,8 +117,7 @@ func (h Harness) quickURL(t testing.TB) string {
 // linkedDriver returns the driver of a URL.
 func linkedDriver(t testing.TB, rawURL string) driver.Driver {
 	t.Helper()
-	u, err := url.Parse(rawURL)
-	require.NoError(t, err)
+	u := must(url.Parse(rawURL))(t)
 	d, ok := driver.Lookup(u.Scheme)
 	require.True(t, ok, "engine %q is not linked", u.Scheme)
 	return d
@@ -205,8 +126,7 @@ func linkedDriver(t testing.TB, rawURL string) driver.Driver {
 // withParams returns a URL with further parameters, given as name, value, ….
 func withParams(t testing.TB, rawURL string, pairs ...string) string {
 	t.Helper()
-	u, err := url.Parse(rawURL)
-	require.NoError(t, err)
+	u := must(url.Parse(rawURL))(t)
 	values := u.Query()
 	for i := 0; i < len(pairs); i += 2 {
 		values.Set(pairs[i], pairs[i+1])

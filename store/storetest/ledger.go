@@ -16,6 +16,7 @@ import (
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
 // ledger is a store under test and the last block it was given. The subtests of
@@ -66,8 +67,7 @@ func (l *ledger) apply(t testing.TB, ops ...entity.Op) uint64 {
 func (l *ledger) applyBlocks(t testing.TB, blocks ...entity.Block) {
 	t.Helper()
 	for _, b := range blocks {
-		_, err := l.ents.Apply(t.Context(), b)
-		require.NoError(t, err)
+		must(l.ents.Apply(t.Context(), b))(t)
 		l.head = b.Number
 	}
 }
@@ -75,7 +75,7 @@ func (l *ledger) applyBlocks(t testing.TB, blocks ...entity.Block) {
 // at opens a snapshot that ends with the test.
 func (l *ledger) at(t testing.TB, block uint64) *store.Snapshot {
 	t.Helper()
-	s := snapshotAt(t, l.ents, block)
+	s := must(l.ents.At(t.Context(), block))(t)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
 }
@@ -99,8 +99,7 @@ func (l *ledger) get(t testing.TB, key entity.Key) *entity.Entity {
 	t.Helper()
 	var found *entity.Entity
 	l.view(t, store.Head, func(s *store.Snapshot) {
-		e, err := s.Get(t.Context(), key)
-		require.NoError(t, err)
+		e := must(s.Get(t.Context(), key))(t)
 		found = e
 	})
 	return found
@@ -122,7 +121,7 @@ type state struct {
 // state reads the head and, if the layout can, past blocks.
 func (l *ledger) state(t testing.TB, past ...uint64) state {
 	t.Helper()
-	summary := summaryOf(t, l.ents)
+	summary := must(l.ents.Summary(t.Context()))(t)
 	s := state{Summary: summary, Content: map[uint64][]*entity.Entity{}}
 	for _, block := range append(past, summary.Head) {
 		if block <= summary.Head && (l.ents.Temporal() || block == summary.Head) {
@@ -143,18 +142,7 @@ func everything(t testing.TB, s *store.Snapshot) []*entity.Entity {
 // results returns what a query yields.
 func results(t testing.TB, s *store.Snapshot, q query.Expr, opts *store.QueryOptions) []*entity.Entity {
 	t.Helper()
-	return collected(t, s.Query(t.Context(), q, opts))
-}
-
-func collect[T any](seq iter.Seq2[T, error]) ([]T, error) {
-	var list []T
-	for v, err := range seq {
-		if err != nil {
-			return list, err
-		}
-		list = append(list, v)
-	}
-	return list, nil
+	return must(model.Collect(s.Query(t.Context(), q, opts)))(t)
 }
 
 // requireSame compares what stores tell. Nothing and empty are the same.

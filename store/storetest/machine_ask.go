@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"bytes"
 	"errors"
 	"maps"
 	"slices"
@@ -18,25 +17,21 @@ import (
 )
 
 func (m *machine) get() {
-	m.compareAt(m.at(m.model), func(s *store.Snapshot, want *model.Snapshot) {
-		keys := someKeys[:]
-		if len(m.keys) > 0 {
-			keys = m.keys
-		}
+	m.compareAt(m.At(m.model), func(s *store.Snapshot, want *model.Snapshot) {
 		for range 3 {
-			key := one(m.drawer, keys...)
+			key := one(m.Drawer, m.Keys...)
 			wantEntity, wantErr := want.Get(key)
 			found, err := s.Get(m.ctx, key)
 			requireSameError(m.t, wantErr, err)
 			if err == nil {
-				requireEntities(m.t, []*entity.Entity{wantEntity}, []*entity.Entity{found})
+				require.NoError(m.t, model.Same([]*entity.Entity{wantEntity}, []*entity.Entity{found}))
 			}
 		}
 	})
 }
 
 func (m *machine) query() {
-	m.compareAt(m.at(m.model), func(s *store.Snapshot, want *model.Snapshot) {
+	m.compareAt(m.At(m.model), func(s *store.Snapshot, want *model.Snapshot) {
 		for range 3 {
 			m.ask(s, want)
 		}
@@ -46,43 +41,41 @@ func (m *machine) query() {
 // page reads a result page by page, each page in a snapshot of its own, while the head
 // moves. The pages together are the result at the first page's block.
 func (m *machine) page() {
-	at := m.at(m.model)
+	at := m.At(m.model)
 	want, err := m.model.At(at)
 	if err != nil {
 		return
 	}
-	q := m.question(want)
-	q.limit = max(q.limit, 1)
-	m.note("pages at %d of %d by %+v: %s", want.Block(), q.limit, q.order, q.expr)
-	opts := store.QueryOptions{Order: q.order, Limit: q.limit}
-	wantAll, err := want.Query(q.expr, q.order, 0, nil)
-	require.NoError(m.t, err)
+	q := m.Question(want)
+	q.Limit = max(q.Limit, 1)
+	m.note("pages at %d of %d by %+v: %s", want.Block(), q.Limit, q.Order, q.Expr)
+	opts := store.QueryOptions{Order: q.Order, Limit: q.Limit}
+	wantAll := must(want.Query(q.Expr, q.Order, 0, nil))(m.t)
 	var all []*entity.Entity
 	for n := opts.Limit; n == opts.Limit; {
-		s := snapshotAt(m.t, m.ents, at)
-		found, err := collect(s.Query(m.ctx, q.expr, &opts))
+		s := must(m.ents.At(m.t.Context(), at))(m.t)
+		found, err := model.Collect(s.Query(m.ctx, q.Expr, &opts))
 		if m.cannot(err, q) {
 			require.NoError(m.t, s.Close())
 			return
 		}
 		require.NoError(m.t, err)
 		if all, n = append(all, found...), len(found); n > 0 {
-			opts.After, err = s.Cursor(found[n-1], &opts)
-			require.NoError(m.t, err)
+			opts.After = must(s.Cursor(found[n-1], &opts))(m.t)
 		}
 		require.NoError(m.t, s.Close())
 		require.LessOrEqual(m.t, len(all), len(wantAll), "pages repeat")
-		if !m.model.HeadOnly && m.chance(2) {
+		if !m.model.HeadOnly && m.Chance(2) {
 			m.apply()
 			at = store.Head // the cursor, not the snapshot, says which block
 		}
 	}
-	requireEntities(m.t, wantAll, all)
+	require.NoError(m.t, model.Same(wantAll, all))
 }
 
 // cannot tells whether a question is too much for the engine, which says so.
-func (m *machine) cannot(err error, q question) bool {
-	if most := m.driver.Capabilities.MaxConditions; most > 0 && conditions(q.expr) > most {
+func (m *machine) cannot(err error, q model.Question) bool {
+	if most := m.driver.Capabilities.MaxConditions; most > 0 && conditions(q.Expr) > most {
 		require.ErrorIs(m.t, err, store.ErrUnsupported)
 		return true
 	}
@@ -91,52 +84,25 @@ func (m *machine) cannot(err error, q question) bool {
 
 // ask asks a question in both.
 func (m *machine) ask(s *store.Snapshot, want *model.Snapshot) {
-	q := m.question(want)
-	m.note("ask at %d: %s\norder %v, limit %d, %d pages, after %t", s.Number(), q.expr, q.order, q.limit, q.pages, q.after != nil)
-	count, err := s.Count(m.ctx, q.expr)
+	q := m.Question(want)
+	m.note("ask at %d: %s\norder %v, limit %d, %d pages, after %t", s.Number(), q.Expr, q.Order, q.Limit, q.Pages, q.After != nil)
+	matches, err := want.Ask(m.ctx, s, q)
 	if m.cannot(err, q) {
 		return
 	}
 	require.NoError(m.t, err)
-	all, err := want.Query(q.expr, q.order, 0, nil)
-	require.NoError(m.t, err)
-	require.EqualValues(m.t, len(all), count)
 	m.asked++
-	m.found += min(len(all), 1)
-	opts := store.QueryOptions{Order: q.order, Limit: q.limit}
-	if q.after != nil {
-		opts.After, err = s.Cursor(q.after, &opts)
-		require.NoError(m.t, err)
-		all = slices.DeleteFunc(all, func(e *entity.Entity) bool { return model.Compare(q.order, e, q.after) <= 0 })
-	}
-	for range q.pages {
-		page := all
-		if q.limit > 0 {
-			page = page[:min(q.limit, len(page))]
-		}
-		found, err := collect(s.Query(m.ctx, q.expr, &opts))
-		if m.cannot(err, q) {
-			return
-		}
-		require.NoError(m.t, err)
-		requireEntities(m.t, page, found)
-		if q.limit == 0 || len(found) < q.limit {
-			return
-		}
-		all = all[len(found):]
-		opts.After, err = s.Cursor(found[len(found)-1], &opts)
-		require.NoError(m.t, err)
-	}
+	m.found += min(matches, 1)
 }
 
 // changes compares what blocks did with the states around them.
 func (m *machine) changes() {
-	from := min(m.at(m.model), m.model.Head().Number+1)
+	from := min(m.At(m.model), m.model.Head().Number+1)
 	to := from + m.Uint64N(8)
 	m.note("changes of %d to %d", from, to)
-	s := snapshotAt(m.t, m.ents, store.Head)
+	s := must(m.ents.At(m.t.Context(), store.Head))(m.t)
 	defer func() { require.NoError(m.t, s.Close()) }()
-	list, err := collect(s.Changes(m.ctx, from, to))
+	list, err := model.Collect(s.Changes(m.ctx, from, to))
 	_, wantErr := m.model.At(to)
 	if _, before := m.model.At(max(from, 1) - 1); before != nil {
 		wantErr = before
@@ -168,8 +134,7 @@ func (m *machine) changes() {
 
 // stateAt is what is visible at a block, by key.
 func (m *machine) stateAt(block uint64) map[entity.Key]*entity.Entity {
-	s, err := m.model.At(block)
-	require.NoError(m.t, err)
+	s := must(m.model.At(block))(m.t)
 	state := map[entity.Key]*entity.Entity{}
 	for _, e := range s.Visible() {
 		state[e.Key] = e
@@ -200,15 +165,6 @@ func requireChanges(t testing.TB, set store.BlockChanges, before, after map[enti
 		}
 	}
 	requireSame(t, after, got)
-}
-
-// sameEntity tells whether two versions are equal. Nil and empty are the same.
-// It is go-cmp's verdict, without the time that takes when they are.
-func sameEntity(a, b *entity.Entity) bool {
-	return a.Key == b.Key && a.Creator == b.Creator && a.Owner == b.Owner &&
-		a.ContentType == b.ContentType && bytes.Equal(a.Content, b.Content) &&
-		maps.Equal(a.StringAttributes, b.StringAttributes) && maps.Equal(a.NumericAttributes, b.NumericAttributes) &&
-		a.Sequence == b.Sequence && a.LastModifiedAtBlock == b.LastModifiedAtBlock && a.Expiration == b.Expiration
 }
 
 // sentinels are the errors that callers of Entities branch on.

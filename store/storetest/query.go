@@ -13,6 +13,7 @@ import (
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
 // runQuery checks of the query language, on each layout, what engines get wrong of values
@@ -79,8 +80,7 @@ const str, num = entity.String, entity.Numeric
 
 func cursorAfter(t testing.TB, s *store.Snapshot, e *entity.Entity, opts store.QueryOptions) store.Cursor {
 	t.Helper()
-	c, err := s.Cursor(e, &opts)
-	require.NoError(t, err)
+	c := must(s.Cursor(e, &opts))(t)
 	return c
 }
 
@@ -115,10 +115,10 @@ func testOrderRefused(t *testing.T, l *ledger) {
 		"$owner twice":         {{Name: "$owner"}, {Name: "$owner", Kind: str}},
 		"too many":             numbers,
 	} {
-		_, err := collect(s.Query(t.Context(), nil, &store.QueryOptions{Order: order}))
+		_, err := model.Collect(s.Query(t.Context(), nil, &store.QueryOptions{Order: order}))
 		require.ErrorIs(t, err, store.ErrInvalid, name)
 	}
-	_, err := collect(s.Query(t.Context(), nil, &store.QueryOptions{Limit: -1}))
+	_, err := model.Collect(s.Query(t.Context(), nil, &store.QueryOptions{Limit: -1}))
 	require.ErrorIs(t, err, store.ErrInvalid)
 	require.Len(t, results(t, s, nil, &store.QueryOptions{Order: numbers[:8]}), 2, "the snapshot is usable")
 }
@@ -142,13 +142,13 @@ func testCursorRefused(t *testing.T, l *ledger) {
 		"short key":      encoded(`{"b":1,"s":1,"e":"AAAA"}`),
 		"SQL":            "' OR 1=1 --",
 	} {
-		_, err := collect(s.Query(t.Context(), nil, &store.QueryOptions{After: c}))
+		_, err := model.Collect(s.Query(t.Context(), nil, &store.QueryOptions{After: c}))
 		require.ErrorIs(t, err, store.ErrInvalid, name)
 	}
 	testCursorOtherOrder(t, s, list)
 	single := encoded(`{"b":1003,"h":"AAAAAAAAAAA=","o":"n","k":2,"n":5,"s":1,"e":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}`)
 	for _, order := range [][]store.Order{nil, {{Name: "n", Kind: num}}} {
-		_, err := collect(s.Query(t.Context(), nil, &store.QueryOptions{After: single, Order: order}))
+		_, err := model.Collect(s.Query(t.Context(), nil, &store.QueryOptions{After: single, Order: order}))
 		require.ErrorIs(t, err, store.ErrInvalid, "a cursor of a version that sorted by one attribute")
 	}
 	_, err := s.Cursor(list[0], &store.QueryOptions{Parts: store.Content})
@@ -157,8 +157,7 @@ func testCursorRefused(t *testing.T, l *ledger) {
 	require.ErrorIs(t, err, store.ErrInvalid)
 	_, err = s.Cursor(list[0], &store.QueryOptions{After: "garbage!"})
 	require.ErrorIs(t, err, store.ErrInvalid)
-	c, err := s.Cursor(list[0], nil)
-	require.NoError(t, err)
+	c := must(s.Cursor(list[0], nil))(t)
 	require.Equal(t, good, c)
 	require.Len(t, results(t, s, nil, &store.QueryOptions{After: c}), len(list)-1, "the snapshot is usable")
 }
@@ -174,7 +173,7 @@ func testCursorOtherOrder(t testing.TB, s *store.Snapshot, list []*entity.Entity
 	for i, from := range cases {
 		c := cursorAfter(t, s, list[0], store.QueryOptions{Order: from})
 		for j, to := range cases {
-			_, err := collect(s.Query(t.Context(), nil, &store.QueryOptions{Order: to, After: c}))
+			_, err := model.Collect(s.Query(t.Context(), nil, &store.QueryOptions{Order: to, After: c}))
 			if i == j {
 				require.NoError(t, err)
 			} else {
@@ -205,10 +204,9 @@ func testCursorEnds(t *testing.T, h Harness, layout string) {
 		t.Helper()
 		for block, c := range cursors {
 			l.view(t, store.Head, func(s *store.Snapshot) {
-				at, err := c.Number()
-				require.NoError(t, err)
+				at := must(c.Number())(t)
 				require.Equal(t, block, at)
-				_, err = collect(s.Query(t.Context(), nil, &store.QueryOptions{After: c}))
+				_, err := model.Collect(s.Query(t.Context(), nil, &store.QueryOptions{After: c}))
 				if block >= low && block <= high {
 					require.NoError(t, err, "block %d", block)
 				} else {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/query"
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
 // globbed are the values that patterns are tried on.
@@ -65,7 +66,7 @@ func runGlobs(t *testing.T, h Harness, layout string) {
 		}
 	}
 	for _, name := range []string{"x", "$owner"} {
-		list, err := collect(s.Query(t.Context(), query.Glob{Name: name, Pattern: "o\x00*"}, nil))
+		list, err := model.Collect(s.Query(t.Context(), query.Glob{Name: name, Pattern: "o\x00*"}, nil))
 		if err != nil {
 			require.ErrorIs(t, err, store.ErrUnsupported)
 			require.False(t, l.db.Engine().Capabilities().TextNUL)

@@ -11,6 +11,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
 // largeQuery is a query near a limit of the language with the names it finds
@@ -178,7 +179,7 @@ func testBeyondLimits(t *testing.T, l *ledger) {
 	} {
 		_, err := s.Count(t.Context(), q)
 		require.ErrorIs(t, err, store.ErrInvalid, name)
-		_, err = collect(s.Query(t.Context(), q, nil))
+		_, err = model.Collect(s.Query(t.Context(), q, nil))
 		require.ErrorIs(t, err, store.ErrInvalid, name)
 	}
 	require.Len(t, results(t, s, one, nil), 1, "the snapshot is usable")

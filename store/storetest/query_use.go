@@ -9,6 +9,7 @@ import (
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
 // runUse checks how queries are run and what they return of entities.
@@ -56,7 +57,7 @@ func testOneAtATime(t *testing.T, l *ledger) {
 		require.NoError(t, err)
 		require.NotNil(t, e)
 		seen++
-		_, err = collect(s.Query(t.Context(), nil, nil))
+		_, err = model.Collect(s.Query(t.Context(), nil, nil))
 		require.ErrorIs(t, err, store.ErrInvalid)
 		_, err = s.Count(t.Context(), nil)
 		require.ErrorIs(t, err, store.ErrInvalid)
@@ -64,11 +65,10 @@ func testOneAtATime(t *testing.T, l *ledger) {
 		require.ErrorIs(t, err, store.ErrInvalid)
 		other, err := l.ents.At(t.Context(), store.Head)
 		require.NoError(t, err, "another snapshot may")
-		_, err = other.Get(t.Context(), e.Key)
-		require.NoError(t, err)
+		must(other.Get(t.Context(), e.Key))(t)
 		require.NoError(t, other.Close())
 	}
-	n := countOf(t, s, nil)
+	n := must(s.Count(t.Context(), nil))(t)
 	require.EqualValues(t, n, seen)
 }
 
@@ -83,8 +83,7 @@ func testStopEarly(t *testing.T, l *ledger) {
 			require.ErrorIs(t, err, store.ErrInvalid)
 			break
 		}
-		_, err := s.Get(t.Context(), keyOf("a"))
-		require.NoError(t, err)
+		must(s.Get(t.Context(), keyOf("a")))(t)
 	}
 	func() {
 		defer func() { require.NotNil(t, recover()) }()
@@ -93,8 +92,7 @@ func testStopEarly(t *testing.T, l *ledger) {
 			panic("in the loop")
 		}
 	}()
-	_, err := s.Get(t.Context(), keyOf("a"))
-	require.NoError(t, err)
+	must(s.Get(t.Context(), keyOf("a")))(t)
 	for _, err := range seq {
 		require.NoError(t, err)
 		break

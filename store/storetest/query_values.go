@@ -65,8 +65,7 @@ func runValues(t *testing.T, h Harness, layout string) {
 // the name, also from it on.
 func testOddText(t *testing.T, s *store.Snapshot, op *entity.Op, i int, value string) {
 	t.Helper()
-	e, err := s.Get(t.Context(), op.Key)
-	require.NoError(t, err)
+	e := must(s.Get(t.Context(), op.Key))(t)
 	requireSame(t, []any{op.StringAttributes, op.NumericAttributes, op.ContentType, op.Content},
 		[]any{e.StringAttributes, e.NumericAttributes, e.ContentType, e.Content})
 	name := "n" + value
@@ -112,7 +111,7 @@ func checkComparisons[T cmp.Ordered](t *testing.T, s *store.Snapshot, prefix str
 
 func testLists(t *testing.T, s *store.Snapshot, texts []string) {
 	count := func(in query.In) int {
-		n := countOf(t, s, in)
+		n := must(s.Count(t.Context(), in))(t)
 		return int(n)
 	}
 	var strings, numbers []query.Value

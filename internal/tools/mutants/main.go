@@ -11,6 +11,7 @@ import (
 	"bufio"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -49,22 +50,23 @@ func main() {
 
 func run() error {
 	mutants, rules := parse()
-	caught, tried := 0, 0
+	caught := 0
+	var broken error // of those that could not be tried
 	for _, m := range mutants {
 		start := time.Now()
 		by, err := m.caught(rules)
-		if err != nil {
-			return fmt.Errorf("%s: %s: %w", m.file, m.what, err)
-		}
-		if tried++; by != "" {
-			caught++
-		} else {
+		switch {
+		case err != nil:
+			broken, by = errors.Join(broken, fmt.Errorf("%s: %s: %w", m.file, m.what, err)), "NOT TRIED"
+		case by == "":
 			by = "NOT CAUGHT"
+		default:
+			caught++
 		}
 		fmt.Printf("%s: %s\n\t%s, %.0f s\n", m.file, m.what, by, time.Since(start).Seconds())
 	}
-	fmt.Printf("%d of %d are caught\n", caught, tried)
-	return nil
+	fmt.Printf("%d of %d are caught\n", caught, len(mutants))
+	return broken
 }
 
 func parse() (mutants []mutant, rules []rule) {
@@ -140,7 +142,10 @@ func failure(out string) (string, error) {
 	if strings.Contains(out, "[build failed]") || strings.Contains(out, "[setup failed]") {
 		return "", fmt.Errorf("it does not compile: %s", out)
 	}
-	by := "a time-out or panic"
+	by := "a panic"
+	if _, hangs, timedOut := strings.Cut(out, "running tests:\n"); timedOut {
+		by = "a time-out of " + strings.Fields(hangs)[0]
+	}
 	for _, match := range failed.FindAllStringSubmatch(out, -1) {
 		by = match[1]
 	}

@@ -13,12 +13,12 @@ import (
 
 // What is easily got wrong: texts, numbers and patterns.
 var (
-	OddTexts = []string{
+	oddTexts = []string{
 		"a", "", "b", "ab", "A", "ä", "日本", "😀", "\uffee", "2024-01-01 10:00:00", "1", "1.0", `it's "so"`, "100%", "a_b", "a*b", "[a]", "a\nb", `back\slash`,
 		"0x0100000000000000000000000000000000000000",
 	}
-	OddNumbers  = []uint64{0, 1, 2, 7, 1<<53 + 1, math.MaxInt64, 1 << 63, math.MaxUint64}
-	OddPatterns = []string{
+	oddNumbers  = []uint64{0, 1, 2, 7, 1<<53 + 1, math.MaxInt64, 1 << 63, math.MaxUint64}
+	oddPatterns = []string{
 		"*", "a*", "*b", "?", "??", "[a-b]*", "[^a]*", "", "a", "*a*", "0x*", "*%*", "*_*", "a[*]b", "*'*", "*\"*", "日*", "2024-??-*", "*[", "[[]a]", "?\n?", "*\\*", "*😀", "[à-ÿ]",
 	}
 )
@@ -26,12 +26,12 @@ var (
 // Choose draws an element.
 func Choose[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
 
-// Often draws an element, those in front more often.
-func Often[T any](r *rand.Rand, list []T) T { return list[min(r.IntN(len(list)), r.IntN(len(list)))] }
+// often draws an element, those in front more often.
+func often[T any](r *rand.Rand, list []T) T { return list[min(r.IntN(len(list)), r.IntN(len(list)))] }
 
-// Op draws an operation. Most create entities; others change one of those there are.
-func Op(r *rand.Rand, owners []entity.Address, keys []entity.Key, entities int) entity.Op {
-	op := entity.Op{Kind: entity.Create, BTL: 1000 + r.Uint64N(50), Owner: Often(r, owners)}
+// manyOp draws an operation on one of many entities. Most create entities; others change one of those there are.
+func manyOp(r *rand.Rand, owners []entity.Address, keys []entity.Key, entities int) entity.Op {
+	op := entity.Op{Kind: entity.Create, BTL: 1000 + r.Uint64N(50), Owner: often(r, owners)}
 	for i := range 4 {
 		binary.BigEndian.PutUint64(op.Key[8*i:], r.Uint64())
 	}
@@ -50,7 +50,7 @@ func Op(r *rand.Rand, owners []entity.Address, keys []entity.Key, entities int) 
 }
 
 func texts(r *rand.Rand, entities int) map[string]string {
-	list := map[string]string{"type": Often(r, []string{"node", "node", "vm", "disk", "image", "gpu"}), "same": "yes"}
+	list := map[string]string{"type": often(r, []string{"node", "node", "vm", "disk", "image", "gpu"}), "same": "yes"}
 	if r.IntN(10) > 0 {
 		list["zone"] = fmt.Sprintf("z%02d", r.IntN(40))
 	}
@@ -59,7 +59,7 @@ func texts(r *rand.Rand, entities int) map[string]string {
 		list["name"] = fmt.Sprintf("a-host-with-a-rather-long-name-%05d.eu", r.IntN(entities))
 	}
 	if r.IntN(3) == 0 {
-		list["label"] = Choose(r, OddTexts)
+		list["label"] = Choose(r, oddTexts)
 	}
 	if r.IntN(200) == 0 {
 		list["rare"] = Choose(r, []string{"yes", "no", ""})
@@ -68,12 +68,12 @@ func texts(r *rand.Rand, entities int) map[string]string {
 }
 
 func numbers(r *rand.Rand, entities int) map[string]uint64 {
-	list := map[string]uint64{"cpu": 1 << Often(r, []int{2, 3, 1, 4, 5, 0, 6}), "n": r.Uint64N(uint64(entities))}
+	list := map[string]uint64{"cpu": 1 << often(r, []int{2, 3, 1, 4, 5, 0, 6}), "n": r.Uint64N(uint64(entities))}
 	if r.IntN(3) > 0 {
 		list["price"] = r.Uint64N(100_000)
 	}
 	if r.IntN(4) == 0 {
-		list["big"] = Choose(r, OddNumbers)
+		list["big"] = Choose(r, oddNumbers)
 	}
 	if r.IntN(10) == 0 {
 		list["zone"] = r.Uint64N(40)
@@ -81,9 +81,9 @@ func numbers(r *rand.Rand, entities int) map[string]uint64 {
 	return list
 }
 
-// Columns are what comparisons and orders are over; user's attributes twice, since
+// manyColumns are what comparisons and orders are over; user's attributes twice, since
 // the others are many.
-var Columns = func() (list []store.Order) {
+var manyColumns = func() (list []store.Order) {
 	for range 2 {
 		for _, name := range []string{"type", "same", "zone", "name", "label", "rare"} {
 			list = append(list, store.Order{Name: name, Kind: entity.String})
@@ -102,26 +102,26 @@ var Columns = func() (list []store.Order) {
 	return append(list, store.Order{Name: "nothing", Kind: entity.String}, store.Order{Name: "nothing", Kind: entity.Numeric})
 }()
 
-// Drawer draws expressions over what is visible.
-type Drawer struct {
+// expressions draws expressions over what is visible.
+type expressions struct {
 	*rand.Rand
-	Seen    []*entity.Entity
-	Columns []store.Order // what is compared; nil for the package's
+	seen    []*entity.Entity
+	columns []store.Order // what is compared
 }
 
-// Someone draws one of the entities. Where there are none it is one without attributes.
-func (d Drawer) Someone() *entity.Entity {
-	if len(d.Seen) == 0 {
+// someone draws one of the entities. Where there are none it is one without attributes.
+func (d expressions) someone() *entity.Entity {
+	if len(d.seen) == 0 {
 		return &entity.Entity{}
 	}
-	return Choose(d.Rand, d.Seen)
+	return Choose(d.Rand, d.seen)
 }
 
-// Expr draws an expression of some terms, most often true of an entity, since few are
+// expr draws an expression of some terms, most often true of an entity, since few are
 // true of any that draw their values from everywhere.
-func (d Drawer) Expr(terms int, of *entity.Entity) query.Expr {
+func (d expressions) expr(terms int, of *entity.Entity) query.Expr {
 	if d.IntN(8) == 0 {
-		return query.Not{Term: d.Expr(terms, d.Someone())}
+		return query.Not{Term: d.expr(terms, d.someone())}
 	}
 	if terms == 1 {
 		return d.term(of)
@@ -133,9 +133,9 @@ func (d Drawer) Expr(terms int, of *entity.Entity) query.Expr {
 		if len(list) == 0 {
 			n = min(n, terms-1)
 		}
-		list, left = append(list, d.Expr(n, of)), left-n
+		list, left = append(list, d.expr(n, of)), left-n
 		if !both || d.IntN(12) == 0 {
-			of = d.Someone()
+			of = d.someone()
 		}
 	}
 	if both {
@@ -145,12 +145,8 @@ func (d Drawer) Expr(terms int, of *entity.Entity) query.Expr {
 }
 
 // term draws a condition on one attribute.
-func (d Drawer) term(of *entity.Entity) query.Expr {
-	columns := d.Columns
-	if columns == nil {
-		columns = Columns
-	}
-	c := Choose(d.Rand, columns)
+func (d expressions) term(of *entity.Entity) query.Expr {
+	c := Choose(d.Rand, d.columns)
 	v := d.value(c, of)
 	switch d.IntN(10) {
 	case 0, 1:
@@ -160,11 +156,11 @@ func (d Drawer) term(of *entity.Entity) query.Expr {
 			n = d.IntN(100)
 		}
 		for range n {
-			e.Values = append(e.Values, d.value(c, d.Someone()))
+			e.Values = append(e.Values, d.value(c, d.someone()))
 		}
 		return e
 	case 2, 3: // both sides
-		other := d.value(c, d.Someone())
+		other := d.value(c, d.someone())
 		if v.Text > other.Text || v.Number > other.Number {
 			v, other = other, v
 		}
@@ -190,33 +186,33 @@ func (d Drawer) term(of *entity.Entity) query.Expr {
 
 // value draws what to compare an attribute with: an entity's value, one near it, or
 // somebody else's, if it has none.
-func (d Drawer) value(c store.Order, of *entity.Entity) query.Value {
+func (d expressions) value(c store.Order, of *entity.Entity) query.Value {
 	for range 4 {
 		if c.Kind == entity.Numeric {
 			if n, ok := of.NumericAttribute(c.Name); ok {
 				if d.IntN(5) == 0 {
-					n = Choose(d.Rand, []uint64{n + 1, max(n, 1) - 1, n / 2, 2 * n, Choose(d.Rand, OddNumbers), math.MaxUint64})
+					n = Choose(d.Rand, []uint64{n + 1, max(n, 1) - 1, n / 2, 2 * n, Choose(d.Rand, oddNumbers), math.MaxUint64})
 				}
 				return query.Number(n)
 			}
 		} else if text, ok := of.StringAttribute(c.Name); ok {
 			if d.IntN(8) == 0 {
-				text = Choose(d.Rand, []string{text + "x", text + "\x01", text[:len(text)/2], Choose(d.Rand, OddTexts)})
+				text = Choose(d.Rand, []string{text + "x", text + "\x01", text[:len(text)/2], Choose(d.Rand, oddTexts)})
 			}
 			return query.Text(string([]rune(text))) // half a character is none
 		}
-		of = d.Someone()
+		of = d.someone()
 	}
 	if c.Kind == entity.Numeric {
-		return query.Number(Choose(d.Rand, OddNumbers))
+		return query.Number(Choose(d.Rand, oddNumbers))
 	}
-	return query.Text(Choose(d.Rand, OddTexts))
+	return query.Text(Choose(d.Rand, oddTexts))
 }
 
 // pattern draws one that matches a text, or nearly.
-func (d Drawer) pattern(text string) string {
+func (d expressions) pattern(text string) string {
 	if d.IntN(12) == 0 {
-		return Choose(d.Rand, OddPatterns)
+		return Choose(d.Rand, oddPatterns)
 	}
 	list := []rune(text)
 	from, to := d.IntN(len(list)+1), d.IntN(len(list)+1)

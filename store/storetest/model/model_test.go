@@ -2,6 +2,7 @@ package model
 
 import (
 	"math"
+	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -274,4 +275,22 @@ func TestModelQuery(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrInvalid)
 	_, err = s.Count(query.Not{Term: query.Or{}})
 	require.ErrorIs(t, err, store.ErrInvalid)
+}
+
+// TestSame: a field that is added to Entity must be compared too.
+func TestSame(t *testing.T) {
+	whole := entity.Entity{
+		Key: entity.Key{1}, Creator: entity.Address{1}, Owner: entity.Address{1}, ContentType: "x", Content: []byte{1},
+		StringAttributes: map[string]string{"a": "b"}, NumericAttributes: map[string]uint64{"a": 1},
+		Sequence: 1, LastModifiedAtBlock: 1, Expiration: 1,
+	}
+	require.NoError(t, Same([]*entity.Entity{&whole}, []*entity.Entity{&whole}))
+	require.ErrorIs(t, Same(nil, []*entity.Entity{&whole}), ErrDiffers)
+	for i := range reflect.TypeFor[entity.Entity]().NumField() {
+		other := whole
+		field := reflect.ValueOf(&other).Elem().Field(i)
+		require.False(t, field.IsZero(), "give the field a value above")
+		field.SetZero()
+		require.ErrorIs(t, Same([]*entity.Entity{&whole}, []*entity.Entity{&other}), ErrDiffers, reflect.TypeFor[entity.Entity]().Field(i).Name)
+	}
 }

@@ -1,0 +1,208 @@
+package model
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+)
+
+// Drawer draws blocks and questions: about few keys, names and values, so that operations
+// meet and comparisons hit, or about many entities.
+type Drawer struct {
+	*rand.Rand
+	Many  int          // how many entities there are about; 0: few
+	Keys  []entity.Key // of entities: of few, those that there may be; of many, those that were created
+	Valid bool         // no block is to be refused
+
+	// NUL is how rare U+0000 is in text: in one of so many; 0 means never.
+	// Where an engine refuses it, it should be rare.
+	NUL int
+}
+
+// FewKeys returns some keys, the first and the last possible one among them.
+func FewKeys(n int) []entity.Key {
+	keys := make([]entity.Key, n)
+	for i := range keys {
+		keys[i][0], keys[i][31] = byte(128/n*i), byte(0xff-i)
+	}
+	keys[0] = entity.Key{}
+	for i := range keys[n-1] {
+		keys[n-1][i] = 0xff
+	}
+	return keys
+}
+
+// Chance is true once in n times.
+func (d *Drawer) Chance(n int) bool { return d.IntN(n) == 0 }
+
+func one[T any](d *Drawer, list ...T) T { return Choose(d.Rand, list) }
+
+var (
+	fewOwners = []entity.Address{{1}, {0xab, 0xcd}, {19: 0xff}, {}}
+	fewNames  = []string{"type", "n", "type", "n", "größe", "a.b-c", "and", "with space", "qu`ote"}
+	nulTexts  = []string{"\x00", "a\x00", "a\x00b"}
+	fewBTLs   = []uint64{10, 3, 1, 30, 2, 100, 1000, 0, math.MaxInt64, math.MaxUint64}
+
+	manyOwners = func() (list []entity.Address) {
+		for i := range byte(12) {
+			list = append(list, entity.Address{0: i * i, 19: 0xff - i})
+		}
+		return list
+	}()
+)
+
+// fewColumns are what questions about few names compare and sort by.
+var fewColumns = func() (list []store.Order) {
+	for _, name := range append(fewNames, "nothing", "no\x00thing") {
+		list = append(list, store.Order{Name: name, Kind: entity.String}, store.Order{Name: name, Kind: entity.Numeric})
+	}
+	for _, o := range manyColumns {
+		if o.Name[0] == '$' {
+			list = append(list, o)
+		}
+	}
+	return list
+}()
+
+// text draws the value of an attribute, name its name.
+func (d *Drawer) text() string {
+	switch {
+	case d.NUL > 0 && d.Chance(d.NUL):
+		return one(d, nulTexts...)
+	case d.Chance(2):
+		return one(d, oddTexts[:4]...)
+	}
+	return one(d, oddTexts...)
+}
+
+func (d *Drawer) name() string {
+	if d.NUL > 0 && d.Chance(4*d.NUL) {
+		return "n\x00l"
+	}
+	return one(d, fewNames...)
+}
+
+// Block draws a block to come after the model's head; most are valid.
+func (d *Drawer) Block(m *Model) entity.Block {
+	b := entity.Block{Number: d.number(m)}
+	if b.Number%3 > 0 {
+		b.Hash, b.Time = entity.Hash{0: 0xb1, 30: byte(d.Uint32()), 31: byte(b.Number)}, b.Number*2
+	}
+	d.Fill(m, &b, d.IntN(10))
+	return b
+}
+
+// Fill draws the operations of a block.
+func (d *Drawer) Fill(m *Model, b *entity.Block, operations int) {
+	draft := m.Draft(b.Number)
+	for range operations {
+		op := d.op(len(b.Ops))
+		if draft.Add(&op) != nil && (d.Valid || d.Many > 0 || !d.Chance(30)) {
+			continue // an invalid one is rare
+		}
+		b.Ops = append(b.Ops, op)
+		if d.Many > 0 && op.Kind == entity.Create {
+			d.Keys = append(d.Keys, op.Key)
+		}
+	}
+}
+
+func (d *Drawer) number(m *Model) uint64 {
+	head := m.Head()
+	switch n := d.IntN(24); {
+	case head.Empty && n < 3:
+		return 0
+	case d.Many > 0:
+	case n == 20 && !d.Valid:
+		return head.Number // not above the head
+	case n == 21 && !d.Valid:
+		return head.Number / 2
+	case n == 22:
+		return head.Number + 25
+	case n == 23 && head.Number < 1<<31 && d.Chance(4):
+		return 1<<31 + head.Number // from here on sequences pass 2⁶³
+	}
+	return head.Number + 1 + d.Uint64N(3)
+}
+
+// op draws the operation at position i of a block.
+func (d *Drawer) op(i int) entity.Op {
+	if d.Many > 0 {
+		op := manyOp(d.Rand, manyOwners, d.Keys, d.Many)
+		op.TxIndex, op.OpIndex = uint32(i/100), uint32(i%100/2) // some indexes are equal
+		return op
+	}
+	op := entity.Op{
+		Kind: one(d, entity.Create, entity.Update, entity.ExtendBTL, entity.ChangeOwner, entity.Delete, entity.Expire,
+			entity.Create, entity.Update, entity.Create, entity.Update, entity.Create, entity.Create),
+		TxIndex: uint32(i / 2), OpIndex: uint32(i % 2),
+		Key: one(d, d.Keys...), BTL: one(d, fewBTLs...), Owner: one(d, fewOwners...),
+	}
+	switch n := d.IntN(100); {
+	case n < 2:
+		op.TxIndex, op.OpIndex = math.MaxUint16, 0
+	case n == 2 && !d.Valid:
+		op.TxIndex = math.MaxUint16 + 1 // malformed
+	}
+	if op.Kind != entity.Create && op.Kind != entity.Update {
+		return op
+	}
+	op.ContentType = one(d, "text/plain", "", "application/ünïcode")
+	several := bytes.Repeat(binary.AppendUvarint(nil, d.Uint64()), d.IntN(1000)) // pages
+	op.Content = one(d, []byte("payload"), nil, []byte{0, 1, 0xff}, several)
+	op.StringAttributes, op.NumericAttributes = map[string]string{}, map[string]uint64{}
+	for range d.IntN(4) {
+		op.StringAttributes[d.name()] = d.text()
+	}
+	for range d.IntN(4) {
+		op.NumericAttributes[d.name()] = one(d, oddNumbers...)
+	}
+	if d.Chance(120) && !d.Valid {
+		op.StringAttributes[entity.AttrKey] = "x" // a name that is ours
+	}
+	return op
+}
+
+// At draws a block to read at: most often the head, or one that is kept.
+func (d *Drawer) At(m *Model) uint64 {
+	head := m.Head().Number
+	switch d.IntN(8) {
+	case 0, 1:
+		return store.Head
+	case 2:
+		return head
+	case 3:
+		return one(d, head+1, head+1, 1<<40, 1<<63-1, 1<<63, store.Head-1) // above the head
+	case 4:
+		return m.Horizon()
+	}
+	low := max(m.Horizon(), head-min(head, 40))
+	return low + d.Uint64N(head-min(head, low)+1)
+}
+
+// Question draws what to ask of a state.
+func (d *Drawer) Question(of *Snapshot) Question {
+	columns, limits := manyColumns, []int{0, 1, 2, 3, 5, 10, 30, 100}
+	if d.Many == 0 {
+		columns, limits = fewColumns, []int{0, 1, 2, 3, 100}
+	}
+	q := Question{Limit: one(d, limits...), Pages: often(d.Rand, []int{1, 1, 2, 3})}
+	draw := expressions{d.Rand, of.visible, columns}
+	q.Expr = draw.expr(1+often(d.Rand, []int{0, 1, 2, 3, 4, 6, 8, 11}), draw.someone())
+	for range one(d, 0, 0, 1, 1, 2, 3, 4) {
+		o := one(d, columns...)
+		o.Desc = d.Chance(2)
+		if !slices.ContainsFunc(q.Order, func(other store.Order) bool { return other.Name == o.Name && other.Kind == o.Kind }) {
+			q.Order = append(q.Order, o)
+		}
+	}
+	if len(of.visible) > 0 && d.Chance(3) {
+		q.After = draw.someone()
+	}
+	return q
+}
