@@ -43,7 +43,7 @@ type Layout struct {
 	committed *names // as seen by read views: never wrong
 	trees     treeCache
 	chains    chains
-	plans     plans
+	batches   batches
 	owed      owed
 	values    valueCache
 	credit    credit

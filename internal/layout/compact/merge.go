@@ -72,43 +72,43 @@ func (l *Layout) work(ctx context.Context, tx driver.Tx, v *view, more func(done
 	return nil
 }
 
-// step does the next step of the batch that is being merged, or of a new one. A plan that
-// could not be followed is forgotten.
+// step does the next step of the batch that is being merged, or of a new one. A batch
+// that could not be merged is prepared anew.
 func (l *Layout) step(ctx context.Context, tx driver.Tx, v *view) error {
 	err := l.mergeStep(ctx, tx, v)
 	if err != nil {
-		l.plans.set()
+		l.batches.set()
 	}
 	return err
 }
 
 func (l *Layout) mergeStep(ctx context.Context, tx driver.Tx, v *view) error {
 	p := &v.p
-	pl, err := l.planFor(ctx, tx, p, v.nodes)
+	b, err := l.batchFor(ctx, tx, p, v.nodes)
 	if err != nil {
 		return err
 	}
-	pages, keys := len(pl.pages), len(pl.keys)/2
+	pages, keys := len(b.pages), len(b.keys)/2
 	switch done := int(p.step); {
 	case done < pages:
 		n := min(l.opts.Steps, pages-done)
 		p.step += int64(n)
-		return l.postings.Insert(ctx, tx, &p.tree, pl.pages[done:done+n])
+		return l.postings.Insert(ctx, tx, &p.tree, b.pages[done:done+n])
 	case done < pages+keys:
 		done -= pages
 		n := min(l.opts.Steps, keys-done)
 		p.step += int64(n)
-		rows := pl.keys[2*done : 2*(done+n)]
-		if pl.again {
+		rows := b.keys[2*done : 2*(done+n)]
+		if b.again {
 			return l.sql.ExecIn(ctx, tx, "insert_missing_keys", 2, rows)
 		}
 		return tx.Insert(ctx, keysTable, rows)
-	case done < pl.items():
+	case done < b.items():
 		p.step++
 		l.postings.Publish(&p.tree, pages)
-		return l.putStage(ctx, tx, p, &pl.expired)
+		return l.putStage(ctx, tx, p, &b.expired)
 	}
-	g := &pl.stages[int(p.step)-pl.items()]
+	g := &b.stages[int(p.step)-b.items()]
 	if err := l.putStage(ctx, tx, p, g); err != nil {
 		return err
 	}
@@ -119,10 +119,10 @@ func (l *Layout) mergeStep(ctx context.Context, tx driver.Tx, v *view) error {
 	p.merged = g.block
 	p.backlog -= g.changes
 	v.nodes = after(v.nodes, p.merged)
-	if g.block == pl.end {
+	if g.block == b.end {
 		p.merging, p.step = none, 0
 		p.tree.End()
-		l.plans.finish(pl)
+		l.batches.finish(b)
 	}
 	return nil
 }
@@ -143,22 +143,21 @@ func (l *Layout) putVersions(ctx context.Context, tx driver.Tx, drop, current, c
 	return tx.Insert(ctx, closedTable, closed)
 }
 
-// planFor returns the plan of the batch that is being merged, or of the next.
-func (l *Layout) planFor(ctx context.Context, tx driver.Tx, p *progress, nodes []*node) (*plan, error) {
-	if pl := l.plans.follow(p, nodes); pl != nil {
-		return pl, nil
+// batchFor returns the batch that is being merged, or the next.
+func (l *Layout) batchFor(ctx context.Context, tx driver.Tx, p *progress, nodes []*node) (*batch, error) {
+	if b := l.batches.follow(p, nodes); b != nil {
+		return b, nil
 	}
-	pl, err := l.planNext(ctx, tx, p, nodes, nil)
+	b, err := l.nextBatch(ctx, tx, p, nodes, nil)
 	if err != nil {
 		return nil, err
 	}
-	pl.start(p)
-	l.plans.set(pl)
-	return pl, nil
+	b.start(p)
+	l.batches.set(b)
+	return b, nil
 }
 
-// Prepare implements layout.Maintained: it makes the plan of the next batch that has
-// none, and works out pieces of compactions.
+// Prepare implements layout.Maintained: it prepares the next batch that is not, and works out pieces of compactions.
 func (l *Layout) Prepare(ctx context.Context, q driver.Querier) error {
 	v, err := l.newView(ctx, q, 0)
 	if err != nil {
@@ -168,23 +167,23 @@ func (l *Layout) Prepare(ctx context.Context, q driver.Querier) error {
 }
 
 func (l *Layout) prepareMerge(ctx context.Context, q driver.Querier, p progress, nodes []*node) error {
-	line, unmerged := l.plans.line(&p, &nodes)
+	line, unmerged := l.batches.line(&p, &nodes)
 	if !l.worthPlanning(p.backlog, unmerged, len(line)) {
 		return nil
 	}
-	pl, err := l.planNext(ctx, q, &p, nodes, line)
+	b, err := l.nextBatch(ctx, q, &p, nodes, line)
 	if err == nil {
-		l.plans.set(slices.Concat(line, []*plan{pl})...)
+		l.batches.set(slices.Concat(line, []*batch{b})...)
 	}
 	return err
 }
 
-// planNext plans the batch that is being merged, or the next one.
-func (l *Layout) planNext(ctx context.Context, q driver.Querier, p *progress, nodes []*node, line []*plan) (*plan, error) {
+// nextBatch prepares the batch that is being merged, or the next one.
+func (l *Layout) nextBatch(ctx context.Context, q driver.Querier, p *progress, nodes []*node, line []*batch) (*batch, error) {
 	n, changes := 0, 0
-	for _, b := range nodes {
-		changes += len(b.changes)
-		if p.merging == none && n > 0 && changes > l.opts.Batch || p.merging != none && b.block > p.merging {
+	for _, node := range nodes {
+		changes += len(node.changes)
+		if p.merging == none && n > 0 && changes > l.opts.Batch || p.merging != none && node.block > p.merging {
 			break
 		}
 		n++
@@ -193,5 +192,5 @@ func (l *Layout) planNext(ctx context.Context, q driver.Querier, p *progress, no
 		return nil, fmt.Errorf("%w: %d changes are recorded as not merged, block %d as being merged, and the log has none of them",
 			driver.ErrCorrupt, p.backlog, p.merging)
 	}
-	return l.newPlan(ctx, q, p, nodes[:n], line)
+	return l.newBatch(ctx, q, p, nodes[:n], line)
 }

@@ -70,7 +70,7 @@ func sortDescending(list []*version) {
 // first: all of them, or those that equalities narrow it down to.
 func (v *view) unmerged(e query.Expr) []*version {
 	o := v.overlay()
-	if len(o.live) <= enough {
+	if len(o.live) <= enoughVersions {
 		return o.live
 	}
 	terms, ok := v.equalities(e)

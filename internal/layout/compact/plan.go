@@ -2,376 +2,186 @@ package compact
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
-	"sync"
 
+	"github.com/varvedb/varve/internal/bitmap"
 	"github.com/varvedb/varve/internal/lsm"
-	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/query"
 )
 
-// plan is what merging a batch of blocks does to the tables. It follows from the
-// blocks and from the versions in the tables, so it can be made again.
-//
-// Steps may be committed one by one. Readers are not misled in between: a run of
-// postings counts when it is written, all at once; and from then on entities that
-// blocks touch are the overlay's until the versions of these blocks are in the tables,
-// which comes last, block after block.
+// A query is planned (plan*.go), scanned (scan*.go) and emitted (emit*.go), in this order.
+
+// plan is what is known of a query before versions are read: within which ids and blocks
+// matches lie, which postings tell of them, and what versions are compared with.
 type plan struct {
-	merged, end int64 // the batch is the blocks above merged up to end
-	endTip      tip
-	changes     int64 // in these blocks
-
-	over     *plan // of the batch before, when this was made before that was merged
-	finished bool  // by a transaction that may not be committed, nor ever be
-	run      int64 // that postings are written to, when it was begun: lsm.Tree.Batch
-	seen     int64 // of the batch, if another had begun to count when this was made
-	again    bool  // another plan of the batch was begun: what it wrote of keys is there
-
-	pages   []lsm.Page
-	keys    []any // rows: hash, id
-	expired stage // entities that ran out; when the run begins to count
-	stages  []stage
-
-	stories map[int64]*story
+	expr   query.Expr
+	below  int64  // an id that matches are below
+	window window // that those in the tables lie within
+	filter filter
+	match  matcher
 }
 
-// story is what a batch does to one entity.
-type story struct {
-	before, after state // of closed versions, after has those that the batch adds
-
-	touched bool // since the last stage
-	staged  int  // of closed: those of the stages so far
-	stored  bool // in current_versions after the stages so far
+// plan plans an expression, of whose matches those below an id are asked for. What is short
+// it looks up.
+func (v *view) plan(ctx context.Context, e query.Expr, below int64) (*plan, error) {
+	w, err := v.bound(ctx, e, window{high: below})
+	p := &plan{expr: e, below: below, window: w, filter: v.filter(e), match: newMatcher(e, v.names)}
+	if err == nil && w.low < w.high {
+		err = p.filter.find(ctx, 0)
+	}
+	return p, err
 }
 
-func (s *story) end(at int64) {
-	was := *s.after.current
-	was.to = at
-	s.after.closed, s.after.current = append(s.after.closed, &was), nil
+// filter compiles an expression.
+func (v *view) filter(e query.Expr) filter {
+	switch e := e.(type) {
+	case query.All, nil:
+		return anything{exact: true}
+	case query.And:
+		return v.filterAnd(e.Terms)
+	case query.Or:
+		f := or{}
+		for _, term := range e.Terms {
+			f.terms = append(f.terms, v.filter(term))
+		}
+		return f
+	case query.Not:
+		return not{v, v.filter(e.Term)}
+	case query.Compare:
+		return v.filterCompare(e)
+	case query.In:
+		return v.filterIn(e)
+	case query.Glob:
+		return v.filterGlob(e)
+	}
+	return anything{}
 }
 
-// stage is the versions of some blocks: what a merge writes last. After it, the
-// tables are as these blocks left them.
-type stage struct {
-	block   int64 // the last one
-	changes int64
-	live    int64 // by how much the rows of current_versions grow
-
-	drop    []any // ids of current versions that change or end
-	current []any // rows
-	closed  []any // rows
-}
-
-// add appends an entity's rows.
-func (g *stage) add(id int64, s *story) {
-	if s.stored {
-		g.drop = append(g.drop, id)
-		g.live--
-	}
-	if s.after.current != nil {
-		g.current = currentRow(g.current, s.after.current)
-		g.live++
-	}
-	for _, v := range s.after.closed[s.staged:] {
-		g.closed = closedRow(g.closed, v)
-	}
-	s.stored, s.staged, s.touched = s.after.current != nil, len(s.after.closed), false
-}
-
-// planner makes a plan. It reads the tables as the plans in line leave them, whether they
-// are followed or not, wholly or in part: what a plan changes is taken from the plan, and
-// the rest from a view in which nothing else has changed it.
-type planner struct {
-	*plan
-	l     *Layout
-	q     driver.Querier
-	tree  *lsm.Tree
-	line  []*plan // one after another
-	order []int64 // entities
-}
-
-// newPlan makes the plan for a batch of blocks above the merged ones.
-func (l *Layout) newPlan(ctx context.Context, q driver.Querier, p *progress, nodes []*node, line []*plan) (*plan, error) {
-	last := nodes[len(nodes)-1]
-	b := planner{l: l, q: q, tree: &p.tree, line: line, plan: &plan{merged: p.merged, end: last.block, endTip: last.tip, seen: p.tree.Published()}}
-	if len(line) > 0 {
-		b.over = line[len(line)-1]
-	}
-	if err := b.begin(ctx, nodes); err != nil {
-		return nil, err
-	}
-	b.follow(nodes, l.opts.Steps)
-	if err := b.expire(ctx); err != nil {
-		return nil, err
-	}
-	edits := make([]lsm.Edit, 0, 32*len(b.order))
-	for _, id := range b.order {
-		s := b.stories[id]
-		var err error
-		if edits, err = appendEdits(edits, id, &s.before, &s.after); err != nil {
-			return nil, err
+// filterAnd makes one range of the inequalities that bound the same attribute.
+func (v *view) filterAnd(terms []query.Expr) filter {
+	f := and{}
+	for i, term := range terms {
+		e, ok := term.(query.Compare)
+		switch {
+		case !ok || !isRange(e):
+			f.terms = append(f.terms, v.filter(term))
+		case !slices.ContainsFunc(terms[:i], sameRange(e)):
+			f.terms = append(f.terms, v.filterRange(e, terms[i+1:]))
 		}
 	}
-	b.pages = l.postings.Pages(edits)
-	return b.plan, nil
+	return f
 }
 
-// begin starts the stories of the entities that blocks touch.
-func (b *planner) begin(ctx context.Context, nodes []*node) error {
-	b.stories = map[int64]*story{}
-	var stored []int64
-	for _, n := range nodes {
-		b.changes += int64(len(n.changes))
-		for i := range n.changes {
-			c := &n.changes[i]
-			if c.oldID != 0 && b.at(c.oldID) {
-				stored = append(stored, c.oldID)
-			}
-			if c.creates() {
-				b.at(c.newID)
-				b.keys = append(b.keys, hashKey(c.key), c.newID)
-			}
+func isRange(e query.Compare) bool { return e.Op != query.Equal && e.Op != query.NotEqual }
+
+// sameRange tells of a term whether it bounds the same attribute.
+func sameRange(e query.Compare) func(query.Expr) bool {
+	return func(term query.Expr) bool {
+		other, ok := term.(query.Compare)
+		return ok && isRange(other) && other.Name == e.Name && other.Value.Kind == e.Value.Kind
+	}
+}
+
+func (v *view) filterCompare(e query.Compare) filter {
+	switch e.Op {
+	case query.Equal, query.NotEqual:
+		return v.filterIn(query.In{Name: e.Name, Values: []query.Value{e.Value}, Negated: e.Op == query.NotEqual})
+	}
+	return v.filterRange(e, nil)
+}
+
+// filterIn looks for one of some values, or for any other.
+func (v *view) filterIn(e query.In) filter {
+	if len(e.Values) == 0 {
+		return v.known(bitmap.Set{}, true)
+	}
+	if e.Name == entity.AttrKey && !e.Negated {
+		return &keys{v: v, values: e.Values}
+	}
+	attr, ok := v.attribute(e.Name, e.Values[0].Kind)
+	switch {
+	case !ok:
+		return anything{}
+	case e.Negated:
+		return and{[]filter{v.havingRange(attr, valueRange{exact: true}), not{v, v.havingValues(attr, e.Values)}}}
+	}
+	return v.havingValues(attr, e.Values)
+}
+
+// filterRange looks for an inequality; more are terms that match as well.
+func (v *view) filterRange(e query.Compare, more []query.Expr) filter {
+	attr, ok := v.attribute(e.Name, e.Value.Kind)
+	if !ok || attr.address || e.Name == entity.AttrKey {
+		return anything{}
+	}
+	r, same := bounds(e), sameRange(e)
+	for _, other := range more {
+		if same(other) {
+			r = r.intersect(bounds(other.(query.Compare)))
 		}
 	}
-	err := b.versions(ctx, stored, func(v *version) {
-		s := b.stories[v.id]
-		s.before.current, s.after.current, s.stored = v, v, true
-	})
-	for _, id := range stored {
-		if err == nil && !b.stories[id].stored {
-			err = fmt.Errorf("%w: the log changes entity %d, which is not there", driver.ErrCorrupt, id)
+	return v.havingRange(attr, r)
+}
+
+// filterGlob looks for a pattern by its prefix, and tries it on values that
+// stand in postings whole.
+func (v *view) filterGlob(e query.Glob) filter {
+	attr, ok := v.attribute(e.Name, entity.String)
+	if !ok || attr.address {
+		return anything{}
+	}
+	p := query.CompileGlob(e.Pattern)
+	r := valueRange{exact: true}
+	if !e.Negated {
+		if text, ok := p.Literal(); ok {
+			return v.havingValues(attr, []query.Value{query.Text(text)})
+		}
+		prefix, onlyStar := p.Prefix()
+		if prefix != "" {
+			r = textRange(query.PrefixRange(prefix))
+		}
+		if onlyStar {
+			return v.havingRange(attr, r)
 		}
 	}
-	slices.Sort(b.order)
-	return err
-}
-
-// at begins a story unless it has begun.
-func (b *planner) at(id int64) bool {
-	if b.stories[id] != nil {
-		return false
-	}
-	b.stories[id] = &story{}
-	b.order = append(b.order, id)
-	return true
-}
-
-// follow follows each entity through the blocks and makes the stages, each of a
-// number of changes.
-func (b *planner) follow(nodes []*node, changes int) {
-	var touched []int64
-	touch := func(id int64) *story {
-		s := b.stories[id]
-		if !s.touched {
-			s.touched = true
-			touched = append(touched, id)
+	r.test = func(value []byte) (match, sure bool) {
+		if len(value) > wholeText {
+			return true, false
 		}
-		return s
+		return p.Match(string(value)) != e.Negated, true
 	}
-	var g stage
-	for at, n := range nodes {
-		for i := range n.changes {
-			c := &n.changes[i]
-			if c.oldID != 0 {
-				touch(c.oldID).end(n.block)
-			}
-			if c.newID != 0 {
-				touch(c.newID).after.current = &c.next
-			}
-		}
-		if g.changes += int64(len(n.changes)); g.changes < int64(changes) && at < len(nodes)-1 {
-			continue
-		}
-		g.block = n.block
-		slices.Sort(touched)
-		for _, id := range touched {
-			g.add(id, b.stories[id])
-		}
-		b.stages = append(b.stages, g)
-		g, touched = stage{}, touched[:0]
-	}
+	return v.havingRange(attr, r)
 }
 
-// expire closes entities that ran out before the batch's end and that it does
-// not touch, in a stage of their own.
-func (b *planner) expire(ctx context.Context) error {
-	var over [][]lsm.Page
-	for _, pl := range b.line {
-		over = append(over, pl.pages)
-	}
-	var ids, some []int64
-	span := lsm.Within(attrExpiration, encodeNumber(0), encodeNumber(uint64(b.end+1)))
-	err := b.l.postings.Scan(ctx, b.q, b.tree, over, span, func(p *lsm.Posting) (err error) {
-		some, err = p.AppendIDs(some[:0])
-		for _, id := range some {
-			if b.stories[id] == nil {
-				ids = append(ids, id)
-			}
-		}
-		return errors.Join(err, stoppedIf(len(ids) >= maxExpired))
-	})
-	if err != nil && !errors.Is(err, errStopped) {
-		return err
-	}
-	from := len(b.order)
-	err = b.versions(ctx, ids, func(v *version) {
-		if v.expires <= b.end && b.at(v.id) {
-			s := b.stories[v.id]
-			s.before.current, s.after.current, s.stored = v, v, true
-			s.end(v.expires)
-		}
-	})
-	slices.Sort(b.order[from:])
-	for _, id := range b.order[from:] {
-		b.expired.add(id, b.stories[id])
-	}
-	slices.Sort(b.order)
-	return err
+// havingValues looks for one of some values.
+func (v *view) havingValues(a posted, values []query.Value) *having {
+	return v.havingTerms(a.terms(values))
 }
 
-// versions reads rows of current_versions.
-func (b *planner) versions(ctx context.Context, ids []int64, see func(*version)) error {
-	var stored []any
-next:
-	for _, id := range ids {
-		for _, pl := range slices.Backward(b.line) {
-			if s := pl.stories[id]; s != nil {
-				if v := s.after.current; v != nil {
-					see(v)
-				}
-				continue next
-			}
-		}
-		stored = append(stored, id)
+// havingTerms looks for one of some terms.
+func (v *view) havingTerms(terms []lsm.Term, exact bool) *having {
+	if len(terms) == 0 {
+		return v.known(bitmap.Set{}, exact)
 	}
-	return b.l.versionsIn(ctx, b.q, "current_by_id", stored, nil, func(v *version) error {
-		see(v)
-		return nil
-	})
-}
-
-// items returns how many a merge writes before the stages: pages, keys, and the one that
-// makes the run count.
-func (pl *plan) items() int { return len(pl.pages) + len(pl.keys)/2 + 1 }
-
-// staged returns how many stages are done.
-func (pl *plan) staged(p *progress) int {
-	if pl.run == 0 || pl.run != p.tree.Batch() {
-		return 0 // it is another plan that was followed so far
-	}
-	return max(int(p.step)-pl.items(), 0)
-}
-
-// fits tells whether the tables are somewhere between the plan's first step and
-// its last, and the log has its blocks.
-func (pl *plan) fits(p *progress, nodes []*node) bool {
-	if p.merging != none && p.merging != pl.end {
-		return false
-	}
-	if other := p.tree.Published(); other != 0 && other != pl.run && other != pl.seen {
-		return false // entities that ran out are gone already
-	}
-	merged, staged := pl.merged, pl.staged(p)
-	if staged >= len(pl.stages) {
-		return false
-	}
-	if staged > 0 {
-		merged = pl.stages[staged-1].block
-	}
-	return p.merged == merged && slices.ContainsFunc(nodes, func(n *node) bool { return n.tip == pl.endTip })
-}
-
-// leave makes of progress what the plan leaves of it.
-func (pl *plan) leave(p *progress) {
-	for _, s := range pl.stages[pl.staged(p):] {
-		p.backlog -= s.changes
-	}
-	p.merged, p.merging, p.step = pl.end, none, 0
-	p.tree.End()
-}
-
-// start makes p follow the plan, from its first step on unless it follows it already.
-func (pl *plan) start(p *progress) {
-	if p.merging != none && pl.run != 0 && pl.run == p.tree.Batch() {
-		return
-	}
-	p.tree.Begin()
-	pl.again = p.merging != none
-	p.merging, p.step, pl.run = pl.end, 0, p.tree.Batch()
-}
-
-// plans are those of the batch that is being merged and of the next, in this order. Over,
-// finished, run and again of each are theirs to guard.
-type plans struct {
-	mu   sync.Mutex
-	list []*plan
-}
-
-func (s *plans) set(list ...*plan) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.list = list
-}
-
-// current returns the plan that is being followed, or nil.
-func (s *plans) current() *plan {
-	if list := s.unfinished(); len(list) > 0 {
-		return list[0]
-	}
-	return nil
-}
-
-func (s *plans) unfinished() []*plan {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(s.list), func(pl *plan) bool { return pl.finished })
-}
-
-func (s *plans) finish(pl *plan) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	pl.finished = true
-}
-
-// follow returns the plan of the batch that a transaction is to merge, if there is
-// one. One over another counts only when it was this process that followed the
-// other: another process may have cut the log into other batches.
-func (s *plans) follow(p *progress, nodes []*node) *plan {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, pl := range s.list {
-		if pl.fits(p, nodes) && (pl.over == nil || pl.over.finished) {
-			pl.finished = false // else the transaction that did so was rolled back
-			pl.start(p)
-			return pl
+	f := &having{v: v, terms: slices.Clip(terms), exact: exact}
+	if v.past {
+		for _, t := range terms {
+			f.terms = append(f.terms, lsm.Term{Space: t.Space | past, Value: t.Value})
 		}
 	}
-	return nil
+	f.spans = make([]lsm.Span, 0, len(f.terms))
+	for _, t := range f.terms {
+		f.spans = append(f.spans, lsm.Of(t))
+	}
+	f.spans = lsm.Disjoint(f.spans)
+	return f
 }
 
-// line returns the plans for a view of what is committed, one after another, and
-// makes of progress and nodes what they leave of them.
-func (s *plans) line(p *progress, nodes *[]*node) (list []*plan, unfinished int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for {
-		i := slices.IndexFunc(s.list, func(pl *plan) bool {
-			return pl.fits(p, *nodes) && (len(list) > 0 || pl.over == nil || pl.over.finished)
-		})
-		if i < 0 {
-			return list, unfinished
-		}
-		pl := s.list[i]
-		if len(list) == 0 {
-			pl.over = nil // what it was made over is committed
-		}
-		if !pl.finished {
-			unfinished++
-		}
-		list = append(list, pl)
-		pl.leave(p)
-		*nodes = after(*nodes, pl.end)
+// havingRange looks for a value within a range.
+func (v *view) havingRange(a posted, r valueRange) *having {
+	if a.unknown || r.none {
+		return v.known(bitmap.Set{}, true)
 	}
+	return &having{v: v, spans: a.spans(r, v.past), attr: a, values: r, exact: r.exact && a.prefix == ""}
 }

@@ -230,7 +230,7 @@ func (l *Layout) Prepared(further bool) bool {
 	if backlog == 0 || further && !ready {
 		return ready
 	}
-	list := l.plans.unfinished()
+	list := l.batches.unfinished()
 	for _, pl := range list {
 		left -= pl.changes
 	}
@@ -248,7 +248,7 @@ func (l *Layout) goesOn(wanted func() bool) func(done int) bool {
 	start := time.Now()
 	return func(int) bool {
 		took := time.Since(start)
-		if backlog, _ := l.owed.get(); l.opts.Slice > 0 && backlog > 0 && l.plans.current() == nil {
+		if backlog, _ := l.owed.get(); l.opts.Slice > 0 && backlog > 0 && l.batches.current() == nil {
 			return false // the batch is done; the next is prepared first
 		}
 		return took < l.opts.Slice || took < longSlices*l.opts.Slice && !wanted()
@@ -260,7 +260,7 @@ func (l *Layout) goesOn(wanted func() bool) func(done int) bool {
 func (l *Layout) relief(backlog, changes int) func(done int) bool {
 	limit := l.opts.Backlog
 	above := backlog - limit/helpPart
-	pl := l.plans.current()
+	pl := l.batches.current()
 	if above <= 0 || pl == nil && l.opts.Slice > 0 && backlog <= farAbove*limit {
 		return nil
 	}
@@ -274,7 +274,7 @@ func (l *Layout) relief(backlog, changes int) func(done int) bool {
 		if done == 0 { // compactions so far
 			return patient
 		}
-		now := l.plans.current()
+		now := l.batches.current()
 		if pl == nil {
 			pl = now
 		}
@@ -286,7 +286,7 @@ func (l *Layout) relief(backlog, changes int) func(done int) bool {
 }
 
 // worth returns how many items are worth some changes, where a stage counts as some.
-func (l *Layout) worth(pl *plan, changes int) int {
+func (l *Layout) worth(pl *batch, changes int) int {
 	return changes * (pl.items() + l.opts.Steps*len(pl.stages)) / int(max(pl.changes, 1))
 }
 

@@ -3,7 +3,6 @@ package compact
 import (
 	"bytes"
 	"context"
-	"errors"
 	"iter"
 	"math"
 
@@ -19,24 +18,27 @@ import (
 func (v *view) Query(ctx context.Context, req layout.Request) iter.Seq2[*entity.Entity, error] {
 	return func(yield func(*entity.Entity, error) bool) {
 		out := &output{v: v, attributes: req.Attributes, content: req.Content, yield: yield}
-		if len(req.Order) == 0 && v.p.unordered == 0 {
-			out.end(ctx, v.newest(ctx, req, out))
-		} else {
-			out.end(ctx, v.sorted(ctx, req, out))
-		}
+		out.end(ctx, v.query(ctx, req, out))
 	}
 }
 
-// newest hands out matches in the order of ids, which is that of sequences.
-func (v *view) newest(ctx context.Context, req layout.Request, out *output) (err error) {
-	below := int64(math.MaxInt64)
-	if req.After != nil {
+// query plans, and scans for what it hands out: newest first, or in an order.
+func (v *view) query(ctx context.Context, req layout.Request, out *output) (err error) {
+	below, newest := int64(math.MaxInt64), len(req.Order) == 0 && v.p.unordered == 0
+	if newest && req.After != nil {
 		if below, err = v.idAt(ctx, req.After); err != nil {
 			return err
 		}
 	}
+	p, err := v.plan(ctx, req.Expr, below)
+	if err != nil {
+		return err
+	}
+	if !newest {
+		return v.sorted(ctx, p, req, out)
+	}
 	left := req.Limit
-	return v.matches(ctx, v.filter(req.Expr), req.Expr, below, &left, func(r *version, rec *record) error {
+	return v.scan(ctx, p, &left, func(r *version, rec *record) error {
 		if req.After != nil && !follows(rec.sequence, &r.key, req.After) {
 			return nil
 		}
@@ -78,25 +80,26 @@ func (v *view) idAt(ctx context.Context, pos *layout.Position) (int64, error) {
 // Count implements layout.View. What postings know exactly is counted without versions;
 // few candidates are rather compared than long terms looked up.
 func (v *view) Count(ctx context.Context, e query.Expr) (n uint64, err error) {
-	f, all := v.filter(e), v.brief()
-	c := everything(false)
+	p, err := v.plan(ctx, e, math.MaxInt64)
+	if err != nil {
+		return 0, err
+	}
 	if !v.past {
-		if c, err = f.within(ctx, all); err == nil && !c.exact && (c.negated || c.ids.Len() > enoughIn(all)) {
-			if _, err = f.learn(ctx, noLimit); err == nil {
-				c, err = f.within(ctx, all)
+		c, err := p.filter.within(ctx, v.all())
+		if err == nil && !c.exact && (c.negated || c.ids.Len() > enough(v.all())) {
+			if err = p.filter.find(ctx, noLimit); err == nil {
+				c, err = p.filter.within(ctx, v.all())
 			}
+		}
+		if err == nil && c.exact {
+			n, err = v.countExact(ctx, c)
+			p.filter = v.known(bitmap.Set{}, true) // what is left is the overlay's
 		}
 		if err != nil {
 			return 0, err
 		}
 	}
-	if c.exact {
-		if n, err = v.countExact(ctx, c); err != nil {
-			return 0, err
-		}
-		f = v.settled(bitmap.Set{}, true) // what is left is the overlay's
-	}
-	return n, v.matches(ctx, f, e, math.MaxInt64, new(int), func(*version, *record) error {
+	return n, v.scan(ctx, p, new(int), func(*version, *record) error {
 		n++
 		return nil
 	})
@@ -105,13 +108,13 @@ func (v *view) Count(ctx context.Context, e query.Expr) (n uint64, err error) {
 // countExact counts the visible versions in the tables among exact candidates,
 // without those that the overlay has.
 func (v *view) countExact(ctx context.Context, c candidates) (uint64, error) {
-	ended := &holders{v: v, spans: []lsm.Span{lsm.Within(attrExpiration, encodeNumber(0), encodeNumber(uint64(v.at)+1))}}
+	ended := &having{v: v, spans: []lsm.Span{lsm.Within(attrExpiration, encodeNumber(0), encodeNumber(uint64(v.at)+1))}}
 	for _, pages := range []int64{0, noLimit} { // most often they are few
-		if err := ended.try(ctx, pages); err != nil {
+		if err := ended.find(ctx, pages); err != nil {
 			return 0, err
 		}
 	}
-	gone := ended.whole
+	gone := ended.ids
 	// Postings may have entities already that a merge has yet to write.
 	touched, args := bitmap.Set{}, []any(nil)
 	for id := range v.overlay().versions {
@@ -134,79 +137,4 @@ func (v *view) countExact(ctx context.Context, c candidates) (uint64, error) {
 		return err
 	})
 	return uint64(v.p.live) - uint64(c.ids.Len()), err
-}
-
-// output turns versions into entities and hands them out, with their payloads
-// if they are asked for, several at a time.
-type output struct {
-	v          *view
-	attributes bool // attributes are asked for
-	content    bool // payloads are
-	yield      func(*entity.Entity, error) bool
-	waiting    []*version
-	bytes      uint64 // of payloads that are waited for
-	stopped    bool
-}
-
-// outputBytes bounds the payloads that are read at once.
-const (
-	outputBytes = 1 << 20
-	outputCount = 64
-)
-
-// add hands a version out, now or a little later. It returns errStopped when nobody
-// wants more.
-func (o *output) add(ctx context.Context, r *version, rec *record) error {
-	o.waiting = append(o.waiting, r)
-	if o.content {
-		if o.bytes += rec.size; o.bytes < outputBytes && len(o.waiting) < outputCount {
-			return nil
-		}
-	}
-	return o.flush(ctx)
-}
-
-// flush hands out what waits.
-func (o *output) flush(ctx context.Context) (err error) {
-	list := o.waiting
-	o.waiting, o.bytes = nil, 0
-	if len(list) == 0 {
-		return nil
-	}
-	var contents map[int64][]byte
-	if o.content {
-		if contents, err = o.v.contents(ctx, list); err != nil {
-			return err
-		}
-	}
-	dictionary := o.v.names.list()
-	for _, r := range list {
-		e, err := r.entity(dictionary, o.attributes)
-		if err != nil {
-			return err
-		}
-		e.Content = contents[r.content]
-		if err := o.hand(e); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (o *output) hand(e *entity.Entity) error {
-	o.stopped = !o.yield(e, nil)
-	return stoppedIf(o.stopped)
-}
-
-// end hands out what waits, or an error. That more was not wanted is none.
-func (o *output) end(ctx context.Context, err error) {
-	if errors.Is(err, errStopped) {
-		err = nil
-	}
-	if err == nil && !o.stopped {
-		err = o.flush(ctx)
-	}
-	if err != nil && !o.stopped {
-		o.yield(nil, err)
-	}
 }

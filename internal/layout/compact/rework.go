@@ -193,7 +193,7 @@ func (l *Layout) Rebuild(ctx context.Context, tx driver.Tx, _ driver.Querier) er
 	empty := func() error {
 		v.p.tree.Clear()
 		v.p.merging, v.p.step = none, 0
-		l.plans.set() // they know of postings
+		l.batches.set() // they know of postings
 		return errors.Join(l.sql.Exec(ctx, tx, "drop_runs"), l.sql.Exec(ctx, tx, "delete_keys"))
 	}
 	if err := empty(); err != nil {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-
-	"github.com/varvedb/varve/store/query"
 )
 
 // source hands out the visible versions in the tables that may match, in a window of ids,
@@ -34,6 +32,13 @@ const (
 	firstRead   = 32
 	largestRead = 512
 	passedIDs   = 8
+)
+
+// A page of postings is as much work as some versions, and some versions are as much work as a
+// look-up.
+const (
+	pageVersions   = 2
+	enoughVersions = 128
 )
 
 func (v *view) source(c candidates, w window, left *int) *source {
@@ -150,45 +155,33 @@ func (s *source) scanPast(ctx context.Context) ([]*version, error) {
 	return list, nil
 }
 
-// The first window has so many ids unless Options say otherwise, and each is some times as
-// large as the one before, up to a size that bounds what is held in memory.
+// windowPart is in which part of a window's ids versions are read before the next window is
+// begun, which is windowGrowth times as large.
 const (
-	windowGrowth  = 4
-	largestWindow = 1 << 22
+	windowPart   = 64
+	windowGrowth = 4
 )
 
-// A page of postings is as much work as some versions. After so many versions a filter may
-// learn for the first time what takes as much as they did, and then after each doubling.
-const (
-	pageVersions = 2
-	firstReview  = 64
-)
-
-// walk calls f with the visible versions in the tables that may match a filter and lie
-// below an id, highest id first. Left is how many matches the caller still needs, which
-// falls meanwhile, or 0 for all.
+// walk calls f with the visible versions in the tables that may match a filter and lie in a
+// window, highest id first. It goes through windows that become larger. After one, the filter
+// looks up whole what takes no longer than what was read so far. Left is how many matches the
+// caller still needs, which falls meanwhile, or 0 for all.
 func (v *view) walk(ctx context.Context, f filter, w window, left *int, each func(*version) error) error {
 	w.high = min(w.high, v.p.nextID)
-	bottom, spent, review, wanted := w.low, 0, firstReview, *left
-	first := firstRead
-	if wanted > 0 {
-		first = min(max(wanted, leastRead), largestRead)
-	}
-	read := first
-	for size := v.l.opts.Window; w.high > bottom; size = min(size*windowGrowth, largestWindow) {
-		if w.low = max(w.high-size, bottom); f.known() {
+	bottom, wanted, read, spent := w.low, *left, firstRead, 0
+	for size := v.l.opts.Window; w.high > bottom; size = min(size, noLimit) * windowGrowth {
+		if w.low = max(w.high-size, bottom); f.cost() <= costKnown {
 			w.low = bottom
 		}
 		c, err := f.within(ctx, w)
-		if err == nil && w.low > bottom && f.known() {
-			w.low = bottom
-			c, err = f.within(ctx, w)
-		}
 		if err != nil {
 			return err
 		}
-		learned := false
-		for s := v.source(c, w, left); !s.ended && !learned; {
+		if *left > 0 {
+			read = min(max(*left, leastRead), largestRead)
+		}
+		rest, most := 0, spent+int(size/windowPart) // versions still to be read, if as many match as did
+		for s := v.source(c, w, left); !s.ended && (spent < most || rest <= spent); {
 			s.size = read
 			list, err := s.next(ctx)
 			if err != nil {
@@ -203,37 +196,31 @@ func (v *view) walk(ctx context.Context, f filter, w window, left *int, each fun
 				w.high = w.low
 			}
 			spent += s.read
-			rest := math.MaxInt // versions that are to be read, if as many match as did
+			rest = math.MaxInt
 			if *left > 0 && *left < wanted {
 				rest = *left*spent/(wanted-*left) + 1
 			}
 			read = min(2*read, max(rest, leastRead), largestRead)
-			if spent < review {
-				continue
-			}
-			if review = 2 * spent; rest > review {
-				if learned, err = f.learn(ctx, int64(spent/pageVersions)); err != nil {
-					return err
-				}
-			}
-			if learned {
-				read = first // more will match
+		}
+		if w.high > bottom && rest > spent {
+			if err := f.find(ctx, int64(spent/pageVersions)); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
 }
 
-// matches calls f with each version that matches in a view and lies below an id, highest
-// id first, until it returns an error; errStopped is none. Left is as walk has it.
-func (v *view) matches(ctx context.Context, c filter, e query.Expr, below int64, left *int, f func(*version, *record) error) error {
-	m, over := newMatcher(e, v.names), v.unmerged(e)
+// scan calls f with each version that matches a plan, highest id first, until it returns an
+// error; errStopped is none. Left is as walk has it.
+func (v *view) scan(ctx context.Context, p *plan, left *int, f func(*version, *record) error) error {
+	over := v.unmerged(p.expr)
 	see := func(r *version) error {
 		if err := ctx.Err(); err != nil { // the log is read without the engine, which would see to that
 			return err
 		}
 		rec, err := parse(r.data)
-		if err != nil || !m(r, &rec) {
+		if err != nil || !p.match(r, &rec) {
 			return err
 		}
 		return f(r, &rec)
@@ -241,7 +228,7 @@ func (v *view) matches(ctx context.Context, c filter, e query.Expr, below int64,
 	// upTo looks at what the overlay has above an id.
 	upTo := func(id int64) error {
 		for ; len(over) > 0 && over[0].id > id; over = over[1:] {
-			if over[0].id < below && over[0].visible(v.at) {
+			if over[0].id < p.below && over[0].visible(v.at) {
 				if err := see(over[0]); err != nil {
 					return err
 				}
@@ -249,15 +236,12 @@ func (v *view) matches(ctx context.Context, c filter, e query.Expr, below int64,
 		}
 		return nil
 	}
-	w, err := v.bound(ctx, e, window{high: below})
-	if err == nil {
-		err = v.walk(ctx, c, w, left, func(r *version) error {
-			if err := upTo(r.id); err != nil {
-				return err
-			}
-			return see(r)
-		})
-	}
+	err := v.walk(ctx, p.filter, p.window, left, func(r *version) error {
+		if err := upTo(r.id); err != nil {
+			return err
+		}
+		return see(r)
+	})
 	if err == nil {
 		err = upTo(math.MinInt64)
 	}

@@ -8,7 +8,6 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/varvedb/varve/internal/bitmap"
 	"github.com/varvedb/varve/internal/lsm"
 	"github.com/varvedb/varve/internal/packed"
 	"github.com/varvedb/varve/store/entity"
@@ -25,7 +24,6 @@ type series struct {
 	attr  posted
 
 	c      candidates // of f, as far as they are known
-	full   bool       // they are as good as they become
 	values valueRange // still to come
 
 	group string  // the value that is gone through, or what several begin with
@@ -48,10 +46,10 @@ var (
 // run hands out what has the attribute. It tells whether it has handed out what has not as
 // well.
 func (s *series) run(ctx context.Context) (done bool, err error) {
-	if s.c, err = s.f.within(ctx, s.v.brief()); err != nil {
+	if err = s.find(ctx); err != nil {
 		return false, err
 	}
-	if !s.c.negated && s.c.ids.Len() <= enough {
+	if !s.c.negated && s.c.ids.Len() <= enoughVersions {
 		return true, s.collect(ctx, s.f, s.begin)
 	}
 	s.start()
@@ -229,7 +227,7 @@ func (s *series) deepen(ctx context.Context) error {
 		return err
 	}
 	has := s.v.havingTerms([]lsm.Term{{Space: s.attr.attr, Value: s.group}}, true)
-	f := and{v: s.v, terms: []filter{s.f, has}}
+	f := and{[]filter{s.f, has}}
 	if err := s.column(ctx, f, s.rankOf(s.group), s.n+1); err != nil {
 		return err
 	}
@@ -285,28 +283,22 @@ func (s *series) flush(ctx context.Context) error {
 	return s.weigh(ctx)
 }
 
-// weigh finds out more of the candidates, as walk does, and collects those that are left
-// when these are few.
-func (s *series) weigh(ctx context.Context) (err error) {
+// find looks up what takes no longer than what was read so far, as walk does.
+func (s *series) find(ctx context.Context) (err error) {
+	s.review = max(windowGrowth*s.spent, 2*firstRead)
+	if err = s.f.find(ctx, int64(s.spent/pageVersions)); err == nil {
+		s.c, err = s.f.within(ctx, s.v.all())
+	}
+	return err
+}
+
+// weigh finds out more of the candidates, and collects those that are left when these are few.
+func (s *series) weigh(ctx context.Context) error {
 	if s.spent < s.review {
 		return nil
 	}
-	s.review = 2 * s.spent
-	if _, err := s.f.learn(ctx, int64(s.spent/pageVersions)); err != nil {
+	if err := s.find(ctx); err != nil || s.c.negated || s.c.ids.Len() > max(s.spent, enoughVersions) {
 		return err
-	}
-	w := s.v.brief()
-	if !s.full && int64(s.spent) >= 2*bitmap.ChunkOf(w.high) {
-		s.full, w.brief = true, false
-	}
-	if s.c, err = s.f.within(ctx, w); err != nil || s.c.negated {
-		return err
-	}
-	if s.full {
-		s.f = s.v.settled(s.c.ids, s.c.exact)
-	}
-	if s.c.ids.Len() > max(s.spent, enough) {
-		return nil
 	}
 	if err := s.collect(ctx, s.f, s.begin); err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"math"
 	"slices"
 
 	"github.com/varvedb/varve/internal/layout"
@@ -15,10 +14,9 @@ import (
 // the limit asks; who has the same value it sorts or, when they are many, goes through the
 // values of the next attribute. Where few candidates are left it reads them all.
 type sorter struct {
+	*plan
 	v     *view
 	req   layout.Request
-	w     window
-	match matcher
 	ranks *ranks
 	after []byte   // rank where the page before ended
 	log   []ranked // what the overlay has, still to come
@@ -26,7 +24,7 @@ type sorter struct {
 	left  int      // of the limit
 	out   *output
 
-	spent, review int // versions, as in walk
+	spent, review int // versions that were read, and after how many the filter looks up more
 }
 
 // ranked is a match with its rank.
@@ -39,13 +37,13 @@ type ranked struct {
 func byRank(a, b ranked) int { return bytes.Compare(a.rank, b.rank) }
 
 // sorted hands out matches in the order of attributes.
-func (v *view) sorted(ctx context.Context, req layout.Request, out *output) error {
+func (v *view) sorted(ctx context.Context, p *plan, req layout.Request, out *output) error {
 	x := &sorter{
-		v: v, req: req, match: newMatcher(req.Expr, v.names), ranks: newRanks(req.Order, v.names),
-		after: rankOf(req.Order, req.After), left: req.Limit, out: out, review: firstReview,
+		plan: p, v: v, req: req, ranks: newRanks(req.Order, v.names), after: rankOf(req.Order, req.After),
+		left: req.Limit, out: out,
 	}
 	for _, r := range v.unmerged(req.Expr) {
-		if err := ctx.Err(); err != nil { // as in matches
+		if err := ctx.Err(); err != nil { // as in scan
 			return err
 		}
 		if !r.visible(v.at) {
@@ -58,11 +56,7 @@ func (v *view) sorted(ctx context.Context, req layout.Request, out *output) erro
 		}
 	}
 	slices.SortFunc(x.log, byRank)
-	w, err := v.bound(ctx, req.Expr, window{high: math.MaxInt64})
-	if err == nil {
-		x.w = w
-		err = x.column(ctx, v.filter(req.Expr), nil, 0)
-	}
+	err := x.column(ctx, p.filter, nil, 0)
 	for ; err == nil && len(x.log) > 0; x.log = x.log[1:] {
 		err = x.hand(ctx, x.log[0])
 	}
@@ -120,7 +114,7 @@ func (x *sorter) collect(ctx context.Context, f filter, begin []byte) error {
 			worst = list[x.left-1].rank
 		}
 	}
-	err := x.v.walk(ctx, f, x.w, new(int), func(r *version) error {
+	err := x.v.walk(ctx, f, x.window, new(int), func(r *version) error {
 		m, ok, err := x.rank(r, begin)
 		if err != nil || !ok || worst != nil && bytes.Compare(m.rank, worst) >= 0 {
 			return err
@@ -151,7 +145,7 @@ func (x *sorter) newest(ctx context.Context, f filter, begin []byte) error {
 	if x.v.p.unordered != 0 {
 		return x.collect(ctx, f, begin)
 	}
-	return x.v.walk(ctx, f, x.w, &x.left, func(r *version) error {
+	return x.v.walk(ctx, f, x.window, &x.left, func(r *version) error {
 		m, ok, err := x.rank(r, begin)
 		if err != nil || !ok {
 			return err
@@ -175,7 +169,7 @@ func (x *sorter) column(ctx context.Context, f filter, begin []byte, n int) erro
 		if done, err := s.run(ctx); err != nil || done {
 			return err
 		}
-		f = and{v: x.v, terms: []filter{s.f, not{x.v, x.v.havingRange(attr, valueRange{exact: true})}}}
+		f = and{[]filter{s.f, not{x.v, x.v.havingRange(attr, valueRange{exact: true})}}}
 	}
 	return x.column(ctx, f, append(slices.Clip(begin), rankMissing), n+1)
 }

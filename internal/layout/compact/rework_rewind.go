@@ -82,7 +82,7 @@ func (w *writer) unwrite(ctx context.Context, to int64) error {
 	}
 	w.chain = &chain{tip: w.p.tip, floor: w.p.merged, nodes: kept}
 	w.nodes, w.over, w.found = kept, nil, map[entity.Key]*version{}
-	w.l.plans.set() // they may be of blocks that are gone
+	w.l.batches.set() // they may be of blocks that are gone
 	return nil
 }
 

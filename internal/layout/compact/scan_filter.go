@@ -1,0 +1,380 @@
+package compact
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/varvedb/varve/internal/bitmap"
+	"github.com/varvedb/varve/internal/lsm"
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/query"
+)
+
+// errStopped ends what calls a function again and again.
+var errStopped = errors.New("stopped")
+
+func stoppedIf(stopped bool) error {
+	if stopped {
+		return errStopped
+	}
+	return nil
+}
+
+// candidates is what postings tell of the versions in the tables that match an
+// expression: those of ids or, with negated, all but these. They may be too
+// many, never too few; exact says that they are the matches. Exact is not said
+// of past blocks.
+type candidates struct {
+	ids     bitmap.Set
+	negated bool
+	exact   bool
+}
+
+// everything is what is said of an expression that postings know nothing of.
+func everything(exact bool) candidates {
+	return candidates{ids: bitmap.Set{}, negated: true, exact: exact}
+}
+
+// not returns all but these.
+func (c candidates) not() candidates {
+	c.negated = !c.negated
+	return c
+}
+
+// and returns what is in both, which must not be used after.
+func (c candidates) and(other candidates) candidates {
+	exact := c.exact && other.exact
+	switch {
+	case c.negated && other.negated:
+		c.ids.Union(other.ids) // what either leaves out
+	case c.negated:
+		other.ids.Subtract(c.ids)
+		c = other
+	case other.negated:
+		c.ids.Subtract(other.ids)
+	default:
+		c.ids.Intersect(other.ids)
+	}
+	c.exact = exact
+	return c
+}
+
+// window is ids from low on and below high, and of these the versions that begin in some
+// blocks, if bound says which.
+type window struct {
+	low, high int64
+	from, to  int64 // first and last block
+	known     bool  // nothing is looked up for it: what is known whole is all that is said
+}
+
+// all is the window of everything, of which is said what is known.
+func (v *view) all() window { return window{high: v.p.nextID, known: true} }
+
+// enough returns how many candidates of a window are compared rather than narrowed down by a
+// long term, which has a page or two for each chunk of ids.
+func enough(w window) int { return enoughVersions + pageVersions*int(bitmap.ChunkOf(w.high-w.low)) }
+
+// filter is an expression as postings answer it. What is short is looked up whole, once. Of
+// what is long, values are looked up in each window anew, and ranges are not, until so much was
+// read that to look them up whole costs no more: what is not known of a candidate is compared.
+type filter interface {
+	// find looks up whole what takes no more than so many pages each, or is short.
+	find(ctx context.Context, pages int64) error
+
+	// within returns the candidates in a window. Of other ids it says nothing.
+	within(ctx context.Context, w window) (candidates, error)
+
+	// cost orders terms by how much is read to look them up.
+	cost() int
+}
+
+// The costs of filters. Up to costKnown, all that a filter will ever say is known.
+const (
+	costLeads = iota // it is known, and few have it
+	costKnown
+	costValue
+	costValues
+	costRange
+	costOr
+	costNot
+)
+
+func byCost(a, b filter) int { return cmp.Compare(a.cost(), b.cost()) }
+
+// anything is a filter that postings know nothing of.
+type anything struct{ exact bool }
+
+func (f anything) find(context.Context, int64) error { return nil }
+func (f anything) within(context.Context, window) (candidates, error) {
+	return everything(f.exact), nil
+}
+func (f anything) cost() int { return costKnown }
+
+// and is a filter of what all terms have.
+type and struct{ terms []filter }
+
+// find stops, of what is short, at what few have: the other terms are compared.
+func (f and) find(ctx context.Context, pages int64) error {
+	slices.SortStableFunc(f.terms, byCost)
+	for _, term := range f.terms {
+		if err := term.find(ctx, pages); err != nil || pages == 0 && term.cost() == costLeads {
+			return err
+		}
+	}
+	return nil
+}
+
+// within begins with the terms that are cheapest to look up and stops when few candidates
+// are left.
+func (f and) within(ctx context.Context, w window) (candidates, error) {
+	all := everything(true)
+	slices.SortStableFunc(f.terms, byCost)
+	for _, term := range f.terms {
+		if !all.negated && term.cost() > costKnown && all.ids.Len() <= enough(w) {
+			all.exact = all.exact && len(all.ids) == 0
+			break
+		}
+		c, err := term.within(ctx, w)
+		if err != nil {
+			return all, err
+		}
+		all = all.and(c)
+	}
+	return all, nil
+}
+
+func (f and) cost() int {
+	cheapest := costKnown
+	for _, term := range f.terms {
+		switch c := term.cost(); {
+		case c == costLeads:
+			return c
+		case cheapest == costKnown || c > costKnown && c < cheapest:
+			cheapest = c
+		}
+	}
+	return cheapest
+}
+
+// or is a filter of what any term has.
+type or struct{ terms []filter }
+
+func (f or) find(ctx context.Context, pages int64) error {
+	for _, term := range f.terms {
+		if err := term.find(ctx, pages); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// within finds all but what is in none of the terms.
+func (f or) within(ctx context.Context, w window) (candidates, error) {
+	rest := everything(true)
+	for _, term := range f.terms {
+		c, err := term.within(ctx, w)
+		if err != nil {
+			return c, err
+		}
+		rest = rest.and(c.not())
+		if !rest.negated && len(rest.ids) == 0 && !rest.exact {
+			break
+		}
+	}
+	return rest.not(), nil
+}
+
+func (f or) cost() int {
+	if slices.ContainsFunc(f.terms, func(t filter) bool { return t.cost() > costKnown }) {
+		return costOr
+	}
+	return costKnown
+}
+
+// not is a filter of what a term has not. Of the past it says nothing.
+type not struct {
+	v    *view
+	term filter
+}
+
+func (f not) find(ctx context.Context, pages int64) error {
+	if f.v.past {
+		return nil
+	}
+	return f.term.find(ctx, pages)
+}
+
+func (f not) within(ctx context.Context, w window) (candidates, error) {
+	if f.v.past {
+		return everything(false), nil
+	}
+	c, err := f.term.within(ctx, w)
+	if err != nil || !c.exact {
+		return everything(false), err
+	}
+	return c.not(), nil
+}
+
+func (f not) cost() int {
+	if f.v.past || f.term.cost() <= costKnown {
+		return costKnown
+	}
+	return costNot
+}
+
+// keys is a filter of entities by key.
+type keys struct {
+	v      *view
+	values []query.Value
+	ids    bitmap.Set // nil until they are found
+}
+
+func (f *keys) find(ctx context.Context, _ int64) error {
+	if f.ids != nil {
+		return nil
+	}
+	f.ids = bitmap.Set{}
+	var hashes []any
+	for _, value := range f.values {
+		if key, err := entity.ParseKey(value.Text); err == nil {
+			hashes = append(hashes, hashKey(key))
+		}
+	}
+	return f.v.l.sql.EachIn(ctx, f.v.q, "ids_by_key", hashes, nil, func(rows driver.Rows) error {
+		var id int64
+		err := rows.Scan(&id)
+		if err == nil {
+			f.ids.Add(id)
+		}
+		return err
+	})
+}
+
+func (f *keys) within(ctx context.Context, w window) (candidates, error) {
+	err := f.find(ctx, 0)
+	return candidates{ids: f.ids.Slice(w.low, w.high)}, err
+}
+
+func (f *keys) cost() int { return costLeads }
+
+// having is a filter of what has a value of an attribute: one of some, or one in a range.
+type having struct {
+	v      *view
+	terms  []lsm.Term // the values; nil for a range, unless it is of few
+	spans  []lsm.Span // all of them
+	attr   posted     // of a range
+	values valueRange
+	exact  bool
+	ids    bitmap.Set // nil while they are not known
+	leads  bool       // they are few
+	tried  int64      // pages that were too few
+	many   bool       // a range of so many values that each window would ask for all
+}
+
+// known is a filter of ids.
+func (v *view) known(ids bitmap.Set, exact bool) *having {
+	f := &having{v: v}
+	f.settle(ids, exact)
+	return f
+}
+
+// settle ends looking up.
+func (f *having) settle(ids bitmap.Set, exact bool) {
+	f.ids, f.exact, f.leads = ids, exact, ids.Len() <= enough(f.v.all())
+}
+
+func (f *having) cost() int {
+	switch {
+	case f.leads:
+		return costLeads
+	case f.ids != nil:
+		return costKnown
+	case f.terms == nil:
+		return costRange
+	case len(f.terms) > 1:
+		return costValues
+	}
+	return costValue
+}
+
+// find tries at least what is short, unless it is known to be long, and then twice as many
+// pages. A range without a limit is read page by page: it may have as many as the store.
+func (f *having) find(ctx context.Context, pages int64) error {
+	v := f.v
+	least := int64(v.p.tree.Runs()*len(f.spans) + v.l.opts.Short)
+	if f.ids == nil && f.tried == 0 && v.long(f.spans, false) {
+		f.tried = least
+	}
+	if pages = max(pages, least); f.ids != nil || pages < 2*f.tried {
+		return nil
+	}
+	ids, exact := bitmap.Set{}, f.exact
+	add := func(p *lsm.Posting) error {
+		if f.values.test != nil {
+			match, sure := f.values.test(p.Value)
+			exact = exact && sure
+			if !match {
+				return nil
+			}
+		}
+		return ids.Chunk(p.Chunk).Merge(p.IDs)
+	}
+	whole, err := true, error(nil)
+	if pages == noLimit && f.terms == nil {
+		for _, span := range f.spans {
+			err = errors.Join(err, v.l.postings.Scan(ctx, v.q, &v.p.tree, nil, span, add))
+		}
+	} else {
+		whole, err = v.l.postings.Find(ctx, v.q, &v.p.tree, f.spans, pages, add)
+	}
+	switch f.tried = pages; {
+	case err != nil:
+	case whole:
+		f.settle(ids, exact)
+	default:
+		v.long(f.spans, true)
+	}
+	return err
+}
+
+func (f *having) within(ctx context.Context, w window) (candidates, error) {
+	if f.ids == nil && f.terms == nil && !w.known {
+		if err := f.divide(ctx); err != nil {
+			return candidates{}, err
+		}
+	}
+	switch {
+	case f.ids != nil:
+		return candidates{ids: f.ids.Slice(w.low, w.high), exact: f.exact}, nil
+	case f.terms == nil || w.known:
+		return everything(false), nil
+	}
+	first, last := bitmap.ChunkOf(w.low), bitmap.ChunkOf(w.high-1)
+	spans := make([]lsm.Span, 0, len(f.terms))
+	for _, t := range f.terms {
+		spans = append(spans, lsm.Part(t, first, last))
+	}
+	c := candidates{ids: bitmap.Set{}, exact: f.exact}
+	_, err := f.v.l.postings.Find(ctx, f.v.q, &f.v.p.tree, lsm.Disjoint(spans), noLimit, func(p *lsm.Posting) error {
+		return c.ids.Chunk(p.Chunk).Merge(p.IDs)
+	})
+	return c, err
+}
+
+// divide makes a range one of values if these are few.
+func (f *having) divide(ctx context.Context) error {
+	if f.many || f.attr.prefix != "" {
+		return nil
+	}
+	terms, exact, err := f.v.termsIn(ctx, f.attr, f.values)
+	if f.many = terms == nil; err != nil || f.many {
+		return err
+	}
+	if f.terms, f.exact = terms, exact; len(terms) == 0 {
+		f.settle(bitmap.Set{}, exact)
+	}
+	return nil
+}
