@@ -32,8 +32,11 @@ var long = map[string]string{
 // made is the set of results from which pages go on: what makes it or reads it is not long.
 const made = "results/first"
 
-// sizes are what flags get here.
-var sizes = map[string]string{"--scale": "0.002", "--load": "3", "--phase": "50ms"}
+// sizes are what flags get here, and brief what is added to a run.
+var (
+	sizes = map[string]string{"--scale": "0.002", "--load": "3"}
+	brief = []string{"--scale=0.0005", "--phase=50ms", "--repeats=1", "--no-probe"}
+)
 
 // places are replaced, and the size of a stream.
 var places = strings.NewReplacer("dc:scale=0.01,load=500", "dc:scale=0.002,load=5",
@@ -121,6 +124,9 @@ func small(args []string) []string {
 		if i > 0 {
 			args[i] = cmp.Or(sizes[args[i-1]], args[i])
 		}
+	}
+	if args[0] == "run" {
+		args = append(args, brief...)
 	}
 	return args
 }
