@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -16,75 +15,92 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/internal/cli"
+	"github.com/varvedb/varve/internal/cli/clitest"
 	"github.com/varvedb/varve/internal/lint"
 )
 
-// quick are the documented commands that run to their end here.
-var quick = []string{
-	"import", "check", "backup", "restore", "seed", "scale", "bench", "report", "events",
-	"inspect", "query",
-}
-
-// long are interrupted before they begin, when what they are given has been checked; why,
-// and where they run.
+// long are the commands that are interrupted before they begin, when what they are given has been
+// checked; why, and where they run. All others run to their end here.
 var long = map[string]string{
 	"answer":  "measures for minutes: TestAnswer",
-	"compare": "measures for a minute: TestCompareWithServer", "run": "measures for hours: TestRunRepeats",
+	"compare": "measures for minutes: TestCompareWithServer", "run": "measures for hours: TestRunRepeats", "authz": "measures: TestRebac, TestSocial",
 	"torture": "kills for long: TestTorture", "serve": "runs until it is told to end: TestServe",
 	"follow": "follows a chain that is not here: TestFollow", "node": "the same: TestNode",
 }
 
-// sizes are what flags get here.
-var sizes = map[string]string{"--scale": "0.002", "--load": "3", "--rate": "1000"}
+// made is the set of results from which pages go on: what makes it or reads it is not long.
+const made = "results/first"
+
+// sizes are what flags get here, and brief what is added to a run.
+var (
+	sizes = map[string]string{"--scale": "0.002", "--load": "3"}
+	brief = []string{"--scale=0.0005", "--phase=50ms", "--repeats=1", "--no-probe"}
+)
 
 // places are replaced, and the size of a stream.
-var places = strings.NewReplacer("dc:scale=0.01,load=500", "dc:scale=0.002,load=5", "dc:scale=0.01,load=100", "dc:scale=0.002,load=3", "--before=1000000", "--before=2",
+var places = strings.NewReplacer("dc:scale=0.01,load=500", "dc:scale=0.002,load=5",
 	"sqlite:///var/lib/varve/", "sqlite:", "${CREDENTIALS_DIRECTORY}/", "")
 
-// TestDocumentedCommands runs every command of this program that a document shows,
-// one after the other in one directory, as the document's readers would.
+// system are the tools with which pages make files.
+var system = []string{"head", "echo"}
+
+// TestDocumentedCommands runs the commands of each page in their order, in a directory that has
+// nothing but the checkout's testdata when the page begins.
 func TestDocumentedCommands(t *testing.T) {
 	root, err := lint.Root()
 	require.NoError(t, err)
 	files, err := lint.Files(root, ".md", ".go")
 	require.NoError(t, err)
-	t.Chdir(t.TempDir())
 	t.Setenv(bench.CacheEnv, t.TempDir())
-	besides(t)
-	prepare(t, root)
+	t.Setenv(clitest.AsCommand, "1") // for the processes that measure
 	ran := map[string]bool{}
 	for _, name := range files {
 		text, err := os.ReadFile(filepath.Join(root, name))
 		require.NoError(t, err)
-		require.NoError(t, os.RemoveAll("results/latest")) // a document begins anew
-		for _, c := range lint.Commands(name, text) {
-			args, ok := varveArgs(c.Words)
-			if !ok {
-				continue
-			}
-			args = small(args)
-			ran[args[0]] = true
-			var out, errs bytes.Buffer
-			want := []int{cli.ExitOK}
-			if args[0] == "bench" {
-				want = append(want, cli.ExitNotChecked) // of few runs a side
-			}
-			if long[args[0]] == "" && !slices.Contains(quick, args[0]) && args[0][0] != '-' {
-				t.Errorf("%s: neither quick nor long", &c)
-			}
-			ctx, cancel := context.WithCancel(t.Context())
-			if !slices.Contains(quick, args[0]) || strings.Contains(strings.Join(args, " "), "://") { // a server that is not here
-				want = append(want, cli.ExitInterrupted)
-				cancel()
-			}
-			if code := cli.Run(ctx, args, &out, &errs); !slices.Contains(want, code) {
-				t.Errorf("%s: exit code %d\n%s\nas it was run: varve %s", &c, code, &errs, strings.Join(args, " "))
-			}
-			cancel()
+		commands := lint.Commands(name, text)
+		if !slices.ContainsFunc(commands, func(c lint.Command) bool { _, ok := varveArgs(c.Words); return ok }) {
+			continue
 		}
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			require.NoError(t, os.Symlink(filepath.Join(root, "testdata"), "testdata"))
+			line := 0
+			for _, c := range commands {
+				args, ok := varveArgs(c.Words)
+				switch {
+				case ok:
+					ran[args[0]] = true
+					documented(t, &c, small(args))
+				case slices.Contains(system, c.Words[0]) && c.Line != line:
+					out, err := exec.CommandContext(t.Context(), "sh", "-c", c.Shell).CombinedOutput()
+					require.NoError(t, err, "%s\n%s", &c, out)
+				}
+				line = c.Line
+			}
+		})
 	}
-	for _, name := range slices.AppendSeq(quick, maps.Keys(long)) {
+	for name := range long {
 		require.True(t, ran[name], "no document shows %s; take it off the list", name)
+	}
+}
+
+// documented runs a command, or checks what it is given.
+func documented(t *testing.T, c *lint.Command, args []string) {
+	t.Helper()
+	want := []int{cli.ExitOK}
+	if args[0] == "bench" {
+		want = append(want, cli.ExitNotChecked) // of few runs a side
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	line := strings.Join(args, " ")
+	if long[args[0]] != "" && !strings.Contains(line, made) || strings.Contains(line, "://") { // a server that is not here
+		want = append(want, cli.ExitInterrupted)
+		cancel()
+	}
+	var out, errs bytes.Buffer
+	if code := cli.Run(ctx, args, &out, &errs); !slices.Contains(want, code) {
+		t.Errorf("%s: exit code %d\n%s\nas it was run: varve %s", c, code, &errs, line)
 	}
 }
 
@@ -104,26 +120,12 @@ func small(args []string) []string {
 	args = slices.Clone(args)
 	for i := range args {
 		args[i] = places.Replace(args[i])
-		if _, err := strconv.ParseFloat(args[i], 64); err == nil && i > 0 {
+		if i > 0 {
 			args[i] = cmp.Or(sizes[args[i-1]], args[i])
 		}
 	}
+	if args[0] == "run" {
+		args = append(args, brief...)
+	}
 	return args
-}
-
-// prepare makes what the documents take to be there.
-func prepare(t *testing.T, root string) {
-	t.Helper()
-	must(t, "import", filepath.Join(root, "testdata/arkiv-small/blocks.tar"), "sqlite:node.db")
-	for _, name := range []string{"blocks.tar", "sqlite-store.db", "sqlite-bitmap-store.db"} {
-		require.NoError(t, os.Symlink(filepath.Join(root, "testdata/arkiv-small", name), name))
-	}
-	require.NoError(t, os.WriteFile("keys", []byte(strings.Repeat("ab", 32)), 0o600))
-	require.NoError(t, os.WriteFile("events.jsonl", []byte("{\"type\":\"CourseDefined\",\"tags\":[[\"course\",\"c1\"]]}\n{\"type\":\"Other\"}\n"), 0o600))
-	require.NoError(t, os.CopyFS("results/first", os.DirFS(filepath.Join(root, "docs/results/campaign"))))
-	for _, name := range []string{"old.txt", "new.txt"} {
-		require.NoError(t, os.Symlink("results/first/A4-sqlite-20261123T160940Z.txt", name))
-	}
-	require.NoError(t, os.MkdirAll("docs/results", 0o755))
-	require.NoError(t, os.Symlink(filepath.Join(root, "docs/results/PLAN.md"), "docs/results/PLAN.md"))
 }

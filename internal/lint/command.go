@@ -11,6 +11,7 @@ type Command struct {
 	Path  string
 	Line  int
 	Words []string // without quotes
+	Shell string   // the whole line that it stands in
 }
 
 // String returns the command as path:line: words.
@@ -56,9 +57,10 @@ func Commands(name string, text []byte) []Command {
 			i++
 			line = strings.TrimSuffix(line, "\\") + comment.ReplaceAllString(lines[i], "")
 		}
-		for _, words := range split(inner.ReplaceAllString(prompt.ReplaceAllString(strings.TrimSpace(line), ""), "_")) {
+		line = prompt.ReplaceAllString(strings.TrimSpace(line), "")
+		for _, words := range split(inner.ReplaceAllString(line, "_")) {
 			if fenced && said || words[0] == "go" || words[0] == "varve" {
-				found = append(found, Command{Path: name, Line: first, Words: words})
+				found = append(found, Command{Path: name, Line: first, Words: words, Shell: line})
 			}
 		}
 	}

@@ -51,7 +51,8 @@ var shown = map[string]string{
 	"go install github.com/varvedb/varve/cmd/varve@latest": "asks for what is published, which is not this tree",
 	"git": "fetches what is published, which is not this tree",
 
-	"tee": "the system's", "chmod": "the system's", "openssl": "the system's", "cd": "the shell's", "export": "the shell's",
+	"tee": "the system's", "chmod": "the system's", "cd": "the shell's", "export": "the shell's",
+	"head": "TestDocumentedCommands makes files with it", "base64": "the same", "echo": "the same",
 	"docs/service.md curl":    "TestDocumentedRequests makes the requests",
 	"docs/service.md grpcurl": "TestGrpcurl runs them",
 	"docs/engines.md sqld":    "another program; the tests of store/libsql/remote start it",

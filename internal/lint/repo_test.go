@@ -159,7 +159,8 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// TestDecisions: decision records are numbered without gaps, have Nygard's sections, and are in the index.
+// TestDecisions: decision records are numbered without gaps, have Nygard's sections, and are in the index,
+// which says of each whether it holds.
 func TestDecisions(t *testing.T) {
 	const index = "docs/adr/README.md"
 	records := read(t, ".md")
@@ -173,7 +174,11 @@ func TestDecisions(t *testing.T) {
 		m := regexp.MustCompile(fmt.Sprintf(`(?s)^# %d\. ([^\n]*)\n.*\n## Status\n.*\n## Context\n.*\n## Decision\n.*\n## Consequences\n`, n)).
 			FindStringSubmatch(records[name])
 		require.NotNil(t, m, "%s: its number and the sections Status, Context, Decision, Consequences", name)
-		assert.Contains(t, records[index], fmt.Sprintf("\n- %d. [%s](%s)", n, m[1], path.Base(name)))
+		state := "holds"
+		if lint.Superseded([]byte(records[name])) {
+			state = "replaced by ["
+		}
+		assert.Contains(t, records[index], fmt.Sprintf("\n| %d | [%s](%s) | %s", n, m[1], path.Base(name), state))
 	}
 	require.NotZero(t, n)
 }
@@ -214,6 +219,17 @@ func TestArchitecture(t *testing.T) {
 func TestFiguresOfExperiments(t *testing.T) {
 	const name = "EXPERIMENTS.md"
 	report(t, lint.CheckFigures(name, []byte(read(t, name)[name])))
+}
+
+// TestFiguresOfReadme: the measured figures of README's table are figures of EXPERIMENTS.md.
+func TestFiguresOfReadme(t *testing.T) {
+	figure, files := regexp.MustCompile(`\b\d+(,\d{3}|\d{2,})\b`), read(t, ".md")
+	known := figure.FindAllString(files["EXPERIMENTS.md"], -1)
+	rows := regexp.MustCompile(`(?m)^\|[^|]*(\|.*\d.*)$`).FindAllStringSubmatch(files["README.md"], -1)
+	require.NotEmpty(t, rows)
+	for _, row := range rows { // the first cell is the question
+		require.Subset(t, known, figure.FindAllString(row[1], -1), row[1])
+	}
 }
 
 // TestMutants: a mutant that no longer fits the code says nothing about the tests.
