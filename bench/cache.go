@@ -14,7 +14,6 @@ import (
 
 	"github.com/varvedb/varve/internal/filelease"
 	"github.com/varvedb/varve/internal/filesync"
-	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -183,7 +182,7 @@ func (c *Cache) File(ctx context.Context, key, name string, write func(f *os.Fil
 		err = errors.Join(err, os.RemoveAll(dir))
 	}
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		err = fmt.Errorf("%w: %w; remove other data sets in %s, or set %s to a directory on another disk", store.ErrDiskFull, err, c.root, CacheEnv)
+		err = fmt.Errorf("%w: %w; remove other data sets in %s, or set %s to a directory on another disk", driver.ErrDiskFull, err, c.root, CacheEnv)
 	}
 	return path, err
 }

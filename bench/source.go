@@ -92,7 +92,7 @@ func MendozaSource(scale float64, seed uint64, perBlock int, share float64) (*So
 	m := mendoza{opts, perBlock, plan.FirstBlock - 1 + part(plan.Blocks)}
 	s := &Source{
 		Name:   fmt.Sprintf("mendoza scale=%v seed=%d ops=%d share=%v", scale, seed, perBlock, share),
-		Blocks: m.first, rows: part(plan.Rows()), payload: part(plan.PayloadRowBytes),
+		Blocks: m.first, rows: part(plan.Rows), payload: part(plan.PayloadRowBytes),
 	}
 	if m.cut < plan.LastBlock {
 		s.Rest = m.rest

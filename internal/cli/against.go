@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -21,7 +22,13 @@ const partSource = "source"
 // store was scaled from one. An error is why that could not be told, which is in the report too.
 func (c *checkCmd) against(e *env, db *store.DB, src *source.Source, r *store.CheckReport) error {
 	same, problem, err := c.compare(e, db, src)
-	part := store.PartReport{Part: partSource, Outcome: store.OutcomeOf(err), Reason: same}
+	part := store.PartReport{Part: partSource, Outcome: store.Sound, Reason: same}
+	switch {
+	case errors.Is(err, store.ErrCorrupt):
+		part.Outcome = store.Damaged
+	case err != nil:
+		part.Outcome = store.NotChecked
+	}
 	if err != nil {
 		part.Reason = driver.Hide(err.Error(), c.URL, c.Against)
 	}
@@ -40,7 +47,7 @@ func (c *checkCmd) against(e *env, db *store.DB, src *source.Source, r *store.Ch
 // that differs: of two histories the creations are what both tell, whatever else one of them
 // has forgotten. It says how many are the same, or which is not.
 func (c *checkCmd) compare(e *env, db *store.DB, src *source.Source) (same, problem string, err error) {
-	ents, err := db.Entities(e.ctx, store.EntityOptions{})
+	ents, err := db.Entities(e.ctx, nil)
 	if err != nil {
 		return "", "", err
 	}

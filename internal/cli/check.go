@@ -34,7 +34,7 @@ type foundError struct{ error }
 // looked at: only what was found to be wrong has the exit code of an error.
 func (c *checkCmd) Run(e *env) error {
 	err := c.run(e)
-	if store.OutcomeOf(err) != store.NotChecked || errors.As(err, new(foundError)) || errors.As(err, new(usageError)) {
+	if err == nil || errors.Is(err, store.ErrCorrupt) || errors.As(err, new(foundError)) || errors.As(err, new(usageError)) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", errNotChecked, err)

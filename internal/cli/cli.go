@@ -38,42 +38,29 @@ const (
 
 // commands is the command line.
 type commands struct {
-	Answer  answerCmd  `cmd:"" help:"Answer five questions on this machine: most writes, most reads, both at once, growth, and whether V1 is carried."`
-	Compare compareCmd `cmd:"" help:"Run all engines on the same blocks, each in its own process, and print them side by side."`
-	Run     runCmd     `cmd:"" help:"Run the experiments of the catalogue and keep their results."`
-	Bench   benchCmd   `cmd:"" help:"Compare results."`
-	Report  reportCmd  `cmd:"" help:"Make a page of results, or their tables as Markdown."`
-	Import  importCmd  `cmd:"" help:"Read a block tar, an Arkiv SQLite database or another store into a store."`
-	Seed    seedCmd    `cmd:"" help:"Generate a database or a block tar of any size."`
-	Scale   scaleCmd   `cmd:"" help:"Multiply a source: the same entities several times over, with fresh keys."`
-	Check   checkCmd   `cmd:"" help:"Look for damage in a store, compare it with what it was made of, or make anew what is derived."`
-	Backup  backupCmd  `cmd:"" help:"Copy a store row by row while it is in use, and verify the copy."`
-	Restore restoreCmd `cmd:"" help:"Make a store of a backup, on any engine that has its layouts."`
-	Query   queryCmd   `cmd:"" help:"Print the entities that match a query, at the head or at a past block."`
-	Follow  followCmd  `cmd:"" help:"Follow an Arkiv chain into a store, from an execution client's JSON-RPC, over reorganisations."`
-	Node    nodeCmd    `cmd:"" help:"Follow an Arkiv chain into a store, and serve Arkiv's JSON-RPC from it."`
-	Events  eventsCmd  `cmd:"" help:"Append, read and follow the events of an event store, as lines of JSON."`
-	Inspect inspectCmd `cmd:"" help:"Print a store's layout, counts, block range, digest, sizes and settings."`
-	Serve   serveCmd   `cmd:"" help:"Serve a store over REST and gRPC, with encrypted payloads."`
+	Import importCmd `cmd:"" group:"store" help:"Read a block tar, an Arkiv SQLite database or another store into a store."`
+	Seed   seedCmd   `cmd:"" group:"store" help:"Generate a database or a block tar of any size."`
+	Scale  scaleCmd  `cmd:"" group:"store" help:"Multiply a source: the same entities several times over, with fresh keys."`
+	Follow followCmd `cmd:"" group:"store" help:"Follow an Arkiv chain into a store, from an execution client's JSON-RPC, over reorganisations."`
+	Events eventsCmd `cmd:"" group:"store" help:"Append, read and follow the events of an event store, as lines of JSON."`
 
-	Torture tortureCmd `cmd:"" help:"Kill processes that write to stores, cut their power, and check that nothing acknowledged is lost."`
-	Engines enginesCmd `cmd:"" help:"List the engines, their versions, what they can do and what they cannot."`
-	Health  healthCmd  `cmd:"" help:"Ask a running varve serve whether it is ready."`
-	Version versionCmd `cmd:"" help:"Print the version of the program, what it was built from, and the engines in it."`
-	Help    helpCmd    `cmd:"" help:"Print a document: what is promised, what is not, and how things are done."`
+	Query   queryCmd   `cmd:"" group:"look" help:"Print the entities that match a query, at the head or at a past block."`
+	Inspect inspectCmd `cmd:"" group:"look" help:"Print a store's layout, counts, block range, digest, sizes and settings."`
+
+	Check   checkCmd   `cmd:"" group:"safe" help:"Look for damage in a store, compare it with what it was made of, or make anew what is derived."`
+	Backup  backupCmd  `cmd:"" group:"safe" help:"Copy a store row by row while it is in use, and verify the copy."`
+	Restore restoreCmd `cmd:"" group:"safe" help:"Make a store of a backup, on any engine that has its layouts."`
 
 	Serve  serveCmd  `cmd:"" group:"serve" help:"Serve a store over REST and gRPC, with encrypted payloads."`
 	Node   nodeCmd   `cmd:"" group:"serve" help:"Follow an Arkiv chain into a store, and serve Arkiv's JSON-RPC from it."`
 	Health healthCmd `cmd:"" group:"serve" help:"Ask a running varve serve whether it is ready."`
 
-	Answer       answerCmd       `cmd:"" group:"measure" help:"Answer five questions on this machine: most writes, most reads, both at once, growth, and whether V1 is carried."`
-	Compare      compareCmd      `cmd:"" group:"measure" help:"Run all engines on the same blocks, each in its own process, and print them side by side."`
-	Run          runCmd          `cmd:"" group:"measure" help:"Run the experiments of the catalogue and keep their results."`
-	Bench        benchCmd        `cmd:"" group:"measure" help:"Compare results."`
-	Report       reportCmd       `cmd:"" group:"measure" help:"Make a page of results, or their tables as Markdown."`
-	ServiceBench serviceBenchCmd `cmd:"" group:"measure" help:"Put load on a running varve serve, and check every answer."`
-	Authz        authzCmd        `cmd:"" group:"measure" help:"Measure permission checks and listings; every answer is compared with the right one."`
-	Torture      tortureCmd      `cmd:"" group:"measure" help:"Kill processes that write to stores, cut their power, and check that nothing acknowledged is lost."`
+	Answer  answerCmd  `cmd:"" group:"measure" help:"Answer five questions on this machine: most writes, most reads, both at once, growth, and whether V1 is carried."`
+	Compare compareCmd `cmd:"" group:"measure" help:"Run all engines on the same blocks, each in its own process, and print them side by side."`
+	Run     runCmd     `cmd:"" group:"measure" help:"Run the experiments of the catalogue and keep their results."`
+	Bench   benchCmd   `cmd:"" group:"measure" help:"Compare results."`
+	Report  reportCmd  `cmd:"" group:"measure" help:"Make a page of results, or their tables as Markdown."`
+	Torture tortureCmd `cmd:"" group:"measure" help:"Kill processes that write to stores, cut their power, and check that nothing acknowledged is lost."`
 
 	Engines    enginesCmd                `cmd:"" group:"about" help:"List the engines, their versions, what they can do and what they cannot."`
 	Version    versionCmd                `cmd:"" group:"about" help:"Print the version of the program, what it was built from, and the engines in it."`

@@ -56,8 +56,8 @@ varve events stats sqlite:events.db
 varve query sqlite:node.db 'type = "node" && cpu >= 8' --limit 10
 varve query sqlite:node.db 'type = "node"' --at 1200 --count
 varve inspect sqlite:node.db
-varve verify sqlite:node.db --against blocks.tar
 varve check sqlite:node.db
+varve check sqlite:node.db --against blocks.tar
 varve check sqlite:node.db --repair
 varve backup sqlite:node.db backup-1
 varve restore backup-1 sqlite:again.db
@@ -69,9 +69,6 @@ varve compare sqlite postgres
 varve run A5 D --engines sqlite,postgres --out results/first
 varve bench diff old.txt new.txt
 varve report results/first -o report.html
-varve service-bench --rest http://127.0.0.1:8080
-varve authz rebac --size small
-varve authz social --qps 1000,10000
 varve torture --for 10m
 varve engines
 varve version

@@ -12,6 +12,7 @@ import (
 	"github.com/varvedb/varve/internal/service/server"
 	"github.com/varvedb/varve/node/rpc"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
 )
 
 // listenFlags say who may ask what this process serves, and how long that may take.

@@ -71,7 +71,7 @@ func (e *env) openFed(url string, eo store.EntityOptions) (*store.DB, *store.Ent
 		return nil, nil, nil, err
 	}
 	end := db.Close
-	lease, err := db.Lease(e.ctx)
+	lease, err := db.Engine().Lease(e.ctx)
 	switch {
 	case err == nil:
 		end = func() error { return errors.Join(lease.Release(), db.Close()) }

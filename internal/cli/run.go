@@ -20,7 +20,6 @@ import (
 	"github.com/varvedb/varve/internal/report"
 	"github.com/varvedb/varve/scaler"
 	"github.com/varvedb/varve/schemas"
-	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -162,7 +161,7 @@ type engineFlags struct {
 // engines of names and URLs.
 func (f *engineFlags) set(o *lab.Options, engines []string) (list []bench.Engine, err error) {
 	o.Durability, err = driver.ParseDurability(f.Durability)
-	memory, fault := store.ParseBytes(f.Memory)
+	memory, fault := driver.ParseBytes(f.Memory)
 	if o.Memory = memory; fault != nil {
 		fault = fmt.Errorf("--memory: %w", fault)
 	}

@@ -91,7 +91,7 @@ func (c *tortureCmd) Run(e *env) error {
 
 // check fills in what depends on other flags.
 func (c *tortureCmd) check() error {
-	layouts := append(slices.Clone(store.Layouts()), crashtest.EventsLayout)
+	layouts := append(slices.Clone(schemas.Layouts()), crashtest.EventsLayout)
 	err := errors.Join(known("engine", c.Engines, engine.Names()), known("layout", c.Layouts, layouts), known("trial", c.Trials, trialNames()))
 	if len(c.Trials) == 0 {
 		c.Trials = trialNames()

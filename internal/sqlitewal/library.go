@@ -159,7 +159,9 @@ func (e *Engine) Checkpoint(ctx context.Context, truncate bool) (driver.Checkpoi
 func (e *Engine) Probe(context.Context) error { return errors.Join(e.log.failure(), e.files.Check()) }
 
 // Lease implements driver.Engine.
-func (e *Engine) Lease(context.Context) (driver.Lease, error) { return filelease.Take(e.path, e.log.readOnly) }
+func (e *Engine) Lease(context.Context) (driver.Lease, error) {
+	return filelease.Take(e.path, e.log.readOnly)
+}
 
 // Close implements driver.Engine.
 func (e *Engine) Close() (err error) {

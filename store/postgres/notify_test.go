@@ -73,7 +73,7 @@ func TestListeningIsMadeAgain(t *testing.T) {
 	db, err := store.Open(t.Context(), url, nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, db.Close()) }()
-	reader, err := db.Events(t.Context(), &store.EventOptions{})
+	reader, err := db.Events(t.Context(), nil)
 	require.NoError(t, err)
 	writer := openEvents(t, url)
 	appendOne(t, writer)

@@ -72,7 +72,7 @@ func startScribe(t *testing.T, l *ledger) *scribe {
 	}
 	head := must(l.ents.Head(t.Context()))(t)
 	s.digests[head.Digest] = true
-	events := must(l.db.Events(t.Context(), store.EventOptions{}))(t)
+	events := must(l.db.Events(t.Context(), nil))(t)
 	go func() { s.done <- s.write(events, l.head) }()
 	return s
 }
@@ -154,14 +154,14 @@ func testFreeWriter(t *testing.T, h Harness, layout string) {
 	for range (trials + 1) / 2 {
 		v := must(l.ents.Verify(t.Context()))(t)
 		require.True(t, v.Digest)
-		report := must(l.db.Check(t.Context(), store.CheckOptions{}))(t)
+		report := must(l.db.Check(t.Context(), nil))(t)
 		require.NoError(t, report.Err())
 		require.True(t, report.Digest)
 		summary := must(l.ents.Summary(t.Context()))(t)
 		require.GreaterOrEqual(t, summary.Live, uint64(20))
 	}
 	copied := newLedger(t, h, layout)
-	must(copied.ents.Import(t.Context(), l.ents.History(t.Context()), store.LoadOptions{}))(t)
+	must(copied.ents.Import(t.Context(), l.ents.History(t.Context()), nil))(t)
 	must(copied.ents.Verify(t.Context()))(t)
 }
 

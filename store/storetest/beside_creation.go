@@ -50,7 +50,7 @@ func (c creation) database(t *testing.T, h Harness) string {
 	url := h.quickURL(t)
 	if c.events {
 		db := must(store.Open(t.Context(), url, nil))(t)
-		must(db.Events(t.Context(), store.EventOptions{}))(t)
+		must(db.Events(t.Context(), nil))(t)
 		require.NoError(t, db.Close())
 	}
 	return url
@@ -103,7 +103,7 @@ func (c creation) require(t *testing.T, url string, errs []error) {
 	}
 	require.NotZero(t, opened)
 	db := must(store.Open(t.Context(), url, nil))(t)
-	ents := must(db.Entities(t.Context(), store.EntityOptions{}))(t)
+	ents := must(db.Entities(t.Context(), nil))(t)
 	s := must(ents.At(t.Context(), store.Head))(t)
 	require.Len(t, everything(t, s), opened, "nobody's block is lost")
 	require.NoError(t, s.Close())

@@ -75,7 +75,7 @@ var damages = map[string][]damage{
 func runDamage(t *testing.T, h Harness, layout string, d damage) {
 	url := h.quickURL(t)
 	db := fillForCheck(t, h, url, layout)
-	report := must(db.Check(t.Context(), store.CheckOptions{}))(t)
+	report := must(db.Check(t.Context(), nil))(t)
 	require.NoError(t, report.Err())
 	require.True(t, report.Digest)
 	require.Equal(t, report.Head, report.Sound)
@@ -86,7 +86,7 @@ func runDamage(t *testing.T, h Harness, layout string, d damage) {
 		n := exec(t, tx, d.sql, d.args...)
 		require.True(t, n > 0 || strings.HasPrefix(d.sql, "DROP"), "the damage changes something")
 	})
-	report = must(db.Check(t.Context(), store.CheckOptions{}))(t)
+	report = must(db.Check(t.Context(), nil))(t)
 	require.ErrorIs(t, report.Err(), store.ErrCorrupt)
 	require.Equal(t, store.Damaged, report.Outcome)
 	require.NoError(t, db.Close())
@@ -114,12 +114,12 @@ func runDamage(t *testing.T, h Harness, layout string, d damage) {
 
 	// It goes on, and answers as it did.
 	db = h.open(t, url, nil)
-	ents = must(db.Entities(t.Context(), store.EntityOptions{}))(t)
+	ents = must(db.Entities(t.Context(), nil))(t)
 	must(ents.Apply(t.Context(), checkBlock(9)))(t)
 	require.NoError(t, ents.Flush(t.Context()))
-	evs := must(db.Events(t.Context(), store.EventOptions{}))(t)
+	evs := must(db.Events(t.Context(), nil))(t)
 	must(evs.Append(t.Context(), []event.Event{checkEvent(99)}, nil))(t)
-	report = must(db.Check(t.Context(), store.CheckOptions{}))(t)
+	report = must(db.Check(t.Context(), nil))(t)
 	require.NoError(t, report.Err())
 }
 
@@ -143,7 +143,7 @@ func checkEvent(n int) event.Event {
 // fillForCheck makes a store with everything merged and indexed.
 func fillForCheck(t *testing.T, h Harness, url, layout string) *store.DB {
 	db := h.open(t, url, nil)
-	ents := must(db.Entities(t.Context(), store.EntityOptions{Layout: layout}))(t)
+	ents := must(db.Entities(t.Context(), &store.EntityOptions{Layout: layout}))(t)
 	for n := uint64(1); n <= 5; n++ {
 		must(ents.Apply(t.Context(), checkBlock(n)))(t)
 	}
@@ -151,7 +151,7 @@ func fillForCheck(t *testing.T, h Harness, url, layout string) *store.DB {
 		must(ents.Apply(t.Context(), entity.Block{Number: n}))(t)
 	}
 	require.NoError(t, ents.Flush(t.Context()))
-	evs := must(db.Events(t.Context(), store.EventOptions{IndexEvery: 4}))(t)
+	evs := must(db.Events(t.Context(), &store.EventOptions{IndexEvery: 4}))(t)
 	for n := range 10 {
 		must(evs.Append(t.Context(), []event.Event{checkEvent(n)}, nil))(t)
 	}
@@ -165,12 +165,12 @@ func runBackup(t *testing.T, h Harness) {
 	contents := must(db.Backup(t.Context(), &copied, nil))(t)
 	require.EqualValues(t, 10, contents.EventHead)
 	restored := h.open(t, h.quickURL(t), nil)
-	_, err := restored.Restore(t.Context(), bytes.NewReader(copied.Bytes()[:copied.Len()-20]), &contents, nil)
+	_, err := restored.Restore(t.Context(), bytes.NewReader(copied.Bytes()[:copied.Len()-20]), nil)
 	require.Error(t, err)
-	must(restored.Restore(t.Context(), bytes.NewReader(copied.Bytes()), &contents, nil))(t)
-	report := must(restored.Check(t.Context(), store.CheckOptions{}))(t)
+	must(restored.Restore(t.Context(), bytes.NewReader(copied.Bytes()), nil))(t)
+	report := must(restored.Check(t.Context(), nil))(t)
 	require.NoError(t, report.Err())
-	require.Equal(t, contents.Head, must(must(restored.Entities(t.Context(), store.EntityOptions{}))(t).Head(t.Context()))(t))
-	_, err = restored.Restore(t.Context(), bytes.NewReader(copied.Bytes()), &contents, nil)
+	require.Equal(t, contents.Head, must(must(restored.Entities(t.Context(), nil))(t).Head(t.Context()))(t))
+	_, err = restored.Restore(t.Context(), bytes.NewReader(copied.Bytes()), nil)
 	require.ErrorIs(t, err, store.ErrLayout)
 }

@@ -52,11 +52,11 @@ func (h Harness) step() int {
 
 // testUnchecked lets one call after the other fail, until there are no more.
 func testUnchecked(t *testing.T, h Harness, db *store.DB, f *faults, fault func(context.CancelFunc) error) {
-	ents := must(db.Entities(t.Context(), store.EntityOptions{}))(t)
+	ents := must(db.Entities(t.Context(), nil))(t)
 	for name, check := range map[string]func(context.Context) error{
 		"check": func(ctx context.Context) error {
-			report := must(db.Check(ctx, store.CheckOptions{}))(t)
-			require.Equal(t, store.OutcomeOf(report.Err()), report.Outcome)
+			report := must(db.Check(ctx, nil))(t)
+			require.Equal(t, outcomeOf(report.Err()), report.Outcome)
 			require.Empty(t, report.Findings)
 			return report.Err()
 		},
@@ -113,11 +113,11 @@ func testDamagedUnchecked(t *testing.T, db *store.DB, f *faults) {
 		exec(t, tx, `DELETE FROM varve_blocks WHERE block = 3`)
 	})
 	f.arm(0, nil)
-	report := must(db.Check(t.Context(), store.CheckOptions{}))(t)
+	report := must(db.Check(t.Context(), nil))(t)
 	require.Equal(t, store.Damaged, report.Outcome)
 
 	f.arm(f.calls, func() error { return errGone })
-	report = must(db.Check(t.Context(), store.CheckOptions{}))(t)
+	report = must(db.Check(t.Context(), nil))(t)
 	require.True(t, f.disarm())
 	require.Equal(t, store.Damaged, report.Outcome)
 	require.ErrorIs(t, report.Err(), store.ErrCorrupt)

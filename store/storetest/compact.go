@@ -48,7 +48,7 @@ func testCompactOldTables(t *testing.T, h Harness) {
 	const format = "2"
 	url := withParams(t, h.NewURL(t), "layout", "compact")
 	db := h.open(t, url, nil)
-	must(db.Entities(t.Context(), store.EntityOptions{}))(t)
+	must(db.Entities(t.Context(), nil))(t)
 	inTx(t, db.Engine(), func(tx driver.Tx) {
 		n := exec(t, tx, "DELETE FROM varve_meta WHERE name = 'checksum'")
 		require.EqualValues(t, 1, n)
@@ -67,7 +67,7 @@ func testCompactOldTables(t *testing.T, h Harness) {
 func testCompactNoReader(t *testing.T, h Harness) {
 	rawURL := withParams(t, h.NewURL(t), "layout", "compact", "readers", "1", "backlog", "1000")
 	db := h.open(t, rawURL, nil)
-	ents := must(db.Entities(t.Context(), store.EntityOptions{}))(t)
+	ents := must(db.Entities(t.Context(), nil))(t)
 	held := must(ents.At(t.Context(), store.Head))(t)
 	for _, b := range manyBlocks(60, 10) {
 		must(ents.Apply(t.Context(), b))(t)

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/schemas"
-	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/storetest/model"
 )
 
@@ -177,7 +176,7 @@ func (m *machine) begin() {
 		require.NoError(m.t, m.model.Apply(b))
 		m.fed = append(m.fed, b)
 	}
-	must(m.ents.Load(m.t.Context(), stream(m.fed, nil), store.LoadOptions{}))(m.t)
+	must(m.ents.Load(m.t.Context(), stream(m.fed, nil), nil))(m.t)
 	m.note("load %d entities", m.Many)
 	if m.Chance(2) {
 		require.NoError(m.t, m.ents.Flush(m.ctx))

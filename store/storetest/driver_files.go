@@ -153,9 +153,9 @@ func runModes(t *testing.T, h Harness) {
 	path := filePath(t, rawURL)
 	for _, mode := range []fs.FileMode{0o600, 0o660} {
 		db := must(store.Open(t.Context(), rawURL, nil))(t)
-		evs := must(db.Events(t.Context(), store.EventOptions{}))(t)
+		evs := must(db.Events(t.Context(), nil))(t)
 		must(evs.Append(t.Context(), []event.Event{{Type: "A"}}, nil))(t)
-		lease := must(db.Lease(t.Context()))(t)
+		lease := must(db.Engine().Lease(t.Context()))(t)
 		for _, name := range besideOf(t, path) {
 			st := must(os.Stat(name))(t)
 			if mode == 0o600 {
@@ -192,15 +192,15 @@ func runMoved(t *testing.T, h Harness) {
 			path := filePath(t, rawURL)
 			db := must(store.Open(t.Context(), rawURL, nil))(t)
 			defer func() { _ = db.Close() }() // which may say that the file is gone
-			evs := must(db.Events(t.Context(), store.EventOptions{}))(t)
+			evs := must(db.Events(t.Context(), nil))(t)
 			must(evs.Append(t.Context(), []event.Event{{Type: "A"}}, nil))(t)
-			ents := must(db.Entities(t.Context(), store.EntityOptions{}))(t)
+			ents := must(db.Entities(t.Context(), nil))(t)
 			must(ents.Apply(t.Context(), entity.Block{Number: 1}))(t)
-			require.NoError(t, db.Ready(t.Context()))
+			require.NoError(t, db.Engine().Probe(t.Context()))
 
 			move(t, path)
 			_, err := evs.Append(t.Context(), []event.Event{{Type: "B"}}, nil)
-			require.ErrorIs(t, err, store.ErrMoved)
+			require.ErrorIs(t, err, driver.ErrMoved)
 			_, err = ents.Apply(t.Context(), entity.Block{Number: 2})
 			require.ErrorIs(t, err, driver.ErrMoved)
 			require.ErrorIs(t, db.Engine().Probe(t.Context()), driver.ErrMoved)
@@ -209,7 +209,7 @@ func runMoved(t *testing.T, h Harness) {
 			}
 			// A moment in which nothing could be looked at ends nothing for good.
 			require.NoError(t, os.Rename(filepath.Dir(path)+"-aside", filepath.Dir(path)))
-			require.NoError(t, db.Ready(t.Context()))
+			require.NoError(t, db.Engine().Probe(t.Context()))
 			must(evs.Append(t.Context(), []event.Event{{Type: "B"}}, nil))(t)
 			must(ents.Apply(t.Context(), entity.Block{Number: 2}))(t)
 		})
@@ -220,7 +220,7 @@ func runMoved(t *testing.T, h Harness) {
 			path := filePath(t, rawURL)
 			db := must(store.Open(t.Context(), rawURL, nil))(t)
 			defer db.Close()
-			ents := must(db.Entities(t.Context(), store.EntityOptions{}))(t)
+			ents := must(db.Entities(t.Context(), nil))(t)
 			if os.Remove(path+end) != nil {
 				t.Skipf("this engine has no file %s", end)
 			}

@@ -27,7 +27,7 @@ func runLease(t *testing.T, h Harness) {
 	}
 	newTable(t, db.Engine(), false, numbersTable("leased"))
 	for _, owner := range asks {
-		lease := must(owner.Lease(t.Context()))(t)
+		lease := must(owner.Engine().Lease(t.Context()))(t)
 		require.NoError(t, lease.Held(t.Context()))
 		for _, other := range asks {
 			_, err := other.Engine().Lease(t.Context())
@@ -37,7 +37,7 @@ func runLease(t *testing.T, h Harness) {
 		require.NoError(t, lease.Held(t.Context()))
 		require.NoError(t, lease.Release())
 	}
-	lease := must(db.Lease(t.Context()))(t)
+	lease := must(db.Engine().Lease(t.Context()))(t)
 	require.NoError(t, lease.Release())
 	for _, open := range asks {
 		require.NoError(t, open.Close())
@@ -46,7 +46,7 @@ func runLease(t *testing.T, h Harness) {
 		path, _, _ = strings.Cut(path, "?")
 		left := must(filepath.Glob(path + "-lease"))(t)
 		require.Empty(t, left)
-		_, err := h.open(t, url, &store.Options{ReadOnly: true}).Lease(t.Context())
+		_, err := h.open(t, url, &store.Options{ReadOnly: true}).Engine().Lease(t.Context())
 		require.ErrorIs(t, err, driver.ErrReadOnly)
 	}
 }

@@ -27,8 +27,8 @@ func runLost(t *testing.T, h Harness) {
 	if _, ok := db.Engine().(driver.Keeper); !ok {
 		t.Skip("this engine keeps nothing beside a database")
 	}
-	ents := must(db.Entities(t.Context(), store.EntityOptions{}))(t)
-	evs := must(db.Events(t.Context(), store.EventOptions{}))(t)
+	ents := must(db.Entities(t.Context(), nil))(t)
+	evs := must(db.Events(t.Context(), nil))(t)
 	apply := func(from, to uint64) {
 		for n := from; n <= to; n++ {
 			must(ents.Apply(t.Context(), entity.Block{Number: n}))(t)
@@ -66,7 +66,7 @@ func runLost(t *testing.T, h Harness) {
 		rawURL, path := leave(func(*testing.T, string) {})(t)
 		for range 2 {
 			db := must(store.Open(t.Context(), rawURL, nil))(t)
-			report := must(db.Check(t.Context(), store.CheckOptions{}))(t)
+			report := must(db.Check(t.Context(), nil))(t)
 			require.Equal(t, store.Sound, report.Outcome)
 			require.EqualValues(t, 12, report.Head.Number)
 			require.EqualValues(t, 2, report.EventHead)
@@ -83,19 +83,19 @@ func runLost(t *testing.T, h Harness) {
 			for range 2 { // also when the log is gone after the first time
 				for _, readOnly := range []bool{true, false} {
 					db := must(store.Open(t.Context(), rawURL, &store.Options{ReadOnly: readOnly}))(t)
-					_, err := db.Entities(t.Context(), store.EntityOptions{})
+					_, err := db.Entities(t.Context(), nil)
 					require.ErrorIs(t, err, store.ErrCorrupt)
 					_, err = db.Events(t.Context(), nil)
 					require.ErrorIs(t, err, store.ErrCorrupt)
 					require.ErrorContains(t, err, "-durable")
-					require.Equal(t, store.Damaged, must(db.Check(t.Context(), store.CheckOptions{}))(t).Outcome)
+					require.Equal(t, store.Damaged, must(db.Check(t.Context(), nil))(t).Outcome)
 					require.NoError(t, db.Close())
 				}
 			}
 			require.NoError(t, os.Remove(path+"-durable"))
 			db := must(store.Open(t.Context(), rawURL, nil))(t)
-			must(db.Entities(t.Context(), store.EntityOptions{}))(t)
-			must(db.Events(t.Context(), store.EventOptions{}))(t)
+			must(db.Entities(t.Context(), nil))(t)
+			must(db.Events(t.Context(), nil))(t)
 			require.NoError(t, db.Close())
 		})
 	}

@@ -36,7 +36,7 @@ func testLoadBadBlock(t *testing.T, h Harness, layout string, want state) {
 	_, err = l.ents.Load(t.Context(), stream(backwards, nil), nil)
 	require.ErrorIs(t, err, store.ErrBlockOrder)
 
-	done := must(l.ents.Load(t.Context(), stream[entity.Block](nil, nil), store.LoadOptions{}))(t)
+	done := must(l.ents.Load(t.Context(), stream[entity.Block](nil, nil), nil))(t)
 	require.Equal(t, uint64(150), done.Head.Number)
 	malformed := newBlock(151, on("x", opCreate(1, text("$x", ""))))
 	_, err = l.ents.Load(t.Context(), stream([]entity.Block{malformed}, nil), nil)
@@ -55,10 +55,10 @@ func testLoadAnotherWriter(t *testing.T, h Harness, layout string, temporal bool
 				return
 			}
 		}
-	}, store.LoadOptions{})
+	}, nil)
 	require.ErrorIs(t, err, store.ErrConflict)
 	require.EqualValues(t, 116, must(l.ents.Head(t.Context()))(t).Number)
-	_, err = l.ents.Load(t.Context(), stream(history(), nil), store.LoadOptions{})
+	_, err = l.ents.Load(t.Context(), stream(history(), nil), nil)
 	require.ErrorIs(t, err, store.ErrHistory)
 	require.ErrorContains(t, err, "block 116")
 	require.NoError(t, l.db.Close())
@@ -69,7 +69,7 @@ func testLoadAnotherWriter(t *testing.T, h Harness, layout string, temporal bool
 	// Another block of the same number is another head.
 	l = newLedger(t, h, layout)
 	once := false
-	opts := store.LoadOptions{Changes: 1, Progress: func(p store.Loaded) {
+	opts := &store.LoadOptions{Changes: 1, Progress: func(p store.Applied) {
 		if once || p.Blocks < 2 {
 			return
 		}
@@ -144,11 +144,11 @@ func testImportInterrupted(t *testing.T, h Harness, layout string, source *ledge
 		require.ErrorIs(t, err, errSource)
 		require.Equal(t, min(n, 1), done.Blocks, "one more each time")
 	}
-	done := must(l.ents.Import(t.Context(), stream(sets, nil), store.LoadOptions{}))(t)
+	done := must(l.ents.Import(t.Context(), stream(sets, nil), nil))(t)
 	require.Equal(t, must(source.ents.Head(t.Context()))(t), done.Head)
-	again := must(l.ents.Import(t.Context(), source.ents.History(t.Context()), store.LoadOptions{}))(t)
-	require.Equal(t, store.Loaded{Head: done.Head, Skipped: len(sets)}, again)
-	done, err := l.ents.Import(t.Context(), stream(sets[:2], nil), store.LoadOptions{})
+	again := must(l.ents.Import(t.Context(), source.ents.History(t.Context()), nil))(t)
+	require.Equal(t, store.Applied{Head: done.Head, Skipped: len(sets)}, again)
+	done, err := l.ents.Import(t.Context(), stream(sets[:2], nil), nil)
 	require.NoError(t, err, "a source that is behind has nothing new")
 	require.Equal(t, 2, done.Skipped)
 	for _, err := range source.ents.History(t.Context()) {

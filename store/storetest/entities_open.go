@@ -46,14 +46,14 @@ func testNewStore(t *testing.T, h Harness, layout string) {
 	}
 	_, err := l.ents.At(t.Context(), 1)
 	require.ErrorIs(t, err, store.ErrBlockRange)
-	again := must(l.db.Entities(t.Context(), store.EntityOptions{}))(t)
+	again := must(l.db.Entities(t.Context(), nil))(t)
 	require.Same(t, l.ents, again)
 
 	var backup bytes.Buffer
 	contents := must(l.db.Backup(t.Context(), &backup, nil))(t)
 	restored := h.open(t, h.NewURL(t), nil)
-	must(restored.Restore(t.Context(), &backup, &contents, nil))(t)
-	copied := must(restored.Entities(t.Context(), store.EntityOptions{}))(t) // without a row it has the tables too
+	require.Equal(t, contents, must(restored.Restore(t.Context(), &backup, nil))(t))
+	copied := must(restored.Entities(t.Context(), nil))(t) // without a row it has the tables too
 	must(copied.Apply(t.Context(), newBlock(0, on("genesis", opCreate(5)))))(t)
 
 	applied, err := l.ents.Apply(t.Context(), newBlock(0, on("genesis", opCreate(5))))
@@ -120,7 +120,7 @@ func testReadOnly(t *testing.T, h Harness, layout string) {
 	require.NoError(t, l.db.Close())
 	l.db = h.open(t, l.url, &store.Options{ReadOnly: true})
 	var err error
-	l.ents = must(l.db.Entities(t.Context(), store.EntityOptions{Layout: layout}))(t)
+	l.ents = must(l.db.Entities(t.Context(), &store.EntityOptions{Layout: layout}))(t)
 	requireSame(t, want, l.state(t))
 	_, err = l.ents.Apply(t.Context(), newBlock(l.head+1))
 	require.ErrorIs(t, err, store.ErrReadOnly)
@@ -145,7 +145,7 @@ func testClosedStore(t *testing.T, h Harness, layout string) {
 		"at":      func() error { _, err := l.ents.At(ctx, store.Head); return err },
 		"summary": func() error { _, err := l.ents.Summary(ctx); return err },
 		"prune":   func() error { return l.ents.Prune(ctx, 1) },
-		"load":    func() error { _, err := l.ents.Load(ctx, stream(history(), nil), store.LoadOptions{}); return err },
+		"load":    func() error { _, err := l.ents.Load(ctx, stream(history(), nil), nil); return err },
 		"history": func() error { _, err := model.Collect(l.ents.History(ctx)); return err },
 		"get":     func() error { _, err := s.Get(ctx, keyOf("a")); return err },
 		"count":   func() error { _, err := s.Count(ctx, nil); return err },

@@ -106,7 +106,7 @@ func (m *eventMachine) openProcess(rawURL string) {
 		LockedRows: 4, IndexEvery: one(m.Drawer, 1, 2, 3, 5, 8, 16, 0), Now: func() time.Time { return m.now },
 	}
 	db := must(store.Open(m.t.Context(), rawURL, nil))(m.t)
-	m.processes = append(m.processes, eventStream{Events: must(db.Events(m.t.Context(), opts))(m.t), db: db, url: rawURL})
+	m.processes = append(m.processes, eventStream{Events: must(db.Events(m.t.Context(), &opts))(m.t), db: db, url: rawURL})
 }
 
 func (m *eventMachine) close() {
@@ -160,7 +160,7 @@ func (m *eventMachine) restore() {
 	m.close()
 	rawURL := m.h.quickURL(m.t)
 	restored := must(store.Open(m.t.Context(), rawURL, nil))(m.t)
-	_, err := restored.Restore(m.ctx, &file, nil, nil)
+	_, err := restored.Restore(m.ctx, &file, nil)
 	require.NoError(m.t, errors.Join(err, restored.Close()))
 	m.open(rawURL)
 	m.begin()
@@ -361,7 +361,7 @@ func (m *eventMachine) importMore() {
 		positions = append(positions, m.head()+uint64(i)+1)
 		list = append(list, event.Sequenced{Position: positions[i], Event: events[i]})
 	}
-	opts := store.EventImportOptions{Batch: m.between(1, 4)}
+	opts := &store.EventImportOptions{Batch: m.between(1, 4)}
 	done := must(m.stream().Import(m.ctx, stream(list, nil), opts))(m.t)
 	skipped := len(m.model) - from
 	m.stored(events, positions)
@@ -475,7 +475,7 @@ func expected(stored []event.Sequenced, q event.Query, opts *event.ReadOptions) 
 }
 
 func (m *eventMachine) check() {
-	report := must(m.stream().db.Check(m.t.Context(), store.CheckOptions{}))(m.t)
+	report := must(m.stream().db.Check(m.t.Context(), nil))(m.t)
 	require.NoError(m.t, report.Err())
 	head := must(m.stream().Head(m.t.Context()))(m.t)
 	require.Equal(m.t, m.head(), head)

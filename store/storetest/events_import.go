@@ -110,7 +110,7 @@ func importRenumber(t *testing.T, h Harness) {
 	for i := range list {
 		list[i].Position, list[i].Time, list[i].ID = 100*uint64(i+1), time.Time{}, idOf(i)
 	}
-	opts := store.EventImportOptions{Renumber: true, Batch: 2, Progress: func(store.EventsImported) {
+	opts := &store.EventImportOptions{Renumber: true, Batch: 2, Progress: func(store.EventsImported) {
 		must(s.Append(soon(t), []event.Event{ev("Between", "")}, nil))(t)
 	}}
 	done := must(s.Import(t.Context(), stream(list, nil), opts))(t)
@@ -161,7 +161,7 @@ func importAlone(t *testing.T, h Harness) {
 			for _, e := range s.read(t, event.Of("Now"), nil) {
 				require.WithinDuration(t, time.Now(), e.Time, time.Hour)
 			}
-			report := must(s.db.Check(t.Context(), store.CheckOptions{}))(t)
+			report := must(s.db.Check(t.Context(), nil))(t)
 			require.NoError(t, report.Err())
 		})
 	}

@@ -68,7 +68,7 @@ func subscribeHears(t *testing.T, h Harness) {
 	hourly := store.EventOptions{PollInterval: time.Hour}
 	other := h.openEvents(t, s.url, hourly)
 	readOnly := h.open(t, s.url, &store.Options{ReadOnly: true})
-	reader := must(readOnly.Events(t.Context(), hourly))(t)
+	reader := must(readOnly.Events(t.Context(), &hourly))(t)
 	s.add(t, ev("A", "0"))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

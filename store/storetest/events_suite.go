@@ -70,7 +70,7 @@ func (h Harness) indexedEvents(t testing.TB) eventStream {
 func (h Harness) openEvents(t testing.TB, url string, opts store.EventOptions) eventStream {
 	t.Helper()
 	db := h.open(t, url, nil)
-	evs := must(db.Events(t.Context(), opts))(t)
+	evs := must(db.Events(t.Context(), &opts))(t)
 	return eventStream{Events: evs, db: db, url: url}
 }
 

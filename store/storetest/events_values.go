@@ -128,7 +128,7 @@ func runEventOpen(t *testing.T, h Harness) {
 	ctx := t.Context()
 	s := h.events(t)
 	s.add(t, ev("A", "a", "k:v"))
-	again := must(s.db.Events(t.Context(), store.EventOptions{}))(t)
+	again := must(s.db.Events(t.Context(), nil))(t)
 	require.Same(t, s.Events, again)
 	for _, negative := range []store.EventOptions{{Queue: -1}, {PollInterval: -1}, {IndexEvery: -1}, {LockedRows: -1}} {
 		_, err := s.db.Events(ctx, &negative)
@@ -136,12 +136,12 @@ func runEventOpen(t *testing.T, h Harness) {
 	}
 
 	// Entities and events share a database.
-	ents := must(s.db.Entities(t.Context(), store.EntityOptions{}))(t)
+	ents := must(s.db.Entities(t.Context(), nil))(t)
 	must(ents.Apply(ctx, newBlock(1, on("x", opCreate(10)))))(t)
 	require.NoError(t, s.db.Close())
 
 	db := h.open(t, s.url, nil)
-	evs := must(db.Events(t.Context(), store.EventOptions{}))(t)
+	evs := must(db.Events(t.Context(), nil))(t)
 	s = eventStream{Events: evs, db: db, url: s.url}
 	require.Equal(t, "a", s.names(t, event.All(), nil))
 	require.Equal(t, []uint64{2}, s.add(t, ev("B", "b")), "positions go on")
@@ -153,7 +153,7 @@ func runEventOpen(t *testing.T, h Harness) {
 	}
 	require.NoError(t, db.Close())
 	ro := h.open(t, s.url, &store.Options{ReadOnly: true})
-	evs = must(ro.Events(t.Context(), store.EventOptions{}))(t)
+	evs = must(ro.Events(t.Context(), nil))(t)
 	require.Len(t, eventStream{Events: evs}.all(t), 2)
 	_, err = evs.Append(ctx, []event.Event{ev("A", "a")}, nil)
 	require.ErrorIs(t, err, store.ErrReadOnly)

@@ -80,7 +80,7 @@ func (m *machine) open() {
 	params := m.params()
 	m.note("open %s with %q", m.layout, params)
 	m.db = must(store.Open(m.t.Context(), withParams(m.t, m.url, params...), nil))(m.t)
-	m.ents = must(m.db.Entities(m.t.Context(), store.EntityOptions{Layout: m.layout, ExtendAdds: m.model.ExtendAdds}))(m.t)
+	m.ents = must(m.db.Entities(m.t.Context(), &store.EntityOptions{Layout: m.layout, ExtendAdds: m.model.ExtendAdds}))(m.t)
 	m.model.HeadOnly = !m.ents.Temporal()
 }
 
@@ -221,7 +221,7 @@ func (m *machine) load() {
 				return
 			}
 		}
-	}, store.LoadOptions{Changes: one(m.Drawer, 1+m.IntN(8), 1<<20), Progress: func(p store.Loaded) {
+	}, &store.LoadOptions{Changes: one(m.Drawer, 1+m.IntN(8), 1<<20), Progress: func(p store.Applied) {
 		require.Equal(m.t, p.Head, must(m.ents.Head(m.t.Context()))(m.t), "the head that was told is committed")
 	}})
 	if wantErr == nil || errors.Is(err, context.Canceled) {
@@ -284,7 +284,7 @@ func (m *machine) settle() {
 		require.NoError(m.t, m.ents.Flush(m.ctx))
 	}
 	if m.driver.Capabilities.WALCheckpoint && m.Chance(2) {
-		must(m.db.Checkpoint(m.ctx, m.Chance(2)))(m.t)
+		must(m.db.Engine().Checkpoint(m.ctx, m.Chance(2)))(m.t)
 	}
 	v := must(m.ents.Verify(m.ctx))(m.t)
 	require.Equal(m.t, !m.model.HeadOnly && m.model.Horizon() == 0, v.Digest)
@@ -326,13 +326,13 @@ func (m *machine) copyTo() {
 	case "history":
 		other.copied, other.pruned = true, m.model.Horizon() > 0
 		other.open()
-		must(other.ents.Import(m.t.Context(), m.ents.History(m.ctx), store.LoadOptions{Changes: 4}))(m.t)
+		must(other.ents.Import(m.t.Context(), m.ents.History(m.ctx), &store.LoadOptions{Changes: 4}))(m.t)
 	case "backup":
 		var file bytes.Buffer
 		contents := must(m.db.Backup(m.ctx, &file, nil))(m.t)
 		require.Equal(m.t, m.model.Head(), contents.Head)
 		db := must(store.Open(m.t.Context(), other.url, nil))(m.t)
-		_, err := db.Restore(m.ctx, &file, &contents, nil)
+		restored, err := db.Restore(m.ctx, &file, nil)
 		require.NoError(m.t, errors.Join(err, db.Close()))
 		require.Equal(m.t, contents, restored)
 		other.open()

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/internal/service"
-	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/event"
 )
 

@@ -99,7 +99,7 @@ func verifyStore(t *testing.T, url string, acknowledged map[int]int) {
 	t.Helper()
 	db, s := newService(t, url, service.Options{})
 	defer s.Close() // the next server is to have the lease
-	ents, err := db.Entities(t.Context(), store.EntityOptions{})
+	ents, err := db.Entities(t.Context(), nil)
 	require.NoError(t, err)
 	_, err = ents.Verify(t.Context())
 	require.NoError(t, err)
