@@ -26,9 +26,6 @@ import (
 // processes of their own: the command says that it was interrupted, and neither
 // files nor processes stay.
 func TestInterruptLeavesNothing(t *testing.T) {
-	compare := []string{"compare", "--entities=200000"}
-	lab := []string{"run", "A1", "--scale=1", "--engines"}
-	social := []string{"run", "G2", "--scale=1", "--engines"}
 	for _, c := range []struct {
 		name, when string // a message after which the signals are sent
 		later      time.Duration

@@ -69,8 +69,8 @@ func TestCheckOutcomes(t *testing.T) {
 	}
 
 	_, _, parts := check(cli.ExitOK, "check", "sqlite:"+path)
-	require.Equal(t, map[string]store.Outcome{"": store.Sound, store.PartRecord: store.Sound, store.PartHistory: store.Sound,
-		store.PartEntities: store.Sound, store.PartEngine: store.Sound}, parts)
+	require.Equal(t, map[string]store.Outcome{"": store.Sound, "record": store.Sound, "history": store.Sound,
+		"entities": store.Sound, "engine": store.Sound}, parts)
 
 	_, errs, parts := check(cli.ExitNotChecked, "check", slowScheme+":"+path)
 	require.Equal(t, store.NotChecked, parts[""])
