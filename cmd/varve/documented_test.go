@@ -23,7 +23,7 @@ import (
 // checked; why, and where they run. All others run to their end here.
 var long = map[string]string{
 	"answer":  "measures for minutes: TestAnswer",
-	"compare": "measures for minutes: TestCompareWithServer", "run": "measures for hours: TestRunRepeats", "authz": "measures: TestRebac, TestSocial",
+	"compare": "measures for minutes: TestCompareWithServer", "run": "measures for hours: TestRunRepeats",
 	"torture": "kills for long: TestTorture", "serve": "runs until it is told to end: TestServe",
 	"follow": "follows a chain that is not here: TestFollow", "node": "the same: TestNode",
 }
@@ -38,7 +38,7 @@ var (
 )
 
 // places are replaced, and the size of a stream.
-var places = strings.NewReplacer("dc:scale=0.01,load=500", "dc:scale=0.002,load=5",
+var places = strings.NewReplacer("dc:scale=0.01,load=500", "dc:scale=0.002,load=5", "dc:scale=0.01,load=100", "dc:scale=0.002,load=3",
 	"sqlite:///var/lib/varve/", "sqlite:", "${CREDENTIALS_DIRECTORY}/", "")
 
 // system are the tools with which pages make files.

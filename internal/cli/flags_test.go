@@ -47,6 +47,8 @@ func TestExamples(t *testing.T) {
 	require.NoError(t, os.Mkdir("backup-1", 0o700)) // what must be there
 	require.NoError(t, os.WriteFile("keys", nil, 0o600))
 	for _, command := range lint.Commands("examples.md", []byte("```sh"+examples+"\n```\n")) {
+		parser, err := newParser(new(commands), kong.Writers(io.Discard, io.Discard))
+		require.NoError(t, err)
 		_, err = parser.Parse(command.Words[1:])
 		require.NoError(t, err, &command)
 	}
