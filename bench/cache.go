@@ -80,7 +80,6 @@ const (
 // Ready describes a complete data set.
 type Ready struct {
 	Key     string  `json:"key"`
-	Spec    any     `json:"spec,omitempty"` // for people
 	Head    uint64  `json:"head"`
 	Digest  string  `json:"digest"` // of the head
 	Counts  Counts  `json:"counts"`

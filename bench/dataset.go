@@ -203,8 +203,7 @@ func (d Dataset) build(ctx context.Context, rawURL string) (r Ready, err error) 
 	if err != nil {
 		return r, err
 	}
-	info := db.Engine().Info()
-	r.Spec, r.Seconds = map[string]any{"data": d, "engine": info.Name + " " + info.Version}, time.Since(start).Seconds()
+	r.Seconds = time.Since(start).Seconds()
 	return r, nil
 }
 

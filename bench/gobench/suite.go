@@ -167,7 +167,7 @@ const memory = 1 << 30
 // options returns those of the lab. A phase takes what -benchtime says: of a number of
 // operations, as 1x, as little as can be.
 func (f *Flags) options() (o lab.Options, err error) {
-	o = lab.Options{Scale: f.scale, Phase: 50 * time.Millisecond, Seed: 1, Loaded: 0.6, Memory: memory, Sitting: "go-test"}
+	o = lab.Options{Scale: f.scale, Phase: 50 * time.Millisecond, Seed: 1, Memory: memory, Sitting: "go-test"}
 	if o.Scale == 0 {
 		if o.Scale = 0.0125; testing.Short() {
 			o.Scale = 0.0025

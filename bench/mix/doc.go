@@ -19,22 +19,12 @@
 //
 // # What is asked
 //
-// The seed gives each mix as SQL over Arkiv's tables. These are its questions
-// and weights, with mistakes of that SQL mended:
-//
-//   - its whole entity is a LEFT JOIN of string and numeric attributes, which
-//     multiplies the ones by the others (15 × 9 rows for 24 attributes) and
-//     repeats the payload in each; here it is one entity;
-//   - its "entity at block N" draws N twice, once for each end of the interval,
-//     so that it asks for versions that begin before one block and end after
-//     another; here N is one block;
-//   - its scans by attribute, all but one, do not look at to_block and so return
-//     versions that were replaced or have expired; that one and its reads by key
-//     look for to_block = 2⁶³−1 and so find nothing that will ever expire; here
-//     all see what is visible;
-//   - its time window has bounds drawn apart, so that it is empty when the lower
-//     one is above the upper; here they are drawn until it is not;
-//   - its votes of a user are all that the user created; here they are votes.
+// The seed gives each mix as SQL over Arkiv's tables. These are its questions and weights,
+// with mistakes of that SQL mended. Its whole entity multiplies strings by numbers; here it
+// is one entity. Its "entity at block N" draws N twice; here N is one block. Its scans and
+// reads by key look at to_block wrongly or not at all; here all see what is visible. Its
+// window of blocks may be empty; here the bounds are drawn until it is not. Its votes of a
+// user are all that the user created; here they are votes.
 //
 // Where it does not say an order, the newest creations come first, which is the
 // order of the store. Its scans by attribute ask for keys alone: they fetch the

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 	"sync"
@@ -184,4 +185,20 @@ func (f *feed) run(ctx context.Context, over <-chan struct{}, start time.Time, r
 		f.reveal(due)
 		due = due.Add(time.Duration(float64(f.block(f.revealed.Load()).rows) / rows * float64(time.Second)))
 	}
+}
+
+// caughtUp waits until the node has applied what was revealed, as long as it gets on.
+func (f *feed) caughtUp(ctx context.Context) error {
+	for at, since := f.applied.Load(), time.Now(); at < f.revealed.Load(); time.Sleep(10 * time.Millisecond) {
+		if now := f.applied.Load(); now > at {
+			at, since = now, time.Now()
+		}
+		if time.Since(since) > patience {
+			return fmt.Errorf("the node stays at block %d of %d", at, f.revealed.Load())
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+	return nil
 }

@@ -126,8 +126,8 @@ func (l *load) run(ctx context.Context, address string) (_ *Outcome, err error) 
 	return out, err
 }
 
-// grow has the chain grow, and the node follow it, until the calls are over. It tells whether the
-// chain ended before.
+// grow has the chain grow until the calls are over, and the node follow until it has caught up.
+// It tells whether the chain ended before.
 func (l *load) grow(ctx context.Context, over <-chan struct{}, start time.Time) (short bool, err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	ctx, stop := context.WithCancel(ctx)
@@ -141,7 +141,9 @@ func (l *load) grow(ctx context.Context, over <-chan struct{}, start time.Time) 
 	})
 	group.Go(func() (err error) {
 		defer stop()
-		short, err = l.feed.run(ctx, over, start, l.Rows)
+		if short, err = l.feed.run(ctx, over, start, l.Rows); err == nil {
+			err = l.caughtUp(ctx)
+		}
 		return err
 	})
 	err = group.Wait()

@@ -24,7 +24,7 @@ import (
 func tiny(t *testing.T) string {
 	t.Helper()
 	text, err := json.Marshal(lab.Options{
-		Scale: 0.0005, Phase: 50 * time.Millisecond, Seed: 1, Durability: "durable", Memory: 128 << 20, Loaded: 0.6, Sitting: "now",
+		Scale: 0.0005, Phase: 50 * time.Millisecond, Seed: 1, Durability: "durable", Memory: 128 << 20, Sitting: "now",
 		Layouts: []string{"compact"},
 	})
 	require.NoError(t, err)

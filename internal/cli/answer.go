@@ -79,7 +79,7 @@ func (c *answerCmd) Run(e *env) error {
 // measure loads and measures, within the time. It tells whether it came so far.
 func (c *answerCmd) measure(e *env, sitting string) (began bool, err error) {
 	deadline := time.Now().Add(c.Time)
-	o := lab.Options{Seed: 1, Layouts: c.Layouts, Loaded: 0.6, Probe: true, Retry: true, Sitting: sitting}
+	o := lab.Options{Seed: 1, Layouts: c.Layouts, Probe: true, Sitting: sitting}
 	if len(c.Engines) == 0 {
 		c.Engines = here(e, "answer")
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"strings"
 
@@ -31,7 +30,7 @@ func (c *compareCmd) Run(e *env) (err error) {
 	if len(c.Engines) == 0 {
 		c.Engines = here(e, "compare")
 	}
-	o := lab.Options{Scale: 1, Loaded: 0.6, Probe: true, Seed: 1, Layouts: c.Layouts, First: &c.FirstOptions, Source: c.Source}
+	o := lab.Options{Scale: 1, Probe: true, Seed: 1, Layouts: c.Layouts, First: &c.FirstOptions, Source: c.Source}
 	engines, err := c.set(&o, c.Engines)
 	if err != nil {
 		return err
@@ -40,8 +39,8 @@ func (c *compareCmd) Run(e *env) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(e.stderr, "%s on %s: %d repeats in turns, with the layouts %s, about %.0f min, then a table\n",
-		found[0].Title, labels(engines), c.Repeats, strings.Join(c.Layouts, " and "), c.minutes())
+	fmt.Fprintf(e.stderr, "%s on %s: %d repeats in turns, with the layouts %s, then a table\n",
+		found[0].Title, labels(engines), c.Repeats, strings.Join(c.Layouts, " and "))
 	r := &runner{found: found, engines: engines, options: o, repeats: c.Repeats, out: c.Out, kept: c.Out != "", dir: c.Dir, apart: true}
 	if !r.kept {
 		if r.out, err = os.MkdirTemp("", "varve-compare-"); err != nil {
@@ -70,13 +69,6 @@ func show(e *env, dir, id string, failed error) error {
 		fmt.Fprintln(e.stderr, "Every answer was compared with the right one.")
 	}
 	return errors.Join(report.WriteText(e.stdout, set, id), failed)
-}
-
-// minutes is how long it takes, by what it took on two cores with a network's disk.
-func (c *compareCmd) minutes() float64 {
-	const each = 4.0 / 60 // of an engine and a layout, with the default sizes
-	size := (1 + float64(c.Entities)/5000 + float64(c.Commits)/100) / 3
-	return math.Ceil(each * size * float64(len(c.Engines)*len(c.Layouts)*c.Repeats))
 }
 
 // here are the engines that there is a program for, this one or another. Who asks for none by

@@ -27,7 +27,7 @@ func TestShow(t *testing.T) {
 			set, err := lab.OpenSet(dir)
 			require.NoError(t, err)
 			add := func(engine, layout, digest string, failed error) {
-				r := &lab.Record{Name: "GeneratedBlocks", Count: 1, Metrics: []bench.Metric{{Value: 3, Unit: "p50-ms"}}, Err: failed,
+				r := &lab.Record{Name: "GeneratedBlocks", Count: 1, Metrics: []bench.Metric{{Value: 3, Unit: "commit-p50-ms"}}, Err: failed,
 					Keys: lab.Keys{{Name: "engine", Value: engine}, {Name: "layout", Value: layout}, {Name: "entities", Value: "7"}}}
 				r.Manifest.Set(lab.DigestKey, digest)
 				require.NoError(t, set.Add("Q1", engine, "now", r))
@@ -39,7 +39,7 @@ func TestShow(t *testing.T) {
 			}
 			var out, errs bytes.Buffer
 			err = show(&env{ctx: t.Context(), stdout: &out, stderr: &errs}, dir, "Q1", nil)
-			require.Contains(t, out.String(), "GeneratedBlocks | two")
+			require.Contains(t, out.String(), "| two    | compact")
 			if tt.want == nil {
 				require.NoError(t, err)
 				require.Contains(t, errs.String(), "Every answer was compared with the right one.")

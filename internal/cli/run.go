@@ -18,7 +18,6 @@ import (
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/internal/lab"
 	"github.com/varvedb/varve/internal/report"
-	"github.com/varvedb/varve/scaler"
 	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -50,7 +49,7 @@ func (c *runCmd) Run(e *env) error {
 	if c.List {
 		return listExperiments(e.stdout, found)
 	}
-	engines, err := c.check()
+	engines, err := c.set(&c.Options, c.Engines)
 	if err != nil {
 		return err
 	}
@@ -70,22 +69,6 @@ func listExperiments(out io.Writer, found []lab.Experiment) error {
 	return w.Flush()
 }
 
-// check refuses what cannot be measured.
-func (c *runCmd) check() ([]bench.Engine, error) {
-	if c.Loaded >= 1 {
-		return nil, usageError{errors.New("--loaded: want less than 1, so that something is left to commit")}
-	}
-	for _, size := range c.Sizes {
-		if c.Source != "" {
-			break
-		}
-		if whole := size / c.Loaded; whole < scaler.MinScale || whole > scaler.MaxScale {
-			return nil, usageError{fmt.Errorf("--sizes %v: with --loaded %v that is of a base profile at scale %.6g, which there is from %v to %v", size, c.Loaded, whole, scaler.MinScale, scaler.MaxScale)}
-		}
-	}
-	return c.set(&c.Options, c.Engines)
-}
-
 // finish says what there is and what to do next.
 func (c *runCmd) finish(e *env) error {
 	set, err := lab.OpenSet(c.Out)
@@ -101,7 +84,7 @@ func (c *runCmd) finish(e *env) error {
 		fmt.Fprintf(e.stderr, "run: failed: %s\n", run)
 	}
 	if len(failed) > 0 {
-		return fmt.Errorf("%d runs did not end well; their errors are in the results, and --retry does them again", len(failed))
+		return fmt.Errorf("%d runs did not end well; their errors are in the results, and the same command does them again", len(failed))
 	}
 	return nil
 }

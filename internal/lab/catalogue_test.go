@@ -96,7 +96,7 @@ func testLab(t *testing.T) *Lab {
 	cache, err := bench.OpenCache(t.TempDir())
 	require.NoError(t, err)
 	return &Lab{
-		Options: Options{Scale: 0.0005, Phase: 50 * time.Millisecond, Seed: 1, Loaded: 0.6, Durability: driver.Durable, Memory: 64 << 20, Sitting: "now"},
+		Options: Options{Scale: 0.0005, Phase: 50 * time.Millisecond, Seed: 1, Durability: driver.Durable, Memory: 64 << 20, Sitting: "now"},
 		Engine:  bench.Engine{Name: "sqlite"}, Cache: cache, Log: t.Logf,
 	}
 }

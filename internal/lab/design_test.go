@@ -23,47 +23,29 @@ func TestFactorial(t *testing.T) {
 	require.NotEqual(t, points, factorial(2, 4, levels...))
 }
 
-// TestFactorsAreIndependent: in the blocks of the base profile strings and numbers come
-// together, so that no regression tells them apart; in A8's own blocks they do not.
-func TestFactorsAreIndependent(t *testing.T) {
-	columns := func(blocks iter.Seq2[entity.Block, error], n int) (strings, numbers []float64) {
+// TestDesignBlocks: in the blocks of the base profile strings and numbers come together, so that no
+// regression tells them apart; in the designed ones, which never have the same entity twice, they do
+// not.
+func TestDesignBlocks(t *testing.T) {
+	keys := map[entity.Key]bool{}
+	correlated := func(blocks iter.Seq2[entity.Block, error], n int) float64 {
+		var strings, numbers []float64
 		for b, err := range blocks {
 			require.NoError(t, err)
-			row := observe(0, &b)
-			if strings, numbers = append(strings, row[1]), append(numbers, row[2]); len(strings) == n {
+			for i := range b.Ops {
+				require.False(t, b.Ops[i].Kind == entity.Create && keys[b.Ops[i].Key])
+				keys[b.Ops[i].Key] = true
+			}
+			row := observe(&b)
+			if strings, numbers = append(strings, row[1]/row[0]), append(numbers, row[2]/row[0]); len(strings) == n {
 				break
 			}
 		}
 		require.Len(t, strings, n)
-		return strings, numbers
+		return stat.Correlation(strings, numbers, nil)
 	}
 	source, err := bench.MendozaSource(0.01, 1, 0, 0.5)
 	require.NoError(t, err)
-	m := bench.Dataset{Source: source}
-	strings, numbers := columns(m.Rest(), 1_000)
-	require.Greater(t, stat.Correlation(strings, numbers, nil), 0.9)
-	strings, numbers = columns(independent(7, 1, 2), 2*81)
-	require.InDelta(t, 0, stat.Correlation(strings, numbers, nil), 1e-9)
-}
-
-// TestIndependentBlocks: every combination of the levels comes, in blocks that follow
-// the head and never twice the same entity.
-func TestIndependentBlocks(t *testing.T) {
-	combinations := map[[4]float64]int{}
-	keys := map[entity.Key]bool{}
-	next := uint64(8)
-	for b, err := range independent(7, 1, 2) {
-		require.NoError(t, err)
-		require.Equal(t, next, b.Number)
-		next++
-		combinations[[4]float64(observe(0, &b))]++
-		for i := range b.Ops {
-			require.False(t, keys[b.Ops[i].Key])
-			keys[b.Ops[i].Key] = true
-		}
-	}
-	require.Len(t, combinations, 81)
-	for c, n := range combinations {
-		require.Equal(t, 2, n, "%v", c)
-	}
+	require.Greater(t, correlated(bench.Dataset{Source: source}.Rest(), 1_000), 0.5)
+	require.InDelta(t, 0, correlated(designBlocks(bench.GenOptions{Seed: 1}, factorial(1, 1, designLevels...)), 81), 1e-9)
 }

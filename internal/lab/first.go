@@ -84,7 +84,7 @@ func (l *Lab) look(name, layout string, c Keys, commits int, of func(context.Con
 				return err
 			}
 			r.Put(ready.Seconds, "load-s")
-			if err := everyday(ctx, ents, source, l.fresh(), r); err != nil {
+			if err := l.everyday(ctx, ents, &d, r); err != nil {
 				return err
 			}
 			expect, err := d.Expectation(ready)
@@ -107,17 +107,13 @@ func (l *Lab) look(name, layout string, c Keys, commits int, of func(context.Con
 	}}
 }
 
-// everyday reads by mix W what a store holds of a source: entities by their keys, and queries.
-func everyday(ctx context.Context, ents *store.Entities, source *bench.Source, seed uint64, r *Record) error {
-	oracle := mix.NewOracle()
-	if err := oracle.Follow(source.Blocks()); err != nil {
-		return err
-	}
-	m, err := mix.New(mix.W, oracle)
+// everyday reads by mix W what a store holds of a data set: entities by their keys, and queries.
+func (l *Lab) everyday(ctx context.Context, ents *store.Entities, d *bench.Dataset, r *Record) error {
+	m, err := l.mixOf(mix.W, d)
 	if err != nil {
 		return err
 	}
-	out, err := bench.ReadMix(ctx, ents, bench.ReadMixConfig{Mix: m, Config: pace.Config{N: ownReads, Seed: seed}})
+	out, err := bench.ReadMix(ctx, ents, bench.ReadMixConfig{Mix: m, Config: pace.Config{N: ownReads, Seed: l.fresh()}})
 	got, asked := latency.NewRecorder(), latency.NewRecorder()
 	for _, k := range out.Kinds {
 		if k.Name == "entity" || k.Name == "payload" {

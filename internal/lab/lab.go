@@ -35,9 +35,7 @@ type Options struct {
 	Layouts []string      `json:"layouts" help:"Layouts to measure instead of each experiment's own."`
 	Sizes   []float64     `above:"0" max:"1000" json:"sizes,omitempty" help:"Scales at which C1, C4, D1 and I3 measure, --scale when not given, and the growth experiments B1 and D5, by default a quarter, once and four times --scale."`
 	Rates   []float64     `min:"0" max:"1000000000" json:"rates,omitempty" help:"Rows a second: of the sustained writes D1, 0 for as fast as possible, 6000 and 0 when not given; of the writes of I3, 0 for none, 0 to 50000 when not given; of the chain that the node H3 follows, 0 for none, 6000 when not given. Requests a second of the social graph G2, 100, 1000 and 10000 when not given."`
-	Loaded  float64       `above:"0" max:"1" json:"loaded" help:"Part of the base profile that a store holds before commits begin: with less, more is left to commit." default:"0.6"`
 	Source  string        `store:"" placeholder:"SRC" json:"source,omitempty" help:"Data of your own in place of the base profile: a block tar, an Arkiv SQLite database, or the URL of a store. It is measured by what has no question about attributes of the base profile; --scale is how many times its entities, rounded up."`
-	Retry   bool          `json:"retry,omitempty" help:"Do again what an earlier run of the same command has failed at."`
 
 	Probe bool `json:"probe,omitempty" help:"Look at the machine before each experiment on an engine, and say in the results where others use it." default:"true" negatable:""`
 
@@ -108,7 +106,7 @@ func (l *Lab) Run(ctx context.Context, e Experiment, set *Set) error {
 	}
 	list = slices.DeleteFunc(list, func(v Variant) bool {
 		failed, has := set.Has(e.ID, v.line(), l.Repeat)
-		return has && !(failed && l.Retry)
+		return has && !failed
 	})
 	if len(list) > 0 && l.Probe {
 		if err := l.Look(ctx, set); err != nil {
@@ -122,13 +120,13 @@ func (l *Lab) Run(ctx context.Context, e Experiment, set *Set) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.Is(r.Err, ErrSkip):
-			l.Log("  %v", r.Err)
-			continue
 		case r.Err != nil:
 			l.Log("  %v", r.Err)
 		default:
 			l.Log("  %s", r.glance())
+		}
+		if errors.Is(r.Err, ErrSkip) {
+			continue
 		}
 		if err := set.Add(e.ID, l.Engine.Label(), l.Sitting, r); err != nil {
 			return err
@@ -162,10 +160,8 @@ func (l *Lab) Measure(ctx context.Context, v *Variant) *Record {
 	watched := memlimit.Watch()
 	r.Err = v.Run(ctx, r)
 	l.used = true
-	if peak, killed := watched(); killed > 0 {
+	if killed := watched(); killed > 0 {
 		r.Err = errors.Join(r.Err, fmt.Errorf("out of the memory budget, for which the kernel killed %d processes; see --memory", killed))
-	} else if peak > 0 {
-		r.Put(float64(peak)/1e6, "memory-peak-MB")
 	}
 	return r
 }

@@ -208,6 +208,9 @@ func (r *Record) sizes(ctx context.Context, db *store.DB, n int, each string) er
 // user's documents.
 const ProductionBlock = 20
 
+// loaded is the part of the base profile that a store holds before commits begin.
+const loaded = 0.6
+
 // Base is the data set of the base profile of which a part of a scale is loaded, in blocks of so
 // many entities; 0 leaves them as they are. It is that of the source in its place, whose blocks are
 // as they are.
@@ -224,7 +227,7 @@ func (l *Lab) history(scale float64, perBlock int) (*bench.Source, error) {
 	if l.Source != "" {
 		return bench.TarSource(l.Cache, l.Source, uint64(scale), l.Seed)
 	}
-	return bench.MendozaSource(scale/l.Loaded, l.Seed, perBlock, l.Loaded)
+	return bench.MendozaSource(scale/loaded, l.Seed, perBlock, loaded)
 }
 
 // own begins the names of profiles that are sources, so that none is taken for the base profile.

@@ -115,18 +115,11 @@ func (l *Lab) readsArkiv() (bench.Engine, error) {
 // two small tables that this has besides.
 func asArkiv(ctx context.Context, cp *bench.Copy) error {
 	s := graph.Store{DB: cp.DB}
-	return s.Write(ctx, func(ctx context.Context, tx driver.Tx) error {
-		for _, text := range []string{
-			"CREATE TABLE IF NOT EXISTS last_block (id INTEGER PRIMARY KEY, block INTEGER NOT NULL)",
-			"CREATE TABLE IF NOT EXISTS schema_migrations (version INTEGER NOT NULL, dirty INTEGER NOT NULL)",
-			"DELETE FROM schema_migrations",
-			"INSERT INTO schema_migrations (version, dirty) VALUES (2, 0)",
-		} {
-			if _, err := tx.Exec(ctx, text); err != nil {
-				return err
-			}
-		}
-		_, err := tx.Exec(ctx, "INSERT OR REPLACE INTO last_block (id, block) VALUES (1, ?)", int64(cp.Ready.Head))
-		return err
-	})
+	return s.Exec(ctx,
+		"CREATE TABLE IF NOT EXISTS last_block (id INTEGER PRIMARY KEY, block INTEGER NOT NULL)",
+		"CREATE TABLE IF NOT EXISTS schema_migrations (version INTEGER NOT NULL, dirty INTEGER NOT NULL)",
+		"DELETE FROM schema_migrations",
+		"INSERT INTO schema_migrations (version, dirty) VALUES (2, 0)",
+		fmt.Sprintf("INSERT OR REPLACE INTO last_block (id, block) VALUES (1, %d)", cp.Ready.Head),
+	)
 }

@@ -32,11 +32,11 @@ type Group struct {
 }
 
 // version has the files of a group.
-type version struct{ name, limit, swap, peak, events string }
+type version struct{ name, limit, swap, events string }
 
 var (
-	v1 = &version{"cgroup v1", "memory.limit_in_bytes", "memory.swappiness", "memory.max_usage_in_bytes", "memory.oom_control"}
-	v2 = &version{"cgroup v2", "memory.max", "memory.swap.max", "memory.peak", "memory.events"}
+	v1 = &version{"cgroup v1", "memory.limit_in_bytes", "memory.swappiness", "memory.oom_control"}
+	v2 = &version{"cgroup v2", "memory.max", "memory.swap.max", "memory.events"}
 )
 
 // Variable of the environment tells a process why it was started without a limit.
@@ -187,27 +187,14 @@ func Resize(limit int64) error {
 	}
 }
 
-// Watch begins to watch this process, with all that it starts. The function that it returns
-// ends that, and tells the highest use in bytes, 0 where the kernel does not tell, and how
-// many processes were killed because there was no more; nothing of a process that was
+// Watch begins to watch this process, with all that it starts. The function that it returns tells
+// how many processes were killed since because there was no more memory; none of a process that was
 // started without a limit.
-func Watch() func() (peak, killed int64) {
+func Watch() (killed func() int64) {
 	g := given()
 	if g == nil {
-		return func() (peak, killed int64) { return 0, 0 }
+		return func() int64 { return 0 }
 	}
 	before := g.Killed()
-	// Writing begins a new peak: in version 2 for this descriptor alone, since Linux 6.12.
-	file, err := os.OpenFile(filepath.Join(g.dir, g.peak), os.O_RDWR, 0)
-	if err == nil {
-		_, err = file.WriteString("0")
-	}
-	return func() (peak, killed int64) {
-		if err == nil {
-			_, _ = file.Seek(0, 0)
-			_, _ = fmt.Fscan(file, &peak)
-		}
-		_ = file.Close() // nil says so
-		return peak, g.Killed() - before
-	}
+	return func() int64 { return g.Killed() - before }
 }

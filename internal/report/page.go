@@ -65,16 +65,9 @@ func NewPage(s *Set, title string) (*Page, error) {
 		}
 		p.Questions = append(p.Questions, a)
 	}
-	all := slices.Clone(specs)
-	for _, l := range s.Lines {
-		id := l.GetConfig("experiment")
-		if id != "" && !slices.ContainsFunc(all, func(x Spec) bool { return x.ID == id }) {
-			all = append(all, s.overview(id))
-		}
-	}
 	for _, section := range sections {
 		of := Section{Letter: section.Letter, Title: section.Title}
-		for _, x := range all {
+		for _, x := range specs {
 			if x.ID[:1] != section.Letter {
 				continue
 			}
@@ -116,18 +109,6 @@ func (s *Set) Answer(x Spec) (Answer, error) {
 		}
 	}
 	return a, nil
-}
-
-// find returns the spec of an experiment: the overview where all its tables would be empty.
-func (s *Set) find(id string) Spec {
-	if i := slices.IndexFunc(specs, func(x Spec) bool { return x.ID == id }); i >= 0 {
-		for _, v := range specs[i].Views {
-			if t, err := s.Table(v); err != nil || !t.Empty() {
-				return specs[i]
-			}
-		}
-	}
-	return s.overview(id)
 }
 
 // sittings says where and when the lines were measured.

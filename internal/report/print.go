@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -19,10 +20,10 @@ func WriteTables(w io.Writer, tables []*Table) error {
 	return err
 }
 
-// WriteText writes the tables of an experiment for a terminal, which are also Markdown: a table of
-// all its settings where those of the page are empty.
+// WriteText writes the tables of an experiment of the catalogue for a terminal, which are also
+// Markdown.
 func WriteText(w io.Writer, s *Set, id string) error {
-	a, err := s.Answer(s.find(id))
+	a, err := s.Answer(specs[slices.IndexFunc(specs, func(x Spec) bool { return x.ID == id })])
 	if err != nil {
 		return err
 	}
@@ -93,7 +94,7 @@ func writeTable(b *strings.Builder, t *Table) {
 		fmt.Fprintf(b, "**%s**\n\n", strings.Trim(t.Title+", "+t.Unit, ", "))
 	}
 	if len(t.Rows) == 0 {
-		fmt.Fprintf(b, "%s\n\n", notMeasured)
+		fmt.Fprintf(b, "not measured\n\n")
 		return
 	}
 	widths := make([]int, len(t.Heads))

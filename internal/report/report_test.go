@@ -170,18 +170,6 @@ func TestCampaign(t *testing.T) {
 	require.NotContains(t, text.String(), "NaN")
 }
 
-// What no table is made for is shown all the same.
-func TestUnknownExperiment(t *testing.T) {
-	s := load(t, "experiment: D9\nBenchmarkNew/engine=sqlite/size=1 1 5 p50-ms\n")
-	var text bytes.Buffer
-	require.NoError(t, report.WriteText(&text, s, "D9"))
-	require.Contains(t, text.String(), "| New   | sqlite |      5 |")
-	p, err := report.NewPage(s, "T")
-	require.NoError(t, err)
-	i := slices.IndexFunc(p.Sections, func(s report.Section) bool { return s.Letter == "D" })
-	require.Equal(t, "D9", p.Sections[i].Answers[0].ID)
-}
-
 func TestLoadErrors(t *testing.T) {
 	_, err := report.Load(t.TempDir())
 	require.ErrorContains(t, err, "no result files")

@@ -168,7 +168,7 @@ func (sel *selection) group() (map[string][]*benchfmt.Result, [][]string) {
 	}
 	benchproc.SortKeys(found)
 	groups := make(map[string][]*benchfmt.Result)
-	keys := slices.Clone(sel.view.Want)
+	var keys [][]string
 	for _, k := range found {
 		values := make([]string, len(sel.fields))
 		for i, f := range sel.fields {
@@ -176,9 +176,7 @@ func (sel *selection) group() (map[string][]*benchfmt.Result, [][]string) {
 		}
 		name := joined(values)
 		groups[name] = lines[k]
-		if !slices.ContainsFunc(keys, func(k []string) bool { return slices.Equal(k, values) }) {
-			keys = append(keys, values)
-		}
+		keys = append(keys, values)
 	}
 	return groups, keys
 }

@@ -41,7 +41,7 @@ var sections = []struct{ Letter, Title string }{
 // specs are the experiments of the catalogue with their tables.
 var specs = func() (list []Spec) {
 	for _, e := range catalogue.All {
-		spec := Spec{Entry: e, Views: views[e.ID], Sketches: sketches[e.ID]}
+		spec := Spec{Entry: e, Views: views[e.ID]}
 		for i := range spec.Views {
 			spec.Views[i].Filter = strings.TrimSpace("experiment:" + e.ID + " " + spec.Views[i].Filter)
 		}
@@ -49,10 +49,6 @@ var specs = func() (list []Spec) {
 	}
 	return list
 }()
-
-var sketches = map[string][]Sketch{
-	"I3": {{Title: "Reads beside writes", Kind: Frontier, Filter: "experiment:I3", Series: []string{"engine", "layout", "scale"}}},
-}
 
 // events are the rows of each number of events in the store.
 const events = "/profile@(tiny small 1000000 10000000)"
@@ -140,40 +136,6 @@ func firstLook(title, filter string) View {
 // synced is how a store came to hold what another source has.
 var synced = View{Rows: "/engine /layout /scale@num /source@alpha",
 	Columns: named("", "sync-s", "seconds", "rows/s", "rows/s", "data-MB", "data, MB", "B/row", "bytes a row")}
-
-// overview is all that was measured of an experiment: a row for each setting that differs.
-func (s *Set) overview(id string) Spec {
-	view := View{Filter: "experiment:" + id, Rows: ".name /engine"}
-	has, first := make(map[string]bool), make(map[string]string)
-	for _, l := range s.Lines {
-		if l.GetConfig("experiment") != id || Key(l, "kind") != "" {
-			continue
-		}
-		for _, v := range l.Values {
-			has[v.Unit] = true
-		}
-		for _, pair := range nameKeys(l) {
-			row := " /" + pair[0] + "@num"
-			if first[pair[0]] == "" {
-				first[pair[0]] = pair[1]
-			} else if pair[0] != "engine" && pair[1] != first[pair[0]] && !strings.Contains(view.Rows, row) {
-				view.Rows += row
-			}
-		}
-	}
-	for _, unit := range overviewUnits {
-		if has[unit] {
-			view.Columns = append(view.Columns, Column{Unit: unit})
-		}
-	}
-	return Spec{Entry: catalogue.Entry{ID: id, Title: id}, Views: []View{view}}
-}
-
-// overviewUnits are those that people ask for first.
-var overviewUnits = []string{
-	"rows/s", "rel/s", "ev/s", "op/s", "qps", "p50-ms", "p95-ms", "p99-ms", "check-p95-ms", "write-p95-ms",
-	"share-success", "levels-missed", "late", "skipped", "ingest-s", "closure-s", "load-s", "data-MB",
-}
 
 // HowToRead explains what stands in tables.
 var HowToRead = []string{

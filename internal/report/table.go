@@ -10,15 +10,13 @@ import (
 func (t *Table) Empty() bool {
 	for _, row := range t.Rows {
 		for _, c := range row[t.Keys:] {
-			if c.Text != "–" && c.Text != notMeasured {
+			if c.Text != "–" {
 				return false
 			}
 		}
 	}
 	return true
 }
-
-const notMeasured = "not measured"
 
 // Table makes the table of a view.
 func (s *Set) Table(v View) (*Table, error) {
@@ -43,11 +41,7 @@ func (s *Set) Table(v View) (*Table, error) {
 	for _, key := range keys {
 		row, lines := cellsOf(key), groups[joined(key)]
 		for _, c := range sel.columns {
-			if len(lines) == 0 {
-				row = append(row, Cell{Text: notMeasured})
-			} else {
-				row = append(row, s.figure(lines, c).cell())
-			}
+			row = append(row, s.figure(lines, c).cell())
 		}
 		t.Rows = append(t.Rows, row)
 	}

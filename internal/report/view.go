@@ -9,10 +9,9 @@ type View struct {
 	Each    string // keys, of each values of which that is the largest: "engine layout"
 	Rows    string // projection
 	Columns []Column
-	Want    [][]string // rows that stand there also when nothing was measured
-	Compare *Compare   // two settings that are compared below the table
-	Fit     bool       // a regression over blocks instead of figures
-	Ranked  bool       // the rows compete: the best of each column is marked, and who is it most often is said below
+	Compare *Compare // two settings that are compared below the table
+	Fit     bool     // a regression over blocks instead of figures
+	Ranked  bool     // the rows compete: the best of each column is marked, and who is it most often is said below
 }
 
 // Column is one figure of each row, or one of each value of a key.

@@ -19,7 +19,7 @@ func testLab(t *testing.T) *lab.Lab {
 	cache, err := bench.OpenCache(t.TempDir())
 	require.NoError(t, err)
 	return &lab.Lab{
-		Options: lab.Options{Scale: 0.0005, Phase: 50 * time.Millisecond, Seed: 1, Loaded: 0.6, Durability: driver.Durable, Memory: 64 << 20, Sitting: "now"},
+		Options: lab.Options{Scale: 0.0005, Phase: 50 * time.Millisecond, Seed: 1, Durability: driver.Durable, Memory: 64 << 20, Sitting: "now"},
 		Engine:  bench.Engine{Name: "sqlite"}, Cache: cache, Log: t.Logf,
 	}
 }
