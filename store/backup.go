@@ -38,38 +38,36 @@ type BackupInfo struct {
 // backup may need a larger Options.MaxReaderAge (ErrReaderExpired). It fails with ErrLayout
 // when the database holds no store.
 func (db *DB) Backup(ctx context.Context, w io.Writer, progress func(rows uint64)) (c BackupInfo, err error) {
+	defer wrap(&err, "backup")
 	q, err := db.engine.Snapshot(ctx)
 	if err != nil {
-		return c, fmt.Errorf("backup: %w", err)
+		return c, err
 	}
 	defer func() { err = errors.Join(err, q.Close()) }()
 	if err := driver.LiftTimeouts(ctx, q); err != nil {
-		return c, fmt.Errorf("backup: %w", err)
+		return c, err
 	}
 	tables, c, err := db.contents(ctx, q)
 	if err != nil {
-		return c, fmt.Errorf("backup: %w", err)
+		return c, err
 	}
 	c.Engine, c.EngineVersion = db.engine.Info().Name, db.engine.Info().Version
 	head, err := json.Marshal(c)
 	if err != nil {
-		return c, fmt.Errorf("backup: %w", err)
+		return c, err
 	}
 	out, err := rowfile.NewWriter(w, head)
 	if err != nil {
-		return c, fmt.Errorf("backup: %w", err)
+		return c, err
 	}
 	for _, t := range tables {
 		if err := db.backupTable(ctx, q, out, t, progress); err != nil {
 			out.Abort()
-			return c, fmt.Errorf("backup: table %s: %w", t.Name, err)
+			return c, fmt.Errorf("table %s: %w", t.Name, err)
 		}
 	}
 	c.Rows = out.Rows()
-	if err := out.Close(); err != nil {
-		return c, fmt.Errorf("backup: %w", err)
-	}
-	return c, nil
+	return c, out.Close()
 }
 
 var (
@@ -172,15 +170,16 @@ const restoreRows = 2000
 // cut, or what was restored is not what it says of itself. Progress is called now and then
 // with the rows written. DB.Check compares them with the digests afterwards.
 func (db *DB) Restore(ctx context.Context, r io.Reader, progress func(rows uint64)) (c BackupInfo, err error) {
+	defer wrap(&err, "restore")
 	in, err := rowfile.NewReader(r)
 	if err != nil {
-		return c, fmt.Errorf("restore: %w: %w", ErrCorrupt, err)
+		return c, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
 	defer in.Close()
 	var want BackupInfo
 	if in.Head != nil {
 		if err := json.Unmarshal(in.Head, &want); err != nil {
-			return c, fmt.Errorf("restore: %w: what the backup says of itself: %w", ErrCorrupt, err)
+			return c, fmt.Errorf("%w: what the backup says of itself: %w", ErrCorrupt, err)
 		}
 	}
 	err = db.writeBulk(ctx, func(inner context.Context, tx driver.Tx) error {
@@ -195,10 +194,7 @@ func (db *DB) Restore(ctx context.Context, r io.Reader, progress func(rows uint6
 		}
 		return err
 	})
-	if err != nil {
-		return c, fmt.Errorf("restore: %w", err)
-	}
-	return c, nil
+	return c, err
 }
 
 // restoring is a backup on its way into a database.
@@ -241,10 +237,8 @@ func (s *restoring) all(ctx context.Context, in *rowfile.Reader) error {
 	if err := s.flush(ctx); err != nil {
 		return err
 	}
-	if s.current != nil && s.current.Name == metaTable.Name { // no table has a row
-		if err := s.create(ctx); err != nil {
-			return err
-		}
+	if err := s.recordEnds(ctx); err != nil { // no other table has a row
+		return err
 	}
 	for _, build := range s.indexes {
 		if err := build(); err != nil {
@@ -261,10 +255,8 @@ func (s *restoring) row(ctx context.Context, t *driver.Table, values []any) erro
 		if err := s.flush(ctx); err != nil {
 			return err
 		}
-		if s.current != nil && s.current.Name == metaTable.Name {
-			if err := s.create(ctx); err != nil {
-				return err
-			}
+		if err := s.recordEnds(ctx); err != nil {
+			return err
 		}
 		if err := s.begin(t); err != nil {
 			return err
@@ -309,8 +301,12 @@ func (s *restoring) flush(ctx context.Context) error {
 	return nil
 }
 
-// create makes the tables of the layouts that the backup records.
-func (s *restoring) create(ctx context.Context) error {
+// recordEnds makes, behind the table of what the store records of itself, those of the
+// layouts.
+func (s *restoring) recordEnds(ctx context.Context) error {
+	if s.current == nil || s.current.Name != metaTable.Name {
+		return nil
+	}
 	if s.recorded[metaLayout] != "" {
 		e := &Entities{db: s.db}
 		if err := e.check(s.recorded, "", false); err != nil {

@@ -164,11 +164,10 @@ func (e *Entities) HeaderAt(ctx context.Context, number uint64) (h BlockHeader, 
 }
 
 // HeaderAt is Entities.HeaderAt in the snapshot's view.
-func (s *Snapshot) HeaderAt(ctx context.Context, number uint64) (BlockHeader, error) {
-	if err := s.idle(ctx); err != nil {
-		return BlockHeader{}, fmt.Errorf("block at %d: %w", number, err)
+func (s *Snapshot) HeaderAt(ctx context.Context, number uint64) (h BlockHeader, err error) {
+	if err = s.idle(ctx); err == nil {
+		h, err = s.ents.db.meta.headAt(context.WithoutCancel(ctx), s.reader, number)
 	}
-	h, err := s.ents.db.meta.headAt(context.WithoutCancel(ctx), s.reader, number)
 	if err != nil {
 		return h, fmt.Errorf("block at %d: %w", number, err)
 	}

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/varvedb/varve/internal/layout"
 	"github.com/varvedb/varve/store/driver"
@@ -10,22 +9,21 @@ import (
 
 // buildIndexes makes the indexes that EntityOptions.DeferIndexes left out, each in a
 // transaction of its own.
-func (e *Entities) buildIndexes(ctx context.Context) error {
+func (e *Entities) buildIndexes(ctx context.Context) (err error) {
 	if !e.deferred.Load() {
 		return nil
 	}
+	defer wrap(&err, "build indexes")
 	indexed, names := e.deferredIndexes()
 	for _, name := range names {
 		err := e.db.writeBulk(ctx, func(ctx context.Context, tx driver.Tx) error { return indexed.CreateIndex(ctx, tx, name) })
 		if err != nil {
-			return fmt.Errorf("build indexes: %w", err)
+			return err
 		}
 	}
-	err := e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
-		return e.db.meta.remove(ctx, tx, metaIndexes)
-	})
+	err = e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error { return e.db.meta.remove(ctx, tx, metaIndexes) })
 	if err != nil {
-		return fmt.Errorf("build indexes: %w", err)
+		return err
 	}
 	e.deferred.Store(false)
 	return e.analyzeAtOpen(ctx)
@@ -42,12 +40,9 @@ func (e *Entities) deferredIndexes() (layout.Indexed, []string) {
 
 // SetOrigin records in the store where its blocks come from: text of the
 // caller's own, which Summary gives back.
-func (e *Entities) SetOrigin(ctx context.Context, origin string) error {
-	err := e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error { return e.db.meta.set(ctx, tx, metaOrigin, origin) })
-	if err != nil {
-		return fmt.Errorf("set origin: %w", err)
-	}
-	return nil
+func (e *Entities) SetOrigin(ctx context.Context, origin string) (err error) {
+	defer wrap(&err, "set origin")
+	return e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error { return e.db.meta.set(ctx, tx, metaOrigin, origin) })
 }
 
 // Origin returns what SetOrigin recorded, or "".

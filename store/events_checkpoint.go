@@ -23,21 +23,21 @@ var _ event.Checkpointer = (*Events)(nil)
 // Checkpoint returns the position up to which a consumer has handled events, zero when the
 // store does not know it.
 func (e *Events) Checkpoint(ctx context.Context, consumer string) (at uint64, err error) {
+	defer wrap(&err, "checkpoint")
 	c := event.Checkpoint{Consumer: consumer}
-	if err = c.Validate(); err == nil {
-		err = e.readCheckpoints(ctx, func(ctx context.Context, q driver.Querier, sql schemas.Meta) error {
-			at, _, err = checkpointOf(ctx, q, sql, consumer)
-			return err
-		})
+	if err := c.Validate(); err != nil {
+		return 0, err
 	}
-	if err != nil {
-		return 0, fmt.Errorf("checkpoint: %w", err)
-	}
-	return at, nil
+	err = e.readCheckpoints(ctx, func(ctx context.Context, q driver.Querier, sql schemas.Meta) error {
+		at, _, err = checkpointOf(ctx, q, sql, consumer)
+		return err
+	})
+	return at, err
 }
 
 // Checkpoints returns where all consumers are, by name, in To.
 func (e *Events) Checkpoints(ctx context.Context) (list []event.Checkpoint, err error) {
+	defer wrap(&err, "list checkpoints")
 	err = e.readCheckpoints(ctx, func(ctx context.Context, q driver.Querier, sql schemas.Meta) (err error) {
 		rows, err := q.Query(ctx, sql.Statements["list"])
 		if err != nil {
@@ -54,10 +54,7 @@ func (e *Events) Checkpoints(ctx context.Context) (list []event.Checkpoint, err 
 		}
 		return rows.Err()
 	})
-	if err != nil {
-		return nil, fmt.Errorf("list checkpoints: %w", err)
-	}
-	return list, nil
+	return list, err
 }
 
 // readCheckpoints runs f in a view that has the table of checkpoints, or not at all.

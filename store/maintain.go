@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -222,13 +221,11 @@ func (e *Entities) Backlog(ctx context.Context) (owed int, err error) {
 // Flush does now what was put off, by the layout (see Backlog) or by
 // EntityOptions.DeferIndexes, and returns when nothing is left; block writers wait between
 // the slices.
-func (e *Entities) Flush(ctx context.Context) error {
-	err := e.buildIndexes(ctx)
+func (e *Entities) Flush(ctx context.Context) (err error) {
+	defer wrap(&err, "flush")
+	err = e.buildIndexes(ctx)
 	for owed := 1; err == nil && e.maintainer != nil && owed > 0; {
 		owed, err = e.maintainer.slice(ctx)
 	}
-	if err != nil {
-		return fmt.Errorf("flush: %w", err)
-	}
-	return nil
+	return err
 }

@@ -149,15 +149,12 @@ func (s *Snapshot) Horizon() uint64 { return s.horizon }
 
 // Headers returns the blocks from one number to another, as far as the snapshot's head. Where the
 // same number has another digest than before, the store was rewound in between.
-func (s *Snapshot) Headers(ctx context.Context, from, to uint64) ([]BlockHeader, error) {
+func (s *Snapshot) Headers(ctx context.Context, from, to uint64) (list []BlockHeader, err error) {
+	defer wrap(&err, "headers")
 	if err := s.idle(ctx); err != nil {
-		return nil, fmt.Errorf("blocks: %w", err)
+		return nil, err
 	}
-	list, err := s.ents.db.meta.blocksBetween(context.WithoutCancel(ctx), s.reader, from, to)
-	if err != nil {
-		return nil, fmt.Errorf("blocks %d to %d: %w", from, to, err)
-	}
-	return list, nil
+	return s.ents.db.meta.blocksBetween(context.WithoutCancel(ctx), s.reader, from, to)
 }
 
 // view returns what the layout shows at a block.
@@ -182,10 +179,10 @@ func (s *Snapshot) Get(ctx context.Context, key entity.Key) (*entity.Entity, err
 	}
 	ctx = context.WithoutCancel(ctx)
 	view, err := s.view(ctx, s.at)
-	if err != nil {
-		return nil, fmt.Errorf("get %s at block %d: %w", key, s.at, err)
+	var e *entity.Entity
+	if err == nil {
+		e, err = view.Get(ctx, key)
 	}
-	e, err := view.Get(ctx, key)
 	if err != nil {
 		return nil, fmt.Errorf("get %s at block %d: %w", key, s.at, err)
 	}
@@ -193,19 +190,16 @@ func (s *Snapshot) Get(ctx context.Context, key entity.Key) (*entity.Entity, err
 }
 
 // Count returns how many entities match; a nil expression matches all.
-func (s *Snapshot) Count(ctx context.Context, q query.Expr) (uint64, error) {
+func (s *Snapshot) Count(ctx context.Context, q query.Expr) (n uint64, err error) {
+	defer wrap(&err, "count")
 	if err := s.check(ctx, q); err != nil {
-		return 0, fmt.Errorf("count: %w", err)
+		return 0, err
 	}
 	view, err := s.view(ctx, s.at)
 	if err != nil {
-		return 0, fmt.Errorf("count: %w", err)
+		return 0, err
 	}
-	n, err := view.Count(ctx, q)
-	if err != nil {
-		return 0, fmt.Errorf("count: %w", err)
-	}
-	return n, nil
+	return view.Count(ctx, q)
 }
 
 // QueryOptions say in which order, how many and what of the matches to return.
