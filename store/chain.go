@@ -48,6 +48,22 @@ func (e *Entities) Chain(ctx context.Context) (c Chain, ok bool, err error) {
 	return c, ok, err
 }
 
+// SetOrigin records in the store where its blocks come from: text of the
+// caller's own, which Summary gives back.
+func (e *Entities) SetOrigin(ctx context.Context, origin string) (err error) {
+	defer wrap(&err, "set origin")
+	return e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error { return e.db.meta.set(ctx, tx, metaOrigin, origin) })
+}
+
+// Origin returns what SetOrigin recorded, or "".
+func (e *Entities) Origin(ctx context.Context) (origin string, err error) {
+	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
+		origin, err = e.db.meta.get(ctx, q, metaOrigin)
+		return err
+	})
+	return origin, err
+}
+
 func (m meta) chain(ctx context.Context, q driver.Querier) (c Chain, ok bool, err error) {
 	id, err := m.get(ctx, q, metaChain)
 	if err != nil || id == "" {

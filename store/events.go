@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/internal/eventlog"
+	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -69,7 +70,8 @@ type Events struct {
 	news     news
 	listener listener
 
-	checkpoints atomic.Bool // there is a table of them
+	checkpoints atomic.Bool  // there is a table of them
+	sql         schemas.Meta // of that table
 }
 
 // Events opens the event store, and makes it when the database has none. The
@@ -118,6 +120,9 @@ func (db *DB) openEvents(ctx context.Context, opts EventOptions) (*Events, error
 	overlapper, overlaps := db.engine.(driver.Overlapper)
 	shared := db.engine.Capabilities().MultiProcess
 	e := &Events{db: db, log: log, opts: opts, views: make(chan struct{}, apartAtOnce)}
+	if e.sql, err = schemas.CheckpointTables(string(db.engine.Info().Dialect)); err != nil {
+		return nil, err
+	}
 	e.tail = log.NewTail(eventlog.TailOptions{Shared: shared, Every: opts.IndexEvery, Overlapper: overlapper, Keep: db.keepEvents})
 	e.commit = newGroupCommit(db.engine, e.tail, opts.Queue)
 	if err := db.tune(ctx, eventlog.Tables); err != nil || overlaps || shared {
