@@ -92,12 +92,6 @@ type identities struct {
 	more  bool // block is the next one
 }
 
-// identified tells whether there are such blocks.
-func (m meta) identified(ctx context.Context, q driver.Querier) (bool, error) {
-	n, err := m.queryInt(ctx, q, "any_identified")
-	return n > 0, err
-}
-
 func (m meta) identities(ctx context.Context, q driver.Querier, last uint64) (*identities, error) {
 	rows, err := q.Query(ctx, m.Statements["list_identified"], int64(last))
 	if err != nil {

@@ -29,8 +29,8 @@ const loadBytes = 16 << 20
 // not above the head are skipped, so that an interrupted load can be repeated
 // with the same stream; one that the store does not hold as it is in the stream,
 // or that it holds beside those of the stream, fails with ErrHistory. Of versions
-// that the store has forgotten nothing is compared. To compare takes two readers
-// until the first new block comes, three where blocks have hashes.
+// that the store has forgotten nothing is compared. To compare takes three readers
+// until the first new block comes.
 //
 // When the stream fails or a block does not fit, the blocks before it are kept, and the
 // error is the stream's or that of Apply; when the engine fails or ctx is done, the store
