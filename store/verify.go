@@ -26,18 +26,6 @@ func (e *Entities) Verify(ctx context.Context) (CheckReport, error) {
 	return c.report, nil
 }
 
-// verifyRows reports the contradictions within the layout, until report returns false.
-// Progress is called with the rows read so far.
-func (e *Entities) verifyRows(ctx context.Context, progress func(rows uint64), report func(problem string) bool) error {
-	views, err := e.views(ctx, 3)
-	if err != nil {
-		return err
-	}
-	count := &rowCount{report: progress}
-	err = e.layout.Check(ctx, counted(ctx, views[0].reader, count), counted(ctx, views[1].reader, count), counted(ctx, views[2].reader, count), report)
-	return errors.Join(err, ctx.Err(), closeViews(views))
-}
-
 // digest computes the chain of digests anew and compares it block by block.
 func (c *checker) digest(ctx context.Context, e *Entities) (err error) {
 	r := &c.report
