@@ -86,13 +86,10 @@ func (db *DB) contents(ctx context.Context, q driver.Querier) (tables []*driver.
 	}
 	c.Format, c.Layout, c.EventLayout = recorded[metaFormat], recorded[metaLayout], recorded[metaEventLayout]
 	tables = append(tables, metaTable, blocksTable)
-	if c.Head, err = db.meta.head(ctx, q); err != nil {
+	if c.Head, c.Horizon, err = db.meta.headAndHorizon(ctx, q); err != nil {
 		return nil, c, err
 	}
 	if _, c.Blocks, err = db.meta.blocks(ctx, q); err != nil {
-		return nil, c, err
-	}
-	if c.Horizon, err = db.meta.horizon(ctx, q); err != nil {
 		return nil, c, err
 	}
 	if c.Layout != "" {
@@ -222,23 +219,14 @@ func (s *restoring) all(ctx context.Context, in *rowfile.Reader) error {
 	}
 	s.recorded = map[string]string{}
 	s.tables = []*driver.Table{metaTable, blocksTable}
-	for {
+	for end := false; !end; {
 		t, values, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
+		if end = errors.Is(err, io.EOF); err != nil && !end {
 			return fmt.Errorf("%w: %w", ErrCorrupt, err)
 		}
 		if err := s.row(ctx, t, values); err != nil {
 			return err
 		}
-	}
-	if err := s.flush(ctx); err != nil {
-		return err
-	}
-	if err := s.recordEnds(ctx); err != nil { // no other table has a row
-		return err
 	}
 	for _, build := range s.indexes {
 		if err := build(); err != nil {
@@ -248,19 +236,19 @@ func (s *restoring) all(ctx context.Context, in *rowfile.Reader) error {
 	return nil
 }
 
-// row takes a row. The first table is what the store records of itself; when it
-// ends, the layouts are known and their tables are made.
+// row takes a row, or the end, which has no table.
 func (s *restoring) row(ctx context.Context, t *driver.Table, values []any) error {
 	if t != s.current {
-		if err := s.flush(ctx); err != nil {
+		err := s.flush(ctx)
+		if err == nil {
+			err = s.begin(ctx, t)
+		}
+		if err != nil {
 			return err
 		}
-		if err := s.recordEnds(ctx); err != nil {
-			return err
-		}
-		if err := s.begin(t); err != nil {
-			return err
-		}
+	}
+	if t == nil {
+		return nil
 	}
 	if t.Name == metaTable.Name {
 		s.recorded[values[0].(string)] = values[1].(string)
@@ -276,16 +264,25 @@ func (s *restoring) row(ctx context.Context, t *driver.Table, values []any) erro
 	return errors.Join(s.done(), s.flush(ctx))
 }
 
-// begin finds the table of the store for one of the backup.
-func (s *restoring) begin(t *driver.Table) error {
-	if s.current == nil && t.Name != metaTable.Name {
+// begin finds the table of the store for one of the backup. The first one is what the store
+// records of itself; when it ends, the layouts are known and their tables are made.
+func (s *restoring) begin(ctx context.Context, t *driver.Table) error {
+	switch {
+	case s.current != nil && s.current.Name == metaTable.Name:
+		if err := s.create(ctx); err != nil {
+			return err
+		}
+	case s.current == nil && t.Name != metaTable.Name:
 		return fmt.Errorf("%w: the backup begins with table %q", ErrCorrupt, t.Name)
+	}
+	if s.current = t; t == nil {
+		return nil
 	}
 	i := slices.IndexFunc(s.tables, func(has *driver.Table) bool { return has.Name == t.Name })
 	if i < 0 || !slices.Equal(s.tables[i].Columns, t.Columns) {
 		return fmt.Errorf("%w: the backup has a table %q with columns %v, which a store of its layouts has not here", ErrLayout, t.Name, t.Columns)
 	}
-	s.current, s.target = t, s.tables[i]
+	s.target = s.tables[i]
 	return nil
 }
 
@@ -301,12 +298,8 @@ func (s *restoring) flush(ctx context.Context) error {
 	return nil
 }
 
-// recordEnds makes, behind the table of what the store records of itself, those of the
-// layouts.
-func (s *restoring) recordEnds(ctx context.Context) error {
-	if s.current == nil || s.current.Name != metaTable.Name {
-		return nil
-	}
+// create makes the tables of the layouts that the backup records.
+func (s *restoring) create(ctx context.Context) error {
 	if s.recorded[metaLayout] != "" {
 		e := &Entities{db: s.db}
 		if err := e.check(s.recorded, "", false); err != nil {

@@ -290,9 +290,9 @@ func (c *checker) rows(ctx context.Context, e *Entities) {
 	}
 	views, err := e.views(ctx, 3)
 	if err == nil {
-		count := &rowCount{report: c.progress(partEntities, "rows", 0)}
-		err = e.layout.Check(ctx, counted(ctx, views[0].reader, count), counted(ctx, views[1].reader, count),
-			counted(ctx, views[2].reader, count), c.finder(ctx, partEntities))
+		each := everyRow(ctx, c.progress(partEntities, "rows", 0))
+		err = e.layout.Check(ctx, countedQuerier{views[0].reader, each}, countedQuerier{views[1].reader, each},
+			countedQuerier{views[2].reader, each}, c.finder(ctx, partEntities))
 		err = errors.Join(err, ctx.Err(), closeViews(views))
 	}
 	c.done(partEntities, false, err)
@@ -327,7 +327,7 @@ func (c *checker) eventLog(ctx context.Context, e *Events) (done eventlog.Checke
 			done.Source = true
 			return err
 		}
-		done, err = e.log.Check(inner, counted(ctx, q, &rowCount{}), func(problem string) bool {
+		done, err = e.log.Check(inner, countedQuerier{q, everyRow(ctx, func(uint64) {})}, func(problem string) bool {
 			problems = append(problems, problem)
 			return len(problems) < c.opts.Findings
 		}, c.progress(partEvents, "events", head))

@@ -228,15 +228,12 @@ type Summary struct {
 func (e *Entities) Summary(ctx context.Context) (s Summary, err error) {
 	s.Layout = e.layout.Name()
 	err = e.db.readBulk(ctx, func(ctx context.Context, q driver.Querier) error {
-		head, err := e.db.meta.head(ctx, q)
+		head, horizon, err := e.db.meta.headAndHorizon(ctx, q)
 		if err != nil {
 			return err
 		}
-		s.Head, s.Digest = head.Number, head.Digest.String()
+		s.Head, s.Digest, s.Horizon = head.Number, head.Digest.String(), horizon
 		if s.Origin, err = e.db.meta.get(ctx, q, metaOrigin); err != nil {
-			return err
-		}
-		if s.Horizon, err = e.db.meta.horizon(ctx, q); err != nil {
 			return err
 		}
 		if s.First, s.Blocks, err = e.db.meta.blocks(ctx, q); err != nil {

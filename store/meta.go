@@ -178,10 +178,11 @@ func (m meta) seal(ctx context.Context, tx driver.Tx) error {
 }
 
 func (m meta) put(ctx context.Context, tx driver.Tx, name, value string) error {
-	if _, err := tx.Exec(ctx, m.Statements["delete_meta"], name); err != nil {
-		return fmt.Errorf("record %s: %w", name, err)
+	_, err := tx.Exec(ctx, m.Statements["delete_meta"], name)
+	if err == nil {
+		_, err = tx.Exec(ctx, m.Statements["insert_meta"], name, value)
 	}
-	if _, err := tx.Exec(ctx, m.Statements["insert_meta"], name, value); err != nil {
+	if err != nil {
 		return fmt.Errorf("record %s: %w", name, err)
 	}
 	return nil

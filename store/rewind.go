@@ -17,11 +17,7 @@ func (e *Entities) Rewind(ctx context.Context, to uint64) (err error) {
 		return fmt.Errorf("layout %s keeps no history: %w", e.layout.Name(), ErrUnsupported)
 	}
 	return e.db.writeBulk(ctx, func(ctx context.Context, tx driver.Tx) error {
-		head, err := e.db.meta.head(ctx, tx)
-		if err != nil {
-			return err
-		}
-		horizon, err := e.db.meta.horizon(ctx, tx)
+		head, horizon, err := e.db.meta.headAndHorizon(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -60,16 +56,14 @@ func (e *Entities) Rewind(ctx context.Context, to uint64) (err error) {
 func (e *Entities) Prune(ctx context.Context, before uint64) (err error) {
 	defer wrap(&err, "prune")
 	return e.db.writeBulk(ctx, func(ctx context.Context, tx driver.Tx) error {
-		head, err := e.db.meta.head(ctx, tx)
-		if err != nil {
+		head, horizon, err := e.db.meta.headAndHorizon(ctx, tx)
+		switch {
+		case err != nil:
 			return err
-		}
-		if before > head.Number {
+		case before > head.Number:
 			return fmt.Errorf("block %d: %w: the head is %d", before, ErrBlockRange, head.Number)
-		}
-		horizon, err := e.db.meta.horizon(ctx, tx)
-		if err != nil || before <= horizon {
-			return err
+		case before <= horizon:
+			return nil
 		}
 		w, err := e.layout.Writer(ctx, tx)
 		if err != nil {
