@@ -115,7 +115,7 @@ func (db *DB) contents(ctx context.Context, q driver.Querier) (tables []*driver.
 	return tables, c, nil
 }
 
-func (db *DB) backupTable(ctx context.Context, q driver.Querier, out *rowfile.Writer, t *driver.Table, progress func(uint64)) (err error) {
+func (db *DB) backupTable(ctx context.Context, q driver.Querier, out *rowfile.Writer, t *driver.Table, progress func(uint64)) error {
 	if err := out.Table(t); err != nil {
 		return err
 	}
@@ -134,28 +134,20 @@ func (db *DB) backupTable(ctx context.Context, q driver.Querier, out *rowfile.Wr
 			}
 		}
 	}
-	rows, err := q.Query(ctx, "SELECT "+strings.Join(columns, ", ")+" FROM "+t.Name)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		if err := rows.Scan(dest...); err != nil {
+	query := "SELECT " + strings.Join(columns, ", ") + " FROM " + t.Name
+	return driver.QueryRows(ctx, q, query, nil, func(rows driver.Rows) error {
+		if err := errors.Join(rows.Scan(dest...), out.Row(dest)); err != nil {
 			return err
 		}
-		if err := out.Row(dest); err != nil {
-			return err
+		n := out.Rows()
+		if n%countEvery != 0 {
+			return nil
 		}
-		if n := out.Rows(); n%countEvery == 0 {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if progress != nil {
-				progress(n)
-			}
+		if progress != nil {
+			progress(n)
 		}
-	}
-	return rows.Err()
+		return ctx.Err()
+	})
 }
 
 // restoreRows is how many rows are written together.

@@ -38,21 +38,14 @@ func (e *Events) Checkpoint(ctx context.Context, consumer string) (at uint64, er
 // Checkpoints returns where all consumers are, by name, in To.
 func (e *Events) Checkpoints(ctx context.Context) (list []event.Checkpoint, err error) {
 	defer wrap(&err, "list checkpoints")
-	err = e.readCheckpoints(ctx, func(ctx context.Context, q driver.Querier) (err error) {
-		rows, err := q.Query(ctx, e.sql.Statements["list"])
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, rows.Close()) }()
-		for rows.Next() {
+	err = e.readCheckpoints(ctx, func(ctx context.Context, q driver.Querier) error {
+		return driver.QueryRows(ctx, q, e.sql.Statements["list"], nil, func(rows driver.Rows) error {
 			var name []byte
 			var at int64
-			if err := rows.Scan(&name, &at); err != nil {
-				return err
-			}
+			err := rows.Scan(&name, &at)
 			list = append(list, event.Checkpoint{Consumer: string(name), To: uint64(at)})
-		}
-		return rows.Err()
+			return err
+		})
 	})
 	return list, err
 }

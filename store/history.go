@@ -17,30 +17,34 @@ import (
 func (e *Entities) History(ctx context.Context) iter.Seq2[entity.Changeset, error] {
 	var first *Snapshot // closed, for its head and horizon
 	return func(yield func(entity.Changeset, error) bool) {
-		views, err := e.views(ctx, 3)
-		if err != nil {
+		if err := e.readHistory(ctx, &first, yield); err != nil {
 			yield(entity.Changeset{}, fmt.Errorf("history: %w", err))
-			return
 		}
-		defer func() { _ = closeViews(views) }() // what was read is read
-		if first == nil {
-			first = views[0]
-		} else if err := first.stillIn(ctx, views[0]); err != nil {
-			yield(entity.Changeset{}, fmt.Errorf("history: %w", err))
-			return
-		}
-		sets := e.history(ctx, first.head, views)
-		if !first.head.Empty {
-			ids, err := e.db.meta.identities(context.WithoutCancel(ctx), views[2].reader, first.head.Number)
-			if err != nil {
-				yield(entity.Changeset{}, fmt.Errorf("history: %w", err))
-				return
-			}
-			defer ids.rows.Close()
-			sets = ids.with(sets)
-		}
-		sets(yield)
 	}
+}
+
+func (e *Entities) readHistory(ctx context.Context, first **Snapshot, yield func(entity.Changeset, error) bool) error {
+	views, err := e.views(ctx, 3)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = closeViews(views) }() // what was read is read
+	if *first == nil {
+		*first = views[0]
+	} else if err := (*first).stillIn(ctx, views[0]); err != nil {
+		return err
+	}
+	head := (*first).head
+	if head.Empty {
+		return nil
+	}
+	ids, err := e.db.meta.identities(context.WithoutCancel(ctx), views[2].reader, head.Number)
+	if err != nil {
+		return err
+	}
+	defer ids.rows.Close()
+	ids.with(e.history(ctx, head, views))(yield)
+	return nil
 }
 
 // stillIn checks that the history of a former view is a part of a later one's.
