@@ -90,13 +90,9 @@ func userinfo(raw string) (string, bool) {
 	if _, user, ok := strings.Cut(address, "//"); ok {
 		return user, true
 	}
-	if scheme, rest, _ := strings.Cut(address, ":"); isEngine(scheme) {
+	scheme, rest, _ := strings.Cut(address, ":")
+	if _, engine := Lookup(scheme); engine {
 		return rest, true
 	}
 	return address, true
-}
-
-func isEngine(scheme string) bool {
-	_, ok := Lookup(scheme)
-	return ok
 }
