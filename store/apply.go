@@ -86,10 +86,10 @@ func (tx *entityTx) prior(ctx context.Context, block uint64, needs map[entity.Ke
 		return nil, nil
 	}
 	w, err := tx.writer(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("block %d: %w", block, err)
+	var prior map[entity.Key]entity.Prior
+	if err == nil {
+		prior, err = w.Prior(ctx, block, needs)
 	}
-	prior, err := w.Prior(ctx, block, needs)
 	if err != nil {
 		return nil, fmt.Errorf("block %d: %w", block, err)
 	}
@@ -154,13 +154,13 @@ func (e *Entities) writeIn(ctx context.Context, tx *entityTx, head BlockHeader, 
 	go func() { digest <- head.Digest.Next(set) }()
 	err := tx.write(ctx, set)
 	next := BlockHeader{Number: set.Block, Digest: <-digest, Hash: set.Hash, Time: set.Time} // from here on the set is the caller's again
+	if err == nil {
+		err = driver.Run(ctx, tx.Tx, e.db.meta.Statements["insert_block"], int64(next.Number), next.record())
+	}
+	if err == nil {
+		err = e.db.meta.raiseHorizon(ctx, tx, set.Horizon)
+	}
 	if err != nil {
-		return Applied{}, fmt.Errorf("block %d: %w", set.Block, err)
-	}
-	if err := driver.Run(ctx, tx.Tx, e.db.meta.Statements["insert_block"], int64(next.Number), next.record()); err != nil {
-		return Applied{}, fmt.Errorf("block %d: %w", set.Block, err)
-	}
-	if err := e.db.meta.raiseHorizon(ctx, tx, set.Horizon); err != nil {
 		return Applied{}, fmt.Errorf("block %d: %w", set.Block, err)
 	}
 	return Applied{Head: next, Blocks: 1, Changes: len(set.Changes)}, nil

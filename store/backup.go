@@ -38,38 +38,36 @@ type BackupInfo struct {
 // backup may need a larger Options.MaxReaderAge (ErrReaderExpired). It fails with ErrLayout
 // when the database holds no store.
 func (db *DB) Backup(ctx context.Context, w io.Writer, progress func(rows uint64)) (c BackupInfo, err error) {
+	defer wrap(&err, "backup")
 	q, err := db.engine.Snapshot(ctx)
 	if err != nil {
-		return c, fmt.Errorf("backup: %w", err)
+		return c, err
 	}
 	defer func() { err = errors.Join(err, q.Close()) }()
 	if err := driver.LiftTimeouts(ctx, q); err != nil {
-		return c, fmt.Errorf("backup: %w", err)
+		return c, err
 	}
 	tables, c, err := db.contents(ctx, q)
 	if err != nil {
-		return c, fmt.Errorf("backup: %w", err)
+		return c, err
 	}
 	c.Engine, c.EngineVersion = db.engine.Info().Name, db.engine.Info().Version
 	head, err := json.Marshal(c)
 	if err != nil {
-		return c, fmt.Errorf("backup: %w", err)
+		return c, err
 	}
 	out, err := rowfile.NewWriter(w, head)
 	if err != nil {
-		return c, fmt.Errorf("backup: %w", err)
+		return c, err
 	}
 	for _, t := range tables {
 		if err := db.backupTable(ctx, q, out, t, progress); err != nil {
 			out.Abort()
-			return c, fmt.Errorf("backup: table %s: %w", t.Name, err)
+			return c, fmt.Errorf("table %s: %w", t.Name, err)
 		}
 	}
 	c.Rows = out.Rows()
-	if err := out.Close(); err != nil {
-		return c, fmt.Errorf("backup: %w", err)
-	}
-	return c, nil
+	return c, out.Close()
 }
 
 var (
@@ -88,13 +86,10 @@ func (db *DB) contents(ctx context.Context, q driver.Querier) (tables []*driver.
 	}
 	c.Format, c.Layout, c.EventLayout = recorded[metaFormat], recorded[metaLayout], recorded[metaEventLayout]
 	tables = append(tables, metaTable, blocksTable)
-	if c.Head, err = db.meta.head(ctx, q); err != nil {
+	if c.Head, c.Horizon, err = db.meta.headAndHorizon(ctx, q); err != nil {
 		return nil, c, err
 	}
 	if _, c.Blocks, err = db.meta.blocks(ctx, q); err != nil {
-		return nil, c, err
-	}
-	if c.Horizon, err = db.meta.horizon(ctx, q); err != nil {
 		return nil, c, err
 	}
 	if c.Layout != "" {
@@ -120,7 +115,7 @@ func (db *DB) contents(ctx context.Context, q driver.Querier) (tables []*driver.
 	return tables, c, nil
 }
 
-func (db *DB) backupTable(ctx context.Context, q driver.Querier, out *rowfile.Writer, t *driver.Table, progress func(uint64)) (err error) {
+func (db *DB) backupTable(ctx context.Context, q driver.Querier, out *rowfile.Writer, t *driver.Table, progress func(uint64)) error {
 	if err := out.Table(t); err != nil {
 		return err
 	}
@@ -139,28 +134,20 @@ func (db *DB) backupTable(ctx context.Context, q driver.Querier, out *rowfile.Wr
 			}
 		}
 	}
-	rows, err := q.Query(ctx, "SELECT "+strings.Join(columns, ", ")+" FROM "+t.Name)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		if err := rows.Scan(dest...); err != nil {
+	query := "SELECT " + strings.Join(columns, ", ") + " FROM " + t.Name
+	return driver.QueryRows(ctx, q, query, nil, func(rows driver.Rows) error {
+		if err := errors.Join(rows.Scan(dest...), out.Row(dest)); err != nil {
 			return err
 		}
-		if err := out.Row(dest); err != nil {
-			return err
+		n := out.Rows()
+		if n%countEvery != 0 {
+			return nil
 		}
-		if n := out.Rows(); n%countEvery == 0 {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if progress != nil {
-				progress(n)
-			}
+		if progress != nil {
+			progress(n)
 		}
-	}
-	return rows.Err()
+		return ctx.Err()
+	})
 }
 
 // restoreRows is how many rows are written together.
@@ -172,15 +159,16 @@ const restoreRows = 2000
 // cut, or what was restored is not what it says of itself. Progress is called now and then
 // with the rows written. DB.Check compares them with the digests afterwards.
 func (db *DB) Restore(ctx context.Context, r io.Reader, progress func(rows uint64)) (c BackupInfo, err error) {
+	defer wrap(&err, "restore")
 	in, err := rowfile.NewReader(r)
 	if err != nil {
-		return c, fmt.Errorf("restore: %w: %w", ErrCorrupt, err)
+		return c, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
 	defer in.Close()
 	var want BackupInfo
 	if in.Head != nil {
 		if err := json.Unmarshal(in.Head, &want); err != nil {
-			return c, fmt.Errorf("restore: %w: what the backup says of itself: %w", ErrCorrupt, err)
+			return c, fmt.Errorf("%w: what the backup says of itself: %w", ErrCorrupt, err)
 		}
 	}
 	err = db.writeBulk(ctx, func(inner context.Context, tx driver.Tx) error {
@@ -195,10 +183,7 @@ func (db *DB) Restore(ctx context.Context, r io.Reader, progress func(rows uint6
 		}
 		return err
 	})
-	if err != nil {
-		return c, fmt.Errorf("restore: %w", err)
-	}
-	return c, nil
+	return c, err
 }
 
 // restoring is a backup on its way into a database.
@@ -226,23 +211,12 @@ func (s *restoring) all(ctx context.Context, in *rowfile.Reader) error {
 	}
 	s.recorded = map[string]string{}
 	s.tables = []*driver.Table{metaTable, blocksTable}
-	for {
+	for end := false; !end; {
 		t, values, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
+		if end = errors.Is(err, io.EOF); err != nil && !end {
 			return fmt.Errorf("%w: %w", ErrCorrupt, err)
 		}
 		if err := s.row(ctx, t, values); err != nil {
-			return err
-		}
-	}
-	if err := s.flush(ctx); err != nil {
-		return err
-	}
-	if s.current != nil && s.current.Name == metaTable.Name { // no table has a row
-		if err := s.create(ctx); err != nil {
 			return err
 		}
 	}
@@ -254,21 +228,19 @@ func (s *restoring) all(ctx context.Context, in *rowfile.Reader) error {
 	return nil
 }
 
-// row takes a row. The first table is what the store records of itself; when it
-// ends, the layouts are known and their tables are made.
+// row takes a row, or the end, which has no table.
 func (s *restoring) row(ctx context.Context, t *driver.Table, values []any) error {
 	if t != s.current {
-		if err := s.flush(ctx); err != nil {
+		err := s.flush(ctx)
+		if err == nil {
+			err = s.begin(ctx, t)
+		}
+		if err != nil {
 			return err
 		}
-		if s.current != nil && s.current.Name == metaTable.Name {
-			if err := s.create(ctx); err != nil {
-				return err
-			}
-		}
-		if err := s.begin(t); err != nil {
-			return err
-		}
+	}
+	if t == nil {
+		return nil
 	}
 	if t.Name == metaTable.Name {
 		s.recorded[values[0].(string)] = values[1].(string)
@@ -284,16 +256,25 @@ func (s *restoring) row(ctx context.Context, t *driver.Table, values []any) erro
 	return errors.Join(s.done(), s.flush(ctx))
 }
 
-// begin finds the table of the store for one of the backup.
-func (s *restoring) begin(t *driver.Table) error {
-	if s.current == nil && t.Name != metaTable.Name {
+// begin finds the table of the store for one of the backup. The first one is what the store
+// records of itself; when it ends, the layouts are known and their tables are made.
+func (s *restoring) begin(ctx context.Context, t *driver.Table) error {
+	switch {
+	case s.current != nil && s.current.Name == metaTable.Name:
+		if err := s.create(ctx); err != nil {
+			return err
+		}
+	case s.current == nil && t.Name != metaTable.Name:
 		return fmt.Errorf("%w: the backup begins with table %q", ErrCorrupt, t.Name)
+	}
+	if s.current = t; t == nil {
+		return nil
 	}
 	i := slices.IndexFunc(s.tables, func(has *driver.Table) bool { return has.Name == t.Name })
 	if i < 0 || !slices.Equal(s.tables[i].Columns, t.Columns) {
 		return fmt.Errorf("%w: the backup has a table %q with columns %v, which a store of its layouts has not here", ErrLayout, t.Name, t.Columns)
 	}
-	s.current, s.target = t, s.tables[i]
+	s.target = s.tables[i]
 	return nil
 }
 

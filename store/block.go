@@ -92,12 +92,6 @@ type identities struct {
 	more  bool // block is the next one
 }
 
-// identified tells whether there are such blocks.
-func (m meta) identified(ctx context.Context, q driver.Querier) (bool, error) {
-	n, err := m.queryInt(ctx, q, "any_identified")
-	return n > 0, err
-}
-
 func (m meta) identities(ctx context.Context, q driver.Querier, last uint64) (*identities, error) {
 	rows, err := q.Query(ctx, m.Statements["list_identified"], int64(last))
 	if err != nil {
@@ -153,26 +147,21 @@ func (h BlockHeader) agrees(other BlockHeader) bool {
 // Blocks below the horizon are among them: pruning forgets what they changed, not that
 // they were. It is Empty when there is none.
 func (e *Entities) HeaderAt(ctx context.Context, number uint64) (h BlockHeader, err error) {
+	defer wrap(&err, "header")
 	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
 		h, err = e.db.meta.headAt(ctx, q, number)
 		return err
 	})
-	if err != nil {
-		return h, fmt.Errorf("block at %d: %w", number, err)
-	}
-	return h, nil
+	return h, err
 }
 
 // HeaderAt is Entities.HeaderAt in the snapshot's view.
-func (s *Snapshot) HeaderAt(ctx context.Context, number uint64) (BlockHeader, error) {
+func (s *Snapshot) HeaderAt(ctx context.Context, number uint64) (h BlockHeader, err error) {
+	defer wrap(&err, "header")
 	if err := s.idle(ctx); err != nil {
-		return BlockHeader{}, fmt.Errorf("block at %d: %w", number, err)
+		return h, err
 	}
-	h, err := s.ents.db.meta.headAt(context.WithoutCancel(ctx), s.reader, number)
-	if err != nil {
-		return h, fmt.Errorf("block at %d: %w", number, err)
-	}
-	return h, nil
+	return s.ents.db.meta.headAt(context.WithoutCancel(ctx), s.reader, number)
 }
 
 // Header returns the last block that the snapshot shows, with what its chain calls it by.

@@ -17,39 +17,51 @@ type Chain struct {
 
 // SetChain records the chain that the store's blocks are of. It fails with ErrHistory
 // when another one is recorded, and writes nothing when this one is.
-func (e *Entities) SetChain(ctx context.Context, c Chain) error {
+func (e *Entities) SetChain(ctx context.Context, c Chain) (err error) {
+	defer wrap(&err, "set chain")
 	known, ok, err := e.Chain(ctx)
-	if err == nil && (!ok || known != c) {
-		err = e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
-			known, ok, err := e.db.meta.chain(ctx, tx)
-			if err != nil {
-				return err
-			}
-			if ok && known != c {
-				return fmt.Errorf("%w: the store is of chain %d with genesis block %s, not of chain %d with %s; give each chain a store of its own",
-					ErrHistory, known.ID, known.Genesis, c.ID, c.Genesis)
-			}
-			return e.db.meta.setAll(ctx, tx, map[string]string{
-				metaChain: strconv.FormatUint(c.ID, 10), metaGenesis: c.Genesis.String(),
-			})
+	if err != nil || ok && known == c {
+		return err
+	}
+	return e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
+		known, ok, err := e.db.meta.chain(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if ok && known != c {
+			return fmt.Errorf("%w: the store is of chain %d with genesis block %s, not of chain %d with %s; give each chain a store of its own",
+				ErrHistory, known.ID, known.Genesis, c.ID, c.Genesis)
+		}
+		return e.db.meta.setAll(ctx, tx, map[string]string{
+			metaChain: strconv.FormatUint(c.ID, 10), metaGenesis: c.Genesis.String(),
 		})
-	}
-	if err != nil {
-		return fmt.Errorf("set chain: %w", err)
-	}
-	return nil
+	})
 }
 
 // Chain returns the chain that SetChain recorded, and whether it did.
 func (e *Entities) Chain(ctx context.Context) (c Chain, ok bool, err error) {
+	defer wrap(&err, "chain")
 	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
 		c, ok, err = e.db.meta.chain(ctx, q)
 		return err
 	})
-	if err != nil {
-		return c, false, fmt.Errorf("chain: %w", err)
-	}
-	return c, ok, nil
+	return c, ok, err
+}
+
+// SetOrigin records in the store where its blocks come from: text of the
+// caller's own, which Summary gives back.
+func (e *Entities) SetOrigin(ctx context.Context, origin string) (err error) {
+	defer wrap(&err, "set origin")
+	return e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error { return e.db.meta.set(ctx, tx, metaOrigin, origin) })
+}
+
+// Origin returns what SetOrigin recorded, or "".
+func (e *Entities) Origin(ctx context.Context) (origin string, err error) {
+	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
+		origin, err = e.db.meta.get(ctx, q, metaOrigin)
+		return err
+	})
+	return origin, err
 }
 
 func (m meta) chain(ctx context.Context, q driver.Querier) (c Chain, ok bool, err error) {

@@ -161,7 +161,7 @@ func (db *DB) newChecker(opts *CheckOptions) *checker {
 func (c *checker) run(ctx context.Context) error {
 	recorded, err := c.db.recorded(ctx)
 	if err == nil && recorded == nil {
-		if err := errors.Join(c.db.wholeBlocks(ctx), c.db.noEvents(ctx)); err != nil {
+		if err := errors.Join(c.db.wholeBlocks(ctx), c.db.wholeEvents(ctx)); err != nil {
 			c.done(partRecord, true, err)
 			c.report.Outcome = Damaged
 			return nil
@@ -180,12 +180,11 @@ func (c *checker) run(ctx context.Context) error {
 		for _, part := range []string{partHistory, partEntities, partEvents} {
 			c.done(part, true, errNoRecord)
 		}
-		ents, evs = false, false
 	}
-	if ents {
+	if err == nil && ents {
 		c.entities(ctx)
 	}
-	if evs {
+	if err == nil && evs {
 		c.events(ctx)
 	}
 	c.engine(ctx)
@@ -201,6 +200,15 @@ var errNoRecord = errors.New("what the store records of itself cannot be relied 
 func (c *checker) find(part string, source bool, problem string) {
 	problem = strings.TrimPrefix(problem, ErrCorrupt.Error()+": ")
 	c.report.Findings = append(c.report.Findings, Finding{Part: part, Source: source, Problem: problem})
+}
+
+// finder takes problems of a part that can be made anew, until there are enough.
+func (c *checker) finder(ctx context.Context, part string) func(problem string) bool {
+	before := len(c.report.Findings)
+	return func(problem string) bool {
+		c.find(part, false, problem)
+		return len(c.report.Findings)-before < c.opts.Findings && ctx.Err() == nil
+	}
 }
 
 // done ends a part with what has been found of it, and with the error that ended
@@ -268,7 +276,7 @@ func (c *checker) verify(ctx context.Context, e *Entities) {
 	c.report.Layout = e.layout.Name()
 	err := c.digest(ctx, e)
 	if err == nil && !c.report.Digest {
-		c.unavailable(partHistory, noDigest)
+		c.unavailable(partHistory, "the digest cannot be computed without the whole history: the store is pruned, or its layout keeps none")
 	} else {
 		c.done(partHistory, true, err)
 	}
@@ -280,17 +288,15 @@ func (c *checker) rows(ctx context.Context, e *Entities) {
 		c.done(partEntities, true, err)
 		return
 	}
-	found := 0
-	err := e.verifyRows(ctx, c.progress(partEntities, "rows", 0), func(problem string) bool {
-		c.find(partEntities, false, problem)
-		found++
-		return found < c.opts.Findings && ctx.Err() == nil
-	})
+	views, err := e.views(ctx, 3)
+	if err == nil {
+		each := everyRow(ctx, c.progress(partEntities, "rows", 0))
+		err = e.layout.Check(ctx, countedQuerier{views[0].reader, each}, countedQuerier{views[1].reader, each},
+			countedQuerier{views[2].reader, each}, c.finder(ctx, partEntities))
+		err = errors.Join(err, ctx.Err(), closeViews(views))
+	}
 	c.done(partEntities, false, err)
 }
-
-// noDigest is why a history is not checked.
-const noDigest = "the digest cannot be computed without the whole history: the store is pruned, or its layout keeps none"
 
 func (c *checker) events(ctx context.Context) {
 	e, err := c.db.openedEvents(ctx)
@@ -321,7 +327,7 @@ func (c *checker) eventLog(ctx context.Context, e *Events) (done eventlog.Checke
 			done.Source = true
 			return err
 		}
-		done, err = e.log.Check(inner, counted(ctx, q, &rowCount{}), func(problem string) bool {
+		done, err = e.log.Check(inner, countedQuerier{q, everyRow(ctx, func(uint64) {})}, func(problem string) bool {
 			problems = append(problems, problem)
 			return len(problems) < c.opts.Findings
 		}, c.progress(partEvents, "events", head))
@@ -333,21 +339,15 @@ func (c *checker) eventLog(ctx context.Context, e *Events) (done eventlog.Checke
 // engine runs the engine's own check.
 func (c *checker) engine(ctx context.Context) {
 	c.progress(partEngine, "", 0)(0)
-	found := 0
-	did, err := c.db.engine.Check(ctx, func(problem string) bool {
-		c.find(partEngine, false, problem)
-		found++
-		return found < c.opts.Findings && ctx.Err() == nil
-	})
+	before := len(c.report.Findings)
+	did, err := c.db.engine.Check(ctx, c.finder(ctx, partEngine))
 	c.report.Engine = did
-	if err = errors.Join(err, ctx.Err()); did == "" && err == nil && found == 0 {
-		c.unavailable(partEngine, noEngineCheck)
+	if err = errors.Join(err, ctx.Err()); did == "" && err == nil && len(c.report.Findings) == before {
+		c.unavailable(partEngine, "the engine has no check of its own")
 		return
 	}
 	c.done(partEngine, false, err)
 }
-
-const noEngineCheck = "the engine has no check of its own"
 
 // missing returns an error that wraps ErrCorrupt and names the tables that are not
 // there.

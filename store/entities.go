@@ -57,7 +57,8 @@ type Entities struct {
 // of the first call hold while the database is open. It fails with ErrLayout when the
 // database holds another layout, or other tables and no store at all, and with ErrInvalid
 // when an option is malformed.
-func (db *DB) Entities(ctx context.Context, options *EntityOptions) (*Entities, error) {
+func (db *DB) Entities(ctx context.Context, options *EntityOptions) (e *Entities, err error) {
+	defer wrap(&err, "open entities")
 	opts := EntityOptions{}
 	if options != nil {
 		opts = *options
@@ -65,19 +66,17 @@ func (db *DB) Entities(ctx context.Context, options *EntityOptions) (*Entities, 
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	name := cmp.Or(opts.Layout, db.layout)
-	e := db.entities
-	if e == nil {
-		var err error
+	if e = db.entities; e == nil {
 		if e, err = db.openEntities(ctx, name, opts); err != nil {
-			return nil, fmt.Errorf("open entities: %w", err)
+			return nil, err
 		}
 		if err := e.startMaintainer(ctx); err != nil {
-			return nil, fmt.Errorf("open entities: %w", err)
+			return nil, err
 		}
 		db.entities = e
 	}
 	if name != "" && name != e.layout.Name() {
-		return nil, fmt.Errorf("open entities: %w", layoutMismatch(e.layout.Name(), name))
+		return nil, layoutMismatch(e.layout.Name(), name)
 	}
 	return e, nil
 }
@@ -229,15 +228,12 @@ type Summary struct {
 func (e *Entities) Summary(ctx context.Context) (s Summary, err error) {
 	s.Layout = e.layout.Name()
 	err = e.db.readBulk(ctx, func(ctx context.Context, q driver.Querier) error {
-		head, err := e.db.meta.head(ctx, q)
+		head, horizon, err := e.db.meta.headAndHorizon(ctx, q)
 		if err != nil {
 			return err
 		}
-		s.Head, s.Digest = head.Number, head.Digest.String()
+		s.Head, s.Digest, s.Horizon = head.Number, head.Digest.String(), horizon
 		if s.Origin, err = e.db.meta.get(ctx, q, metaOrigin); err != nil {
-			return err
-		}
-		if s.Horizon, err = e.db.meta.horizon(ctx, q); err != nil {
 			return err
 		}
 		if s.First, s.Blocks, err = e.db.meta.blocks(ctx, q); err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/internal/eventlog"
+	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -69,14 +70,16 @@ type Events struct {
 	news     news
 	listener listener
 
-	checkpoints atomic.Bool // there is a table of them
+	checkpoints atomic.Bool  // there is a table of them
+	sql         schemas.Meta // of that table
 }
 
 // Events opens the event store, and makes it when the database has none. The
 // options of the first call hold while the database is open. It fails with
 // ErrLayout when the database holds other tables and no store at all, or events of a
 // kind that this version does not read, and with ErrInvalid when an option is negative.
-func (db *DB) Events(ctx context.Context, options *EventOptions) (*Events, error) {
+func (db *DB) Events(ctx context.Context, options *EventOptions) (_ *Events, err error) {
+	defer wrap(&err, "open events")
 	opts := EventOptions{}
 	if options != nil {
 		opts = *options
@@ -84,12 +87,12 @@ func (db *DB) Events(ctx context.Context, options *EventOptions) (*Events, error
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	if opts.Queue < 0 || opts.PollInterval < 0 || opts.IndexEvery < 0 || opts.LockedRows < 0 {
-		return nil, fmt.Errorf("open events: %w: negative option in %+v", ErrInvalid, opts)
+		return nil, fmt.Errorf("%w: negative option in %+v", ErrInvalid, opts)
 	}
 	if db.events == nil {
 		e, err := db.openEvents(ctx, opts)
 		if err != nil {
-			return nil, fmt.Errorf("open events: %w", err)
+			return nil, err
 		}
 		db.events = e
 	}
@@ -101,10 +104,10 @@ func (db *DB) openEvents(ctx context.Context, opts EventOptions) (*Events, error
 	if err != nil {
 		return nil, err
 	}
+	if err := db.wholeEvents(ctx); err != nil {
+		return nil, err
+	}
 	if recorded[metaEventLayout] == "" {
-		if err := db.noEvents(ctx); err != nil {
-			return nil, err
-		}
 		if recorded, err = db.createEvents(ctx); err != nil {
 			return nil, err
 		}
@@ -117,11 +120,11 @@ func (db *DB) openEvents(ctx context.Context, opts EventOptions) (*Events, error
 	overlapper, overlaps := db.engine.(driver.Overlapper)
 	shared := db.engine.Capabilities().MultiProcess
 	e := &Events{db: db, log: log, opts: opts, views: make(chan struct{}, apartAtOnce)}
-	e.tail = log.NewTail(eventlog.TailOptions{Shared: shared, Every: opts.IndexEvery, Overlapper: overlapper, Keep: db.keepEvents})
-	e.commit = newGroupCommit(db.engine, e.tail, opts.Queue)
-	if err := db.wholeEvents(ctx, e); err != nil {
+	if e.sql, err = schemas.CheckpointTables(string(db.engine.Info().Dialect)); err != nil {
 		return nil, err
 	}
+	e.tail = log.NewTail(eventlog.TailOptions{Shared: shared, Every: opts.IndexEvery, Overlapper: overlapper, Keep: db.keepEvents})
+	e.commit = newGroupCommit(db.engine, e.tail, opts.Queue)
 	if err := db.tune(ctx, eventlog.Tables); err != nil || overlaps || shared {
 		return e, err
 	}
@@ -173,13 +176,11 @@ func (db *DB) eventLog(recorded map[string]string) (*eventlog.Log, error) {
 
 // Head returns the highest position, zero when there is no event.
 func (e *Events) Head(ctx context.Context) (head uint64, err error) {
-	if head, err = e.logHead(ctx); err == nil {
-		head, err = e.commit.visible(head)
+	defer wrap(&err, "head of the events")
+	if head, err = e.logHead(ctx); err != nil {
+		return 0, err
 	}
-	if err != nil {
-		return 0, fmt.Errorf("head of the events: %w", err)
-	}
-	return head, nil
+	return e.commit.visible(head)
 }
 
 // logHead returns the highest position that is committed.

@@ -23,62 +23,48 @@ var _ event.Checkpointer = (*Events)(nil)
 // Checkpoint returns the position up to which a consumer has handled events, zero when the
 // store does not know it.
 func (e *Events) Checkpoint(ctx context.Context, consumer string) (at uint64, err error) {
+	defer wrap(&err, "checkpoint")
 	c := event.Checkpoint{Consumer: consumer}
-	if err = c.Validate(); err == nil {
-		err = e.readCheckpoints(ctx, func(ctx context.Context, q driver.Querier, sql schemas.Meta) error {
-			at, _, err = checkpointOf(ctx, q, sql, consumer)
-			return err
-		})
+	if err := c.Validate(); err != nil {
+		return 0, err
 	}
-	if err != nil {
-		return 0, fmt.Errorf("checkpoint: %w", err)
-	}
-	return at, nil
+	err = e.readCheckpoints(ctx, func(ctx context.Context, q driver.Querier) error {
+		at, _, err = e.checkpointOf(ctx, q, consumer)
+		return err
+	})
+	return at, err
 }
 
 // Checkpoints returns where all consumers are, by name, in To.
 func (e *Events) Checkpoints(ctx context.Context) (list []event.Checkpoint, err error) {
-	err = e.readCheckpoints(ctx, func(ctx context.Context, q driver.Querier, sql schemas.Meta) (err error) {
-		rows, err := q.Query(ctx, sql.Statements["list"])
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, rows.Close()) }()
-		for rows.Next() {
+	defer wrap(&err, "list checkpoints")
+	err = e.readCheckpoints(ctx, func(ctx context.Context, q driver.Querier) error {
+		return driver.QueryRows(ctx, q, e.sql.Statements["list"], nil, func(rows driver.Rows) error {
 			var name []byte
 			var at int64
-			if err := rows.Scan(&name, &at); err != nil {
-				return err
-			}
+			err := rows.Scan(&name, &at)
 			list = append(list, event.Checkpoint{Consumer: string(name), To: uint64(at)})
-		}
-		return rows.Err()
+			return err
+		})
 	})
-	if err != nil {
-		return nil, fmt.Errorf("list checkpoints: %w", err)
-	}
-	return list, nil
+	return list, err
 }
 
 // readCheckpoints runs f in a view that has the table of checkpoints, or not at all.
-func (e *Events) readCheckpoints(ctx context.Context, f func(context.Context, driver.Querier, schemas.Meta) error) error {
-	sql, err := schemas.CheckpointTables(string(e.db.engine.Info().Dialect))
-	if err != nil {
-		return err
-	}
+func (e *Events) readCheckpoints(ctx context.Context, f func(context.Context, driver.Querier) error) error {
 	return e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
 		has, err := e.db.meta.all(ctx, q)
 		if err != nil || has[metaEventCheckpoints] == "" {
 			return err
 		}
-		return f(ctx, q, sql)
+		return f(ctx, q)
 	})
 }
 
 // checkpointOf returns where a consumer is, and whether it is known.
-func checkpointOf(ctx context.Context, q driver.Querier, sql schemas.Meta, consumer string) (uint64, bool, error) {
+func (e *Events) checkpointOf(ctx context.Context, q driver.Querier, consumer string) (uint64, bool, error) {
 	var at int64
-	err := driver.QueryRow(ctx, q, sql.Statements["get"], []any{consumer}, &at)
+	err := driver.QueryRow(ctx, q, e.sql.Statements["get"], []any{consumer}, &at)
 	if errors.Is(err, driver.ErrNoRows) {
 		return 0, false, nil
 	}
@@ -111,29 +97,27 @@ func (e *Events) advance(ctx context.Context, c event.Checkpoint, events []event
 	if err != nil {
 		return nil, err
 	}
-	sql, err := e.makeCheckpoints(ctx)
-	if err != nil {
+	if err := e.makeCheckpoints(ctx); err != nil {
 		return nil, err
 	}
 	r.cancelled = ctx.Err
 	r.within = func(ctx context.Context, tx driver.Tx, known bool) (verdict, err error) {
-		return moveCheckpoint(ctx, tx, sql, c, known, e.tail.Head())
+		return e.moveCheckpoint(ctx, tx, c, known)
 	}
 	err = e.append(ctx, r)
 	return r.positions, err
 }
 
 // makeCheckpoints makes the table if it is not there.
-func (e *Events) makeCheckpoints(ctx context.Context) (schemas.Meta, error) {
-	sql, err := schemas.CheckpointTables(string(e.db.engine.Info().Dialect))
-	if err != nil || e.checkpoints.Load() {
-		return sql, err
+func (e *Events) makeCheckpoints(ctx context.Context) error {
+	if e.checkpoints.Load() {
+		return nil
 	}
-	_, err = e.db.create(ctx, metaEventCheckpoints, map[string]string{metaEventCheckpoints: "1"}, func(ctx context.Context, tx driver.Tx) error {
-		return createCheckpoints(ctx, tx, sql)
+	_, err := e.db.create(ctx, metaEventCheckpoints, map[string]string{metaEventCheckpoints: "1"}, func(ctx context.Context, tx driver.Tx) error {
+		return createCheckpoints(ctx, tx, e.sql)
 	})
 	e.checkpoints.Store(err == nil)
-	return sql, err
+	return err
 }
 
 func createCheckpoints(ctx context.Context, tx driver.Tx, sql schemas.Meta) error {
@@ -148,9 +132,9 @@ func createCheckpoints(ctx context.Context, tx driver.Tx, sql schemas.Meta) erro
 // moveCheckpoint moves a consumer, unless it is elsewhere or would pass the head, and then
 // miss what comes next. Known says that the events are stored already, and the consumer
 // moved with them.
-func moveCheckpoint(ctx context.Context, tx driver.Tx, sql schemas.Meta, c event.Checkpoint, known bool, head uint64) (verdict, err error) {
-	at, found, err := checkpointOf(ctx, tx, sql, c.Consumer)
-	switch {
+func (e *Events) moveCheckpoint(ctx context.Context, tx driver.Tx, c event.Checkpoint, known bool) (verdict, err error) {
+	at, found, err := e.checkpointOf(ctx, tx, c.Consumer)
+	switch head := e.tail.Head(); {
 	case err != nil || known && at == c.To:
 		return nil, err
 	case at != c.From:
@@ -158,9 +142,9 @@ func moveCheckpoint(ctx context.Context, tx driver.Tx, sql schemas.Meta, c event
 	case c.To > head:
 		return fmt.Errorf("%w: the last event is %d: the consumer would miss those up to %d", ErrInvalid, head, c.To), nil
 	case found:
-		_, err = tx.Exec(ctx, sql.Statements["update"], int64(c.To), c.Consumer)
+		_, err = tx.Exec(ctx, e.sql.Statements["update"], int64(c.To), c.Consumer)
 	default:
-		_, err = tx.Exec(ctx, sql.Statements["insert"], c.Consumer, int64(c.To))
+		_, err = tx.Exec(ctx, e.sql.Statements["insert"], c.Consumer, int64(c.To))
 	}
 	return nil, err
 }

@@ -45,16 +45,14 @@ type EventsImported struct {
 // ErrInvalid when one has a time before that of the last one or ahead of the clock by more
 // than an hour, with the error of the source, and as Append does. What was imported by then
 // stays.
-func (e *Events) Import(ctx context.Context, events iter.Seq2[event.Sequenced, error], opts *EventImportOptions) (EventsImported, error) {
+func (e *Events) Import(ctx context.Context, events iter.Seq2[event.Sequenced, error], opts *EventImportOptions) (_ EventsImported, err error) {
+	defer wrap(&err, "import events")
 	in := importing{events: e}
 	if opts != nil {
 		in.opts = *opts
 	}
 	in.opts.Batch = cmp.Or(in.opts.Batch, groupEvents)
-	err := in.run(ctx, events)
-	if err != nil {
-		err = fmt.Errorf("import events: %w", err)
-	}
+	err = in.run(ctx, events)
 	return in.done, err
 }
 
@@ -158,12 +156,10 @@ func (in *importing) flush(ctx context.Context) error {
 // positions; those that the events have are not looked at. An event without a time is of
 // now. It fails with ErrInvalid when a time is before that of the event before it or ahead of
 // the clock by more than an hour, and otherwise as Append without a condition.
-func (e *Events) AppendTimed(ctx context.Context, events []event.Sequenced) ([]uint64, error) {
-	positions, _, err := e.appendTimed(ctx, events, 0, true)
-	if err != nil {
-		return nil, fmt.Errorf("append: %w", err)
-	}
-	return positions, nil
+func (e *Events) AppendTimed(ctx context.Context, events []event.Sequenced) (positions []uint64, err error) {
+	defer wrap(&err, "append")
+	positions, _, err = e.appendTimed(ctx, events, 0, true)
+	return positions, err
 }
 
 // appendTimed appends events with times of their own in a transaction for them alone, behind

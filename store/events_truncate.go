@@ -16,14 +16,12 @@ const metaEventHorizon = "events.horizon"
 // Horizon returns the position of the first event that is not truncated, whether or not it
 // is there already.
 func (e *Events) Horizon(ctx context.Context) (at uint64, err error) {
+	defer wrap(&err, "horizon of the events")
 	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
 		at, err = e.horizon(ctx, q)
 		return err
 	})
-	if err != nil {
-		return 0, fmt.Errorf("horizon of the events: %w", err)
-	}
-	return at, nil
+	return at, err
 }
 
 func (e *Events) horizon(ctx context.Context, q driver.Querier) (uint64, error) {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 
@@ -12,53 +11,40 @@ import (
 // History returns the store's content as changesets, for Import into another
 // store. The head is that of the moment at which it is first iterated; iterated
 // again it gives the same blocks, or fails with ErrHistory when they were rewound or
-// pruned since. It needs two readers while it runs, three where blocks have a hash or a
-// time, which it gives as well, also of blocks that changed nothing. Of a pruned store,
-// and of one whose layout keeps no history, it gives what is left, and says so in the
+// pruned since. The hash and time of blocks that have them it gives as well, also of those
+// that changed nothing. It needs three readers while it runs. Of a pruned store, and of one whose layout keeps no history, it gives what is left, and says so in the
 // first changeset's Horizon; the digest is another then.
 func (e *Entities) History(ctx context.Context) iter.Seq2[entity.Changeset, error] {
 	var first *Snapshot // closed, for its head and horizon
 	return func(yield func(entity.Changeset, error) bool) {
-		views, err := e.historyViews(ctx)
-		if err != nil {
+		if err := e.readHistory(ctx, &first, yield); err != nil {
 			yield(entity.Changeset{}, fmt.Errorf("history: %w", err))
-			return
 		}
-		defer func() { _ = closeViews(views) }() // what was read is read
-		if first == nil {
-			first = views[0]
-		} else if err := first.stillIn(ctx, views[0]); err != nil {
-			yield(entity.Changeset{}, fmt.Errorf("history: %w", err))
-			return
-		}
-		sets := e.history(ctx, first.head, views)
-		if len(views) > 2 && !first.head.Empty {
-			ids, err := e.db.meta.identities(context.WithoutCancel(ctx), views[2].reader, first.head.Number)
-			if err != nil {
-				yield(entity.Changeset{}, fmt.Errorf("history: %w", err))
-				return
-			}
-			defer ids.rows.Close()
-			sets = ids.with(sets)
-		}
-		sets(yield)
 	}
 }
 
-// historyViews opens two views, and a third one where blocks have hashes or times.
-func (e *Entities) historyViews(ctx context.Context) ([]*Snapshot, error) {
-	views, err := e.views(ctx, 2)
+func (e *Entities) readHistory(ctx context.Context, first **Snapshot, yield func(entity.Changeset, error) bool) error {
+	views, err := e.views(ctx, 3)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	known, err := e.db.meta.identified(context.WithoutCancel(ctx), views[0].reader)
-	if err == nil && !known {
-		return views, nil
+	defer func() { _ = closeViews(views) }() // what was read is read
+	if *first == nil {
+		*first = views[0]
+	} else if err := (*first).stillIn(ctx, views[0]); err != nil {
+		return err
 	}
-	if err = errors.Join(err, closeViews(views)); err != nil {
-		return nil, err
+	head := (*first).head
+	if head.Empty {
+		return nil
 	}
-	return e.views(ctx, 3)
+	ids, err := e.db.meta.identities(context.WithoutCancel(ctx), views[2].reader, head.Number)
+	if err != nil {
+		return err
+	}
+	defer ids.rows.Close()
+	ids.with(e.history(ctx, head, views))(yield)
+	return nil
 }
 
 // stillIn checks that the history of a former view is a part of a later one's.

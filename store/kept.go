@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/varvedb/varve/store/driver"
@@ -78,7 +77,7 @@ func (db *DB) keepEvents(at uint64) {
 
 // whole fails with ErrCorrupt when less is there than a process has left word of. Has
 // returns the last block plus one, or the last event.
-func (db *DB) whole(ctx context.Context, i int, what string, has func(ctx context.Context) (uint64, error)) error {
+func (db *DB) whole(ctx context.Context, i int, what string, has func(context.Context, driver.Querier, map[string]string) (uint64, error)) error {
 	k := db.keeper()
 	if k == nil {
 		return nil
@@ -92,7 +91,14 @@ func (db *DB) whole(ctx context.Context, i int, what string, has func(ctx contex
 		if wants == 0 {
 			return nil
 		}
-		is, err := has(ctx)
+		var is uint64
+		err := db.read(ctx, func(ctx context.Context, q driver.Querier) error {
+			recorded, err := db.meta.recorded(ctx, q)
+			if err == nil {
+				is, err = has(ctx, q, recorded)
+			}
+			return err
+		})
 		switch {
 		case err != nil:
 			return err
@@ -107,44 +113,30 @@ func (db *DB) whole(ctx context.Context, i int, what string, has func(ctx contex
 	}
 }
 
-// wholeBlocks is whole, of the blocks. Whether there are any is read with the head, since
-// another process may make the store meanwhile.
+// wholeBlocks is whole, of the blocks, and wholeEvents of the events. Whether there are any is
+// read with the last one, since another process may make the store meanwhile.
 func (db *DB) wholeBlocks(ctx context.Context) error {
-	return db.whole(ctx, keptBlocks, "block numbers", func(ctx context.Context) (next uint64, err error) {
-		err = db.read(ctx, func(ctx context.Context, q driver.Querier) error {
-			recorded, err := db.meta.recorded(ctx, q)
-			if err != nil || recorded[metaLayout] == "" {
-				return err
-			}
-			head, err := db.meta.head(ctx, q)
-			if !head.Empty {
-				next = head.Number + 1
-			}
-			return err
-		})
+	return db.whole(ctx, keptBlocks, "block numbers", func(ctx context.Context, q driver.Querier, recorded map[string]string) (next uint64, err error) {
+		if recorded[metaLayout] == "" {
+			return 0, nil
+		}
+		head, err := db.meta.head(ctx, q)
+		if !head.Empty {
+			next = head.Number + 1
+		}
 		return next, err
 	})
 }
 
-// wholeEvents is whole, of the events.
-func (db *DB) wholeEvents(ctx context.Context, e *Events) error {
-	return db.whole(ctx, keptEvents, "event positions", e.logHead)
-}
-
-// errMade: another process has made the events meanwhile.
-var errMade = errors.New("the events were made meanwhile")
-
-// noEvents is whole, of the events of a database that had none when that was looked at.
-func (db *DB) noEvents(ctx context.Context) error {
-	err := db.whole(ctx, keptEvents, "event positions", func(ctx context.Context) (uint64, error) {
-		recorded, err := db.recorded(ctx)
-		if err == nil && recorded[metaEventLayout] != "" {
-			err = errMade
+func (db *DB) wholeEvents(ctx context.Context) error {
+	return db.whole(ctx, keptEvents, "event positions", func(ctx context.Context, q driver.Querier, recorded map[string]string) (uint64, error) {
+		if recorded[metaEventLayout] == "" {
+			return 0, nil
 		}
-		return 0, err
+		log, err := db.eventLog(recorded)
+		if err != nil {
+			return 0, err
+		}
+		return log.Head(ctx, q)
 	})
-	if errors.Is(err, errMade) {
-		return nil // wholeEvents looks at them
-	}
-	return err
 }

@@ -29,8 +29,8 @@ const loadBytes = 16 << 20
 // not above the head are skipped, so that an interrupted load can be repeated
 // with the same stream; one that the store does not hold as it is in the stream,
 // or that it holds beside those of the stream, fails with ErrHistory. Of versions
-// that the store has forgotten nothing is compared. To compare takes two readers
-// until the first new block comes, three where blocks have hashes.
+// that the store has forgotten nothing is compared. To compare takes three readers
+// until the first new block comes.
 //
 // When the stream fails or a block does not fit, the blocks before it are kept, and the
 // error is the stream's or that of Apply; when the engine fails or ctx is done, the store
@@ -41,12 +41,16 @@ func (e *Entities) Load(ctx context.Context, blocks iter.Seq2[entity.Block, erro
 	if err != nil {
 		return Applied{}, fmt.Errorf("load: %w", err)
 	}
-	defer l.release()
-	for b, err := range blocks {
-		if err != nil {
-			return l.keep(ctx, err)
+	defer func() {
+		if l.prefix != nil {
+			l.prefix.stop() // and give back its readers
 		}
-		if err := l.block(ctx, b); err != nil {
+	}()
+	for b, err := range blocks {
+		if err == nil {
+			err = l.block(ctx, b)
+		}
+		if err != nil {
 			return l.keep(ctx, err)
 		}
 	}
@@ -63,10 +67,10 @@ func (e *Entities) Import(ctx context.Context, history iter.Seq2[entity.Changese
 		return Applied{}, fmt.Errorf("import: %w", err)
 	}
 	for set, err := range history {
-		if err != nil {
-			return l.keep(ctx, err)
+		if err == nil {
+			err = l.changeset(ctx, set)
 		}
-		if err := l.changeset(ctx, set); err != nil {
+		if err != nil {
 			return l.keep(ctx, err)
 		}
 	}
@@ -133,13 +137,6 @@ func (l *loader) block(ctx context.Context, b entity.Block) error {
 	return l.take(ctx, len(b.Ops), func(ctx context.Context, tx *entityTx, head BlockHeader) (Applied, error) {
 		return l.ents.applyIn(ctx, tx, head, &b)
 	})
-}
-
-// release gives back the readers that comparing takes.
-func (l *loader) release() {
-	if l.prefix != nil {
-		l.prefix.stop()
-	}
 }
 
 // skip passes over a block that the store holds.
@@ -353,8 +350,5 @@ func (l *loader) keep(ctx context.Context, err error) (Applied, error) {
 
 // stop says where the store is.
 func (l *loader) stop(err error) (Applied, error) {
-	if l.done.Head.Empty {
-		return l.done, fmt.Errorf("load stopped, the store is empty: %w", err)
-	}
-	return l.done, fmt.Errorf("load stopped, the store is at block %d: %w", l.done.Head.Number, err)
+	return l.done, fmt.Errorf("load stopped, the store is at %s: %w", l.done.Head, err)
 }

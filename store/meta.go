@@ -73,17 +73,11 @@ func (db *DB) recorded(ctx context.Context) (values map[string]string, err error
 }
 
 func (m meta) recorded(ctx context.Context, q driver.Querier) (map[string]string, error) {
-	exists, err := m.exists(ctx, q)
-	if err != nil || !exists {
+	n, err := m.queryInt(ctx, q, "meta_exists")
+	if err != nil || n == 0 {
 		return nil, err
 	}
 	return m.all(ctx, q)
-}
-
-// exists tells whether the database is a store.
-func (m meta) exists(ctx context.Context, q driver.Querier) (bool, error) {
-	n, err := m.queryInt(ctx, q, "meta_exists")
-	return n > 0, err
 }
 
 // create makes the tables of entities or events, records the values, one of which has the
@@ -113,20 +107,14 @@ func (db *DB) create(ctx context.Context, name string, values map[string]string,
 
 // tables returns the names of the tables that there are, whoever may read them.
 func (m meta) tables(ctx context.Context, q driver.Querier) (map[string]bool, error) {
-	rows, err := q.Query(ctx, m.Statements["list_tables"])
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	names := map[string]bool{}
-	for rows.Next() {
+	err := driver.QueryRows(ctx, q, m.Statements["list_tables"], nil, func(rows driver.Rows) error {
 		var name []byte
-		if err := rows.Scan(&name); err != nil {
-			return nil, err
-		}
+		err := rows.Scan(&name)
 		names[string(name)] = true
-	}
-	return names, rows.Err()
+		return err
+	})
+	return names, err
 }
 
 // create makes the tables in a database that must be empty.
@@ -178,10 +166,11 @@ func (m meta) seal(ctx context.Context, tx driver.Tx) error {
 }
 
 func (m meta) put(ctx context.Context, tx driver.Tx, name, value string) error {
-	if _, err := tx.Exec(ctx, m.Statements["delete_meta"], name); err != nil {
-		return fmt.Errorf("record %s: %w", name, err)
+	_, err := tx.Exec(ctx, m.Statements["delete_meta"], name)
+	if err == nil {
+		_, err = tx.Exec(ctx, m.Statements["insert_meta"], name, value)
 	}
-	if _, err := tx.Exec(ctx, m.Statements["insert_meta"], name, value); err != nil {
+	if err != nil {
 		return fmt.Errorf("record %s: %w", name, err)
 	}
 	return nil
@@ -189,20 +178,14 @@ func (m meta) put(ctx context.Context, tx driver.Tx, name, value string) error {
 
 // all returns everything recorded.
 func (m meta) all(ctx context.Context, q driver.Querier) (map[string]string, error) {
-	rows, err := q.Query(ctx, m.Statements["list_meta"])
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	values := map[string]string{}
-	for rows.Next() {
+	err := driver.QueryRows(ctx, q, m.Statements["list_meta"], nil, func(rows driver.Rows) error {
 		var name, value []byte
-		if err := rows.Scan(&name, &value); err != nil {
-			return nil, err
-		}
+		err := rows.Scan(&name, &value)
 		values[string(name)] = string(value)
-	}
-	return values, rows.Err()
+		return err
+	})
+	return values, err
 }
 
 // get returns what is recorded under a name, or "".
@@ -295,19 +278,16 @@ func (m meta) headAt(ctx context.Context, q driver.Querier, block uint64) (Block
 
 // blocksBetween returns the blocks from one number to another.
 func (m meta) blocksBetween(ctx context.Context, q driver.Querier, from, to uint64) (list []BlockHeader, err error) {
-	rows, err := q.Query(ctx, m.Statements["blocks_between"], int64(min(from, entity.MaxBlock)), int64(min(to, entity.MaxBlock)))
+	args := []any{int64(min(from, entity.MaxBlock)), int64(min(to, entity.MaxBlock))}
+	err = driver.QueryRows(ctx, q, m.Statements["blocks_between"], args, func(rows driver.Rows) error {
+		b, err := scanBlock(rows)
+		list = append(list, b)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read blocks: %w", err)
 	}
-	defer rows.Close()
-	for rows.Next() {
-		b, err := scanBlock(rows)
-		if err != nil {
-			return nil, fmt.Errorf("read blocks: %w", err)
-		}
-		list = append(list, b)
-	}
-	return list, rows.Err()
+	return list, nil
 }
 
 // queryHead runs a statement that gives a block and its digest, and what else goes into

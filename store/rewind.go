@@ -11,16 +11,13 @@ import (
 // come; afterwards the head is the last block at or below it. It fails with
 // ErrUnsupported when the layout keeps no history, and with ErrBlockRange when
 // the block is above the head, or when it or what would be the head was pruned.
-func (e *Entities) Rewind(ctx context.Context, to uint64) error {
+func (e *Entities) Rewind(ctx context.Context, to uint64) (err error) {
+	defer wrap(&err, "rewind")
 	if !e.layout.Temporal() {
-		return fmt.Errorf("rewind: layout %s keeps no history: %w", e.layout.Name(), ErrUnsupported)
+		return fmt.Errorf("layout %s keeps no history: %w", e.layout.Name(), ErrUnsupported)
 	}
-	err := e.db.writeBulk(ctx, func(ctx context.Context, tx driver.Tx) error {
-		head, err := e.db.meta.head(ctx, tx)
-		if err != nil {
-			return err
-		}
-		horizon, err := e.db.meta.horizon(ctx, tx)
+	return e.db.writeBulk(ctx, func(ctx context.Context, tx driver.Tx) error {
+		head, horizon, err := e.db.meta.headAndHorizon(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -51,27 +48,22 @@ func (e *Entities) Rewind(ctx context.Context, to uint64) error {
 		_, err = tx.Exec(ctx, e.db.meta.Statements["delete_blocks_above"], int64(to))
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("rewind: %w", err)
-	}
-	return nil
 }
 
 // Prune drops the versions that are not visible at block before or later.
 // Blocks below it can no longer be read or rewound to. It fails with
 // ErrBlockRange when the block is above the head.
-func (e *Entities) Prune(ctx context.Context, before uint64) error {
-	err := e.db.writeBulk(ctx, func(ctx context.Context, tx driver.Tx) error {
-		head, err := e.db.meta.head(ctx, tx)
-		if err != nil {
+func (e *Entities) Prune(ctx context.Context, before uint64) (err error) {
+	defer wrap(&err, "prune")
+	return e.db.writeBulk(ctx, func(ctx context.Context, tx driver.Tx) error {
+		head, horizon, err := e.db.meta.headAndHorizon(ctx, tx)
+		switch {
+		case err != nil:
 			return err
-		}
-		if before > head.Number {
+		case before > head.Number:
 			return fmt.Errorf("block %d: %w: the head is %d", before, ErrBlockRange, head.Number)
-		}
-		horizon, err := e.db.meta.horizon(ctx, tx)
-		if err != nil || before <= horizon {
-			return err
+		case before <= horizon:
+			return nil
 		}
 		w, err := e.layout.Writer(ctx, tx)
 		if err != nil {
@@ -82,8 +74,4 @@ func (e *Entities) Prune(ctx context.Context, before uint64) error {
 		}
 		return e.db.meta.raiseHorizon(ctx, tx, before)
 	})
-	if err != nil {
-		return fmt.Errorf("prune: %w", err)
-	}
-	return nil
 }

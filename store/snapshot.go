@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 
 	"github.com/varvedb/varve/internal/layout"
 	"github.com/varvedb/varve/store/driver"
@@ -29,6 +30,9 @@ type Snapshot struct {
 	layoutView layout.View // see view
 	viewAt     uint64
 }
+
+// Head, given to Entities.At, means the last block.
+const Head = math.MaxUint64
 
 // At opens a snapshot at a block, or at the last one with Head. It fails with
 // ErrBlockRange when the block is above the head or was pruned, and with
@@ -149,15 +153,12 @@ func (s *Snapshot) Horizon() uint64 { return s.horizon }
 
 // Headers returns the blocks from one number to another, as far as the snapshot's head. Where the
 // same number has another digest than before, the store was rewound in between.
-func (s *Snapshot) Headers(ctx context.Context, from, to uint64) ([]BlockHeader, error) {
+func (s *Snapshot) Headers(ctx context.Context, from, to uint64) (list []BlockHeader, err error) {
+	defer wrap(&err, "headers")
 	if err := s.idle(ctx); err != nil {
-		return nil, fmt.Errorf("blocks: %w", err)
+		return nil, err
 	}
-	list, err := s.ents.db.meta.blocksBetween(context.WithoutCancel(ctx), s.reader, from, to)
-	if err != nil {
-		return nil, fmt.Errorf("blocks %d to %d: %w", from, to, err)
-	}
-	return list, nil
+	return s.ents.db.meta.blocksBetween(context.WithoutCancel(ctx), s.reader, from, to)
 }
 
 // view returns what the layout shows at a block.
@@ -182,10 +183,10 @@ func (s *Snapshot) Get(ctx context.Context, key entity.Key) (*entity.Entity, err
 	}
 	ctx = context.WithoutCancel(ctx)
 	view, err := s.view(ctx, s.at)
-	if err != nil {
-		return nil, fmt.Errorf("get %s at block %d: %w", key, s.at, err)
+	var e *entity.Entity
+	if err == nil {
+		e, err = view.Get(ctx, key)
 	}
-	e, err := view.Get(ctx, key)
 	if err != nil {
 		return nil, fmt.Errorf("get %s at block %d: %w", key, s.at, err)
 	}
@@ -193,19 +194,16 @@ func (s *Snapshot) Get(ctx context.Context, key entity.Key) (*entity.Entity, err
 }
 
 // Count returns how many entities match; a nil expression matches all.
-func (s *Snapshot) Count(ctx context.Context, q query.Expr) (uint64, error) {
+func (s *Snapshot) Count(ctx context.Context, q query.Expr) (n uint64, err error) {
+	defer wrap(&err, "count")
 	if err := s.check(ctx, q); err != nil {
-		return 0, fmt.Errorf("count: %w", err)
+		return 0, err
 	}
 	view, err := s.view(ctx, s.at)
 	if err != nil {
-		return 0, fmt.Errorf("count: %w", err)
+		return 0, err
 	}
-	n, err := view.Count(ctx, q)
-	if err != nil {
-		return 0, fmt.Errorf("count: %w", err)
-	}
-	return n, nil
+	return view.Count(ctx, q)
 }
 
 // QueryOptions say in which order, how many and what of the matches to return.
@@ -220,42 +218,65 @@ type QueryOptions struct {
 	Parts Parts  // zero: everything
 }
 
+// Order sorts the results of a query by one attribute. Entities without it are last,
+// also where it descends.
+type Order struct {
+	Name string
+	Kind entity.AttributeKind // may be zero for attributes that begin with $
+	Desc bool
+}
+
+// Parts says what to fetch of the entities that a query finds, beside their keys.
+// Zero is everything.
+type Parts uint8
+
+// The parts.
+const (
+	Metadata   Parts = 1 << iota // owner, creator, blocks, sequence, content type
+	Attributes                   // the user's attributes
+	Content                      // the payload
+)
+
+func (p Parts) has(part Parts) bool { return p == 0 || p&part != 0 }
+
 // Query streams the entities that match; a nil expression matches all. The
 // yielded entity is the caller's own. Until the sequence ends the snapshot can
 // do nothing else. An error ends it.
 func (s *Snapshot) Query(ctx context.Context, q query.Expr, opts *QueryOptions) iter.Seq2[*entity.Entity, error] {
 	return func(yield func(*entity.Entity, error) bool) {
-		fail := func(err error) { yield(nil, fmt.Errorf("query: %w", err)) }
-		if opts == nil {
-			opts = &QueryOptions{}
-		}
-		if err := s.check(ctx, q); err != nil {
-			fail(err)
-			return
-		}
-		at, req, err := s.request(ctx, q, opts)
-		if err != nil {
-			fail(err)
-			return
-		}
-		view, err := s.view(ctx, at)
-		if err != nil {
-			fail(err)
-			return
-		}
-		s.busy = true
-		defer func() { s.busy = false }()
-		for e, err := range view.Query(ctx, req) {
-			if err != nil {
-				fail(err)
-				return
-			}
-			trim(e, opts.Parts)
-			if !yield(e, nil) {
-				return
-			}
+		if err := s.query(ctx, q, opts, yield); err != nil {
+			yield(nil, fmt.Errorf("query: %w", err))
 		}
 	}
+}
+
+func (s *Snapshot) query(ctx context.Context, q query.Expr, opts *QueryOptions, yield func(*entity.Entity, error) bool) error {
+	if opts == nil {
+		opts = &QueryOptions{}
+	}
+	if err := s.check(ctx, q); err != nil {
+		return err
+	}
+	at, req, err := s.request(ctx, q, opts)
+	if err != nil {
+		return err
+	}
+	view, err := s.view(ctx, at)
+	if err != nil {
+		return err
+	}
+	s.busy = true
+	defer func() { s.busy = false }()
+	for e, err := range view.Query(ctx, req) {
+		if err != nil {
+			return err
+		}
+		trim(e, opts.Parts)
+		if !yield(e, nil) {
+			return nil
+		}
+	}
+	return nil
 }
 
 // request completes a query's options and finds the block it reads at: that of

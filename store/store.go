@@ -112,6 +112,13 @@ func (db *DB) Close() error {
 	return nil
 }
 
+// wrap puts what was done in front of an error, if there is one.
+func wrap(err *error, did string) {
+	if *err != nil {
+		*err = fmt.Errorf("%s: %w", did, *err)
+	}
+}
+
 // tune gives tables the settings of their upkeep, on engines that have such.
 func (db *DB) tune(ctx context.Context, tables []*driver.Table) error {
 	if db.ro {

@@ -26,18 +26,6 @@ func (e *Entities) Verify(ctx context.Context) (CheckReport, error) {
 	return c.report, nil
 }
 
-// verifyRows reports the contradictions within the layout, until report returns false.
-// Progress is called with the rows read so far.
-func (e *Entities) verifyRows(ctx context.Context, progress func(rows uint64), report func(problem string) bool) error {
-	views, err := e.views(ctx, 3)
-	if err != nil {
-		return err
-	}
-	count := &rowCount{report: progress}
-	err = e.layout.Check(ctx, counted(ctx, views[0].reader, count), counted(ctx, views[1].reader, count), counted(ctx, views[2].reader, count), report)
-	return errors.Join(err, ctx.Err(), closeViews(views))
-}
-
 // digest computes the chain of digests anew and compares it block by block.
 func (c *checker) digest(ctx context.Context, e *Entities) (err error) {
 	r := &c.report
@@ -136,21 +124,26 @@ func (c *chainCheck) compare() error {
 	return c.next()
 }
 
-// rowCount counts the rows that are read through its queriers.
-type rowCount struct {
-	n      uint64
-	report func(uint64)
+// countEvery is the rows between two reports.
+const countEvery = 1024
+
+// everyRow returns what is to be called with each row that is read: it tells of their number
+// now and then, and ends the reading when ctx is done.
+func everyRow(ctx context.Context, progress func(rows uint64)) func() error {
+	n := uint64(0)
+	return func() error {
+		if n++; n%countEvery != 0 {
+			return nil
+		}
+		progress(n)
+		return ctx.Err()
+	}
 }
 
-// counted returns a querier whose rows are counted, and end when ctx is done.
-func counted(ctx context.Context, q driver.Querier, count *rowCount) driver.Querier {
-	return countedQuerier{q, count, ctx.Err}
-}
-
+// countedQuerier calls a function with each row that is read through it.
 type countedQuerier struct {
 	driver.Querier
-	count *rowCount
-	ended func() error
+	row func() error
 }
 
 // Query implements driver.Querier.
@@ -159,33 +152,22 @@ func (q countedQuerier) Query(ctx context.Context, text string, args ...any) (dr
 	if err != nil {
 		return nil, err
 	}
-	return &countedRows{Rows: rows, q: q}, nil
+	return &countedRows{Rows: rows, row: q.row}, nil
 }
 
 type countedRows struct {
 	driver.Rows
-	q   countedQuerier
+	row func() error
 	err error
 }
-
-// countEvery is the rows between two reports.
-const countEvery = 1024
 
 // Next implements driver.Rows.
 func (r *countedRows) Next() bool {
 	if !r.Rows.Next() {
 		return false
 	}
-	c := r.q.count
-	if c.n++; c.n%countEvery == 0 {
-		if r.err = r.q.ended(); r.err != nil {
-			return false
-		}
-		if c.report != nil {
-			c.report(c.n)
-		}
-	}
-	return true
+	r.err = r.row()
+	return r.err == nil
 }
 
 // Err implements driver.Rows.

@@ -89,11 +89,14 @@ const (
 
 // ParseDurability checks that s is the name of a level.
 func ParseDurability(s string) (Durability, error) {
-	switch d := Durability(s); d {
-	case Durable, Relaxed, Unsafe:
-		return d, nil
+	return oneOf("durability", s, Durable, Relaxed, Unsafe)
+}
+
+func oneOf[T ~string](what, s string, a, b, c T) (T, error) {
+	if t := T(s); t == a || t == b || t == c {
+		return t, nil
 	}
-	return "", fmt.Errorf("unknown durability %q (want durable, relaxed or unsafe)", s)
+	return "", fmt.Errorf("unknown %s %q (want %s, %s or %s)", what, s, a, b, c)
 }
 
 // CheckpointPolicy says who runs checkpoints of the write-ahead log.
@@ -108,11 +111,7 @@ const (
 
 // ParseCheckpointPolicy checks that s is the name of a policy.
 func ParseCheckpointPolicy(s string) (CheckpointPolicy, error) {
-	switch p := CheckpointPolicy(s); p {
-	case Background, Inline, Manual:
-		return p, nil
-	}
-	return "", fmt.Errorf("unknown checkpoint policy %q (want background, inline or manual)", s)
+	return oneOf("checkpoint policy", s, Background, Inline, Manual)
 }
 
 // ParseBytes reads a number of bytes: "1048576", "64KiB", "256MiB", "1GiB"; the

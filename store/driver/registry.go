@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -65,10 +66,5 @@ func Lookup(scheme string) (Driver, bool) {
 func Linked() []Driver {
 	registry.RLock()
 	defer registry.RUnlock()
-	names := slices.Sorted(maps.Keys(registry.byName))
-	drivers := make([]Driver, 0, len(names))
-	for _, name := range names {
-		drivers = append(drivers, registry.byName[name])
-	}
-	return drivers
+	return slices.SortedFunc(maps.Values(registry.byName), func(a, b Driver) int { return cmp.Compare(a.Name, b.Name) })
 }

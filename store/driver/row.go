@@ -24,6 +24,21 @@ func QueryRow(ctx context.Context, q Querier, text string, args []any, dest ...a
 	return errors.Join(err, rows.Err(), rows.Close())
 }
 
+// QueryRows runs a query and calls f with each row.
+func QueryRows(ctx context.Context, q Querier, text string, args []any, f func(rows Rows) error) (err error) {
+	rows, err := q.Query(ctx, text, args...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		if err := f(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
 // QueryInt returns the one integer that a query answers with.
 func QueryInt(ctx context.Context, q Querier, text string, args ...any) (n int64, err error) {
 	err = QueryRow(ctx, q, text, args, &n)

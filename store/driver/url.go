@@ -1,9 +1,31 @@
 package driver
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
+	"strings"
 )
+
+// ParseURL parses a URL. Its error repeats nothing of the URL, which may hold a
+// password. A "#" is refused: behind it would be a fragment, which no database has, and what
+// was meant as a part of a path or as parameters would be lost.
+func ParseURL(raw string) (*url.URL, error) {
+	if strings.Contains(raw, "#") {
+		return nil, errors.New(`"#" ends an address; in a path, a password or a parameter write %23`)
+	}
+	u, err := url.Parse(raw)
+	if err == nil {
+		return u, nil
+	}
+	var detail *url.Error
+	if errors.As(err, &detail) {
+		err = detail.Err
+	}
+	what, _, _ := strings.Cut(err.Error(), ` "`) // it quotes a part of the URL
+	return nil, errors.New(what + "; special characters in a user or password are written as %2F and the like")
+}
 
 // FilePath returns the path that a URL of an embedded engine names:
 // "sqlite:///var/lib/x.db" is absolute, "sqlite:x.db" and "sqlite:./x.db" are
@@ -26,4 +48,51 @@ func FilePath(u *url.URL) (string, error) {
 		return "", fmt.Errorf("%s: %w: a store lives in a file", Redact(u.String()), ErrUnsupported)
 	}
 	return path, nil
+}
+
+// Redact returns a URL, or what was meant as one, for messages and records: without
+// password and without parameters, which may be a token.
+func Redact(raw string) string {
+	text, _, _ := strings.Cut(Hide(raw, raw), "?")
+	return text
+}
+
+// Hide takes the passwords and tokens that URLs hold out of a text.
+func Hide(text string, urls ...string) string {
+	for _, raw := range urls {
+		if user, ok := userinfo(raw); ok {
+			if _, password, ok := strings.Cut(user, ":"); ok {
+				text = strings.ReplaceAll(text, ":"+password+"@", ":xxxxx@")
+			}
+		}
+		for _, m := range secretSetting.FindAllStringSubmatch(raw, -1) {
+			text = strings.ReplaceAll(text, m[0], m[1]+"xxxxx")
+		}
+	}
+	return text
+}
+
+// secretSetting is a parameter of a URL, or a setting of a connection string.
+var secretSetting = regexp.MustCompile(`(?i)(\w*(?:pass|pwd|token|secret)\w*\s*=\s*)('[^']*'|[^&\s]+)`)
+
+// userinfo returns what is before the last @ of an address. The password in it may
+// hold anything, also where a URL should not.
+func userinfo(raw string) (string, bool) {
+	address, _, _ := strings.Cut(raw, "?")
+	if !strings.Contains(address, "@") {
+		address = raw // the question mark is the password's
+	}
+	at := strings.LastIndexByte(address, '@')
+	if at < 0 {
+		return "", false
+	}
+	address = address[:at]
+	if _, user, ok := strings.Cut(address, "//"); ok {
+		return user, true
+	}
+	scheme, rest, _ := strings.Cut(address, ":")
+	if _, engine := Lookup(scheme); engine {
+		return rest, true
+	}
+	return address, true
 }

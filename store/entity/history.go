@@ -2,6 +2,7 @@ package entity
 
 import (
 	"bytes"
+	"cmp"
 	"iter"
 )
 
@@ -53,19 +54,12 @@ func (m *merger) advanceOpening() {
 	if !ok {
 		e = nil
 	}
-	m.opening, m.err = e, firstError(m.err, err)
+	m.opening, m.err = e, cmp.Or(m.err, err)
 }
 
 func (m *merger) advanceClosing() {
 	c, err, ok := m.nextClosing()
-	m.closing, m.more, m.err = c, ok, firstError(m.err, err)
-}
-
-func firstError(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
+	m.closing, m.more, m.err = c, ok, cmp.Or(m.err, err)
 }
 
 // block collects the changes of the lowest block ahead.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -25,19 +26,10 @@ const MaxConsumer = 256
 
 // Validate checks the name. The error wraps ErrInvalid.
 func (c *Checkpoint) Validate() error {
-	if c.Consumer == "" || len(c.Consumer) > MaxConsumer || !utf8.ValidString(c.Consumer) || hasNUL(c.Consumer) {
+	if c.Consumer == "" || len(c.Consumer) > MaxConsumer || !utf8.ValidString(c.Consumer) || strings.ContainsRune(c.Consumer, 0) {
 		return invalid("consumer %.40q: want a name of 1 to %d bytes of UTF-8 without U+0000", c.Consumer, MaxConsumer)
 	}
 	return nil
-}
-
-func hasNUL(s string) bool {
-	for i := range len(s) {
-		if s[i] == 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // ErrCheckpoint: a consumer is not where a checkpoint says. Another one has taken its name,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/varvedb/varve/store/driver"
@@ -76,7 +77,7 @@ const repeats = 8
 // appendKnown appends until the outcome is known, if the events can be repeated.
 func appendKnown(ctx context.Context, s Store, events []Event, cond *Condition) ([]uint64, error) {
 	positions, err := s.Append(ctx, events, cond)
-	if !errors.Is(err, driver.ErrUnknownOutcome) || !repeatable(events) {
+	if !errors.Is(err, driver.ErrUnknownOutcome) || slices.ContainsFunc(events, func(e Event) bool { return e.ID.IsZero() }) {
 		return positions, err
 	}
 	for n := 1; n <= repeats && pause(ctx, n) == nil; n++ {
@@ -91,15 +92,6 @@ func appendKnown(ctx context.Context, s Store, events []Event, cond *Condition) 
 		}
 	}
 	return nil, err
-}
-
-func repeatable(events []Event) bool {
-	for i := range events {
-		if events[i].ID.IsZero() {
-			return false
-		}
-	}
-	return true
 }
 
 // pause waits after the n-th attempt, or until ctx is done.

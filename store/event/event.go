@@ -10,6 +10,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -35,19 +37,11 @@ var ErrID = errors.New("not an ID: want 32 hexadecimal digits, with or without h
 
 // ParseID reads 32 hexadecimal digits, with hyphens anywhere between them.
 func ParseID(s string) (id ID, err error) {
-	digits := make([]byte, 0, 32)
-	for i := range len(s) {
-		if s[i] != '-' {
-			digits = append(digits, s[i])
-		}
-	}
-	if len(digits) != 32 {
+	digits, err := hex.DecodeString(strings.ReplaceAll(s, "-", ""))
+	if err != nil || len(digits) != len(id) {
 		return ID{}, fmt.Errorf("%w: %q", ErrID, s)
 	}
-	if _, err := hex.Decode(id[:], digits); err != nil {
-		return ID{}, fmt.Errorf("%w: %q", ErrID, s)
-	}
-	return id, nil
+	return ID(digits), nil
 }
 
 // IsZero tells whether there is no ID.
@@ -69,14 +63,7 @@ type Event struct {
 }
 
 // HasTag tells whether the event has a tag.
-func (e *Event) HasTag(t Tag) bool {
-	for i := range e.Tags {
-		if e.Tags[i] == t {
-			return true
-		}
-	}
-	return false
-}
+func (e *Event) HasTag(t Tag) bool { return slices.Contains(e.Tags, t) }
 
 // Equal tells whether two events have the same content. The order of tags does
 // not count, and no bytes are the same as nil.
@@ -85,12 +72,7 @@ func (e *Event) Equal(o *Event) bool {
 		!bytes.Equal(e.Data, o.Data) || !bytes.Equal(e.Metadata, o.Metadata) {
 		return false
 	}
-	for _, t := range e.Tags {
-		if !o.HasTag(t) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(e.Tags, func(t Tag) bool { return !o.HasTag(t) })
 }
 
 // Sequenced is a stored event. Positions are unique, begin at 1 and grow in the

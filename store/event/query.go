@@ -59,12 +59,7 @@ func (it *Item) matches(e *Event) bool {
 	if len(it.Types) > 0 && !slices.Contains(it.Types, e.Type) {
 		return false
 	}
-	for _, t := range it.Tags {
-		if !e.HasTag(t) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(it.Tags, func(t Tag) bool { return !e.HasTag(t) })
 }
 
 // Condition guards an append: it fails when an event after a position matches a

@@ -7,25 +7,11 @@ import (
 	"reflect"
 )
 
-// Codec makes data of values and back.
-type Codec interface {
-	Marshal(v any) ([]byte, error)
-	Unmarshal(data []byte, v any) error // v is a pointer
-}
-
-// JSON is the codec of package encoding/json.
-var JSON Codec = jsonCodec{}
-
-type jsonCodec struct{}
-
-func (jsonCodec) Marshal(v any) ([]byte, error)      { return json.Marshal(v) }
-func (jsonCodec) Unmarshal(data []byte, v any) error { return json.Unmarshal(data, v) }
-
 // ErrUnregistered: a registry does not know a type of event, or of Go, or the version of an
 // event.
 var ErrUnregistered = errors.New("not registered")
 
-// Registry makes events of Go values and back. Programs fill it with Register before they
+// Registry makes events of Go values and back; their data are JSON. Programs fill it with Register before they
 // use it; after that it may be used from several goroutines.
 //
 // A type of event keeps its name for ever, since queries and conditions name it. When its
@@ -35,7 +21,6 @@ var ErrUnregistered = errors.New("not registered")
 // metadata, which then are a JSON object; other fields are the program's. Metadata without
 // that field, or none, are of version 1.
 type Registry struct {
-	codec  Codec
 	byName map[string]*registered
 	byType map[reflect.Type]*registered
 }
@@ -43,36 +28,33 @@ type Registry struct {
 type registered struct {
 	name    string
 	tags    func(v any) []Tag
-	decode  func(c Codec, data []byte) (any, error)
+	decode  func(data []byte) (any, error)
 	upcasts []Upcast
 }
 
 func (r *registered) version() int { return 1 + len(r.upcasts) }
 
 // Upcast makes data of one version that of the next one.
-type Upcast func(c Codec, data []byte) ([]byte, error)
+type Upcast func(data []byte) ([]byte, error)
 
 // Upcasting returns the Upcast that decodes data as the old type and encodes the new one.
 func Upcasting[Old, New any](f func(Old) (New, error)) Upcast {
-	return func(c Codec, data []byte) ([]byte, error) {
+	return func(data []byte) ([]byte, error) {
 		var old Old
-		if err := c.Unmarshal(data, &old); err != nil {
+		if err := json.Unmarshal(data, &old); err != nil {
 			return nil, err
 		}
 		v, err := f(old)
 		if err != nil {
 			return nil, err
 		}
-		return c.Marshal(v)
+		return json.Marshal(v)
 	}
 }
 
-// NewRegistry returns an empty registry whose data a codec makes; nil is JSON.
-func NewRegistry(c Codec) *Registry {
-	if c == nil {
-		c = JSON
-	}
-	return &Registry{codec: c, byName: map[string]*registered{}, byType: map[reflect.Type]*registered{}}
+// NewRegistry returns an empty registry.
+func NewRegistry() *Registry {
+	return &Registry{byName: map[string]*registered{}, byType: map[reflect.Type]*registered{}}
 }
 
 // Register says that values of type T are events of a type. Tags returns the tags of a
@@ -90,9 +72,9 @@ func Register[T any](r *Registry, name string, tags func(T) []Tag, upcasts ...Up
 		}
 		return tags(v.(T))
 	}
-	one.decode = func(c Codec, data []byte) (any, error) {
+	one.decode = func(data []byte) (any, error) {
 		var v T
-		err := c.Unmarshal(data, &v)
+		err := json.Unmarshal(data, &v)
 		return v, err
 	}
 	r.byName[name], r.byType[goType] = one, one
@@ -104,14 +86,14 @@ type version struct {
 }
 
 // Encode returns the event of a value whose Go type is registered. The error wraps
-// ErrUnregistered, or is the codec's.
+// ErrUnregistered, or is that of encoding/json.
 func (r *Registry) Encode(v any) (e Event, err error) {
 	one := r.byType[reflect.TypeOf(v)]
 	if one == nil {
 		return e, fmt.Errorf("encode event: %w: Go type %T", ErrUnregistered, v)
 	}
 	e = Event{Type: one.name, Tags: one.tags(v)}
-	if e.Data, err = r.codec.Marshal(v); err != nil {
+	if e.Data, err = json.Marshal(v); err != nil {
 		return e, fmt.Errorf("encode event %s: %w", one.name, err)
 	}
 	if n := one.version(); n > 1 {
@@ -122,7 +104,7 @@ func (r *Registry) Encode(v any) (e Event, err error) {
 
 // Decode returns the value of an event, of the Go type that is registered for its type,
 // with data of an older version brought to the last one. The error wraps ErrUnregistered
-// when the type is not known, or the version newer than this program; or it is the codec's
+// when the type is not known, or the version newer than this program; or it is that of encoding/json
 // or an upcast's.
 func (r *Registry) Decode(e *Event) (any, error) {
 	one := r.byName[e.Type]
@@ -139,11 +121,11 @@ func (r *Registry) Decode(e *Event) (any, error) {
 	data := e.Data
 	for n, upcast := range one.upcasts[was.Version-1:] {
 		var err error
-		if data, err = upcast(r.codec, data); err != nil {
+		if data, err = upcast(data); err != nil {
 			return nil, fmt.Errorf("event %s: from version %d to %d: %w", e.Type, was.Version+n, was.Version+n+1, err)
 		}
 	}
-	v, err := one.decode(r.codec, data)
+	v, err := one.decode(data)
 	if err != nil {
 		return nil, fmt.Errorf("decode event %s: %w", e.Type, err)
 	}

@@ -1,7 +1,6 @@
 package event_test
 
 import (
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"testing"
@@ -36,7 +35,7 @@ var (
 
 // TestRegistry: data of every version is read as the last one.
 func TestRegistry(t *testing.T) {
-	v1, v2, v3 := event.NewRegistry(nil), event.NewRegistry(nil), event.NewRegistry(nil)
+	v1, v2, v3 := event.NewRegistry(), event.NewRegistry(), event.NewRegistry()
 	event.Register(v1, "Registered", tagsV1)
 	event.Register[registeredV2](v2, "Registered", nil, toV2)
 	event.Register(v3, "Registered", tagsV3, toV2, toV3)
@@ -85,27 +84,9 @@ func TestRegistry(t *testing.T) {
 	require.Panics(t, func() { event.Register[registeredV3](v3, "Other", nil) })
 }
 
-type xmlCodec struct{}
-
-func (xmlCodec) Marshal(v any) ([]byte, error)      { return xml.Marshal(v) }
-func (xmlCodec) Unmarshal(data []byte, v any) error { return xml.Unmarshal(data, v) }
-
-func TestRegistryCodec(t *testing.T) {
-	r := event.NewRegistry(xmlCodec{})
-	event.Register[registeredV2](r, "Registered", nil, toV2)
-	e, err := r.Encode(registeredV2{"Bob", "Jones"})
-	require.NoError(t, err)
-	require.Contains(t, string(e.Data), "<First>Bob</First>")
-	for _, e := range []event.Event{e, {Type: "Registered", Data: []byte("<registeredV1><Name>Bob</Name></registeredV1>")}} {
-		got, err := r.Decode(&e)
-		require.NoError(t, err)
-		require.Equal(t, "Bob", got.(registeredV2).First)
-	}
-}
-
 // Events as values of Go: one type of event has two versions.
 func ExampleRegistry() {
-	r := event.NewRegistry(event.JSON)
+	r := event.NewRegistry()
 	event.Register(r, "Registered", tagsV3, toV2, toV3)
 	e, _ := r.Encode(registeredV3{First: "Ann", Last: "Lee", Greeting: "Hi"})
 	fmt.Println(e.Type, e.Tags[0], string(e.Data), string(e.Metadata))

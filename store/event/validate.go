@@ -3,6 +3,7 @@ package event
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -108,10 +109,8 @@ func checkTags(tags []Tag) error {
 		case !utf8.ValidString(t.Key) || !utf8.ValidString(t.Value):
 			return invalid("tag %q is not UTF-8", t)
 		}
-		for _, other := range tags[:i] {
-			if t == other {
-				return invalid("tag %q is given twice", t)
-			}
+		if slices.Contains(tags[:i], t) {
+			return invalid("tag %q is given twice", t)
 		}
 	}
 	return nil

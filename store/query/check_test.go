@@ -84,20 +84,6 @@ func TestCheckBoundsSharedTrees(t *testing.T) {
 	require.NoError(t, query.Check(huge))
 }
 
-func TestWalk(t *testing.T) {
-	tree, err := query.Parse("a = 1 && (b = 1 || !(c = 1)) && !(d = 1 && e = 1)")
-	require.NoError(t, err)
-	var names []string
-	query.Walk(tree, func(e query.Expr) bool {
-		if c, ok := e.(query.Compare); ok {
-			names = append(names, c.Name)
-		}
-		_, isOr := e.(query.Or)
-		return !isOr
-	})
-	require.Equal(t, []string{"a", "d", "e"}, names)
-}
-
 func TestStringOfOperators(t *testing.T) {
 	require.Equal(t, "<=", query.LessOrEqual.String())
 	require.Equal(t, "operator(0)", query.CompareOp(0).String())

@@ -82,12 +82,7 @@ func canonicalHex(name, s string) string {
 }
 
 func isHex(s string) bool {
-	for i := range len(s) {
-		if !isHexDigit(rune(s[i])) {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s, func(c rune) bool { return !isHexDigit(c) })
 }
 
 func isHexDigit(c rune) bool {

@@ -180,7 +180,7 @@ func digestOf(history func(func(entity.Changeset, error) bool)) (d entity.Digest
 func testTornCopy(t *testing.T, h Harness, layout string) {
 	l := newLedger(t, h, layout)
 	require.NoError(t, l.db.Close())
-	l.url = withParams(t, l.url, "readers", "2")
+	l.url = withParams(t, l.url, "readers", "3")
 	l.open()
 	for i := range 5 {
 		l.apply(t, on(strconv.Itoa(i), opCreate(1000)))
@@ -219,8 +219,8 @@ func testReadersTogether(t *testing.T, h Harness, layout string) {
 		var together sync.WaitGroup
 		for range 4 {
 			together.Go(func() {
-				sets, err := model.Collect(l.ents.History(t.Context()))
-				requireReaders(t, err, readers, 2)
+				sets, err := collect(l.ents.History(t.Context()))
+				requireReaders(t, err, readers, 3)
 				if err == nil && len(sets) == 0 {
 					t.Error("an empty history")
 				}

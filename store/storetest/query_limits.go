@@ -72,13 +72,20 @@ func checkLarge(t testing.TB, s *store.Snapshot, c largeQuery, caps driver.Capab
 
 // conditions counts the comparisons of a query.
 func conditions(e query.Expr) (n int) {
-	query.Walk(e, func(e query.Expr) bool {
-		switch e.(type) {
-		case query.Compare, query.In, query.Glob:
-			n++
+	switch e := e.(type) {
+	case query.And:
+		for _, term := range e.Terms {
+			n += conditions(term)
 		}
-		return true
-	})
+	case query.Or:
+		for _, term := range e.Terms {
+			n += conditions(term)
+		}
+	case query.Not:
+		return conditions(e.Term)
+	case query.Compare, query.In, query.Glob:
+		return 1
+	}
 	return n
 }
 

@@ -35,11 +35,8 @@ DELETE FROM varve_blocks WHERE block > ?;
 -- name: block_range
 SELECT coalesce(min(block), 0), coalesce(max(block), 0), count(*) FROM varve_blocks;
 
--- Whether the chain's hash or time of any block is known, and the blocks of which it is:
--- what is recorded of these is longer than a digest.
--- name: any_identified
-SELECT count(*) FROM (SELECT block FROM varve_blocks WHERE octet_length(digest) > 32 LIMIT 1) AS known;
-
+-- The blocks of which the chain's hash or time is known: what is recorded of these is longer
+-- than a digest.
 -- name: list_identified
 SELECT block, digest FROM varve_blocks WHERE block <= ? AND octet_length(digest) > 32 ORDER BY block;
 
