@@ -88,7 +88,7 @@ func MendozaSource(scale float64, seed uint64, perBlock int, share float64, smal
 	m := mendoza{profile, opts, perBlock, plan.FirstBlock - 1 + part(plan.Blocks)}
 	s := &Source{
 		Name:   fmt.Sprintf("%s scale=%v seed=%d ops=%d share=%v", name, scale, seed, perBlock, share),
-		Blocks: m.first, rows: part(plan.Rows), payload: part(payload),
+		Blocks: m.first, rows: part(plan.Rows()), payload: part(payload),
 	}
 	if m.cut < plan.LastBlock {
 		s.Rest = m.rest

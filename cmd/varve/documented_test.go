@@ -21,7 +21,7 @@ import (
 
 // quick are the documented commands that run to their end here.
 var quick = []string{
-	"import", "check", "backup", "restore", "seed", "scale", "bench", "report", "events",
+	"import", "check", "backup", "restore", "bench", "report", "events",
 	"inspect", "query",
 }
 
@@ -36,22 +36,22 @@ var long = map[string]string{
 }
 
 // sizes are what flags get here.
-var sizes = map[string]string{"--scale": "0.002", "--load": "3", "--rate": "1000"}
+var sizes = map[string]string{"--scale": "0.002", "--rate": "1000"}
 
 // places are replaced, and the size of a stream.
-var places = strings.NewReplacer("dc:scale=0.01,load=500", "dc:scale=0.002,load=5", "dc:scale=0.01,load=100", "dc:scale=0.002,load=3", "--before=1000000", "--before=2",
+var places = strings.NewReplacer("mendoza:scale=0.05", "mendoza:scale=0.002", "dc:scale=0.01", "dc:scale=0.002", "load=500", "load=5", "load=100", "load=3", "--before=1000000", "--before=2",
 	"sqlite:///var/lib/varve/", "sqlite:", "${CREDENTIALS_DIRECTORY}/", "")
 
 // TestDocumentedCommands runs every command of this program that a document shows,
 // one after the other in one directory, as the document's readers would.
 func TestDocumentedCommands(t *testing.T) {
+	besides(t)
 	root, err := lint.Root()
 	require.NoError(t, err)
 	files, err := lint.Files(root, ".md", ".go")
 	require.NoError(t, err)
 	t.Chdir(t.TempDir())
 	t.Setenv(bench.CacheEnv, t.TempDir())
-	besides(t)
 	prepare(t, root)
 	ran := map[string]bool{}
 	for _, name := range files {

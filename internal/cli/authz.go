@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/varvedb/varve/bench/rebac"
@@ -30,6 +32,9 @@ type authzRebacCmd struct {
 func (c *authzRebacCmd) Run(e *env) error {
 	if _, err := rebac.ParseSize(c.Size); err != nil {
 		return usageError{fmt.Errorf("--size: %w", err)}
+	}
+	if len(c.Clients) == 0 || slices.Min(c.Clients) < 1 || c.Duration <= 0 || c.Batch < 1 {
+		return usageError{errors.New("--clients, --duration and --batch must be positive")}
 	}
 	o := lab.Options{Seed: c.Seed, Phase: c.Duration, Permissions: &c.PermissionOptions}
 	x := entry{engineFlags: c.engineFlags, recordFlags: c.recordFlags, id: "G1", engines: c.Engines, options: o, child: child{dir: c.Dir}}

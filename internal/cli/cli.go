@@ -43,9 +43,7 @@ type commands struct {
 	Run     runCmd     `cmd:"" help:"Run the experiments of the catalogue and keep their results."`
 	Bench   benchCmd   `cmd:"" help:"Compare results."`
 	Report  reportCmd  `cmd:"" help:"Make a page of results, or their tables as Markdown."`
-	Import  importCmd  `cmd:"" help:"Read a block tar, an Arkiv SQLite database or another store into a store."`
-	Seed    seedCmd    `cmd:"" help:"Generate a database or a block tar of any size."`
-	Scale   scaleCmd   `cmd:"" help:"Multiply a source: the same entities several times over, with fresh keys."`
+	Import  importCmd  `cmd:"" help:"Read a block tar, an Arkiv SQLite database, another store or generated data of any size into a store or a block tar."`
 	Check   checkCmd   `cmd:"" help:"Look for damage in a store, compare it with what it was made of, or make anew what is derived."`
 	Backup  backupCmd  `cmd:"" help:"Copy a store row by row while it is in use, and verify the copy."`
 	Restore restoreCmd `cmd:"" help:"Make a store of a backup, on any engine that has its layouts."`
@@ -179,20 +177,17 @@ func (e *env) run(parsed *kong.Context, args []string) error {
 	if err := checkBounds(parsed); err != nil {
 		return usageError{err}
 	}
-	urls := stores(parsed)
-	other, err := otherProgram(e.ctx, urls)
+	other, err := otherProgram(e.ctx, stores(parsed))
 	switch {
 	case err != nil:
 		return err
 	case other != "":
 		return e.handOver(other, args)
 	}
-	made := missing(urls)
-	if err = parsed.Run(e); err == nil {
-		return nil
+	if err = parsed.Run(e); err != nil {
+		err = fmt.Errorf("%s: %w", strings.TrimPrefix(parsed.Selected().FullPath(), "varve "), err)
 	}
-	name := strings.TrimPrefix(parsed.Selected().FullPath(), "varve ")
-	return fmt.Errorf("%s: %w", name, errors.Join(err, takeBack(made)))
+	return err
 }
 
 // stores returns the arguments that may be stores: those of the fields that say so.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/varvedb/varve/internal/filesync"
 	"github.com/varvedb/varve/internal/source"
+	"github.com/varvedb/varve/scaler"
 	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
@@ -19,22 +20,15 @@ import (
 	"github.com/varvedb/varve/store/feed"
 )
 
-// importCmd reads a source into a store.
+// importCmd reads a source into a store. A command that was interrupted goes on when it is
+// given again.
 type importCmd struct {
-	Source string `arg:"" store:"" name:"src" help:"Block tar, Arkiv SQLite database (of sqlite-store, or of sqlite-bitmap-store, which has the current state only), URL of another store, or a generated stream such as dc:scale=0.01,load=500."`
-	URL    string `arg:"" store:"" name:"url" help:"Store to write, such as sqlite:node.db?layout=arkiv. It is made when it does not exist; what it holds already is skipped, so an interrupted import can be repeated."`
-	Batch  int    `min:"1" max:"1000000" help:"Changed entities in one transaction; with 1 each block is one." default:"1000"`
+	Source string `arg:"" store:"" name:"src" help:"Block tar, Arkiv SQLite database (of sqlite-store, or of sqlite-bitmap-store, which has the current state only), URL of another store, or a generated stream: mendoza:scale=0.001,seed=1, shaped like a production store, or dc:scale=0.01,seed=1,load=500, data centres with known answers and blocks of updates after them. Scale 1 is 800,000 entities and 20 million rows."`
+	Dst    string `arg:"" store:"" name:"url|file.tar" help:"Store to write, such as sqlite:node.db?layout=arkiv, or block tar. A store is made when it does not exist; what it holds already is skipped, so an interrupted import can be repeated."`
+	Factor uint64 `min:"1" max:"1000000" help:"How many times the entities of the source: copies with fresh keys are half beside the originals and half after them." default:"1"`
+	Seed   uint64 `any:"" help:"Of --factor: chooses the copies' keys." default:"1"`
+	Batch  int    `min:"1" max:"1000000" help:"Changed entities in one transaction; with 1 each block is one." default:"5000"`
 	JSON   bool   `help:"Print the result as JSON."`
-}
-
-// Run imports.
-func (c *importCmd) Run(e *env) (err error) {
-	src, err := openSource(e.ctx, c.Source)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, src.Close()) }()
-	return (&filling{name: "import", url: c.URL, batch: c.Batch, json: c.JSON}).run(e, src)
 }
 
 // openSource opens what a command is given to read blocks from.
@@ -46,19 +40,33 @@ func openSource(ctx context.Context, src string) (*source.Source, error) {
 	return s, err
 }
 
-// filling is how import, seed and scale fill a store. A command that was interrupted goes on
-// when it is given again.
-type filling struct {
-	name   string // of the command
-	url    string
-	batch  int
-	json   bool
-	origin string         // what the store is begun as, whose indexes are made at the end; "" is anything
-	amount *source.Amount // of the source; nil when it is not known
-
-	// after, if not nil, gives the blocks from a number on, so that those which the store has
-	// are not made again.
-	after func(block uint64) (iter.Seq2[entity.Block, error], error)
+// Run imports.
+func (c *importCmd) Run(e *env) (err error) {
+	src, err := openSource(e.ctx, c.Source)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	if c.Factor > 1 {
+		origin := fmt.Sprintf("%s%s, factor %d, hybrid, seed %d", scaledOrigin, driver.Redact(c.Source), c.Factor, c.Seed)
+		src = &source.Source{Blocks: scaler.Scale(src.Reopen, scaler.ScaleOptions{Factor: c.Factor, Seed: c.Seed}), Origin: origin, Close: src.Close}
+	}
+	if isTar(c.Dst) {
+		return writeTar(e, src, c.Dst)
+	}
+	res, err := c.fill(e, src)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(e.stdout, res)
+	}
+	fmt.Fprintf(e.stdout, "%d blocks, %d changes in %.1f s, %.0f changes/s; with indexes %.1f s; %d blocks skipped; head %d, digest %s\n",
+		res.Blocks, res.Changes, res.LoadSeconds, float64(res.Changes)/max(res.LoadSeconds, 1e-9), res.Seconds, res.Skipped, res.Head, res.Digest)
+	if res.Horizon > 0 {
+		fmt.Fprintf(e.stdout, "readable from block %d on: the source knows of no earlier state\n", res.Horizon)
+	}
+	return nil
 }
 
 // filled is the result as printed.
@@ -73,83 +81,60 @@ type filled struct {
 	Seconds     float64 `json:"seconds"` // with the indexes
 }
 
-func (f *filling) run(e *env, src *source.Source) error {
-	res, err := f.fill(e, src)
-	if err != nil {
-		return err
-	}
-	if f.json {
-		return printJSON(e.stdout, res)
-	}
-	fmt.Fprintf(e.stdout, "%d blocks, %d changes in %.1f s, %.0f changes/s; with indexes %.1f s; %d blocks skipped; head %d, digest %s\n",
-		res.Blocks, res.Changes, res.LoadSeconds, float64(res.Changes)/max(res.LoadSeconds, 1e-9), res.Seconds, res.Skipped, res.Head, res.Digest)
-	if res.Horizon > 0 {
-		fmt.Fprintf(e.stdout, "readable from block %d on: the source knows of no earlier state\n", res.Horizon)
-	}
-	return nil
-}
-
-func (f *filling) fill(e *env, src *source.Source) (res filled, err error) {
-	_, ents, end, err := e.openFed(f.url, store.EntityOptions{DeferIndexes: f.origin != ""})
+func (c *importCmd) fill(e *env, src *source.Source) (res filled, err error) {
+	_, ents, end, err := e.openFed(c.Dst, store.EntityOptions{DeferIndexes: true})
 	if err != nil {
 		return res, err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	head, err := f.begin(e, ents)
+	head, err := ents.Head(e.ctx)
+	if err == nil {
+		err = c.begin(e, ents, src, head)
+	}
 	if err != nil {
 		return res, err
 	}
-	if f.after != nil {
-		blocks, err := f.after(head.Number + 1)
-		if err != nil {
-			return res, err
-		}
-		src = &source.Source{Blocks: blocks}
-	}
 	start := time.Now()
-	l, err := f.load(e, src, ents, head, &res.Horizon)
+	l, err := load(e, src, ents, c.Batch, head, &res.Horizon)
 	if err != nil {
 		return res, fmt.Errorf("%w; the same command goes on", err)
 	}
 	res.Blocks, res.Changes, res.Skipped, res.Head, res.Digest = l.Blocks, l.Changes, l.Skipped, l.Head.Number, l.Head.Digest.String()
 	res.LoadSeconds = time.Since(start).Seconds()
-	if f.origin != "" {
-		err = ents.BuildIndexes(e.ctx, func(index string, nth, of int) {
-			fmt.Fprintf(e.stderr, "%s: index %d of %d: %s\n", f.name, nth, of, index)
-		})
-	}
+	err = ents.BuildIndexes(e.ctx, func(index string, nth, of int) {
+		fmt.Fprintf(e.stderr, "import: index %d of %d: %s\n", nth, of, index)
+	})
 	res.Seconds = time.Since(start).Seconds()
 	return res, err
 }
 
 // begin makes sure that the store may be filled, and that there is room for it. What has an
-// origin fills a store that is empty or was begun from the same, and records that.
-func (f *filling) begin(e *env, ents *store.Entities) (head store.BlockHeader, err error) {
-	if head, err = ents.Head(e.ctx); err != nil || f.origin == "" {
-		return head, err
-	}
+// origin is recorded in an empty store, which then is filled from nothing else.
+func (c *importCmd) begin(e *env, ents *store.Entities, src *source.Source, head store.BlockHeader) error {
 	has, err := ents.Origin(e.ctx)
 	switch {
 	case err != nil:
-		return head, err
-	case has == "" && !head.Empty:
-		return head, fmt.Errorf("%w: the store holds %d blocks from elsewhere; give an empty one", store.ErrHistory, head.Number)
-	case has != "" && has != f.origin:
-		return head, fmt.Errorf("%w: the store was begun as %s, not as %s", store.ErrHistory, has, f.origin)
+		return err
+	case src.Origin != "" && has != "" && has != src.Origin && !source.Continues(has, src.Origin):
+		return fmt.Errorf("%w: the store was begun as %s, not as %s", store.ErrHistory, has, src.Origin)
 	}
-	if path, _ := localPath(f.url); path != "" && f.amount != nil {
-		if err := enoughSpace(path, diskBytes(*f.amount, ents.Layout())); err != nil {
-			return head, err
+	if path, _ := localPath(c.Dst); path != "" && src.Amount != nil {
+		if err := enoughSpace(path, diskBytes(*src.Amount, ents.Layout())); err != nil {
+			return err
 		}
 	}
-	if has == "" {
-		err = ents.SetOrigin(e.ctx, f.origin)
+	if src.Origin != "" && has == "" && head.Empty {
+		return ents.SetOrigin(e.ctx, src.Origin)
 	}
-	return head, err
+	return nil
 }
 
 // load applies the source, with the progress that it can tell of.
-func (f *filling) load(e *env, src *source.Source, ents *store.Entities, head store.BlockHeader, horizon *uint64) (store.Loaded, error) {
+func load(e *env, src *source.Source, ents *store.Entities, batch int, head store.BlockHeader, horizon *uint64) (store.Loaded, error) {
+	if src.From != nil {
+		src.Blocks = src.From(head.Number + 1) // those that the store has are not made again
+	}
+
 	unit, total := "blocks", int64(0)
 	done := func(l store.Loaded) int64 { return int64(l.Head.Number) }
 	switch {
@@ -157,15 +142,15 @@ func (f *filling) load(e *env, src *source.Source, ents *store.Entities, head st
 		unit = "bytes"
 		_, total = src.Progress()
 		done = func(store.Loaded) int64 { n, _ := src.Progress(); return n }
-	case f.amount != nil:
-		total = int64(f.amount.Last)
+	case src.Amount != nil:
+		total = int64(src.Amount.Last)
 	}
-	bar := startBar(e.stderr, f.name, unit, total)
+	bar := startBar(e.stderr, "import", unit, total)
 	defer bar.Finish()
 	if unit == "blocks" {
 		bar.Begin(int64(head.Number))
 	}
-	opts := store.LoadOptions{Changes: f.batch, Progress: func(l store.Loaded) { bar.Set(done(l)) }}
+	opts := store.LoadOptions{Changes: batch, Progress: func(l store.Loaded) { bar.Set(done(l)) }}
 	if src.History == nil {
 		return ents.Load(e.ctx, src.Blocks, opts)
 	}
@@ -187,13 +172,18 @@ func observeHorizon(history iter.Seq2[entity.Changeset, error], horizon *uint64)
 // isTar tells whether a destination is a block tar rather than a store.
 func isTar(dst string) bool { return strings.HasSuffix(dst, ".tar") && !source.IsURL(dst) }
 
-// writeTar writes a stream, of whose blocks the last one may be known, as a block tar, which
-// appears under its name when it is complete.
-func writeTar(e *env, blocks iter.Seq2[entity.Block, error], path string, last uint64) error {
-	n := 0
-	bar := startBar(e.stderr, "write", "blocks", int64(last))
+// writeTar writes a source as a block tar, which appears under its name when it is complete.
+func writeTar(e *env, src *source.Source, path string) error {
+	n, last := 0, int64(0)
+	if src.Amount != nil {
+		if err := enoughSpace(path, src.Amount.PayloadBytes); err != nil {
+			return err
+		}
+		last = int64(src.Amount.Last)
+	}
+	bar := startBar(e.stderr, "write", "blocks", last)
 	err := filesync.Write(path, 0o600, func(f *os.File) error {
-		return feed.NewTarWriter(f).WriteAll(e.ctx, blocks, func(b *entity.Block) {
+		return feed.NewTarWriter(f).WriteAll(e.ctx, src.Reopen(), func(b *entity.Block) {
 			n++
 			bar.Set(int64(b.Number))
 		})
