@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/varvedb/varve/internal/splitmix"
 	"github.com/varvedb/varve/store/entity"
 )
 
@@ -89,7 +90,7 @@ func (m *Model) operation(r Ref, turn uint64) entity.Op {
 		op.Kind = entity.Create
 	}
 	op.Content = make([]byte, m.cfg.Payload)
-	fill(op.Content, m.source(r).draw(fieldPayload, turn))
+	splitmix.Fill(op.Content, m.source(r).draw(fieldPayload, turn))
 	m.describe(&op, r, turn)
 	return op
 }
@@ -124,5 +125,5 @@ func (m *Model) describe(op *entity.Op, r Ref, turn uint64) {
 
 // price is cents an hour.
 func (s source) price() uint64 {
-	return MinPrice + below(s.draw(fieldPrice, 0), MaxPrice-MinPrice+1)
+	return MinPrice + splitmix.Below(s.draw(fieldPrice, 0), MaxPrice-MinPrice+1)
 }

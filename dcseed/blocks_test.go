@@ -61,37 +61,11 @@ func TestBlockIsTheStream(t *testing.T) {
 	require.Empty(t, collect(t, m.load(0)))
 }
 
-func TestInitialCreatesEachOnce(t *testing.T) {
-	m := newModel(t, small())
-	seen := map[entity.Key]bool{}
-	for b, err := range m.initial() {
-		require.NoError(t, err)
-		require.LessOrEqual(t, len(b.Ops), m.Config().PerBlock)
-		for i, op := range b.Ops {
-			require.Equal(t, entity.Create, op.Kind)
-			require.False(t, seen[op.Key])
-			seen[op.Key] = true
-			require.EqualValues(t, i, op.TxIndex*opsPerTx+op.OpIndex)
-		}
-	}
-	require.EqualValues(t, m.Entities(), len(seen))
-}
-
 func TestBlockErrors(t *testing.T) {
 	m := newModel(t, small())
 	for _, number := range []uint64{0, entity.MaxBlockNumber + 1} {
 		for _, err := range m.Blocks(number, number+3) {
 			require.ErrorContains(t, err, fmt.Sprintf("block %d", number))
 		}
-	}
-}
-
-func TestFill(t *testing.T) {
-	long := make([]byte, 21)
-	fill(long, 99)
-	for n := range long {
-		short := make([]byte, n)
-		fill(short, 99)
-		require.Equal(t, long[:n], short, "a payload begins as a longer one")
 	}
 }

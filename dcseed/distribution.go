@@ -1,5 +1,7 @@
 package dcseed
 
+import "github.com/varvedb/varve/internal/splitmix"
+
 // The values of the string attributes.
 const (
 	TypeNode     = "node"
@@ -67,7 +69,7 @@ var (
 
 // pick returns the index of the choice that a hash falls on.
 func pick[T any](choices []choice[T], hash uint64) int {
-	r := below(hash, 100)
+	r := splitmix.Below(hash, 100)
 	for i, c := range choices {
 		if r < c.percent {
 			return i

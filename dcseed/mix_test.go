@@ -113,12 +113,3 @@ func TestMixErrors(t *testing.T) {
 		require.Equal(t, 1, errs, name)
 	}
 }
-
-// Answers about the data centres stay right under a mix.
-func TestMixKeepsAnswers(t *testing.T) {
-	m := newModel(t, small())
-	store, o := newMemory(t), NewOracle(m)
-	store.applyAll(m.initial())
-	store.applyAll(Mix(baseBlocks(5_000), m.load(25), 30))
-	requireSameAnswers(t, o, store)
-}

@@ -162,8 +162,8 @@ func (m *Model) Reads(seed uint64, head func() uint64) iter.Seq[Query] {
 func (m *Model) read(seed uint64, head uint64) Query {
 	// Not a draw of the data: the same seed must not correlate the two.
 	s := source(splitmix.Mix(seed ^ 0x7265616473))
-	dc := int(below(s.draw(1, 0), uint64(m.cfg.DCs))) + 1
-	node := int(below(s.draw(2, 0), m.nodes.perDC)) + 1
+	dc := int(splitmix.Below(s.draw(1, 0), uint64(m.cfg.DCs))) + 1
+	node := int(splitmix.Below(s.draw(2, 0), m.nodes.perDC)) + 1
 	switch draw(asked, s.draw(3, 0)) {
 	case NodesInDC:
 		return m.NodesInDC(dc, head)
@@ -172,11 +172,11 @@ func (m *Model) read(seed uint64, head uint64) Query {
 	case WorkloadsOnNode:
 		return m.WorkloadsOnNode(dc, node, head)
 	case NodeMatch:
-		return m.NodeMatch(dc, int(below(s.draw(2, 1), m.workloads.perDC))+1, head)
+		return m.NodeMatch(dc, int(splitmix.Below(s.draw(2, 1), m.workloads.perDC))+1, head)
 	default:
 		block, first := head, m.creation(NodeRef(dc, node)).block
 		if first < head {
-			block = first + below(s.draw(4, 0), head-first+1)
+			block = first + splitmix.Below(s.draw(4, 0), head-first+1)
 		}
 		return m.NodeState(dc, node, block)
 	}

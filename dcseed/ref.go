@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"strconv"
 
+	"github.com/varvedb/varve/internal/splitmix"
 	"github.com/varvedb/varve/store/entity"
 )
 
@@ -85,5 +86,5 @@ func address(name string) (a entity.Address) {
 // tenant squares a uniform number: tenant t has the share √(t/T) - √((t-1)/T).
 func (s source) tenant() int {
 	u := s.draw(fieldTenant, 0)
-	return int(below(below(u, u), Tenants)) + 1
+	return int(splitmix.Below(splitmix.Below(u, u), Tenants)) + 1
 }

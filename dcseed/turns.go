@@ -26,9 +26,9 @@ func newPopulation(class Class, seed uint64, dcs, perDC, updates, offset int) po
 	p := population{class: class, perDC: uint64(perDC), count: uint64(dcs * perDC),
 		updates: uint64(updates), offset: uint64(offset)}
 	h := splitmix.Mix(seed ^ uint64(class)*splitmix.Step)
-	p.add = below(h, p.count)
+	p.add = splitmix.Below(h, p.count)
 	// From the second quarter on, so that neighbours are not served together.
-	p.mul = p.count/4 + below(splitmix.Mix(h), p.count/2+1)
+	p.mul = p.count/4 + splitmix.Below(splitmix.Mix(h), p.count/2+1)
 	for gcd(p.mul, p.count) != 1 {
 		p.mul++
 	}
@@ -168,5 +168,5 @@ func (p *population) keepsAlive() bool {
 func (m *Model) btl(r Ref, turn uint64) uint64 {
 	s := m.source(r)
 	band := draw(lifetimes, s.draw(fieldLifeBand, turn))
-	return band[0] + below(s.draw(fieldLife, turn), band[1]-band[0]+1)
+	return band[0] + splitmix.Below(s.draw(fieldLife, turn), band[1]-band[0]+1)
 }

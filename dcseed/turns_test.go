@@ -59,23 +59,3 @@ func TestTurnsMatchTheStream(t *testing.T) {
 		}
 	})
 }
-
-// Between two turns of an entity pass as many blocks as the round takes.
-func TestPeriod(t *testing.T) {
-	m := newModel(t, Config{})
-	for _, n := range []int{1, 2, 54_321, 100_000} {
-		for turn := uint64(1); turn < 5; turn++ {
-			gap := m.spot(NodeRef(1, n), turn+1).block - m.spot(NodeRef(1, n), turn).block
-			require.Contains(t, []uint64{1666, 1667}, gap, "100,000 nodes, 60 a block")
-		}
-	}
-}
-
-func TestShortestLife(t *testing.T) {
-	require.EqualValues(t, ShortestLife, lifetimes[0].value[0])
-	m := newModel(t, Config{NodesPerDC: 500})
-	for n := 1; n <= 500; n++ {
-		_, ok := m.versionAt(NodeRef(1, n), FirstBlock+ShortestLife-1)
-		require.True(t, ok)
-	}
-}

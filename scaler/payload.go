@@ -1,6 +1,6 @@
 package scaler
 
-import "encoding/binary"
+import "github.com/varvedb/varve/internal/splitmix"
 
 // vocabulary has 64 words, so that six random bits choose one.
 var vocabulary = [64]string{
@@ -18,17 +18,13 @@ const digits64 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 
 // content returns a payload of exactly size bytes.
 func content(form Form, size, seed uint64) []byte {
-	r := rng{seed}
-	buf := make([]byte, size, size+8)
+	buf := make([]byte, size)
 	if form == Document {
-		document(buf, &r)
-		return buf
+		document(buf, &rng{seed})
+	} else {
+		splitmix.Fill(buf, seed)
 	}
-	buf = buf[:(size+7)&^7]
-	for at := 0; at < len(buf); at += 8 {
-		binary.LittleEndian.PutUint64(buf[at:], r.next())
-	}
-	return buf[:size:size]
+	return buf
 }
 
 // document fills buf with a JSON object: words and numbers in base 64 by turns,

@@ -12,8 +12,11 @@ type Totals struct {
 	// Rows that a layout with history writes, the synthetic attributes included:
 	// one payload a version, and one row an attribute of it. ExtendBTL and
 	// ChangeOwner repeat the payload.
-	Rows, PayloadRows, PayloadRowBytes uint64
+	AttributeRows, PayloadRows, PayloadRowBytes uint64
 }
+
+// Rows returns the rows of all tables.
+func (t *Totals) Rows() uint64 { return t.AttributeRows + t.PayloadRows }
 
 // Plan returns exactly what Stream generates with the same options, by going
 // through the lives of the entities without their contents, which takes less than
@@ -40,7 +43,7 @@ func (m *model) count(t *Totals, s *slot) {
 	k := &m.kinds[s.kind]
 	l := m.live(s, seed)
 	sh := presence(k, seed)
-	row := uint64(1 + sh.texts + 1 + SyntheticTexts + sh.numbers + SyntheticNumbers) // payload, "type" and all else
+	attributes := uint64(1 + sh.texts + SyntheticTexts + sh.numbers + SyntheticNumbers) // 1: "type"
 	var size uint64
 	for _, st := range l.steps[:l.n] {
 		switch {
@@ -51,7 +54,7 @@ func (m *model) count(t *Totals, s *slot) {
 		case st.op == entity.Create || st.op == entity.Update:
 			size = k.size(seed, st.version)
 		}
-		t.Rows += row
+		t.AttributeRows += attributes
 		t.PayloadRows++
 		t.PayloadRowBytes += size
 	}

@@ -2,7 +2,6 @@ package scaler
 
 import (
 	"encoding/binary"
-	"math/bits"
 
 	"github.com/varvedb/varve/internal/splitmix"
 	"github.com/varvedb/varve/store/entity"
@@ -36,11 +35,8 @@ func (r *rng) next() uint64 {
 	return splitmix.Mix(r.state)
 }
 
-// below returns a number in [0, n). Its bias, n/2^64, is beyond measuring.
-func (r *rng) below(n uint64) uint64 {
-	hi, _ := bits.Mul64(r.next(), n)
-	return hi
-}
+// below returns a number in [0, n).
+func (r *rng) below(n uint64) uint64 { return splitmix.Below(r.next(), n) }
 
 // chance is true in permille of 1,000 cases.
 func (r *rng) chance(permille uint64) bool { return r.below(1000) < permille }

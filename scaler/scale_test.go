@@ -35,7 +35,7 @@ func TestScaleCounts(t *testing.T) {
 			requireCreations(t, &blocks[i])
 		}
 		got := count(blocks)
-		require.Equal(t, factor*want.Rows, got.Rows)
+		require.Equal(t, factor*want.Rows(), got.Rows())
 		require.Equal(t, factor*want.PayloadRowBytes, got.PayloadRowBytes)
 		for kind, n := range want.ops {
 			require.Equal(t, factor*n, got.ops[kind], entity.Kind(kind))
@@ -191,7 +191,7 @@ func TestContinue(t *testing.T) {
 	}
 	got := count(blocks)
 	require.Equal(t, 4*want.Blocks, got.LastBlock)
-	require.Equal(t, 4*want.Rows, got.Rows)
+	require.Equal(t, 4*want.Rows(), got.Rows())
 	fold(t, source(blocks...)())
 }
 

@@ -127,17 +127,14 @@ func (g *generator) block(number uint64, due []waiting, created []slot) entity.B
 	b.Ops = make([]entity.Op, 0, len(due)+len(created))
 	var tx uint32
 	for i := range due {
-		if op := g.later(&due[i]); op.Kind == entity.Expire {
-			op.OpIndex = uint32(len(b.Ops))
-			b.Ops = append(b.Ops, op)
+		if w := &due[i]; w.op == entity.Expire {
+			b.Ops = append(b.Ops, entity.Op{Kind: w.op, OpIndex: uint32(len(b.Ops)), Key: entityKey(entitySeed(g.seed, w.slot.kind, w.slot.number))})
 			tx = 1
 		}
 	}
 	for i := range due {
-		if op := g.later(&due[i]); op.Kind != entity.Expire {
-			g.complete(&op, &due[i])
-			op.TxIndex = tx
-			b.Ops = append(b.Ops, op)
+		if w := &due[i]; w.op != entity.Expire {
+			b.Ops = append(b.Ops, g.later(w, tx))
 			tx++
 		}
 	}
@@ -167,15 +164,10 @@ func (g *generator) create(b entity.Block, tx uint32, created []slot) entity.Blo
 	return b
 }
 
-// later returns the kind and the key of a waiting operation.
-func (g *generator) later(w *waiting) entity.Op {
+// later returns a waiting operation, as a transaction of its own.
+func (g *generator) later(w *waiting, tx uint32) entity.Op {
 	seed := entitySeed(g.seed, w.slot.kind, w.slot.number)
-	return entity.Op{Kind: w.op, Key: entityKey(seed)}
-}
-
-// complete fills in the rest.
-func (g *generator) complete(op *entity.Op, w *waiting) {
-	seed := entitySeed(g.seed, w.slot.kind, w.slot.number)
+	op := entity.Op{Kind: w.op, TxIndex: tx, Key: entityKey(seed)}
 	l := g.live(&w.slot, seed)
 	st := &l.steps[w.step]
 	switch op.Kind {
@@ -185,8 +177,9 @@ func (g *generator) complete(op *entity.Op, w *waiting) {
 		op.Owner = g.owner(&w.slot, seed, st)
 	case entity.Update:
 		op.BTL, op.Owner = st.btl, g.owner(&w.slot, seed, st)
-		g.write(op, &w.slot, seed, st)
+		g.write(&op, &w.slot, seed, st)
 	}
+	return op
 }
 
 // owner returns the account that an entity belongs to after a step.

@@ -3,8 +3,6 @@ package scaler
 import (
 	"encoding/json"
 	"flag"
-	"fmt"
-	"iter"
 	"os"
 	"runtime"
 	"testing"
@@ -47,42 +45,6 @@ func TestStreamGolden(t *testing.T) {
 	require.Equal(t, want, got, "the profile or the generator has changed: if that is meant, go test -run Golden -update")
 }
 
-func TestStreamIsRepeatable(t *testing.T) {
-	blocks := Stream(Mendoza(), Options{Scale: 0.001, Seed: 3})
-	next, stop := iter.Pull2(blocks) // halfway in, when the others begin
-	defer stop()
-	for range 500 {
-		_, err, _ := next()
-		require.NoError(t, err)
-	}
-	first := fingerprint(t, blocks)
-	require.Equal(t, first, fingerprint(t, blocks))
-	require.NotEqual(t, first, fingerprint(t, Stream(Mendoza(), Options{Scale: 0.001, Seed: 4})))
-	b, err, ok := next()
-	require.True(t, ok)
-	require.NoError(t, err)
-	require.Equal(t, uint64(501), b.Number)
-}
-
-func TestStreamBlocks(t *testing.T) {
-	for _, o := range []Options{
-		{Scale: 0.0001, Seed: 1}, {Scale: 0.0013, Seed: 2}, {Scale: 0.002, Seed: 3},
-	} {
-		t.Run(fmt.Sprintf("scale=%v", o.Scale), func(t *testing.T) {
-			next := uint64(1)
-			for b, err := range Stream(Mendoza(), o) {
-				require.NoError(t, err)
-				require.Equal(t, next, b.Number, "no gaps")
-				requireSequences(t, &b)
-				next++
-			}
-			plan, err := Plan(Mendoza(), o)
-			require.NoError(t, err)
-			require.Equal(t, plan.LastBlock+1, next)
-		})
-	}
-}
-
 // requireSequences checks that every operation has a place of its own, and that
 // the places rise.
 func requireSequences(t require.TestingT, b *entity.Block) {
@@ -104,6 +66,8 @@ func TestStreamFolds(t *testing.T) {
 	adds := newLedger()
 	adds.rules.ExtendAdds = true
 	for i := range blocks {
+		require.EqualValues(t, i+1, blocks[i].Number, "no gaps")
+		requireSequences(t, &blocks[i])
 		require.NoError(t, adds.apply(&blocks[i]))
 	}
 }

@@ -28,7 +28,7 @@ func TestImport(t *testing.T) {
 // TestSeedIsThatOfOtherEngines: cmd/varve tests the same seed on the others.
 func TestSeedIsThatOfOtherEngines(t *testing.T) {
 	dst := url(t)
-	require.Contains(t, must(t, "seed", "mendoza", dst, "--scale=0.001"), "digest "+seedDigest)
+	require.Contains(t, must(t, "import", "mendoza:scale=0.001", dst), "digest "+seedDigest)
 }
 
 // seedDigest is that of mendoza at scale 0.001 with seed 1; testdata of package

@@ -19,8 +19,14 @@ import (
 	"github.com/varvedb/varve/internal/lint"
 )
 
-// long are the commands that are interrupted before they begin, when what they are given has been
-// checked; why, and where they run. All others run to their end here.
+// quick are the documented commands that run to their end here.
+var quick = []string{
+	"import", "check", "backup", "restore", "bench", "report", "events",
+	"inspect", "query",
+}
+
+// long are interrupted before they begin, when what they are given has been checked; why,
+// and where they run.
 var long = map[string]string{
 	"answer":  "measures for minutes: TestAnswer",
 	"compare": "measures for minutes: TestCompareWithServer", "run": "measures for hours: TestRunRepeats",
@@ -28,17 +34,11 @@ var long = map[string]string{
 	"follow": "follows a chain that is not here: TestFollow", "node": "the same: TestNode",
 }
 
-// made is the set of results from which pages go on: what makes it or reads it is not long.
-const made = "results/first"
-
-// sizes are what flags get here, and brief what is added to a run.
-var (
-	sizes = map[string]string{"--scale": "0.002", "--load": "3"}
-	brief = []string{"--scale=0.0005", "--phase=50ms", "--repeats=1", "--no-probe"}
-)
+// sizes are what flags get here.
+var sizes = map[string]string{"--scale": "0.002", "--rate": "1000"}
 
 // places are replaced, and the size of a stream.
-var places = strings.NewReplacer("dc:scale=0.01,load=500", "dc:scale=0.002,load=5", "dc:scale=0.01,load=100", "dc:scale=0.002,load=3",
+var places = strings.NewReplacer("mendoza:scale=0.05", "mendoza:scale=0.002", "dc:scale=0.01", "dc:scale=0.002", "load=500", "load=5", "load=100", "load=3", "--before=1000000", "--before=2",
 	"sqlite:///var/lib/varve/", "sqlite:", "${CREDENTIALS_DIRECTORY}/", "")
 
 // system are the tools with which pages make files.
@@ -47,12 +47,13 @@ var system = []string{"head", "echo"}
 // TestDocumentedCommands runs the commands of each page in their order, in a directory that has
 // nothing but the checkout's testdata when the page begins.
 func TestDocumentedCommands(t *testing.T) {
+	besides(t)
 	root, err := lint.Root()
 	require.NoError(t, err)
 	files, err := lint.Files(root, ".md", ".go")
 	require.NoError(t, err)
 	t.Setenv(bench.CacheEnv, t.TempDir())
-	t.Setenv(clitest.AsCommand, "1") // for the processes that measure
+	prepare(t, root)
 	ran := map[string]bool{}
 	for _, name := range files {
 		text, err := os.ReadFile(filepath.Join(root, name))

@@ -16,7 +16,6 @@ import (
 	"github.com/varvedb/varve/internal/cli/clitest"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
-	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/testdata"
 )
 
@@ -95,27 +94,6 @@ func TestQueryPrintsRecordedAnswers(t *testing.T) {
 	require.NotContains(t, e, "content")
 }
 
-// TestQueryIntegers: what JavaScript cannot hold is a string of digits, and never
-// is null.
-func TestQueryIntegers(t *testing.T) {
-	dst := url(t, "a.db")
-	db, err := store.Open(t.Context(), dst, nil)
-	require.NoError(t, err)
-	ents, err := db.Entities(t.Context(), nil)
-	require.NoError(t, err)
-	_, err = ents.Apply(t.Context(), entity.Block{Number: 1 << 31, Ops: []entity.Op{{
-		Kind: entity.Create, BTL: entity.MaxBlock, NumericAttributes: map[string]uint64{"n": 1<<53 + 1, "m": 3},
-	}}})
-	require.NoError(t, err)
-	require.NoError(t, db.Close())
-	var e map[string]any
-	require.NoError(t, json.Unmarshal([]byte(must(t, "query", dst, "*", "--json")), &e))
-	require.Equal(t, map[string]any{"n": "9007199254740993", "m": 3.0}, e["numeric_attributes"])
-	require.Equal(t, "9223372036854775808", e["sequence"])
-	require.Contains(t, e, "expiration")
-	require.Nil(t, e["expiration"])
-}
-
 func TestInspect(t *testing.T) {
 	dst := url(t, "a.db")
 	must(t, "import", arkiv+"blocks.tar", dst)
@@ -146,28 +124,28 @@ func TestEnginesListsGaps(t *testing.T) {
 	require.True(t, gaps["libsql/text-nul"], "%v", gaps)
 }
 
-// TestSeedIsRepeatable seeds twice and after an interruption, and verifies.
+// TestSeedIsRepeatable generates twice and after an interruption, and verifies.
 func TestSeedIsRepeatable(t *testing.T) {
 	digest := func(dst string) string {
 		var res struct{ Digest string }
-		require.NoError(t, json.Unmarshal([]byte(must(t, "seed", "mendoza", dst, "--scale=0.001", "--json")), &res))
+		require.NoError(t, json.Unmarshal([]byte(must(t, "import", "mendoza:scale=0.001", dst, "--json")), &res))
 		return res.Digest
 	}
 	whole := digest(url(t, "a.db"))
 	part := url(t, "b.db")
 	ctx, cancel := context.WithCancel(t.Context())
 	stop := stopAfter{cancel: cancel}
-	code := cli.Run(ctx, []string{"seed", "mendoza", part, "--scale=0.001", "--batch=50"}, &bytes.Buffer{}, &stop)
+	code := cli.Run(ctx, []string{"import", "mendoza:scale=0.001", part, "--batch=50"}, &bytes.Buffer{}, &stop)
 	require.Contains(t, []int{cli.ExitOK, cli.ExitInterrupted}, code)
 	require.Equal(t, whole, digest(part))
-	again := must(t, "seed", "mendoza", part, "--scale=0.001")
+	again := must(t, "import", "mendoza:scale=0.001", part)
 	require.Contains(t, again, "0 blocks, 0 changes", "what the store has is not made again")
 	require.Contains(t, again, "0 blocks skipped")
 	for _, dst := range []string{url(t, "c.db") + "?layout=simple", "duckdb://" + filepath.Join(t.TempDir(), "f.duckdb")} {
 		require.Equal(t, whole, digest(dst), dst)
 	}
 	require.Contains(t, must(t, "check", part, "--against=mendoza:scale=0.001"), "SOUND source: 800 entities are as they were created")
-	_, errs, code := varve(t, "seed", "mendoza", part, "--scale=0.002")
+	_, errs, code := varve(t, "import", "mendoza:scale=0.002", part)
 	require.Equal(t, cli.ExitError, code)
 	require.Contains(t, errs, "another history")
 }
@@ -188,7 +166,7 @@ func TestScaleForms(t *testing.T) {
 	var digests []string
 	for _, src := range []string{"blocks.tar", "sqlite-store.db"} {
 		dst := url(t, "s.db")
-		out := must(t, "scale", arkiv+src, dst, "--factor=3")
+		out := must(t, "import", arkiv+src, dst, "--factor=3")
 		digests = append(digests, out[strings.LastIndex(out, "digest"):])
 		require.Contains(t, must(t, "check", dst, "--against", arkiv+src), "SOUND source: 2400 entities")
 	}
@@ -199,7 +177,8 @@ func TestScaleForms(t *testing.T) {
 // another is named.
 func TestCheckAgainst(t *testing.T) {
 	dc := url(t, "dc.db")
-	must(t, "seed", "dc", dc, "--scale=0.0005", "--load=4")
+	must(t, "import", "dc:scale=0.0005,load=2", dc)
+	must(t, "import", "dc:scale=0.0005,load=4", dc)
 	for source, want := range map[string]struct {
 		says string
 		code int
@@ -214,7 +193,7 @@ func TestCheckAgainst(t *testing.T) {
 		require.Contains(t, out+errs, want.says)
 	}
 	forgetful := url(t, "simple.db") + "?layout=simple"
-	must(t, "seed", "mendoza", forgetful, "--scale=0.0001")
+	must(t, "import", "mendoza:scale=0.0001", forgetful)
 	out, _, code := varve(t, "check", forgetful, "--against=mendoza:scale=0.0001", "--json")
 	require.Equal(t, cli.ExitNotChecked, code, out)
 	require.Contains(t, out, "layout simple does not keep them as they were created")
@@ -259,10 +238,15 @@ func TestBadInput(t *testing.T) {
 		{"above the head", "the head is 1263", 1, []string{"query", dst, "*", "--at", "2000"}},
 		{"bad query", "query 1:8", 2, []string{"query", dst, `type = "node`}},
 		{"long query", "at most 65536", 2, []string{"query", dst, strings.Repeat("a = 1 || ", 20000) + "b = 2"}},
-		{"unknown command", "--help", 2, []string{"nonsense"}},
-		{"unknown flag", "--help", 2, []string{"query", dst, "*", "--nonsense"}},
-		{"scale too large", "scale", 2, []string{"seed", "mendoza", dst, "--scale", "101"}},
-		{"no room", "disk full", 1, []string{"seed", "mendoza", url(t, "big.db"), "--scale", "100"}},
+		{"unknown profile", "minimal", 2, []string{"compare", "--profile", "huge"}},
+		{"no engine to torture", "unknown engine", 2, []string{"torture", "--engines=mysql"}},
+		{"no layout to torture", "unknown layout", 2, []string{"torture", "--layouts=none"}},
+		{"no trial", "unknown trial", 2, []string{"torture", "--trials=none"}},
+		{"no server of the user's", "no server that", 2, []string{"compare", "sqlite://host/db"}},
+		{"an engine twice", "given twice", 2, []string{"compare", "sqlite", "sqlite"}},
+		{"no engine", "no server that", 2, []string{"run", "C1", "--engines=duckdb://x"}},
+		{"scale too large", "scale", 2, []string{"import", "mendoza:scale=101", dst}},
+		{"no room", "disk full", 1, []string{"import", "dc:scale=40", url(t, "big.db")}},
 	} {
 		out, errs, code := varve(t, c.args...)
 		require.Equal(t, c.code, code, "%s: %s%s", c.name, out, errs)

@@ -11,37 +11,13 @@ import (
 	"github.com/varvedb/varve/internal/cli/clitest"
 )
 
-// withSecrets are addresses with a password or token, right and wrong ones; and each
-// part of these says hush.
+// withSecrets are addresses with a password or token, right and wrong ones, of each kind that
+// store/driver knows how to hide; and each part of these says hush.
 var withSecrets = []string{
-	"foo://user:hush@host/db",
-	"foo:user:hush@host/db",
-	"user:hush@host/db",
-	"us.er:hush@host/db",
-	"//user:hush@host/db",
-	"host=127.0.0.1 port=1 user=u password=hush",
-	"host=127.0.0.1 port=1 user=u password='hush hush'",
-	"postgres://user:hush@127.0.0.1:1/db",
-	"postgres://user:hush@127.0.0.1:1/db?nonsense=1",
-	"postgres://user:hush@127.0.0.1:1/db?host=127.0.0.1",
-	"postgres://user:hush@/db",
-	"postgres://user:hush@?sslmode=disable",
-	"postgres://user:hush/hush@127.0.0.1:1/db",
-	"postgres://user:hush#hush@127.0.0.1:1/db",
-	"postgres://user:hush?hush@127.0.0.1:1/db",
-	"postgres://user:hush@hush@127.0.0.1:1/db",
-	"postgres://user:hush hush@127.0.0.1:1/db",
-	"postgres://user:%hush@127.0.0.1:1/db",
-	"postgres://127.0.0.1:1/db?password=hush",
-	"postgres://127.0.0.1:1/db?sslpassword=hush&sslpassword=hush",
-	"sqlite://user:hush@host/x.db",
-	"sqlite:missing/x.db?authToken=hush",
-	"sqlite:missing/x.db?authToken=%hush",
-	"libsql:https://user:hush@host",
-	"libsql://user:hush@host",
-	"libsql:https://127.0.0.1:1?authToken=hush",
-	"libsql://user:hush hush@host",
-	"libsql:https://user:hush/hush@host",
+	"foo:user:hush@host/db", "postgres://user:hush@127.0.0.1:1/db?nonsense=1", "sqlite:missing/x.db?authToken=%hush",
+	"user:hush@host/db", "host=127.0.0.1 port=1 user=u password='hush hush'", "postgres://user:hush/hush@127.0.0.1:1/db",
+	"postgres://user:hush hush@127.0.0.1:1/db", "postgres://127.0.0.1:1/db?sslpassword=hush&sslpassword=hush",
+	"libsql:https://user:hush@host", "libsql://user:hush hush@host", "libsql:https://127.0.0.1:1?authToken=hush",
 }
 
 // TestSecretsAreNotPrinted gives all such addresses to one command and some to every command
@@ -51,11 +27,10 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv(clitest.AsCommand, "1") // for the processes that measure a server
 	good := "sqlite:good.db"
-	must(t, "seed", "mendoza", good, "--scale=0.0001")
+	must(t, "import", "mendoza:scale=0.0001", good)
 	for i, args := range [][]string{
 		{"query", "URL", "*"}, {"import", "URL", "sqlite:x.db"},
-		{"seed", "mendoza", "URL", "--scale=0.0001"},
-		{"scale", "URL", "sqlite:x.db"}, {"scale", good, "URL"},
+		{"import", "--factor=2", good, "URL"},
 		{"import", "mendoza:scale=0.0001", "URL"},
 		{"check", "URL"}, {"check", good, "URL"}, {"check", "--repair", "URL"}, {"check", good, "--against", "URL"}, {"check", good, "--against=URL"},
 		{"backup", "URL", "copy"}, {"restore", "URL", "copy"}, {"restore", ".", "URL"},
@@ -66,7 +41,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 	} {
 		secrets := withSecrets
 		if i > 0 { // the kinds of them
-			secrets = []string{"foo:user:hush@host/db", "postgres://user:hush@127.0.0.1:1/db?nonsense=1", "sqlite:missing/x.db?authToken=%hush"}
+			secrets = withSecrets[:3]
 		}
 		for _, secret := range secrets {
 			line := strings.Split(strings.ReplaceAll(strings.Join(args, "\n"), "URL", secret), "\n")
@@ -84,8 +59,8 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 // TestScaledStoreHidesItsSource: the origin that a store keeps has no parameters.
 func TestScaledStoreHidesItsSource(t *testing.T) {
 	t.Chdir(t.TempDir())
-	must(t, "seed", "mendoza", "sqlite:a.db", "--scale=0.0001")
-	must(t, "scale", "sqlite:a.db?readers=2", "sqlite:b.db")
+	must(t, "import", "mendoza:scale=0.0001", "sqlite:a.db")
+	must(t, "import", "sqlite:a.db?readers=2", "sqlite:b.db", "--factor=2")
 	out := must(t, "inspect", "sqlite:b.db", "--json")
 	require.Contains(t, out, "scaled: sqlite:a.db, factor 2")
 }

@@ -129,8 +129,7 @@ func TestServeFork(t *testing.T) {
 	require.Contains(t, errs, "--read-only")
 	require.Equal(t, cli.ExitOK, stop())
 	for _, args := range [][]string{
-		{"import", arkiv + "blocks.tar", own}, {"seed", "mendoza", own, "--scale", "0.0001"},
-		{"scale", arkiv + "blocks.tar", own},
+		{"import", arkiv + "blocks.tar", own}, {"import", "mendoza:scale=0.0001", own}, {"import", arkiv + "blocks.tar", own, "--factor=2"},
 	} {
 		_, errs, code = varve(t, args...)
 		require.Equal(t, cli.ExitError, code, args)

@@ -60,7 +60,7 @@ func TestOtherProgram(t *testing.T) {
 		{[]string{"query", "URL", `type = "node"`, "--keys"}, cli.ExitOK, true},
 		{[]string{"query", "URL", `type = "node`}, cli.ExitUsage, true},
 		{[]string{"check", "URL", "--against", arkiv + "blocks.tar"}, cli.ExitOK, false},
-		{[]string{"scale", "URL", filepath.Join(dir, "scaled.tar"), "--factor=2"}, cli.ExitOK, true},
+		{[]string{"import", "URL", filepath.Join(dir, "scaled.tar"), "--factor=2"}, cli.ExitOK, true},
 		{[]string{"backup", "URL", "BACKUP"}, cli.ExitOK, false},
 	} {
 		run := func(url string) string {

@@ -22,12 +22,3 @@ func TestTorture(t *testing.T) {
 		require.Equal(t, 2, row.Faults)
 	}
 }
-
-func TestTortureUsage(t *testing.T) {
-	for _, args := range [][]string{
-		{"--engines=mysql"}, {"--layouts=none"}, {"--trials=none"}, {"--for=-1s"},
-	} {
-		_, errs, code := varve(t, append([]string{"torture"}, args...)...)
-		require.Equal(t, cli.ExitUsage, code, "%v: %s", args, errs)
-	}
-}

@@ -43,10 +43,16 @@ func metricsOfAll(t *testing.T) (service, node string) {
 
 var metricName = regexp.MustCompile(`\b(?:varve|process|go)_\w+`)
 
-// TestDashboard: the dashboard shows metrics that there are, and all of ours, which
-// docs/service.md lists; and what the alerts look at is there.
-func TestDashboard(t *testing.T) {
+// TestWatch looks at what watches a service and a node, with the metrics that these have.
+func TestWatch(t *testing.T) {
 	service, node := metricsOfAll(t)
+	t.Run("dashboard", func(t *testing.T) { testDashboard(t, service, node) })
+	t.Run("promtool", func(t *testing.T) { testPromtool(t, service, node) })
+}
+
+// testDashboard: the dashboard shows metrics that there are, and all of ours, which
+// docs/service.md lists; and what the alerts look at is there.
+func testDashboard(t *testing.T, service, node string) {
 	for name, text := range map[string]string{"service": service, "node": node} {
 		problems, err := promlint.New(strings.NewReader(text)).Lint()
 		require.NoError(t, err)
@@ -121,9 +127,9 @@ func alerts(t *testing.T) (exprs []string) {
 	return exprs
 }
 
-// TestPromtool: Prometheus' own tool takes the configuration with its alerts, what the
+// testPromtool: Prometheus' own tool takes the configuration with its alerts, what the
 // dashboard asks, and what /metrics answers; and the alerts are raised when they should be.
-func TestPromtool(t *testing.T) {
+func testPromtool(t *testing.T, service, node string) {
 	tool, err := exec.LookPath("promtool")
 	if err != nil {
 		t.Skip("promtool is not installed: Debian's package prometheus has it")
@@ -152,7 +158,6 @@ func TestPromtool(t *testing.T) {
 		fmt.Fprintf(&rules, "      - {record: 'panel:%d', expr: %q}\n", i, expr)
 	}
 	run("", "check", "rules", write("dashboard.yaml", rules.String()))
-	service, node := metricsOfAll(t)
 	run(service, "check", "metrics")
 	run(node, "check", "metrics")
 }

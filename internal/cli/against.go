@@ -3,13 +3,18 @@ package cli
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"maps"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/varvedb/varve/internal/source"
+	"github.com/varvedb/varve/scaler"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
@@ -79,6 +84,29 @@ func (c *checkCmd) compare(e *env, db *store.DB, src *source.Source) (same, prob
 		problem = fmt.Sprintf("%d entities are right, then the store has %s, expected none", n, summed(has))
 	}
 	return fmt.Sprintf("%d entities are as they were created", n), problem, err
+}
+
+// What is recorded in a store that was scaled from a source. Hybrid is what there is: copies
+// that are half beside the original and half after it.
+const scaledOrigin = "scaled: "
+
+var scaledForm = regexp.MustCompile(`^scaled: .*, factor (\d+), hybrid, seed (\d+)$`)
+
+// scaledFrom returns the blocks of a source, as often as the store was scaled from it.
+func scaledFrom(ctx context.Context, ents *store.Entities, src *source.Source) (iter.Seq2[entity.Block, error], error) {
+	origin, err := ents.Origin(ctx)
+	if err != nil || !strings.HasPrefix(origin, scaledOrigin) {
+		return src.Reopen(), err
+	}
+	parts := scaledForm.FindStringSubmatch(origin)
+	if parts == nil {
+		return nil, fmt.Errorf("%w: the store is %s", store.ErrUnsupported, origin)
+	}
+	var o scaler.ScaleOptions
+	var wrong error
+	o.Factor, err = strconv.ParseUint(parts[1], 10, 64)
+	o.Seed, wrong = strconv.ParseUint(parts[2], 10, 64)
+	return scaler.Scale(src.Reopen, o), errors.Join(err, wrong)
 }
 
 // summed names an entity in a message.

@@ -35,13 +35,10 @@ func TestBounds(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"seed", "mendoza", "x.tar", "--scale=0"}, "--scale: want above 0 to 100, got 0"},
-		{[]string{"seed", "mendoza", "x.tar", "--scale=-1"}, "--scale"},
-		{[]string{"seed", "mendoza", "x.tar", "--scale=NaN"}, "--scale"},
-		{[]string{"seed", "mendoza", "x.tar", "--scale=1e300"}, "--scale"},
-		{[]string{"seed", "mendoza", "x.tar", "--batch=0"}, "--batch: want from 1 to 1000000, got 0"},
-		{[]string{"import", "x.tar", "sqlite:x.db", "--batch=-3"}, "--batch"},
-		{[]string{"scale", "x.tar", "y.tar", "--factor=0"}, "--factor"},
+		{[]string{"authz", "social", "--qps=0"}, "--qps: want above 0 to 10000000, got 0"},
+		{[]string{"authz", "social", "--qps=NaN"}, "--qps"},
+		{[]string{"import", "x.tar", "sqlite:x.db", "--batch=0"}, "--batch: want from 1 to 1000000, got 0"},
+		{[]string{"import", "x.tar", "y.tar", "--factor=-1"}, "--factor"},
 		{[]string{"events", "import", "sqlite:x.db", "--batch=0"}, "--batch"},
 		{[]string{"query", "sqlite:x.db", "*", "--limit=-1"}, "--limit"},
 		{[]string{"health", "--timeout=0s"}, "--timeout: want from 1ms to 1h, got 0s"},

@@ -38,11 +38,21 @@ const (
 
 // commands is the command line.
 type commands struct {
-	Import importCmd `cmd:"" group:"store" help:"Read a block tar, an Arkiv SQLite database or another store into a store."`
-	Seed   seedCmd   `cmd:"" group:"store" help:"Generate a database or a block tar of any size."`
-	Scale  scaleCmd  `cmd:"" group:"store" help:"Multiply a source: the same entities several times over, with fresh keys."`
-	Follow followCmd `cmd:"" group:"store" help:"Follow an Arkiv chain into a store, from an execution client's JSON-RPC, over reorganisations."`
-	Events eventsCmd `cmd:"" group:"store" help:"Append, read and follow the events of an event store, as lines of JSON."`
+	Answer  answerCmd  `cmd:"" help:"Answer five questions on this machine: most writes, most reads, both at once, growth, and whether V1 is carried."`
+	Compare compareCmd `cmd:"" help:"Run all engines on the same blocks, each in its own process, and print them side by side."`
+	Run     runCmd     `cmd:"" help:"Run the experiments of the catalogue and keep their results."`
+	Bench   benchCmd   `cmd:"" help:"Compare results."`
+	Report  reportCmd  `cmd:"" help:"Make a page of results, or their tables as Markdown."`
+	Import  importCmd  `cmd:"" help:"Read a block tar, an Arkiv SQLite database, another store or generated data of any size into a store or a block tar."`
+	Check   checkCmd   `cmd:"" help:"Look for damage in a store, compare it with what it was made of, or make anew what is derived."`
+	Backup  backupCmd  `cmd:"" help:"Copy a store row by row while it is in use, and verify the copy."`
+	Restore restoreCmd `cmd:"" help:"Make a store of a backup, on any engine that has its layouts."`
+	Query   queryCmd   `cmd:"" help:"Print the entities that match a query, at the head or at a past block."`
+	Follow  followCmd  `cmd:"" help:"Follow an Arkiv chain into a store, from an execution client's JSON-RPC, over reorganisations."`
+	Node    nodeCmd    `cmd:"" help:"Follow an Arkiv chain into a store, and serve Arkiv's JSON-RPC from it."`
+	Events  eventsCmd  `cmd:"" help:"Append, read and follow the events of an event store, as lines of JSON."`
+	Inspect inspectCmd `cmd:"" help:"Print a store's layout, counts, block range, digest, sizes and settings."`
+	Serve   serveCmd   `cmd:"" help:"Serve a store over REST and gRPC, with encrypted payloads."`
 
 	Query   queryCmd   `cmd:"" group:"look" help:"Print the entities that match a query, at the head or at a past block."`
 	Inspect inspectCmd `cmd:"" group:"look" help:"Print a store's layout, counts, block range, digest, sizes and settings."`
@@ -184,20 +194,17 @@ func (e *env) run(parsed *kong.Context, args []string) error {
 	if err := checkBounds(parsed); err != nil {
 		return usageError{err}
 	}
-	urls := stores(parsed)
-	other, err := otherProgram(e.ctx, urls)
+	other, err := otherProgram(e.ctx, stores(parsed))
 	switch {
 	case err != nil:
 		return err
 	case other != "":
 		return e.handOver(other, args)
 	}
-	made := missing(urls)
-	if err = parsed.Run(e); err == nil {
-		return nil
+	if err = parsed.Run(e); err != nil {
+		err = fmt.Errorf("%s: %w", strings.TrimPrefix(parsed.Selected().FullPath(), "varve "), err)
 	}
-	name := strings.TrimPrefix(parsed.Selected().FullPath(), "varve ")
-	return fmt.Errorf("%s: %w", name, errors.Join(err, takeBack(made)))
+	return err
 }
 
 // stores returns the arguments that may be stores: those of the fields that say so.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/varvedb/varve/internal/service"
@@ -33,8 +34,8 @@ type listenFlags struct {
 	IdleTimeout   time.Duration `min:"1ms" max:"24h" help:"Time between requests after which a connection is closed." default:"2m"`
 	Drain         time.Duration `min:"0s" max:"24h" help:"Time for requests under way when the service ends." default:"15s"`
 
-	tls   certificates
-	token string // to begin with
+	current atomic.Pointer[tls.Certificate] // that new connections get
+	token   string                          // to begin with
 }
 
 // options reads what the flags name. Nothing is served yet.
@@ -58,7 +59,11 @@ func (f *listenFlags) options(e *env) (o server.Options, err error) {
 	f.token = o.Token
 	certificate, err := f.certificate()
 	if certificate != nil {
-		o.TLS = f.tls.config(certificate)
+		f.current.Store(certificate)
+		o.TLS = &tls.Config{
+			MinVersion:     tls.VersionTLS12,
+			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return f.current.Load(), nil },
+		}
 	}
 	return o, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -109,4 +110,9 @@ func (e *env) endWith(db *store.DB) (release context.CancelFunc) {
 	}()
 	e.ctx = ctx
 	return cancel
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }

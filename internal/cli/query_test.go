@@ -75,3 +75,16 @@ func TestQueryOrder(t *testing.T) {
 	require.Equal(t, cli.ExitError, code)
 	require.Contains(t, errs, `sorted by "$key" twice`)
 }
+
+// TestQueryBesideLoad: a store whose indexes are still to be made is read without them.
+func TestQueryBesideLoad(t *testing.T) {
+	url := "sqlite:" + filepath.Join(t.TempDir(), "a.db")
+	db, err := store.Open(t.Context(), url, nil)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, db.Close()) }()
+	ents, err := db.Entities(t.Context(), store.EntityOptions{DeferIndexes: true})
+	require.NoError(t, err)
+	_, err = ents.Apply(t.Context(), entity.Block{Number: 1, Ops: []entity.Op{{Kind: entity.Create, BTL: 9, NumericAttributes: map[string]uint64{"n": 7}}}})
+	require.NoError(t, err)
+	require.Equal(t, "1\n", must(t, "query", url, "n = 7", "--count"))
+}

@@ -2,33 +2,17 @@ package cli
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
 	"sync"
-	"sync/atomic"
 	"syscall"
 
 	"github.com/varvedb/varve/internal/service"
 	"github.com/varvedb/varve/internal/service/server"
 )
-
-// certificates are the one that new connections get.
-type certificates struct {
-	current atomic.Pointer[tls.Certificate]
-}
-
-// config returns the settings of TLS, with a certificate to begin with.
-func (c *certificates) config(first *tls.Certificate) *tls.Config {
-	c.current.Store(first)
-	return &tls.Config{
-		MinVersion:     tls.VersionTLS12,
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.current.Load(), nil },
-	}
-}
 
 // reloads reads keys, token and certificate again at every SIGHUP, until it is stopped.
 func (c *serveCmd) reloads(ctx context.Context, s *service.Service, srv *server.Server, log *slog.Logger) (stop func()) {
@@ -84,7 +68,7 @@ func (c *serveCmd) reload(ctx context.Context, s *service.Service, srv *server.S
 		}
 	}
 	if certificate != nil {
-		c.tls.current.Store(certificate)
+		c.current.Store(certificate)
 	}
 	return nil
 }

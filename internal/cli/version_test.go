@@ -1,7 +1,6 @@
 package cli_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -16,22 +15,14 @@ import (
 	"github.com/varvedb/varve/internal/cli"
 )
 
-// printed runs a command that is to succeed, and returns what it prints.
-func printed(t *testing.T, args ...string) string {
-	t.Helper()
-	var out, errs bytes.Buffer
-	require.Zero(t, cli.Run(context.Background(), args, &out, &errs), errs.String())
-	return out.String()
-}
-
 func TestVersion(t *testing.T) {
-	text := printed(t, "version")
+	text := must(t, "version")
 	require.Regexp(t, `^varve \S+ .*`+runtime.Version(), text)
 	var v struct {
 		Version, Go string
 		Engines     []struct{ Name, Version string }
 	}
-	require.NoError(t, json.Unmarshal([]byte(printed(t, "version", "--json")), &v))
+	require.NoError(t, json.Unmarshal([]byte(must(t, "version", "--json")), &v))
 	require.Equal(t, runtime.Version(), v.Go)
 	require.NotEmpty(t, v.Version)
 	for _, e := range v.Engines {
@@ -50,7 +41,7 @@ func TestUsage(t *testing.T) {
 
 // TestHelp: every document is a topic, and is printed whole.
 func TestHelp(t *testing.T) {
-	list := printed(t, "help")
+	list := must(t, "help")
 	names, err := fs.Glob(docs.FS, "*.md")
 	require.NoError(t, err)
 	require.NotEmpty(t, names)
@@ -59,7 +50,7 @@ func TestHelp(t *testing.T) {
 		require.NoError(t, err)
 		topic := strings.TrimSuffix(name, ".md")
 		require.Contains(t, list, "  "+topic+" ")
-		require.Equal(t, string(want), printed(t, "help", topic))
+		require.Equal(t, string(want), must(t, "help", topic))
 	}
 	for _, topic := range []string{"none", "../README", "adr", ""} {
 		var errs strings.Builder
@@ -77,10 +68,10 @@ func TestCompletion(t *testing.T) {
 		"varve answer --no-such": "",
 	} {
 		t.Setenv("COMP_LINE", line)
-		require.ElementsMatch(t, strings.Fields(want), strings.Fields(printed(t)), line)
+		require.ElementsMatch(t, strings.Fields(want), strings.Fields(must(t)), line)
 	}
 	t.Setenv("COMP_LINE", "")
 	for _, shell := range []string{"bash", "zsh", "fish"} {
-		require.Contains(t, printed(t, "completion", "-c", shell), "complete ")
+		require.Contains(t, must(t, "completion", "-c", shell), "complete ")
 	}
 }

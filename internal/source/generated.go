@@ -61,10 +61,19 @@ func ParseGenerated(s string) (g Generated, ok bool, err error) {
 	return g, true, nil
 }
 
-// Origin is the text recorded in a store.
-func (g Generated) Origin() string {
+// origin is the text recorded in a store.
+func (g Generated) origin() string {
 	text, _ := json.Marshal(g) // plain fields cannot fail
 	return string(text)
+}
+
+// Continues tells whether a stream goes on where another ends, by their recorded origins: it has
+// more updates, or fewer.
+func Continues(origin, other string) bool {
+	var a, b Generated
+	same := json.Unmarshal([]byte(origin), &a) == nil && json.Unmarshal([]byte(other), &b) == nil
+	a.Load, b.Load = 0, 0
+	return same && a == b
 }
 
 // Amount is what a generated stream comes to.
@@ -102,7 +111,7 @@ func (g Generated) Plan() (Amount, error) {
 	}
 	return Amount{
 		Entities: t.Entities, Blocks: t.Blocks, First: t.FirstBlock, Last: t.LastBlock,
-		Rows: t.Rows, PayloadBytes: t.PayloadRowBytes,
+		Rows: t.Rows(), PayloadBytes: t.PayloadRowBytes,
 	}, nil
 }
 
@@ -121,14 +130,14 @@ func (g Generated) centre() (*dcseed.Model, error) {
 	return dcseed.New(cfg)
 }
 
-// Blocks streams the blocks from a number on.
-func (g Generated) Blocks(from uint64) (iter.Seq2[entity.Block, error], error) {
+// blocks streams the blocks from a number on.
+func (g Generated) blocks(from uint64) iter.Seq2[entity.Block, error] {
 	if g.Model != "dc" {
-		return scaler.Stream(scaler.Mendoza(), g.options(from)), nil
+		return scaler.Stream(scaler.Mendoza(), g.options(from))
 	}
 	m, err := g.centre()
 	if err != nil {
-		return nil, err
+		return func(yield func(entity.Block, error) bool) { yield(entity.Block{}, err) }
 	}
-	return m.Blocks(max(from, dcseed.FirstBlock), m.FirstLoadBlock()-1+g.Load), nil
+	return m.Blocks(max(from, dcseed.FirstBlock), m.FirstLoadBlock()-1+g.Load)
 }

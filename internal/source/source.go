@@ -26,6 +26,12 @@ type Source struct {
 	Progress func() (done, total int64)         // of a loop over Blocks, in bytes; nil when unknown
 	Close    func() error
 
+	// Of a generated stream: what it comes to, its blocks from a number on, and what is recorded
+	// in a store that is begun with it.
+	Amount *Amount
+	From   func(block uint64) iter.Seq2[entity.Block, error]
+	Origin string
+
 	tar      bool                   // it is a block tar
 	identity func() (string, error) // another with the same identity streams the same
 }
@@ -75,12 +81,12 @@ func openGenerated(g Generated, err error) (*Source, error) {
 	if err != nil {
 		return nil, UsageError{err}
 	}
-	blocks, err := g.Blocks(0)
+	amount, err := g.Plan()
 	if err != nil {
 		return nil, UsageError{err}
 	}
 	return &Source{
-		Blocks: blocks, Close: func() error { return nil },
+		Blocks: g.blocks(0), Close: func() error { return nil }, Amount: &amount, From: g.blocks, Origin: g.origin(),
 		identity: func() (string, error) { return g.String(), nil },
 	}, nil
 }

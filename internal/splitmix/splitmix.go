@@ -3,6 +3,11 @@
 // derive their numbers with: any number of a sequence without those before it.
 package splitmix
 
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
 // Step is what the state of a generator grows by: 2⁶⁴ over the golden ratio.
 const Step = 0x9e3779b97f4a7c15
 
@@ -17,3 +22,20 @@ func Mix(x uint64) uint64 {
 // Scramble returns the number that a generator in state x gives next: a
 // permutation that leaves nothing alike of neighbours.
 func Scramble(x uint64) uint64 { return Mix(x + Step) }
+
+// Below maps a random number to 0 … n-1. Its bias, n/2⁶⁴, is beyond measuring.
+func Below(random, n uint64) uint64 {
+	high, _ := bits.Mul64(random, n)
+	return high
+}
+
+// Fill writes the bytes of a generator that is seeded with seed.
+func Fill(b []byte, seed uint64) {
+	for ; len(b) >= 8; b = b[8:] {
+		seed += Step
+		binary.LittleEndian.PutUint64(b, Mix(seed))
+	}
+	var last [8]byte
+	binary.LittleEndian.PutUint64(last[:], Scramble(seed))
+	copy(b, last[:])
+}

@@ -18,3 +18,13 @@ func TestScramble(t *testing.T) {
 		state += splitmix.Step
 	}
 }
+
+func TestFill(t *testing.T) {
+	long := make([]byte, 21)
+	splitmix.Fill(long, 99)
+	for n := range long {
+		short := make([]byte, n)
+		splitmix.Fill(short, 99)
+		require.Equal(t, long[:n], short, "a payload begins as a longer one")
+	}
+}

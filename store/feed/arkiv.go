@@ -98,7 +98,10 @@ func (a *arkiv) stream(ctx context.Context, eng driver.Engine, yield func(entity
 		return false, err
 	}
 	var done uint64
-	horizon, some := a.horizon(), false
+	horizon, some := uint64(0), false // the oldest block of which the database can tell
+	if a.schema == &stateSchema {
+		horizon = a.last
+	}
 	for set, err := range a.history(ctx) {
 		if err == nil {
 			err = ctx.Err()
@@ -124,14 +127,6 @@ func (a *arkiv) history(ctx context.Context) iter.Seq2[entity.Changeset, error] 
 		return entity.History(entities(ctx, a.readers[0], a.last), none)
 	}
 	return entity.History(openings(ctx, a.readers[0], a.last), closings(ctx, a.readers[1], a.last))
-}
-
-// horizon is the oldest block of which the database can tell.
-func (a *arkiv) horizon() uint64 {
-	if a.schema == &stateSchema {
-		return a.last
-	}
-	return 0
 }
 
 // open checks the database and opens two views of one state of it. Arkiv may be

@@ -4,18 +4,19 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"net/url"
 	"os"
 	"path/filepath"
 	"testing"
 
-	_ "github.com/mattn/go-sqlite3"
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/store/driver"
+	_ "github.com/varvedb/varve/store/sqlite"
 )
 
-// testEngine is as much of a driver.Engine as Arkiv needs, over database/sql.
-// It counts what is open, so that tests see what is left.
+// testEngine is SQLite. It counts the readers that are open, and tests write beside it, before
+// a snapshot too.
 type testEngine struct {
 	driver.Engine
 	db         *sql.DB
@@ -33,73 +34,41 @@ func (e *testEngine) Snapshot(ctx context.Context) (driver.Reader, error) {
 			return nil, err
 		}
 	}
-	conn, err := e.db.Conn(ctx)
+	r, err := e.Engine.Snapshot(ctx)
 	if err != nil {
 		return nil, err
-	}
-	if _, err := conn.ExecContext(ctx, "BEGIN"); err != nil {
-		return nil, errors.Join(err, conn.Close())
 	}
 	e.readers++
-	return &testReader{e: e, conn: conn}, nil
+	return &testReader{r, e}, nil
 }
-
-func (e *testEngine) View(ctx context.Context) (driver.Reader, error) { return e.Snapshot(ctx) }
 
 type testReader struct {
-	e    *testEngine
-	conn *sql.Conn
-	open int
-}
-
-func (r *testReader) Query(ctx context.Context, query string, args ...any) (driver.Rows, error) {
-	if r.open > 0 {
-		return nil, errors.New("test engine: a query while rows are open")
-	}
-	rows, err := r.conn.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	r.open++
-	return &testRows{Rows: rows, r: r}, nil
+	driver.Reader
+	e *testEngine
 }
 
 func (r *testReader) Close() error {
 	r.e.readers--
-	_, err := r.conn.ExecContext(context.Background(), "ROLLBACK")
-	return errors.Join(err, r.conn.Close())
+	return r.Reader.Close()
 }
 
-type testRows struct {
-	*sql.Rows
-	r *testReader
-}
-
-func (r *testRows) Close() error {
-	r.r.open--
-	return r.Rows.Close()
-}
-
-// openTestEngine opens a database file; at the end of the test every reader
-// must be closed.
+// openTestEngine opens a database file. At the end of the test every reader must be closed.
 func openTestEngine(t testing.TB, path string) *testEngine {
 	t.Helper()
 	db, err := sql.Open("sqlite3", "file:"+path+"?_synchronous=OFF")
 	require.NoError(t, err)
-	e := &testEngine{db: db, dialect: driver.SQLite}
+	d, _ := driver.Lookup("sqlite")
+	engine, err := d.Open(t.Context(), &url.URL{Scheme: d.Name, Path: path}, driver.Options{ReadOnly: true}.WithDefaults())
+	require.NoError(t, err)
+	e := &testEngine{Engine: engine, db: db, dialect: driver.SQLite}
 	t.Cleanup(func() {
 		require.Zero(t, e.readers, "readers left open")
-		require.NoError(t, db.Close())
+		require.NoError(t, errors.Join(engine.Close(), db.Close()))
 	})
 	return e
 }
 
-// openArkivCopy opens a copy of Arkiv's database after changing it.
-func openArkivCopy(t testing.TB, statements ...string) *testEngine {
-	t.Helper()
-	return openCopy(t, databasePath(), statements...)
-}
-
+// openCopy opens a copy of a database after changing it.
 func openCopy(t testing.TB, from string, statements ...string) *testEngine {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "copy.db")
@@ -110,6 +79,12 @@ func openCopy(t testing.TB, from string, statements ...string) *testEngine {
 		require.NoError(t, err, s)
 	}
 	return e
+}
+
+// openArkivCopy opens a copy of the database of sqlite-store after changing it.
+func openArkivCopy(t testing.TB, statements ...string) *testEngine {
+	t.Helper()
+	return openCopy(t, databasePath(), statements...)
 }
 
 // queryRow reads one value.
