@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/node/chain"
-	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 )
 
@@ -97,7 +96,7 @@ func TestLogs(t *testing.T) {
 			var logs []gotLog
 			n.result(t, &logs, "eth_getLogs", of(0, 18))
 			require.Equal(t, want, texts(logs))
-			n.handler.recent = recentLogs{logs: map[store.BlockHeader][]*eventLog{}}
+			n.handler.recent.InvalidateAll()
 			for range 2 { // read, and remembered
 				for b := uint64(9); b <= 18; b++ {
 					n.result(t, &logs, "eth_getLogs", of(b, b))
