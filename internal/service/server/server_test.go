@@ -191,17 +191,6 @@ func TestSlowClients(t *testing.T) {
 	})
 }
 
-func TestLargeHead(t *testing.T) {
-	w := run(t, service.Options{}, server.Options{})
-	req, err := http.NewRequest(http.MethodGet, w.url(1), nil)
-	require.NoError(t, err)
-	req.Header.Set("X-Large", strings.Repeat("x", 64<<10))
-	resp, err := w.client.Do(req)
-	require.NoError(t, err)
-	require.NoError(t, resp.Body.Close())
-	require.Equal(t, http.StatusRequestHeaderFieldsTooLarge, resp.StatusCode)
-}
-
 // TestDrain: requests under way when the server ends are answered, and their
 // writes are in the store.
 func TestDrain(t *testing.T) {
