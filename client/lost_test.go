@@ -243,11 +243,8 @@ func TestShortDeadlines(t *testing.T) {
 	require.NoError(t, err)
 	target := serve(t, db, service.Options{}, server.Options{})
 	events := dial(t, target, client.Options{})
-	warm := func(events *client.Events) {
-		_, err := events.Head(t.Context())
-		require.NoError(t, err)
-	}
-	warm(events)
+	_, err = events.Head(t.Context()) // connects
+	require.NoError(t, err)
 	drain := func(seq func(func(event.Sequenced, error) bool)) (err error) {
 		for _, err = range seq {
 		}

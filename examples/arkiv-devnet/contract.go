@@ -146,20 +146,10 @@ func (s *state) mirror(ctx context.Context, tx common.Hash, from common.Address,
 		c.key = keyOf(tx, o.Payload, *created)
 		*created++
 	}
-	c.until = func(old uint64) (uint64, error) {
-		until := uint64(o.ExpiresAt)
-		switch {
-		case c.kind == entity.Update && until == 0:
-			return old, nil // keeps it
-		case until <= s.number:
-			return 0, fmt.Errorf("block %d, to which it is to live, is not after block %d", until, s.number)
-		case c.kind == entity.ExtendBTL && until <= old:
-			return 0, fmt.Errorf("it lives to block %d, to extend it to %d is none", old, until)
-		}
-		return until, nil
+	if c.btl, err = s.lifetime(ctx, &c, uint64(o.ExpiresAt)); err != nil {
+		return m, err
 	}
-	until, err := s.do(ctx, from, c, &m.events)
-	if err != nil {
+	if err := s.do(ctx, from, c, &m.events); err != nil {
 		return m, err
 	}
 	var ops chain.Operations
@@ -167,7 +157,7 @@ func (s *state) mirror(ctx context.Context, tx common.Hash, from common.Address,
 	case entity.Delete:
 		ops.Deletes = []entity.Key{c.key}
 	case entity.ExtendBTL:
-		ops.Extensions = []chain.Extension{{Key: c.key, Blocks: until - s.number}}
+		ops.Extensions = []chain.Extension{{Key: c.key, Blocks: c.btl}}
 	case entity.ChangeOwner:
 		ops.OwnerChanges = []chain.OwnerChange{{Key: c.key, Owner: entity.Address(c.owner)}}
 	default:
@@ -175,7 +165,7 @@ func (s *state) mirror(ctx context.Context, tx common.Hash, from common.Address,
 		if err != nil {
 			return m, err
 		}
-		if content.BTL = until - s.number; c.kind == entity.Create {
+		if content.BTL = c.btl; c.kind == entity.Create {
 			ops.Creates = []chain.Create{content}
 		} else {
 			ops.Updates = []chain.Update{{Key: c.key, Create: content}}
@@ -185,4 +175,28 @@ func (s *state) mirror(ctx context.Context, tx common.Hash, from common.Address,
 		return m, err
 	}
 	return m, s.acceptable(m.input, m.processor)
+}
+
+// lifetime returns the blocks that an operation gives, of the one that it names.
+func (s *state) lifetime(ctx context.Context, c *change, until uint64) (btl uint64, err error) {
+	var old life
+	switch c.kind {
+	case entity.Delete, entity.ChangeOwner:
+		return 0, nil
+	case entity.Update, entity.ExtendBTL:
+		if old, err = s.find(ctx, c.key); err != nil {
+			return 0, err
+		}
+	}
+	switch {
+	case c.kind == entity.Update && until == 0:
+		return old.expires - s.number, nil // keeps it
+	case until <= s.number:
+		return 0, fmt.Errorf("block %d, to which it is to live, is not after block %d", until, s.number)
+	case c.kind == entity.ExtendBTL && until <= old.expires:
+		return 0, fmt.Errorf("it lives to block %d, to extend it to %d is none", old.expires, until)
+	case c.kind == entity.ExtendBTL:
+		return until - old.expires, nil
+	}
+	return until - s.number, nil
 }

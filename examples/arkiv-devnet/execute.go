@@ -123,8 +123,8 @@ func (s *state) expire(ctx context.Context) (e events, err error) {
 type change struct {
 	kind  entity.Kind
 	key   entity.Key
-	owner common.Address                             // ChangeOwner
-	until func(old uint64) (block uint64, err error) // Create, Update, ExtendBTL
+	owner common.Address // ChangeOwner
+	btl   uint64         // of Create and Update from the block on, of ExtendBTL from the old expiration
 }
 
 // atomic has f change the state, or leave it as it is.
@@ -137,53 +137,43 @@ func (s *state) atomic(f func() error) error {
 	return err
 }
 
-// do carries out one operation of an account, and returns until when the entity lives.
-func (s *state) do(ctx context.Context, from common.Address, c change, e *events) (expires uint64, err error) {
+// do carries out one operation of an account.
+func (s *state) do(ctx context.Context, from common.Address, c change, e *events) error {
+	gives := c.kind == entity.Create || c.kind == entity.Update || c.kind == entity.ExtendBTL
+	if gives && c.btl == 0 {
+		return errors.New("a lifetime of no blocks")
+	}
 	if c.kind == entity.Create {
-		l := life{owner: from}
-		if l.expires, err = c.until(s.number); err != nil {
-			return 0, err
-		}
+		l := life{from, entity.AddBlocks(s.number, c.btl)}
 		s.changed[c.key] = &l
 		e.add(chain.TopicCreated, c.kind, c.key, l, []common.Address{from}, l.expires, 0)
-		return l.expires, nil
+		return nil
 	}
 	old, err := s.find(ctx, c.key)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if old.owner != from && c.kind != entity.ExtendBTL { // anybody may let an entity live longer
-		return 0, fmt.Errorf("entity %s is owned by %s, not by %s", c.key, old.owner, from)
+		return fmt.Errorf("entity %s is owned by %s, not by %s", c.key, old.owner, from)
 	}
 	now := old
 	switch c.kind {
 	case entity.Delete:
 		s.changed[c.key] = nil
 		e.add(chain.TopicDeleted, c.kind, c.key, old, []common.Address{old.owner})
-		return 0, nil
+		return nil
 	case entity.ChangeOwner:
 		now.owner = c.owner
 		e.add(chain.TopicOwnerChanged, c.kind, c.key, now, []common.Address{old.owner, now.owner})
-	default:
-		if now.expires, err = c.until(old.expires); err != nil {
-			return 0, err
-		}
-		topic := chain.TopicUpdated
-		if c.kind == entity.ExtendBTL {
-			topic = chain.TopicExtended
-		}
-		e.add(topic, c.kind, c.key, now, []common.Address{now.owner}, old.expires, now.expires, 0)
+	case entity.Update:
+		now.expires = entity.AddBlocks(s.number, c.btl)
+		e.add(chain.TopicUpdated, c.kind, c.key, now, []common.Address{now.owner}, old.expires, now.expires, 0)
+	case entity.ExtendBTL:
+		now.expires = entity.AddBlocks(old.expires, c.btl)
+		e.add(chain.TopicExtended, c.kind, c.key, now, []common.Address{now.owner}, old.expires, now.expires, 0)
 	}
 	s.changed[c.key] = &now
-	return now.expires, nil
-}
-
-// blocks returns until when something lives that is given blocks from one on.
-func blocks(from, n uint64) (uint64, error) {
-	if n == 0 {
-		return 0, errors.New("a lifetime of no blocks")
-	}
-	return entity.AddBlocks(from, n), nil
+	return nil
 }
 
 // keyOf is how the chain names a new entity.
@@ -202,23 +192,23 @@ func (s *state) operations(ctx context.Context, tx common.Hash, from common.Addr
 	}
 	var list []change
 	for i, c := range ops.Creates {
-		list = append(list, change{kind: entity.Create, key: keyOf(tx, c.Payload, i), until: func(now uint64) (uint64, error) { return blocks(now, c.BTL) }})
+		list = append(list, change{kind: entity.Create, key: keyOf(tx, c.Payload, i), btl: c.BTL})
 	}
 	for _, key := range ops.Deletes {
 		list = append(list, change{kind: entity.Delete, key: key})
 	}
 	for _, u := range ops.Updates {
-		list = append(list, change{kind: entity.Update, key: u.Key, until: func(uint64) (uint64, error) { return blocks(s.number, u.BTL) }})
+		list = append(list, change{kind: entity.Update, key: u.Key, btl: u.BTL})
 	}
 	for _, x := range ops.Extensions {
-		list = append(list, change{kind: entity.ExtendBTL, key: x.Key, until: func(old uint64) (uint64, error) { return blocks(old, x.Blocks) }})
+		list = append(list, change{kind: entity.ExtendBTL, key: x.Key, btl: x.Blocks})
 	}
 	for _, o := range ops.OwnerChanges {
 		list = append(list, change{kind: entity.ChangeOwner, key: o.Key, owner: common.Address(o.Owner)})
 	}
 	err = s.atomic(func() error {
 		for _, c := range list {
-			if _, err := s.do(ctx, from, c, &e); err != nil {
+			if err := s.do(ctx, from, c, &e); err != nil {
 				return err
 			}
 		}

@@ -122,7 +122,14 @@ func (s *Service) collect(group []*write) []*write {
 // next returns a write that waits or that comes before the window ends; nil is no
 // window. Without one it can give others their turn before it finds nothing.
 func (s *Service) next(window <-chan time.Time, yield bool) (w *write, ok bool) {
-	if window == nil {
+	if window != nil {
+		select {
+		case w, ok = <-s.queue:
+		case <-window:
+		}
+		return w, ok
+	}
+	for {
 		select {
 		case w, ok = <-s.queue:
 			return w, ok
@@ -132,17 +139,8 @@ func (s *Service) next(window <-chan time.Time, yield bool) (w *write, ok bool) 
 			return nil, false
 		}
 		runtime.Gosched()
-		select {
-		case w, ok = <-s.queue:
-		default:
-		}
-		return w, ok
+		yield = false
 	}
-	select {
-	case w, ok = <-s.queue:
-	case <-window:
-	}
-	return w, ok
 }
 
 // commit makes a block of a group and answers every write in it. A write that is

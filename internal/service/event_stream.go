@@ -60,24 +60,19 @@ func (b *batch) reset() {
 // may have read ahead is held. What is sent may not be kept. It fails as Read does, and with
 // ErrTime, quota.ErrFull and send's errors.
 func (e Events) ReadBatches(ctx context.Context, q event.Query, opts event.ReadOptions, hold *quota.Hold, send func([]event.Sequenced) error) (rest []event.Sequenced, head *uint64, err error) {
+	work := e.service.worktime(ctx)
+	defer work.end()
+	if err := hold.Take(ctx, readAhead); err != nil {
+		return nil, nil, err
+	}
 	if !opts.Backwards && opts.Limit == 0 {
 		head = new(uint64)
 		opts.Head = head
 	}
-	rest, err = e.readBatches(ctx, q, &opts, hold, send)
-	return rest, head, err
-}
-
-func (e Events) readBatches(ctx context.Context, q event.Query, opts *event.ReadOptions, hold *quota.Hold, send func([]event.Sequenced) error) (rest []event.Sequenced, err error) {
-	work := e.service.worktime(ctx)
-	defer work.end()
-	if err := hold.Take(ctx, readAhead); err != nil {
-		return nil, err
-	}
 	var b batch
 	work.run()
 	defer work.stand()
-	for ev, failed := range e.Read(work.ctx, q, opts) {
+	for ev, failed := range e.Read(work.ctx, q, &opts) {
 		added := failed == nil && b.add(&ev)
 		if !added && len(b.events) > 0 {
 			work.stand()
@@ -85,21 +80,21 @@ func (e Events) readBatches(ctx context.Context, q event.Query, opts *event.Read
 			err := send(b.events)
 			hold.Work()
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			work.run()
 			b.reset()
 		}
 		if failed != nil {
-			return nil, work.cause(failed)
+			return nil, nil, work.cause(failed)
 		}
 		if !added {
 			b.add(&ev)
 		}
 		if err := hold.Take(ctx, readAhead+b.memory()); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	hold.Shrink(b.memory())
-	return b.events, nil
+	return b.events, head, nil
 }

@@ -84,6 +84,10 @@ func TestReadOnly(t *testing.T) {
 			require.ErrorIs(t, err, service.ErrReadOnly)
 			_, err = s.Events().Append(t.Context(), []event.Event{{Type: "A"}}, nil)
 			require.ErrorIs(t, err, service.ErrNoEvents)
+			_, err = open(t, n.url).Events(t.Context(), store.EventOptions{})
+			require.NoError(t, err)
+			_, err = n.serve(t, service.Options{}).Events().Append(t.Context(), []event.Event{{Type: "A"}}, nil)
+			require.ErrorIs(t, err, service.ErrReadOnly, "where there are events, an append is refused as a write is")
 
 			follows := func(want string) {
 				t.Helper()
@@ -103,16 +107,6 @@ func TestReadOnly(t *testing.T) {
 			require.Equal(t, uint64(1), head.Number, "the service wrote nothing")
 		})
 	}
-}
-
-// TestReadOnlyEvents: where there are events, an append is refused as a write is.
-func TestReadOnlyEvents(t *testing.T) {
-	n := newNode(t, "arkiv")
-	n.apply(t, 1, "one", 1)
-	_, err := open(t, n.url).Events(t.Context(), nil)
-	require.NoError(t, err)
-	_, err = n.serve(t, service.Options{}).Events().Append(t.Context(), []event.Event{{Type: "A"}}, nil)
-	require.ErrorIs(t, err, service.ErrReadOnly)
 }
 
 // TestReadOnlyMonotonic: no read begun after another one had ended returns what is

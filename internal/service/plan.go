@@ -76,28 +76,22 @@ func (s *Service) plan(group []*write) (*plan, error) {
 
 // put completes the operation of a put and moves the entity's state on.
 func (s *Service) put(p *plan, st *state, w *write, op *entity.Op) {
-	next := &entity.Entity{
-		Key: op.Key, ContentType: op.ContentType, Content: w.payload,
-		StringAttributes: op.StringAttributes, NumericAttributes: op.NumericAttributes,
-		LastModifiedAtBlock: p.block.Number, Expiration: entity.MaxBlock,
-	}
-	if op.BTL < entity.MaxBlock-p.block.Number {
-		next.Expiration = p.block.Number + op.BTL
-	}
-	if st.now == nil {
-		op.Kind, op.Owner = entity.Create, s.opts.Owner
-		if w.owner != nil {
-			op.Owner = *w.owner
-		}
-		next.Creator, next.Sequence = op.Owner, entity.MakeSequence(p.block.Number, op.TxIndex, op.OpIndex)
-	} else {
+	op.Kind, op.Owner = entity.Create, s.opts.Owner
+	if st.now != nil {
 		op.Kind, op.Owner = entity.Update, st.now.Owner
-		if w.owner != nil {
-			op.Owner = *w.owner
-		}
+	}
+	if w.owner != nil {
+		op.Owner = *w.owner
+	}
+	next := &entity.Entity{
+		Key: op.Key, ContentType: op.ContentType, Content: w.payload, Owner: op.Owner, Creator: op.Owner,
+		StringAttributes: op.StringAttributes, NumericAttributes: op.NumericAttributes,
+		Sequence:            entity.MakeSequence(p.block.Number, op.TxIndex, op.OpIndex),
+		LastModifiedAtBlock: p.block.Number, Expiration: entity.AddBlocks(p.block.Number, op.BTL),
+	}
+	if st.now != nil {
 		next.Creator, next.Sequence = st.now.Creator, st.now.Sequence
 	}
-	next.Owner = op.Owner
 	w.written = Written{Block: p.block.Number, Created: st.now == nil, Expiration: next.Expiration}
 	st.now = next
 }

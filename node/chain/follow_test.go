@@ -190,25 +190,6 @@ func TestFollowOtherChain(t *testing.T) {
 	}
 	f := &chain.Follower{Client: serve(t, ours), Store: ents, Once: true}
 	require.NoError(t, f.Run(t.Context()))
-
-	fed := open(t, newURL(t, "compact"))
-	for _, b := range ours.Blocks()[:3] {
-		b.Hash, b.Time = entity.Hash{}, 0
-		_, err := fed.Apply(t.Context(), b)
-		require.NoError(t, err)
-	}
-	f = &chain.Follower{Client: serve(t, ours), Store: fed, Once: true}
-	require.ErrorIs(t, f.Run(t.Context()), chain.ErrOtherChain)
-	_, known, err := fed.Chain(t.Context())
-	require.NoError(t, err)
-	require.False(t, known, "nothing is recorded of a store that is refused")
-	f.Adopt = true
-	require.NoError(t, f.Run(t.Context()))
-	head, err := fed.Head(t.Context())
-	require.NoError(t, err)
-	want, err := ents.Head(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, want, head)
 }
 
 // TestFollowTooDeep: a store that cannot be rewound far enough says so, and is left as

@@ -21,6 +21,9 @@ func TestFollowFromState(t *testing.T) {
 
 	f := &chain.Follower{Client: serve(t, c), Store: state, Once: true}
 	require.ErrorIs(t, f.Run(t.Context()), chain.ErrOtherChain)
+	_, known, err := state.Chain(t.Context())
+	require.NoError(t, err)
+	require.False(t, known, "nothing is recorded of a store that is refused")
 	f.Adopt = true
 	for _, depth := range []int{1, 5} {
 		require.NoError(t, f.Run(t.Context()))

@@ -9,28 +9,19 @@ import (
 
 // blockTag is a block's number, or one of the words that Ethereum has for blocks.
 type blockTag struct {
-	tag    tag
-	number uint64 // when there is no tag
+	word   string // of several of one meaning one
+	number uint64 // when there is no word
 }
-
-type tag byte
-
-const (
-	tagNone     tag = iota
-	tagHead         // latest, and pending: a store has no block that is still to be made
-	tagEarliest     // block 0
-	tagFinal        // finalized, and safe
-)
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (b *blockTag) UnmarshalJSON(text []byte) error {
 	switch string(text) {
-	case `"latest"`, `"pending"`, `""`, "null":
-		b.tag = tagHead
+	case `"latest"`, `"pending"`, `""`, "null": // a store has no block that is still to be made
+		b.word = "latest"
 	case `"safe"`, `"finalized"`:
-		b.tag = tagFinal
+		b.word = "finalized"
 	case `"earliest"`:
-		b.tag = tagEarliest
+		b.word = "earliest"
 	default:
 		return (*quantity)(&b.number).UnmarshalJSON(text)
 	}
@@ -39,7 +30,7 @@ func (b *blockTag) UnmarshalJSON(text []byte) error {
 
 // given returns the block's number, if that is what is given.
 func (b *blockTag) given() (number uint64, ok bool) {
-	if b == nil || b.tag != tagNone {
+	if b == nil || b.word != "" {
 		return 0, false
 	}
 	return min(b.number, entity.MaxBlock), true
@@ -50,11 +41,11 @@ func (b *blockTag) given() (number uint64, ok bool) {
 // for it.
 func (b *blockTag) at(head uint64) uint64 {
 	switch {
-	case b == nil || b.tag == tagHead:
+	case b == nil || b.word == "latest":
 		return head
-	case b.tag == tagEarliest:
+	case b.word == "earliest":
 		return 0
-	case b.tag == tagFinal:
+	case b.word == "finalized":
 		return max(head, maxTold) - maxTold
 	}
 	return min(b.number, entity.MaxBlock)

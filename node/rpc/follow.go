@@ -3,7 +3,8 @@ package rpc
 import (
 	"context"
 	"errors"
-	"sync"
+
+	"github.com/maypok86/otter/v2"
 
 	"github.com/varvedb/varve/store"
 )
@@ -16,39 +17,15 @@ type blockLogs struct {
 	removed bool // the block is no longer part of the chain
 }
 
-// recentLogs holds the logs of the last blocks, which every subscription wants. When it is full it
-// begins anew.
-type recentLogs struct {
-	mu    sync.Mutex
-	logs  map[store.BlockHeader][]*eventLog
-	count int // logs
-}
+// recentCount is how many logs of the last blocks are held, which every subscription wants, with
+// one for each block.
+const recentCount = 64 << 10
 
-// The bounds of recentLogs.
-const (
-	recentBlocks = 256
-	recentCount  = 64 << 10
-)
-
-func (r *recentLogs) get(b store.BlockHeader) ([]*eventLog, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	logs, ok := r.logs[b]
-	return logs, ok
-}
-
-func (r *recentLogs) put(b store.BlockHeader, logs []*eventLog) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, ok := r.logs[b]; ok {
-		return
-	}
-	if len(r.logs) >= recentBlocks || r.count+len(logs) > recentCount {
-		clear(r.logs)
-		r.count = 0
-	}
-	r.logs[b] = logs
-	r.count += len(logs)
+func newRecent() *otter.Cache[store.BlockHeader, []*eventLog] {
+	return otter.Must(&otter.Options[store.BlockHeader, []*eventLog]{
+		MaximumWeight: recentCount,
+		Weigher:       func(_ store.BlockHeader, logs []*eventLog) uint32 { return uint32(1 + len(logs)) },
+	})
 }
 
 // eachBlock gives the logs of the blocks of a range, in order, until give returns false.
@@ -58,7 +35,7 @@ func (h *Handler) eachBlock(ctx context.Context, snap *store.Snapshot, from, to 
 		return err
 	}
 	for i, b := range blocks {
-		logs, ok := h.recent.get(b)
+		logs, ok := h.recent.GetIfPresent(b)
 		if !ok {
 			return h.readBlocks(ctx, snap, blocks[i].Number, to, give)
 		}
@@ -75,7 +52,7 @@ func (h *Handler) readBlocks(ctx context.Context, snap *store.Snapshot, from, to
 			return err
 		}
 		logs := logsOf(&set)
-		h.recent.put(set.Head, logs)
+		h.recent.Set(set.Head, logs)
 		if !give(set.Head, logs) {
 			return nil
 		}

@@ -76,6 +76,7 @@ func (h *Handler) allow(header http.Header, origin string) {
 	header.Set("Access-Control-Max-Age", "600")
 }
 
+// allowed tells whether pages of another origin may call.
 func (h *Handler) allowed(origin string) bool {
 	return slices.ContainsFunc(h.opts.Origins, func(o string) bool { return o == "*" || strings.EqualFold(o, origin) })
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/node/chain"
-	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 )
 
@@ -97,7 +95,7 @@ func TestLogs(t *testing.T) {
 			var logs []gotLog
 			n.result(t, &logs, "eth_getLogs", of(0, 18))
 			require.Equal(t, want, texts(logs))
-			n.handler.recent = recentLogs{logs: map[store.BlockHeader][]*eventLog{}}
+			n.handler.recent.InvalidateAll()
 			for range 2 { // read, and remembered
 				for b := uint64(9); b <= 18; b++ {
 					n.result(t, &logs, "eth_getLogs", of(b, b))
@@ -261,47 +259,4 @@ func TestSubscribe(t *testing.T) {
 	go func() { _ = n.handler.Close() }()
 	_, _, err := conn.Read(t.Context())
 	require.Equal(t, websocket.StatusGoingAway, websocket.CloseStatus(err))
-}
-
-// TestReorganisations: over random blocks and rewinds, what a subscription is told with
-// what is taken back adds up to what the logs of the last chain are.
-func TestReorganisations(t *testing.T) {
-	n := newNode(t, "compact", Options{Poll: time.Millisecond})
-	n.apply(t, 1, create(0))
-	var id string
-	n.result(t, &id, "eth_newFilter", fromProcessor)
-	random := rand.New(rand.NewPCG(7, 7))
-	var told []string
-	block, serial := uint64(1), 1
-	for range 150 {
-		if depth := uint64(random.IntN(12)); depth < block && random.IntN(4) == 0 {
-			block -= depth
-			require.NoError(t, n.ents.Rewind(t.Context(), block))
-		}
-		block++
-		n.apply(t, block, create(serial))
-		serial++
-		if random.IntN(2) > 0 {
-			continue
-		}
-		var news []gotLog
-		n.result(t, &news, "eth_getFilterChanges", id)
-		for _, l := range news {
-			if !l.Removed {
-				told = append(told, l.String())
-				continue
-			}
-			l.Removed = false
-			require.NotEmpty(t, told)
-			require.Equal(t, l.String(), told[len(told)-1])
-			told = told[:len(told)-1]
-		}
-	}
-	var news, all []gotLog
-	n.result(t, &news, "eth_getFilterChanges", id)
-	for _, l := range news {
-		require.False(t, l.Removed)
-	}
-	n.result(t, &all, "eth_getLogs", of(2, block))
-	require.Equal(t, texts(all), append(told, texts(news)...))
 }

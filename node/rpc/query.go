@@ -92,7 +92,7 @@ func (h *Handler) readQuery(ctx context.Context, c *call) (p page, err error) {
 	p.at = store.Head
 	if number, ok := o.AtBlock.given(); ok {
 		p.at = number
-	} else if o.AtBlock != nil && o.AtBlock.tag != tagHead {
+	} else if o.AtBlock != nil && o.AtBlock.word != "latest" {
 		head, err := h.head(ctx)
 		if err != nil {
 			return p, err

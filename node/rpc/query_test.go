@@ -107,29 +107,6 @@ func (n *node) fields(t *testing.T, include any) string {
 	return string(page.Data[0])
 }
 
-// TestOrder: several columns, either way, through pages of any size.
-func TestOrder(t *testing.T) {
-	for _, layout := range layouts {
-		n := newNode(t, layout, Options{})
-		for b := range 5 {
-			n.apply(t, uint64(10+b), create(5*b+1), create(5*b+2), create(5*b+3), create(5*b+4), create(5*b+5))
-		}
-		options := m{"orderBy": []m{{"name": "rank", "type": "numeric", "desc": true}, {"name": "name", "type": "string"}}}
-		var whole gotPage
-		n.result(t, &whole, "arkiv_query", "*", options)
-		require.Len(t, whole.Data, 25)
-		require.Equal(t, []int{6, 13, 20, 5, 12, 19}, numbers(whole)[:6])
-		for _, size := range []int{1, 4, 5, 24, 25} {
-			options["resultsPerPage"] = fmt.Sprintf("0x%x", size)
-			pages := n.pages(t, "*", options)
-			require.Len(t, pages, 25/size+1) // a full page has a cursor, also when nothing follows
-			require.Equal(t, numbers(whole), joined(pages))
-		}
-		options["orderBy"] = []m{{"name": "$createdAtBlock", "type": "numeric"}, {"name": "n", "type": "numeric", "desc": true}}
-		require.Equal(t, []int{5, 4, 3, 2, 1, 10, 9}, joined(n.pages(t, "*", options))[:7])
-	}
-}
-
 // pages reads a query to its end, as the SDKs do: with the block and the cursor.
 func (n *node) pages(t testing.TB, text string, options m) (list []gotPage) {
 	t.Helper()

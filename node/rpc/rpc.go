@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/maypok86/otter/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/varvedb/varve/internal/accesslog"
@@ -116,7 +117,7 @@ type Handler struct {
 
 	heads    heads
 	count    countCache
-	recent   recentLogs
+	recent   *otter.Cache[store.BlockHeader, []*eventLog]
 	hashes   hashIndex
 	filters  filters
 	sockets  chan struct{} // one for each connection
@@ -136,7 +137,6 @@ func New(ctx context.Context, ents *store.Entities, o Options) (*Handler, error)
 	h := &Handler{ents: ents, opts: o, places: make(chan struct{}, l.Concurrent), sockets: make(chan struct{}, l.Sockets), hashes: newHashIndex(), memory: quota.New(l.Memory)}
 	h.filters.list, h.heads.moved = map[string]*installed{}, make(chan struct{})
 	h.count.turn = make(chan struct{}, 1)
-	h.recent.logs = map[store.BlockHeader][]*eventLog{}
 	h.methods = map[string]*method{}
 	for _, m := range methods() {
 		h.methods[m.name] = m
@@ -157,7 +157,7 @@ func New(ctx context.Context, ents *store.Entities, o Options) (*Handler, error)
 		return nil, fmt.Errorf("rpc: %w", err)
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	h.closing = ctx.Done()
+	h.closing, h.recent = ctx.Done(), newRecent()
 	var watching sync.WaitGroup
 	watching.Go(func() { h.watch(ctx) })
 	h.close = sync.OnceFunc(func() {
@@ -166,6 +166,7 @@ func New(ctx context.Context, ents *store.Entities, o Options) (*Handler, error)
 			h.sockets <- struct{}{}
 		}
 		watching.Wait()
+		h.recent.StopAllGoroutines()
 	})
 	return h, nil
 }

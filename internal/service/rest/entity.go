@@ -2,6 +2,8 @@ package rest
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/varvedb/varve/internal/jsonuint"
 	"github.com/varvedb/varve/internal/service"
+	"github.com/varvedb/varve/internal/strictjson"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 )
@@ -47,34 +50,38 @@ func (b *putBody) put(key entity.Key) (*service.Put, error) {
 
 // rawPut returns what a body of JSON would hold beside the payload, of the parameters of a body
 // that is the payload itself: s.NAME=text and n.NAME=number are attributes.
-func rawPut(values url.Values) (*putBody, error) {
-	b := &putBody{Strings: map[string]string{}, Numbers: map[string]jsonuint.Uint{}}
+func rawPut(values url.Values) (b putBody, err error) {
+	members, texts, numbers := map[string]any{}, map[string]string{}, map[string]string{}
 	for name, list := range values {
 		if len(list) != 1 {
-			return nil, malformed("parameter %q is given %d times", name, len(list))
+			return b, malformed("parameter %q is given %d times", name, len(list))
 		}
-		text := list[0]
-		number, err := strconv.ParseUint(text, 10, 64)
-		kind, attribute, ok := strings.Cut(name, ".")
-		switch {
-		case name == "owner":
-			b.Owner = &text
-			continue
+		switch kind, attribute, ok := strings.Cut(name, "."); {
 		case ok && kind == "s":
-			b.Strings[attribute] = text
-			continue
-		case name == "lifetime":
-			b.Lifetime = (*jsonuint.Uint)(&number)
+			texts[attribute] = list[0]
 		case ok && kind == "n":
-			b.Numbers[attribute] = jsonuint.Uint(number)
+			numbers[attribute] = list[0]
+		case name == "owner", name == "lifetime":
+			members[name] = list[0]
 		default:
-			return nil, malformed("unknown parameter %q; known are owner, lifetime, s.NAME and n.NAME", name)
-		}
-		if err != nil {
-			return nil, malformed("parameter %q: %q is no number from 0 to 2^64-1", name, text)
+			return b, malformed("unknown parameter %q; known are owner, lifetime, s.NAME and n.NAME", name)
 		}
 	}
-	return b, nil
+	members["string_attributes"], members["numeric_attributes"] = texts, numbers
+	return b, decodeParameters(members, &b)
+}
+
+// decodeParameters reads parameters that are made a body of JSON which says the same.
+func decodeParameters(members map[string]any, dst any) error {
+	text, err := json.Marshal(members)
+	if err != nil {
+		return err
+	}
+	err = strictjson.Decode(text, dst)
+	if place := new(strictjson.Error); errors.As(err, &place) {
+		return malformed("parameters: %v", place.Err)
+	}
+	return err
 }
 
 // pathKey reads the key in a path.

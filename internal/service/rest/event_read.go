@@ -15,7 +15,6 @@ import (
 	"github.com/varvedb/varve/internal/eventjson"
 	"github.com/varvedb/varve/internal/jsonuint"
 	"github.com/varvedb/varve/internal/service"
-	"github.com/varvedb/varve/internal/strictjson"
 	"github.com/varvedb/varve/store/event"
 )
 
@@ -80,15 +79,7 @@ func (h *Handler) readSelection(w *answer, r *http.Request, body any) error {
 	if len(item) > 0 {
 		members["query"] = map[string]any{"items": []any{item}}
 	}
-	text, err := json.Marshal(members)
-	if err != nil {
-		return err
-	}
-	err = strictjson.Decode(text, body)
-	if place := new(strictjson.Error); errors.As(err, &place) {
-		return malformed("parameters: %v", place.Err)
-	}
-	return err
+	return decodeParameters(members, body)
 }
 
 // eventsEnd is the last line of a read.

@@ -22,16 +22,13 @@ type Handler struct {
 	maxBody int64 // bytes of a body: the largest payload in base 64, and 1 MiB for the rest
 }
 
-// Route is a method and a path of the interface, with the names of what varies
-// in braces.
-type Route struct{ Method, Path string }
-
-// route is a Route and what serves it.
+// route is a method and a path of the interface, with the names of what varies in braces, and what
+// serves it.
 type route struct {
-	Route
-	name  string // of the operation, in metrics
-	kind  kind
-	serve func(h *Handler, w *answer, r *http.Request) error
+	method, path string
+	name         string // of the operation, in metrics
+	kind         kind
+	serve        func(h *Handler, w *answer, r *http.Request) error
 }
 
 // kind is what a route needs.
@@ -47,34 +44,25 @@ const (
 
 func routes() []route {
 	return []route{
-		{Route{"PUT", "/v1/entities/{key}"}, "put", usual, (*Handler).put},
-		{Route{"GET", "/v1/entities/{key}"}, "get", usual, (*Handler).get},
-		{Route{"DELETE", "/v1/entities/{key}"}, "delete", usual, (*Handler).delete},
-		{Route{"PUT", "/v1/entities/{key}/payload"}, "put", usual, (*Handler).putPayload},
-		{Route{"GET", "/v1/entities/{key}/payload"}, "get", usual, (*Handler).getPayload},
-		{Route{"POST", "/v1/query"}, "query", streams, (*Handler).query},
-		{Route{"POST", "/v1/events"}, "append", usual, (*Handler).append},
-		{Route{"GET", "/v1/events"}, "read", streams, (*Handler).readEvents},
-		{Route{"GET", "/v1/events/head"}, "head", usual, (*Handler).head},
-		{Route{"GET", "/v1/events/checkpoints/{consumer}"}, "checkpoint", usual, (*Handler).checkpoint},
-		{Route{"POST", "/v1/events/checkpoints/{consumer}"}, "advance", usual, (*Handler).advance},
-		{Route{"POST", "/v1/events/read"}, "read", streams, (*Handler).readEvents},
-		{Route{"GET", "/v1/events/subscribe"}, "subscribe", follows, (*Handler).subscribe},
-		{Route{"POST", "/v1/events/subscribe"}, "subscribe", follows, (*Handler).subscribe},
-		{Route{"GET", "/metrics"}, "metrics", watches, (*Handler).metrics},
-		{Route{"GET", "/openapi.yaml"}, "openapi", public, (*Handler).openAPI},
-		{Route{"GET", "/healthz"}, "healthz", public, (*Handler).healthz},
-		{Route{"GET", "/readyz"}, "readyz", public, (*Handler).readyz},
+		{"PUT", "/v1/entities/{key}", "put", usual, (*Handler).put},
+		{"GET", "/v1/entities/{key}", "get", usual, (*Handler).get},
+		{"DELETE", "/v1/entities/{key}", "delete", usual, (*Handler).delete},
+		{"PUT", "/v1/entities/{key}/payload", "put", usual, (*Handler).putPayload},
+		{"GET", "/v1/entities/{key}/payload", "get", usual, (*Handler).getPayload},
+		{"POST", "/v1/query", "query", streams, (*Handler).query},
+		{"POST", "/v1/events", "append", usual, (*Handler).append},
+		{"GET", "/v1/events", "read", streams, (*Handler).readEvents},
+		{"GET", "/v1/events/head", "head", usual, (*Handler).head},
+		{"GET", "/v1/events/checkpoints/{consumer}", "checkpoint", usual, (*Handler).checkpoint},
+		{"POST", "/v1/events/checkpoints/{consumer}", "advance", usual, (*Handler).advance},
+		{"POST", "/v1/events/read", "read", streams, (*Handler).readEvents},
+		{"GET", "/v1/events/subscribe", "subscribe", follows, (*Handler).subscribe},
+		{"POST", "/v1/events/subscribe", "subscribe", follows, (*Handler).subscribe},
+		{"GET", "/metrics", "metrics", watches, (*Handler).metrics},
+		{"GET", "/openapi.yaml", "openapi", public, (*Handler).openAPI},
+		{"GET", "/healthz", "healthz", public, (*Handler).healthz},
+		{"GET", "/readyz", "readyz", public, (*Handler).readyz},
 	}
-}
-
-// Routes returns what the interface serves.
-func Routes() []Route {
-	var list []Route
-	for _, r := range routes() {
-		list = append(list, r.Route)
-	}
-	return list
 }
 
 // New returns the interface of a service, with a page at /ui that looks into the store if that is
@@ -83,8 +71,8 @@ func New(s *service.Service, with service.Serving, page bool) *Handler {
 	h := &Handler{service: s, with: with.WithDefaults(), mux: http.NewServeMux(), maxBody: int64(s.MaxMessage())*4/3 + 1<<20}
 	methods := map[string]string{}
 	for _, r := range routes() {
-		h.mux.Handle(r.Method+" "+r.Path, h.handle(r))
-		methods[r.Path] += ", " + r.Method
+		h.mux.Handle(r.method+" "+r.path, h.handle(r))
+		methods[r.path] += ", " + r.method
 	}
 	// What the patterns above leave over, so that the answers to a wrong method
 	// and a wrong path are problem details as well.

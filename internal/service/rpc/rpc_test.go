@@ -3,7 +3,6 @@ package rpc_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -192,40 +191,31 @@ func TestStatusCodes(t *testing.T) {
 
 func TestQuery(t *testing.T) {
 	ctx, w := t.Context(), newWorld(t, service.Options{}, service.Serving{Timeouts: service.Timeouts{Work: time.Minute}})
-	const n = 300
+	const n = 15
 	for i := range n {
-		_, err := w.entities.Put(ctx, &varvev1.PutRequest{Key: append(key(1)[:30], byte(i>>8), byte(i)), NumericAttributes: map[string]uint64{"i": uint64(i)}})
+		_, err := w.entities.Put(ctx, &varvev1.PutRequest{Key: key(i), NumericAttributes: map[string]uint64{"i": uint64(i)}})
 		require.NoError(t, err)
 	}
-	read := func(r *varvev1.QueryRequest) (list []*varvev1.Entity, page *varvev1.Page) {
+	r := &varvev1.QueryRequest{Query: "*", Order: []*varvev1.Order{{Name: "$owner"}, {Name: "i", Kind: varvev1.Order_KIND_NUMERIC}}, Limit: 10}
+	for i := 0; i < n; {
 		stream, err := w.entities.Query(ctx, r)
 		require.NoError(t, err)
-		for {
+		var page *varvev1.Page
+		for begun := i; page == nil; {
 			m, err := stream.Recv()
-			if errors.Is(err, io.EOF) {
-				return list, page
-			}
 			require.NoError(t, err)
-			require.Nil(t, page, "the page is the last message")
-			if page = m.GetPage(); page == nil {
-				list = append(list, m.GetEntity())
+			if page = m.GetPage(); page != nil {
+				require.EqualValues(t, i-begun, page.GetCount())
+				break
 			}
+			require.EqualValues(t, i, m.GetEntity().GetNumericAttributes()["i"])
+			i++
 		}
+		_, err = stream.Recv()
+		require.ErrorIs(t, err, io.EOF, "the page is the last message")
+		require.Equal(t, i == n, page.GetCursor() == "")
+		r.Cursor = page.GetCursor()
 	}
-	order := []*varvev1.Order{{Name: "$owner"}, {Name: "i", Kind: varvev1.Order_KIND_NUMERIC}}
-	list, page := read(&varvev1.QueryRequest{Query: "*", Order: order})
-	require.Len(t, list, n)
-	require.Equal(t, uint64(n), page.GetCount())
-	require.Empty(t, page.GetCursor())
-	for i, e := range list {
-		require.Equal(t, uint64(i), e.GetNumericAttributes()["i"])
-	}
-	list, page = read(&varvev1.QueryRequest{Query: "i < 15", Order: order, Limit: 10})
-	require.Len(t, list, 10)
-	list, page = read(&varvev1.QueryRequest{Query: "i < 15", Order: order, Limit: 10, Cursor: page.GetCursor()})
-	require.Len(t, list, 5)
-	require.Equal(t, uint64(10), list[0].GetNumericAttributes()["i"])
-	require.Empty(t, page.GetCursor())
 }
 
 func TestGate(t *testing.T) {

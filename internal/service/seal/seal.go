@@ -124,9 +124,6 @@ func (r *Keyring) Newest() ID { return r.order[0] }
 // IDs returns the IDs of the keys, the newest first.
 func (r *Keyring) IDs() []ID { return slices.Clone(r.order) }
 
-// Len returns the number of keys.
-func (r *Keyring) Len() int { return len(r.keys) }
-
 // Seal encrypts a payload for an owner, which is the entity's key.
 func (r *Keyring) Seal(owner, payload []byte) []byte {
 	b := r.begin(r.order[0], len(payload))

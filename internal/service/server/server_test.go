@@ -146,16 +146,10 @@ func (w *world) dial(t testing.TB) net.Conn {
 	return conn
 }
 
-// TestSlowClients: who dawdles over the head, the body, the answer or the next
-// request is cut off.
+// TestSlowClients: who dawdles over the head, the body or the next request is cut off.
 func TestSlowClients(t *testing.T) {
 	const short = 200 * time.Millisecond
 	w := run(t, service.Options{}, server.Options{Timeouts: service.Timeouts{Header: short, Read: short, Write: short, Idle: short}})
-	for i := range 40 {
-		status, err := w.put(i, strings.Repeat("x", 500<<10))
-		require.NoError(t, err)
-		require.Equal(t, http.StatusCreated, status)
-	}
 	t.Run("head", func(t *testing.T) {
 		conn := w.dial(t)
 		_, err := io.WriteString(conn, "GET /healthz HT")
@@ -172,15 +166,6 @@ func TestSlowClients(t *testing.T) {
 		require.Equal(t, http.StatusRequestTimeout, resp.StatusCode)
 		require.NoError(t, resp.Body.Close())
 	})
-	t.Run("answer", func(t *testing.T) {
-		conn := w.dial(t)
-		body := `{"query":"*"}`
-		_, err := fmt.Fprintf(conn, "POST /v1/query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
-		require.NoError(t, err)
-		time.Sleep(10 * short)
-		text, _ := io.ReadAll(conn) // it ends with an error or not, but early
-		require.NotContains(t, string(text), `{"end":`)
-	})
 	t.Run("next request", func(t *testing.T) {
 		conn := w.dial(t)
 		_, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -189,17 +174,6 @@ func TestSlowClients(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, string(text), "200 OK")
 	})
-}
-
-func TestLargeHead(t *testing.T) {
-	w := run(t, service.Options{}, server.Options{})
-	req, err := http.NewRequest(http.MethodGet, w.url(1), nil)
-	require.NoError(t, err)
-	req.Header.Set("X-Large", strings.Repeat("x", 64<<10))
-	resp, err := w.client.Do(req)
-	require.NoError(t, err)
-	require.NoError(t, resp.Body.Close())
-	require.Equal(t, http.StatusRequestHeaderFieldsTooLarge, resp.StatusCode)
 }
 
 // TestDrain: requests under way when the server ends are answered, and their
