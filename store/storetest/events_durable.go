@@ -130,7 +130,7 @@ func durableHidden(t *testing.T, h Harness) {
 	head := must(s.Head(t.Context()))(t)
 	require.Equal(t, first[0], head)
 	count := event.NewProjection(event.All(), 0, func(n int, _ *event.Sequenced) int { return n + 1 })
-	cond := must(s.Project(t.Context(), count))(t)
+	cond := must(event.Project(t.Context(), s, count))(t)
 	require.Equal(t, first[0], cond.After)
 	select {
 	case <-one:

@@ -33,7 +33,7 @@ func runEventProject(t *testing.T, h Harness) {
 	a := event.NewProjection(event.Of("A"), "", join)
 	x2 := event.NewProjection(anyOf(item("", "x:2")), ">", join)
 	none := event.NewProjection(event.Of("None"), 7, func(n int, _ *event.Sequenced) int { return n + 1 })
-	cond := must(s.Project(t.Context(), a, x2, none))(t)
+	cond := must(event.Project(t.Context(), s, a, x2, none))(t)
 	require.Equal(t, []any{"13", ">23", 7}, []any{a.State, x2.State, none.State})
 	require.Equal(t, uint64(4), cond.After, "the head that was seen, not the last event that matched")
 
@@ -44,19 +44,19 @@ func runEventProject(t *testing.T, h Harness) {
 	require.ErrorIs(t, err, store.ErrConflict, "a state is outdated")
 
 	a.State = "-" // another state than the events make: they are not read again
-	cond = must(s.Project(t.Context(), a, none))(t)
+	cond = must(event.Project(t.Context(), s, a, none))(t)
 	require.Equal(t, []any{"-", 8, uint64(6)}, []any{a.State, none.State, cond.After})
 	all := event.NewProjection(event.All(), "", join)
-	must(s.Project(t.Context(), all, none))(t)
+	must(event.Project(t.Context(), s, all, none))(t)
 	require.Equal(t, []any{"123456", 8}, []any{all.State, none.State}, "one from the beginning, one from where it was")
 
 	t.Run("snapshot", func(t *testing.T) {
 		p := &event.Projection[string]{Query: event.All(), State: "snapshot ", After: 4, Next: all.Next}
-		must(s.Project(t.Context(), p))(t)
+		must(event.Project(t.Context(), s, p))(t)
 		require.Equal(t, "snapshot 56", p.State)
 		require.EqualValues(t, 6, p.After)
 		p.After = 7
-		_, err = s.Project(t.Context(), p)
+		_, err = event.Project(t.Context(), s, p)
 		require.ErrorIs(t, err, store.ErrInvalid)
 		require.ErrorContains(t, err, "of another store")
 	})
@@ -68,18 +68,18 @@ func runEventProject(t *testing.T, h Harness) {
 			}
 			return join(state, e), nil
 		})
-		_, err := s.Project(t.Context(), p)
+		_, err := event.Project(t.Context(), s, p)
 		require.ErrorIs(t, err, cannot)
 		require.ErrorContains(t, err, "event 4")
 		require.Equal(t, "123", p.State, "what came before stands")
 		cannot = nil
-		must(s.Project(t.Context(), p))(t)
+		must(event.Project(t.Context(), s, p))(t)
 		require.Equal(t, "123456", p.State)
 	})
 	t.Run("plain projector", func(t *testing.T) {
 		p := &positions{}
 		for range 2 {
-			must(s.Project(t.Context(), p))(t)
+			must(event.Project(t.Context(), s, p))(t)
 		}
 		require.Equal(t, []uint64{1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6}, p.got, "it does not say where it is")
 	})

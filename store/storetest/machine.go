@@ -79,8 +79,8 @@ func brief(blocks ...entity.Block) (text string) {
 func (m *machine) open() {
 	params := m.params()
 	m.note("open %s with %q", m.layout, params)
-	m.db = must(store.Open(m.t.Context(), withParams(m.t, m.url, params...), nil))(m.t)
-	m.ents = must(m.db.Entities(m.t.Context(), store.EntityOptions{Layout: m.layout, ExtendAdds: m.model.ExtendAdds}))(m.t)
+	m.db = must(store.Open(m.ctx, withParams(m.t, m.url, params...), nil))(m.t)
+	m.ents = must(m.db.Entities(m.ctx, store.EntityOptions{Layout: m.layout, ExtendAdds: m.model.ExtendAdds}))(m.t)
 	m.model.HeadOnly = !m.ents.Temporal()
 }
 
@@ -123,7 +123,7 @@ func (m *machine) reopen() {
 // block.
 func (m *machine) check() {
 	m.t.Helper()
-	m.checkHead(must(m.ents.Head(m.t.Context()))(m.t))
+	m.checkHead(must(m.ents.Head(m.ctx))(m.t))
 	if m.copied {
 		return // a history has no trace of blocks without a hash that changed nothing
 	}
@@ -222,7 +222,7 @@ func (m *machine) load() {
 			}
 		}
 	}, store.LoadOptions{Changes: one(m.Drawer, 1+m.IntN(8), 1<<20), Progress: func(p store.Loaded) {
-		require.Equal(m.t, p.Head, must(m.ents.Head(m.t.Context()))(m.t), "the head that was told is committed")
+		require.Equal(m.t, p.Head, must(m.ents.Head(m.ctx))(m.t), "the head that was told is committed")
 	}})
 	if wantErr == nil || errors.Is(err, context.Canceled) {
 		wantErr = end
@@ -289,7 +289,7 @@ func (m *machine) settle() {
 	v := must(m.ents.Verify(m.ctx))(m.t)
 	require.Equal(m.t, !m.model.HeadOnly && m.model.Horizon() == 0, v.Digest)
 	head := must(m.model.At(store.Head))(m.t)
-	summary := must(m.ents.Summary(m.t.Context()))(m.t)
+	summary := must(m.ents.Summary(m.ctx))(m.t)
 	require.Equal(m.t, []uint64{uint64(len(head.Visible())), m.model.Horizon()}, []uint64{summary.Live, summary.Horizon})
 	m.checkState()
 }
@@ -326,12 +326,12 @@ func (m *machine) copyTo() {
 	case "history":
 		other.copied, other.pruned = true, m.model.Horizon() > 0
 		other.open()
-		must(other.ents.Import(m.t.Context(), m.ents.History(m.ctx), store.LoadOptions{Changes: 4}))(m.t)
+		must(other.ents.Import(m.ctx, m.ents.History(m.ctx), store.LoadOptions{Changes: 4}))(m.t)
 	case "backup":
 		var file bytes.Buffer
 		contents := must(m.db.Backup(m.ctx, &file, nil))(m.t)
 		require.Equal(m.t, m.model.Head(), contents.Head)
-		db := must(store.Open(m.t.Context(), other.url, nil))(m.t)
+		db := must(store.Open(m.ctx, other.url, nil))(m.t)
 		_, err := db.Restore(m.ctx, &file, &contents, nil)
 		require.NoError(m.t, errors.Join(err, db.Close()))
 		other.open()

@@ -110,7 +110,7 @@ func (m *machine) changes() {
 	from := min(m.At(m.model), m.model.Head().Number+1)
 	to := from + m.Uint64N(8)
 	m.note("changes of %d to %d", from, to)
-	s := must(m.ents.At(m.t.Context(), store.Head))(m.t)
+	s := must(m.ents.At(m.ctx, store.Head))(m.t)
 	defer func() { require.NoError(m.t, s.Close()) }()
 	list, err := model.Collect(s.Changes(m.ctx, from, to))
 	_, wantErr := m.model.At(to)
