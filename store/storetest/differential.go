@@ -53,6 +53,7 @@ var operations = []struct {
 }{
 	{"apply", 6, 2, (*machine).apply},
 	{"load", 2, 1, (*machine).load},
+	{"load other", 1, 0, (*machine).loadOther},
 	{"rewind", 2, 1, (*machine).rewind},
 	{"prune", 2, 0, (*machine).prune},
 	{"reopen", 2, 1, (*machine).reopen},

@@ -250,6 +250,32 @@ func (m *machine) load() {
 	m.checkState()
 }
 
+// loadOther loads another history than the store's, which refuses it and stays as it is,
+// wherever that begins. A store that has forgotten what was live may take it for its own.
+func (m *machine) loadOther() {
+	if len(m.fed) == 0 {
+		return
+	}
+	i, low := m.IntN(len(m.fed)), uint64(0)
+	ahead := &model.Model{ExtendAdds: m.model.ExtendAdds, NoNUL: m.model.NoNUL}
+	for _, b := range m.fed[:i] {
+		require.NoError(m.t, ahead.Apply(b))
+		low = b.Number + 1
+	}
+	other := entity.Block{Number: low + m.Uint64N(m.fed[i].Number-low+1)}
+	m.Fill(ahead, &other, m.IntN(4))
+	if ahead.Apply(other) != nil || ahead.Head().Digest == m.model.BlockAt(other.Number).Digest {
+		return
+	}
+	blocks := slices.Concat(m.fed[m.IntN(i+1):i], []entity.Block{other}, m.fed[i+1:])
+	m.did = append(m.did, func() string { return "load another history " + brief(blocks...) })
+	_, err := m.ents.Load(m.ctx, stream(blocks, nil), store.LoadOptions{})
+	if err != nil || !m.model.HeadOnly && m.model.Horizon() == 0 {
+		require.ErrorIs(m.t, err, store.ErrHistory)
+	}
+	m.checkState()
+}
+
 func (m *machine) rewind() {
 	to := m.At(m.model)
 	m.note("rewind to %d", to)
