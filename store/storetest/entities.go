@@ -11,7 +11,6 @@ import (
 
 	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
 	"github.com/varvedb/varve/store/storetest/model"
@@ -57,7 +56,6 @@ func runBlocks(t *testing.T, h Harness, layout string) {
 	t.Run("malformed", func(t *testing.T) { testMalformed(t, l) })
 	t.Run("pruned rows", func(t *testing.T) { testPrunedRows(t, h, layout) })
 	t.Run("of another hash", func(t *testing.T) { testOtherHashes(t, h, layout) })
-	t.Run("damaged", func(t *testing.T) { testBlocksDamaged(t, h, layout) })
 	t.Run("chain", func(t *testing.T) { testChain(t, h, layout) })
 }
 
@@ -192,20 +190,6 @@ func testOtherHashes(t *testing.T, h Harness, layout string) {
 		require.ErrorIs(t, err, store.ErrHistory)
 		list[len(sets)-1].Hash = blocks[1].Hash
 	}
-}
-
-// testBlocksDamaged: a hash or time that is not what was recorded is found.
-func testBlocksDamaged(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
-	l.applyBlocks(t, chained(newBlock(110, on("a", opCreate(1000))), 1))
-	l.applyBlocks(t, chained(newBlock(111), 1))
-	inTx(t, l.db.Engine(), func(tx driver.Tx) {
-		exec(t, tx, "UPDATE varve_blocks SET digest = (SELECT digest FROM varve_blocks WHERE block = 110) WHERE block = 111")
-	})
-	_, err := l.ents.Head(t.Context())
-	require.ErrorIs(t, err, store.ErrCorrupt)
-	_, err = l.ents.Verify(t.Context())
-	require.ErrorIs(t, err, store.ErrCorrupt)
 }
 
 func testChain(t *testing.T, h Harness, layout string) {

@@ -80,7 +80,11 @@ func (m *machine) open() {
 	params := m.params()
 	m.note("open %s with %q", m.layout, params)
 	m.db = must(store.Open(m.ctx, withParams(m.t, m.url, params...), nil))(m.t)
-	m.ents = must(m.db.Entities(m.ctx, store.EntityOptions{Layout: m.layout, ExtendAdds: m.model.ExtendAdds}))(m.t)
+	opts := store.EntityOptions{Layout: m.layout, ExtendAdds: m.model.ExtendAdds}
+	if m.ents != nil && m.Chance(2) {
+		opts = store.EntityOptions{} // the store knows
+	}
+	m.ents = must(m.db.Entities(m.ctx, opts))(m.t)
 	m.model.HeadOnly = !m.ents.Temporal()
 }
 
