@@ -54,6 +54,7 @@ func runBlocks(t *testing.T, h Harness, layout string) {
 	t.Run("many operations", func(t *testing.T) { testManyOperations(t, l) })
 	t.Run("many attributes", func(t *testing.T) { testManyAttributes(t, l) })
 	t.Run("malformed", func(t *testing.T) { testMalformed(t, l) })
+	t.Run("ended at once", func(t *testing.T) { testEndedAtOnce(t, l) })
 	t.Run("pruned rows", func(t *testing.T) { testPrunedRows(t, h, layout) })
 	t.Run("of another hash", func(t *testing.T) { testOtherHashes(t, h, layout) })
 	t.Run("chain", func(t *testing.T) { testChain(t, h, layout) })
@@ -141,6 +142,16 @@ func testMalformed(t *testing.T, l *ledger) {
 		require.ErrorIs(t, err, store.ErrInvalid)
 	}
 	requireSame(t, want, l.state(t))
+}
+
+// testEndedAtOnce: what ended in the block that made it did not run out.
+func testEndedAtOnce(t *testing.T, l *ledger) {
+	l.apply(t, on("once", opCreate(1)))
+	l.apply(t)
+	l.apply(t, on("once", opCreate(9)), on("once", opDelete))
+	b := newBlock(l.head+1, on("once", opExpire))
+	_, err := l.ents.Apply(t.Context(), b)
+	requireRefusal(t, err, store.ErrNotFound, b, 0)
 }
 
 // testPrunedRows: what nobody can see any more is gone.
