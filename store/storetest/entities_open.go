@@ -145,6 +145,7 @@ func testRefused(t *testing.T, h Harness, layout string) {
 	refused(done, s, context.Canceled, context.Canceled)
 	requireSame(t, want, l.state(t))
 	require.Len(t, everything(t, s), 3, "the snapshot is usable")
+	s = l.at(t, store.Head) // which has read nothing that it could answer with
 	require.NoError(t, l.db.Close())
 	require.NoError(t, l.db.Close(), "a second Close does nothing")
 	refused(t.Context(), s, store.ErrClosed, store.ErrClosed)
