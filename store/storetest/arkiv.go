@@ -2,13 +2,15 @@ package storetest
 
 import (
 	"bytes"
-	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/feed"
 	"github.com/varvedb/varve/store/storetest/model"
 	"github.com/varvedb/varve/testdata"

@@ -52,6 +52,7 @@ var operations = []struct {
 }{
 	{"apply", 6, 2, (*machine).apply},
 	{"load", 2, 1, (*machine).load},
+	{"load other", 1, 0, (*machine).loadOther},
 	{"rewind", 2, 1, (*machine).rewind},
 	{"prune", 2, 0, (*machine).prune},
 	{"reopen", 2, 1, (*machine).reopen},
@@ -176,7 +177,7 @@ func (m *machine) begin() {
 		require.NoError(m.t, m.model.Apply(b))
 		m.fed = append(m.fed, b)
 	}
-	must(m.ents.Load(m.t.Context(), stream(m.fed, nil), nil))(m.t)
+	must(m.ents.Load(m.ctx, stream(m.fed, nil), store.LoadOptions{}))(m.t)
 	m.note("load %d entities", m.Many)
 	if m.Chance(2) {
 		require.NoError(m.t, m.ents.Flush(m.ctx))

@@ -19,19 +19,13 @@ func runOverlap(t *testing.T, h Harness) {
 		t.Skip("a commit is durable when it returns")
 	}
 	before := must(db.Engine().Settings(ctx))(t)
-	exec := func(begin func(context.Context) (driver.Tx, error), text string) {
-		tx := must(begin(ctx))(t)
-		must(tx.Exec(ctx, text))(t)
-		require.NoError(t, tx.Commit(ctx))
-	}
-	exec(db.Engine().Begin, "CREATE TABLE t (n BIGINT)")
+	table := newTable(t, db.Engine(), false, numbersTable("t"))
 	for n := range int64(3) {
-		exec(e.BeginVisible, "INSERT INTO t VALUES (1)")
-		exec(db.Engine().Begin, "INSERT INTO t VALUES (1)")
-		view := must(db.Engine().Snapshot(ctx))(t)
-		rows := must(driver.QueryInt(ctx, view, "SELECT count(*) FROM t"))(t)
-		require.Equal(t, 2*n+2, rows)
-		require.NoError(t, view.Close())
+		tx := must(e.BeginVisible(ctx))(t)
+		insert(t, tx, table, n, n)
+		require.NoError(t, tx.Commit(ctx))
+		inTx(t, db.Engine(), func(tx driver.Tx) { insert(t, tx, table, n, n) })
+		inView(t, db.Engine(), func(q driver.Querier) { require.Equal(t, 2*n+2, countRows(t, q, table)) })
 		require.NoError(t, e.Sync(ctx))
 	}
 	tx := must(e.BeginVisible(ctx))(t)

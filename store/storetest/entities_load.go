@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,7 +15,6 @@ func runLoad(t *testing.T, h Harness, layout string) {
 	l := newLedger(t, h, layout, history()...)
 	want := l.state(t, around()...)
 	t.Run("bad block", func(t *testing.T) { testLoadBadBlock(t, h, layout, want) })
-	t.Run("another history", func(t *testing.T) { testLoadOther(t, h, layout, l.ents.Temporal()) })
 	t.Run("another writer", func(t *testing.T) { testLoadAnotherWriter(t, h, layout, l.ents.Temporal()) })
 }
 
@@ -81,51 +79,6 @@ func testLoadAnotherWriter(t *testing.T, h Harness, layout string, temporal bool
 	require.True(t, once)
 	require.ErrorIs(t, err, store.ErrConflict)
 	require.Equal(t, must(l.ents.Head(t.Context()))(t), done.Head, "it says where the store is")
-}
-
-// testLoadOther: blocks that a load skips must be those that the store holds, at
-// whatever block the stream begins.
-func testLoadOther(t *testing.T, h Harness, layout string, temporal bool) {
-	const fork = 120 // the first block that is not the stream's
-	foreign := map[string][]entity.Block{
-		"other keys":     {newBlock(fork, on("x", opCreate(1000, v("x"))))},
-		"another value":  {withOp(history()[4], 3, opUpdate(30, v("else")))},
-		"another owner":  {withOp(history()[4], 0, opCreate(1000, v("d2"), owner(carol)))},
-		"another life":   {withOp(history()[4], 3, opUpdate(31, v("f2")))},
-		"one more":       {newBlock(fork, append(history()[4].Ops, on("x", opCreate(1000)))...)},
-		"between":        {newBlock(118, on("x", opCreate(1000))), history()[4]},
-		"several":        {newBlock(119, on("x", opCreate(1000))), newBlock(fork, on("y", opCreate(1000))), newBlock(121, on("x", opUpdate(7)))},
-		"behind the end": {history()[4], newBlock(121, on("x", opCreate(1000))), newBlock(140)},
-	}
-	if temporal { // others have forgotten what was live
-		foreign["one less"] = []entity.Block{newBlock(fork, history()[4].Ops[1:]...)}
-		foreign["a delete"] = []entity.Block{newBlock(fork, on("a", opDelete))}
-		foreign["nothing"] = []entity.Block{newBlock(fork)}
-	}
-	for name, blocks := range foreign {
-		t.Run(name, func(t *testing.T) {
-			l := newLedger(t, h, layout, append(history()[:4], blocks...)...)
-			want := l.state(t, around()...)
-			for from := range 5 {
-				_, err := l.ents.Load(t.Context(), stream(history()[from:], nil), nil)
-				if from == 4 && name == "between" {
-					continue // the stream begins behind it
-				}
-				require.ErrorIs(t, err, store.ErrHistory, "from block %d", history()[from].Number)
-				require.ErrorContains(t, err, "block 1")
-				requireSame(t, want, l.state(t, around()...))
-			}
-			require.NoError(t, l.db.Close())
-		})
-	}
-}
-
-// withOp puts another operation on the same key in the place of one.
-func withOp(b entity.Block, i int, op entity.Op) entity.Block {
-	ops := slices.Clone(b.Ops)
-	op.Key = ops[i].Key
-	ops[i] = op
-	return newBlock(b.Number, ops...)
 }
 
 // runImport moves histories from one store into another.

@@ -9,8 +9,6 @@ import (
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
-	"github.com/varvedb/varve/store/entity"
-	"github.com/varvedb/varve/store/query"
 	"github.com/varvedb/varve/store/storetest/model"
 )
 
@@ -20,14 +18,7 @@ func runOpen(t *testing.T, h Harness, layout string) {
 	t.Run("extend adds", func(t *testing.T) { testExtendAdds(t, h, layout) })
 	t.Run("other layout", func(t *testing.T) { testOtherLayout(t, h, layout) })
 	t.Run("foreign tables", func(t *testing.T) { testForeignTables(t, h, layout) })
-	t.Run("read-only", func(t *testing.T) {
-		if h.Server {
-			t.Skip("a server's databases are not opened for reading only")
-		}
-		testReadOnly(t, h, layout)
-	})
-	t.Run("closed", func(t *testing.T) { testClosedStore(t, h, layout) })
-	t.Run("cancelled", func(t *testing.T) { testCancelled(t, h, layout) })
+	t.Run("refused", func(t *testing.T) { testRefused(t, h, layout) })
 }
 
 // testNewStore: a store without blocks is empty at block 0 and has no other.
@@ -113,96 +104,65 @@ func testForeignTables(t *testing.T, h Harness, layout string) {
 	}
 }
 
-func testReadOnly(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
-	l.applyBlocks(t, history()[0])
-	want := l.state(t)
-	require.NoError(t, l.db.Close())
-	l.db = h.open(t, l.url, &store.Options{ReadOnly: true})
-	var err error
-	l.ents = must(l.db.Entities(t.Context(), &store.EntityOptions{Layout: layout}))(t)
-	requireSame(t, want, l.state(t))
-	_, err = l.ents.Apply(t.Context(), newBlock(l.head+1))
-	require.ErrorIs(t, err, store.ErrReadOnly)
-	require.ErrorIs(t, l.ents.Prune(t.Context(), l.head), store.ErrReadOnly)
+// everyCall makes each call of a store, in which the first ones write, and of a snapshot of it.
+func everyCall(ctx context.Context, l *ledger, s *store.Snapshot) (writes, reads map[string]error) {
+	_, apply := l.ents.Apply(ctx, newBlock(l.head+1))
+	_, load := l.ents.Load(ctx, stream(history(), nil), store.LoadOptions{})
+	writes = map[string]error{"apply": apply, "load": load, "prune": l.ents.Prune(ctx, l.head)}
 	if l.ents.Temporal() {
-		require.ErrorIs(t, l.ents.Rewind(t.Context(), l.head), store.ErrReadOnly)
+		writes["rewind"] = l.ents.Rewind(ctx, l.head)
 	}
-	requireSame(t, want, l.state(t))
-}
-
-func testClosedStore(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
-	l.applyBlocks(t, history()[0])
-	s := l.at(t, store.Head)
-	require.NoError(t, l.db.Close())
-	require.NoError(t, l.db.Close(), "a second Close does nothing")
-
-	ctx := t.Context()
-	calls := map[string]func() error{
-		"apply":   func() error { _, err := l.ents.Apply(ctx, newBlock(l.head+1)); return err },
-		"head":    func() error { _, err := l.ents.Head(ctx); return err },
-		"at":      func() error { _, err := l.ents.At(ctx, store.Head); return err },
-		"summary": func() error { _, err := l.ents.Summary(ctx); return err },
-		"prune":   func() error { return l.ents.Prune(ctx, 1) },
-		"load":    func() error { _, err := l.ents.Load(ctx, stream(history(), nil), nil); return err },
-		"history": func() error { _, err := model.Collect(l.ents.History(ctx)); return err },
-		"get":     func() error { _, err := s.Get(ctx, keyOf("a")); return err },
-		"count":   func() error { _, err := s.Count(ctx, nil); return err },
-		"query":   func() error { _, err := model.Collect(s.Query(ctx, query.All{}, nil)); return err },
-	}
-	for name, call := range calls {
-		require.ErrorIs(t, call(), store.ErrClosed, name)
+	_, head := l.ents.Head(ctx)
+	_, at := l.ents.At(ctx, store.Head)
+	_, summary := l.ents.Summary(ctx)
+	_, changes := model.Collect(l.ents.History(ctx))
+	_, get := s.Get(ctx, keyOf("a"))
+	_, count := s.Count(ctx, nil)
+	_, found := model.Collect(s.Query(ctx, nil, nil))
+	return writes, map[string]error{
+		"head": head, "at": at, "summary": summary, "history": changes, "get": get, "count": count, "query": found,
 	}
 }
 
-// testCancelled: a call that was cancelled before it began does nothing, and
-// the store goes on.
-func testCancelled(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
-	l.applyBlocks(t, history()[0])
+// testRefused: who may not write, has been cancelled, or has closed the store, is told so by
+// every call, and changes nothing.
+func testRefused(t *testing.T, h Harness, layout string) {
+	l := newLedger(t, h, layout, history()[0])
 	want := l.state(t)
+	refused := func(ctx context.Context, s *store.Snapshot, write, read error) {
+		t.Helper()
+		writes, reads := everyCall(ctx, l, s)
+		for name, err := range writes {
+			require.ErrorIs(t, err, write, name)
+		}
+		for name, err := range reads {
+			require.ErrorIs(t, err, read, name)
+		}
+	}
 	done, cancel := context.WithCancel(t.Context())
-	s := l.at(t, store.Head)
 	cancel()
-
-	_, err := l.ents.Apply(done, history()[1])
-	require.ErrorIs(t, err, context.Canceled)
-	_, err = l.ents.Load(done, stream(history(), nil), nil)
-	require.ErrorIs(t, err, context.Canceled)
-	require.ErrorIs(t, l.ents.Prune(done, l.head), context.Canceled)
-	if l.ents.Temporal() {
-		require.ErrorIs(t, l.ents.Rewind(done, 0), context.Canceled)
-	}
-	_, err = s.Get(done, keyOf("a"))
-	require.ErrorIs(t, err, context.Canceled)
-	_, err = s.Count(done, nil)
-	require.ErrorIs(t, err, context.Canceled)
-	_, err = model.Collect(s.Query(done, nil, nil))
-	require.ErrorIs(t, err, context.Canceled)
-
+	s := l.at(t, store.Head)
+	refused(done, s, context.Canceled, context.Canceled)
 	requireSame(t, want, l.state(t))
 	require.Len(t, everything(t, s), 3, "the snapshot is usable")
-	l.applyBlocks(t, history()[1:]...)
+	s = l.at(t, store.Head) // which has read nothing that it could answer with
+	require.NoError(t, l.db.Close())
+	require.NoError(t, l.db.Close(), "a second Close does nothing")
+	refused(t.Context(), s, store.ErrClosed, store.ErrClosed)
+	if h.Server {
+		return // its databases are not opened for reading only
+	}
+	l.db = h.open(t, l.url, &store.Options{ReadOnly: true})
+	l.ents = must(l.db.Entities(t.Context(), store.EntityOptions{Layout: layout}))(t)
+	refused(t.Context(), l.at(t, store.Head), store.ErrReadOnly, nil)
+	requireSame(t, want, l.state(t))
 }
 
-// testExtendAdds: the other rule of ExtendBTL is recorded in the store.
+// testExtendAdds: a store whose ExtendBTL counts from the block is not opened with the other rule.
 func testExtendAdds(t *testing.T, h Harness, layout string) {
-	url := h.NewURL(t)
-	adds := &store.EntityOptions{Layout: layout, ExtendAdds: true}
-	db := h.open(t, url, nil)
-	ents := must(db.Entities(t.Context(), adds))(t)
-	l := &ledger{t: t, h: h, url: url, layout: layout, db: db, ents: ents, head: firstBlock}
-	created := l.apply(t, on("sum", opCreate(10)))
-	l.apply(t, on("sum", opExtend(5)))
-	require.Equal(t, created+15, l.get(t, keyOf("sum")).Expiration)
-	l.reopen(t)
-	l.apply(t, on("sum", opExtend(5)), on("sum", opExtend(^uint64(0)-100)))
-	require.EqualValues(t, entity.MaxBlock, l.get(t, keyOf("sum")).Expiration)
-
-	plain := newLedger(t, h, layout)
-	require.NoError(t, plain.db.Close())
-	plain.db = h.open(t, plain.url, nil)
-	_, err := plain.db.Entities(t.Context(), adds)
+	l := newLedger(t, h, layout)
+	require.NoError(t, l.db.Close())
+	l.db = h.open(t, l.url, nil)
+	_, err := l.db.Entities(t.Context(), store.EntityOptions{Layout: layout, ExtendAdds: true})
 	require.ErrorIs(t, err, store.ErrLayout)
 }

@@ -32,7 +32,7 @@ func checkpointAdvance(t *testing.T, h Harness) {
 		_, err := s.Advance(t.Context(), event.Checkpoint{Consumer: name, From: from, To: to}, events, nil)
 		return err
 	}
-	list := must(s.Checkpoints(t.Context()))(t)
+	list := must(s.own.Checkpoints(t.Context()))(t)
 	require.Empty(t, list)
 	for range 9 {
 		s.add(t, ev("N", ""))
@@ -44,7 +44,7 @@ func checkpointAdvance(t *testing.T, h Harness) {
 	require.ErrorIs(t, advance("a", 1, 8), store.ErrConflict)
 	require.NoError(t, advance("a", 0, 3))
 	require.NoError(t, advance("ä b\n", 0, 1))
-	list = must(other.Checkpoints(t.Context()))(t)
+	list = must(other.own.Checkpoints(t.Context()))(t)
 	require.Equal(t, []event.Checkpoint{{Consumer: "a", To: 3}, {Consumer: "ä b\n", To: 1}}, list)
 	for _, name := range []string{"", "\x00", "\xff", strings.Repeat("n", 257)} {
 		require.ErrorIs(t, advance(name, 0, 1), store.ErrInvalid, "%q", name)
@@ -134,7 +134,7 @@ func (f *fickle) Advance(ctx context.Context, c event.Checkpoint, events []event
 func checkpointConsume(t *testing.T, h Harness) {
 	const total = 120
 	s := h.events(t)
-	f := &fickle{Events: s.Events, rnd: randomSource(t, 0)}
+	f := &fickle{Events: s.own, rnd: randomSource(t, 0)}
 	var want []string
 	for i := range total {
 		s.add(t, ev("N", fmt.Sprint(i)), ev("Other", "", "odd:1"))

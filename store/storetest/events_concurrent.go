@@ -55,7 +55,7 @@ func groupCancel(t *testing.T, h Harness) {
 				}
 				mu.Lock()
 				outcome[name] = positions
-				if unknown := errors.Is(err, store.ErrUnknownOutcome); unknown && s.remote != nil {
+				if unknown := errors.Is(err, store.ErrUnknownOutcome); unknown && h.connect != nil {
 					outcome[name] = []uint64{unknownPosition, unknownPosition + 1}
 				} else if unknown {
 					t.Error(err)

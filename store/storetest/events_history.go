@@ -105,8 +105,8 @@ func (m *eventMachine) openProcess(rawURL string) {
 	opts := store.EventOptions{
 		LockedRows: 4, IndexEvery: one(m.Drawer, 1, 2, 3, 5, 8, 16, 0), Now: func() time.Time { return m.now },
 	}
-	db := must(store.Open(m.t.Context(), rawURL, nil))(m.t)
-	m.processes = append(m.processes, eventStream{Events: must(db.Events(m.t.Context(), &opts))(m.t), db: db, url: rawURL})
+	db := must(store.Open(m.ctx, rawURL, nil))(m.t)
+	m.processes = append(m.processes, streamOf(m.t, db, rawURL, opts))
 }
 
 func (m *eventMachine) close() {
@@ -159,8 +159,8 @@ func (m *eventMachine) restore() {
 	must(m.stream().db.Backup(m.ctx, &file, nil))(m.t)
 	m.close()
 	rawURL := m.h.quickURL(m.t)
-	restored := must(store.Open(m.t.Context(), rawURL, nil))(m.t)
-	_, err := restored.Restore(m.ctx, &file, nil)
+	restored := must(store.Open(m.ctx, rawURL, nil))(m.t)
+	_, err := restored.Restore(m.ctx, &file, nil, nil)
 	require.NoError(m.t, errors.Join(err, restored.Close()))
 	m.open(rawURL)
 	m.begin()
@@ -347,7 +347,7 @@ func (m *eventMachine) alone() {
 	for i := range events {
 		timed[i].Event = events[i]
 	}
-	positions := must(m.stream().AppendTimed(m.ctx, timed))(m.t)
+	positions := must(m.stream().own.AppendTimed(m.ctx, timed))(m.t)
 	m.stored(events, positions)
 }
 
@@ -361,8 +361,8 @@ func (m *eventMachine) importMore() {
 		positions = append(positions, m.head()+uint64(i)+1)
 		list = append(list, event.Sequenced{Position: positions[i], Event: events[i]})
 	}
-	opts := &store.EventImportOptions{Batch: m.between(1, 4)}
-	done := must(m.stream().Import(m.ctx, stream(list, nil), opts))(m.t)
+	opts := store.EventImportOptions{Batch: m.between(1, 4)}
+	done := must(m.stream().own.Import(m.ctx, stream(list, nil), opts))(m.t)
 	skipped := len(m.model) - from
 	m.stored(events, positions)
 	require.Equal(m.t, store.EventsImported{Events: len(events), Skipped: skipped, Head: m.head()}, done)
@@ -370,7 +370,7 @@ func (m *eventMachine) importMore() {
 
 func (m *eventMachine) truncate() {
 	before := uint64(m.between(1, len(m.model)+2))
-	err := m.stream().Truncate(m.ctx, before, nil)
+	err := m.stream().own.Truncate(m.ctx, before, nil)
 	if before > m.head()+1 {
 		require.ErrorIs(m.t, err, store.ErrInvalid)
 		return
@@ -387,7 +387,7 @@ func (m *eventMachine) truncate() {
 func (m *eventMachine) fail() {
 	s := m.processes[0]
 	m.breaks = one(m.Drawer, "insert", "commit")
-	_, err := s.Events.Append(m.ctx, m.events(1, 6), nil)
+	_, err := s.own.Append(m.ctx, m.events(1, 6), nil)
 	m.breaks = ""
 	require.ErrorIs(m.t, err, errBroken)
 	m.judge()
@@ -475,9 +475,9 @@ func expected(stored []event.Sequenced, q event.Query, opts *event.ReadOptions) 
 }
 
 func (m *eventMachine) check() {
-	report := must(m.stream().db.Check(m.t.Context(), nil))(m.t)
+	report := must(m.stream().db.Check(m.ctx, store.CheckOptions{}))(m.t)
 	require.NoError(m.t, report.Err())
-	head := must(m.stream().Head(m.t.Context()))(m.t)
+	head := must(m.stream().Head(m.ctx))(m.t)
 	require.Equal(m.t, m.head(), head)
 }
 

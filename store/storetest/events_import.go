@@ -38,7 +38,7 @@ func importContinuation(t *testing.T, h Harness) {
 	s := h.events(t)
 	list := oldEvents(10)
 	run := func(list []event.Sequenced) error {
-		_, err := s.Import(t.Context(), stream(list, nil), nil)
+		_, err := s.own.Import(t.Context(), stream(list, nil), store.EventImportOptions{})
 		return err
 	}
 	require.ErrorIs(t, run(list[2:4]), store.ErrHistory, "a gap at the beginning")
@@ -60,7 +60,7 @@ func importContinuation(t *testing.T, h Harness) {
 	other[1].Position = 5
 	require.ErrorIs(t, run(other[1:]), event.ErrDuplicate, "the ID of another event")
 	broken := errors.New("broken")
-	done, err := s.Import(t.Context(), stream(list[2:8], broken), &store.EventImportOptions{Batch: 3})
+	done, err := s.own.Import(t.Context(), stream(list[2:8], broken), store.EventImportOptions{Batch: 3})
 	require.ErrorIs(t, err, broken)
 	require.Equal(t, store.EventsImported{Events: 4, Skipped: 2, Head: 8}, done, "what came before it broke is kept")
 	require.NoError(t, run(list[2:]))
@@ -75,7 +75,7 @@ func importTimes(t *testing.T, h Harness) {
 		for _, at := range times {
 			list = append(list, event.Sequenced{Time: at, Event: ev("A", "")})
 		}
-		_, err := s.Import(t.Context(), stream(list, nil), nil)
+		_, err := s.own.Import(t.Context(), stream(list, nil), store.EventImportOptions{})
 		return err
 	}
 	past := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -86,7 +86,7 @@ func importTimes(t *testing.T, h Harness) {
 	for _, ahead := range []time.Time{time.Now().Add(2 * time.Hour), time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC), time.Date(400_000, 1, 1, 0, 0, 0, 0, time.UTC)} {
 		require.ErrorIs(t, run(ahead), store.ErrInvalid, "all later events would have this time")
 		require.ErrorContains(t, run(time.Time{}, ahead), "ahead of the clock")
-		_, err := s.AppendTimed(t.Context(), []event.Sequenced{{Time: ahead, Event: ev("A", "")}})
+		_, err := s.own.AppendTimed(t.Context(), []event.Sequenced{{Time: ahead, Event: ev("A", "")}})
 		require.ErrorIs(t, err, store.ErrInvalid)
 	}
 	require.Len(t, s.all(t), 3)
@@ -113,10 +113,10 @@ func importRenumber(t *testing.T, h Harness) {
 	opts := &store.EventImportOptions{Renumber: true, Batch: 2, Progress: func(store.EventsImported) {
 		must(s.Append(soon(t), []event.Event{ev("Between", "")}, nil))(t)
 	}}
-	done := must(s.Import(t.Context(), stream(list, nil), opts))(t)
+	done := must(s.own.Import(t.Context(), stream(list, nil), opts))(t)
 	require.Equal(t, store.EventsImported{Events: 4, Head: 6}, done)
 	opts.Progress = nil
-	done = must(s.Import(t.Context(), stream(list, nil), opts))(t)
+	done = must(s.own.Import(t.Context(), stream(list, nil), opts))(t)
 	require.Equal(t, 4, done.Skipped)
 	require.Len(t, s.read(t, event.Of("Old"), nil), 4)
 	require.Len(t, s.all(t), 7)
@@ -132,7 +132,7 @@ func importAlone(t *testing.T, h Harness) {
 			defer release()
 			var wg sync.WaitGroup
 			timed := func(ctx context.Context) error {
-				_, err := s.AppendTimed(ctx, oldEvents(3))
+				_, err := s.own.AppendTimed(ctx, oldEvents(3))
 				return err
 			}
 			now := func(ctx context.Context) error {

@@ -1,8 +1,6 @@
 package storetest
 
 import (
-	"context"
-	"iter"
 	"testing"
 
 	"github.com/varvedb/varve/store"
@@ -53,48 +51,7 @@ func RunEventStore(t *testing.T, h Harness, connect func(t testing.TB, db *store
 func (h Harness) connected(t testing.TB, s eventStream) eventStream {
 	t.Helper()
 	if h.connect != nil {
-		s.remote = h.connect(t, s.db)
+		s.Checkpointer = h.connect(t, s.db)
 	}
 	return s
-}
-
-// store is what the calls of a stream go to.
-func (s eventStream) store() event.Checkpointer {
-	if s.remote != nil {
-		return s.remote
-	}
-	return s.Events
-}
-
-// Head implements event.Store.
-func (s eventStream) Head(ctx context.Context) (uint64, error) { return s.store().Head(ctx) }
-
-// Read implements event.Store.
-func (s eventStream) Read(ctx context.Context, q event.Query, opts *event.ReadOptions) iter.Seq2[event.Sequenced, error] {
-	return s.store().Read(ctx, q, opts)
-}
-
-// Append implements event.Store.
-func (s eventStream) Append(ctx context.Context, events []event.Event, cond *event.Condition) ([]uint64, error) {
-	return s.store().Append(ctx, events, cond)
-}
-
-// Subscribe implements event.Store.
-func (s eventStream) Subscribe(ctx context.Context, q event.Query, from uint64) iter.Seq2[event.Sequenced, error] {
-	return s.store().Subscribe(ctx, q, from)
-}
-
-// Checkpoint implements event.Checkpointer.
-func (s eventStream) Checkpoint(ctx context.Context, consumer string) (uint64, error) {
-	return s.store().Checkpoint(ctx, consumer)
-}
-
-// Advance implements event.Checkpointer.
-func (s eventStream) Advance(ctx context.Context, c event.Checkpoint, events []event.Event, cond *event.Condition) ([]uint64, error) {
-	return s.store().Advance(ctx, c, events, cond)
-}
-
-// Project is that of package event, on whatever the stream is.
-func (s eventStream) Project(ctx context.Context, projectors ...event.Projector) (*event.Condition, error) {
-	return event.Project(ctx, s, projectors...)
 }

@@ -73,7 +73,7 @@ func subscribeHears(t *testing.T, h Harness) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	have := 1
-	for _, evs := range []*store.Events{other.Events, reader} {
+	for _, evs := range []*store.Events{other.own, reader} {
 		end := uint64(have + 5)
 		for e, err := range evs.Subscribe(ctx, event.All(), 0) {
 			require.NoError(t, err)

@@ -47,10 +47,10 @@ func runEvents(t *testing.T, h Harness) {
 
 // eventStream is an event store under test.
 type eventStream struct {
-	*store.Events
-	remote event.Checkpointer // takes the calls; nil: Events does
-	db     *store.DB
-	url    string
+	event.Checkpointer               // own, or what is connected to it
+	own                *store.Events // of this process
+	db                 *store.DB
+	url                string
 }
 
 // events opens a new event store.
@@ -69,9 +69,14 @@ func (h Harness) indexedEvents(t testing.TB) eventStream {
 
 func (h Harness) openEvents(t testing.TB, url string, opts store.EventOptions) eventStream {
 	t.Helper()
-	db := h.open(t, url, nil)
-	evs := must(db.Events(t.Context(), &opts))(t)
-	return eventStream{Events: evs, db: db, url: url}
+	return streamOf(t, h.open(t, url, nil), url, opts)
+}
+
+// streamOf opens the event store of a database.
+func streamOf(t testing.TB, db *store.DB, url string, opts store.EventOptions) eventStream {
+	t.Helper()
+	evs := must(db.Events(t.Context(), opts))(t)
+	return eventStream{Checkpointer: evs, own: evs, db: db, url: url}
 }
 
 // another opens the same database once more, as another process would, or returns

@@ -22,12 +22,12 @@ func runEventTruncate(t *testing.T, h Harness) {
 	s.add(t, many...)
 	ctx, cancel := context.WithCancel(t.Context())
 	var reached []uint64
-	err := s.Truncate(ctx, 2901, func(at uint64) { reached = append(reached, at); cancel() })
+	err := s.own.Truncate(ctx, 2901, func(at uint64) { reached = append(reached, at); cancel() })
 	require.ErrorIs(t, err, context.Canceled)
 	require.Equal(t, []uint64{1025}, reached)
 	require.Len(t, s.read(t, event.All(), &event.ReadOptions{From: 1025}), 3000-1024)
 	reached = nil
-	require.NoError(t, s.Truncate(t.Context(), 2901, func(at uint64) {
+	require.NoError(t, s.own.Truncate(t.Context(), 2901, func(at uint64) {
 		reached = append(reached, at)
 		s.add(t, ev("B", ""))
 	}))

@@ -48,7 +48,7 @@ func runEventAppend(t *testing.T, h Harness) {
 			require.Contains(t, positionsOf(found), got.Position, "event %d by its tag %q", got.Position, tag)
 		}
 	}
-	summary := must(s.Summary(t.Context()))(t)
+	summary := must(s.own.Summary(t.Context()))(t)
 	require.Equal(t, uint64(len(given)), summary.Events)
 }
 
@@ -128,8 +128,8 @@ func runEventOpen(t *testing.T, h Harness) {
 	ctx := t.Context()
 	s := h.events(t)
 	s.add(t, ev("A", "a", "k:v"))
-	again := must(s.db.Events(t.Context(), nil))(t)
-	require.Same(t, s.Events, again)
+	again := must(s.db.Events(t.Context(), store.EventOptions{}))(t)
+	require.Same(t, s.own, again)
 	for _, negative := range []store.EventOptions{{Queue: -1}, {PollInterval: -1}, {IndexEvery: -1}, {LockedRows: -1}} {
 		_, err := s.db.Events(ctx, &negative)
 		require.ErrorIs(t, err, store.ErrInvalid)
@@ -140,22 +140,16 @@ func runEventOpen(t *testing.T, h Harness) {
 	must(ents.Apply(ctx, newBlock(1, on("x", opCreate(10)))))(t)
 	require.NoError(t, s.db.Close())
 
-	db := h.open(t, s.url, nil)
-	evs := must(db.Events(t.Context(), nil))(t)
-	s = eventStream{Events: evs, db: db, url: s.url}
+	s = h.openEvents(t, s.url, store.EventOptions{})
 	require.Equal(t, "a", s.names(t, event.All(), nil))
 	require.Equal(t, []uint64{2}, s.add(t, ev("B", "b")), "positions go on")
-
-	_, err := store.Open(ctx, withParams(t, h.NewURL(t), "durability", "serializable"), nil)
-	require.ErrorIs(t, err, store.ErrInvalid)
 	if h.Server {
 		return
 	}
-	require.NoError(t, db.Close())
-	ro := h.open(t, s.url, &store.Options{ReadOnly: true})
-	evs = must(ro.Events(t.Context(), nil))(t)
-	require.Len(t, eventStream{Events: evs}.all(t), 2)
-	_, err = evs.Append(ctx, []event.Event{ev("A", "a")}, nil)
+	require.NoError(t, s.db.Close())
+	s = streamOf(t, h.open(t, s.url, &store.Options{ReadOnly: true}), s.url, store.EventOptions{})
+	require.Len(t, s.all(t), 2)
+	_, err := s.Append(ctx, []event.Event{ev("A", "a")}, nil)
 	require.ErrorIs(t, err, store.ErrReadOnly)
 }
 

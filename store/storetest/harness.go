@@ -56,13 +56,13 @@ type Harness struct {
 func (h Harness) slow() bool { return h.Checks > 0 }
 
 func (h Harness) layouts() []string {
-	if h.Layouts != nil {
+	if h.Layouts != nil && !*everyLayout {
 		return h.Layouts
 	}
 	return append(schemas.Layouts(), "bare", "arkiv-7")
 }
 
-var everyLayout = flag.Bool("varve.layouts", false, "run each suite whole on each layout, also on those that differ from another in their indexes alone")
+var everyLayout = flag.Bool("varve.layouts", false, "run each suite whole on each layout, also on those that differ from another in their indexes alone, which takes minutes")
 
 // tables returns what the tables of a layout are called. Layouts of the same tables differ
 // in indexes: in how answers are found, and not in what is written.

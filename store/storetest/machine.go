@@ -79,8 +79,12 @@ func brief(blocks ...entity.Block) (text string) {
 func (m *machine) open() {
 	params := m.params()
 	m.note("open %s with %q", m.layout, params)
-	m.db = must(store.Open(m.t.Context(), withParams(m.t, m.url, params...), nil))(m.t)
-	m.ents = must(m.db.Entities(m.t.Context(), &store.EntityOptions{Layout: m.layout, ExtendAdds: m.model.ExtendAdds}))(m.t)
+	m.db = must(store.Open(m.ctx, withParams(m.t, m.url, params...), nil))(m.t)
+	opts := store.EntityOptions{Layout: m.layout, ExtendAdds: m.model.ExtendAdds}
+	if m.ents != nil && m.Chance(2) {
+		opts = store.EntityOptions{} // the store knows
+	}
+	m.ents = must(m.db.Entities(m.ctx, opts))(m.t)
 	m.model.HeadOnly = !m.ents.Temporal()
 }
 
@@ -123,7 +127,7 @@ func (m *machine) reopen() {
 // block.
 func (m *machine) check() {
 	m.t.Helper()
-	m.checkHead(must(m.ents.Head(m.t.Context()))(m.t))
+	m.checkHead(must(m.ents.Head(m.ctx))(m.t))
 	if m.copied {
 		return // a history has no trace of blocks without a hash that changed nothing
 	}
@@ -221,8 +225,8 @@ func (m *machine) load() {
 				return
 			}
 		}
-	}, &store.LoadOptions{Changes: one(m.Drawer, 1+m.IntN(8), 1<<20), Progress: func(p store.Applied) {
-		require.Equal(m.t, p.Head, must(m.ents.Head(m.t.Context()))(m.t), "the head that was told is committed")
+	}, store.LoadOptions{Changes: one(m.Drawer, 1+m.IntN(8), 1<<20), Progress: func(p store.Loaded) {
+		require.Equal(m.t, p.Head, must(m.ents.Head(m.ctx))(m.t), "the head that was told is committed")
 	}})
 	if wantErr == nil || errors.Is(err, context.Canceled) {
 		wantErr = end
@@ -247,6 +251,32 @@ func (m *machine) load() {
 		}
 	}
 	m.forget()
+	m.checkState()
+}
+
+// loadOther loads another history than the store's, which refuses it and stays as it is,
+// wherever that begins. A store that has forgotten what was live may take it for its own.
+func (m *machine) loadOther() {
+	if len(m.fed) == 0 {
+		return
+	}
+	i, low := m.IntN(len(m.fed)), uint64(0)
+	ahead := &model.Model{ExtendAdds: m.model.ExtendAdds, NoNUL: m.model.NoNUL}
+	for _, b := range m.fed[:i] {
+		require.NoError(m.t, ahead.Apply(b))
+		low = b.Number + 1
+	}
+	other := entity.Block{Number: low + m.Uint64N(m.fed[i].Number-low+1)}
+	m.Fill(ahead, &other, m.IntN(4))
+	if ahead.Apply(other) != nil || ahead.Head().Digest == m.model.BlockAt(other.Number).Digest {
+		return
+	}
+	blocks := slices.Concat(m.fed[m.IntN(i+1):i], []entity.Block{other}, m.fed[i+1:])
+	m.did = append(m.did, func() string { return "load another history " + brief(blocks...) })
+	_, err := m.ents.Load(m.ctx, stream(blocks, nil), store.LoadOptions{})
+	if err != nil || !m.model.HeadOnly && m.model.Horizon() == 0 {
+		require.ErrorIs(m.t, err, store.ErrHistory)
+	}
 	m.checkState()
 }
 
@@ -289,7 +319,7 @@ func (m *machine) settle() {
 	v := must(m.ents.Verify(m.ctx))(m.t)
 	require.Equal(m.t, !m.model.HeadOnly && m.model.Horizon() == 0, v.Digest)
 	head := must(m.model.At(store.Head))(m.t)
-	summary := must(m.ents.Summary(m.t.Context()))(m.t)
+	summary := must(m.ents.Summary(m.ctx))(m.t)
 	require.Equal(m.t, []uint64{uint64(len(head.Visible())), m.model.Horizon()}, []uint64{summary.Live, summary.Horizon})
 	m.checkState()
 }
@@ -326,13 +356,13 @@ func (m *machine) copyTo() {
 	case "history":
 		other.copied, other.pruned = true, m.model.Horizon() > 0
 		other.open()
-		must(other.ents.Import(m.t.Context(), m.ents.History(m.ctx), &store.LoadOptions{Changes: 4}))(m.t)
+		must(other.ents.Import(m.ctx, m.ents.History(m.ctx), store.LoadOptions{Changes: 4}))(m.t)
 	case "backup":
 		var file bytes.Buffer
 		contents := must(m.db.Backup(m.ctx, &file, nil))(m.t)
 		require.Equal(m.t, m.model.Head(), contents.Head)
-		db := must(store.Open(m.t.Context(), other.url, nil))(m.t)
-		restored, err := db.Restore(m.ctx, &file, nil)
+		db := must(store.Open(m.ctx, other.url, nil))(m.t)
+		_, err := db.Restore(m.ctx, &file, &contents, nil)
 		require.NoError(m.t, errors.Join(err, db.Close()))
 		require.Equal(m.t, contents, restored)
 		other.open()

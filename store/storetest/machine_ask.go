@@ -39,7 +39,8 @@ func (m *machine) query() {
 }
 
 // page reads a result page by page, each page in a snapshot of its own, while the head
-// moves. The pages together are the result at the first page's block.
+// moves. The pages together are the result at the first page's block, unless that is rewound or
+// pruned meanwhile.
 func (m *machine) page() {
 	at := m.At(m.model)
 	want, err := m.model.At(at)
@@ -50,23 +51,32 @@ func (m *machine) page() {
 	q.Limit = max(q.Limit, 1)
 	m.note("pages at %d of %d by %+v: %s", want.Block(), q.Limit, q.Order, q.Expr)
 	opts := store.QueryOptions{Order: q.Order, Limit: q.Limit}
-	wantAll := must(want.Query(q.Expr, q.Order, 0, nil))(m.t)
+	wantAll, err := want.Query(q.Expr, q.Order, 0, nil)
+	require.NoError(m.t, err)
+	was := m.model.BlockAt(want.Block()).Digest
 	var all []*entity.Entity
 	for n := opts.Limit; n == opts.Limit; {
-		s := must(m.ents.At(m.t.Context(), at))(m.t)
+		s := must(m.ents.At(m.ctx, at))(m.t)
 		found, err := model.Collect(s.Query(m.ctx, q.Expr, &opts))
-		if m.cannot(err, q) {
-			require.NoError(m.t, s.Close())
+		next := opts
+		if n = len(found); n > 0 && err == nil {
+			next.After = must(s.Cursor(found[n-1], &opts))(m.t)
+		}
+		require.NoError(m.t, s.Close())
+		rewound := want.Block() > m.model.Head().Number || m.model.BlockAt(want.Block()).Digest != was
+		switch {
+		case opts.After != "" && (rewound || want.Block() < m.model.Horizon()):
+			require.ErrorIs(m.t, err, store.ErrBlockRange)
+			require.True(m.t, errors.Is(err, store.ErrRewound) == rewound || want.Block() < m.model.Horizon(), "%v", err)
+			return
+		case m.cannot(err, q):
 			return
 		}
 		require.NoError(m.t, err)
-		if all, n = append(all, found...), len(found); n > 0 {
-			opts.After = must(s.Cursor(found[n-1], &opts))(m.t)
-		}
-		require.NoError(m.t, s.Close())
+		all, opts = append(all, found...), next
 		require.LessOrEqual(m.t, len(all), len(wantAll), "pages repeat")
 		if !m.model.HeadOnly && m.Chance(2) {
-			m.apply()
+			one(m.Drawer, m.apply, m.apply, m.apply, m.rewind, m.prune)()
 			at = store.Head // the cursor, not the snapshot, says which block
 		}
 	}
@@ -100,7 +110,7 @@ func (m *machine) changes() {
 	from := min(m.At(m.model), m.model.Head().Number+1)
 	to := from + m.Uint64N(8)
 	m.note("changes of %d to %d", from, to)
-	s := must(m.ents.At(m.t.Context(), store.Head))(m.t)
+	s := must(m.ents.At(m.ctx, store.Head))(m.t)
 	defer func() { require.NoError(m.t, s.Close()) }()
 	list, err := model.Collect(s.Changes(m.ctx, from, to))
 	_, wantErr := m.model.At(to)

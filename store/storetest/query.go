@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,7 +26,6 @@ func runQuery(t *testing.T, h Harness) {
 		{"values", runValues},
 		{"glob", runGlobs},
 		{"use", runUse},
-		{"cursor", testCursorEnds},
 		// What follows is the engine's or the store's, not the layout's.
 		{"limits", runLimits},
 		{"refused", runRefused},
@@ -42,7 +40,7 @@ func runQuery(t *testing.T, h Harness) {
 		}
 		t.Run(layout, func(t *testing.T) {
 			for at, s := range suites {
-				if i == 0 || at < 4 {
+				if i == 0 || at < 3 {
 					t.Run(s.name, func(t *testing.T) { s.run(t, h, layout) })
 				}
 			}
@@ -181,45 +179,4 @@ func testCursorOtherOrder(t testing.TB, s *store.Snapshot, list []*entity.Entity
 			}
 		}
 	}
-}
-
-// testCursorEnds: a cursor ends when the block it reads at is rewound or pruned.
-func testCursorEnds(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
-	for i := range 4 {
-		l.apply(t, on(fmt.Sprint(i), opCreate(1000)))
-	}
-	if !l.ents.Temporal() {
-		require.ErrorIs(t, l.ents.Rewind(t.Context(), l.head-1), store.ErrUnsupported)
-		return
-	}
-	first := l.head - 3
-	cursors := map[uint64]store.Cursor{}
-	for block := first; block <= l.head; block++ {
-		l.view(t, block, func(s *store.Snapshot) {
-			cursors[block] = cursorAfter(t, s, results(t, s, nil, nil)[0], store.QueryOptions{})
-		})
-	}
-	check := func(low, high uint64) {
-		t.Helper()
-		for block, c := range cursors {
-			l.view(t, store.Head, func(s *store.Snapshot) {
-				at := must(c.Number())(t)
-				require.Equal(t, block, at)
-				_, err := model.Collect(s.Query(t.Context(), nil, &store.QueryOptions{After: c}))
-				if block >= low && block <= high {
-					require.NoError(t, err, "block %d", block)
-				} else {
-					require.ErrorIs(t, err, store.ErrBlockRange, "block %d", block)
-					require.Equal(t, block > high, errors.Is(err, store.ErrRewound), "block %d", block)
-				}
-			})
-		}
-	}
-	check(first, l.head)
-	require.NoError(t, l.ents.Rewind(t.Context(), l.head-1))
-	l.head--
-	check(first, l.head)
-	require.NoError(t, l.ents.Prune(t.Context(), first+1))
-	check(first+1, l.head)
 }

@@ -118,6 +118,7 @@ func largeQueries() []largeQuery {
 		{name: "not in 5000 numbers", expr: query.In{Name: "n", Values: numbers, Negated: true}, want: "ac"},
 		{name: "the longest list", expr: query.In{Name: "n", Values: most}, want: "ab"},
 		{name: "5000 blocks", expr: query.In{Name: "$lastModifiedAtBlock", Values: numbers, Negated: true}, want: "abc"},
+		{name: "no block", expr: compared("$lastModifiedAtBlock", query.NotEqual, query.Number(1<<63)), want: "abc"},
 		{name: "800 keys", expr: query.In{Name: "$key", Values: keys}, want: "ac"},
 		{name: "not in 800 keys", expr: query.In{Name: "$key", Values: keys, Negated: true}, want: "b"},
 		{name: "16 two-way clauses", expr: query.And{Terms: repeat(16, func(i int) query.Expr {

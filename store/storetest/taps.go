@@ -226,7 +226,7 @@ func (h Harness) watchedEvents(t testing.TB, opts store.EventOptions) (eventStre
 	t.Helper()
 	w := &watch{}
 	db := h.open(t, tap(w.see).tapped(t, h.quickURL(t), false), nil)
-	return eventStream{Events: must(db.Events(t.Context(), &opts))(t), db: db}, w
+	return streamOf(t, db, "", opts), w
 }
 
 // queuedContext is a context that tells when an append first waits with it.
