@@ -127,8 +127,7 @@ type Reader struct {
 	Head []byte // nil in files of version 1
 
 	z     *zstd.Decoder
-	r     *bufio.Reader
-	sum   hash.Hash32
+	r     summed
 	table *driver.Table
 	rows  uint64
 }
@@ -139,16 +138,9 @@ func NewReader(r io.Reader) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	fr := &Reader{z: z, r: bufio.NewReaderSize(z, 1<<16), sum: crc32.New(crc32.MakeTable(crc32.Castagnoli))}
-	begin := make([]byte, len(magic))
-	err = fr.full(begin)
-	switch {
-	case err == nil && string(begin) == magic:
-		fr.Head, err = fr.text()
-	case err == nil && string(begin) != magic1:
-		err = errors.New("it does not begin as one")
-	}
-	if err != nil {
+	fr := &Reader{z: z, r: summed{bufio.NewReaderSize(z, 1<<16), crc32.New(crc32.MakeTable(crc32.Castagnoli))}}
+	head := make([]byte, len(magic))
+	if _, err := io.ReadFull(&fr.r, head); err != nil || string(head) != magic {
 		z.Close()
 		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
 	}
@@ -163,7 +155,7 @@ func (r *Reader) Close() { r.z.Close() }
 // last row of a whole file. A table that has no rows is not named.
 func (r *Reader) Next() (*driver.Table, []any, error) {
 	for {
-		tag, err := r.byte()
+		tag, err := r.r.ReadByte()
 		if err != nil {
 			return nil, nil, r.torn(err)
 		}
@@ -191,13 +183,13 @@ func (r *Reader) torn(err error) error {
 }
 
 func (r *Reader) end() error {
-	rows, err := r.uvarint()
+	rows, err := binary.ReadUvarint(&r.r)
 	if err != nil {
 		return r.torn(err)
 	}
-	want := r.sum.Sum32()
+	want := r.r.sum.Sum32()
 	var stored [4]byte
-	if _, err := io.ReadFull(r.r, stored[:]); err != nil {
+	if _, err := io.ReadFull(&r.r, stored[:]); err != nil {
 		return r.torn(err)
 	}
 	if rows != r.rows || binary.LittleEndian.Uint32(stored[:]) != want {
@@ -211,7 +203,7 @@ func (r *Reader) begin() error {
 	if err != nil {
 		return err
 	}
-	n, err := r.uvarint()
+	n, err := binary.ReadUvarint(&r.r)
 	if err != nil || n > 1000 {
 		return errors.Join(err, fmt.Errorf("%d columns", n))
 	}
@@ -221,7 +213,7 @@ func (r *Reader) begin() error {
 		if err != nil {
 			return err
 		}
-		typ, err := r.byte()
+		typ, err := r.r.ReadByte()
 		if err != nil {
 			return err
 		}
@@ -238,11 +230,9 @@ func (r *Reader) row() ([]any, error) {
 		var err error
 		switch c.Type {
 		case driver.Int:
-			var u uint64
-			u, err = r.uvarint()
-			values[i] = int64(u>>1) ^ -int64(u&1)
+			values[i], err = binary.ReadVarint(&r.r)
 		case driver.Uint:
-			values[i], err = r.uvarint()
+			values[i], err = binary.ReadUvarint(&r.r)
 		case driver.Text:
 			var b []byte
 			b, err = r.text()
@@ -259,41 +249,37 @@ func (r *Reader) row() ([]any, error) {
 	return values, nil
 }
 
-func (r *Reader) uvarint() (v uint64, err error) {
-	for shift := uint(0); shift < 64; shift += 7 {
-		b, err := r.byte()
-		if err != nil {
-			return 0, err
-		}
-		v |= uint64(b&0x7f) << shift
-		if b < 0x80 {
-			return v, nil
-		}
-	}
-	return 0, errors.New("a number is too long")
-}
-
+// text reads a length and so many bytes.
 func (r *Reader) text() ([]byte, error) {
-	n, err := r.uvarint()
+	n, err := binary.ReadUvarint(&r.r)
 	if err != nil || n > maxValue {
 		return nil, errors.Join(err, fmt.Errorf("a value of %d bytes", n))
 	}
 	b := make([]byte, n)
-	return b, r.full(b)
+	_, err = io.ReadFull(&r.r, b)
+	return b, err
 }
 
-func (r *Reader) byte() (byte, error) {
-	b, err := r.r.ReadByte()
+// summed is what is read with its checksum. Nothing of a file may end before its end.
+type summed struct {
+	r   *bufio.Reader
+	sum hash.Hash32
+}
+
+// Read implements io.Reader.
+func (s *summed) Read(b []byte) (int, error) {
+	n, err := s.r.Read(b)
+	s.sum.Write(b[:n])
+	return n, unexpected(err)
+}
+
+// ReadByte implements io.ByteReader.
+func (s *summed) ReadByte() (byte, error) {
+	b, err := s.r.ReadByte()
 	if err == nil {
-		r.sum.Write([]byte{b})
+		s.sum.Write([]byte{b})
 	}
 	return b, unexpected(err)
-}
-
-func (r *Reader) full(b []byte) error {
-	_, err := io.ReadFull(r.r, b)
-	r.sum.Write(b)
-	return unexpected(err)
 }
 
 func unexpected(err error) error {

@@ -44,11 +44,12 @@ const retryBusy = 10 * time.Millisecond
 // the engine what both libraries tell in the same way: settings and statistics, and
 // whether the files are there.
 type Checkpointer struct {
+	filelease.Numbers // beside the database, by which it is a driver.Keeper
+
 	cfg      Config
 	db       *sqlstore.DB
 	path     string
 	files    dbfile.Watch
-	numbers  filelease.Numbers
 	index    *walIndex
 	reserve  reserve
 	onWriter bool // run PASSIVE on the writer's connection too
@@ -58,19 +59,7 @@ type Checkpointer struct {
 
 	count, nanos, stall atomic.Int64
 	nextRestart         int64 // log size for the next attempt; the writer's alone
-
-	hears sync.Mutex
-	heard *walIndex // of who only reads, once he listens
 }
-
-// Kept implements driver.Keeper.
-func (k *Checkpointer) Kept(i int) uint64 { return k.numbers.Kept(i) }
-
-// Keep implements driver.Keeper.
-func (k *Checkpointer) Keep(i int, old, n uint64) bool { return k.numbers.Keep(i, old, n) }
-
-// Confirm implements driver.Keeper.
-func (k *Checkpointer) Confirm(i int) { k.numbers.Confirm(i) }
 
 // NewCheckpointer prepares a checkpointer of the database at path. Its hooks go into the
 // sqlstore.Config before Start is called with the database.
@@ -83,13 +72,16 @@ func (k *Checkpointer) Setup(ctx context.Context, c *sqlstore.Conn, write bool) 
 	if err := k.cfg.Setup(ctx, c, write); err != nil {
 		return err
 	}
-	if c.Seat() != sqlstore.Writer || k.cfg.Options.ReadOnly {
+	if c.Seat() != sqlstore.Writer {
 		return nil
 	}
 	// The log and its index exist once a connection has read in WAL mode. They may be others
 	// when the writer is connected again: SQLite removes them with the last connection.
 	if _, err := c.QueryText(ctx, "SELECT count(*) FROM sqlite_master"); err != nil {
 		return err
+	}
+	if k.cfg.Options.ReadOnly {
+		return nil
 	}
 	return errors.Join(k.files.Add(k.path+"-wal"), k.files.Add(k.path+"-shm"))
 }
@@ -100,16 +92,15 @@ func (k *Checkpointer) Start(db *sqlstore.DB) error {
 	if err := k.files.Add(k.path); err != nil {
 		return err
 	}
-	k.numbers.Path, k.numbers.Mode = k.path+"-durable", dbfile.Mode(k.path)
-	if k.cfg.Options.ReadOnly {
-		return nil
-	}
+	k.Path, k.Mode = k.path+"-durable", dbfile.Mode(k.path)
 	index, err := openWALIndex(k.path)
-	if err != nil {
-		return err
+	if k.index = index; k.cfg.Options.ReadOnly {
+		return nil // who only reads has it to listen, where there is one
 	}
-	k.index = index
-	if err := k.measure(); err != nil {
+	if err == nil {
+		err = k.measure()
+	}
+	if err != nil {
 		return err
 	}
 	k.reserve.path, k.reserve.frame = k.path+"-wal", int64(k.cfg.PageSize+frameHeader)
@@ -149,13 +140,9 @@ func (k *Checkpointer) Stop() {
 // Release closes the WAL-index and the numbers beside the database; only after that is
 // closed, see walIndex.
 func (k *Checkpointer) Release() error {
-	k.hears.Lock()
-	defer k.hears.Unlock()
-	err := k.numbers.Close()
-	for _, index := range []*walIndex{k.index, k.heard} {
-		if index != nil {
-			err = errors.Join(err, index.close())
-		}
+	err := k.Numbers.Close()
+	if k.index != nil {
+		err = errors.Join(err, k.index.close())
 	}
 	return err
 }
@@ -189,7 +176,7 @@ func (k *Checkpointer) due(logged, pending int64) bool {
 // AfterWrite wakes the checkpointer when the log has grown enough, or has little
 // room left in its file.
 func (k *Checkpointer) AfterWrite(*sqlstore.Conn) {
-	if k.index == nil || k.cfg.Options.Checkpoint != driver.Background {
+	if k.cfg.Options.Checkpoint != driver.Background {
 		return
 	}
 	logged, pending := k.index.frames()
@@ -204,7 +191,7 @@ func (k *Checkpointer) AfterWrite(*sqlstore.Conn) {
 
 // BeforeWrite restarts a log that has grown too much.
 func (k *Checkpointer) BeforeWrite(ctx context.Context, c *sqlstore.Conn) error {
-	if k.index == nil || k.cfg.Options.Checkpoint != driver.Background {
+	if k.index == nil || k.cfg.Options.Checkpoint != driver.Background { // measure is at work, or nobody
 		return nil
 	}
 	logged, pending := k.index.frames()
@@ -352,7 +339,7 @@ func (k *Checkpointer) Stats(context.Context) (driver.Stats, error) {
 	}
 	size := st.Size()
 	s.DatabaseBytes = &size
-	if k.index == nil {
+	if k.cfg.Options.ReadOnly {
 		return s, nil
 	}
 	logged, pending := k.index.frames()

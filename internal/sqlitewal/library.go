@@ -214,7 +214,7 @@ func (e overlapper) BeginVisible(ctx context.Context) (driver.Tx, error) {
 func (e overlapper) Sync(context.Context) error { return e.log.sync() }
 
 // Durable implements driver.Overlapper.
-func (e overlapper) Durable(n uint64) uint64 { return e.numbers.Raise(n) }
+func (e overlapper) Durable(n uint64) uint64 { return e.Raise(n) }
 
 // Stats implements driver.Engine.
 func (e overlapper) Stats(ctx context.Context) (driver.Stats, error) {

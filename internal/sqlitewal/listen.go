@@ -18,32 +18,14 @@ const indexHeader = 48
 // head of the WAL-index, which costs no statement to look at. Commits of this process are
 // heard, too.
 func (k *Checkpointer) Listen(context.Context) (driver.Listening, error) {
-	index, err := k.indexToHear()
-	if err != nil {
-		return nil, fmt.Errorf("listen: %w: %w", driver.ErrUnsupported, err)
+	if k.index == nil {
+		return nil, fmt.Errorf("listen: %w: on a read-only file system there is no WAL-index", driver.ErrUnsupported)
 	}
-	return &listening{index: index, last: index.header()}, nil
+	return &listening{index: k.index, last: k.index.header()}, nil
 }
 
 // Announcement implements driver.Listener.
 func (*Checkpointer) Announcement() string { return "" }
-
-// indexToHear returns the WAL-index, which who only reads opens now. It stays open until
-// the database is closed; see walIndex.
-func (k *Checkpointer) indexToHear() (*walIndex, error) {
-	if k.index != nil {
-		return k.index, nil
-	}
-	k.hears.Lock()
-	defer k.hears.Unlock()
-	if k.heard == nil {
-		var err error
-		if k.heard, err = openWALIndex(k.path); err != nil {
-			return nil, err
-		}
-	}
-	return k.heard, nil
-}
 
 type listening struct {
 	index *walIndex

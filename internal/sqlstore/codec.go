@@ -98,25 +98,3 @@ func (Biased) Rebind(sql string) string {
 	}
 	return b.String()
 }
-
-// Native is the codec of engines with unsigned integers (DuckDB).
-type Native struct{}
-
-// Encode implements Codec.
-func (Native) Encode(arg any) any { return arg }
-
-// DecodeUint implements Codec.
-func (Native) DecodeUint(src any) (uint64, error) {
-	switch v := src.(type) {
-	case uint64:
-		return v, nil
-	case int64:
-		if v >= 0 {
-			return uint64(v), nil
-		}
-	}
-	return 0, fmt.Errorf("not an unsigned integer: %T %v", src, src)
-}
-
-// Rebind implements Codec.
-func (Native) Rebind(sql string) string { return sql }

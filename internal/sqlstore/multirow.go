@@ -22,7 +22,13 @@ type MultiRow struct {
 	Run func(c *Conn, ctx context.Context, text string, args ...any) error
 
 	mu    sync.Mutex
-	texts map[any]map[int]string
+	texts map[manyOf]string
+}
+
+// manyOf is a table or an update, and a number of rows.
+type manyOf struct {
+	of   any
+	rows int
 }
 
 // rowSizes are the rows in one statement, largest first. Five columns × 1024
@@ -87,16 +93,13 @@ func inChunks(sizes []int, width int, rows []any, f func(n int, chunk []any) err
 func (m *MultiRow) text(of any, n int, build func() string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.texts == nil {
-		m.texts = map[any]map[int]string{}
-	}
-	if m.texts[of] == nil {
-		m.texts[of] = map[int]string{}
-	}
-	text, ok := m.texts[of][n]
+	text, ok := m.texts[manyOf{of, n}]
 	if !ok {
+		if m.texts == nil {
+			m.texts = map[manyOf]string{}
+		}
 		text = build()
-		m.texts[of][n] = text
+		m.texts[manyOf{of, n}] = text
 	}
 	return text
 }

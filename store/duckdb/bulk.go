@@ -34,11 +34,8 @@ const (
 // in memory, and one statement takes all of them, in the connection's open
 // transaction. One appender serves one call.
 type bulk struct {
-	mu    sync.Mutex
-	plans map[any]*plan // by the address of the Table or Update
+	plans sync.Map // by the address of the Table or Update
 }
-
-func newBulk() *bulk { return &bulk{plans: map[any]*plan{}} }
 
 var _ sqlstore.Bulk = (*bulk)(nil)
 
@@ -92,14 +89,12 @@ func (b *bulk) Update(ctx context.Context, c *sqlstore.Conn, u *driver.Update, v
 }
 
 func (b *bulk) plan(of any, build func() (*plan, error)) (*plan, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if p, ok := b.plans[of]; ok {
-		return p, nil
+	if p, ok := b.plans.Load(of); ok {
+		return p.(*plan), nil
 	}
 	p, err := build()
 	if err == nil {
-		b.plans[of] = p
+		b.plans.Store(of, p)
 	}
 	return p, err
 }

@@ -93,7 +93,7 @@ func open(ctx context.Context, u *url.URL, opts driver.Options) (driver.Engine, 
 		BeginWrite:   "BEGIN TRANSACTION",
 		BeginRead:    "BEGIN TRANSACTION READ ONLY", // fixes its view at once: immediate_transaction_mode
 		Codec:        codec{},
-		Bulk:         newBulk(),
+		Bulk:         &bulk{},
 		MapError:     mapError,
 		BeforeWrite:  e.beforeWrite,
 		BeforeCommit: e.beforeCommit,

@@ -34,10 +34,7 @@ const copyRows = 200
 
 // bulk writes rows by COPY or by statements whose arguments are arrays, one for
 // each column. It keeps the texts of its statements by table and update.
-type bulk struct {
-	mu    sync.Mutex
-	texts map[any]string
-}
+type bulk struct{ texts sync.Map }
 
 // Insert implements sqlstore.Bulk.
 func (b *bulk) Insert(ctx context.Context, c *sqlstore.Conn, t *driver.Table, rows []any) error {
@@ -81,17 +78,11 @@ type copyKey struct{ table *driver.Table }
 
 // text returns the statement kept under a key.
 func (b *bulk) text(key any, build func() string) string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	text, ok := b.texts[key]
+	text, ok := b.texts.Load(key)
 	if !ok {
-		if b.texts == nil {
-			b.texts = map[any]string{}
-		}
-		text = build()
-		b.texts[key] = text
+		text, _ = b.texts.LoadOrStore(key, build())
 	}
-	return text
+	return text.(string)
 }
 
 func insertText(t *driver.Table) string {

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -48,9 +49,7 @@ var params = func() map[string]string {
 		paramCitus:  "true on a Citus coordinator: the tables of a new store are spread over the workers, and such a store is opened (default false)",
 		paramBinDir: "directory of an installed PostgreSQL " + pgembed.Major + "'s initdb and postgres, for an embedded server (default they are fetched once)",
 	}
-	for name, meaning := range connParams {
-		all[name] = meaning
-	}
+	maps.Copy(all, connParams)
 	return all
 }()
 
@@ -99,7 +98,7 @@ func (t *target) parseDirectory(u *url.URL, params map[string]string) (err error
 	if t.dir, err = driver.FilePath(u); err != nil {
 		return err
 	}
-	for _, name := range sortedKeys(params) {
+	for _, name := range slices.Sorted(maps.Keys(params)) {
 		if _, conn := connParams[name]; conn || name == paramCitus {
 			return fmt.Errorf("%s names a directory, and parameter %q is for a running server", driver.Redact(u.String()), name)
 		}
@@ -112,7 +111,7 @@ func (t *target) parseDirectory(u *url.URL, params map[string]string) (err error
 
 func (t *target) parseServer(u *url.URL, params map[string]string) error {
 	t.settings = map[string]string{"application_name": "varve"}
-	for _, name := range sortedKeys(params) {
+	for _, name := range slices.Sorted(maps.Keys(params)) {
 		if _, known := connParams[name]; !known && name != paramSchema && name != paramCitus {
 			if name == paramBinDir {
 				return fmt.Errorf("parameter %q is for an embedded server, and %s names a running one", name, driver.Redact(u.String()))
@@ -145,16 +144,7 @@ func (t *target) parseServer(u *url.URL, params map[string]string) error {
 }
 
 func unknownParam(name string) error {
-	return fmt.Errorf("unknown parameter %q; known are %s", name, strings.Join(sortedKeys(params), ", "))
-}
-
-func sortedKeys(m map[string]string) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return fmt.Errorf("unknown parameter %q; known are %s", name, strings.Join(slices.Sorted(maps.Keys(params)), ", "))
 }
 
 // Waits of a connection.
@@ -204,7 +194,7 @@ func (t target) parse(server *pgembed.Server) (*pgx.ConnConfig, error) {
 		return cfg, err
 	}
 	text := ""
-	for _, name := range sortedKeys(t.settings) {
+	for _, name := range slices.Sorted(maps.Keys(t.settings)) {
 		text += name + "=" + quoteSetting(t.settings[name]) + " "
 	}
 	return pgx.ParseConfig(text) // the text has no password, nor has an error

@@ -2,6 +2,7 @@ package eav
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -205,25 +206,26 @@ func (l *Layout) difference(want, got *versionRows) string {
 	if l.schema.Temporal && got.to != want.to {
 		return fmt.Sprintf("its payload ends at block %d, its attributes do not", want.to)
 	}
-	for name, value := range want.strings {
-		if has, ok := got.strings[name]; !ok {
-			return fmt.Sprintf("string attribute %q has no row", name)
-		} else if has != value {
-			return fmt.Sprintf("string attribute %q is %q in its row and %q beside the payload", name, has, value)
-		}
-	}
-	for name, value := range want.numbers {
-		if has, ok := got.numbers[name]; !ok {
-			return fmt.Sprintf("numeric attribute %q has no row", name)
-		} else if has != value {
-			return fmt.Sprintf("numeric attribute %q is %d in its row and %d beside the payload", name, has, value)
-		}
+	texts := differs("string", "%q", want.strings, got.strings)
+	if problem := cmp.Or(texts, differs("numeric", "%d", want.numbers, got.numbers)); problem != "" {
+		return problem
 	}
 	if len(got.strings) > len(want.strings) || len(got.numbers) > len(want.numbers) {
 		return "attribute rows that are not beside the payload"
 	}
 	if end := want.numbers[entity.AttrExpiration]; want.to > end {
 		return fmt.Sprintf("it ends at block %d, above its expiration %d", want.to, end)
+	}
+	return ""
+}
+
+func differs[T comparable](kind, verb string, want, got map[string]T) string {
+	for name, value := range want {
+		if has, ok := got[name]; !ok {
+			return fmt.Sprintf("%s attribute %q has no row", kind, name)
+		} else if has != value {
+			return fmt.Sprintf("%s attribute %q is "+verb+" in its row and "+verb+" beside the payload", kind, name, has, value)
+		}
 	}
 	return ""
 }

@@ -20,7 +20,7 @@ type Layout struct {
 	schema  schemas.Layout
 	dialect dialect
 	shape   *shape
-	closing closings
+	closing [tables]*driver.Update // that end versions
 	access  map[string]access
 	sql     *statement.Set
 }
@@ -33,10 +33,10 @@ var (
 
 // New returns the layout of a schema for an engine's dialect and capabilities.
 func New(schema schemas.Layout, d driver.Dialect, caps driver.Capabilities) *Layout {
-	tables := newAccess(schema)
+	access := newAccess(schema)
 	l := &Layout{
 		schema: schema, dialect: newDialect(d, caps), shape: &temporal,
-		closing: newClosings(tables), access: tables, sql: statement.New(schema.Statements),
+		closing: newClosings(access), access: access, sql: statement.New(schema.Statements),
 	}
 	if !schema.Temporal {
 		l.shape = &simple
@@ -123,7 +123,7 @@ func (l *Layout) Analyzed() bool { return l.schema.Analyze && l.dialect.analyze 
 // Analyze implements layout.Analyzed.
 func (l *Layout) Analyze(ctx context.Context, tx driver.Tx) error {
 	// By table: a server's database may hold other tables than ours.
-	for _, t := range []*driver.Table{l.shape.strings, l.shape.numbers, l.shape.payloads} {
+	for _, t := range l.shape.tables {
 		if _, err := tx.Exec(ctx, "ANALYZE "+t.Name); err != nil {
 			return fmt.Errorf("analyze: %w", err)
 		}

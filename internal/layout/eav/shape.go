@@ -14,8 +14,16 @@ type shape struct {
 	visibleArgs      int
 	attributeArgs    int
 
-	strings, numbers, payloads *driver.Table
+	tables [tables]*driver.Table
 }
+
+// The tables of a shape.
+const (
+	inStrings = iota
+	inNumbers
+	inPayloads
+	tables
+)
 
 func column(name string, t driver.Type) driver.Column { return driver.Column{Name: name, Type: t} }
 
@@ -38,21 +46,16 @@ func table(name string, columns ...driver.Column) *driver.Table {
 	return &driver.Table{Name: name, Columns: columns}
 }
 
-// closing describes how versions are closed in a table.
-func closing(table string, indexed bool, key ...driver.Column) *driver.Update {
-	return &driver.Update{Table: table, Set: toBlock, Key: key, Indexed: indexed}
-}
-
-// closings are the updates that end versions; nil without history.
-type closings struct{ strings, numbers, payloads *driver.Update }
-
-// newClosings describes them for what the indexes of the tables find.
-func newClosings(tables map[string]access) closings {
-	return closings{
-		strings:  closing("string_attributes", tables["string_attributes"].byEntity, entityKey, attrKey, fromBlock),
-		numbers:  closing("numeric_attributes", tables["numeric_attributes"].byEntity, entityKey, attrKey, fromBlock),
-		payloads: closing("payloads", tables["payloads"].byEntity, entityKey, fromBlock),
+// newClosings describes, for what the indexes of the tables find, the updates that end versions.
+func newClosings(access map[string]access) (list [tables]*driver.Update) {
+	for i, table := range temporal.tables {
+		u := &driver.Update{Table: table.Name, Set: toBlock, Indexed: access[table.Name].byEntity}
+		if u.Key = []driver.Column{entityKey, attrKey, fromBlock}; i == inPayloads {
+			u.Key = []driver.Column{entityKey, fromBlock}
+		}
+		list[i] = u
 	}
+	return list
 }
 
 // access tells what the indexes of a table find.
@@ -70,9 +73,10 @@ func newAccess(schema schemas.Layout) map[string]access {
 	for _, index := range schema.Indexes {
 		has[index.Name] = true
 	}
-	tables := map[string]access{}
-	for _, table := range []string{"string_attributes", "numeric_attributes", "payloads"} {
-		tables[table] = access{
+	list := map[string]access{}
+	for _, t := range temporal.tables {
+		table := t.Name
+		list[table] = access{
 			byEntity: has[table+"_pk"] || has[table+"_key_idx"],
 			byValue:  has[table+"_kv_temporal_idx"] || has[table+"_kv_idx"],
 			newest:   has[table+"_kv_temporal_idx"],
@@ -80,7 +84,7 @@ func newAccess(schema schemas.Layout) map[string]access {
 			byBlock:  has[table+"_entity_key_value_index"] || has[table+"_entity_key_index"],
 		}
 	}
-	return tables
+	return list
 }
 
 // temporal is rows valid in [from_block, to_block).
@@ -91,9 +95,11 @@ var temporal = shape{
 	visibleArgs:      2,
 	attributeArgs:    2,
 
-	strings:  table("string_attributes", entityKey, fromBlock, toBlock, attrKey, textValue),
-	numbers:  table("numeric_attributes", entityKey, fromBlock, toBlock, attrKey, uintValue),
-	payloads: table("payloads", entityKey, fromBlock, toBlock, payload, cType, strJSON, numJSON),
+	tables: [tables]*driver.Table{
+		table("string_attributes", entityKey, fromBlock, toBlock, attrKey, textValue),
+		table("numeric_attributes", entityKey, fromBlock, toBlock, attrKey, uintValue),
+		table("payloads", entityKey, fromBlock, toBlock, payload, cType, strJSON, numJSON),
+	},
 }
 
 // simple is one row of each kind for an entity, the last.
@@ -103,7 +109,9 @@ var simple = shape{
 	attributeVisible: func(string) string { return "" },
 	visibleArgs:      1,
 
-	strings:  table("string_attributes", entityKey, block, attrKey, textValue),
-	numbers:  table("numeric_attributes", entityKey, block, attrKey, uintValue),
-	payloads: table("payloads", entityKey, block, expires, payload, cType, strJSON, numJSON),
+	tables: [tables]*driver.Table{
+		table("string_attributes", entityKey, block, attrKey, textValue),
+		table("numeric_attributes", entityKey, block, attrKey, uintValue),
+		table("payloads", entityKey, block, expires, payload, cType, strJSON, numJSON),
+	},
 }

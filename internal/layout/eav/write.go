@@ -7,36 +7,37 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// batch collects the rows of a block before they are written together.
-type batch struct {
-	strings, numbers, payloads                []any
-	closeStrings, closeNumbers, closePayloads []any
+// batch collects the rows of a block, and the keys of those that it closes, by table before
+// they are written together.
+type batch struct{ rows, closed [tables][]any }
+
+// insert writes the rows, and forgets them.
+func (b *batch) insert(ctx context.Context, tx driver.Tx, into *shape) error {
+	for i, table := range into.tables {
+		if err := tx.Insert(ctx, table, b.rows[i]); err != nil {
+			return err
+		}
+		b.rows[i] = nil
+	}
+	return nil
 }
 
 // Write implements layout.Writer.
 func (w writer) Write(ctx context.Context, set entity.Changeset) error {
-	l, tx := w.Layout, w.tx
 	var b batch
 	for i := range set.Changes {
 		c := &set.Changes[i]
-		if c.Old != nil && l.schema.Temporal {
+		if c.Old != nil && w.schema.Temporal {
 			b.close(c.Old)
 		}
 		if c.New != nil {
-			b.open(l.schema.Temporal, c.New)
+			b.open(w.schema.Temporal, c.New)
 		}
 	}
-	if err := l.end(ctx, tx, set, &b); err != nil {
+	if err := w.end(ctx, w.tx, set, &b); err != nil {
 		return err
 	}
-	s := l.shape
-	if err := tx.Insert(ctx, s.strings, b.strings); err != nil {
-		return err
-	}
-	if err := tx.Insert(ctx, s.numbers, b.numbers); err != nil {
-		return err
-	}
-	return tx.Insert(ctx, s.payloads, b.payloads)
+	return b.insert(ctx, w.tx, w.shape)
 }
 
 // end closes the old versions or, without history, removes them.
@@ -44,14 +45,12 @@ func (l *Layout) end(ctx context.Context, tx driver.Tx, set entity.Changeset, b 
 	if !l.schema.Temporal {
 		return l.remove(ctx, tx, set)
 	}
-	closing, at := l.closing, int64(set.Block)
-	if err := tx.Update(ctx, closing.strings, at, b.closeStrings); err != nil {
-		return err
+	for i, closing := range l.closing {
+		if err := tx.Update(ctx, closing, int64(set.Block), b.closed[i]); err != nil {
+			return err
+		}
 	}
-	if err := tx.Update(ctx, closing.numbers, at, b.closeNumbers); err != nil {
-		return err
-	}
-	return tx.Update(ctx, closing.payloads, at, b.closePayloads)
+	return nil
 }
 
 // remove deletes the rows of every changed key. A key without an old version
@@ -73,12 +72,12 @@ func (l *Layout) remove(ctx context.Context, tx driver.Tx, set entity.Changeset)
 func (b *batch) close(e *entity.Entity) {
 	key, from := e.Key[:], int64(e.LastModifiedAtBlock)
 	for _, a := range textsOf(e) {
-		b.closeStrings = append(b.closeStrings, key, a.name, from)
+		b.closed[inStrings] = append(b.closed[inStrings], key, a.name, from)
 	}
 	for _, a := range numbersOf(e) {
-		b.closeNumbers = append(b.closeNumbers, key, a.name, from)
+		b.closed[inNumbers] = append(b.closed[inNumbers], key, a.name, from)
 	}
-	b.closePayloads = append(b.closePayloads, key, from)
+	b.closed[inPayloads] = append(b.closed[inPayloads], key, from)
 }
 
 // open adds a new version's rows.
@@ -91,17 +90,17 @@ func (b *batch) open(temporal bool, e *entity.Entity) {
 		version = version[:2]
 	}
 	for _, a := range texts {
-		b.strings = append(append(b.strings, version...), a.name, a.value)
+		b.rows[inStrings] = append(append(b.rows[inStrings], version...), a.name, a.value)
 	}
 	for _, a := range numbers {
-		b.numbers = append(append(b.numbers, version...), a.name, a.value)
+		b.rows[inNumbers] = append(append(b.rows[inNumbers], version...), a.name, a.value)
 	}
 	content := e.Content
 	if content == nil {
 		content = []byte{}
 	}
 	textJSON, numberJSON := encodeAttributes(texts, numbers)
-	b.payloads = append(b.payloads, key, from, to, content, e.ContentType, textJSON, numberJSON)
+	b.rows[inPayloads] = append(b.rows[inPayloads], key, from, to, content, e.ContentType, textJSON, numberJSON)
 }
 
 // Rewind implements layout.Writer.
