@@ -81,22 +81,28 @@ func (m *maintainer) leave() {
 	}
 }
 
+// How long the maintainer waits: before it looks again whether it is time; a writer, when more
+// is owed than should be, for a slice to be prepared, since on a busy machine preparing would lag
+// behind for ever; and a slice for a view to be prepared in, since the caller may hold all readers.
+const (
+	poll     = time.Millisecond
+	hold     = 25 * poll
+	patience = 100 * poll
+)
+
 // hold lets a writer wait a little when so much is owed that preparing must catch up.
 func (m *maintainer) hold(ctx context.Context) {
 	if m == nil {
 		return
 	}
-	rest := m.layout.Hold()
-	if rest > 0 {
+	_, late := m.layout.Due(0)
+	if late {
 		poke(m.more)
 	}
-	for ; rest > 0 && !m.layout.Prepared(false) && ctx.Err() == nil; rest -= poll {
+	for rest := hold; late && rest > 0 && !m.layout.Prepared(false) && ctx.Err() == nil; rest -= poll {
 		time.Sleep(poll)
 	}
 }
-
-// poll is how often the maintainer looks whether it is time, at the least.
-const poll = time.Millisecond
 
 // wrote tells that changes were committed.
 func (m *maintainer) wrote() {
@@ -162,7 +168,7 @@ func (m *maintainer) idle() bool {
 		if m.writers.Load() == 0 {
 			idle = time.Duration(time.Now().UnixNano() - m.last.Load())
 		}
-		rest := m.layout.Rest(idle)
+		rest, _ := m.layout.Due(idle)
 		if rest == 0 {
 			return m.ctx.Err() == nil
 		}
@@ -174,14 +180,14 @@ func (m *maintainer) idle() bool {
 	}
 }
 
-// prepare prepares slices, further ones too, unless that is done.
-func (m *maintainer) prepare(ctx context.Context, further bool) error {
+// prepare prepares slices, with ahead further ones too, unless that is done.
+func (m *maintainer) prepare(ctx context.Context, ahead bool) error {
 	m.turn.Lock()
 	defer m.turn.Unlock()
-	if m.layout.Prepared(further) {
+	if m.layout.Prepared(ahead) {
 		return nil
 	}
-	patient, cancel := context.WithTimeout(ctx, m.layout.Patience())
+	patient, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	err := m.db.readBulk(patient, m.layout.Prepare)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {

@@ -86,7 +86,7 @@ func (v *view) Count(ctx context.Context, e query.Expr) (n uint64, err error) {
 	}
 	if !v.past {
 		c, err := p.filter.within(ctx, v.all())
-		if err == nil && !c.exact && (c.negated || c.ids.Len() > enough(v.all())) {
+		if err == nil && !c.exact && (c.negated || c.ids.Len() > enoughIn(v.all())) {
 			if err = p.filter.find(ctx, noLimit); err == nil {
 				c, err = p.filter.within(ctx, v.all())
 			}

@@ -73,9 +73,9 @@ type window struct {
 // all is the window of everything, of which is said what is known.
 func (v *view) all() window { return window{high: v.p.nextID, known: true} }
 
-// enough returns how many candidates of a window are compared rather than narrowed down by a
+// enoughIn returns how many candidates of a window are compared rather than narrowed down by a
 // long term, which has a page or two for each chunk of ids.
-func enough(w window) int { return enoughVersions + pageVersions*int(bitmap.ChunkOf(w.high-w.low)) }
+func enoughIn(w window) int { return enough + pageVersions*int(bitmap.ChunkOf(w.high-w.low)) }
 
 // filter is an expression as postings answer it. What is short is looked up whole, once. Of
 // what is long, values are looked up in each window anew, and ranges are not, until so much was
@@ -133,7 +133,7 @@ func (f and) within(ctx context.Context, w window) (candidates, error) {
 	all := everything(true)
 	slices.SortStableFunc(f.terms, byCost)
 	for _, term := range f.terms {
-		if !all.negated && term.cost() > costKnown && all.ids.Len() <= enough(w) {
+		if !all.negated && term.cost() > costKnown && all.ids.Len() <= enoughIn(w) {
 			all.exact = all.exact && len(all.ids) == 0
 			break
 		}
@@ -283,7 +283,7 @@ func (v *view) known(ids bitmap.Set, exact bool) *having {
 
 // settle ends looking up.
 func (f *having) settle(ids bitmap.Set, exact bool) {
-	f.ids, f.exact, f.leads = ids, exact, ids.Len() <= enough(f.v.all())
+	f.ids, f.exact, f.leads = ids, exact, ids.Len() <= enoughIn(f.v.all())
 }
 
 func (f *having) cost() int {

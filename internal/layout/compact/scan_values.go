@@ -7,10 +7,6 @@ import (
 	"github.com/varvedb/varve/internal/lsm"
 )
 
-// fewValues is how many values an attribute may have for a range of them to be looked up
-// value by value, in windows.
-const fewValues = 32
-
 // valueCache keeps which attributes have few values, and these, and what is long. To find
 // that out takes as long as some queries, and it is the same for all views between two
 // batches.
@@ -22,13 +18,10 @@ type valueCache struct {
 	many  map[uint32]bool     // that had more than few, at some time: they are not looked at again
 }
 
-// maxLong bounds what is kept of long spans.
-const maxLong = 1024
-
 // of returns the cache of a tree, locked.
 func (c *valueCache) of(t *lsm.Tree) *valueCache {
 	c.mu.Lock()
-	if c.lists == nil || !c.tree.Same(t) || len(c.long) > maxLong {
+	if c.lists == nil || !c.tree.Same(t) || len(c.long) > 2*together {
 		c.tree, c.lists, c.long = *t, map[uint32][]string{}, map[string]bool{}
 	}
 	if c.many == nil {
@@ -46,7 +39,7 @@ func (v *view) valuesOf(ctx context.Context, space uint32) ([]string, bool, erro
 	if known || many {
 		return values, known, nil
 	}
-	values, few, err := v.l.postings.Values(ctx, v.q, &v.p.tree, space, fewValues)
+	values, few, err := v.l.postings.Values(ctx, v.q, &v.p.tree, space, few)
 	if err != nil {
 		return nil, false, err
 	}
