@@ -36,7 +36,7 @@ type maintainer struct {
 	layout layout.Maintained
 
 	wake  chan struct{} // run
-	more  chan struct{} // ahead
+	more  chan struct{} // prepare
 	stop  context.CancelFunc
 	done  sync.WaitGroup
 	start sync.Once
@@ -111,7 +111,7 @@ func (m *maintainer) wrote() {
 	}
 	m.start.Do(func() {
 		m.done.Go(func() { m.on(m.wake, m.run) })
-		m.done.Go(func() { m.on(m.more, m.ahead) })
+		m.done.Go(func() { m.on(m.more, func() { _ = m.prepare(m.ctx, true) }) })
 	})
 	poke(m.wake)
 	poke(m.more)
@@ -147,9 +147,6 @@ func (m *maintainer) on(c <-chan struct{}, f func()) {
 		}
 	}
 }
-
-// ahead prepares further slices while others are done and blocks are written.
-func (m *maintainer) ahead() { _ = m.prepare(m.ctx, true) }
 
 // run does slices until nothing is owed.
 func (m *maintainer) run() {
@@ -211,7 +208,7 @@ func (m *maintainer) slice(ctx context.Context) (owed int, err error) {
 	return owed, err
 }
 
-// Owed tells how much the layout has put off, in changes of entities. It grows while
+// Backlog tells how much the layout has put off, in changes of entities. It grows while
 // blocks come faster than they are compacted; for layouts that put nothing off it is zero.
 func (e *Entities) Backlog(ctx context.Context) (owed int, err error) {
 	maintained, ok := e.layout.(layout.Maintained)
@@ -225,7 +222,7 @@ func (e *Entities) Backlog(ctx context.Context) (owed int, err error) {
 	return owed, err
 }
 
-// Settle does now what the layout puts off, block writers waiting between the
+// Flush does now what the layout puts off, block writers waiting between the
 // slices, and returns when nothing is left. Layouts that put nothing off return
 // at once.
 func (e *Entities) Flush(ctx context.Context) error {
@@ -235,7 +232,7 @@ func (e *Entities) Flush(ctx context.Context) error {
 	for {
 		owed, err := e.maintainer.slice(ctx)
 		if err != nil {
-			return fmt.Errorf("settle: %w", err)
+			return fmt.Errorf("flush: %w", err)
 		}
 		if owed == 0 {
 			return nil

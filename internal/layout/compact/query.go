@@ -74,7 +74,12 @@ func (v *view) idAt(ctx context.Context, pos *layout.Position) (int64, error) {
 			return below, err
 		}
 	}
-	return below, v.stored(ctx, pos.Key, see)
+	for _, name := range versionsByKey {
+		if err := v.l.versionsIn(ctx, v.q, name, []any{hashKey(pos.Key)}, nil, see); err != nil {
+			return below, err
+		}
+	}
+	return below, nil
 }
 
 // Count implements layout.View. What postings know exactly is counted without versions;

@@ -40,9 +40,8 @@ func (v *view) source(c candidates, w window, left *int) *source {
 
 // fetch reads the versions of the next candidates.
 func (s *source) fetch(ctx context.Context) (list []*version, err error) {
-	v, o := s.v, s.v.overlay()
-	ids := s.walk(s.size)
-	s.read, s.ended = len(ids), len(ids) < s.size
+	o, ids := s.v.overlay(), s.walk(s.size)
+	s.ended = len(ids) < s.size
 	args := make([]any, 0, len(ids))
 	for _, id := range ids {
 		s.w.high = id
@@ -50,15 +49,14 @@ func (s *source) fetch(ctx context.Context) (list []*version, err error) {
 			args = append(args, id)
 		}
 	}
-	return v.versionsOf(ctx, args)
+	s.read = len(args)
+	return s.v.versionsOf(ctx, args)
 }
 
 // versionsOf returns the visible versions of ids, highest first.
 func (v *view) versionsOf(ctx context.Context, ids []any) (list []*version, err error) {
-	found := map[int64]bool{}
 	add := func(r *version) error {
-		if r.visible(v.at) && !found[r.id] {
-			found[r.id] = true
+		if r.visible(v.at) {
 			list = append(list, r)
 		}
 		return nil
@@ -177,7 +175,9 @@ func (v *view) walk(ctx context.Context, f filter, w window, left *int, each fun
 			if w.high = s.w.high; s.ended {
 				w.high = w.low
 			}
-			spent += s.read
+			if spent += s.read; s.read == 0 {
+				continue // they are the overlay's
+			}
 			rest = math.MaxInt
 			if *left > 0 && *left < wanted {
 				rest = *left*spent/(wanted-*left) + 1
