@@ -35,7 +35,7 @@ type maintainer struct {
 	layout layout.Maintained
 
 	wake  chan struct{} // run
-	more  chan struct{} // ahead
+	more  chan struct{} // prepare
 	stop  context.CancelFunc
 	done  sync.WaitGroup
 	start sync.Once
@@ -80,22 +80,28 @@ func (m *maintainer) leave() {
 	}
 }
 
+// How long the maintainer waits: before it looks again whether it is time; a writer, when more
+// is owed than should be, for a slice to be prepared, since on a busy machine preparing would lag
+// behind for ever; and a slice for a view to be prepared in, since the caller may hold all readers.
+const (
+	poll     = time.Millisecond
+	hold     = 25 * poll
+	patience = 100 * poll
+)
+
 // hold lets a writer wait a little when so much is owed that preparing must catch up.
 func (m *maintainer) hold(ctx context.Context) {
 	if m == nil {
 		return
 	}
-	rest := m.layout.Hold()
-	if rest > 0 {
+	_, late := m.layout.Due(0)
+	if late {
 		poke(m.more)
 	}
-	for ; rest > 0 && !m.layout.Prepared(false) && ctx.Err() == nil; rest -= poll {
+	for rest := hold; late && rest > 0 && !m.layout.Prepared(false) && ctx.Err() == nil; rest -= poll {
 		time.Sleep(poll)
 	}
 }
-
-// poll is how often the maintainer looks whether it is time, at the least.
-const poll = time.Millisecond
 
 // wrote tells that changes were committed.
 func (m *maintainer) wrote() {
@@ -104,7 +110,7 @@ func (m *maintainer) wrote() {
 	}
 	m.start.Do(func() {
 		m.done.Go(func() { m.on(m.wake, m.run) })
-		m.done.Go(func() { m.on(m.more, m.ahead) })
+		m.done.Go(func() { m.on(m.more, func() { _ = m.prepare(m.ctx, true) }) })
 	})
 	poke(m.wake)
 	poke(m.more)
@@ -141,9 +147,6 @@ func (m *maintainer) on(c <-chan struct{}, f func()) {
 	}
 }
 
-// ahead prepares further slices while others are done and blocks are written.
-func (m *maintainer) ahead() { _ = m.prepare(m.ctx, true) }
-
 // run does slices until nothing is owed.
 func (m *maintainer) run() {
 	for m.idle() {
@@ -161,7 +164,7 @@ func (m *maintainer) idle() bool {
 		if m.writers.Load() == 0 {
 			idle = time.Duration(time.Now().UnixNano() - m.last.Load())
 		}
-		rest := m.layout.Rest(idle)
+		rest, _ := m.layout.Due(idle)
 		if rest == 0 {
 			return m.ctx.Err() == nil
 		}
@@ -173,14 +176,14 @@ func (m *maintainer) idle() bool {
 	}
 }
 
-// prepare prepares slices, further ones too, unless that is done.
-func (m *maintainer) prepare(ctx context.Context, further bool) error {
+// prepare prepares slices, with ahead further ones too, unless that is done.
+func (m *maintainer) prepare(ctx context.Context, ahead bool) error {
 	m.turn.Lock()
 	defer m.turn.Unlock()
-	if m.layout.Prepared(further) {
+	if m.layout.Prepared(ahead) {
 		return nil
 	}
-	patient, cancel := context.WithTimeout(ctx, m.layout.Patience())
+	patient, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	err := m.db.readBulk(patient, m.layout.Prepare)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
@@ -204,37 +207,6 @@ func (m *maintainer) slice(ctx context.Context) (owed int, err error) {
 	return owed, err
 }
 
-// buildIndexes makes the indexes that EntityOptions.DeferIndexes left out, each in a
-// transaction of its own.
-func (e *Entities) buildIndexes(ctx context.Context) (err error) {
-	if !e.deferred.Load() {
-		return nil
-	}
-	defer wrap(&err, "build indexes")
-	indexed, names := e.deferredIndexes()
-	for _, name := range names {
-		err := e.db.writeBulk(ctx, func(ctx context.Context, tx driver.Tx) error { return indexed.CreateIndex(ctx, tx, name) })
-		if err != nil {
-			return err
-		}
-	}
-	err = e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error { return e.db.meta.remove(ctx, tx, metaIndexes) })
-	if err != nil {
-		return err
-	}
-	e.deferred.Store(false)
-	return e.analyzeAtOpen(ctx)
-}
-
-// deferredIndexes returns the layout's, and what makes them.
-func (e *Entities) deferredIndexes() (layout.Indexed, []string) {
-	indexed, ok := e.layout.(layout.Indexed)
-	if !ok {
-		return nil, nil
-	}
-	return indexed, indexed.DeferredIndexes()
-}
-
 // Backlog tells how much the layout has put off, in changes of entities. It grows while
 // blocks come faster than they are compacted; for layouts that put nothing off it is zero.
 func (e *Entities) Backlog(ctx context.Context) (owed int, err error) {
@@ -249,14 +221,21 @@ func (e *Entities) Backlog(ctx context.Context) (owed int, err error) {
 	return owed, err
 }
 
-// Flush does now what was put off, by the layout (see Backlog) or by
-// EntityOptions.DeferIndexes, and returns when nothing is left; block writers wait between
-// the slices.
-func (e *Entities) Flush(ctx context.Context) (err error) {
-	defer wrap(&err, "flush")
-	err = e.buildIndexes(ctx)
-	for owed := 1; err == nil && e.maintainer != nil && owed > 0; {
-		owed, err = e.maintainer.slice(ctx)
+// Flush does now what the layout puts off, block writers waiting between the
+// slices, and returns when nothing is left. Layouts that put nothing off return
+// at once.
+func (e *Entities) Flush(ctx context.Context) error {
+	if e.maintainer == nil {
+		return nil
+	}
+	for {
+		owed, err := e.maintainer.slice(ctx)
+		if err != nil {
+			return fmt.Errorf("flush: %w", err)
+		}
+		if owed == 0 {
+			return nil
+		}
 	}
 	return err
 }

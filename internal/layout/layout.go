@@ -108,34 +108,30 @@ type Analyzed interface {
 
 // Maintained is a layout that puts work off. A block is readable at once and
 // costs little to commit; what readers are helped by is made later, between blocks, in
-// slices. Work is counted in changes of entities.
+// slices. Work is counted in changes of entities. The layout says when, how much and how
+// long; its caller has the goroutines, views and transactions.
 type Maintained interface {
 	// Owed tells how much is put off.
 	Owed(ctx context.Context, q driver.Querier) (int, error)
 
-	// Maintain does a slice of it in a transaction of its own, short
-	// enough that a block may wait for it, shorter when wanted tells that one
-	// does, and tells how much is owed after. What it has done counts when the transaction
-	// commits.
-	Maintain(ctx context.Context, tx driver.Tx, wanted func() bool) (owed int, err error)
+	// Due returns how long to wait before the next slice, when nobody has written for a
+	// time, and whether so much is owed that writers should wait for what is not Prepared.
+	Due(idle time.Duration) (rest time.Duration, late bool)
+
+	// Prepared tells whether the next slice is prepared or, with ahead, whether nothing
+	// more is worth it yet.
+	Prepared(ahead bool) bool
 
 	// Prepare works out beforehand what the next slices write, in a view of what is
 	// committed. What it finds out is no longer used when it is outdated. It may run
 	// beside Maintain, and not beside itself.
 	Prepare(ctx context.Context, q driver.Querier) error
 
-	// Prepared tells whether that was done for the next slice or, with further, whether
-	// nothing more is worth it yet.
-	Prepared(further bool) bool
-
-	// Rest returns how long to wait before the next slice, when nobody has written for a
-	// time.
-	Rest(idle time.Duration) time.Duration
-
-	// Hold returns how long a writer lets what is not Prepared catch up, and Patience
-	// how long Prepare waits for a view.
-	Hold() time.Duration
-	Patience() time.Duration
+	// Maintain does a slice of the work in a transaction of its own, short
+	// enough that a block may wait for it, shorter when wanted tells that one
+	// does, and tells how much is owed after. What it has done counts when the transaction
+	// commits.
+	Maintain(ctx context.Context, tx driver.Tx, wanted func() bool) (owed int, err error)
 }
 
 // Request is a compiled-to-be query with its order and limits.

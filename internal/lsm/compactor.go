@@ -195,7 +195,7 @@ func (c *Compactor) Step(ctx context.Context, tx driver.Tx, t *Tree, inline bool
 				return 0, err
 			}
 		}
-		if err := c.store.insert(ctx, tx, job.out.no, next.pages); err != nil {
+		if err := c.store.Insert(ctx, tx, job.out.no, next.pages); err != nil {
 			return 0, err
 		}
 		t.advance(i, next, c.store.opts.Fan)

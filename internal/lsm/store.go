@@ -51,7 +51,7 @@ func (s *Store) Write(ctx context.Context, tx driver.Tx, t *Tree, edits []Edit) 
 		return nil
 	}
 	t.Begin()
-	if err := s.Insert(ctx, tx, t, pages); err != nil {
+	if err := s.Insert(ctx, tx, t.writing, pages); err != nil {
 		return err
 	}
 	s.Publish(t, len(pages))
@@ -59,12 +59,8 @@ func (s *Store) Write(ctx context.Context, tx driver.Tx, t *Tree, edits []Edit) 
 	return nil
 }
 
-// Insert writes pages of the batch's run.
-func (s *Store) Insert(ctx context.Context, tx driver.Tx, t *Tree, pages []Page) error {
-	return s.insert(ctx, tx, t.writing, pages)
-}
-
-func (s *Store) insert(ctx context.Context, tx driver.Tx, run int64, pages []Page) error {
+// Insert writes pages of a run.
+func (s *Store) Insert(ctx context.Context, tx driver.Tx, run int64, pages []Page) error {
 	rows := make([]any, 0, 3*len(pages))
 	for _, p := range pages {
 		rows = append(rows, run, p.Low, p.Body)

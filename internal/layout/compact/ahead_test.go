@@ -199,7 +199,6 @@ func TestAhead(t *testing.T) {
 			Batch:   rapid.IntRange(1, 12).Draw(rt, "batch"),
 			Steps:   rapid.IntRange(1, 4).Draw(rt, "steps"),
 			Page:    64, // so that runs have several
-			Slice:   1,  // a slice is over when somebody waits
 		}
 		b, plain := newRig(t, opts), newRig(t, opts)
 		defer func() { require.NoError(t, errors.Join(b.engine.Close(), plain.engine.Close())) }()
@@ -258,7 +257,7 @@ func TestAhead(t *testing.T) {
 // TestAheadExpired checks that a batch takes along what the batch before it makes and
 // what runs out, though it was planned before that was merged.
 func TestAheadExpired(t *testing.T) {
-	b := newRig(t, compact.Options{Backlog: 8, Batch: 2, Steps: 1, Slice: 1}) // blocks merge nothing themselves
+	b := newRig(t, compact.Options{Backlog: 8, Batch: 2, Steps: 1}) // blocks merge nothing themselves
 	defer func() { require.NoError(t, b.engine.Close()) }()
 	create := func(n byte, index uint32, life uint64) entity.Op {
 		return entity.Op{Kind: entity.Create, Key: entity.Key{n}, OpIndex: index, BTL: life}
@@ -303,7 +302,7 @@ func expiringRig(t testing.TB) *rig {
 	create := func(n byte, index uint32, life uint64) entity.Op {
 		return entity.Op{Kind: entity.Create, Key: entity.Key{n}, OpIndex: index, BTL: life}
 	}
-	b := newRig(t, compact.Options{Backlog: 1 << 20, Batch: 4, Steps: 1, Slice: 1})
+	b := newRig(t, compact.Options{Backlog: 1 << 20, Batch: 4, Steps: 1})
 	b.apply(true, entity.Block{Number: 1, Ops: []entity.Op{create(1, 0, 2), create(2, 1, 100)}})
 	b.drain()
 	b.apply(true, entity.Block{Number: 5, Ops: []entity.Op{create(3, 0, 100), create(4, 1, 100)}})
@@ -314,7 +313,7 @@ func expiringRig(t testing.TB) *rig {
 // TestAheadThrice checks that the third of three plans over each other goes on from what
 // the second one makes of an entity, though the first one has it too.
 func TestAheadThrice(t *testing.T) {
-	b := newRig(t, compact.Options{Backlog: 1 << 20, Batch: 1, Steps: 100, Slice: 1})
+	b := newRig(t, compact.Options{Backlog: 1 << 20, Batch: 1, Steps: 100})
 	defer func() { require.NoError(t, b.engine.Close()) }()
 	for number := uint64(1); number <= 3; number++ {
 		op := entity.Op{Kind: entity.Update, Key: entity.Key{1}, BTL: 100, NumericAttributes: map[string]uint64{"n": number}}

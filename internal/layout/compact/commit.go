@@ -53,7 +53,7 @@ func (w *writer) Prior(ctx context.Context, block uint64, needs map[entity.Key]e
 		switch {
 		case found != nil:
 			w.found[key] = found
-			e, err := found.unpack(dictionary)
+			e, err := found.entity(dictionary, true)
 			if err != nil {
 				return nil, err
 			}
@@ -140,7 +140,7 @@ func (v *view) ranOut(ctx context.Context, keys []entity.Key, ended map[entity.K
 			continue
 		}
 		var e *entity.Entity
-		if e, err = last.unpack(v.names.list()); err == nil {
+		if e, err = last.entity(v.names.list(), true); err == nil {
 			prior[key] = entity.Prior{Expired: !e.Trace()}
 		}
 	}
@@ -161,8 +161,10 @@ func (w *writer) Write(ctx context.Context, set entity.Changeset) error {
 		return err
 	}
 	w.found = map[entity.Key]*version{}
-	if err := w.l.relieve(ctx, w, len(set.Changes)); err != nil {
-		return err
+	if share, ok := w.l.share(int(w.p.backlog), len(set.Changes)); ok {
+		if err := w.l.maintain(ctx, w.tx, w.view, share); err != nil {
+			return err
+		}
 	}
 	return w.l.writeProgress(ctx, w.tx, &w.p)
 }

@@ -34,7 +34,7 @@ type node struct {
 	changes []change // in the order of keys
 	byKey   map[entity.Key]int
 
-	// Every few nodes: the keys of this one and the recentNodes-1 before it, by
+	// Every few nodes: the keys of this one and the few-1 before it, by
 	// their first bytes. Nil in the others.
 	recent map[uint64]struct{}
 
@@ -52,17 +52,14 @@ func newNode(block int64, t tip, changes []change, before []*node) *node {
 	return n
 }
 
-// recentNodes is how many nodes a look-up passes at once. Hundreds are not merged
-// when blocks come fast, and most keys are in none.
-const recentNodes = 32
-
-// follow makes what look-ups pass nodes by, if it is a node's turn.
+// follow makes what look-ups pass few nodes by at once, if it is a node's turn. Hundreds are
+// not merged when blocks come fast, and most keys are in none.
 func (n *node) follow(before []*node) {
-	first := len(before) - (recentNodes - 1)
+	first := len(before) - (few - 1)
 	if first < 0 || slices.ContainsFunc(before[first:], func(b *node) bool { return b.recent != nil }) {
 		return
 	}
-	n.recent = make(map[uint64]struct{}, recentNodes*len(n.changes))
+	n.recent = make(map[uint64]struct{}, few*len(n.changes))
 	for _, b := range append(before[first:len(before):len(before)], n) {
 		for i := range b.changes {
 			n.recent[firstBytes(&b.changes[i].key)] = struct{}{}
@@ -97,7 +94,7 @@ func lookup(nodes []*node, at int64, key entity.Key) *change {
 		n := nodes[i]
 		if n.recent != nil {
 			if _, ok := n.recent[firstBytes(&key)]; !ok {
-				i -= recentNodes
+				i -= few
 				continue
 			}
 		}

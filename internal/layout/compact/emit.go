@@ -20,17 +20,14 @@ type output struct {
 }
 
 // outputBytes bounds the payloads that are read at once.
-const (
-	outputBytes = 1 << 20
-	outputCount = 64
-)
+const outputBytes = 1 << 20
 
 // add hands a version out, now or a little later. It returns errStopped when nobody
 // wants more.
 func (o *output) add(ctx context.Context, r *version, rec *record) error {
 	o.waiting = append(o.waiting, r)
 	if o.content {
-		if o.bytes += rec.size; o.bytes < outputBytes && len(o.waiting) < outputCount {
+		if o.bytes += rec.size; o.bytes < outputBytes && len(o.waiting) < 2*few {
 			return nil
 		}
 	}

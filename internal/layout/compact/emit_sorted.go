@@ -3,7 +3,6 @@ package compact
 import (
 	"bytes"
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/varvedb/varve/internal/layout"
@@ -35,36 +34,6 @@ type ranked struct {
 }
 
 func byRank(a, b ranked) int { return bytes.Compare(a.rank, b.rank) }
-
-// sorted hands out matches in the order of attributes.
-func (v *view) sorted(ctx context.Context, p *plan, req layout.Request, out *output) error {
-	x := &sorter{
-		plan: p, v: v, req: req, ranks: newRanks(req.Order, v.names), after: rankOf(req.Order, req.After),
-		left: req.Limit, out: out,
-	}
-	for _, r := range v.unmerged(req.Expr) {
-		if err := ctx.Err(); err != nil { // as in scan
-			return err
-		}
-		if !r.visible(v.at) {
-			continue
-		}
-		if m, ok, err := x.rank(r, nil); err != nil {
-			return err
-		} else if ok {
-			x.log = append(x.log, m)
-		}
-	}
-	slices.SortFunc(x.log, byRank)
-	err := x.column(ctx, p.filter, nil, 0)
-	for ; err == nil && len(x.log) > 0; x.log = x.log[1:] {
-		err = x.hand(ctx, x.log[0])
-	}
-	if errors.Is(err, errStopped) {
-		return nil
-	}
-	return err
-}
 
 // rank returns a version with its rank, or false when it does not match, was handed out or
 // does not begin with some attributes.
@@ -101,36 +70,6 @@ func (x *sorter) hand(ctx context.Context, m ranked) error {
 	return stoppedIf(x.left == 0)
 }
 
-// collect hands out the matches whose rank has a beginning, sorted. It holds all of them, or
-// with a limit a little more than that many.
-func (x *sorter) collect(ctx context.Context, f filter, begin []byte) error {
-	var list []ranked
-	var worst []byte // when there are enough, the rank that others must be before
-	cut := func() {
-		slices.SortFunc(list, byRank)
-		if x.left > 0 && len(list) >= x.left {
-			clear(list[x.left:])
-			list = list[:x.left]
-			worst = list[x.left-1].rank
-		}
-	}
-	err := x.v.walk(ctx, f, x.window, new(int), func(r *version) error {
-		m, ok, err := x.rank(r, begin)
-		if err != nil || !ok || worst != nil && bytes.Compare(m.rank, worst) >= 0 {
-			return err
-		}
-		if list = append(list, m); x.left > 0 && len(list) >= 2*x.left+1024 {
-			cut()
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	cut()
-	return x.emitAll(ctx, list)
-}
-
 func (x *sorter) emitAll(ctx context.Context, list []ranked) error {
 	for _, m := range list {
 		if err := x.emit(ctx, m); err != nil {
@@ -138,38 +77,4 @@ func (x *sorter) emitAll(ctx context.Context, list []ranked) error {
 		}
 	}
 	return nil
-}
-
-// newest hands out the matches whose rank has a beginning, of all attributes.
-func (x *sorter) newest(ctx context.Context, f filter, begin []byte) error {
-	if x.v.p.unordered != 0 {
-		return x.collect(ctx, f, begin)
-	}
-	return x.v.walk(ctx, f, x.window, &x.left, func(r *version) error {
-		m, ok, err := x.rank(r, begin)
-		if err != nil || !ok {
-			return err
-		}
-		return x.emit(ctx, m)
-	})
-}
-
-// column hands out the matches whose rank has a beginning, of so many attributes.
-func (x *sorter) column(ctx context.Context, f filter, begin []byte, n int) error {
-	if n == len(x.req.Order) {
-		return x.newest(ctx, f, begin)
-	}
-	o := x.req.Order[n]
-	attr, ok := x.v.attribute(o.Name, o.Kind)
-	if !ok || attr.prefix != "" {
-		return x.collect(ctx, f, begin)
-	}
-	if !attr.unknown {
-		s := &series{sorter: x, f: f, begin: begin, n: n, desc: o.Desc, attr: attr, values: valueRange{exact: true}, size: firstRead}
-		if done, err := s.run(ctx); err != nil || done {
-			return err
-		}
-		f = and{[]filter{s.f, not{x.v, x.v.havingRange(attr, valueRange{exact: true})}}}
-	}
-	return x.column(ctx, f, append(slices.Clip(begin), rankMissing), n+1)
 }

@@ -56,14 +56,14 @@ func TestPack(t *testing.T) {
 			return id
 		}
 		v := version{id: 1, key: e.Key, from: 7, expires: 9, data: pack(nil, e, number)}
-		got, err := v.unpack(n.list())
+		got, err := v.entity(n.list(), true)
 		require.NoError(t, err)
 		require.Equal(t, e, got)
 		_, err = v.terms()
 		require.NoError(t, err)
 
 		v.data = v.data[:rapid.IntRange(0, len(v.data)-1).Draw(t, "cut")]
-		_, err = v.unpack(n.list())
+		_, err = v.entity(n.list(), true)
 		require.ErrorIs(t, err, driver.ErrCorrupt)
 	})
 }
@@ -77,7 +77,7 @@ func FuzzUnpack(f *testing.F) {
 	}))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		v := version{data: data}
-		if _, err := v.unpack(n.list()); err != nil {
+		if _, err := v.entity(n.list(), true); err != nil {
 			require.ErrorIs(t, err, driver.ErrCorrupt)
 		}
 		if _, err := decodeChanges(3, data); err != nil {

@@ -22,19 +22,10 @@ func (l *Layout) Maintain(ctx context.Context, tx driver.Tx, wanted func() bool)
 	if err != nil || v.p.owed() == 0 {
 		return 0, err
 	}
-	if err := l.work(ctx, tx, v, l.goesOn(wanted)); err != nil {
+	if err := l.maintain(ctx, tx, v, l.slice(wanted)); err != nil {
 		return 0, err
 	}
 	return v.p.owed(), l.writeProgress(ctx, tx, &v.p)
-}
-
-// relieve merges a block's share in its own transaction.
-func (l *Layout) relieve(ctx context.Context, w *writer, changes int) error {
-	more := l.relief(int(w.p.backlog), changes)
-	if more == nil {
-		return nil
-	}
-	return l.work(ctx, w.tx, w.view, more)
 }
 
 // drain merges everything. Compactions are left for later.
@@ -47,9 +38,9 @@ func (l *Layout) drain(ctx context.Context, tx driver.Tx, v *view) error {
 	return nil
 }
 
-// work does at least one step, and asks after each, of how many items of a merge were
-// written, whether to go on.
-func (l *Layout) work(ctx context.Context, tx driver.Tx, v *view, more func(done int) bool) error {
+// maintain does what is put off, at least one step, as far as a budget goes.
+func (l *Layout) maintain(ctx context.Context, tx driver.Tx, v *view, b budget) error {
+	more := l.allows(b)
 	for done, goOn := 0, true; goOn && v.p.owed() > 0; goOn = more(done) {
 		did := 0
 		first, inline := l.compactionTurn(&v.p)
@@ -93,7 +84,7 @@ func (l *Layout) mergeStep(ctx context.Context, tx driver.Tx, v *view) error {
 	case done < pages:
 		n := min(l.opts.Steps, pages-done)
 		p.step += int64(n)
-		return l.postings.Insert(ctx, tx, &p.tree, b.pages[done:done+n])
+		return l.postings.Insert(ctx, tx, p.tree.Batch(), b.pages[done:done+n])
 	case done < pages+keys:
 		done -= pages
 		n := min(l.opts.Steps, keys-done)
@@ -168,7 +159,7 @@ func (l *Layout) Prepare(ctx context.Context, q driver.Querier) error {
 
 func (l *Layout) prepareMerge(ctx context.Context, q driver.Querier, p progress, nodes []*node) error {
 	line, unmerged := l.batches.line(&p, &nodes)
-	if !l.worthPlanning(p.backlog, unmerged, len(line)) {
+	if p.backlog == 0 || unmerged > 1 || len(line) > 0 && p.backlog < int64(l.opts.Batch) {
 		return nil
 	}
 	b, err := l.nextBatch(ctx, q, &p, nodes, line)

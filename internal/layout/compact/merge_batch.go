@@ -210,7 +210,7 @@ func (b *preparer) expire(ctx context.Context) error {
 				ids = append(ids, id)
 			}
 		}
-		return errors.Join(err, stoppedIf(len(ids) >= maxExpired))
+		return errors.Join(err, stoppedIf(len(ids) >= defaultBatch))
 	})
 	if err != nil && !errors.Is(err, errStopped) {
 		return err

@@ -97,7 +97,7 @@ func (v *view) filterIn(e query.In) filter {
 		return v.known(bitmap.Set{}, true)
 	}
 	if e.Name == entity.AttrKey && !e.Negated {
-		return &keys{v: v, values: e.Values}
+		return v.havingKeys(e.Values)
 	}
 	attr, ok := v.attribute(e.Name, e.Values[0].Kind)
 	switch {
@@ -152,6 +152,20 @@ func (v *view) filterGlob(e query.Glob) filter {
 		return p.Match(string(value)) != e.Negated, true
 	}
 	return v.havingRange(attr, r)
+}
+
+// havingKeys looks for the entities of keys.
+func (v *view) havingKeys(values []query.Value) *having {
+	f := &having{v: v}
+	for _, value := range values {
+		if key, err := entity.ParseKey(value.Text); err == nil {
+			f.hashes = append(f.hashes, hashKey(key))
+		}
+	}
+	if f.hashes == nil {
+		return v.known(bitmap.Set{}, true)
+	}
+	return f
 }
 
 // havingValues looks for one of some values.

@@ -58,12 +58,6 @@ func lastSequence(block uint64) uint64 {
 	return entity.MakeSequence(block+1, 0, 0) - 1
 }
 
-// How exactly bounds are found: to within so many ids, with so many look-ups at most.
-const (
-	boundIDs     = 128
-	boundLookups = 12
-)
-
 // bound makes a window no larger than an expression allows.
 func (v *view) bound(ctx context.Context, e query.Expr, w window) (window, error) {
 	s := reachOf(e)
@@ -84,13 +78,13 @@ func (v *view) bound(ctx context.Context, e query.Expr, w window) (window, error
 }
 
 // search returns ids of a window below which sequences are lower than one, and from which on
-// they are not. It guesses where between two known ones it lies, and halves what is left
-// every other time.
+// they are not: to within enough ids, or after 12 look-ups. It guesses where between two known
+// ones it lies, and halves what is left every other time.
 func (v *view) search(ctx context.Context, sequence uint64, w window) (low, high int64, err error) {
 	left, right := uint64(0), v.p.lastSequence // the sequences about from and high
 	low, high = w.low, w.high
 	from := low
-	for n := 0; n < boundLookups && high-from > boundIDs; n++ {
+	for n := 0; n < 12 && high-from > enough; n++ {
 		middle := from + (high-from)/2
 		if n%2 == 0 && left < sequence && sequence < right {
 			part := float64(sequence-left) / float64(right-left)

@@ -1,6 +1,8 @@
 package compact
 
 import (
+	"cmp"
+	"math"
 	"sync"
 	"time"
 
@@ -9,7 +11,7 @@ import (
 )
 
 // This file is the policy of the work that is put off: how much may be, when it is done, by
-// whom, and in which portions. What the work is is in plan.go, merge.go and internal/lsm;
+// whom, and in which portions. What the work is is in merge.go, merge_batch.go and internal/lsm;
 // who does it between blocks is store/maintain.go.
 //
 // Two things are put off. The backlog is the changes in the log that are not merged into
@@ -21,39 +23,87 @@ import (
 //     then; and at once when the backlog is above its limit.
 //   - From half of the limit on, a block merges a share in its own transaction: that costs
 //     no synced write and no wait of its own, and takes no longer than a slice.
-//   - What a slice writes is prepared in a read view, on another core: up to two batches
-//     of blocks, and pieces of compactions. To do that in a write transaction takes longer
-//     than a block should wait.
+//   - What a slice writes is prepared in a read view, on another core: the batch that is being
+//     merged and the next, and pieces of compactions. To do that in a write transaction takes
+//     longer than a block should wait.
+
+// All figures that were chosen are here; others follow from them.
+const (
+	// DefaultBacklog is the limit of the backlog. Unmerged versions are held in memory without
+	// their payloads, about 500 bytes each: 8 MB. A batch is a quarter of it, so that there is
+	// a next one to prepare while one is merged.
+	DefaultBacklog = 16384
+
+	// slice is how long a transaction that merges takes steps: a block may wait for it as long as
+	// for some commits. When nobody waits it takes growth times as long: each is a commit, which
+	// costs as much as many steps.
+	slice = 4 * time.Millisecond
+
+	// quiet is how long nobody must have written before a slice is done: longer than between
+	// two blocks of a store that is being filled. While little is owed it is 25 times as long.
+	quiet = 10 * time.Millisecond
+
+	// page is how long a page of postings becomes, in bytes: four fill one of SQLite's.
+	page = 960
+
+	// growth is by how much what grows does. A run is compacted when newer ones are together
+	// growth-1 times as large, so a posting is written anew each time that the tree has grown to
+	// four times its size: with two that were twice as often, with eight a look-up would meet half
+	// as many runs again. A window of ids is growth times the one before, and so a query that ends
+	// in the last had windows of a third of that before.
+	growth = 4
+
+	// maxRuns is how many runs a look-up may meet before compactions are also worked out in
+	// write transactions, when nobody did so beforehand: of 400,000 entities there are 7.
+	maxRuns = 24
+
+	// pageVersions is how many versions are read in the time of a page of postings. To pass over
+	// an id takes an eighth of a version.
+	pageVersions = 2
+
+	// few is how many versions are read in the time of a look-up: 6 runs, a page or two of each, and
+	// a statement. Four times as many are compared rather than looked up, when terms are long.
+	few = 32
+
+	// together is how many versions or ids one statement reads at the most: with more, what a
+	// limit leaves over costs as much as the statements that are saved.
+	together = 512
+)
+
+// What follows from these.
+const (
+	defaultBatch  = DefaultBacklog / 4
+	defaultSteps  = DefaultBacklog / 64
+	defaultWindow = 2 * bitmap.ChunkIDs
+	lull          = 25 * quiet
+	short         = few / pageVersions // pages that are read for a look-up's worth
+	enough        = growth * few
+)
 
 // Options bound the work that is put off. The zero value is usable.
 type Options struct {
 	// Backlog is the limit of the backlog; from half of it on a block merges some of it
-	// itself. Zero means DefaultBacklog. Unmerged versions are held in memory without
-	// their payloads.
+	// itself. Zero means DefaultBacklog.
 	Backlog int
 
-	// Batch is the number of versions that are merged together; zero means
-	// DefaultBatch, or Backlog when that is less. A block is never cut apart.
+	// Batch is the number of versions that are merged together, by default a quarter of
+	// DefaultBacklog, or Backlog when that is less. A block is never cut apart.
 	Batch int
 
 	// Steps is the number of items that one step of a merge writes, about: pages of
-	// postings, keys, or changed versions. Zero means DefaultSteps, or Backlog when that
-	// is less.
+	// postings, keys, or changed versions; by default 256, or Backlog when that is less.
+	// With fewer than 256 a slice is one step.
 	Steps int
 
-	// Slice is how long a transaction that merges takes steps; zero means
-	// DefaultSlice, or with a Backlog below DefaultSteps one step.
-	Slice time.Duration
-
-	// Page is how long a page of postings becomes, in bytes; zero means DefaultPage.
+	// Page is how long a page of postings becomes, in bytes, by default 960.
 	Page int
 
-	// Window is how many ids a query looks at first; zero means DefaultWindow, or Backlog
-	// when that is less.
+	// Window is how many ids a query looks at first, by default 8,192, or Backlog when
+	// that is less.
 	Window int64
 
 	// Short is how many pages beside one of each run are read to find out whether a
-	// term is short; zero means DefaultShort, or fewer with a small Backlog.
+	// term is short, by default 16, or fewer with a small Backlog.
 	Short int
 
 	// Apart has payloads read by a query of their own where they could be joined to one
@@ -61,104 +111,30 @@ type Options struct {
 	Apart bool
 }
 
-// The defaults of Options. Four pages of postings fill one of SQLite's.
-const (
-	DefaultBacklog = 16384
-	DefaultBatch   = 4096
-	DefaultSteps   = 256
-	DefaultSlice   = 4 * time.Millisecond
-	DefaultPage    = 960
-	DefaultWindow  = 2 * bitmap.ChunkIDs
-	DefaultShort   = 16
-)
-
 func (o Options) withDefaults() Options {
-	if o.Backlog == 0 {
-		o.Backlog = DefaultBacklog
-	}
-	if o.Batch == 0 {
-		o.Batch = min(DefaultBatch, o.Backlog)
-	}
-	if o.Steps == 0 {
-		o.Steps = min(DefaultSteps, o.Backlog)
-	}
-	if o.Window == 0 {
-		o.Window = min(DefaultWindow, int64(o.Backlog))
-	}
-	if o.Short == 0 {
-		o.Short = min(DefaultShort, o.Backlog/DefaultShort)
-	}
-	if o.Slice == 0 && o.Backlog >= DefaultSteps {
-		o.Slice = DefaultSlice
-	}
-	if o.Page == 0 {
-		o.Page = DefaultPage
-	}
+	o.Backlog = cmp.Or(o.Backlog, DefaultBacklog)
+	o.Batch = cmp.Or(o.Batch, min(defaultBatch, o.Backlog))
+	o.Steps = cmp.Or(o.Steps, min(defaultSteps, o.Backlog))
+	o.Window = cmp.Or(o.Window, min(defaultWindow, int64(o.Backlog)))
+	o.Short = cmp.Or(o.Short, min(short, o.Backlog/short))
+	o.Page = cmp.Or(o.Page, page)
 	return o
 }
 
-// tree returns how postings are compacted.
+// tree returns how postings are compacted: in pieces of half a step, of which 16 may wait in
+// memory.
 func (o Options) tree() lsm.Options {
-	return lsm.Options{Page: o.Page, Fan: fan, Piece: min(piecePages, max(o.Steps/2, 1)), Waiting: waitingPages}
+	piece := min(max(o.Steps, 2), defaultSteps) / 2
+	return lsm.Options{Page: o.Page, Fan: growth, Piece: piece, Waiting: 16 * piece}
 }
 
-const (
-	// While less is owed than this part of the backlog's limit, it can wait.
-	littlePart = 4
-
-	// How long nobody must have written before a slice is done, and while little is owed.
-	quiet = 10 * time.Millisecond
-	lull  = 250 * time.Millisecond
-
-	// How many times its time a slice may take while nobody waits: each is a commit, which
-	// costs as much as many steps.
-	longSlices = 4
-
-	// How many batches are prepared: the one that is being merged, and the next, meanwhile.
-	ahead = 2
-
-	// How long a writer waits for that above the limit: on a busy machine the thinker would
-	// lag behind for ever, until a block had to plan itself, which takes much longer.
-	holdFor = 25 * time.Millisecond
-
-	// How long the thinker waits for a reader: the caller may hold all of them. Without
-	// one the work is done all the same, with the writer waiting longer.
-	patience = 100 * time.Millisecond
-
-	// From which part of the limit on a block merges a share in its own transaction, and
-	// from how many times the limit on even without a plan.
-	helpPart = 2
-	farAbove = 2
-
-	// That share, in times the block's own changes: up to the limit, and above it; and the
-	// part that it takes along of what is above helpPart, so that a large block's share is
-	// spread over those after it.
-	share, largeShare = 3, 8
-	spread            = 32
-
-	// How many expired entities one batch takes along, about.
-	maxExpired = 4096
-
-	// A step of a merge earns some times as much of compaction, which is more than it will
-	// take in the end, so that compactions keep up and yet no large one keeps merges
-	// waiting.
-	compactionShare = 4
-	maxCredit       = 4096
-
-	// A run of postings is compacted with the newer ones when these are together fan-1 times
-	// as large, so a posting is written anew about each time that the tree has grown to fan
-	// times its size. Then, in pages: a piece of that, and what may wait in memory.
-	fan          = 4
-	piecePages   = 128
-	waitingPages = 2048
-
-	// How many runs the tree may have before compactions are also worked out in write
-	// transactions, when nobody did so beforehand.
-	maxRuns = 24
-
-	// How many pages to compact are as much work as merging a change.
-	pagesOfChange = 4
-)
+// slice returns how long a slice is: 0 means one step.
+func (o Options) slice() time.Duration {
+	if o.Steps < defaultSteps {
+		return 0
+	}
+	return slice
+}
 
 // owed is how much was put off when this process last wrote or looked: a hint.
 type owed struct {
@@ -182,7 +158,9 @@ func (o *owed) get() (backlog int64, tree lsm.Tree) {
 // owed returns how much was put off, in changes.
 func (p *progress) owed() int { return int(p.backlog + compacting(&p.tree)) }
 
-func compacting(t *lsm.Tree) int64 { return (t.Owed() + pagesOfChange - 1) / pagesOfChange }
+// compacting returns how many changes are as much work to merge as what is to be compacted:
+// one for four pages.
+func compacting(t *lsm.Tree) int64 { return (t.Owed() + 3) / 4 }
 
 // much returns what is owed beside the limit. Compactions count up to it: they do not keep
 // anybody waiting.
@@ -192,111 +170,101 @@ func (l *Layout) much() (owed, limit int64) {
 	return max(backlog, min(backlog+compacting(&tree), limit)), limit
 }
 
-// Rest implements layout.Maintained.
-func (l *Layout) Rest(idle time.Duration) time.Duration {
+// Due implements layout.Maintained.
+func (l *Layout) Due(idle time.Duration) (rest time.Duration, late bool) {
 	owed, limit := l.much()
 	switch {
 	case owed > limit:
-		return 0
-	case owed < limit/littlePart:
-		return max(lull-idle, 0)
+		return 0, true
+	case owed < limit/4:
+		return max(lull-idle, 0), false
 	}
-	return max(quiet-idle, 0)
+	return max(quiet-idle, 0), false
 }
 
-// Hold implements layout.Maintained.
-func (l *Layout) Hold() time.Duration {
-	if owed, limit := l.much(); owed <= limit {
-		return 0
-	}
-	return holdFor
-}
-
-// Patience implements layout.Maintained.
-func (l *Layout) Patience() time.Duration { return patience }
-
-// Prepared implements layout.Maintained. A batch over another is planned only when
+// Prepared implements layout.Maintained. A batch over another is prepared only when
 // it is a whole one. Compactions are worth preparing when there is nothing else to
 // do, and beside.
-func (l *Layout) Prepared(further bool) bool {
+func (l *Layout) Prepared(ahead bool) bool {
 	backlog, tree := l.owed.get()
-	if owed, limit := l.much(); further && owed <= limit/littlePart {
+	if owed, limit := l.much(); ahead && owed <= limit/4 {
 		return true
 	}
-	ready, left, batches := l.compactor.Ready(&tree), backlog, 1
-	if further {
-		batches = ahead
-	}
-	if backlog == 0 || further && !ready {
+	if ready := l.compactor.Ready(&tree); backlog == 0 || ahead && !ready {
 		return ready
 	}
 	list := l.batches.unfinished()
-	for _, pl := range list {
-		left -= pl.changes
+	for _, b := range list {
+		backlog -= b.changes
 	}
-	return len(list) >= batches || len(list) > 0 && left < int64(l.opts.Batch)
+	return len(list) > 1 || len(list) > 0 && (!ahead || backlog < int64(l.opts.Batch))
 }
 
-// worthPlanning tells whether the next batch is to be planned when so many are that are not
-// merged, of so many in a line.
-func (l *Layout) worthPlanning(backlog int64, unmerged, line int) bool {
-	return backlog > 0 && unmerged < ahead && (line == 0 || backlog >= int64(l.opts.Batch))
+// budget is how much a transaction does of what is put off: it takes a step, and others of the
+// same batch while there is time, or until it has done its share.
+type budget struct {
+	time        time.Duration
+	wanted      func() bool // when not, it takes growth times as long; nil: somebody waits
+	least, most int         // changes that it merges in any case, and at the most
 }
 
-// goesOn returns whether a slice that began now takes another step, when asked after each.
-func (l *Layout) goesOn(wanted func() bool) func(done int) bool {
-	start := time.Now()
-	return func(int) bool {
-		took := time.Since(start)
-		if backlog, _ := l.owed.get(); l.opts.Slice > 0 && backlog > 0 && l.batches.current() == nil {
-			return false // the batch is done; the next is prepared first
-		}
-		return took < l.opts.Slice || took < longSlices*l.opts.Slice && !wanted()
-	}
+// slice returns the budget of a transaction between blocks.
+func (l *Layout) slice(wanted func() bool) budget {
+	return budget{time: l.opts.slice(), wanted: wanted, most: math.MaxInt32}
 }
 
-// relief returns whether a block of some changes takes another step, when asked after each
-// how many items it has merged, or nil when it takes none.
-func (l *Layout) relief(backlog, changes int) func(done int) bool {
-	limit := l.opts.Backlog
-	above := backlog - limit/helpPart
-	pl := l.batches.current()
-	if above <= 0 || pl == nil && l.opts.Slice > 0 && backlog <= farAbove*limit {
-		return nil
+// share returns that of a block of some changes, or false when it does nothing: three times its
+// own changes and, so that a large block's share is spread over those after it, a part of what
+// is above half of the limit. Above the limit it merges at least its own changes. Without a
+// batch that is prepared it does nothing, unless the backlog is twice what it may be.
+func (l *Layout) share(backlog, changes int) (budget, bool) {
+	limit, time := l.opts.Backlog, l.opts.slice()
+	if backlog <= limit/2 || time > 0 && backlog <= 2*limit && l.batches.current() == nil {
+		return budget{}, false
 	}
-	least, due, patience := 0, share*changes+above/spread, l.opts.Slice
+	b := budget{time: time, most: (growth-1)*changes + (backlog-limit/2)/few}
 	if backlog > limit {
-		least, due, patience = changes, largeShare*changes+above/spread, longSlices*l.opts.Slice
+		b.time, b.least, b.most = growth*time, changes, b.most+(growth+1)*changes
 	}
-	start := time.Now()
+	if time == 0 {
+		b.time = math.MaxInt64
+	}
+	return b, true
+}
+
+// allows returns whether a budget that is spent from now on allows another step, when asked
+// after each how many items of a batch it has merged; 0 as long as there were compactions only.
+func (l *Layout) allows(b budget) func(done int) bool {
+	start, batch := time.Now(), l.batches.current()
 	return func(done int) bool {
-		patient := patience == 0 || time.Since(start) < patience
-		if done == 0 { // compactions so far
-			return patient
-		}
 		now := l.batches.current()
-		if pl == nil {
-			pl = now
+		if batch == nil {
+			batch = now
 		}
-		if pl == nil || pl != now || done >= l.worth(pl, due) {
-			return false
+		if batch != now {
+			return false // it is done, and the next may not be prepared
 		}
-		return done < l.worth(pl, least) || patient
+		took := time.Since(start)
+		inTime := took < b.time || b.wanted != nil && took < growth*b.time && !b.wanted()
+		if batch == nil || done == 0 {
+			return inTime
+		}
+		return done < l.items(batch, b.least) || inTime && done < l.items(batch, b.most)
 	}
 }
 
-// worth returns how many items are worth some changes, where a stage counts as some.
-func (l *Layout) worth(pl *batch, changes int) int {
-	return changes * (pl.items() + l.opts.Steps*len(pl.stages)) / int(max(pl.changes, 1))
+// items returns how many items of a batch are worth some of its changes.
+func (l *Layout) items(b *batch, changes int) int {
+	return changes * (b.items() + l.opts.Steps*len(b.stages)) / int(max(b.changes, 1))
 }
 
-// credit is how many pages compactions may write before it is a merge's turn again. Of a
-// transaction that is rolled back it is kept: it need not be exact.
+// credit is how many pages compactions may write before it is a merge's turn again. A step of a
+// merge earns growth times as many as it has written, which is more than compactions will take in
+// the end, so that they keep up and yet no large one keeps merges waiting. Of a transaction that is
+// rolled back it is kept: it need not be exact.
 type credit int
 
-func (c *credit) earn(items int64) {
-	*c = min(*c+compactionShare*credit(max(items, 0)), maxCredit)
-}
+func (c *credit) earn(items int64) { *c = min(*c+growth*credit(max(items, 0)), defaultBatch) }
 
 func (c *credit) spend(pages int) { *c = max(*c-credit(pages), 0) }
 

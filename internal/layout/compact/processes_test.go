@@ -17,7 +17,6 @@ func TestProcesses(t *testing.T) {
 			Backlog: 1 << 20,
 			Batch:   rapid.IntRange(1, 12).Draw(rt, "batch"),
 			Steps:   rapid.IntRange(1, 4).Draw(rt, "steps"),
-			Slice:   1,
 			Page:    64,
 		})
 		defer func() { require.NoError(t, b.engine.Close()) }()

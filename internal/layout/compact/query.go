@@ -74,7 +74,12 @@ func (v *view) idAt(ctx context.Context, pos *layout.Position) (int64, error) {
 			return below, err
 		}
 	}
-	return below, v.stored(ctx, pos.Key, see)
+	for _, name := range versionsByKey {
+		if err := v.l.versionsIn(ctx, v.q, name, []any{hashKey(pos.Key)}, nil, see); err != nil {
+			return below, err
+		}
+	}
+	return below, nil
 }
 
 // Count implements layout.View. What postings know exactly is counted without versions;
@@ -86,7 +91,7 @@ func (v *view) Count(ctx context.Context, e query.Expr) (n uint64, err error) {
 	}
 	if !v.past {
 		c, err := p.filter.within(ctx, v.all())
-		if err == nil && !c.exact && (c.negated || c.ids.Len() > enough(v.all())) {
+		if err == nil && !c.exact && (c.negated || c.ids.Len() > enoughIn(v.all())) {
 			if err = p.filter.find(ctx, noLimit); err == nil {
 				c, err = p.filter.within(ctx, v.all())
 			}

@@ -66,7 +66,6 @@ func TestRewind(t *testing.T) {
 			Batch:   rapid.IntRange(1, 12).Draw(rt, "batch"),
 			Steps:   rapid.IntRange(1, 4).Draw(rt, "steps"),
 			Page:    64, // so that runs have several
-			Slice:   1,
 		}
 		b, never := newRig(t, opts), newRig(t, opts)
 		defer func() { require.NoError(t, errors.Join(b.engine.Close(), never.engine.Close())) }()

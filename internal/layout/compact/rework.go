@@ -58,16 +58,14 @@ type rework struct {
 	keys  []any // rows of Rebuild
 }
 
-const (
-	reworkIDs   = 512     // entities that are taken together
-	reworkEdits = 1 << 17 // edits that are written together
-)
+// reworkEdits bounds the edits that are held in memory: they are written together.
+const reworkEdits = 1 << 17
 
 // each makes of the entities that a statement gives for a block what f makes of them.
 func (r *rework) each(ctx context.Context, ids string, block int64, f func(state) state) error {
 	for above := int64(0); ; {
 		var list []any
-		err := r.l.sql.Each(ctx, r.tx, ids, []any{above, block, above, block, int64(reworkIDs)}, func(rows driver.Rows) error {
+		err := r.l.sql.Each(ctx, r.tx, ids, []any{above, block, above, block, int64(together)}, func(rows driver.Rows) error {
 			err := rows.Scan(&above)
 			list = append(list, above)
 			return err
@@ -232,14 +230,14 @@ func (l *Layout) Rebuild(ctx context.Context, tx driver.Tx, _ driver.Querier) er
 
 // eachState calls f with each entity that is in the tables, whose numbers are below one.
 func (l *Layout) eachState(ctx context.Context, q driver.Querier, below int64, f func(id int64, s *state) error) error {
-	for from := int64(1); from < below; from += reworkIDs {
+	for from := int64(1); from < below; from += together {
 		states := map[int64]*state{}
 		for _, name := range versionsBetween {
-			if err := l.versions(ctx, q, name, []any{from, from + reworkIDs}, gather(states, name == versionsBetween[0])); err != nil {
+			if err := l.versions(ctx, q, name, []any{from, from + together}, gather(states, name == versionsBetween[0])); err != nil {
 				return err
 			}
 		}
-		for id := from; id < from+reworkIDs; id++ {
+		for id := from; id < from+together; id++ {
 			if s := states[id]; s != nil {
 				if err := f(id, s); err != nil {
 					return err

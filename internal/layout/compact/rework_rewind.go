@@ -40,7 +40,7 @@ func (w *writer) Rewind(ctx context.Context, _ uint64, to int64) error {
 			}
 			return next
 		}
-		for some := range slices.Chunk(ids, reworkIDs) {
+		for some := range slices.Chunk(ids, together) {
 			if err := r.entities(ctx, some, back); err != nil {
 				return err
 			}

@@ -19,27 +19,11 @@ type source struct {
 		below int64
 		ended bool
 	}
-	size  int  // how many are read next
+	size  int  // how many are read next: few at first, for a caller who needs little
 	left  *int // as walk has it
 	read  int  // how many were read last, or looked for
 	ended bool
 }
-
-// How many versions are read at once: few at first, for a caller who needs little. And how
-// many ids are passed over in the time that a version is read in.
-const (
-	leastRead   = 4
-	firstRead   = 32
-	largestRead = 512
-	passedIDs   = 8
-)
-
-// A page of postings is as much work as some versions, and some versions are as much work as a
-// look-up.
-const (
-	pageVersions   = 2
-	enoughVersions = 128
-)
 
 func (v *view) source(c candidates, w window, left *int) *source {
 	s := &source{v: v, c: c, w: w, left: left}
@@ -56,9 +40,8 @@ func (v *view) source(c candidates, w window, left *int) *source {
 
 // fetch reads the versions of the next candidates.
 func (s *source) fetch(ctx context.Context) (list []*version, err error) {
-	v, o := s.v, s.v.overlay()
-	ids := s.walk(s.size)
-	s.read, s.ended = len(ids), len(ids) < s.size
+	o, ids := s.v.overlay(), s.walk(s.size)
+	s.ended = len(ids) < s.size
 	args := make([]any, 0, len(ids))
 	for _, id := range ids {
 		s.w.high = id
@@ -66,15 +49,14 @@ func (s *source) fetch(ctx context.Context) (list []*version, err error) {
 			args = append(args, id)
 		}
 	}
-	return v.versionsOf(ctx, args)
+	s.read = len(args)
+	return s.v.versionsOf(ctx, args)
 }
 
 // versionsOf returns the visible versions of ids, highest first.
 func (v *view) versionsOf(ctx context.Context, ids []any) (list []*version, err error) {
-	found := map[int64]bool{}
 	add := func(r *version) error {
-		if r.visible(v.at) && !found[r.id] {
-			found[r.id] = true
+		if r.visible(v.at) {
 			list = append(list, r)
 		}
 		return nil
@@ -92,6 +74,9 @@ func (s *source) wanted(r *version) bool {
 	return r.visible(s.v.at) && !s.v.overlay().touches(r.id) && !s.c.ids.Has(r.id)
 }
 
+// passedIDs is how many ids are passed over in the time that a version is read in.
+const passedIDs = 4 * pageVersions
+
 // scan reads the next current versions. Where versions of some blocks are wanted it does not go
 // further at once than to so many ids that to pass them over takes as long.
 func (s *source) scan(ctx context.Context) (list []*version, err error) {
@@ -99,7 +84,7 @@ func (s *source) scan(ctx context.Context) (list []*version, err error) {
 	if w.from > 0 || w.to < math.MaxInt64 {
 		low = max(low, w.high-int64(s.size*passedIDs))
 		if *s.left > 0 {
-			most = min(most, max(*s.left, leastRead))
+			most = min(most, max(*s.left, few/8))
 		}
 	}
 	err = s.v.l.versions(ctx, s.v.q, "scan_current", []any{w.high, low, w.from, w.to, int64(most)}, func(r *version) error {
@@ -132,7 +117,7 @@ func (s *source) scanPast(ctx context.Context) ([]*version, error) {
 	low, p := s.w.high, &s.past
 	for !p.ended && (len(p.list) == 0 || p.list[len(p.list)-1].id >= low) {
 		n := 0
-		err := s.v.l.versions(ctx, s.v.q, "scan_closed", []any{p.below, s.w.low, s.v.at, s.v.at, int64(largestRead)}, func(r *version) error {
+		err := s.v.l.versions(ctx, s.v.q, "scan_closed", []any{p.below, s.w.low, s.v.at, s.v.at, int64(together)}, func(r *version) error {
 			n++
 			p.below = r.id
 			if s.wanted(r) {
@@ -143,7 +128,7 @@ func (s *source) scanPast(ctx context.Context) ([]*version, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.ended = n < largestRead
+		p.ended = n < together
 	}
 	i := 0
 	for i < len(p.list) && p.list[i].id >= low {
@@ -155,21 +140,14 @@ func (s *source) scanPast(ctx context.Context) ([]*version, error) {
 	return list, nil
 }
 
-// windowPart is in which part of a window's ids versions are read before the next window is
-// begun, which is windowGrowth times as large.
-const (
-	windowPart   = 64
-	windowGrowth = 4
-)
-
 // walk calls f with the visible versions in the tables that may match a filter and lie in a
 // window, highest id first. It goes through windows that become larger. After one, the filter
 // looks up whole what takes no longer than what was read so far. Left is how many matches the
 // caller still needs, which falls meanwhile, or 0 for all.
 func (v *view) walk(ctx context.Context, f filter, w window, left *int, each func(*version) error) error {
 	w.high = min(w.high, v.p.nextID)
-	bottom, wanted, read, spent := w.low, *left, firstRead, 0
-	for size := v.l.opts.Window; w.high > bottom; size = min(size, noLimit) * windowGrowth {
+	bottom, wanted, read, spent := w.low, *left, few, 0
+	for size := v.l.opts.Window; w.high > bottom; size = min(size, noLimit) * growth {
 		if w.low = max(w.high-size, bottom); f.cost() <= costKnown {
 			w.low = bottom
 		}
@@ -178,9 +156,11 @@ func (v *view) walk(ctx context.Context, f filter, w window, left *int, each fun
 			return err
 		}
 		if *left > 0 {
-			read = min(max(*left, leastRead), largestRead)
+			read = min(max(*left, few/8), together)
 		}
-		rest, most := 0, spent+int(size/windowPart) // versions still to be read, if as many match as did
+		// Versions that are still to be read, if as many match as did, and that are read before the
+		// next window is begun: of the first, as many as are compared rather than looked up.
+		rest, most := 0, spent+int(size/(defaultWindow/enough))
 		for s := v.source(c, w, left); !s.ended && (spent < most || rest <= spent); {
 			s.size = read
 			list, err := s.next(ctx)
@@ -195,12 +175,14 @@ func (v *view) walk(ctx context.Context, f filter, w window, left *int, each fun
 			if w.high = s.w.high; s.ended {
 				w.high = w.low
 			}
-			spent += s.read
+			if spent += s.read; s.read == 0 {
+				continue // they are the overlay's
+			}
 			rest = math.MaxInt
 			if *left > 0 && *left < wanted {
 				rest = *left*spent/(wanted-*left) + 1
 			}
-			read = min(2*read, max(rest, leastRead), largestRead)
+			read = min(2*read, max(rest, few/8), together)
 		}
 		if w.high > bottom && rest > spent {
 			if err := f.find(ctx, int64(spent/pageVersions)); err != nil {

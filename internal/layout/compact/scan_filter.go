@@ -9,8 +9,6 @@ import (
 	"github.com/varvedb/varve/internal/bitmap"
 	"github.com/varvedb/varve/internal/lsm"
 	"github.com/varvedb/varve/store/driver"
-	"github.com/varvedb/varve/store/entity"
-	"github.com/varvedb/varve/store/query"
 )
 
 // errStopped ends what calls a function again and again.
@@ -73,9 +71,9 @@ type window struct {
 // all is the window of everything, of which is said what is known.
 func (v *view) all() window { return window{high: v.p.nextID, known: true} }
 
-// enough returns how many candidates of a window are compared rather than narrowed down by a
+// enoughIn returns how many candidates of a window are compared rather than narrowed down by a
 // long term, which has a page or two for each chunk of ids.
-func enough(w window) int { return enoughVersions + pageVersions*int(bitmap.ChunkOf(w.high-w.low)) }
+func enoughIn(w window) int { return enough + pageVersions*int(bitmap.ChunkOf(w.high-w.low)) }
 
 // filter is an expression as postings answer it. What is short is looked up whole, once. Of
 // what is long, values are looked up in each window anew, and ranges are not, until so much was
@@ -95,6 +93,7 @@ type filter interface {
 const (
 	costLeads = iota // it is known, and few have it
 	costKnown
+	costKeys
 	costValue
 	costValues
 	costRange
@@ -133,8 +132,8 @@ func (f and) within(ctx context.Context, w window) (candidates, error) {
 	all := everything(true)
 	slices.SortStableFunc(f.terms, byCost)
 	for _, term := range f.terms {
-		if !all.negated && term.cost() > costKnown && all.ids.Len() <= enough(w) {
-			all.exact = all.exact && len(all.ids) == 0
+		if !all.negated && term.cost() > costKnown && all.ids.Len() <= enoughIn(w) {
+			all.exact = false
 			break
 		}
 		c, err := term.within(ctx, w)
@@ -143,6 +142,7 @@ func (f and) within(ctx context.Context, w window) (candidates, error) {
 		}
 		all = all.and(c)
 	}
+	all.exact = all.exact || !all.negated && len(all.ids) == 0
 	return all, nil
 }
 
@@ -225,41 +225,6 @@ func (f not) cost() int {
 	return costNot
 }
 
-// keys is a filter of entities by key.
-type keys struct {
-	v      *view
-	values []query.Value
-	ids    bitmap.Set // nil until they are found
-}
-
-func (f *keys) find(ctx context.Context, _ int64) error {
-	if f.ids != nil {
-		return nil
-	}
-	f.ids = bitmap.Set{}
-	var hashes []any
-	for _, value := range f.values {
-		if key, err := entity.ParseKey(value.Text); err == nil {
-			hashes = append(hashes, hashKey(key))
-		}
-	}
-	return f.v.l.sql.EachIn(ctx, f.v.q, "ids_by_key", hashes, nil, func(rows driver.Rows) error {
-		var id int64
-		err := rows.Scan(&id)
-		if err == nil {
-			f.ids.Add(id)
-		}
-		return err
-	})
-}
-
-func (f *keys) within(ctx context.Context, w window) (candidates, error) {
-	err := f.find(ctx, 0)
-	return candidates{ids: f.ids.Slice(w.low, w.high)}, err
-}
-
-func (f *keys) cost() int { return costLeads }
-
 // having is a filter of what has a value of an attribute: one of some, or one in a range.
 type having struct {
 	v      *view
@@ -272,6 +237,7 @@ type having struct {
 	leads  bool       // they are few
 	tried  int64      // pages that were too few
 	many   bool       // a range of so many values that each window would ask for all
+	hashes []any      // of keys, which entities are asked for by
 }
 
 // known is a filter of ids.
@@ -283,7 +249,7 @@ func (v *view) known(ids bitmap.Set, exact bool) *having {
 
 // settle ends looking up.
 func (f *having) settle(ids bitmap.Set, exact bool) {
-	f.ids, f.exact, f.leads = ids, exact, ids.Len() <= enough(f.v.all())
+	f.ids, f.exact, f.leads = ids, exact, ids.Len() <= enoughIn(f.v.all())
 }
 
 func (f *having) cost() int {
@@ -292,6 +258,8 @@ func (f *having) cost() int {
 		return costLeads
 	case f.ids != nil:
 		return costKnown
+	case f.hashes != nil:
+		return costKeys
 	case f.terms == nil:
 		return costRange
 	case len(f.terms) > 1:
@@ -304,6 +272,9 @@ func (f *having) cost() int {
 // pages. A range without a limit is read page by page: it may have as many as the store.
 func (f *having) find(ctx context.Context, pages int64) error {
 	v := f.v
+	if f.hashes != nil && f.ids == nil {
+		return f.findKeys(ctx)
+	}
 	least := int64(v.p.tree.Runs()*len(f.spans) + v.l.opts.Short)
 	if f.ids == nil && f.tried == 0 && v.long(f.spans, false) {
 		f.tried = least
@@ -340,6 +311,21 @@ func (f *having) find(ctx context.Context, pages int64) error {
 	return err
 }
 
+// findKeys finds the entities that were made under keys, or under others with their hashes.
+func (f *having) findKeys(ctx context.Context) error {
+	ids := bitmap.Set{}
+	err := f.v.l.sql.EachIn(ctx, f.v.q, "ids_by_key", f.hashes, nil, func(rows driver.Rows) error {
+		var id int64
+		err := rows.Scan(&id)
+		if err == nil {
+			ids.Add(id)
+		}
+		return err
+	})
+	f.settle(ids, false)
+	return err
+}
+
 func (f *having) within(ctx context.Context, w window) (candidates, error) {
 	if f.ids == nil && f.terms == nil && !w.known {
 		if err := f.divide(ctx); err != nil {
@@ -366,6 +352,9 @@ func (f *having) within(ctx context.Context, w window) (candidates, error) {
 
 // divide makes a range one of values if these are few.
 func (f *having) divide(ctx context.Context) error {
+	if f.hashes != nil {
+		return f.findKeys(ctx)
+	}
 	if f.many || f.attr.prefix != "" {
 		return nil
 	}

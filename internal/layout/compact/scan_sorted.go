@@ -8,11 +8,106 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/varvedb/varve/internal/layout"
 	"github.com/varvedb/varve/internal/lsm"
 	"github.com/varvedb/varve/internal/packed"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
 )
+
+// sorted hands out matches in the order of attributes.
+func (v *view) sorted(ctx context.Context, p *plan, req layout.Request, out *output) error {
+	x := &sorter{
+		plan: p, v: v, req: req, ranks: newRanks(req.Order, v.names), after: rankOf(req.Order, req.After),
+		left: req.Limit, out: out,
+	}
+	for _, r := range v.unmerged(req.Expr) {
+		if err := ctx.Err(); err != nil { // as in scan
+			return err
+		}
+		if !r.visible(v.at) {
+			continue
+		}
+		if m, ok, err := x.rank(r, nil); err != nil {
+			return err
+		} else if ok {
+			x.log = append(x.log, m)
+		}
+	}
+	slices.SortFunc(x.log, byRank)
+	err := x.column(ctx, p.filter, nil, 0)
+	for ; err == nil && len(x.log) > 0; x.log = x.log[1:] {
+		err = x.hand(ctx, x.log[0])
+	}
+	if errors.Is(err, errStopped) {
+		return nil
+	}
+	return err
+}
+
+// column hands out the matches whose rank has a beginning, of so many attributes.
+func (x *sorter) column(ctx context.Context, f filter, begin []byte, n int) error {
+	if n == len(x.req.Order) {
+		return x.newest(ctx, f, begin)
+	}
+	o := x.req.Order[n]
+	attr, ok := x.v.attribute(o.Name, o.Kind)
+	if !ok || attr.prefix != "" {
+		return x.collect(ctx, f, begin)
+	}
+	if !attr.unknown {
+		s := &series{sorter: x, f: f, begin: begin, n: n, desc: o.Desc, attr: attr, values: valueRange{exact: true}, size: few}
+		if done, err := s.run(ctx); err != nil || done {
+			return err
+		}
+		f = and{[]filter{s.f, not{x.v, x.v.havingRange(attr, valueRange{exact: true})}}}
+	}
+	return x.column(ctx, f, append(slices.Clip(begin), rankMissing), n+1)
+}
+
+// newest hands out the matches whose rank has a beginning, of all attributes.
+func (x *sorter) newest(ctx context.Context, f filter, begin []byte) error {
+	if x.v.p.unordered != 0 {
+		return x.collect(ctx, f, begin)
+	}
+	return x.v.walk(ctx, f, x.window, &x.left, func(r *version) error {
+		m, ok, err := x.rank(r, begin)
+		if err != nil || !ok {
+			return err
+		}
+		return x.emit(ctx, m)
+	})
+}
+
+// collect hands out the matches whose rank has a beginning, sorted. It holds all of them, or
+// with a limit a little more than that many.
+func (x *sorter) collect(ctx context.Context, f filter, begin []byte) error {
+	var list []ranked
+	var worst []byte // when there are enough, the rank that others must be before
+	cut := func() {
+		slices.SortFunc(list, byRank)
+		if x.left > 0 && len(list) >= x.left {
+			clear(list[x.left:])
+			list = list[:x.left]
+			worst = list[x.left-1].rank
+		}
+	}
+	err := x.v.walk(ctx, f, x.window, new(int), func(r *version) error {
+		m, ok, err := x.rank(r, begin)
+		if err != nil || !ok || worst != nil && bytes.Compare(m.rank, worst) >= 0 {
+			return err
+		}
+		if list = append(list, m); x.left > 0 && len(list) >= 2*x.left+1024 {
+			cut()
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	cut()
+	return x.emitAll(ctx, list)
+}
 
 // series goes through the values of an attribute, in the order of a sorter.
 type series struct {
@@ -34,10 +129,6 @@ type series struct {
 	size  int     // how many are read together
 }
 
-// largeGroup is how many are sorted that have the same value. Of more, the values of the
-// next attribute are gone through.
-const largeGroup = 512
-
 var (
 	errSkip      = errors.New("skip")      // a walk goes on behind the group
 	errCollected = errors.New("collected") // all that is left was handed out
@@ -49,7 +140,7 @@ func (s *series) run(ctx context.Context) (done bool, err error) {
 	if err = s.find(ctx); err != nil {
 		return false, err
 	}
-	if !s.c.negated && s.c.ids.Len() <= enoughVersions {
+	if !s.c.negated && s.c.ids.Len() <= enough {
 		return true, s.collect(ctx, s.f, s.begin)
 	}
 	s.start()
@@ -213,7 +304,7 @@ func (s *series) posting(ctx context.Context) func(*lsm.Posting) error {
 				kept = append(kept, id)
 			}
 		}
-		if s.ids = kept; len(s.ids) <= largeGroup || s.long(s.group) {
+		if s.ids = kept; len(s.ids) <= together || s.long(s.group) {
 			return nil
 		}
 		return s.deepen(ctx)
@@ -276,7 +367,7 @@ func (s *series) flush(ctx context.Context) error {
 	}
 	slices.SortFunc(list, byRank)
 	s.spent += len(s.batch)
-	s.batch, s.size = s.batch[:0], min(2*s.size, largestRead)
+	s.batch, s.size = s.batch[:0], min(2*s.size, together)
 	if err := s.emitAll(ctx, list); err != nil {
 		return err
 	}
@@ -285,7 +376,7 @@ func (s *series) flush(ctx context.Context) error {
 
 // find looks up what takes no longer than what was read so far, as walk does.
 func (s *series) find(ctx context.Context) (err error) {
-	s.review = max(windowGrowth*s.spent, 2*firstRead)
+	s.review = max(growth*s.spent, 2*few)
 	if err = s.f.find(ctx, int64(s.spent/pageVersions)); err == nil {
 		s.c, err = s.f.within(ctx, s.v.all())
 	}
@@ -297,7 +388,7 @@ func (s *series) weigh(ctx context.Context) error {
 	if s.spent < s.review {
 		return nil
 	}
-	if err := s.find(ctx); err != nil || s.c.negated || s.c.ids.Len() > max(s.spent, enoughVersions) {
+	if err := s.find(ctx); err != nil || s.c.negated || s.c.ids.Len() > max(s.spent, enough) {
 		return err
 	}
 	if err := s.collect(ctx, s.f, s.begin); err != nil {

@@ -154,12 +154,7 @@ func (r *record) each(f func(a *attribute) bool) error {
 	return nil
 }
 
-// unpack makes the entity of a version, without payload.
-func (v *version) unpack(dictionary []name) (*entity.Entity, error) {
-	return v.entity(dictionary, true)
-}
-
-// entity is unpack, if wanted without attributes.
+// entity makes the entity of a version, without payload, and if wanted without attributes.
 func (v *version) entity(dictionary []name, attributes bool) (*entity.Entity, error) {
 	r, err := parse(v.data)
 	if err != nil {
@@ -182,7 +177,19 @@ func (v *version) entity(dictionary []name, attributes bool) (*entity.Entity, er
 	}
 	e.ContentType = spell(r.typeID, r.typeText)
 	if attributes {
-		err = r.unpack(e, func(a *attribute) (string, bool) { return spell(a.id, a.spelled), ok })
+		e.StringAttributes, e.NumericAttributes = make(map[string]string, r.strings), map[string]uint64{}
+		all := string(r.attrs) // one allocation for all texts
+		err = r.each(func(a *attribute) bool {
+			text := spell(a.id, a.spelled)
+			switch end := len(all) - a.rest; {
+			case !ok:
+			case a.kind == stringName:
+				e.StringAttributes[text] = all[end-len(a.text) : end]
+			default:
+				e.NumericAttributes[text] = a.number
+			}
+			return ok
+		})
 	}
 	if err == nil && !ok {
 		err = fmt.Errorf("%w: a name has no number", driver.ErrCorrupt)
@@ -191,24 +198,6 @@ func (v *version) entity(dictionary []name, attributes bool) (*entity.Entity, er
 		return nil, fmt.Errorf("entity %s, version of block %d: %w", v.key, v.from, err)
 	}
 	return e, nil
-}
-
-// unpack puts the attributes into an entity, up to one whose name is not known.
-func (r *record) unpack(e *entity.Entity, name func(*attribute) (text string, ok bool)) error {
-	e.StringAttributes, e.NumericAttributes = make(map[string]string, r.strings), map[string]uint64{}
-	all := string(r.attrs) // one allocation for all texts
-	return r.each(func(a *attribute) bool {
-		text, ok := name(a)
-		switch {
-		case !ok:
-		case a.kind == stringName:
-			end := len(all) - a.rest
-			e.StringAttributes[text] = all[end-len(a.text) : end]
-		default:
-			e.NumericAttributes[text] = a.number
-		}
-		return ok
-	})
 }
 
 // versions calls f with the versions that a statement gives.

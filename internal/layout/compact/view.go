@@ -112,22 +112,6 @@ func (v *view) findMerged(ctx context.Context, key entity.Key) (found *version, 
 	return found, content, nil
 }
 
-// stored calls f with all versions of a key in the tables.
-func (v *view) stored(ctx context.Context, key entity.Key, f func(*version) error) error {
-	for _, name := range versionsByKey {
-		err := v.l.versionsIn(ctx, v.q, name, []any{hashKey(key)}, nil, func(r *version) error {
-			if r.key != key {
-				return nil
-			}
-			return f(r)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Get implements layout.View.
 func (v *view) Get(ctx context.Context, key entity.Key) (*entity.Entity, error) {
 	found, content, err := v.find(ctx, key)
@@ -137,7 +121,7 @@ func (v *view) Get(ctx context.Context, key entity.Key) (*entity.Entity, error) 
 	if found == nil {
 		return nil, entity.ErrNotFound
 	}
-	e, err := found.unpack(v.names.list())
+	e, err := found.entity(v.names.list(), true)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +183,7 @@ func (v *view) Openings(ctx context.Context) iter.Seq2[*entity.Entity, error] {
 			if err != nil {
 				return err
 			}
-			e, err := r.unpack(dictionary)
+			e, err := r.entity(dictionary, true)
 			if err != nil {
 				return err
 			}
@@ -245,13 +229,7 @@ func (v *view) closings(ctx context.Context, nodes []*node, statement string, ar
 			stopped = !yield(entity.Closing{Block: uint64(block), Key: key, From: uint64(from)}, nil)
 			return stoppedIf(stopped)
 		}
-		tables := func(each func(driver.Rows) error) error {
-			if statement == "" {
-				return nil
-			}
-			return v.l.sql.Each(ctx, v.q, statement, args, each)
-		}
-		err := tables(func(rows driver.Rows) error {
+		row := func(rows driver.Rows) error {
 			var block, from int64
 			var key []byte
 			if err := rows.Scan(&block, &key, &from); err != nil {
@@ -261,7 +239,11 @@ func (v *view) closings(ctx context.Context, nodes []*node, statement string, ar
 				return fmt.Errorf("%w: entity key of %d bytes", driver.ErrCorrupt, len(key))
 			}
 			return hand(block, entity.Key(key), from)
-		})
+		}
+		var err error
+		if statement != "" {
+			err = v.l.sql.Each(ctx, v.q, statement, args, row)
+		}
 		for _, n := range nodes {
 			for i := 0; i < len(n.changes) && err == nil; i++ {
 				if c := &n.changes[i]; c.oldID != 0 {
