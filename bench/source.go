@@ -91,8 +91,8 @@ func MendozaSource(scale float64, seed uint64, perBlock int, share float64) (*So
 	part := func(n uint64) uint64 { return uint64(share * float64(n)) }
 	m := mendoza{opts, perBlock, plan.FirstBlock - 1 + part(plan.Blocks)}
 	s := &Source{
-		Name:   fmt.Sprintf("%s scale=%v seed=%d ops=%d share=%v", name, scale, seed, perBlock, share),
-		Blocks: m.first, rows: part(plan.Rows()), payload: part(payload),
+		Name:   fmt.Sprintf("mendoza scale=%v seed=%d ops=%d share=%v", scale, seed, perBlock, share),
+		Blocks: m.first, rows: part(plan.Rows()), payload: part(plan.PayloadRowBytes),
 	}
 	if m.cut < plan.LastBlock {
 		s.Rest = m.rest

@@ -207,6 +207,37 @@ func (m *maintainer) slice(ctx context.Context) (owed int, err error) {
 	return owed, err
 }
 
+// buildIndexes makes the indexes that EntityOptions.DeferIndexes left out, each in a
+// transaction of its own.
+func (e *Entities) buildIndexes(ctx context.Context) (err error) {
+	if !e.deferred.Load() {
+		return nil
+	}
+	defer wrap(&err, "build indexes")
+	indexed, names := e.deferredIndexes()
+	for _, name := range names {
+		err := e.db.writeBulk(ctx, func(ctx context.Context, tx driver.Tx) error { return indexed.CreateIndex(ctx, tx, name) })
+		if err != nil {
+			return err
+		}
+	}
+	err = e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error { return e.db.meta.remove(ctx, tx, metaIndexes) })
+	if err != nil {
+		return err
+	}
+	e.deferred.Store(false)
+	return e.analyzeAtOpen(ctx)
+}
+
+// deferredIndexes returns the layout's, and what makes them.
+func (e *Entities) deferredIndexes() (layout.Indexed, []string) {
+	indexed, ok := e.layout.(layout.Indexed)
+	if !ok {
+		return nil, nil
+	}
+	return indexed, indexed.DeferredIndexes()
+}
+
 // Backlog tells how much the layout has put off, in changes of entities. It grows while
 // blocks come faster than they are compacted; for layouts that put nothing off it is zero.
 func (e *Entities) Backlog(ctx context.Context) (owed int, err error) {
@@ -221,21 +252,14 @@ func (e *Entities) Backlog(ctx context.Context) (owed int, err error) {
 	return owed, err
 }
 
-// Flush does now what the layout puts off, block writers waiting between the
-// slices, and returns when nothing is left. Layouts that put nothing off return
-// at once.
-func (e *Entities) Flush(ctx context.Context) error {
-	if e.maintainer == nil {
-		return nil
-	}
-	for {
-		owed, err := e.maintainer.slice(ctx)
-		if err != nil {
-			return fmt.Errorf("flush: %w", err)
-		}
-		if owed == 0 {
-			return nil
-		}
+// Flush does now what was put off, by the layout (see Backlog) or by
+// EntityOptions.DeferIndexes, and returns when nothing is left; block writers wait between
+// the slices.
+func (e *Entities) Flush(ctx context.Context) (err error) {
+	defer wrap(&err, "flush")
+	err = e.buildIndexes(ctx)
+	for owed := 1; err == nil && e.maintainer != nil && owed > 0; {
+		owed, err = e.maintainer.slice(ctx)
 	}
 	return err
 }

@@ -38,21 +38,9 @@ const (
 
 // commands is the command line.
 type commands struct {
-	Answer  answerCmd  `cmd:"" help:"Answer five questions on this machine: most writes, most reads, both at once, growth, and whether V1 is carried."`
-	Compare compareCmd `cmd:"" help:"Run all engines on the same blocks, each in its own process, and print them side by side."`
-	Run     runCmd     `cmd:"" help:"Run the experiments of the catalogue and keep their results."`
-	Bench   benchCmd   `cmd:"" help:"Compare results."`
-	Report  reportCmd  `cmd:"" help:"Make a page of results, or their tables as Markdown."`
-	Import  importCmd  `cmd:"" help:"Read a block tar, an Arkiv SQLite database, another store or generated data of any size into a store or a block tar."`
-	Check   checkCmd   `cmd:"" help:"Look for damage in a store, compare it with what it was made of, or make anew what is derived."`
-	Backup  backupCmd  `cmd:"" help:"Copy a store row by row while it is in use, and verify the copy."`
-	Restore restoreCmd `cmd:"" help:"Make a store of a backup, on any engine that has its layouts."`
-	Query   queryCmd   `cmd:"" help:"Print the entities that match a query, at the head or at a past block."`
-	Follow  followCmd  `cmd:"" help:"Follow an Arkiv chain into a store, from an execution client's JSON-RPC, over reorganisations."`
-	Node    nodeCmd    `cmd:"" help:"Follow an Arkiv chain into a store, and serve Arkiv's JSON-RPC from it."`
-	Events  eventsCmd  `cmd:"" help:"Append, read and follow the events of an event store, as lines of JSON."`
-	Inspect inspectCmd `cmd:"" help:"Print a store's layout, counts, block range, digest, sizes and settings."`
-	Serve   serveCmd   `cmd:"" help:"Serve a store over REST and gRPC, with encrypted payloads."`
+	Import importCmd `cmd:"" group:"store" help:"Read a block tar, an Arkiv SQLite database, another store or generated data of any size into a store or a block tar."`
+	Follow followCmd `cmd:"" group:"store" help:"Follow an Arkiv chain into a store, from an execution client's JSON-RPC, over reorganisations."`
+	Events eventsCmd `cmd:"" group:"store" help:"Append, read and follow the events of an event store, as lines of JSON."`
 
 	Query   queryCmd   `cmd:"" group:"look" help:"Print the entities that match a query, at the head or at a past block."`
 	Inspect inspectCmd `cmd:"" group:"look" help:"Print a store's layout, counts, block range, digest, sizes and settings."`

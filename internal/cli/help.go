@@ -40,9 +40,9 @@ var groups = []kong.Group{
 const examples = `
 varve import blocks.tar sqlite:node.db
 varve import sqlite-store.db sqlite:node.db
-varve seed mendoza sqlite:mendoza.db --scale 0.05
-varve seed dc sqlite:dc.db --scale 0.01 --load 100
-varve scale blocks.tar sqlite:big.db --factor 5
+varve import mendoza:scale=0.05 sqlite:mendoza.db
+varve import dc:scale=0.01,load=100 dc.tar
+varve import blocks.tar sqlite:big.db --factor 5
 varve follow http://127.0.0.1:8545 sqlite:chain.db
 varve events append sqlite:events.db events.jsonl
 varve events read sqlite:events.db --type course.opened --limit 10

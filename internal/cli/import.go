@@ -61,7 +61,7 @@ func (c *importCmd) Run(e *env) (err error) {
 	if c.JSON {
 		return printJSON(e.stdout, res)
 	}
-	fmt.Fprintf(e.stdout, "%d blocks, %d changes in %.1f s, %.0f changes/s; with indexes %.1f s; %d blocks skipped; head %d, digest %s\n",
+	fmt.Fprintf(e.stdout, "%d blocks, %d changes in %.1f s, %.0f changes/s; with merges and indexes %.1f s; %d blocks skipped; head %d, digest %s\n",
 		res.Blocks, res.Changes, res.LoadSeconds, float64(res.Changes)/max(res.LoadSeconds, 1e-9), res.Seconds, res.Skipped, res.Head, res.Digest)
 	if res.Horizon > 0 {
 		fmt.Fprintf(e.stdout, "readable from block %d on: the source knows of no earlier state\n", res.Horizon)
@@ -95,17 +95,13 @@ func (c *importCmd) fill(e *env, src *source.Source) (res filled, err error) {
 		return res, err
 	}
 	start := time.Now()
-	l, err := load(e, src, ents, c.Batch, head, &res.Horizon)
+	l, took, err := load(e, src, ents, c.Batch, head, &res.Horizon)
 	if err != nil {
 		return res, fmt.Errorf("%w; the same command goes on", err)
 	}
 	res.Blocks, res.Changes, res.Skipped, res.Head, res.Digest = l.Blocks, l.Changes, l.Skipped, l.Head.Number, l.Head.Digest.String()
-	res.LoadSeconds = time.Since(start).Seconds()
-	err = ents.BuildIndexes(e.ctx, func(index string, nth, of int) {
-		fmt.Fprintf(e.stderr, "import: index %d of %d: %s\n", nth, of, index)
-	})
-	res.Seconds = time.Since(start).Seconds()
-	return res, err
+	res.LoadSeconds, res.Seconds = took.Seconds(), time.Since(start).Seconds()
+	return res, nil
 }
 
 // begin makes sure that the store may be filled, and that there is room for it. What has an
@@ -129,19 +125,20 @@ func (c *importCmd) begin(e *env, ents *store.Entities, src *source.Source, head
 	return nil
 }
 
-// load applies the source, with the progress that it can tell of.
-func load(e *env, src *source.Source, ents *store.Entities, batch int, head store.BlockHeader, horizon *uint64) (store.Loaded, error) {
+// load applies the source, with the progress that it can tell of. Took is the time until the
+// last block; indexes and merges come after that.
+func load(e *env, src *source.Source, ents *store.Entities, batch int, head store.BlockHeader, horizon *uint64) (l store.Applied, took time.Duration, err error) {
+	start := time.Now()
 	if src.From != nil {
 		src.Blocks = src.From(head.Number + 1) // those that the store has are not made again
 	}
-
 	unit, total := "blocks", int64(0)
 	done := func(l store.Applied) int64 { return int64(l.Head.Number) }
 	switch {
 	case src.Progress != nil:
 		unit = "bytes"
 		_, total = src.Progress()
-		done = func(store.Loaded) int64 { n, _ := src.Progress(); return n }
+		done = func(store.Applied) int64 { n, _ := src.Progress(); return n }
 	case src.Amount != nil:
 		total = int64(src.Amount.Last)
 	}
@@ -150,7 +147,10 @@ func load(e *env, src *source.Source, ents *store.Entities, batch int, head stor
 	if unit == "blocks" {
 		bar.Begin(int64(head.Number))
 	}
-	opts := store.LoadOptions{Changes: batch, Progress: func(l store.Loaded) { bar.Set(done(l)) }}
+	opts := &store.LoadOptions{Changes: batch, Progress: func(l store.Applied) {
+		bar.Set(done(l))
+		took = time.Since(start)
+	}}
 	if src.History == nil {
 		l, err = ents.Load(e.ctx, src.Blocks, opts)
 	} else {

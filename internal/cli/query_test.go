@@ -82,7 +82,7 @@ func TestQueryBesideLoad(t *testing.T) {
 	db, err := store.Open(t.Context(), url, nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, db.Close()) }()
-	ents, err := db.Entities(t.Context(), store.EntityOptions{DeferIndexes: true})
+	ents, err := db.Entities(t.Context(), &store.EntityOptions{DeferIndexes: true})
 	require.NoError(t, err)
 	_, err = ents.Apply(t.Context(), entity.Block{Number: 1, Ops: []entity.Op{{Kind: entity.Create, BTL: 9, NumericAttributes: map[string]uint64{"n": 7}}}})
 	require.NoError(t, err)

@@ -84,7 +84,7 @@ func TestReadOnly(t *testing.T) {
 			require.ErrorIs(t, err, service.ErrReadOnly)
 			_, err = s.Events().Append(t.Context(), []event.Event{{Type: "A"}}, nil)
 			require.ErrorIs(t, err, service.ErrNoEvents)
-			_, err = open(t, n.url).Events(t.Context(), store.EventOptions{})
+			_, err = open(t, n.url).Events(t.Context(), nil)
 			require.NoError(t, err)
 			_, err = n.serve(t, service.Options{}).Events().Append(t.Context(), []event.Event{{Type: "A"}}, nil)
 			require.ErrorIs(t, err, service.ErrReadOnly, "where there are events, an append is refused as a write is")

@@ -2,15 +2,13 @@ package storetest
 
 import (
 	"bytes"
-	"os"
-	"path/filepath"
+	"encoding/json"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/feed"
 	"github.com/varvedb/varve/store/storetest/model"
 	"github.com/varvedb/varve/testdata"

@@ -219,7 +219,7 @@ func testReadersTogether(t *testing.T, h Harness, layout string) {
 		var together sync.WaitGroup
 		for range 4 {
 			together.Go(func() {
-				sets, err := collect(l.ents.History(t.Context()))
+				sets, err := model.Collect(l.ents.History(t.Context()))
 				requireReaders(t, err, readers, 3)
 				if err == nil && len(sets) == 0 {
 					t.Error("an empty history")

@@ -177,7 +177,7 @@ func (m *machine) begin() {
 		require.NoError(m.t, m.model.Apply(b))
 		m.fed = append(m.fed, b)
 	}
-	must(m.ents.Load(m.ctx, stream(m.fed, nil), store.LoadOptions{}))(m.t)
+	must(m.ents.Load(m.ctx, stream(m.fed, nil), nil))(m.t)
 	m.note("load %d entities", m.Many)
 	if m.Chance(2) {
 		require.NoError(m.t, m.ents.Flush(m.ctx))

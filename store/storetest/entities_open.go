@@ -107,7 +107,7 @@ func testForeignTables(t *testing.T, h Harness, layout string) {
 // everyCall makes each call of a store, in which the first ones write, and of a snapshot of it.
 func everyCall(ctx context.Context, l *ledger, s *store.Snapshot) (writes, reads map[string]error) {
 	_, apply := l.ents.Apply(ctx, newBlock(l.head+1))
-	_, load := l.ents.Load(ctx, stream(history(), nil), store.LoadOptions{})
+	_, load := l.ents.Load(ctx, stream(history(), nil), nil)
 	writes = map[string]error{"apply": apply, "load": load, "prune": l.ents.Prune(ctx, l.head)}
 	if l.ents.Temporal() {
 		writes["rewind"] = l.ents.Rewind(ctx, l.head)
@@ -153,7 +153,7 @@ func testRefused(t *testing.T, h Harness, layout string) {
 		return // its databases are not opened for reading only
 	}
 	l.db = h.open(t, l.url, &store.Options{ReadOnly: true})
-	l.ents = must(l.db.Entities(t.Context(), store.EntityOptions{Layout: layout}))(t)
+	l.ents = must(l.db.Entities(t.Context(), &store.EntityOptions{Layout: layout}))(t)
 	refused(t.Context(), l.at(t, store.Head), store.ErrReadOnly, nil)
 	requireSame(t, want, l.state(t))
 }
@@ -163,6 +163,6 @@ func testExtendAdds(t *testing.T, h Harness, layout string) {
 	l := newLedger(t, h, layout)
 	require.NoError(t, l.db.Close())
 	l.db = h.open(t, l.url, nil)
-	_, err := l.db.Entities(t.Context(), store.EntityOptions{Layout: layout, ExtendAdds: true})
+	_, err := l.db.Entities(t.Context(), &store.EntityOptions{Layout: layout, ExtendAdds: true})
 	require.ErrorIs(t, err, store.ErrLayout)
 }

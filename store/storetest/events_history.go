@@ -160,7 +160,7 @@ func (m *eventMachine) restore() {
 	m.close()
 	rawURL := m.h.quickURL(m.t)
 	restored := must(store.Open(m.ctx, rawURL, nil))(m.t)
-	_, err := restored.Restore(m.ctx, &file, nil, nil)
+	_, err := restored.Restore(m.ctx, &file, nil)
 	require.NoError(m.t, errors.Join(err, restored.Close()))
 	m.open(rawURL)
 	m.begin()
@@ -361,7 +361,7 @@ func (m *eventMachine) importMore() {
 		positions = append(positions, m.head()+uint64(i)+1)
 		list = append(list, event.Sequenced{Position: positions[i], Event: events[i]})
 	}
-	opts := store.EventImportOptions{Batch: m.between(1, 4)}
+	opts := &store.EventImportOptions{Batch: m.between(1, 4)}
 	done := must(m.stream().own.Import(m.ctx, stream(list, nil), opts))(m.t)
 	skipped := len(m.model) - from
 	m.stored(events, positions)
@@ -475,7 +475,7 @@ func expected(stored []event.Sequenced, q event.Query, opts *event.ReadOptions) 
 }
 
 func (m *eventMachine) check() {
-	report := must(m.stream().db.Check(m.ctx, store.CheckOptions{}))(m.t)
+	report := must(m.stream().db.Check(m.ctx, nil))(m.t)
 	require.NoError(m.t, report.Err())
 	head := must(m.stream().Head(m.ctx))(m.t)
 	require.Equal(m.t, m.head(), head)

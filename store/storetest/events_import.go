@@ -38,7 +38,7 @@ func importContinuation(t *testing.T, h Harness) {
 	s := h.events(t)
 	list := oldEvents(10)
 	run := func(list []event.Sequenced) error {
-		_, err := s.own.Import(t.Context(), stream(list, nil), store.EventImportOptions{})
+		_, err := s.own.Import(t.Context(), stream(list, nil), nil)
 		return err
 	}
 	require.ErrorIs(t, run(list[2:4]), store.ErrHistory, "a gap at the beginning")
@@ -60,7 +60,7 @@ func importContinuation(t *testing.T, h Harness) {
 	other[1].Position = 5
 	require.ErrorIs(t, run(other[1:]), event.ErrDuplicate, "the ID of another event")
 	broken := errors.New("broken")
-	done, err := s.own.Import(t.Context(), stream(list[2:8], broken), store.EventImportOptions{Batch: 3})
+	done, err := s.own.Import(t.Context(), stream(list[2:8], broken), &store.EventImportOptions{Batch: 3})
 	require.ErrorIs(t, err, broken)
 	require.Equal(t, store.EventsImported{Events: 4, Skipped: 2, Head: 8}, done, "what came before it broke is kept")
 	require.NoError(t, run(list[2:]))
@@ -75,7 +75,7 @@ func importTimes(t *testing.T, h Harness) {
 		for _, at := range times {
 			list = append(list, event.Sequenced{Time: at, Event: ev("A", "")})
 		}
-		_, err := s.own.Import(t.Context(), stream(list, nil), store.EventImportOptions{})
+		_, err := s.own.Import(t.Context(), stream(list, nil), nil)
 		return err
 	}
 	past := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -75,7 +75,7 @@ func (h Harness) openEvents(t testing.TB, url string, opts store.EventOptions) e
 // streamOf opens the event store of a database.
 func streamOf(t testing.TB, db *store.DB, url string, opts store.EventOptions) eventStream {
 	t.Helper()
-	evs := must(db.Events(t.Context(), opts))(t)
+	evs := must(db.Events(t.Context(), &opts))(t)
 	return eventStream{Checkpointer: evs, own: evs, db: db, url: url}
 }
 

@@ -128,7 +128,7 @@ func runEventOpen(t *testing.T, h Harness) {
 	ctx := t.Context()
 	s := h.events(t)
 	s.add(t, ev("A", "a", "k:v"))
-	again := must(s.db.Events(t.Context(), store.EventOptions{}))(t)
+	again := must(s.db.Events(t.Context(), nil))(t)
 	require.Same(t, s.own, again)
 	for _, negative := range []store.EventOptions{{Queue: -1}, {PollInterval: -1}, {IndexEvery: -1}, {LockedRows: -1}} {
 		_, err := s.db.Events(ctx, &negative)

@@ -84,7 +84,7 @@ func (m *machine) open() {
 	if m.ents != nil && m.Chance(2) {
 		opts = store.EntityOptions{} // the store knows
 	}
-	m.ents = must(m.db.Entities(m.ctx, opts))(m.t)
+	m.ents = must(m.db.Entities(m.ctx, &opts))(m.t)
 	m.model.HeadOnly = !m.ents.Temporal()
 }
 
@@ -225,7 +225,7 @@ func (m *machine) load() {
 				return
 			}
 		}
-	}, store.LoadOptions{Changes: one(m.Drawer, 1+m.IntN(8), 1<<20), Progress: func(p store.Loaded) {
+	}, &store.LoadOptions{Changes: one(m.Drawer, 1+m.IntN(8), 1<<20), Progress: func(p store.Applied) {
 		require.Equal(m.t, p.Head, must(m.ents.Head(m.ctx))(m.t), "the head that was told is committed")
 	}})
 	if wantErr == nil || errors.Is(err, context.Canceled) {
@@ -273,7 +273,7 @@ func (m *machine) loadOther() {
 	}
 	blocks := slices.Concat(m.fed[m.IntN(i+1):i], []entity.Block{other}, m.fed[i+1:])
 	m.did = append(m.did, func() string { return "load another history " + brief(blocks...) })
-	_, err := m.ents.Load(m.ctx, stream(blocks, nil), store.LoadOptions{})
+	_, err := m.ents.Load(m.ctx, stream(blocks, nil), nil)
 	if err != nil || !m.model.HeadOnly && m.model.Horizon() == 0 {
 		require.ErrorIs(m.t, err, store.ErrHistory)
 	}
@@ -356,13 +356,13 @@ func (m *machine) copyTo() {
 	case "history":
 		other.copied, other.pruned = true, m.model.Horizon() > 0
 		other.open()
-		must(other.ents.Import(m.ctx, m.ents.History(m.ctx), store.LoadOptions{Changes: 4}))(m.t)
+		must(other.ents.Import(m.ctx, m.ents.History(m.ctx), &store.LoadOptions{Changes: 4}))(m.t)
 	case "backup":
 		var file bytes.Buffer
 		contents := must(m.db.Backup(m.ctx, &file, nil))(m.t)
 		require.Equal(m.t, m.model.Head(), contents.Head)
 		db := must(store.Open(m.ctx, other.url, nil))(m.t)
-		_, err := db.Restore(m.ctx, &file, &contents, nil)
+		restored, err := db.Restore(m.ctx, &file, nil)
 		require.NoError(m.t, errors.Join(err, db.Close()))
 		require.Equal(m.t, contents, restored)
 		other.open()
