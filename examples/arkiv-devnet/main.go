@@ -1,6 +1,6 @@
 // Arkiv-devnet is an Arkiv chain for development in one process: it takes the transactions
 // that Arkiv's SDKs sign, makes blocks of them, and answers queries. Its only store of
-// entities is Varve, which follows it as it would any chain.
+// entities is Varve, which gets each block as who follows the chain reads it.
 //
 //	go run . --listen 127.0.0.1:8545 --block-time 2s sqlite:devnet.db
 package main

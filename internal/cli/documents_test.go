@@ -239,10 +239,10 @@ func metricTable(t *testing.T) string {
 	db, err := store.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "varve.db"), nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, db.Close()) }()
-	m := service.NewMetrics()
-	s, err := service.New(t.Context(), db, service.Options{Metrics: m})
+	s, err := service.New(t.Context(), db, service.Options{})
 	require.NoError(t, err)
 	defer s.Close()
+	m := s.Metrics()
 	m.Operation("rest", "get", 200) // so that its labels are gathered
 	ents, err := db.Entities(t.Context(), nil)
 	require.NoError(t, err)

@@ -81,7 +81,7 @@ func (s *Service) loop(ctx context.Context) {
 				return
 			}
 			group = s.collect(append(group[:0], first))
-			s.opts.Metrics.group.Observe(float64(len(group)))
+			s.metrics.group.Observe(float64(len(group)))
 			if s.lost != nil {
 				answer(group, s.lost)
 			} else {
@@ -169,7 +169,7 @@ func (s *Service) commit(group []*write) {
 		applied, err := s.ents.Apply(context.Background(), p.block)
 		endSpan(commit, err, "varve.changes", uint64(applied.Changes))
 		if err == nil {
-			s.opts.Metrics.commit.Observe(time.Since(begun).Seconds())
+			s.metrics.commit.Observe(time.Since(begun).Seconds())
 			s.publish(p, applied.Head)
 			return
 		}

@@ -184,7 +184,7 @@ func (s *Service) seal(key entity.Key, payload []byte) []byte {
 	if keys == nil {
 		return payload
 	}
-	s.opts.Metrics.sealed.Inc()
+	s.metrics.sealed.Inc()
 	return keys.Seal(key[:], payload)
 }
 

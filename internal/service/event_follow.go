@@ -28,35 +28,33 @@ type Subscription struct {
 // client, and no view of the store: one that takes nothing costs a batch. A large event is a batch
 // alone, and is held. Follow ends with the error of the subscription or of send, or with ErrClosing
 // when sub.Ending is done. What is sent may not be kept.
-func (e Events) Follow(ctx context.Context, sub Subscription, send func([]event.Sequenced) error) error {
+func (e Events) Follow(ctx context.Context, sub Subscription, send func([]event.Sequenced) error) (err error) {
 	f := &subscriber{protocol: sub.Protocol, query: sub.Query}
 	f.has.Store(max(sub.From, 1) - 1)
 	list := &e.service.subscribers
 	list.Store(f, nil)
 	defer list.Delete(f)
-	within, end := context.WithCancelCause(ctx)
+	request, sent := ctx, 0
+	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	defer context.AfterFunc(sub.Ending, func() { end(ErrClosing) })()
 	defer sub.Hold.Release()
-	sent, err := e.follow(within, sub, f, send)
-	accesslog.Add(ctx, slog.Int("events", sent))
-	if errors.Is(context.Cause(within), ErrClosing) {
-		return ErrClosing
-	}
-	return err
-}
-
-func (e Events) follow(ctx context.Context, sub Subscription, f *subscriber, send func([]event.Sequenced) error) (sent int, err error) {
+	defer func() {
+		accesslog.Add(request, slog.Int("events", sent))
+		if errors.Is(context.Cause(ctx), ErrClosing) {
+			err = ErrClosing
+		}
+	}()
 	stored, err := e.open()
 	if err != nil {
-		return 0, err
+		return err
 	}
 	var b batch
 	for from := sub.From; ; {
 		b.reset()
 		for ev, err := range e.unsealed(stored.Read(ctx, sub.Query, &event.ReadOptions{From: from, Limit: b.fits()})) {
 			if err != nil && len(b.events) == 0 {
-				return sent, err
+				return err
 			}
 			if err != nil || !b.add(&ev) {
 				break // an error comes again
@@ -65,7 +63,7 @@ func (e Events) follow(ctx context.Context, sub Subscription, f *subscriber, sen
 		if wants := b.memory(); !sub.Hold.Try(wants) {
 			b.reset() // it is read again when there is room for it
 			if err := sub.Hold.Take(ctx, wants); err != nil {
-				return sent, err
+				return err
 			}
 			continue
 		}
@@ -76,12 +74,12 @@ func (e Events) follow(ctx context.Context, sub Subscription, f *subscriber, sen
 				continue
 			}
 			if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
-				return sent, err
+				return err
 			}
 		}
 		sub.Hold.Await()
 		if err := send(b.events); err != nil {
-			return sent, err
+			return err
 		}
 		sub.Hold.Release()
 		if n := len(b.events); n > 0 {

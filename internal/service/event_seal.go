@@ -24,7 +24,7 @@ import (
 // have the store decrypt under the writer's lock. An event without ID is never
 // compared and has a random nonce.
 func (s *Service) sealEvent(keys *seal.Keyring, id seal.ID, e *event.Event) event.Event {
-	s.opts.Metrics.sealed.Inc()
+	s.metrics.sealed.Inc()
 	payload := make([]byte, 0, binary.MaxVarintLen64+len(e.Data)+len(e.Metadata))
 	payload = binary.AppendUvarint(payload, uint64(len(e.Data)))
 	payload = append(append(payload, e.Data...), e.Metadata...)

@@ -23,8 +23,8 @@ type Metrics struct {
 	commit       prometheus.Histogram
 }
 
-// NewMetrics returns counters at zero.
-func NewMetrics() *Metrics {
+// newMetrics returns counters at zero.
+func newMetrics() *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{

@@ -41,20 +41,16 @@ type Page struct {
 // taken is held; a nil hold does not count. It ends with the first error of
 // yield. It fails with query.ErrSyntax, store.ErrInvalid, store.ErrBlockRange,
 // store.ErrUnsupported, ErrTime, or as seal.Keyring.Open and quota.Hold.Take do.
-func (s *Service) Query(ctx context.Context, q *Query, hold *quota.Hold, yield func(*entity.Entity) error) (Page, error) {
+func (s *Service) Query(ctx context.Context, q *Query, hold *quota.Hold, yield func(*entity.Entity) error) (page Page, err error) {
 	work := s.worktime(ctx)
 	defer work.end()
 	defer hold.Release()
-	page, err := s.query(work, q, hold, yield)
-	err = work.cause(err)
-	accesslog.Add(ctx, slog.Int("entities", page.Count), slog.Uint64("block", page.Block))
-	if err != nil {
-		return page, fmt.Errorf("query: %w", err)
-	}
-	return page, nil
-}
-
-func (s *Service) query(work *worktime, q *Query, hold *quota.Hold, yield func(*entity.Entity) error) (page Page, err error) {
+	defer func() {
+		accesslog.Add(ctx, slog.Int("entities", page.Count), slog.Uint64("block", page.Block))
+		if err != nil {
+			err = fmt.Errorf("query: %w", work.cause(err))
+		}
+	}()
 	expr, err := query.Parse(q.Text)
 	if err != nil {
 		return page, err

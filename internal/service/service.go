@@ -74,9 +74,6 @@ type Options struct {
 	// zero means DefaultPoll. A service that only reads may give out what is
 	// older by that.
 	Poll time.Duration
-
-	// Metrics counts what the service does; nil counts for nobody.
-	Metrics *Metrics
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -88,23 +85,21 @@ func (o Options) withDefaults() (Options, error) {
 	o.Work = cmp.Or(o.Work, DefaultWork)
 	o.MaxGroup = cmp.Or(o.MaxGroup, DefaultMaxGroup)
 	o.Poll = cmp.Or(o.Poll, DefaultPoll)
-	if o.Metrics == nil {
-		o.Metrics = NewMetrics()
-	}
 	return o, nil
 }
 
 // Service is the core that the transports share. Its methods may be called from
 // several goroutines.
 type Service struct {
-	opts   Options
-	db     *store.DB
-	ents   *store.Entities
-	events *store.Events // nil when there are none
-	reads  bool          // it only reads: others write
-	cache  *cache
-	head   head
-	keys   atomic.Pointer[seal.Keyring] // nil: payloads are as they are
+	opts    Options
+	metrics *Metrics
+	db      *store.DB
+	ents    *store.Entities
+	events  *store.Events // nil when there are none
+	reads   bool          // it only reads: others write
+	cache   *cache
+	head    head
+	keys    atomic.Pointer[seal.Keyring] // nil: payloads are as they are
 
 	lastRead    atomic.Int64 // when the store was last read, Unix nanoseconds
 	subscribers sync.Map     // of *subscriber
@@ -133,13 +128,13 @@ func New(ctx context.Context, db *store.DB, opts Options) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("service: %w", err)
 	}
-	s := &Service{opts: opts, db: db, reads: db.ReadOnly(), queue: make(chan *write, opts.MaxGroup), done: make(chan struct{})}
+	s := &Service{opts: opts, metrics: newMetrics(), db: db, reads: db.ReadOnly(), queue: make(chan *write, opts.MaxGroup), done: make(chan struct{})}
 	s.keys.Store(opts.Keys)
 	if err := s.open(ctx); err != nil {
 		s.release()
 		return nil, fmt.Errorf("service: %w", err)
 	}
-	opts.Metrics.observe(s)
+	s.metrics.observe(s)
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	go s.loop(ctx)
 	return s, nil
@@ -166,7 +161,7 @@ func (s *Service) open(ctx context.Context) (err error) {
 	if err := s.checkKeys(ctx, s.opts.Keys); err != nil {
 		return err
 	}
-	s.cache, err = newCache(s.opts.CacheBytes, s.opts.Metrics)
+	s.cache, err = newCache(s.opts.CacheBytes, s.metrics)
 	return err
 }
 
@@ -251,7 +246,7 @@ func (s *Service) SetKeys(ctx context.Context, keys *seal.Keyring) error {
 func (s *Service) MaxMessage() int { return s.opts.MaxPayload + envelope }
 
 // Metrics returns the counters of the service.
-func (s *Service) Metrics() *Metrics { return s.opts.Metrics }
+func (s *Service) Metrics() *Metrics { return s.metrics }
 
 // Close refuses further writes, commits those that are queued, and ends. A
 // second Close does nothing.

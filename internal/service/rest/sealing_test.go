@@ -1,7 +1,6 @@
 package rest_test
 
 import (
-	"bytes"
 	"context"
 	"path/filepath"
 	"testing"
@@ -47,13 +46,4 @@ func TestSealing(t *testing.T) {
 		require.NotContains(t, p.Detail, "secret")
 	}
 	require.Equal(t, 200, w.do("GET", entityPath(2), "").Code)
-
-	w.service.Close()
-	// Another key neither starts a service nor opens anything.
-	other, err := seal.New(bytes.Repeat([]byte{2}, seal.KeySize))
-	require.NoError(t, err)
-	_, err = service.New(t.Context(), w.db, service.Options{Keys: other})
-	require.ErrorIs(t, err, seal.ErrUnknownKey)
-	_, err = service.New(t.Context(), w.db, service.Options{})
-	require.ErrorIs(t, err, seal.ErrUnknownKey, "without a key")
 }
