@@ -135,7 +135,7 @@ var closing = &driver.Update{
 const forEver = int64(1) << 62
 
 func createTables(e driver.Engine) error {
-	return write(e, func(ctx context.Context, tx driver.Tx) error { return makeTables(ctx, tx) })
+	return write(e, makeTables)
 }
 
 // makeTables makes them unless they are there.

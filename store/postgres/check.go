@@ -18,7 +18,8 @@ func (e *engine) Check(ctx context.Context, report func(problem string) bool) (d
 			err = readTables(ctx, c, report)
 		}
 		if err == nil {
-			did = "data_checksums " + on + ", by reading every table; indexes are not compared with the tables, which pg_amcheck does"
+			did = "data_checksums " + on + ", by reading every table; " +
+				"indexes are not compared with the tables, which pg_amcheck does"
 		}
 		return err
 	})

@@ -45,9 +45,8 @@ func Text(text string) error {
 	return nil
 }
 
-// Row refuses times, into which the libraries turn text that reads as a date (the
-// remote one in columns declared as such): database/sql would turn them into
-// another text.
+// Row refuses times, into which go-libsql turns text that reads as a date:
+// database/sql would turn them into another text.
 func Row(columns func() []string, row []sqldriver.Value) error {
 	for i, value := range row {
 		if _, isTime := value.(time.Time); isTime {
