@@ -116,9 +116,8 @@ func inCore(name string) bool {
 	return slices.ContainsFunc(lab.All(), func(e lab.Experiment) bool { return e.HasCore() && slices.Contains(e.Names, name) })
 }
 
-// measure measures a phase, of which the iterations are the operations: its figures are in
-// place of those that package testing would take, which knows nothing of what goes on outside
-// of the calls.
+// measure measures a phase, of which the iterations are the operations: its figures are in place of those that
+// package testing would take, which knows nothing of what goes on outside of the calls.
 func measure(b *testing.B, l *lab.Lab, v *lab.Variant) {
 	var r *lab.Record
 	for b.Loop() {

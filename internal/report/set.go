@@ -38,21 +38,18 @@ const (
 	blockName    = "Block"
 )
 
-// Load reads a file in the Go benchmark format, or all *.txt of a directory, and of the
-// directories in it when there are none. Published figures are added.
+// Load reads a file in the Go benchmark format, or all *.txt of a directory. Published figures are added.
 func Load(path string) (*Set, error) {
 	files := []string{path}
 	if info, err := os.Stat(path); err != nil {
 		return nil, err
 	} else if info.IsDir() {
-		if files, err = filepath.Glob(filepath.Join(path, "*.txt")); err == nil && len(files) == 0 {
-			files, err = filepath.Glob(filepath.Join(path, "*", "*.txt"))
+		files, err = filepath.Glob(filepath.Join(path, "*.txt"))
+		if err == nil && len(files) == 0 {
+			err = fmt.Errorf("%s has no result files (*.txt); varve run writes them", path)
 		}
 		if err != nil {
 			return nil, err
-		}
-		if len(files) == 0 {
-			return nil, fmt.Errorf("%s has no result files (*.txt); varve run writes them", path)
 		}
 	}
 	s := &Set{Units: benchfmt.UnitMetadataMap{}}
@@ -64,11 +61,7 @@ func Load(path string) (*Set, error) {
 		}
 		errs = append(errs, err)
 	}
-	at := make(map[*benchfmt.Result]int, len(s.Lines))
-	for _, l := range s.Lines {
-		at[l] = place(l)
-	}
-	slices.SortStableFunc(s.Lines, func(a, b *benchfmt.Result) int { return at[a] - at[b] })
+	slices.SortStableFunc(s.Lines, func(a, b *benchfmt.Result) int { return place(a) - place(b) })
 	return s, errors.Join(errs...)
 }
 
