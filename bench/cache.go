@@ -165,7 +165,7 @@ func (c *Cache) File(ctx context.Context, key, name string, write func(f *os.Fil
 	defer func() { err = errors.Join(err, held.Close()) }()
 	dir := c.path(key)
 	path, marker := filepath.Join(dir, name), filepath.Join(dir, markerFile)
-	if exists(path) && exists(marker) {
+	if _, err := os.Stat(marker); err == nil { // which is written last
 		return path, nil
 	}
 	if err = os.MkdirAll(dir, 0o755); err == nil {
@@ -181,11 +181,6 @@ func (c *Cache) File(ctx context.Context, key, name string, write func(f *os.Fil
 		err = fmt.Errorf("%w: %w; remove other data sets in %s, or set %s to a directory on another disk", store.ErrDiskFull, err, c.root, CacheEnv)
 	}
 	return path, err
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 // Told begins a report on long work, of a total of zero where that is not known.

@@ -40,6 +40,7 @@ func Workloads(d Data) (list []Workload) {
 		add("AppendConditional", "clients", strconv.Itoa(n), Writes{Clients: n, Do: AppendIfNew}.on)
 	}
 	for _, n := range []int{1, 16} {
+		add("AppendRandom", "clients", strconv.Itoa(n), Writes{Clients: n, Do: AppendIfNew, random: true}.on)
 		add("Decide", "clients", strconv.Itoa(n), Writes{Clients: n, Do: Decide}.on)
 	}
 	for _, q := range queries {

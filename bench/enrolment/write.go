@@ -2,6 +2,8 @@ package enrolment
 
 import (
 	"context"
+	"crypto/sha256"
+	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -15,7 +17,8 @@ type Writes struct {
 	Clients int
 	Do      func(ctx context.Context, events event.Store, batch []event.Event) error
 
-	batch int // events of an append; 0 is 1
+	batch  int  // events of an append; 0 is 1
+	random bool // tags of new things are in no order
 }
 
 // Run records the latency of each append, without the time to make its events. The head must
@@ -27,7 +30,7 @@ func (w Writes) Run(ctx context.Context, events event.Store, loop pace.Config) (
 	}
 	w.batch, loop.Workers = max(w.batch, 1), w.Clients
 	res.Outcome, err = pace.Loop(ctx, loop, func(ctx context.Context, s *pace.Step) error {
-		batch := newEnrolments(w.batch)
+		batch := newEnrolments(w.batch, w.random)
 		s.Begin()
 		return w.Do(ctx, events, batch)
 	})
@@ -42,20 +45,32 @@ func (w Writes) Run(ctx context.Context, events event.Store, loop pace.Config) (
 	return res, err
 }
 
-// on is Run on the events of a copy.
-func (w Writes) on(ctx context.Context, cp *bench.Copy, loop pace.Config) (bench.Result, error) {
-	return w.Run(ctx, cp.Events, loop)
+// on is Run on the events of a copy, with how often a second the log was synced, where the engine tells.
+func (w Writes) on(ctx context.Context, cp *bench.Copy, loop pace.Config) (res bench.Result, err error) {
+	before, err := cp.DB.Engine().Stats(ctx)
+	if err == nil {
+		res, err = w.Run(ctx, cp.Events, loop)
+	}
+	after, noStats := cp.DB.Engine().Stats(ctx)
+	if err = errors.Join(err, noStats); err == nil && before.Syncs != nil && after.Syncs != nil {
+		res.More = append(res.More, bench.Metric{Value: float64(*after.Syncs-*before.Syncs) / res.Elapsed.Seconds(), Unit: "sync/s"})
+	}
+	return res, err
 }
 
 // newStudent numbers students so that no two of a process have the same tag.
 var newStudent atomic.Uint64
 
 // newEnrolments makes enrolments of new students in existing courses.
-func newEnrolments(n int) []event.Event {
+func newEnrolments(n int, random bool) []event.Event {
 	id := newStudent.Add(1)
 	batch := make([]event.Event, n)
 	for i := range batch {
-		student := event.NewTag("student_id", fmt.Sprintf("new-%d-%d", id, i))
+		name := fmt.Sprintf("new-%d-%d", id, i)
+		if random {
+			name = fmt.Sprintf("%x", sha256.Sum256([]byte(name)))[:32]
+		}
+		student := event.NewTag("student_id", name)
 		batch[i] = event.Event{
 			Type: enrolled,
 			Tags: []event.Tag{student, courseTag(int(id) % 1000), event.NewTag("grade", grades[i%len(grades)])},

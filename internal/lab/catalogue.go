@@ -46,14 +46,11 @@ func elsewhere(id string) func(l *Lab) ([]Variant, error) {
 	}
 }
 
-// HasCore tells whether anything of the experiment is of the core set.
-func (e *Experiment) HasCore() bool { return e.core != nil }
-
-// Core tells whether a variant is of the core set, which is small enough to be repeated and read:
-// what go test -bench=. measures.
+// Core tells whether a variant is of the core set, which is small enough to be repeated and read: what go test
+// -bench=. measures; of nil, whether any is.
 func (e *Experiment) Core(v *Variant) bool {
 	for name, value := range e.core {
-		if !slices.Contains(strings.Fields(value), v.Keys.Get(name)) {
+		if v != nil && !slices.Contains(strings.Fields(value), v.Keys.Get(name)) {
 			return false
 		}
 	}
@@ -113,8 +110,8 @@ func All() []Experiment {
 		{Entry: of("E3"), Names: words("DataCentreCombined"), Layouts: answers, Changes: true, phases: 2,
 			Plan: centres("DataCentreCombined", "qps", []int{100, 500}, (*Lab).centreBeside)},
 		{Entry: of("F1"), Names: words("EventAppend"), Changes: true, Plan: events("Append")},
-		{Entry: of("F2"), Names: words("EventAppendConcurrent"), Changes: true,
-			Plan: events("AppendConcurrent")},
+		{Entry: of("F2"), Names: words("EventAppendConcurrent EventAppendRandom"), Changes: true,
+			Plan: events("AppendConcurrent", "AppendRandom")},
 		{Entry: of("F3"), Names: words("EventAppendConditional"), Changes: true,
 			Plan: events("AppendConditional"), core: values{"layout": "tags", "profile": "small", "clients": "1 16"}},
 		{Entry: of("F4"), Names: words("EventDecide"), Changes: true, Plan: events("Decide")},

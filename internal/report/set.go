@@ -31,13 +31,6 @@ type Set struct {
 	Warnings []string // lines that could not be read
 }
 
-// Names of benchmarks that are no measurement of ours as a whole.
-const (
-	peerName     = "Peer"
-	timelineName = "Timeline"
-	blockName    = "Block"
-)
-
 // Load reads a file in the Go benchmark format, or all *.txt of a directory. Published figures are added.
 func Load(path string) (*Set, error) {
 	files := []string{path}
@@ -92,12 +85,12 @@ func (s *Set) add(line *benchfmt.Result) {
 			line.Values[i] = benchfmt.Value{Value: v.OrigValue, Unit: v.OrigUnit}
 		}
 	}
-	switch base := line.Name.Base(); {
-	case string(base) == peerName:
+	switch base := string(line.Name.Base()); {
+	case base == "Peer":
 		s.Peers = append(s.Peers, line)
 	case line.GetConfig("excluded") != "":
 		s.Excluded = append(s.Excluded, line)
-	case string(base) == timelineName || string(base) == blockName:
+	case base == "Timeline" || base == "Block":
 		s.Series = append(s.Series, line)
 	default:
 		s.Lines = append(s.Lines, line)
