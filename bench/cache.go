@@ -34,16 +34,14 @@ type Progress interface {
 //	<root>/<key>.lock        held while it is built or copied, or used in place
 //	<root>/run-<n>/data      what is in use, on the same disk, with its lock
 //
-// Several processes may share it. Anything in it may be deleted while no
-// benchmark runs.
+// Several processes may share it. Anything in it may be deleted while no benchmark runs.
 type Cache struct {
 	// InPlace uses the data sets themselves and no copies, as is right for what only reads,
 	// and is done for others where the disk has no room for a copy. What has changed is
 	// built again when it is needed next. One user at a time has a data set; others wait.
 	InPlace bool
 
-	// Progress, unless it is nil, begins a report on building a data set of total units;
-	// zero means unknown.
+	// Progress, unless it is nil, begins a report on building a data set of total units; zero means unknown.
 	Progress func(name, unit string, total int64) Progress
 
 	root string
@@ -87,8 +85,7 @@ type Ready struct {
 	Seconds float64 `json:"seconds"` // it took to build
 }
 
-// builder makes a database in an empty directory, closes it, and describes it;
-// Key and Bytes are filled in for it.
+// builder makes a database in an empty directory, closes it, and describes it; Key and Bytes are filled in for it.
 type builder func(ctx context.Context, dir string) (Ready, error)
 
 // drop forgets a data set, so that it is built again.
@@ -105,8 +102,7 @@ func (c *Cache) path(key string) string { return filepath.Join(c.root, key) }
 // data is the directory of a data set's database.
 func (c *Cache) data(key string) string { return filepath.Join(c.path(key), dataDir) }
 
-// ready returns the description of a data set, or an error that says why it
-// cannot be used.
+// ready returns the description of a data set, or an error that says why it cannot be used.
 func (c *Cache) ready(key string) (r Ready, err error) {
 	text, err := os.ReadFile(filepath.Join(c.path(key), markerFile))
 	if err != nil {
@@ -168,7 +164,7 @@ func (c *Cache) File(ctx context.Context, key, name string, write func(f *os.Fil
 	defer func() { err = errors.Join(err, held.Close()) }()
 	dir := c.path(key)
 	path, marker := filepath.Join(dir, name), filepath.Join(dir, markerFile)
-	if exists(path) && exists(marker) {
+	if _, err := os.Stat(marker); err == nil { // which is written last
 		return path, nil
 	}
 	if err = os.MkdirAll(dir, 0o755); err == nil {
@@ -184,11 +180,6 @@ func (c *Cache) File(ctx context.Context, key, name string, write func(f *os.Fil
 		err = fmt.Errorf("%w: %w; remove other data sets in %s, or set %s to a directory on another disk", driver.ErrDiskFull, err, c.root, CacheEnv)
 	}
 	return path, err
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 // Told begins a report on long work, of a total of zero where that is not known.
@@ -222,8 +213,7 @@ type RunDir struct {
 	held *os.File // locked while the run lives
 }
 
-// NewRun makes the directory of a run, after removing those of runs that ended
-// without doing so.
+// NewRun makes the directory of a run, after removing those of runs that ended without doing so.
 func (c *Cache) NewRun() (*RunDir, error) {
 	if err := c.sweep(runPrefix, true); err != nil {
 		return nil, err

@@ -16,9 +16,8 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// CommitConfig is blocks that are applied in order: in a closed loop, where the next
-// one comes when the one before is durable, or at a rate of rows, whether the one before is
-// committed or not.
+// CommitConfig is blocks that are applied in order: in a closed loop, where the next one comes when the one
+// before is durable, or at a rate of rows, whether the one before is committed or not.
 type CommitConfig struct {
 	pace.Config // of one worker, which ends with Blocks at the latest
 
@@ -43,11 +42,9 @@ type CommitConfig struct {
 // readBack is how many entities of the last block Commit reads again.
 const readBack = 8
 
-// Commit applies blocks and records latencies, from the scheduled starts where there are
-// such. With an expectation it checks each
-// head with its digest, and at the end the visible entities, the rows and some
-// whole entities; it fails with ErrMismatch when anything differs. It fails where all
-// blocks were applied within the warm-up.
+// Commit applies blocks and records latencies, from the scheduled starts where there are such. With an expectation it
+// checks each head with its digest, and at the end the visible entities, the rows and some whole entities; it fails
+// with ErrMismatch when anything differs. It fails where all blocks were applied within the warm-up.
 func Commit(ctx context.Context, ents *store.Entities, cfg CommitConfig) (Result, error) {
 	w := blockWriter{CommitConfig: cfg, ents: ents}
 	out, err := w.run(ctx)
@@ -111,8 +108,7 @@ func (w *blockWriter) draw() (err error) {
 	return err
 }
 
-// apply applies the block that was drawn. It checks the head and draws the next when the time
-// no longer counts.
+// apply applies the block that was drawn. It checks the head and draws the next when the time no longer counts.
 func (w *blockWriter) apply(ctx context.Context, s *pace.Step) error {
 	s.Kind = "commit"
 	start := time.Now()
@@ -155,8 +151,7 @@ func Written(b *entity.Block) (entities, rows int) {
 	return entities, rows
 }
 
-// checkCreated reads entities of a block again and compares them with the
-// operations that made them.
+// checkCreated reads entities of a block again and compares them with the operations that made them.
 func checkCreated(ctx context.Context, ents *store.Entities, b entity.Block) error {
 	snap, err := ents.At(ctx, store.Head)
 	if err != nil {
@@ -189,10 +184,9 @@ type ReadMixConfig struct {
 	Head func() uint64
 }
 
-// ReadMix reads and records the latency of each read by kind: snapshot, read and
-// the end of the snapshot, without the comparison with the right answer, which
-// follows. In an open loop latency is from the scheduled start. It fails with
-// mix.ErrMismatch at the first wrong answer.
+// ReadMix reads and records the latency of each read by kind: snapshot, read and the end of the snapshot,
+// without the comparison with the right answer, which follows. In an open loop latency is from the scheduled
+// start. It fails with mix.ErrMismatch at the first wrong answer.
 func ReadMix(ctx context.Context, ents *store.Entities, cfg ReadMixConfig) (*pace.Outcome, error) {
 	clients := max(cfg.Workers, 1)
 	readers, streams := make([]*mix.Reader, clients), make([]mix.Stream, clients)
@@ -216,9 +210,8 @@ func ReadMix(ctx context.Context, ents *store.Entities, cfg ReadMixConfig) (*pac
 	return out, nil
 }
 
-// Combined runs commits and readers at the same time, from a common beginning. When
-// one ends with an error, so does the other. Readers that are told no end of their own
-// end with the commits.
+// Combined runs commits and readers at the same time, from a common beginning. When one ends with an error, so
+// does the other. Readers that are told no end of their own end with the commits.
 func Combined(ctx context.Context, ents *store.Entities, writes CommitConfig, reads ReadMixConfig) (Result, *pace.Outcome, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	start := time.Now().Add(50 * time.Millisecond)

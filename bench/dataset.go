@@ -26,8 +26,7 @@ type Dataset struct {
 	Profile Profile    `json:"profile"`
 	Gen     GenOptions `json:"gen"` // no entities: an empty store
 
-	// Source, if given, is what the store holds instead of entities of Profile
-	// and Gen.
+	// Source, if given, is what the store holds instead of entities of Profile and Gen.
 	Source *Source `json:"source,omitempty"`
 
 	cache *Cache // in which it is built; nil for none
@@ -73,9 +72,8 @@ func (d Dataset) Rest() iter.Seq2[entity.Block, error] {
 	}
 }
 
-// Key returns the name of the data set in a cache: a hash of everything that it
-// depends on, the engine's version, the SQL and the generator's first block
-// included.
+// Key returns the name of the data set in a cache: a hash of everything that it depends on, the engine's
+// version, the SQL and the generator's first block included.
 func (d Dataset) Key() (string, error) {
 	linked, err := d.Engine.Driver()
 	if err != nil {
@@ -119,8 +117,7 @@ func (d Dataset) schema(dialect string) (ddl []any, err error) {
 	return []any{schema.Tables, schema.Indexes, meta.Tables}, err
 }
 
-// sample returns the first event, or the digest of the first block that changes
-// anything.
+// sample returns the first event, or the digest of the first block that changes anything.
 func (d Dataset) sample() (any, error) {
 	if d.filled() {
 		return nil, nil

@@ -13,6 +13,5 @@
 // What is about one thing lies below: loops (pace), read mixes (mix), rows of one table
 // (row), events (enrolment), permissions (rebac, social), the entity service (serve).
 //
-// It imports no engine: a program links those that it measures. Package gobench makes
-// benchmarks of go test of it.
+// It imports no engine: a program links those that it measures. Package gobench makes benchmarks of go test of it.
 package bench

@@ -13,8 +13,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Engine says how databases of one linked engine are named. Its package must be
-// imported for its side effect.
+// Engine says how databases of one linked engine are named. Its package must be imported for its side effect.
 type Engine struct {
 	Name   string            // the URL scheme, and the value in names of benchmarks
 	Params map[string]string // engine parameters for every database, such as page_size

@@ -48,9 +48,8 @@ type Expectation struct {
 	ended  bool // some version was ended, so counts are not those of the head alone
 }
 
-// NewExpectation returns the expectation of an empty store. It remembers whole
-// entities, which ExtendBTL and ChangeOwner need; without whole only what
-// Create, Update and Delete need, some hundred bytes an entity.
+// NewExpectation returns the expectation of an empty store. It remembers whole entities, which ExtendBTL and
+// ChangeOwner need; without whole only what Create, Update and Delete need, some hundred bytes an entity.
 func NewExpectation(whole bool) *Expectation {
 	return &Expectation{whole: whole, head: store.BlockHeader{Empty: true}, live: map[entity.Key]*entity.Entity{}}
 }
@@ -58,8 +57,7 @@ func NewExpectation(whole bool) *Expectation {
 // Head returns the head that the store must have.
 func (x *Expectation) Head() store.BlockHeader { return x.head }
 
-// setHead takes a head that was recorded, of a history of which only a part was
-// followed.
+// setHead takes a head that was recorded, of a history of which only a part was followed.
 func (x *Expectation) setHead(r Ready) error {
 	x.head.Number, x.head.Empty = r.Head, r.Counts.Versions == 0
 	if err := x.head.Digest.UnmarshalText([]byte(r.Digest)); err != nil {
@@ -135,9 +133,8 @@ func (x *Expectation) keeps(key entity.Key) bool {
 	return x.whole && (x.only == nil || x.only[key])
 }
 
-// Check compares a store with the expectation: head and digest, the number of
-// visible entities, and the rows of the tables that the layouts with a row for
-// each attribute have. It reads every table. It fails with ErrMismatch.
+// Check compares a store with the expectation: head and digest, the number of visible entities, and the rows of the
+// tables that the layouts with a row for each attribute have. It reads every table. It fails with ErrMismatch.
 func (x *Expectation) Check(ctx context.Context, ents *store.Entities) error {
 	head, err := ents.Head(ctx)
 	if err == nil {
@@ -201,8 +198,7 @@ func made(op *entity.Op, block uint64) *entity.Entity {
 	}
 }
 
-// check compares what Snapshot.Get returned. It is cheap beside the reading: workloads
-// check every entity.
+// check compares what Snapshot.Get returned. It is cheap beside the reading: workloads check every entity.
 func (w *want) check(e *entity.Entity, err error) error {
 	switch {
 	case errors.Is(err, store.ErrNotFound):

@@ -23,8 +23,7 @@ const (
 	ownerPool   = 50     // owners
 )
 
-// Endless, as GenOptions.Entities, is a stream that ends only with the range of
-// block numbers.
+// Endless, as GenOptions.Entities, is a stream that ends only with the range of block numbers.
 const Endless = math.MaxInt
 
 // GenOptions say which entities to generate. The zero value is an empty stream.
@@ -51,8 +50,7 @@ func (o GenOptions) blocks() uint64 {
 	return uint64(n)
 }
 
-// Next returns the options of the stream that goes on after this one, with
-// Entities entities.
+// Next returns the options of the stream that goes on after this one, with Entities entities.
 func (o GenOptions) Next(entities int) GenOptions {
 	o = o.withDefaults()
 	o.Start += o.blocks()
@@ -61,10 +59,9 @@ func (o GenOptions) Next(entities int) GenOptions {
 	return o
 }
 
-// Blocks streams blocks that create entities. Every entity is a function of
-// profile, seed and its number alone. Payloads are pseudo-random bytes, which
-// do not compress: an engine or file system that compresses gains nothing. The
-// blocks belong to the caller. The stream ends with an error when block numbers run out.
+// Blocks streams blocks that create entities. Every entity is a function of profile, seed and its number alone.
+// Payloads are pseudo-random bytes, which do not compress: an engine or file system that compresses gains
+// nothing. The blocks belong to the caller. The stream ends with an error when block numbers run out.
 func Blocks(p Profile, o GenOptions) iter.Seq2[entity.Block, error] {
 	return func(yield func(entity.Block, error) bool) {
 		g := newGenerator(p, o)
@@ -125,8 +122,7 @@ func newGenerator(p Profile, o GenOptions) *generator {
 	return &generator{p: p, o: o.withDefaults(), random: newRandom(o.Seed)}
 }
 
-// op makes the operation at a position in a block that gives entity i its
-// revision.
+// op makes the operation at a position in a block that gives entity i its revision.
 func (g *generator) op(kind entity.Kind, position int, i, revision uint64) entity.Op {
 	op := entity.Op{
 		Kind:        kind,
@@ -167,9 +163,8 @@ func (g *generator) attributes(op *entity.Op, i, revision uint64) {
 	}
 }
 
-// skewed maps a uniform number to the index of a value: the first value gets
-// a quarter of all, as states such as "active" do, the last less than a
-// hundredth.
+// skewed maps a uniform number to the index of a value: the first value gets a quarter of all, as states such
+// as "active" do, the last less than a hundredth.
 func skewed(u float64) int { return int(u * u * u * valuePool) }
 
 // number draws a numeric value: half are sizes, powers of two up to 128, and
@@ -263,9 +258,8 @@ var (
 	Large   = Profile{Name: "large", Strings: 10, Numbers: 5, Payload: 50 << 10}
 )
 
-// WithPayload returns the profile with payloads of n bytes; its name says so:
-// Typical.WithPayload(256) is "typical-256B". Keys and attributes stay those of
-// the profile.
+// WithPayload returns the profile with payloads of n bytes; its name says so: Typical.WithPayload(256) is
+// "typical-256B". Keys and attributes stay those of the profile.
 func (p Profile) WithPayload(n int) Profile {
 	base, _, _ := strings.Cut(p.Name, "-")
 	p.Name = base + "-" + strconv.Itoa(n) + "B"
@@ -273,16 +267,14 @@ func (p Profile) WithPayload(n int) Profile {
 	return p
 }
 
-// The rows that one version of an entity has beside its own attributes'. A
-// layout that lies otherwise is measured by the same count, so that rows/s
-// compares layouts by the work they are asked for.
+// The rows that one version of an entity has beside its own attributes'. A layout that lies otherwise is
+// measured by the same count, so that rows/s compares layouts by the work they are asked for.
 const (
 	syntheticStrings = 3 // $key, $owner, $creator
 	syntheticNumbers = 5 // $createdAtBlock, $expiration, $sequence, $txIndex, $opIndex
 )
 
-// Rows returns the rows of one version: its attributes, the synthetic ones
-// included, and its payload.
+// Rows returns the rows of one version: its attributes, the synthetic ones included, and its payload.
 func (p Profile) Rows() int {
 	return p.Strings + syntheticStrings + p.Numbers + syntheticNumbers + 1
 }

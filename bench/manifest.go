@@ -54,8 +54,7 @@ func Revision() string {
 // syncs are how many make the probe of a manifest.
 const syncs = 64
 
-// DescribeHost describes this program and the machine with the disk of a directory, which it
-// probes.
+// DescribeHost describes this program and the machine with the disk of a directory, which it probes.
 func DescribeHost(dir string) (m Manifest, err error) {
 	disk, err := probe.Sync(dir, syncs)
 	if err != nil {

@@ -19,9 +19,8 @@ type NamedQuery struct {
 	Limit int // newest first; 0: no limit
 }
 
-// Queries are the fixed set, over the attributes that Blocks generates. Of n
-// typical entities about n/100 have a given string attribute, n/170 a given
-// numeric one, and n/50 a given owner.
+// Queries are the fixed set, over the attributes that Blocks generates. Of n typical entities about n/100 have
+// a given string attribute, n/170 a given numeric one, and n/50 a given owner.
 func Queries() []NamedQuery {
 	common, rare, number := names[7], names[13], names[42]
 	owners := pool(9, func(i int) string { return ownerAddress(i).String() })
@@ -47,9 +46,8 @@ func Queries() []NamedQuery {
 	return list
 }
 
-// Answers finds the answers to queries, keys in their order, on a store that holds the
-// entities of a stream, none changed, at its last block. It generates every entity,
-// without payload, and tries the queries on each.
+// Answers finds the answers to queries, keys in their order, on a store that holds the entities of a stream,
+// none changed, at its last block. It generates every entity, without payload, and tries the queries on each.
 func Answers(p Profile, o GenOptions, queries []NamedQuery) ([][]entity.Key, error) {
 	exprs := make([]query.Expr, len(queries))
 	for i, q := range queries {
@@ -88,9 +86,8 @@ type QueryConfig struct {
 	Answer []entity.Key // as Answers gives it
 }
 
-// Query runs a query to its end again and again and records the latency of
-// each run. It compares the keys and their order with the answer and fails with
-// ErrMismatch.
+// Query runs a query to its end again and again and records the latency of each run. It compares the keys and
+// their order with the answer and fails with ErrMismatch.
 func Query(ctx context.Context, ents *store.Entities, cfg QueryConfig) (res Result, err error) {
 	expr, err := query.Parse(cfg.Query.Text)
 	if err == nil {
@@ -127,9 +124,8 @@ type GetConfig struct {
 // sample is how many different entities are read, in random order again and again.
 const sample = 4096
 
-// Get reads existing entities whole and records the latency of each Get,
-// without the comparison with what it must be, which follows. It fails with
-// ErrMismatch when an entity differs.
+// Get reads existing entities whole and records the latency of each Get, without the comparison with what it
+// must be, which follows. It fails with ErrMismatch when an entity differs.
 func Get(ctx context.Context, ents *store.Entities, cfg GetConfig) (res Result, err error) {
 	wants, err := cfg.wants()
 	if err == nil {

@@ -13,12 +13,10 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Reorg is the worst case of a B-tree that the user's documents ask for: rows
-// are deleted and rows of the same primary keys inserted, again and again, anywhere
-// in the store. In a layout with history that is a chain that reorganises: a block
-// that updates entities arrives, is taken back, and another comes in its place, with
-// the same entities and attributes and other values. Without history an update alone
-// deletes and inserts the rows.
+// Reorg is the worst case of a B-tree that the user's documents ask for: rows are deleted and rows of the same
+// primary keys inserted, again and again, anywhere in the store. In a layout with history that is a chain that
+// reorganises: a block that updates entities arrives, is taken back, and another comes in its place, with the
+// same entities and attributes and other values. Without history an update alone deletes and inserts the rows.
 type Reorg struct {
 	Observe func(b *entity.Block) // if not nil, is told of each block that stayed
 
@@ -28,10 +26,9 @@ type Reorg struct {
 	random *random
 }
 
-// A reorg is of reorgEntities, which is about 500 rows, as the user's documents have
-// them. They are drawn from about reorgPool that lie anywhere in the store, more than
-// a cache holds the pages of, and that live for reorgLife blocks more. New payloads have the size
-// of those of the base profile.
+// A reorg is of reorgEntities, which is about 500 rows, as the user's documents have them. They are drawn from
+// about reorgPool that lie anywhere in the store, more than a cache holds the pages of, and that live for
+// reorgLife blocks more. New payloads have the size of those of the base profile.
 const (
 	reorgEntities = 20
 	reorgPool     = 4_000
@@ -58,8 +55,7 @@ func NewReorg(cp *Copy, seed uint64) (*Reorg, error) {
 	return r, nil
 }
 
-// part returns an expectation of about n entities, drawn evenly from all that a data
-// set holds.
+// part returns an expectation of about n entities, drawn evenly from all that a data set holds.
 func (d Dataset) part(ready Ready, n float64) (*Expectation, error) {
 	share := n / float64(ready.Counts.Versions)
 	left := func(op entity.Op) bool { // by the end of the key: neighbours in an index begin alike
@@ -134,8 +130,7 @@ func (r *Reorg) round(ctx context.Context, s *pace.Step, res *Result) (b entity.
 	return b, err
 }
 
-// block updates entities after the base. In each revision their attributes have the
-// same names and other values.
+// block updates entities after the base. In each revision their attributes have the same names and other values.
 func (r *Reorg) block(keys []int, round, revision uint64) entity.Block {
 	b := entity.Block{Number: r.x.head.Number + 1, Ops: make([]entity.Op, len(keys))}
 	r.random.at(reorgStream, round, revision)

@@ -43,8 +43,7 @@ func (r *Result) Metrics() []Metric {
 // RowRate returns the rows a second of the whole run, with its pauses.
 func (r *Result) RowRate() float64 { return float64(r.Rows) / max(r.Elapsed.Seconds(), 1e-9) }
 
-// FoldLog moves the write-ahead log into the database and empties it, where the
-// engine has one that can be asked to.
+// FoldLog moves the write-ahead log into the database and empties it, where the engine has one that can be asked to.
 func FoldLog(ctx context.Context, db *store.DB) error {
 	_, err := db.Engine().Checkpoint(ctx, true)
 	if errors.Is(err, store.ErrUnsupported) {

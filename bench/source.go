@@ -25,8 +25,7 @@ import (
 // Source is a deterministic history in two parts: what a data set holds, and
 // what comes after it, to be written while something is measured.
 type Source struct {
-	// Name tells sources apart in the keys of data sets and for people: it has
-	// every parameter.
+	// Name tells sources apart in the keys of data sets and for people: it has every parameter.
 	Name string `json:"name"`
 
 	// Blocks streams the first part, and Rest what follows, nil when nothing
@@ -50,8 +49,7 @@ type Source struct {
 	rows, payload uint64 // about, of Blocks: the rows of all versions, and bytes
 }
 
-// keeps returns the entities whose content some operation keeps: of these an
-// expectation must remember all.
+// keeps returns the entities whose content some operation keeps: of these an expectation must remember all.
 func (s *Source) keeps() (map[entity.Key]bool, error) {
 	keys := map[entity.Key]bool{}
 	for _, stream := range []func() iter.Seq2[entity.Block, error]{s.Blocks, s.Rest} {
@@ -72,12 +70,10 @@ func (s *Source) keeps() (map[entity.Key]bool, error) {
 	return keys, nil
 }
 
-// MendozaSource returns a history of the base profile of package scaler at a
-// scale relative to 800,000 entities. Of its time the data set holds a share,
-// above 0 and up to 1; what comes after it is Source.Rest. Blocks of the profile,
-// of which most are empty or create one entity, are merged into blocks of about
-// perBlock operations, as Merged does; 0 leaves them as they are. It fails with store.ErrInvalid
-// when a parameter is out of range.
+// MendozaSource returns a history of the base profile of package scaler at a scale relative to 800,000 entities. Of
+// its time the data set holds a share, above 0 and up to 1; what comes after it is Source.Rest. Blocks of the
+// profile, of which most are empty or create one entity, are merged into blocks of about perBlock operations, as
+// Merged does; 0 leaves them as they are. It fails with store.ErrInvalid when a parameter is out of range.
 func MendozaSource(scale float64, seed uint64, perBlock int, share float64) (*Source, error) {
 	if !(share > 0 && share <= 1) || perBlock < 0 {
 		return nil, fmt.Errorf("mendoza source: %w: share %v, want above 0 and up to 1; %d operations a block, want none or more",
@@ -137,8 +133,7 @@ func (m mendoza) rest() iter.Seq2[entity.Block, error] {
 	}
 }
 
-// bare returns the profile with the smallest payloads. All else stays as it is,
-// since each value is drawn for itself.
+// bare returns the profile with the smallest payloads. All else stays as it is, since each value is drawn for itself.
 func bare(p scaler.Profile) scaler.Profile {
 	for i := range p.Kinds {
 		p.Kinds[i].Payload.Size = scaler.Histogram{{Permille: 1000, From: scaler.MinPayload, To: scaler.MinPayload}}
@@ -172,12 +167,11 @@ func DataCentreSource(m *dcseed.Model) *Source {
 	}
 }
 
-// TarSource returns the history of a block tar, with so many times its entities, as
-// scaler.Scale makes them: a data set holds all of it, by a factor of 1 the blocks of the
-// tar as they are. The rest is copies of the tar's own blocks with fresh keys, whole and one
-// after the other, without end, so that a small tar too can be committed for as long as
-// one likes. Expectations go on for the length of one copy. The name follows from what is in the
-// tar, which is read once: the cache keeps what it comes to. It fails with store.ErrInvalid for a
+// TarSource returns the history of a block tar, with so many times its entities, as scaler.Scale makes them: a
+// data set holds all of it, by a factor of 1 the blocks of the tar as they are. The rest is copies of the tar's
+// own blocks with fresh keys, whole and one after the other, without end, so that a small tar too can be
+// committed for as long as one likes. Expectations go on for the length of one copy. The name follows from what
+// is in the tar, which is read once: the cache keeps what it comes to. It fails with store.ErrInvalid for a
 // factor of zero and where no block of the tar has an operation.
 func TarSource(cache *Cache, path string, factor, seed uint64) (*Source, error) {
 	t, err := cache.Tar(path)

@@ -7,21 +7,17 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Merged joins consecutive blocks into blocks of at least ops operations each,
-// as a node has that commits them together. A merged block has the number of the
-// last block in it, and its entities expire at the same blocks as before, so that
-// after it a store shows what it would show after that one, apart from the blocks
-// of creations and changes. Transactions are numbered on, which keeps the order
-// of creations. Blocks without operations are left out.
+// Merged joins consecutive blocks into blocks of at least ops operations each, as a node has that commits them
+// together. A merged block has the number of the last block in it, and its entities expire at the same blocks as
+// before, so that after it a store shows what it would show after that one, apart from the blocks of creations and
+// changes. Transactions are numbered on, which keeps the order of creations. Blocks without operations are left out.
 //
-// An operation on an entity that lives no longer than a few blocks more is valid
-// only before its end: a merged block ends there, with fewer operations. What is
-// created and expires within a merged block comes with a lifetime of 0 and is
-// never visible.
+// An operation on an entity that lives no longer than a few blocks more is valid only before its end: a merged
+// block ends there, with fewer operations. What is created and expires within a merged block comes with a
+// lifetime of 0 and is never visible.
 //
-// The blocks must be valid where ExtendBTL counts from the block, the store's
-// default, and must not expire what was ended before. It holds a merged block and
-// the keys of entities that expire in memory. Ops below 2 joins nothing.
+// The blocks must be valid where ExtendBTL counts from the block, the store's default, and must not expire what was
+// ended before. It holds a merged block and the keys of entities that expire in memory. Ops below 2 joins nothing.
 func Merged(blocks iter.Seq2[entity.Block, error], ops int) iter.Seq2[entity.Block, error] {
 	return func(yield func(entity.Block, error) bool) { newMerger(ops).run(blocks, yield) }
 }
@@ -102,8 +98,7 @@ func alters(k entity.Kind) bool {
 	return k == entity.Update || k == entity.ExtendBTL || k == entity.ChangeOwner || k == entity.Delete
 }
 
-// follow notes the expiration that an operation gives, and returns it; 0 when
-// it gives none.
+// follow notes the expiration that an operation gives, and returns it; 0 when it gives none.
 func (g *merger) follow(block uint64, op *entity.Op) (end uint64) {
 	switch op.Kind {
 	case entity.Create, entity.Update, entity.ExtendBTL:

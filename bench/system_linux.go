@@ -28,8 +28,7 @@ func readSystem(m *Manifest, dir string) {
 	m.Set("filesystem", filesystem(dir))
 }
 
-// filesystem returns the type of the file system that a directory is on: of
-// the longest mount point above it.
+// filesystem returns the type of the file system that a directory is on: of the longest mount point above it.
 func filesystem(dir string) (kind string) {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {

@@ -2,6 +2,7 @@ package enrolment
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -17,7 +18,7 @@ type Writes struct {
 	Do      func(ctx context.Context, events event.Store, batch []event.Event) error
 
 	batch  int  // events of an append; 0 is 1
-	costly bool // another client appends beside them on a costly condition
+	random bool // tags of new things are in no order
 }
 
 // Run records the latency of each append, without the time to make its events. The head must
@@ -28,60 +29,48 @@ func (w Writes) Run(ctx context.Context, events event.Store, loop pace.Config) (
 		return res, err
 	}
 	w.batch, loop.Workers = max(w.batch, 1), w.Clients
-	beside, err := w.beside(ctx, events, func() (err error) {
-		res.Outcome, err = pace.Loop(ctx, loop, func(ctx context.Context, s *pace.Step) error {
-			batch := newEnrolments(w.batch)
-			s.Begin()
-			return w.Do(ctx, events, batch)
-		})
-		return err
+	res.Outcome, err = pace.Loop(ctx, loop, func(ctx context.Context, s *pace.Step) error {
+		batch := newEnrolments(w.batch, w.random)
+		s.Begin()
+		return w.Do(ctx, events, batch)
 	})
 	if err != nil {
 		return res, err
 	}
 	res.Events = uint64(res.Count) * uint64(w.batch)
 	after, err := events.Head(ctx)
-	if err == nil && after-before != res.Events+beside {
-		err = fmt.Errorf("%w: head %d, was %d before %d events", bench.ErrMismatch, after, before, res.Events+beside)
+	if err == nil && after-before != res.Events {
+		err = fmt.Errorf("%w: head %d, was %d before %d events", bench.ErrMismatch, after, before, res.Events)
 	}
 	return res, err
 }
 
-// on is Run on the events of a copy.
-func (w Writes) on(ctx context.Context, cp *bench.Copy, loop pace.Config) (bench.Result, error) {
-	return w.Run(ctx, cp.Events, loop)
-}
-
-// beside runs f beside a client with a costly condition, if one is wanted: that no event
-// has two tags that many have. It returns how many events that client appended.
-func (w Writes) beside(ctx context.Context, evs event.Store, f func() error) (n uint64, err error) {
-	if !w.costly {
-		return 0, f()
+// on is Run on the events of a copy, with how often a second the log was synced, where the engine tells.
+func (w Writes) on(ctx context.Context, cp *bench.Copy, loop pace.Config) (res bench.Result, err error) {
+	before, err := cp.DB.Engine().Stats(ctx)
+	if err == nil {
+		res, err = w.Run(ctx, cp.Events, loop)
 	}
-	var done atomic.Bool
-	client := make(chan error, 1)
-	go func() {
-		both := event.Unless(event.Tagged(event.NewTag("grade", grades[0]), event.NewTag("grade", grades[1])))
-		var err error
-		for ; err == nil && !done.Load(); n++ {
-			_, err = evs.Append(ctx, []event.Event{{Type: "GradesChecked"}}, both)
-		}
-		client <- err
-	}()
-	err = f()
-	done.Store(true)
-	return n, errors.Join(err, <-client)
+	after, noStats := cp.DB.Engine().Stats(ctx)
+	if err = errors.Join(err, noStats); err == nil && before.Syncs != nil && after.Syncs != nil {
+		res.More = append(res.More, bench.Metric{Value: float64(*after.Syncs-*before.Syncs) / res.Elapsed.Seconds(), Unit: "sync/s"})
+	}
+	return res, err
 }
 
 // newStudent numbers students so that no two of a process have the same tag.
 var newStudent atomic.Uint64
 
 // newEnrolments makes enrolments of new students in existing courses.
-func newEnrolments(n int) []event.Event {
+func newEnrolments(n int, random bool) []event.Event {
 	id := newStudent.Add(1)
 	batch := make([]event.Event, n)
 	for i := range batch {
-		student := event.NewTag("student_id", fmt.Sprintf("new-%d-%d", id, i))
+		name := fmt.Sprintf("new-%d-%d", id, i)
+		if random {
+			name = fmt.Sprintf("%x", sha256.Sum256([]byte(name)))[:32]
+		}
+		student := event.NewTag("student_id", name)
 		batch[i] = event.Event{
 			Type: enrolled,
 			Tags: []event.Tag{student, courseTag(int(id) % 1000), event.NewTag("grade", grades[i%len(grades)])},
@@ -103,8 +92,7 @@ func AppendIfNew(ctx context.Context, evs event.Store, batch []event.Event) erro
 	return err
 }
 
-// Decide projects whether the first student is enrolled, and appends under the
-// condition that the projection returns.
+// Decide projects whether the first student is enrolled, and appends under the condition that the projection returns.
 func Decide(ctx context.Context, evs event.Store, batch []event.Event) error {
 	before := event.NewProjection(event.Typed(enrolled, batch[0].Tags[0]), false,
 		func(bool, *event.Sequenced) bool { return true })
@@ -116,24 +104,5 @@ func Decide(ctx context.Context, evs event.Store, batch []event.Event) error {
 		return fmt.Errorf("%w: %s is enrolled already", bench.ErrMismatch, batch[0].Tags[0])
 	}
 	_, err = evs.Append(ctx, batch, cond)
-	return err
-}
-
-// many is a query for a thousand students.
-var many = func() (q event.Query) {
-	for n := range 1000 {
-		q.Items = append(q.Items, event.Item{Types: []string{"StudentRegistered"}, Tags: []event.Tag{studentTag(n)}})
-	}
-	return q
-}()
-
-// decideMany counts which of a thousand students there are, and appends unless another
-// one of them has come.
-func decideMany(ctx context.Context, evs event.Store, batch []event.Event) error {
-	cond := &event.Condition{FailIfEventsMatch: many}
-	if _, err := count(evs.Read(ctx, many, &event.ReadOptions{Head: &cond.After}), -1); err != nil {
-		return err
-	}
-	_, err := evs.Append(ctx, batch, cond)
 	return err
 }

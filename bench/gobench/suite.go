@@ -54,7 +54,7 @@ func (s Suite) Run(b *testing.B, name string) {
 	l := &lab.Lab{Options: o, Engine: s.Engine, Cache: cache, Log: b.Logf}
 	measured := false
 	for _, e := range lab.All() {
-		if !slices.Contains(e.Names, name) || !s.Flags.all && !e.HasCore() {
+		if !slices.Contains(e.Names, name) || !s.Flags.all && !e.Core(nil) {
 			continue
 		}
 		list, err := l.Plan(e)
@@ -113,12 +113,11 @@ func (s Suite) Check(t *testing.T, own string, names ...string) {
 
 // inCore tells whether the core set has something of a name.
 func inCore(name string) bool {
-	return slices.ContainsFunc(lab.All(), func(e lab.Experiment) bool { return e.HasCore() && slices.Contains(e.Names, name) })
+	return slices.ContainsFunc(lab.All(), func(e lab.Experiment) bool { return e.Core(nil) && slices.Contains(e.Names, name) })
 }
 
-// measure measures a phase, of which the iterations are the operations: its figures are in
-// place of those that package testing would take, which knows nothing of what goes on outside
-// of the calls.
+// measure measures a phase, of which the iterations are the operations: its figures are in place of those that
+// package testing would take, which knows nothing of what goes on outside of the calls.
 func measure(b *testing.B, l *lab.Lab, v *lab.Variant) {
 	var r *lab.Record
 	for b.Loop() {

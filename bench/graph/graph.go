@@ -14,8 +14,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Store is the tables of a schema in an open database. Its methods may be called
-// from several goroutines.
+// Store is the tables of a schema in an open database. Its methods may be called from several goroutines.
 type Store struct {
 	DB *store.DB
 	schemas.Graph
@@ -28,8 +27,7 @@ func Open(db *store.DB, schema string) (*Store, error) {
 	return &Store{DB: db, Graph: sql}, err
 }
 
-// Write runs f in a transaction. Cancelling ctx ends the wait for it, and not what
-// has begun.
+// Write runs f in a transaction. Cancelling ctx ends the wait for it, and not what has begun.
 func (s *Store) Write(ctx context.Context, f func(ctx context.Context, tx driver.Tx) error) error {
 	tx, err := s.DB.Engine().Begin(ctx)
 	if err != nil {
@@ -55,8 +53,7 @@ func (s *Store) Exec(ctx context.Context, texts ...string) error {
 	})
 }
 
-// Analyze is the statement that gathers the planner's statistics, on engines that
-// keep them.
+// Analyze is the statement that gathers the planner's statistics, on engines that keep them.
 func (s *Store) Analyze() []string {
 	if !s.DB.Engine().Capabilities().Analyze {
 		return nil
@@ -141,8 +138,7 @@ type View struct {
 	dest []any // &id
 }
 
-// View opens a view, with what the dialect wants done in a new one. The caller
-// closes it.
+// View opens a view, with what the dialect wants done in a new one. The caller closes it.
 func (s *Store) View(ctx context.Context) (*View, error) {
 	r, err := s.DB.Engine().Snapshot(ctx)
 	if err != nil {
@@ -178,10 +174,9 @@ func (v *View) IDs(ctx context.Context, text string, args []any, f func(id int64
 	return errors.Join(err, rows.Err(), rows.Close())
 }
 
-// Divide divides a total by weights into n counts that add up to it, each at least
-// low and at most its own high. Everybody gets low, and the rest goes by weight;
-// what does not fit below a high goes to the others. Running sums are rounded, not
-// each share, so that nothing is left over.
+// Divide divides a total by weights into n counts that add up to it, each at least low and at most its own
+// high. Everybody gets low, and the rest goes by weight; what does not fit below a high goes to the others.
+// Running sums are rounded, not each share, so that nothing is left over.
 func Divide(total, n, low int, weight func(i int) float64, high func(i int) int) ([]int, error) {
 	counts, weights := make([]int, n), make([]float64, n)
 	for i := range counts {

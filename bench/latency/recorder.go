@@ -1,9 +1,7 @@
-// Package latency collects how long operations took, as a distribution, and has the form of
-// figures. It is pure.
+// Package latency collects how long operations took, as a distribution, and has the form of figures. It is pure.
 //
-// Distributions are HDR histograms, see http://hdrhistogram.org: memory does
-// not grow with the number of operations, and quantiles keep their precision
-// far into the tail, where averages of quantiles would be meaningless.
+// Distributions are HDR histograms, see http://hdrhistogram.org: memory does not grow with the number of operations,
+// and quantiles keep their precision far into the tail, where averages of quantiles would be meaningless.
 package latency
 
 import (
@@ -21,8 +19,7 @@ const (
 	digits   = 3 // significant
 )
 
-// Recorder collects latencies. It is not safe for concurrent use: give each
-// goroutine its own and merge them.
+// Recorder collects latencies. It is not safe for concurrent use: give each goroutine its own and merge them.
 type Recorder struct {
 	hist *hdrhistogram.Histogram // nanoseconds
 	sum  time.Duration
@@ -68,9 +65,8 @@ func (r *Recorder) Quantile(percent float64) time.Duration {
 // needsP99 are the operations from which a percentile is told from their maximum.
 const needsP99 = 100
 
-// Metrics returns the figures, their units with a prefix: the mean of each operation in
-// nanoseconds (without a prefix only), the median, the percentiles that there are enough
-// operations for, and the longest.
+// Metrics returns the figures, their units with a prefix: the mean of each operation in nanoseconds (without a
+// prefix only), the median, the percentiles that there are enough operations for, and the longest.
 func (r *Recorder) Metrics(prefix string) (list []Metric) {
 	n := r.Count()
 	if n == 0 {
@@ -86,8 +82,7 @@ func (r *Recorder) Metrics(prefix string) (list []Metric) {
 	return append(list, Milliseconds(r.max, prefix+"max-ms"))
 }
 
-// Metric is one figure with its unit, as lines of the Go benchmark format have them:
-// "p99-ms", "rows/s".
+// Metric is one figure with its unit, as lines of the Go benchmark format have them: "p99-ms", "rows/s".
 type Metric = benchfmt.Value
 
 // Milliseconds returns a time as a figure.

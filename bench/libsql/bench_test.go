@@ -28,7 +28,7 @@ func BenchmarkDataCentreWrite(b *testing.B)        { suite.Run(b, "DataCentreWri
 func BenchmarkDataCentreCombined(b *testing.B)     { suite.Run(b, "DataCentreCombined") }
 func BenchmarkEventAppend(b *testing.B)            { suite.Run(b, "EventAppend") }
 func BenchmarkEventAppendConcurrent(b *testing.B)  { suite.Run(b, "EventAppendConcurrent") }
-func BenchmarkEventAppendBeside(b *testing.B)      { suite.Run(b, "EventAppendBeside") }
+func BenchmarkEventAppendRandom(b *testing.B)      { suite.Run(b, "EventAppendRandom") }
 func BenchmarkEventAppendConditional(b *testing.B) { suite.Run(b, "EventAppendConditional") }
 func BenchmarkEventDecide(b *testing.B)            { suite.Run(b, "EventDecide") }
 func BenchmarkEventRead(b *testing.B)              { suite.Run(b, "EventRead") }

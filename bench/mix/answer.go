@@ -99,8 +99,7 @@ func (o *Oracle) matches(q *question, v *version) bool {
 	return v.values[q.topic] == q.number && (q.typ == 0 || v.values[byType] == q.typ)
 }
 
-// answer returns what answers a question at a block, newest first, up to a limit; 0 is
-// no limit.
+// answer returns what answers a question at a block, newest first, up to a limit; 0 is no limit.
 func (o *Oracle) answer(q question, block uint64, limit int) (found []entity.Key) {
 	var among []int32 // lives, oldest first
 	n, all := 0, false
@@ -191,9 +190,8 @@ func (o *Oracle) compareEntity(op Op, a Answer) string {
 	return ""
 }
 
-// index numbers the values of an attribute, from 1 in the order they came, and
-// has for each the lives that ever had it, oldest first. Whether one has it at
-// a block its version tells.
+// index numbers the values of an attribute, from 1 in the order they came, and has for each the lives that ever
+// had it, oldest first. Whether one has it at a block its version tells.
 type index struct {
 	numbers map[string]uint32
 	values  []string
@@ -229,8 +227,7 @@ func (x *index) post(number uint32, l int32) {
 	}
 }
 
-// insert adds a number to a sorted list that may have it. Nearly always it is
-// the highest.
+// insert adds a number to a sorted list that may have it. Nearly always it is the highest.
 func insert(list []int32, l int32) []int32 {
 	if n := len(list); n == 0 || list[n-1] < l {
 		return append(list, l)

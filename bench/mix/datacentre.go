@@ -14,11 +14,10 @@ import (
 // DataCentre is the name of the mix of NewDataCentre.
 const DataCentre = "dc"
 
-// NewDataCentre returns the reads of the data centres of a model with the seed's
-// weights: nodes of a data centre 25 %, available GPU nodes 20, workloads on a node 20,
-// the ten cheapest nodes for a workload 20, a node as it was at a past block with its
-// payload 15. All but the last are asked at the head and fetch metadata alone. What a
-// store holds beside the data centres does not matter.
+// NewDataCentre returns the reads of the data centres of a model with the seed's weights: nodes of a data
+// centre 25 %, available GPU nodes 20, workloads on a node 20, the ten cheapest nodes for a workload 20, a node
+// as it was at a past block with its payload 15. All but the last are asked at the head and fetch metadata
+// alone. What a store holds beside the data centres does not matter.
 //
 // Head is the last block that the store holds. A question for a whole list, the nodes of
 // a data centre or its available GPU nodes, asks for so many of the newest as the limit
@@ -68,8 +67,7 @@ func (d *dataCentre) Stream(o StreamOptions) Stream {
 	}
 }
 
-// kindCurrent is what a read of a node at a past block becomes where there is
-// no past.
+// kindCurrent is what a read of a node at a past block becomes where there is no past.
 const kindCurrent = "node-current"
 
 func (d *dataCentre) op(q dcseed.Query, headOnly bool) Op {
@@ -101,8 +99,7 @@ func (d *dataCentre) Check(op Op, a Answer) error {
 	return d.oracle.Verify(q, dcseed.Answer{Keys: a.Keys, Entity: a.Entity})
 }
 
-// list returns the answer to a question for a whole list, which is remembered
-// until the block changes.
+// list returns the answer to a question for a whole list, which is remembered until the block changes.
 func (d *dataCentre) list(q dcseed.Query) []entity.Key {
 	key := dcseed.Query{Kind: q.Kind, DC: q.DC}
 	if known, ok := d.lists.Load(key); ok && known.(list).block == q.Block {

@@ -11,11 +11,10 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// Mix W asks about the attributes that the data have. An index of all values would be larger
-// than all else that the oracle keeps, because ids and hashes are different in each entity. So
-// it has a sample of the values of each attribute: all where they are few, as those of a status,
-// and otherwise those with the smallest hashes, each as likely as any other. A value in the
-// sample has been in it since it came first, so its list is complete.
+// Mix W asks about the attributes that the data have. An index of all values would be larger than all else that the
+// oracle keeps, because ids and hashes are different in each entity. So it has a sample of the values of each
+// attribute: all where they are few, as those of a status, and otherwise those with the smallest hashes, each as
+// likely as any other. A value in the sample has been in it since it came first, so its list is complete.
 const (
 	maxAttributes = 1_024 // that come first
 	maxValues     = 128   // of each
@@ -52,8 +51,7 @@ type value struct {
 	lives  []int32
 }
 
-// fix leaves out what is new from now on, and keeps the lists of what there is: readers
-// draw from it.
+// fix leaves out what is new from now on, and keeps the lists of what there is: readers draw from it.
 func (s *sample) fix() {
 	if s.fixed {
 		return

@@ -176,8 +176,7 @@ func (d *draws) whole() Op {
 	return op
 }
 
-// past asks for an entity as it was at a block, any from the first to the head,
-// among those that were visible there.
+// past asks for an entity as it was at a block, any from the first to the head, among those that were visible there.
 func (d *draws) past() Op {
 	first := d.o.first()
 	block := first + d.r.Uint64N(d.head-min(first, d.head)+1)
@@ -218,9 +217,8 @@ func (d *draws) gpu(limit int) Op {
 	return d.scan(question{topic: byGPU, number: d.r.Uint32N(5)}, limit)
 }
 
-// window asks for what was last modified in a window of blocks. Its bounds are as far
-// from the ends of the history as the seed's, the lower below nine tenths of it and the
-// upper above one tenth.
+// window asks for what was last modified in a window of blocks. Its bounds are as far from the ends of the
+// history as the seed's, the lower below nine tenths of it and the upper above one tenth.
 func (d *draws) window(limit int) Op {
 	span := max(d.head, 10)
 	q := question{topic: byWindow}

@@ -28,9 +28,8 @@ type Reads interface {
 	// fails with ErrMismatch. It keeps nothing of the answer.
 	Check(op Op, a Answer) error
 
-	// Advance follows a block before a store applies it. It keeps nothing of
-	// the block. It fails when the block does not fit those before. It is for one
-	// goroutine at a time.
+	// Advance follows a block before a store applies it. It keeps nothing of the block. It fails when the block
+	// does not fit those before. It is for one goroutine at a time.
 	Advance(b *entity.Block) error
 
 	// Head returns the last block that was followed.
@@ -39,9 +38,8 @@ type Reads interface {
 
 // StreamOptions say what a stream draws. The zero value is the head of when it is made.
 type StreamOptions struct {
-	// Head, if given, is called for each operation and returns the block whose
-	// entities are drawn from: where blocks are applied meanwhile, the last one.
-	// Nil means the head when the stream was made, whatever comes after.
+	// Head, if given, is called for each operation and returns the block whose entities are drawn from: where blocks
+	// are applied meanwhile, the last one. Nil means the head when the stream was made, whatever comes after.
 	Head func() uint64
 
 	// HeadOnly replaces reads at a past block by reads at the head, for layouts
@@ -52,9 +50,8 @@ type StreamOptions struct {
 // HeadOnlyNote tells the readers of a record what StreamOptions.HeadOnly did.
 const HeadOnlyNote = "the layout keeps no history: the share of reads at a past block went to reads at the head"
 
-// Stream draws the next operation, from the state of r alone, and from the head: with
-// random numbers that belong to an operation, it does not matter which worker does it.
-// It is not safe for concurrent use.
+// Stream draws the next operation, from the state of r alone, and from the head: with random numbers that
+// belong to an operation, it does not matter which worker does it. It is not safe for concurrent use.
 type Stream func(r *rand.Rand) Op
 
 // Op is one read. Reader.Do carries it out, and Reads.Check knows the answer.
@@ -85,9 +82,8 @@ type Answer struct {
 	Count  uint64         // entities found
 }
 
-// Reader carries out operations on a store, each on a snapshot of its own, as a node
-// does that answers requests. It is not safe for concurrent use: each goroutine has its
-// own.
+// Reader carries out operations on a store, each on a snapshot of its own, as a node does that answers
+// requests. It is not safe for concurrent use: each goroutine has its own.
 type Reader struct {
 	ents *store.Entities
 	keys []entity.Key
@@ -96,8 +92,7 @@ type Reader struct {
 // NewReader returns a reader.
 func NewReader(ents *store.Entities) *Reader { return &Reader{ents: ents} }
 
-// Do asks and reads the answer to its end. It fails when the store does; that
-// an entity is not visible is an answer.
+// Do asks and reads the answer to its end. It fails when the store does; that an entity is not visible is an answer.
 func (r *Reader) Do(ctx context.Context, op Op) (a Answer, err error) {
 	snap, err := r.ents.At(ctx, op.Block)
 	if err != nil {

@@ -12,10 +12,9 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Oracle follows the blocks of a store and knows what it must answer to the
-// questions of the mixes A, B, C and W at every block: it keeps the interval of
-// each version, and of its content what the questions ask for and a hash of the
-// rest. That takes some 500 bytes an entity of the base profile.
+// Oracle follows the blocks of a store and knows what it must answer to the questions of the mixes A, B, C and
+// W at every block: it keeps the interval of each version, and of its content what the questions ask for and a
+// hash of the rest. That takes some 500 bytes an entity of the base profile.
 //
 // It may be read by several goroutines while one advances it.
 type Oracle struct {
@@ -34,8 +33,7 @@ type Oracle struct {
 	ends    map[uint64]int // of those, how many run out at a block
 }
 
-// life is an entity from one creation to its end. One that is made again under
-// the same key has another.
+// life is an entity from one creation to its end. One that is made again under the same key has another.
 type life struct {
 	key      entity.Key
 	creator  entity.Address
@@ -70,8 +68,7 @@ func NewOracle() *Oracle {
 	return o
 }
 
-// Follow advances over a stream to its end. It stops at the first error, of the
-// stream or of Advance.
+// Follow advances over a stream to its end. It stops at the first error, of the stream or of Advance.
 func (o *Oracle) Follow(blocks iter.Seq2[entity.Block, error]) error {
 	for b, err := range blocks {
 		if err == nil {
@@ -91,9 +88,8 @@ func (o *Oracle) Head() uint64 {
 	return o.head
 }
 
-// Advance follows a block, before a store applies it. It keeps nothing of the
-// block but short strings. It fails, and changes nothing, when the block is not
-// above the head or does not fit the state before it.
+// Advance follows a block, before a store applies it. It keeps nothing of the block but short strings. It
+// fails, and changes nothing, when the block is not above the head or does not fit the state before it.
 func (o *Oracle) Advance(b *entity.Block) error {
 	if len(o.versions) > 0 && b.Number <= o.head {
 		return fmt.Errorf("oracle: block %d is not above the last, %d", b.Number, o.head)
@@ -127,8 +123,7 @@ func (o *Oracle) Visible() int {
 	return o.visible
 }
 
-// runOut takes off what runs out after the head, up to a block. Either there are few numbers
-// between, or few ends.
+// runOut takes off what runs out after the head, up to a block. Either there are few numbers between, or few ends.
 func (o *Oracle) runOut(block uint64) {
 	if block-o.head < uint64(len(o.ends)) {
 		for n := o.head + 1; n <= block; n++ {
@@ -163,8 +158,7 @@ func sequence(e *entity.Entity) uint64 {
 	return e.Sequence
 }
 
-// prior tells Fold what was there before, without attributes and content: where
-// it keeps them, apply does.
+// prior tells Fold what was there before, without attributes and content: where it keeps them, apply does.
 func (o *Oracle) prior(b *entity.Block) map[entity.Key]entity.Prior {
 	prior := make(map[entity.Key]entity.Prior, len(b.Ops))
 	for i := range b.Ops {
@@ -267,8 +261,7 @@ func (o *Oracle) at(l int32, block uint64) *version {
 	return nil
 }
 
-// lookup returns the life and the version of a key that are visible at a block;
-// nil when none are.
+// lookup returns the life and the version of a key that are visible at a block; nil when none are.
 func (o *Oracle) lookup(key entity.Key, block uint64) (l int32, v *version) {
 	l, known := o.newest[key]
 	for known && l != none {

@@ -11,8 +11,7 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// caller is one client with its connection. What it calls next may depend on what it was
-// answered.
+// caller is one client with its connection. What it calls next may depend on what it was answered.
 type caller struct {
 	*load
 	client  client
@@ -178,8 +177,7 @@ type paged struct {
 	keys []entity.Key // on the pages that were read
 }
 
-// nextPage calls for the first or next page of a query. Without history there is no other page of
-// the same block.
+// nextPage calls for the first or next page of a query. Without history there is no other page of the same block.
 func (c *caller) nextPage(q *paged) call {
 	c.pending = nil
 	return c.query(&q.question, func(p *page) error {

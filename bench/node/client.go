@@ -22,8 +22,7 @@ const (
 	maxAnswer = 64 << 20    // bytes
 )
 
-// client is a connection of one client. It does as little as it can, since it takes from
-// the processors of the node.
+// client is a connection of one client. It does as little as it can, since it takes from the processors of the node.
 type client interface {
 	// call sends a request and returns the answer, which is good until the next call.
 	call(ctx context.Context, body []byte) ([]byte, error)

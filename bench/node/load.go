@@ -1,7 +1,6 @@
-// Package node measures an Arkiv node as its clients see it: what the network's SDKs ask,
-// over JSON-RPC on loopback, while the node follows a chain. Clients, chain and node share
-// the machine. Every answer is checked: it is of one block that there was when it was
-// given, and what it says is right at that block.
+// Package node measures an Arkiv node as its clients see it: what the network's SDKs ask, over JSON-RPC on
+// loopback, while the node follows a chain. Clients, chain and node share the machine. Every answer is checked:
+// it is of one block that there was when it was given, and what it says is right at that block.
 package node
 
 import (
@@ -50,9 +49,8 @@ type Outcome struct {
 	Short    bool    // the chain ended before the measurement
 }
 
-// Run follows a chain from the head of a store on, serves the store as varve node does, and
-// has clients call it. The oracle knows the store, and rest what comes after: blocks whose
-// numbers do not matter.
+// Run follows a chain from the head of a store on, serves the store as varve node does, and has clients call
+// it. The oracle knows the store, and rest what comes after: blocks whose numbers do not matter.
 func Run(ctx context.Context, ents *store.Entities, oracle *mix.Oracle, rest iter.Seq2[entity.Block, error], cfg Config) (out *Outcome, err error) {
 	f, err := newFeed(ctx, ents, oracle, rest)
 	if err != nil {

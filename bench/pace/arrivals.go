@@ -17,9 +17,8 @@ func poisson(rate float64, seed uint64) func() time.Duration {
 	}
 }
 
-// sleep waits until a time with a plain timer, or returns earlier with the context's
-// error. It starts up to a millisecond late: the runtime's poller counts in milliseconds
-// when nothing else runs.
+// sleep waits until a time with a plain timer, or returns earlier with the context's error. It starts up to a
+// millisecond late: the runtime's poller counts in milliseconds when nothing else runs.
 func sleep(ctx context.Context, until time.Time) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -34,20 +33,18 @@ func sleep(ctx context.Context, until time.Time) error {
 	}
 }
 
-// What the ways to wait can be late by, measured on Linux with room to spare:
-// a timer after a long sleep, and a nap. Above frugalFrom arrivals a second a loop does not spin,
-// to leave the processors to the engine.
+// What the ways to wait can be late by, measured on Linux with room to spare: a timer after a long sleep, and a
+// nap. Above frugalFrom arrivals a second a loop does not spin, to leave the processors to the engine.
 const (
 	timerSlack = 1500 * time.Microsecond
 	napSlack   = 150 * time.Microsecond
 	frugalFrom = 2_000
 )
 
-// precisely sleeps through most of a gap, has the kernel wake it shortly before the end, and
-// spins for the rest, in which other goroutines go first: it is late by a few microseconds on an
-// idle core of Linux, and took a tenth of a core at 1,000 arrivals a second and half a core at 5,000.
-// Without the spinning it is late by about 0.1 ms, one time in a hundred by 1 ms, and took a fifth
-// of a core at 5,000.
+// precisely sleeps through most of a gap, has the kernel wake it shortly before the end, and spins for the
+// rest, in which other goroutines go first: it is late by a few microseconds on an idle core of Linux, and took
+// a tenth of a core at 1,000 arrivals a second and half a core at 5,000. Without the spinning it is late by
+// about 0.1 ms, one time in a hundred by 1 ms, and took a fifth of a core at 5,000.
 func (c *Config) precisely(ctx context.Context, until time.Time) error {
 	spin := napSlack
 	if c.Rate > frugalFrom {

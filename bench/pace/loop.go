@@ -9,12 +9,10 @@ import (
 	"github.com/varvedb/varve/internal/splitmix"
 )
 
-// Config says when a loop starts operations and how long it goes on. One of Duration,
-// N and More is set.
+// Config says when a loop starts operations and how long it goes on. One of Duration, N and More is set.
 type Config struct {
-	// Rate and Arrivals make the loop open: operations start when they are due, each on the
-	// next free worker in the order of arrival. Without, the loop is closed: each
-	// worker starts an operation when its last one has ended.
+	// Rate and Arrivals make the loop open: operations start when they are due, each on the next free worker in the
+	// order of arrival. Without, the loop is closed: each worker starts an operation when its last one has ended.
 	Rate     float64              // arrivals a second that do not know of each other, a Poisson process of Seed
 	Arrivals func() time.Duration // or else the next one, since the loop began and not before the last one
 
@@ -38,10 +36,9 @@ type Config struct {
 	wait func(ctx context.Context, until time.Time) error // in tests, whose clock moves only while everybody sleeps
 }
 
-// An arrival of a Rate that waits for a worker as long as maxLag is skipped, like a user who gives
-// up, and so is what has not started when drain has passed after Duration: a rate beyond the
-// engine's ends in time. What is skipped has no latency, so the distribution lacks the worst: look
-// at Outcome.Skipped.
+// An arrival of a Rate that waits for a worker as long as maxLag is skipped, like a user who gives up, and so
+// is what has not started when drain has passed after Duration: a rate beyond the engine's ends in time. What
+// is skipped has no latency, so the distribution lacks the worst: look at Outcome.Skipped.
 const (
 	maxLag = 2 * time.Second
 	drain  = time.Second
@@ -202,8 +199,7 @@ func (w *worker) do(ctx context.Context, due time.Duration, op Op) bool {
 	return true
 }
 
-// tolerate tells whether the loop goes on after an error, and keeps the error
-// if not.
+// tolerate tells whether the loop goes on after an error, and keeps the error if not.
 func (l *loop) tolerate(ctx context.Context, err error) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -229,9 +225,8 @@ func (w *worker) record() {
 	w.samples = w.samples[:0]
 }
 
-// Op is one operation. It returns an error when the operation failed or its
-// answer is wrong. It is called by several goroutines at a time, each with its
-// own step, which is valid until it returns.
+// Op is one operation. It returns an error when the operation failed or its answer is wrong. It is called by
+// several goroutines at a time, each with its own step, which is valid until it returns.
 type Op func(ctx context.Context, s *Step) error
 
 // Step is one turn of an Op.
@@ -259,11 +254,9 @@ type Step struct {
 // Begin begins the timed part in a closed loop, where something is made ready before.
 func (s *Step) Begin() { s.begun = s.now() }
 
-// Stop ends the timed part. What the Op does afterwards is not measured: the
-// check of an answer, or the preparation of this worker's next operation. The
-// worker is busy with it, though: in an open loop an arrival that waits for it
-// is late, so give the loop workers enough. Without Stop, all of the Op is
-// timed. Only the first call counts.
+// Stop ends the timed part. What the Op does afterwards is not measured: the check of an answer, or the preparation
+// of this worker's next operation. The worker is busy with it, though: in an open loop an arrival that waits for it
+// is late, so give the loop workers enough. Without Stop, all of the Op is timed. Only the first call counts.
 func (s *Step) Stop() {
 	if !s.stopped {
 		s.stopped, s.ended = true, s.now()

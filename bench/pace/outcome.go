@@ -22,9 +22,8 @@ type Outcome struct {
 
 	Kinds []Kind // sorted by name
 
-	// Untimed is the time that workers spent in operations before Begin and after Stop,
-	// summed over them. Where it is long, a closed loop was not at capacity, and an open
-	// loop was late by its own doing.
+	// Untimed is the time that workers spent in operations before Begin and after Stop, summed over them. Where
+	// it is long, a closed loop was not at capacity, and an open loop was late by its own doing.
 	Untimed time.Duration
 	Workers int
 
@@ -49,9 +48,8 @@ type sample struct {
 	err                       error
 }
 
-// batch is how many samples a worker collects before it takes the lock of the
-// outcome: the lock and the histograms, which are shared to save memory, stay
-// out of the way of operations.
+// batch is how many samples a worker collects before it takes the lock of the outcome: the lock and the
+// histograms, which are shared to save memory, stay out of the way of operations.
 const batch = 512
 
 func (o *Outcome) add(s *sample, origin time.Duration) {
@@ -98,8 +96,7 @@ func (o *Outcome) made(name string) *Kind {
 // Success returns the part (0…1) of what was due that ended well.
 func (o *Outcome) Success() float64 { return float64(o.Count) / float64(max(o.Scheduled, 1)) }
 
-// Rate returns the operations a second that ended well, over the elapsed time
-// and so with everything untimed.
+// Rate returns the operations a second that ended well, over the elapsed time and so with everything untimed.
 func (o *Outcome) Rate() float64 {
 	if o.Elapsed <= 0 {
 		return 0
@@ -112,8 +109,7 @@ func (o *Outcome) Busy() time.Duration {
 	return o.Elapsed - o.Untimed/time.Duration(max(o.Workers, 1))
 }
 
-// Capacity returns the operations a second that the workers of a closed loop
-// would reach if nothing were untimed.
+// Capacity returns the operations a second that the workers of a closed loop would reach if nothing were untimed.
 func (o *Outcome) Capacity() float64 {
 	if o.Busy() <= 0 {
 		return 0

@@ -40,9 +40,8 @@ type Config struct {
 	Reads time.Duration // how long to read
 }
 
-// Run writes entities into an empty database, and reads payloads by the keys of entities in random
-// order. It compares every payload, and fails with bench.ErrMismatch. Beside is the bytes of the
-// file.
+// Run writes entities into an empty database, and reads payloads by the keys of entities in random order. It
+// compares every payload, and fails with bench.ErrMismatch. Beside is the bytes of the file.
 func Run(ctx context.Context, db *store.DB, cfg Config) (commits bench.Result, reads *pace.Outcome, beside int64, err error) {
 	k := &keeper{Config: cfg, db: graph.Store{DB: db}}
 	err = k.open(ctx)
@@ -84,8 +83,7 @@ type keeper struct {
 	written int
 }
 
-// open makes the tables. In Postgres payloads are not compressed: so it is in the layouts of
-// entities.
+// open makes the tables. In Postgres payloads are not compressed: so it is in the layouts of entities.
 func (k *keeper) open(ctx context.Context) (err error) {
 	texts := strings.Split(strings.TrimRight(tables, ";\n"), ";")
 	if k.db.DB.Engine().Info().Dialect == driver.Postgres {
@@ -128,8 +126,7 @@ func (k *keeper) write(ctx context.Context) (bench.Result, error) {
 	return bench.Result{Outcome: out, Entities: uint64(k.written)}, err
 }
 
-// commit writes the entities of these payloads. What is in the file is there before the database
-// says where.
+// commit writes the entities of these payloads. What is in the file is there before the database says where.
 func (k *keeper) commit(ctx context.Context, contents [][]byte) error {
 	var rows, apart []any
 	var grown []byte

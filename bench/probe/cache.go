@@ -23,10 +23,9 @@ func (p Pages) Share() float64 {
 	return float64(p.Resident) / float64(p.Total)
 }
 
-// Residency counts how much of a file, or of the regular files below a directory, is in the
-// page cache, as vmtouch does: with mincore, which does not change it. The process must own
-// the files or be allowed to write them: of others, the kernel says that everything is
-// resident.
+// Residency counts how much of a file, or of the regular files below a directory, is in the page cache, as
+// vmtouch does: with mincore, which does not change it. The process must own the files or be allowed to write
+// them: of others, the kernel says that everything is resident.
 func Residency(path string) (sum Pages, err error) {
 	err = each(path, func(f *os.File, size int64) error {
 		pages, err := mincore(f, size)
@@ -47,14 +46,12 @@ func Fill(path string, bytes int64) error {
 	})
 }
 
-// tries is how often pages are dropped before they count as staying. The
-// kernel skips pages that it is busy with, such as those on their way between
-// lists of one core.
+// tries is how often pages are dropped before they count as staying. The kernel skips pages that it is busy
+// with, such as those on their way between lists of one core.
 const tries = 3
 
-// Evict writes a file, or the regular files below a directory, to the disk and drops
-// them from the page cache. What somebody has mapped or locked stays, and so does all of
-// a file system in memory; that is no error.
+// Evict writes a file, or the regular files below a directory, to the disk and drops them from the page cache.
+// What somebody has mapped or locked stays, and so does all of a file system in memory; that is no error.
 func Evict(path string) error {
 	for range tries {
 		err := each(path, func(f *os.File, _ int64) error {

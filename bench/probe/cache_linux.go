@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mincore counts the resident pages of a file. Mapping a file does not read
-// it.
+// mincore counts the resident pages of a file. Mapping a file does not read it.
 func mincore(f *os.File, size int64) (p Pages, err error) {
 	if size == 0 {
 		return p, nil

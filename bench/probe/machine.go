@@ -15,8 +15,7 @@ import (
 	"github.com/varvedb/varve/bench/latency"
 )
 
-// Sync measures a disk by n appends of 4 KiB to a temporary file in a directory, each followed
-// by fsync.
+// Sync measures a disk by n appends of 4 KiB to a temporary file in a directory, each followed by fsync.
 func Sync(dir string, n int) (took *latency.Recorder, err error) {
 	file, err := os.CreateTemp(dir, "fsync-*")
 	if err != nil {
@@ -111,8 +110,7 @@ func work() (sum uint64) {
 	return sum
 }
 
-// system returns what all cores have done since the machine was started; nil where the system
-// does not tell.
+// system returns what all cores have done since the machine was started; nil where the system does not tell.
 func system() *procfs.CPUStat {
 	fs, err := procfs.NewDefaultFS()
 	if err != nil {

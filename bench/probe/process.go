@@ -17,8 +17,7 @@ type tracker struct {
 	next time.Time
 }
 
-// look takes the processes, and all that descend from them, into a sample; this process alone when
-// there are none.
+// look takes the processes, and all that descend from them, into a sample; this process alone when there are none.
 func (t *tracker) look(pids []int, sample *Sample) error {
 	found, err := find(pids)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -89,9 +88,8 @@ func read(found map[int]procfs.ProcStat) (sum int64, seen bool) {
 // gone tells that a process ended between being listed and being read.
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) }
 
-// remember takes memory into a sample, unless looking at it would take more than a
-// hundredth of a core. What several processes share, such as Postgres' buffers, counts
-// once: it is the sum of their proportional sets.
+// remember takes memory into a sample, unless looking at it would take more than a hundredth of a core. What
+// several processes share, such as Postgres' buffers, counts once: it is the sum of their proportional sets.
 func (t *tracker) remember(found map[int]procfs.ProcStat, sample *Sample) error {
 	begin := time.Now()
 	if begin.Before(t.next) {

@@ -1,3 +1,9 @@
+// Package probe looks at processes, disks and the page cache while a workload runs. A Sampler takes what a timeline
+// lacks: what the engine's processes hold in memory and read from the disk, and its log and checkpoints from its
+// statistics. Residency, Fill and Evict look at the page cache and change it, for cold and warm runs.
+//
+// It reads /proc and asks the kernel as Linux has it. Elsewhere these functions
+// return ErrUnsupported, and a sampler tells only what the engine tells.
 package probe
 
 import (
@@ -12,14 +18,9 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Stats tells the engine's sizes and counters, and which processes it has beside this one
-// (driver.Stats.EnginePIDs), which are looked at with all that descend from them: store.Engine.Stats as
-// a rule.
-type Stats func(context.Context) (driver.Stats, error)
-
 // Sampler takes samples in a goroutine of its own until it is stopped.
 type Sampler struct {
-	stats   Stats
+	stats   func(context.Context) (driver.Stats, error)
 	cancel  context.CancelFunc
 	done    chan struct{}
 	tracker tracker
@@ -27,9 +28,10 @@ type Sampler struct {
 	got     Samples
 }
 
-// Start takes a first sample, which later ones count from, and others at an interval, 0 for half a
+// Start takes a first sample, which later ones count from, of what stats tells, as store.Engine.Stats does, and of
+// the processes that it names (this one for none) with all that descend from them; and others at an interval, 0 for half a
 // second, so that no second lacks one. It ends with the context or by Stop, which must be called.
-func Start(ctx context.Context, interval time.Duration, stats Stats) *Sampler {
+func Start(ctx context.Context, interval time.Duration, stats func(context.Context) (driver.Stats, error)) *Sampler {
 	s := &Sampler{stats: stats, done: make(chan struct{})}
 	ctx, s.cancel = context.WithCancel(ctx)
 	s.got.add(s.take(ctx))
@@ -92,11 +94,10 @@ func (s *Samples) add(sample Sample, err error) {
 	s.Err = cmp.Or(s.Err, err)
 }
 
-// Fill puts samples into the timeline of a run that began at a time, whose
-// entry i is second i, as pace.Outcome.Seconds returns it: the size of the log that the last sample
-// of a second tells, and what was read from the disk and how many checkpoints ended between the
-// last sample before and that one. So it is off by up to the interval of the samples at both ends, and nothing
-// is lost: what a second without a sample used is in the next one.
+// Fill puts samples into the timeline of a run that began at a time, whose entry i is second i, as
+// pace.Outcome.Seconds returns it: the size of the log that the last sample of a second tells, and what was read from
+// the disk and how many checkpoints ended between the last sample before and that one. So it is off by up to the
+// interval of the samples at both ends, and nothing is lost: what a second without a sample used is in the next one.
 func (s *Samples) Fill(timeline []latency.Second, started time.Time) {
 	// A second has its end and not its beginning; it is below 0 for what is not later than the start.
 	second := func(i int) int { return int(math.Ceil(s.List[i].At.Sub(started).Seconds())) - 1 }
@@ -143,3 +144,6 @@ func grown(a, b *int64) *int64 {
 	}
 	return &by
 }
+
+// ErrUnsupported says that this system has no such thing to look at.
+var ErrUnsupported = errors.New("probe: not supported on this system")

@@ -112,8 +112,7 @@ func (d *Data) list(r *rand.Rand, resource int, list []Entry) []Entry {
 	return list
 }
 
-// Size says how much of everything there is. Counts are totals over all
-// organizations and are met exactly.
+// Size says how much of everything there is. Counts are totals over all organizations and are met exactly.
 type Size struct {
 	Name          string // in names of benchmarks
 	Orgs          int
@@ -133,21 +132,18 @@ type Size struct {
 	ViewerUsers   int
 	ViewerGroups  int
 
-	// The heavy manager is the managing user of so many resources, and admin of
-	// the smallest organization, which has HeavyOrg resources. The regular viewer
-	// is the user whose view is nearest to RegularView resources.
+	// The heavy manager is the managing user of so many resources, and admin of the smallest organization, which has
+	// HeavyOrg resources. The regular viewer is the user whose view is nearest to RegularView resources.
 	HeavyDirect int
 	HeavyOrg    int
 	RegularView int
 }
 
-// Full is the data set of the user's document. The document configures 16
-// organizations of 200 users, 20 groups and 2,000 resources, 3 groups and 2
-// organizations a user, and a resource with 2 and 10 users and 1 and 3 groups that
-// manage and view it; sizes of organizations are skewed, and what its generator
-// came to is this: 1,950 users, 22,084 resources, 364,983 entries of access lists,
-// 12.99 of them users a resource. How the entries divide into managing and viewing
-// ones it does not say: here they do as configured, 2 to 10 and 1 to 3.
+// Full is the data set of the user's document. The document configures 16 organizations of 200 users, 20 groups and
+// 2,000 resources, 3 groups and 2 organizations a user, and a resource with 2 and 10 users and 1 and 3 groups that
+// manage and view it; sizes of organizations are skewed, and what its generator came to is this: 1,950 users, 22,084
+// resources, 364,983 entries of access lists, 12.99 of them users a resource. How the entries divide into managing
+// and viewing ones it does not say: here they do as configured, 2 to 10 and 1 to 3.
 var Full = Size{
 	Name: "full", Orgs: 16, Users: 1950, Idle: 113, Memberships: 4117, Admins: 10,
 	Groups: 170, GroupMembers: 13411, GroupManagers: 30, Edges: 14, Resources: 22084,
@@ -176,8 +172,7 @@ func (s Size) Entries() int {
 	return s.ManagerUsers + s.ManagerGroups + s.ViewerUsers + s.ViewerGroups
 }
 
-// Objects returns the number of rows of all relations, which is what the document
-// divides the time of ingest by.
+// Objects returns the number of rows of all relations, which is what the document divides the time of ingest by.
 func (s Size) Objects() int {
 	return s.Orgs + s.Users + s.Memberships + s.Groups + s.GroupMembers + s.GroupManagers + s.Edges + s.Resources + s.Entries()
 }

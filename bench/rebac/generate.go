@@ -10,8 +10,7 @@ import (
 	"github.com/varvedb/varve/bench/graph"
 )
 
-// Streams of random numbers, one for each purpose, so that one does not depend on
-// how many another draws.
+// Streams of random numbers, one for each purpose, so that one does not depend on how many another draws.
 const (
 	streamMembers = iota + 1
 	streamGroups
@@ -37,8 +36,7 @@ type generator struct {
 	orgUsers [][]int // by organization, in order
 }
 
-// Generate makes a data set. It fails when a size cannot be met, such as more
-// entries than an organization has users.
+// Generate makes a data set. It fails when a size cannot be met, such as more entries than an organization has users.
 func Generate(size Size, seed uint64) (*Data, error) {
 	g := &generator{Data: &Data{Size: size, Seed: seed, Heavy: 1}}
 	for _, step := range []func() error{g.makeMembers, g.makeGroups, g.makeHierarchy, g.makeResources, g.makeLists} {
@@ -49,8 +47,7 @@ func Generate(size Size, seed uint64) (*Data, error) {
 	return g.Data, nil
 }
 
-// curve returns n weights that grow from low to high; an exponent above 1 keeps
-// more of them low.
+// curve returns n weights that grow from low to high; an exponent above 1 keeps more of them low.
 func curve(n int, low, high, exponent float64) func(i int) float64 {
 	return func(i int) float64 { return low + (high-low)*math.Pow(float64(i)/float64(max(n-1, 1)), exponent) }
 }
@@ -96,9 +93,8 @@ func ids(list []int, value int) (ids []int) {
 	return ids
 }
 
-// makeMembers deals users to their first organizations and draws further ones, the
-// largest organization first. The heavy manager is an admin of the smallest
-// organization alone and a member of the largest ones.
+// makeMembers deals users to their first organizations and draws further ones, the largest organization first.
+// The heavy manager is an admin of the smallest organization alone and a member of the largest ones.
 func (g *generator) makeMembers() error {
 	s, r := g.Size, g.stream(streamMembers)
 	// Smallest and largest as in the document, less what everybody gets.
@@ -142,10 +138,9 @@ func (g *generator) makeMembers() error {
 	return nil
 }
 
-// makeGroups gives organizations groups by the number of their users, a few of them
-// large. Each user is dealt to a group of the first organization; the other members
-// are drawn. There are about two managers for every third of as many groups as there
-// are managers: 30 make 21 groups with 1 to 3.
+// makeGroups gives organizations groups by the number of their users, a few of them large. Each user is dealt
+// to a group of the first organization; the other members are drawn. There are about two managers for every
+// third of as many groups as there are managers: 30 make 21 groups with 1 to 3.
 func (g *generator) makeGroups() error {
 	s, r := g.Size, g.stream(streamGroups)
 	counts, err := graph.Divide(s.Groups, s.Orgs, 1, func(i int) float64 { return float64(len(g.orgUsers[i])) }, graph.UpTo(s.Groups))
@@ -187,9 +182,8 @@ func (g *generator) makeGroups() error {
 	return nil
 }
 
-// makeHierarchy puts groups of one organization into others: five in seven edges
-// make pairs, one in seven a second child, one in seven a third level. 14 edges
-// have 12 parents.
+// makeHierarchy puts groups of one organization into others: five in seven edges make pairs, one in seven a
+// second child, one in seven a third level. 14 edges have 12 parents.
 func (g *generator) makeHierarchy() error {
 	pairs, second := (g.Size.Edges*5+6)/7, g.Size.Edges/7
 	third := g.Size.Edges - pairs - second
@@ -214,8 +208,7 @@ func (g *generator) makeHierarchy() error {
 	return nil
 }
 
-// makeResources gives organizations resources by their rank: the smallest has as
-// many as the heavy manager needs.
+// makeResources gives organizations resources by their rank: the smallest has as many as the heavy manager needs.
 func (g *generator) makeResources() error {
 	rest, orgs := g.Size.Resources-g.Size.HeavyOrg, g.Size.Orgs-1
 	counts, err := graph.Divide(rest, orgs, 1, curve(orgs, 1, 3, 1), graph.UpTo(rest))

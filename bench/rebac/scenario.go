@@ -18,16 +18,14 @@ const (
 	ListUsers     Kind = "users" // who may, with this resource?
 )
 
-// Question is one question with its right answer. A check has one id, 1, when the
-// user may, and none otherwise.
+// Question is one question with its right answer. A check has one id, 1, when the user may, and none otherwise.
 type Question struct {
 	User, Resource int // of a listing, the one that is given
 	Want           Answer
 }
 
-// Answer is what a question has for an answer: how many ids, and a sum of what
-// each is scrambled to. Two sets of ids of one sum and number are the same but for
-// a chance of one in 2⁶⁴; an id that comes twice, or another one, shows.
+// Answer is what a question has for an answer: how many ids, and a sum of what each is scrambled to. Two sets of ids
+// of one sum and number are the same but for a chance of one in 2⁶⁴; an id that comes twice, or another one, shows.
 type Answer struct {
 	Count int
 	Sum   uint64
@@ -64,10 +62,9 @@ var ScenarioNames = []string{
 	"list-manage-heavy", "list-view-regular", "list-users-view",
 }
 
-// Scenarios returns the questions of a data set, the same ones for the same data. The
-// first three and the listings of resources are the document's. Users and resources of
-// checks are drawn from all of which a path grants what is asked for: a question of
-// check-view-hierarchy is granted by nothing but a group below one of the resource's.
+// Scenarios returns the questions of a data set, the same ones for the same data. The first three and the listings of
+// resources are the document's. Users and resources of checks are drawn from all of which a path grants what is asked
+// for: a question of check-view-hierarchy is granted by nothing but a group below one of the resource's.
 func Scenarios(d *Data, o *Oracle) ([]Scenario, error) {
 	p := picker{data: d, oracle: o, rand: d.stream(streamQuestions)}
 	flat := *d

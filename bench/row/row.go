@@ -53,14 +53,12 @@ type Config struct {
 	Mode      Mode
 	Seed      uint64
 
-	// Limit, if not zero, ends the insertion early, after the commit in which it
-	// passes.
+	// Limit, if not zero, ends the insertion early, after the commit in which it passes.
 	Limit time.Duration
 }
 
-// Insert makes the table in an empty database, inserts rows and records the
-// latency of each commit, Begin to Commit. It counts the rows and reads the last
-// one back, and fails with bench.ErrMismatch when they differ.
+// Insert makes the table in an empty database, inserts rows and records the latency of each commit, Begin to
+// Commit. It counts the rows and reads the last one back, and fails with bench.ErrMismatch when they differ.
 func Insert(ctx context.Context, db *store.DB, cfg Config) (res bench.Result, err error) {
 	t, err := newTable(db, cfg)
 	if err == nil {

@@ -25,8 +25,7 @@ type Found struct {
 	Numbers     map[string]uint64 `json:"numeric_attributes,omitempty"`
 }
 
-// Client puts and gets entities by one protocol. It may be used from several
-// goroutines.
+// Client puts and gets entities by one protocol. It may be used from several goroutines.
 type Client struct {
 	Put   func(ctx context.Context, p *service.Put) (created bool, err error)
 	Get   func(ctx context.Context, key entity.Key) (Found, error)
@@ -57,8 +56,7 @@ type rest struct {
 	base string
 }
 
-// REST returns a client of the service at an address, with room for as many
-// connections as there are goroutines.
+// REST returns a client of the service at an address, with room for as many connections as there are goroutines.
 func REST(address string, goroutines int) Client {
 	transport := &http.Transport{MaxIdleConns: goroutines, MaxIdleConnsPerHost: goroutines, DisableCompression: true}
 	c := &rest{http.Client{Transport: transport}, "http://" + address + "/v1/entities/"}

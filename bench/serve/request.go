@@ -74,8 +74,7 @@ func NewRequests(c Client, n int) *Requests {
 	return r
 }
 
-// Loop makes requests of a kind. No two workers share an entity where the number of entities
-// is a multiple of theirs.
+// Loop makes requests of a kind. No two workers share an entity where the number of entities is a multiple of theirs.
 func (r *Requests) Loop(ctx context.Context, cfg pace.Config, request func(r *Requests, ctx context.Context, i int) error) (*pace.Outcome, error) {
 	next := make([]int, cfg.Workers)
 	return pace.Loop(ctx, cfg, func(ctx context.Context, s *pace.Step) error {

@@ -1,6 +1,5 @@
-// Package serve measures the entity service as its clients see it: over REST and
-// gRPC on loopback, and in process, so that the share of the protocol shows.
-// Client and server share the machine. Every answer is checked.
+// Package serve measures the entity service as its clients see it: over REST and gRPC on loopback, and in process, so
+// that the share of the protocol shows. Client and server share the machine. Every answer is checked.
 package serve
 
 import (
@@ -9,11 +8,14 @@ import (
 	"errors"
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/enrolment"
 	"github.com/varvedb/varve/bench/pace"
+	"github.com/varvedb/varve/client"
 	"github.com/varvedb/varve/internal/service"
 	"github.com/varvedb/varve/internal/service/seal"
 	"github.com/varvedb/varve/internal/service/server"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
 )
 
 // Clients is how many there are at once at most. Entities are loaded before a workload
@@ -49,8 +51,7 @@ var Workloads = []Workload{
 	{"bulk-1000", 1, 0, (*Requests).Create},
 }
 
-// warmUp is requests of each client that are not measured: for connections, and for
-// the cache.
+// warmUp is requests of each client that are not measured: for connections, and for the cache.
 const warmUp = 20
 
 // Run loads n entities into an empty store of which the caller has made the layout,
@@ -99,4 +100,65 @@ func connect(ctx context.Context, svc *service.Service, protocol string) (c Clie
 	leave := c.Close
 	c.Close = func() error { return errors.Join(leave(), stop()) }
 	return c, nil
+}
+
+// EventProtocols are the ways to the event store of a service.
+var EventProtocols = []string{"local", "grpc"}
+
+// EventWorkload is requests of one kind to an event store, of clients on one connection.
+type EventWorkload struct {
+	Name string
+	enrolment.Writes
+}
+
+// EventWorkloads are all.
+var EventWorkloads = []EventWorkload{
+	{"append", enrolment.Writes{Clients: 1, Do: enrolment.Append}},
+	{"append", enrolment.Writes{Clients: 16, Do: enrolment.Append}},
+	{"append", enrolment.Writes{Clients: 128, Do: enrolment.Append}},
+	{"append-if-new", enrolment.Writes{Clients: 16, Do: enrolment.AppendIfNew}},
+	{"decide", enrolment.Writes{Clients: 1, Do: enrolment.Decide}},
+	{"decide", enrolment.Writes{Clients: 16, Do: enrolment.Decide}},
+}
+
+// Serve serves a database that has events and measures requests in a loop. The head must be what they come to.
+func (w EventWorkload) Serve(ctx context.Context, db *store.DB, protocol string, loop pace.Config) (res bench.Result, err error) {
+	svc, err := service.New(ctx, db, service.Options{})
+	if err != nil {
+		return res, err
+	}
+	defer svc.Close()
+	var events event.Store = svc.Events()
+	if protocol == "grpc" {
+		srv, stop, err := Listen(ctx, svc, server.Options{REST: "off"})
+		if err != nil {
+			return res, err
+		}
+		defer func() { err = errors.Join(err, stop()) }()
+		remote, err := client.Dial(srv.GRPC(), nil)
+		if err != nil {
+			return res, err
+		}
+		defer func() { err = errors.Join(err, remote.Close()) }()
+		events = remote
+	}
+	if res, err := w.Run(ctx, events, pace.Config{N: int64(warmUp * w.Clients)}); err != nil {
+		return res, err
+	}
+	return w.Run(ctx, events, loop)
+}
+
+// Listen has a service listen until stop.
+func Listen(ctx context.Context, svc *service.Service, o server.Options) (srv *server.Server, stop func() error, err error) {
+	srv, err = server.Listen(ctx, svc, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- srv.Run(ctx) }()
+	return srv, func() error {
+		cancel()
+		return <-done
+	}, nil
 }

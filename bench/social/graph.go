@@ -19,9 +19,8 @@ const (
 	MaxRelationships = 2_000_000_000
 )
 
-// The numbers of AuthZed's table, a user: of a million relationships, 5,208 are
-// users' visibilities, as many self, ten times as many followers, and so on. They
-// add up to perUser.
+// The numbers of AuthZed's table, a user: of a million relationships, 5,208 are users' visibilities, as many
+// self, ten times as many followers, and so on. They add up to perUser.
 const (
 	followersPerUser    = 10
 	contentPerUser      = 70
@@ -63,8 +62,7 @@ var ordered = map[int]Kind{
 	forRank: User, forVisible: User, forContent: Content, forOpen: Content, forParent: Content, forCreator: Interaction,
 }
 
-// New prepares a graph. It takes memory for users and their followers, a sixteenth of
-// the relationships.
+// New prepares a graph. It takes memory for users and their followers, a sixteenth of the relationships.
 func New(relationships int, seed uint64) (*Graph, error) {
 	if relationships < MinRelationships || relationships > MaxRelationships {
 		return nil, fmt.Errorf("social graph of %d relationships: give a number from %d to %d", relationships, MinRelationships, MaxRelationships)
@@ -101,9 +99,6 @@ func sums(list []int) []int {
 	}
 	return list
 }
-
-// Count returns how many objects of a kind there are.
-func (g *Graph) Count(k Kind) int { return g.count[k] }
 
 // Len returns the number of relationships.
 func (g *Graph) Len() int { return g.relationships }

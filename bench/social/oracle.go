@@ -6,10 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// Oracle knows every relationship at every point of a history of writes, and so
-// the answer to every question. Writes are numbered from 1 in the order in which
-// the engine runs them; point n is the state after n of them. Its methods may be
-// called from several goroutines.
+// Oracle knows every relationship at every point of a history of writes, and so the answer to every question.
+// Writes are numbered from 1 in the order in which the engine runs them; point n is the state after n of them.
+// Its methods may be called from several goroutines.
 type Oracle struct {
 	g            *Graph       // the first state
 	begun, acked atomic.Int64 // writes
@@ -34,8 +33,7 @@ func (o *Oracle) first(r Relationship) bool {
 	return two[0] == r || two[1] == r
 }
 
-// has tells whether a relationship is there at a point. The caller holds the
-// lock.
+// has tells whether a relationship is there at a point. The caller holds the lock.
 func (o *Oracle) has(r Relationship, point int64) bool {
 	flips, _ := slices.BinarySearch(o.flips[r], point+1)
 	return o.first(r) != (flips%2 == 1)
@@ -71,9 +69,6 @@ func (o *Oracle) rows() int {
 	}
 	return n
 }
-
-// Point returns the last point that has been acknowledged.
-func (o *Oracle) Point() int64 { return o.acked.Load() }
 
 // Change adds or deletes a relationship.
 type Change struct {
@@ -141,8 +136,7 @@ func (o *Oracle) void(write int64, changes []Change) {
 	}
 }
 
-// changed returns every relationship that a write has touched, and whether it is
-// there at the last point, in order.
+// changed returns every relationship that a write has touched, and whether it is there at the last point, in order.
 func (o *Oracle) changed() []Change {
 	o.mu.RLock()
 	defer o.mu.RUnlock()

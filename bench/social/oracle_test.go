@@ -67,7 +67,7 @@ func TestOracle(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		o, states := NewOracle(g), []tuples{base}
-		object := func(k Kind) Object { return NewObject(k, rapid.IntRange(1, min(g.Count(k), 40)).Draw(t, k.String())) }
+		object := func(k Kind) Object { return NewObject(k, rapid.IntRange(1, min(g.count[k], 40)).Draw(t, k.String())) }
 		for range rapid.IntRange(0, 4).Draw(t, "writes") {
 			kind := rapid.SampledFrom(Toggles).Draw(t, "write")
 			of, subject := object(User), object(User)
@@ -83,8 +83,8 @@ func TestOracle(t *testing.T) {
 			o.acknowledge(write)
 			states = append(states, next)
 		}
-		if o.rows() != len(states[len(states)-1]) || o.Point() != int64(len(states)-1) {
-			t.Fatalf("%d rows at %d, want %d at %d", o.rows(), o.Point(), len(states[len(states)-1]), len(states)-1)
+		if o.rows() != len(states[len(states)-1]) || o.acked.Load() != int64(len(states)-1) {
+			t.Fatalf("%d rows at %d, want %d at %d", o.rows(), o.acked.Load(), len(states[len(states)-1]), len(states)-1)
 		}
 		for point, m := range states {
 			viewer := object(User)
@@ -124,7 +124,7 @@ func TestJudge(t *testing.T) {
 
 // publicContent1 returns public content of another user than the first.
 func publicContent1(t *testing.T, o *Oracle) Object {
-	for n := range o.g.Count(Content) {
+	for n := range o.g.count[Content] {
 		c := NewObject(Content, n+1)
 		if o.first(Relationship{c, ContentPublic, Everybody}) && o.Owner(c) != 1 {
 			return c
@@ -143,7 +143,7 @@ func TestAcknowledge(t *testing.T) {
 	second, _ := o.begin(ToggleFollower, 1, 2)
 	o.acknowledge(second)
 	o.acknowledge(first)
-	require.Equal(t, second, o.Point())
+	require.Equal(t, second, o.acked.Load())
 	changed := o.changed()
 	require.Len(t, changed, 1)
 	require.Equal(t, o.first(changed[0].Relationship), changed[0].Add, "twice is as before")

@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// Object identifies a user, a piece of content or an interaction: its kind in
-// the bits from kindShift on, its number below. Numbers begin with 1, so that
-// users are small numbers, which engines store in few bytes.
+// Object identifies a user, a piece of content or an interaction: its kind in the bits from kindShift on, its
+// number below. Numbers begin with 1, so that users are small numbers, which engines store in few bytes.
 type Object int64
 
 // Kind is a type of objects.
@@ -54,8 +53,7 @@ func (k Kind) String() string { return kindNames[k] }
 // kindOf returns the kind of a name.
 func kindOf(name string) Kind { return Kind(slices.Index(kindNames[:], name)) }
 
-// Relation is what a subject is to an object. The numbers are those in the
-// database.
+// Relation is what a subject is to an object. The numbers are those in the database.
 type Relation uint8
 
 // The relations, with the kind of their objects and subjects.

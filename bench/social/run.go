@@ -26,10 +26,9 @@ type Step struct {
 	Weight int
 }
 
-// Mix is the load of AuthZed's test: 60 % of the checks ask for content, 30 % for users,
-// 10 % for interactions, and 1 % of all requests write a relationship. Which ones
-// these are is not published; here people follow and stop, publish and hide, and
-// block now and then.
+// Mix is the load of AuthZed's test: 60 % of the checks ask for content, 30 % for users, 10 % for interactions,
+// and 1 % of all requests write a relationship. Which ones these are is not published; here people follow and
+// stop, publish and hide, and block now and then.
 var Mix = []Step{
 	{"check-content", 594}, {"check-user", 297}, {"check-interaction", 99},
 	{"write-follower", 6}, {"write-visibility", 3}, {"write-blocked", 1},
@@ -43,15 +42,13 @@ type Config struct {
 	pace.Config
 	Mix []Step
 
-	// Active is AuthZed's sampling factor: which part of the users, content and
-	// interactions takes part (above 0, at most 1). Of 1,000 users and 0.01,
-	// these are numbers 1, 101, 201, …
+	// Active is AuthZed's sampling factor: which part of the users, content and interactions takes part (above
+	// 0, at most 1). Of 1,000 users and 0.01, these are numbers 1, 101, 201, …
 	Active float64
 }
 
-// Run sends requests to a store that the oracle knows, and
-// compares every answer. It ends with ErrMismatch at the first wrong one; a
-// request that the engine refuses is counted as failed. The outcome is never nil.
+// Run sends requests to a store that the oracle knows, and compares every answer. It ends with ErrMismatch at
+// the first wrong one; a request that the engine refuses is counted as failed. The outcome is never nil.
 //
 // The database must have been opened with as many readers as there are workers.
 func Run(ctx context.Context, s *Store, o *Oracle, cfg Config) (*pace.Outcome, error) {
@@ -60,8 +57,7 @@ func Run(ctx context.Context, s *Store, o *Oracle, cfg Config) (*pace.Outcome, e
 	return pace.Loop(ctx, cfg.Config, r.do)
 }
 
-// tolerate implements pace.Config.OnError. After an unknown outcome the
-// oracle does not know what is right.
+// tolerate implements pace.Config.OnError. After an unknown outcome the oracle does not know what is right.
 func tolerate(err error) bool {
 	return !errors.Is(err, bench.ErrMismatch) && !errors.Is(err, driver.ErrUnknownOutcome)
 }

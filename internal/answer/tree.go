@@ -1,8 +1,7 @@
-// Package answer says what a result set answers to the five questions that the lab is for: a
-// sentence each, by a fixed template, above the tables of package report. It also walks the decision
-// tree of Arkiv's engineers (SQLite, libSQL, Postgres, DuckDB) and says go or no-go to V1: there a
-// criterion passes or fails only where at least three measurements have their whole range on one
-// side of the limit; else it is unknown.
+// Package answer says what a result set answers to the five questions that the lab is for: a sentence each, by
+// a fixed template, above the tables of package report. It also walks the decision tree of Arkiv's engineers
+// (SQLite, libSQL, Postgres, DuckDB) and says go or no-go to V1: there a criterion passes or fails only where
+// at least three measurements have their whole range on one side of the limit; else it is unknown.
 package answer
 
 import (

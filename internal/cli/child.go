@@ -23,9 +23,8 @@ import (
 	"github.com/varvedb/varve/internal/pgembed"
 )
 
-// child is a command of this program, or of the one that links an engine, in a
-// process of its own. It has a process group of its own too: a terminal's Ctrl-C
-// reaches the parent alone, which asks the child to end, once.
+// child is a command of this program, or of the one that links an engine, in a process of its own. It has a process
+// group of its own too: a terminal's Ctrl-C reaches the parent alone, which asks the child to end, once.
 type child struct {
 	of      bench.Engine
 	args    []string
@@ -126,10 +125,9 @@ func (c *child) clean(temp string) (err error) {
 	return err
 }
 
-// running tells whether there are processes with a variable in their environment, and
-// kills them if asked to. An embedded server has a session of its own, so that no
-// process group finds it; the kernel tells it to end when the child is killed, and it
-// ends after its own processes.
+// running tells whether there are processes with a variable in their environment, and kills them if asked to.
+// An embedded server has a session of its own, so that no process group finds it; the kernel tells it to end
+// when the child is killed, and it ends after its own processes.
 func running(variable string, kill bool) (found bool) {
 	all, _ := procfs.AllProcs() // without /proc none is found
 	for _, p := range all {

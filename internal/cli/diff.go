@@ -82,7 +82,6 @@ type difference struct {
 	Need  int       `json:"need"`  // repetitions a side with which a row can be significant
 	Rows  []diffRow `json:"rows"`
 	Gone  []string  `json:"gone"` // benchmarks of old that new does not have, or that failed
-	New   []string  `json:"new"`  // benchmarks that only new has
 }
 
 // diffRow compares one unit of one benchmark.
@@ -147,7 +146,12 @@ func better(s *report.Set, unit string) int {
 func (c *diffCmd) compare(before, after *report.Set) *difference {
 	was, rows, old := gather(before)
 	is, _, now := gather(after)
-	d := &difference{Rows: []diffRow{}, Gone: lacking(old, now), New: lacking(now, old)}
+	d := &difference{Rows: []diffRow{}, Gone: []string{}}
+	for _, name := range slices.Sorted(maps.Keys(old)) {
+		if !now[name] {
+			d.Gone = append(d.Gone, name)
+		}
+	}
 	for _, at := range rows {
 		if is[at] == nil {
 			continue
@@ -161,12 +165,6 @@ func (c *diffCmd) compare(before, after *report.Set) *difference {
 		d.judge(c)
 	}
 	return d
-}
-
-// lacking are the names that others lack, in order.
-func lacking(names, others map[string]bool) []string {
-	list := slices.Sorted(maps.Keys(names))
-	return slices.DeleteFunc(append([]string{}, list...), func(name string) bool { return others[name] })
 }
 
 // judge gives all rows their verdicts at the level of Benjamini and Hochberg: that of the largest
@@ -229,9 +227,6 @@ func (d *difference) print(w io.Writer) error {
 	}
 	for _, name := range d.Gone {
 		fmt.Fprintf(out, "gone or failed: %s\n", name)
-	}
-	for _, name := range d.New {
-		fmt.Fprintf(out, "new: %s\n", name)
 	}
 	if d.count(verdictUnknown) > 0 {
 		fmt.Fprintln(out, d.tooFew())

@@ -44,7 +44,6 @@ Commit  10   12   +20.0% (p=0.002 n=6)  worse
 qps     old  new  change
 Get     100  200  +100.0% (p=0.002 n=6)  better
 gone or failed: Scan
-new: New
 2 compared, 1 worse, 1 better, 1 gone or failed (p ≤ 0.05)
 `, out)
 

@@ -140,8 +140,7 @@ type engineFlags struct {
 	Memory     string `help:"Memory of an engine's process and all that it starts, with the page cache; half is for its own caches." default:"1GiB"`
 }
 
-// set gives options what the flags say, checks the names of layouts, and returns the
-// engines of names and URLs.
+// set gives options what the flags say, checks the names of layouts, and returns the engines of names and URLs.
 func (f *engineFlags) set(o *lab.Options, engines []string) (list []bench.Engine, err error) {
 	o.Durability, err = driver.ParseDurability(f.Durability)
 	memory, fault := driver.ParseBytes(f.Memory)

@@ -16,10 +16,9 @@ import (
 	"github.com/varvedb/varve/internal/source"
 )
 
-// runner runs experiments into a directory of results, each on each engine in a process of its
-// own. The data sets are on the disk of the cache and loaded once; each repeat is a fresh process
-// on them, in turns over the engines, so that what drifts meanwhile falls on all alike. What the
-// directory has already is not measured again.
+// runner runs experiments into a directory of results, each on each engine in a process of its own. The data sets are
+// on the disk of the cache and loaded once; each repeat is a fresh process on them, in turns over the engines, so
+// that what drifts meanwhile falls on all alike. What the directory has already is not measured again.
 type runner struct {
 	found   []lab.Experiment
 	engines []bench.Engine
@@ -48,9 +47,8 @@ func (t task) String() string {
 	return fmt.Sprintf("%s on %s, repeat %d", t.of.ID, t.engine.Label(), t.repeat+1)
 }
 
-// tasks returns all: experiment after experiment, and of each the repeats, in which the engines
-// come in random order. What is not kept is a look, in the order of its engines: the quickest
-// answer first.
+// tasks returns all: experiment after experiment, and of each the repeats, in which the engines come in random
+// order. What is not kept is a look, in the order of its engines: the quickest answer first.
 func (r *runner) tasks() (list []task) {
 	for _, x := range r.found {
 		for repeat := range r.repeats {
@@ -136,8 +134,7 @@ func (r *runner) measure(e *env, t task) error {
 	return c.run(e)
 }
 
-// keepFailure says in the results that a process did not end well, with what it had measured
-// before it.
+// keepFailure says in the results that a process did not end well, with what it had measured before it.
 func (r *runner) keepFailure(t task, cause error) error {
 	m, err := bench.DescribeHost(r.out)
 	if err != nil {

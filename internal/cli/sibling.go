@@ -19,16 +19,14 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Some engines cannot be in one program. Here is how a command finds the program of
-// another one, which measures in a process of its own (child), is asked what it links
-// (engines), or takes over (every command that is given a store).
+// Some engines cannot be in one program. Here is how a command finds the program of another one, which measures in a
+// process of its own (child), is asked what it links (engines), or takes over (every command that is given a store).
 
 // siblingGuard is set in the environment of a command that another one starts in its
 // place, so that they do not start each other for ever.
 const siblingGuard = "VARVE_SIBLING"
 
-// linked tells whether this program links what opens an engine's paths, or its servers
-// where that is another library.
+// linked tells whether this program links what opens an engine's paths, or its servers where that is another library.
 func linked(name string, remote bool) bool {
 	d, ok := driver.Lookup(name)
 	client := engine.Find(name).Client
@@ -74,8 +72,7 @@ func isOther(path, self string) bool {
 	return err == nil && !os.SameFile(st, own)
 }
 
-// buildSibling builds the other command into the user's cache. The go command
-// does nothing when it is up to date.
+// buildSibling builds the other command into the user's cache. The go command does nothing when it is up to date.
 func buildSibling(ctx context.Context, name string) (string, error) {
 	hint := fmt.Errorf("put %s beside this binary or on the PATH: go install %s/cmd/%s@latest", name, engine.Module, name)
 	if name == engine.Main && !build.Read().Cgo {
@@ -98,8 +95,7 @@ func buildSibling(ctx context.Context, name string) (string, error) {
 	return path, nil
 }
 
-// otherProgram returns the program that opens stores which this one cannot; "" when this
-// one is to try.
+// otherProgram returns the program that opens stores which this one cannot; "" when this one is to try.
 func otherProgram(ctx context.Context, urls []string) (path string, err error) {
 	if os.Getenv(siblingGuard) != "" {
 		return "", nil

@@ -46,14 +46,11 @@ func elsewhere(id string) func(l *Lab) ([]Variant, error) {
 	}
 }
 
-// HasCore tells whether anything of the experiment is of the core set.
-func (e *Experiment) HasCore() bool { return e.core != nil }
-
-// Core tells whether a variant is of the core set, which is small enough to be repeated and read:
-// what go test -bench=. measures.
+// Core tells whether a variant is of the core set, which is small enough to be repeated and read: what go test
+// -bench=. measures; of nil, whether any is.
 func (e *Experiment) Core(v *Variant) bool {
 	for name, value := range e.core {
-		if !slices.Contains(strings.Fields(value), v.Keys.Get(name)) {
+		if v != nil && !slices.Contains(strings.Fields(value), v.Keys.Get(name)) {
 			return false
 		}
 	}
@@ -113,8 +110,8 @@ func All() []Experiment {
 		{Entry: of("E3"), Names: words("DataCentreCombined"), Layouts: answers, Changes: true, phases: 2,
 			Plan: centres("DataCentreCombined", "qps", []int{100, 500}, (*Lab).centreBeside)},
 		{Entry: of("F1"), Names: words("EventAppend"), Changes: true, Plan: events("Append")},
-		{Entry: of("F2"), Names: words("EventAppendConcurrent EventAppendBeside"), Changes: true,
-			Plan: events("AppendConcurrent", "AppendBeside")},
+		{Entry: of("F2"), Names: words("EventAppendConcurrent EventAppendRandom"), Changes: true,
+			Plan: events("AppendConcurrent", "AppendRandom")},
 		{Entry: of("F3"), Names: words("EventAppendConditional"), Changes: true,
 			Plan: events("AppendConditional"), core: values{"layout": "tags", "profile": "small", "clients": "1 16"}},
 		{Entry: of("F4"), Names: words("EventDecide"), Changes: true, Plan: events("Decide")},
@@ -150,8 +147,7 @@ func All() []Experiment {
 	}
 }
 
-// Find returns the experiments with the given IDs or sections, in the order of
-// the catalogue; all for none.
+// Find returns the experiments with the given IDs or sections, in the order of the catalogue; all for none.
 func Find(ids []string) ([]Experiment, error) {
 	all := All()
 	if len(ids) == 0 {
@@ -192,17 +188,15 @@ func FindOwn(ids []string) ([]Experiment, error) {
 	return own, nil
 }
 
-// What an experiment may take: besides its phases, which count twice for what is
-// around them, workTime for each workScale of the largest size, since data sets are
-// built and commits counted in proportion.
+// What an experiment may take: besides its phases, which count twice for what is around them, workTime for each
+// workScale of the largest size, since data sets are built and commits counted in proportion.
 const (
 	manyPhases = 60
 	workTime   = 15 * time.Minute
 	workScale  = 0.05
 )
 
-// Timeout returns the time after which a block of the experiment on one engine hangs
-// and does not merely take long.
+// Timeout returns the time after which a block of the experiment on one engine hangs and does not merely take long.
 func (e Experiment) Timeout(o Options) time.Duration {
 	layouts := cmp.Or(len(o.Layouts), len(e.Layouts), 1)
 	phases := cmp.Or(e.phases, manyPhases) * max(len(o.Rates), len(o.Sizes), 1)

@@ -199,8 +199,7 @@ func (l *Lab) degradation(ctx context.Context, layout string, scale float64, r *
 	})
 }
 
-// readsThenWrites measures reads of some mixes by one client, whose units have the mix behind
-// them, and then commits.
+// readsThenWrites measures reads of some mixes by one client, whose units have the mix behind them, and then commits.
 func (l *Lab) readsThenWrites(ctx context.Context, d *bench.Dataset, cp *bench.Copy, mixes []string, r *Record) error {
 	oracle, err := l.Oracle(d)
 	if err != nil {

@@ -129,8 +129,7 @@ type insertPlan struct {
 	modes     []row.Mode
 }
 
-// minRows is how many rows an insertion has at least; it ends early where they
-// take longer than so many phases.
+// minRows is how many rows an insertion has at least; it ends early where they take longer than so many phases.
 const (
 	minRows      = 20_000
 	insertPhases = 2
@@ -178,8 +177,7 @@ func (l *Lab) operation(name, layout string, f func(ctx context.Context, d *benc
 	return l.TimedOn(name, l.On(layout, d.Profile.Name, more...), d, func(ctx context.Context, cp *bench.Copy) (bench.Result, error) { return f(ctx, &d, cp) })
 }
 
-// operations measures one operation at a time: what a change of the code changes is seen here
-// first.
+// operations measures one operation at a time: what a change of the code changes is seen here first.
 func operations(l *Lab) (list []Variant, _ error) {
 	for _, layout := range l.LayoutsOr() {
 		list = append(list,

@@ -12,8 +12,7 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// centre is the data set of a lab's scale: at scale 1 two data centres of
-// 100,000 nodes and 500,000 workloads.
+// centre is the data set of a lab's scale: at scale 1 two data centres of 100,000 nodes and 500,000 workloads.
 type centre struct {
 	bench.Dataset
 	model *dcseed.Model
@@ -25,8 +24,7 @@ func (l *Lab) centre(layout string) (centre, error) {
 		return centre{}, err
 	}
 	cfg.Seed = l.Seed
-	// Blocks of updates shrink with the data centre, or a small one would be
-	// written anew with each.
+	// Blocks of updates shrink with the data centre, or a small one would be written anew with each.
 	cfg.NodeUpdates, cfg.WorkloadUpdates = ProductionBlock/4, 3*ProductionBlock/4
 	model, err := dcseed.New(cfg)
 	if err != nil {

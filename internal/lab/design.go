@@ -13,10 +13,9 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// A8 and A14 ask what drives the time of a commit. The seed contradicts itself:
-// its Experiments 5 to 7 say payload, 8 to 10 say attributes. A correlation on
-// production blocks, in which entities, strings and numbers come and go together and
-// payload hardly varies, cannot settle it; blocks that vary them independently can.
+// A8 and A14 ask what drives the time of a commit. The seed contradicts itself: its Experiments 5 to 7 say
+// payload, 8 to 10 say attributes. A correlation on production blocks, in which entities, strings and numbers
+// come and go together and payload hardly varies, cannot settle it; blocks that vary them independently can.
 
 // sampled applies n blocks to a data set, and keeps the time of each commit with what is in it.
 func (l *Lab) sampled(name string, c Keys, d bench.Dataset, n int, blocks iter.Seq2[entity.Block, error]) Variant {
@@ -100,8 +99,7 @@ func sampledBlocks(l *Lab) (list []Variant, _ error) {
 // blockColumns are what observe counts, and the time.
 var blockColumns = []string{"entities", "strings", "numbers", "payload_bytes", "ms"}
 
-// observe counts what a block writes: creations and updates have attributes and
-// payload, other operations none.
+// observe counts what a block writes: creations and updates have attributes and payload, other operations none.
 func observe(b *entity.Block) []float64 {
 	var strings, numbers, payload int
 	for i := range b.Ops {
@@ -112,10 +110,9 @@ func observe(b *entity.Block) []float64 {
 	return []float64{float64(len(b.Ops)), float64(strings), float64(numbers), float64(payload)}
 }
 
-// factorial returns the points of a full factorial experiment: every combination of the levels
-// of its factors, as many times as repeats says, in a random order of the seed. Each repetition
-// is complete before the next begins, so that what drifts while the experiment runs, such as a
-// growing store, falls on all combinations alike.
+// factorial returns the points of a full factorial experiment: every combination of the levels of its factors, as
+// many times as repeats says, in a random order of the seed. Each repetition is complete before the next begins, so
+// that what drifts while the experiment runs, such as a growing store, falls on all combinations alike.
 func factorial(seed uint64, repeats int, levels ...[]float64) (points [][]float64) {
 	sizes := make([]int, len(levels))
 	for i, factor := range levels {

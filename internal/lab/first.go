@@ -65,8 +65,7 @@ func firstLook(l *Lab) (list []Variant, _ error) {
 	return list, nil
 }
 
-// look loads a source into a new store, reads it by the everyday mix, and goes on with blocks of
-// its own.
+// look loads a source into a new store, reads it by the everyday mix, and goes on with blocks of its own.
 func (l *Lab) look(name, layout string, c Keys, commits int, of func(context.Context) (*bench.Source, error)) Variant {
 	return Variant{name, c, func(ctx context.Context, r *Record) error {
 		source, err := of(ctx)

@@ -135,8 +135,7 @@ func (l *Lab) Run(ctx context.Context, e Experiment, set *Set) error {
 	return nil
 }
 
-// Variant is a configuration with the way to measure it, which makes what it needs and leaves
-// nothing to others.
+// Variant is a configuration with the way to measure it, which makes what it needs and leaves nothing to others.
 type Variant struct {
 	Name string // of its lines
 	Keys Keys
@@ -145,8 +144,7 @@ type Variant struct {
 
 func (v *Variant) line() string { return v.Name + "/" + v.Keys.String() }
 
-// Measure measures a variant once. What it fails with is in the record, and so is what it had
-// measured before.
+// Measure measures a variant once. What it fails with is in the record, and so is what it had measured before.
 func (l *Lab) Measure(ctx context.Context, v *Variant) *Record {
 	if l.manifest == nil {
 		var err error
@@ -190,10 +188,9 @@ func (l *Lab) StoreOptions() *store.Options {
 	return &store.Options{Durability: l.Durability, Memory: memlimit.Cache(l.Memory)}
 }
 
-// Aside makes what is not measured: a data set, and what answers are checked by. What stays
-// of that in this process is beside the budget, which is the engine's: it grows with the
-// data, and would leave a large store less than a small one. Twice what is in use is added,
-// since the garbage collector lets it grow so far.
+// Aside makes what is not measured: a data set, and what answers are checked by. What stays of that in this
+// process is beside the budget, which is the engine's: it grows with the data, and would leave a large store
+// less than a small one. Twice what is in use is added, since the garbage collector lets it grow so far.
 func (l *Lab) Aside(prepare func() error) error {
 	if err := memlimit.Resize(memlimit.None); err != nil {
 		return err
@@ -252,8 +249,7 @@ func itoa(n int) string { return strconv.Itoa(n) }
 // Ftoa writes a number as keys have it.
 func Ftoa(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// machine is the experiment of looks at the machine, which come before each other one on an
-// engine.
+// machine is the experiment of looks at the machine, which come before each other one on an engine.
 const machine = "M1"
 
 // machineOff is the configuration line that says that others use the machine: what stands below

@@ -152,8 +152,7 @@ func (l *Lab) WithNew(ctx context.Context, in, layout string, o *store.Options, 
 // besideOf is the path of a file of a run, on the same disk as its database.
 func besideOf(cp *bench.Copy, name string) string { return filepath.Join(filepath.Dir(cp.Dir), name) }
 
-// within is the lab with another budget, where the machine has so much memory free; zero is its
-// own.
+// within is the lab with another budget, where the machine has so much memory free; zero is its own.
 func (l *Lab) within(budget int64, r *Record) (*Lab, error) {
 	if budget == 0 {
 		return l, nil
@@ -204,16 +203,14 @@ func (r *Record) sizes(ctx context.Context, db *store.DB, n int, each string) er
 	return err
 }
 
-// ProductionBlock is the entities of a block that has about the 500 rows of the
-// user's documents.
+// ProductionBlock is the entities of a block that has about the 500 rows of the user's documents.
 const ProductionBlock = 20
 
 // loaded is the part of the base profile that a store holds before commits begin.
 const loaded = 0.6
 
-// Base is the data set of the base profile of which a part of a scale is loaded, in blocks of so
-// many entities; 0 leaves them as they are. It is that of the source in its place, whose blocks are
-// as they are.
+// Base is the data set of the base profile of which a part of a scale is loaded, in blocks of so many entities;
+// 0 leaves them as they are. It is that of the source in its place, whose blocks are as they are.
 func (l *Lab) Base(layout string, scale float64, perBlock int) (*bench.Dataset, error) {
 	source, err := l.history(scale, perBlock)
 	if err != nil {

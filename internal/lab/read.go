@@ -14,8 +14,7 @@ import (
 // readLayouts are those that readers choose between.
 var readLayouts = []string{"arkiv", "arkiv-analyzed", "arkiv-ordered", "arkiv-pruned", "compact", "simple"}
 
-// readLoad is how a mix is read: at a temperature, or warmed up by clients, in a
-// closed loop where there is no rate.
+// readLoad is how a mix is read: at a temperature, or warmed up by clients, in a closed loop where there is no rate.
 type readLoad struct {
 	mix         string
 	clients     int
@@ -25,17 +24,15 @@ type readLoad struct {
 	memory      int64 // budget in place of the lab's; 0 is the lab's
 }
 
-// The seed's protocol: 1,000 queries of warm-up, 10,000 measured. Short is the least
-// that still tells.
+// The seed's protocol: 1,000 queries of warm-up, 10,000 measured. Short is the least that still tells.
 const (
 	protocolReads = 10_000
 	shortReads    = 1_000
 	warmUpReads   = 1_000
 )
 
-// reading measures each of the read mixes of the user's documents under each load on
-// the base profile, every answer compared with the generator's. The mixes are the same
-// for all layouts: they are over the same source.
+// reading measures each of the read mixes of the user's documents under each load on the base profile, every
+// answer compared with the generator's. The mixes are the same for all layouts: they are over the same source.
 func reading(loads []readLoad, layouts ...string) func(*Lab) ([]Variant, error) {
 	return func(l *Lab) ([]Variant, error) {
 		return l.reads([]float64{l.Scale}, l.mixes(), loads, l.LayoutsOr(layouts...)), nil

@@ -18,8 +18,7 @@ import (
 // Key is a key with its value, as names of benchmarks have them.
 type Key struct{ Name, Value string }
 
-// Keys are in the order of names: engine, layout, profile, durability, then what a workload
-// varies.
+// Keys are in the order of names: engine, layout, profile, durability, then what a workload varies.
 type Keys []Key
 
 // Get returns the value of a key, or "".
@@ -128,9 +127,8 @@ func (r *Record) Outcome(out *pace.Outcome) {
 	}
 }
 
-// samples joins samples to the seconds of what was measured, and sums them up: the longest log, and
-// the pages that were read from the disk. Where nothing counted operations by the second, the
-// seconds are those that it took.
+// samples joins samples to the seconds of what was measured, and sums them up: the longest log, and the pages that
+// were read from the disk. Where nothing counted operations by the second, the seconds are those that it took.
 func (r *Record) samples(s *probe.Samples, started time.Time, seconds []latency.Second) {
 	if r.Timeline = seconds; seconds == nil {
 		seconds = make([]latency.Second, int(math.Ceil(time.Since(started).Seconds())))

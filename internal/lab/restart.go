@@ -133,8 +133,7 @@ func (l *Lab) restart(ctx context.Context, layout string, r *Record) error {
 // full is the part of the rate of warm reads at which they count as fast again.
 const full = 0.9
 
-// reopen opens a database whose files the page cache holds, as far as the budget goes, and reads at
-// once.
+// reopen opens a database whose files the page cache holds, as far as the budget goes, and reads at once.
 func (l *Lab) reopen(ctx context.Context, dir, layout string, m mix.Reads, head uint64, r *Record) (err error) {
 	if err := errors.Join(probe.Evict(dir), probe.Fill(dir, l.Memory)); err != nil && !errors.Is(err, probe.ErrUnsupported) {
 		return err
@@ -180,8 +179,7 @@ func (l *Lab) reopen(ctx context.Context, dir, layout string, m mix.Reads, head 
 	return err
 }
 
-// growth commits as fast as it goes and does all that was put off: what a row takes then does not
-// depend on the rate.
+// growth commits as fast as it goes and does all that was put off: what a row takes then does not depend on the rate.
 func (l *Lab) growth(ctx context.Context, layout string, r *Record) error {
 	return l.WithBase(ctx, layout, l.Scale, l.StoreOptions(), r, func(d *bench.Dataset, cp *bench.Copy) error {
 		var rows uint64

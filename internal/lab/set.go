@@ -40,8 +40,7 @@ type runID struct {
 	repeat           int
 }
 
-// The ends of names of files that have no results of whole runs, and the file of other
-// programs' figures.
+// The ends of names of files that have no results of whole runs, and the file of other programs' figures.
 const (
 	timelineFile = "-timeline"
 	blocksFile   = "-blocks"
@@ -118,8 +117,7 @@ func newFile() *file {
 	return f
 }
 
-// write adds a line, whose units are those in which it was written: the format's reader makes bytes
-// of MB.
+// write adds a line, whose units are those in which it was written: the format's reader makes bytes of MB.
 func (f *file) write(r *benchfmt.Result) error {
 	for i, v := range r.Values {
 		if v.OrigUnit != "" {
@@ -193,9 +191,8 @@ func configOf(experiment string, r *Record) []benchfmt.Config {
 	return m
 }
 
-// benchName returns the name after "Benchmark". A value that ends like "arkiv-13" would be read
-// as arkiv with a GOMAXPROCS of 13; one of 1 is what the testing package leaves out, so it says
-// nothing new behind it.
+// benchName returns the name after "Benchmark". A value that ends like "arkiv-13" would be read as arkiv with a
+// GOMAXPROCS of 13; one of 1 is what the testing package leaves out, so it says nothing new behind it.
 func benchName(line string) benchfmt.Name {
 	if _, parts := benchfmt.Name(line).Parts(); len(parts) > 0 && parts[len(parts)-1][0] == '-' {
 		line += "-1"
@@ -203,8 +200,7 @@ func benchName(line string) benchfmt.Name {
 	return benchfmt.Name(line)
 }
 
-// Figures are the metrics without those of a unit that an earlier one has: they would be taken for
-// repetitions.
+// Figures are the metrics without those of a unit that an earlier one has: they would be taken for repetitions.
 func (r *Record) Figures() []bench.Metric {
 	seen := make(map[string]bool, len(r.Metrics))
 	return slices.DeleteFunc(slices.Clone(r.Metrics), func(m bench.Metric) bool {
@@ -281,9 +277,8 @@ func (s *Set) append(name string, list []*benchfmt.Result) (err error) {
 // neutral begin the units of figures that describe and are neither good nor bad.
 var neutral = []string{"share-", "resident", "ops", "block", "entities", "strings", "numbers", "attributes", "payload_bytes"}
 
-// Better returns which values of a unit are good ones by its name, "higher" or "lower": rates
-// (…/s, qps) are better when higher; everything else is a time, a size or a count of things
-// that went wrong. "" is neither.
+// Better returns which values of a unit are good ones by its name, "higher" or "lower": rates (…/s, qps) are
+// better when higher; everything else is a time, a size or a count of things that went wrong. "" is neither.
 func Better(unit string) string {
 	switch {
 	case slices.ContainsFunc(neutral, func(prefix string) bool { return strings.HasPrefix(unit, prefix) }):

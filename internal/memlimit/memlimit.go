@@ -162,8 +162,7 @@ func Own() (limit int64, how string, err error) {
 	return limit, g.name, nil
 }
 
-// given returns the group of a process that was started in one of New's; nil in others,
-// whose group is not ours.
+// given returns the group of a process that was started in one of New's; nil in others, whose group is not ours.
 func given() *Group {
 	if g, _, err := own(); err == nil && strings.HasPrefix(filepath.Base(g.dir), prefix) {
 		return g
@@ -171,9 +170,8 @@ func given() *Group {
 	return nil
 }
 
-// Resize changes the limit of this process, if it was started with one. One that is lower
-// than what is in use can be had when the page cache is written to the disk, for which it
-// waits.
+// Resize changes the limit of this process, if it was started with one. One that is lower than what is in use
+// can be had when the page cache is written to the disk, for which it waits.
 func Resize(limit int64) error {
 	g := given()
 	if g == nil {
@@ -187,9 +185,8 @@ func Resize(limit int64) error {
 	}
 }
 
-// Watch begins to watch this process, with all that it starts. The function that it returns tells
-// how many processes were killed since because there was no more memory; none of a process that was
-// started without a limit.
+// Watch begins to watch this process, with all that it starts. The function that it returns tells how many processes
+// were killed since because there was no more memory; none of a process that was started without a limit.
 func Watch() (killed func() int64) {
 	g := given()
 	if g == nil {

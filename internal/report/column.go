@@ -13,8 +13,7 @@ type column struct {
 	peer       string // in place of that: another program, whose figure it is
 }
 
-// figure is what lines say in a column, or what another program does of their settings; nil for
-// nothing.
+// figure is what lines say in a column, or what another program does of their settings; nil for nothing.
 func (s *Set) figure(lines []*benchfmt.Result, c column) *Figure {
 	if c.peer == "" {
 		return figure(lines, c)
@@ -57,8 +56,7 @@ func matches(peer, line *benchfmt.Result) bool {
 	})
 }
 
-// peerColumns are the figures of other programs behind the columns of a unit: one for each that has
-// some.
+// peerColumns are the figures of other programs behind the columns of a unit: one for each that has some.
 func (s *Set) peerColumns(lines []*benchfmt.Result, unit string) (list []column) {
 	var names []string
 	for _, p := range s.beside(lines) {

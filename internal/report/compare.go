@@ -131,8 +131,7 @@ func best(figures []*Figure, higher bool) (best *Figure) {
 	return best
 }
 
-// winners is a sentence on the rows that have won most columns, and on those of them that others
-// may have won.
+// winners is a sentence on the rows that have won most columns, and on those of them that others may have won.
 func winners(sel *selection, keys [][]string, won, unsure []int, of int) string {
 	most := slices.Max(won)
 	var names, doubts []string

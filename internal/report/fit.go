@@ -68,10 +68,9 @@ func unitOf(lines []*benchfmt.Result, unit string) []float64 {
 type term struct {
 	coefficient, low, high float64
 
-	// share is the part of the variance that the predictor explains, averaged over all orders in
-	// which predictors can be added (Lindeman, Merenda and Gold): unlike the square of a correlation
-	// it neither counts twice what two predictors explain together nor gives it to the one that came
-	// first. Shares add up to R².
+	// share is the part of the variance that the predictor explains, averaged over all orders in which predictors can
+	// be added (Lindeman, Merenda and Gold): unlike the square of a correlation it neither counts twice what two
+	// predictors explain together nor gives it to the one that came first. Shares add up to R².
 	share float64
 }
 
@@ -101,9 +100,8 @@ func regress(y []float64, predictors [][]float64) (terms []term) {
 // illConditioned is how many times errors of the data may grow in the coefficients.
 const illConditioned = 1e10
 
-// leastSquares returns the coefficients of columns and their standard errors HC3, for which each
-// observation brings its own variance, larger where it has much leverage; nil where columns depend
-// on each other.
+// leastSquares returns the coefficients of columns and their standard errors HC3, for which each observation
+// brings its own variance, larger where it has much leverage; nil where columns depend on each other.
 func leastSquares(columns [][]float64, y []float64) (coefficients, errors []float64) {
 	n, k := len(y), len(columns)
 	x, lengths := mat.NewDense(n, k, nil), make([]float64, k)

@@ -61,10 +61,17 @@ var (
 
 // Draw draws a sketch.
 func (s *Set) Draw(k Sketch) (*Picture, error) {
-	pic := &Picture{Title: k.Title, Name: fileName(k.Title)}
-	filter, err := newFilter(k.Filter)
+	svg, err := s.svg(k)
 	if err != nil {
 		return nil, fmt.Errorf("picture %q: %w", k.Title, err)
+	}
+	return &Picture{Title: k.Title, Name: fileName(k.Title), SVG: svg}, nil
+}
+
+func (s *Set) svg(k Sketch) ([]byte, error) {
+	filter, err := newFilter(k.Filter)
+	if err != nil {
+		return nil, err
 	}
 	source := s.Lines
 	if k.Kind == TimeLine {
@@ -73,31 +80,27 @@ func (s *Set) Draw(k Sketch) (*Picture, error) {
 	lines, err := matching(source, filter)
 	differs := func(l *benchfmt.Result) bool { return Key(l, "scale") != Key(lines[0], "scale") }
 	if err != nil || len(lines) == 0 || k.Kind == Degradation && !slices.ContainsFunc(lines, differs) {
-		return pic, err
+		return nil, err
 	}
-	names, curves := curvesOf(lines, k.Series)
 	p := plot.New()
 	p.Add(&plotter.Grid{Vertical: draw.LineStyle{Color: grid, Width: vg.Points(0.5)}, Horizontal: draw.LineStyle{Color: grid, Width: vg.Points(0.5)}})
 	p.Legend.Top, p.Legend.Left = true, true
 	p.Legend.Padding, p.Legend.XOffs = vg.Points(2), vg.Points(4)
-	for i, name := range names {
-		if err == nil {
-			err = drawers[k.Kind](p, k, curve{name, i, curves[name]})
+	curves := curvesOf(lines, k.Series)
+	for _, c := range curves {
+		if err := drawers[k.Kind](p, k, c); err != nil {
+			return nil, err
 		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("picture %q: %w", k.Title, err)
-	}
-	leaveRoom(p, len(names))
+	leaveRoom(p, len(curves))
 	canvas := vgsvg.New(16*vg.Centimeter, 9*vg.Centimeter)
 	p.Draw(draw.Crop(draw.New(canvas), vg.Points(4), vg.Points(-14), vg.Points(4), vg.Points(-4)))
 	var text bytes.Buffer
 	if _, err := canvas.WriteTo(&text); err != nil {
-		return nil, fmt.Errorf("picture %q: %w", k.Title, err)
+		return nil, err
 	}
 	_, body, _ := bytes.Cut(text.Bytes(), []byte("<svg")) // without the head of a file
-	pic.SVG = append([]byte("<svg"), body...)
-	return pic, nil
+	return append([]byte("<svg"), body...), nil
 }
 
 // leaveRoom keeps the legend, at the top, from hiding curves.
@@ -283,18 +286,21 @@ func ticks(values []float64) plot.ConstantTicks {
 }
 
 // curvesOf puts lines that are of one curve together.
-func curvesOf(lines []*benchfmt.Result, keys []string) (names []string, curves map[string][]*benchfmt.Result) {
-	curves = make(map[string][]*benchfmt.Result)
+func curvesOf(lines []*benchfmt.Result, keys []string) (list []curve) {
 	for _, l := range lines {
 		var words []string
 		for _, key := range keys {
 			words = append(words, Key(l, key))
 		}
 		name := strings.Join(words, " ")
-		names = appendNew(names, name)
-		curves[name] = append(curves[name], l)
+		i := slices.IndexFunc(list, func(c curve) bool { return c.name == name })
+		if i < 0 {
+			i = len(list)
+			list = append(list, curve{name: name, index: i})
+		}
+		list[i].lines = append(list[i].lines, l)
 	}
-	return names, curves
+	return list
 }
 
 func valuesOf(lines []*benchfmt.Result, unit string) (values []float64) {

@@ -20,8 +20,7 @@ func WriteTables(w io.Writer, tables []*Table) error {
 	return err
 }
 
-// WriteText writes the tables of an experiment of the catalogue for a terminal, which are also
-// Markdown.
+// WriteText writes the tables of an experiment of the catalogue for a terminal, which are also Markdown.
 func WriteText(w io.Writer, s *Set, id string) error {
 	a, err := s.Answer(specs[slices.IndexFunc(specs, func(x Spec) bool { return x.ID == id })])
 	if err != nil {

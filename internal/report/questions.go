@@ -16,8 +16,7 @@ var (
 	older = named("", "rows/s", "rows/s", "qps", "reads/s", "p99-ms", "commit p99, ms", "read-p99-ms", "read p99, ms", "late", "late", "skipped", "skipped")
 )
 
-// questions are the five that the lab is for. What the first campaign measured of them with D4 and
-// D5 stands behind.
+// questions are the five that the lab is for. What the first campaign measured of them with D4 and D5 stands behind.
 var questions = []Spec{
 	{Entry: catalogue.Entry{ID: "1", Title: "Most writes", Question: "How many rows a second does each engine and layout keep up, and how long do commits take meanwhile?"},
 		Views: []View{

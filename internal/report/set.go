@@ -31,28 +31,18 @@ type Set struct {
 	Warnings []string // lines that could not be read
 }
 
-// Names of benchmarks that are no measurement of ours as a whole.
-const (
-	peerName     = "Peer"
-	timelineName = "Timeline"
-	blockName    = "Block"
-)
-
-// Load reads a file in the Go benchmark format, or all *.txt of a directory, and of the
-// directories in it when there are none. Published figures are added.
+// Load reads a file in the Go benchmark format, or all *.txt of a directory. Published figures are added.
 func Load(path string) (*Set, error) {
 	files := []string{path}
 	if info, err := os.Stat(path); err != nil {
 		return nil, err
 	} else if info.IsDir() {
-		if files, err = filepath.Glob(filepath.Join(path, "*.txt")); err == nil && len(files) == 0 {
-			files, err = filepath.Glob(filepath.Join(path, "*", "*.txt"))
+		files, err = filepath.Glob(filepath.Join(path, "*.txt"))
+		if err == nil && len(files) == 0 {
+			err = fmt.Errorf("%s has no result files (*.txt); varve run writes them", path)
 		}
 		if err != nil {
 			return nil, err
-		}
-		if len(files) == 0 {
-			return nil, fmt.Errorf("%s has no result files (*.txt); varve run writes them", path)
 		}
 	}
 	s := &Set{Units: benchfmt.UnitMetadataMap{}}
@@ -64,11 +54,7 @@ func Load(path string) (*Set, error) {
 		}
 		errs = append(errs, err)
 	}
-	at := make(map[*benchfmt.Result]int, len(s.Lines))
-	for _, l := range s.Lines {
-		at[l] = place(l)
-	}
-	slices.SortStableFunc(s.Lines, func(a, b *benchfmt.Result) int { return at[a] - at[b] })
+	slices.SortStableFunc(s.Lines, func(a, b *benchfmt.Result) int { return place(a) - place(b) })
 	return s, errors.Join(errs...)
 }
 
@@ -99,12 +85,12 @@ func (s *Set) add(line *benchfmt.Result) {
 			line.Values[i] = benchfmt.Value{Value: v.OrigValue, Unit: v.OrigUnit}
 		}
 	}
-	switch base := line.Name.Base(); {
-	case string(base) == peerName:
+	switch base := string(line.Name.Base()); {
+	case base == "Peer":
 		s.Peers = append(s.Peers, line)
 	case line.GetConfig("excluded") != "":
 		s.Excluded = append(s.Excluded, line)
-	case string(base) == timelineName || string(base) == blockName:
+	case base == "Timeline" || base == "Block":
 		s.Series = append(s.Series, line)
 	default:
 		s.Lines = append(s.Lines, line)
