@@ -324,7 +324,7 @@ func (c *checker) events(ctx context.Context) {
 func (c *checker) eventLog(ctx context.Context, e *Events) (done eventlog.Checked, head uint64, problems []string, err error) {
 	err = c.db.readBulk(ctx, func(inner context.Context, q driver.Querier) (err error) {
 		if head, err = e.log.Head(inner, q); err != nil {
-			done.Source = true
+			done.Source = outcomeOf(err) == Damaged
 			return err
 		}
 		done, err = e.log.Check(inner, countedQuerier{q, everyRow(ctx, func(uint64) {})}, func(problem string) bool {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/varvedb/varve/internal/eventlog"
 	"github.com/varvedb/varve/store/driver"
@@ -116,8 +115,11 @@ func (c *checker) soundEvents(ctx context.Context) (*Events, error) {
 	done, _, problems, err := c.eventLog(ctx, evs)
 	switch {
 	case done.Source:
+		for _, p := range problems {
+			err = errors.Join(err, errors.New(p))
+		}
 		return nil, fmt.Errorf("%w: the events themselves are damaged and cannot be made anew; they are sound up to event %d: restore a backup: %w",
-			ErrCorrupt, done.Head, errors.Join(errors.New(strings.Join(problems, "\n")), err))
+			ErrCorrupt, done.Head, err)
 	case outcomeOf(err) == NotChecked:
 		return nil, err
 	}
