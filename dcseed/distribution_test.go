@@ -114,23 +114,6 @@ func countValues(counts map[string]int, e *entity.Entity) {
 	}
 }
 
-func TestPrices(t *testing.T) {
-	m := newModel(t, Config{Seed: 12})
-	const buckets = 11 // of 41 prices each
-	observed, shares := make([]int, buckets), make([]float64, buckets)
-	lowest, highest := uint64(MaxPrice), uint64(MinPrice)
-	for n := 1; n <= 50_000; n++ {
-		price := m.source(NodeRef(1, n)).price()
-		observed[(price-MinPrice)/41]++
-		lowest, highest = min(lowest, price), max(highest, price)
-	}
-	for i := range shares {
-		shares[i] = 41.0 / 451
-	}
-	require.Equal(t, [2]uint64{MinPrice, MaxPrice}, [2]uint64{lowest, highest})
-	requireChiSquare(t, "price_hour", observed, shares)
-}
-
 func TestLifetimes(t *testing.T) {
 	m := newModel(t, Config{Seed: 13})
 	observed := make([]int, 3)

@@ -62,7 +62,7 @@ func (m *Model) shelve(dc int) []shelf {
 			pick(ramSizes, s.draw(fieldRAM, 0))<<4 |
 			pick(availHours, s.draw(fieldHours, 0))<<8 |
 			int(s.price())<<16
-		at := shelfIndex(pick(nodeRegions, s.draw(fieldRegion, 0)), pick(vmTypes, s.draw(fieldVMType, 0)))
+		at := pick(nodeRegions, s.draw(fieldRegion, 0))*len(vmTypes) + pick(vmTypes, s.draw(fieldVMType, 0))
 		shelves[at] = append(shelves[at], shelved{uint32(n), uint32(traits)})
 	}
 	for i, s := range shelves {
@@ -71,8 +71,6 @@ func (m *Model) shelve(dc int) []shelf {
 	}
 	return shelves
 }
-
-func shelfIndex(region, vmType int) int { return region*len(vmTypes) + vmType }
 
 // Expected returns the answer to a question. The block may be any, also one that
 // no store has reached. The time is constant for a NodeState, grows with the

@@ -1,12 +1,7 @@
 package scaler
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"iter"
-	"maps"
-	"slices"
 
 	"github.com/stretchr/testify/require"
 
@@ -94,41 +89,6 @@ func source(blocks ...entity.Block) Source {
 			}
 		}
 	}
-}
-
-// fingerprint is a hash over everything in a stream, indexes included.
-func fingerprint(t require.TestingT, blocks iter.Seq2[entity.Block, error]) string {
-	h := sha256.New()
-	var buf []byte
-	number := func(v uint64) { buf = binary.AppendUvarint(buf, v) }
-	text := func(s string) { number(uint64(len(s))); buf = append(buf, s...) }
-	for b, err := range blocks {
-		require.NoError(t, err)
-		buf = buf[:0]
-		number(b.Number)
-		number(uint64(len(b.Ops)))
-		for i := range b.Ops {
-			op := &b.Ops[i]
-			number(uint64(op.Kind))
-			number(uint64(op.TxIndex))
-			number(uint64(op.OpIndex))
-			number(op.BTL)
-			text(string(op.Key[:]))
-			text(string(op.Owner[:]))
-			text(op.ContentType)
-			text(string(op.Content))
-			for _, name := range slices.Sorted(maps.Keys(op.StringAttributes)) {
-				text(name)
-				text(op.StringAttributes[name])
-			}
-			for _, name := range slices.Sorted(maps.Keys(op.NumericAttributes)) {
-				text(name)
-				number(op.NumericAttributes[name])
-			}
-		}
-		h.Write(buf)
-	}
-	return hex.EncodeToString(h.Sum(nil))
 }
 
 // tiny is a profile with every feature and small payloads, for tests that make

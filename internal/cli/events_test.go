@@ -204,22 +204,3 @@ func TestEventsStrict(t *testing.T) {
 		require.Contains(t, must(t, "events", "stats", url+command), `"events": 1,`)
 	}
 }
-
-// TestEventsComma: a flag is one value, whatever it has in it.
-func TestEventsComma(t *testing.T) {
-	dir := t.TempDir()
-	url := "sqlite:" + filepath.Join(dir, "e.db")
-	lines := writeLines(t, dir, "lines", `{"type":"A,B","tags":[["list","a,b:c"]],"data":1}`, `{"type":"A","tags":[["list","a"],["b","c"]],"data":2}`, `{"type":"B","data":3}`)
-	must(t, "events", "append", url, lines)
-	for _, filter := range []string{"--tag=list:a,b:c", "--type=A,B"} {
-		found := must(t, "events", "read", url, filter)
-		require.Contains(t, found, `"data":1}`, filter)
-		require.NotContains(t, found, `"data":2}`, filter)
-		require.NotContains(t, found, `"data":3}`, filter)
-	}
-	one := writeLines(t, dir, "one", `{"type":"C"}`)
-	for _, unless := range []string{"--unless-tag=list:a,b:c", "--unless-type=A,B"} {
-		require.Contains(t, refused(t, cli.ExitError, "events", "append", url, one, unless), "event 1")
-		must(t, "events", "append", url, one, unless, "--after=1")
-	}
-}

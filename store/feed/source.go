@@ -18,10 +18,6 @@ type source struct {
 
 const sourceBuffer = 256 << 10
 
-func newSource(r io.Reader) *source {
-	return &source{buf: bufio.NewReaderSize(r, sourceBuffer)}
-}
-
 func (s *source) Read(p []byte) (int, error) {
 	n, err := s.buf.Read(p)
 	switch {

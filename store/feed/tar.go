@@ -33,8 +33,6 @@ type limits struct {
 	window uint64
 }
 
-func defaultLimits() limits { return limits{entry: MaxEntry, line: MaxLine, window: maxWindow} }
-
 const entryPrefix, entrySuffix = "block-", ".json.zst"
 
 // The extended header records of an entry that tell hash and time of its block, which
@@ -52,7 +50,7 @@ const recordHash, recordTime = "VARVE.hash", "VARVE.time"
 //
 // A compressed tar is not accepted: its entries are compressed already.
 func ReadTar(r io.Reader) iter.Seq2[entity.Block, error] {
-	return readTar(r, defaultLimits())
+	return readTar(r, limits{entry: MaxEntry, line: MaxLine, window: maxWindow})
 }
 
 func readTar(r io.Reader, lim limits) iter.Seq2[entity.Block, error] {
@@ -94,7 +92,7 @@ func newTarReader(r io.Reader, lim limits) (*tarReader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("zstd decoder: %w", err)
 	}
-	src := newSource(r)
+	src := &source{buf: bufio.NewReaderSize(r, sourceBuffer)}
 	return &tarReader{limits: lim, src: src, tar: tar.NewReader(src), zstd: dec, buf: make([]byte, min(256<<10, lim.line+1))}, nil
 }
 
