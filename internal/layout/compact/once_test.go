@@ -2,6 +2,7 @@ package compact_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -226,6 +227,19 @@ func TestReadsWhatIsNeeded(t *testing.T) {
 
 	window := ask(20, 20, number(entity.AttrLastModifiedAtBlock, query.LessOrEqual, 1))
 	require.LessOrEqual(t, window.versions, 40, "%+v", window)
+
+	last := entity.Block{Number: 2 + blocks, Ops: slices.Clone(history[0].Ops[entities-400:])}
+	for i := range last.Ops {
+		last.Ops[i].Kind = entity.Update
+	}
+	b.apply(true, last) // not merged
+	after, err := b.engine.Snapshot(ctx)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, after.Close()) }()
+	v, err = b.layout.View(ctx, talliedView{after, read}, last.Number)
+	require.NoError(t, err)
+	logged := ask(50, 50, text("type", "vote"))
+	require.LessOrEqual(t, logged.versions, 50, "what the log has is not looked for: %+v", logged)
 }
 
 // countedStatements counts what a transaction runs.
