@@ -286,3 +286,35 @@ func TestPriorIsReadTogether(t *testing.T) {
 	}
 	require.Equal(t, statements(9, 1), statements(9, entities))
 }
+
+// TestPastIsSortedOnce: an entity that had one value in the past and has another now is found by
+// both, and given once.
+func TestPastIsSortedOnce(t *testing.T) {
+	ctx := context.Background()
+	b := newRig(t, compact.Options{})
+	defer func() { require.NoError(t, b.engine.Close()) }()
+	const entities = 1500
+	blocks := []entity.Block{{Number: 1}, {Number: 2}}
+	for i := range uint32(entities) {
+		for n := range blocks {
+			blocks[n].Ops = append(blocks[n].Ops, entity.Op{Kind: []entity.Kind{entity.Create, entity.Update}[n], Key: entity.Key{byte(i), byte(i >> 8), 1},
+				OpIndex: i, BTL: 1000, NumericAttributes: map[string]uint64{"n": uint64(i) + uint64(n)}})
+		}
+	}
+	for _, block := range blocks {
+		b.apply(true, block)
+		b.drain()
+	}
+	r, err := b.engine.Snapshot(ctx)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
+	v, err := b.layout.View(ctx, r, 1)
+	require.NoError(t, err)
+	next := uint64(0)
+	for e, err := range v.Query(ctx, layout.Request{Order: []layout.Order{{Name: "n", Kind: entity.Numeric}}, Attributes: true}) {
+		require.NoError(t, err)
+		require.Equal(t, next, e.NumericAttributes["n"])
+		next++
+	}
+	require.EqualValues(t, entities, next)
+}
