@@ -2,6 +2,7 @@ package compact_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -226,6 +227,19 @@ func TestReadsWhatIsNeeded(t *testing.T) {
 
 	window := ask(20, 20, number(entity.AttrLastModifiedAtBlock, query.LessOrEqual, 1))
 	require.LessOrEqual(t, window.versions, 40, "%+v", window)
+
+	last := entity.Block{Number: 2 + blocks, Ops: slices.Clone(history[0].Ops[entities-400:])}
+	for i := range last.Ops {
+		last.Ops[i].Kind = entity.Update
+	}
+	b.apply(true, last) // not merged
+	after, err := b.engine.Snapshot(ctx)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, after.Close()) }()
+	v, err = b.layout.View(ctx, talliedView{after, read}, last.Number)
+	require.NoError(t, err)
+	logged := ask(50, 50, text("type", "vote"))
+	require.LessOrEqual(t, logged.versions, 50, "what the log has is not looked for: %+v", logged)
 }
 
 // countedStatements counts what a transaction runs.
@@ -271,4 +285,36 @@ func TestPriorIsReadTogether(t *testing.T) {
 		return count
 	}
 	require.Equal(t, statements(9, 1), statements(9, entities))
+}
+
+// TestPastIsSortedOnce: an entity that had one value in the past and has another now is found by
+// both, and given once.
+func TestPastIsSortedOnce(t *testing.T) {
+	ctx := context.Background()
+	b := newRig(t, compact.Options{})
+	defer func() { require.NoError(t, b.engine.Close()) }()
+	const entities = 1500
+	blocks := []entity.Block{{Number: 1}, {Number: 2}}
+	for i := range uint32(entities) {
+		for n := range blocks {
+			blocks[n].Ops = append(blocks[n].Ops, entity.Op{Kind: []entity.Kind{entity.Create, entity.Update}[n], Key: entity.Key{byte(i), byte(i >> 8), 1},
+				OpIndex: i, BTL: 1000, NumericAttributes: map[string]uint64{"n": uint64(i) + uint64(n)}})
+		}
+	}
+	for _, block := range blocks {
+		b.apply(true, block)
+		b.drain()
+	}
+	r, err := b.engine.Snapshot(ctx)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
+	v, err := b.layout.View(ctx, r, 1)
+	require.NoError(t, err)
+	next := uint64(0)
+	for e, err := range v.Query(ctx, layout.Request{Order: []layout.Order{{Name: "n", Kind: entity.Numeric}}, Attributes: true}) {
+		require.NoError(t, err)
+		require.Equal(t, next, e.NumericAttributes["n"])
+		next++
+	}
+	require.EqualValues(t, entities, next)
 }

@@ -53,10 +53,13 @@ func (s *source) fetch(ctx context.Context) (list []*version, err error) {
 	return s.v.versionsOf(ctx, args)
 }
 
-// versionsOf returns the visible versions of ids, highest first.
+// versionsOf returns the visible versions of ids, highest first, each once: of the past, a list
+// that is read in several statements may have an id for each value that it had.
 func (v *view) versionsOf(ctx context.Context, ids []any) (list []*version, err error) {
+	found := map[int64]bool{}
 	add := func(r *version) error {
-		if r.visible(v.at) {
+		if r.visible(v.at) && !found[r.id] {
+			found[r.id] = true
 			list = append(list, r)
 		}
 		return nil

@@ -9,8 +9,8 @@ import (
 
 // valueCache keeps which attributes have few values, and these, and what is long. To find that
 // out takes as long as some queries, and it is the same for all views between two batches. Did
-// queries not learn what is long, those for the latest of a type would read 2.4 times the pages of
-// 400,000 entities, and windows of blocks 2.9 times.
+// queries not remember what is long, those of mix C for the latest of a type would read 29 pages
+// of postings of 400,000 entities, and not 9.
 type valueCache struct {
 	mu    sync.Mutex
 	tree  lsm.Tree            // that has all of this, but for many
