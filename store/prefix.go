@@ -47,7 +47,8 @@ func (p *prefix) confirm(b *entity.Block) error {
 	}
 	err := b.Validate()
 	if err == nil {
-		err = b.Confirm(set, p.ents.rules, b.Number <= p.forgotten)
+		missing := b.Number <= p.forgotten && (p.forgotten > 0 || !p.ents.Temporal()) // a store that was not pruned has block 0
+		err = b.Confirm(set, p.ents.rules, missing)
 	}
 	if err != nil {
 		return fmt.Errorf("block %d: %w: the store holds another block of this number: %w", b.Number, ErrHistory, err)
