@@ -243,7 +243,7 @@ func (c *Cache) room(key string, estimate, free uint64) (inPlace bool, err error
 	if build > 0 && build+spareSpace > free {
 		const gb = 1e9
 		return false, fmt.Errorf("%w: about %.1f GB are needed in %s and %.1f are free; remove other data sets there, choose a smaller scale, or set %s to a directory on another disk",
-			store.ErrDiskFull, float64(build+spareSpace)/gb, c.root, float64(free)/gb, CacheEnv)
+			driver.ErrDiskFull, float64(build+spareSpace)/gb, c.root, float64(free)/gb, CacheEnv)
 	}
 	return c.InPlace || build+estimate+spareSpace > free, nil
 }

@@ -59,7 +59,7 @@ func testNewStore(t *testing.T, h Harness, layout string) {
 	_, err = l.ents.Apply(t.Context(), newBlock(0))
 	require.ErrorIs(t, err, store.ErrBlockOrder)
 	if l.ents.Temporal() { // others have forgotten what was live
-		_, err = l.ents.Load(t.Context(), stream([]entity.Block{newBlock(0)}, nil), store.LoadOptions{})
+		_, err = l.ents.Load(t.Context(), stream([]entity.Block{newBlock(0)}, nil), nil)
 		require.ErrorIs(t, err, store.ErrHistory, "block 0 is compared like others")
 	}
 }

@@ -276,7 +276,7 @@ func (m *machine) loadOther() {
 	}
 	blocks := slices.Concat(m.fed[m.IntN(i+1):i], []entity.Block{other}, m.fed[i+1:])
 	m.did = append(m.did, func() string { return "load another history " + brief(blocks...) })
-	_, err := m.ents.Load(m.ctx, stream(blocks, nil), store.LoadOptions{})
+	_, err := m.ents.Load(m.ctx, stream(blocks, nil), nil)
 	if err != nil || !m.model.HeadOnly {
 		require.ErrorIs(m.t, err, store.ErrHistory)
 	}
