@@ -12,6 +12,7 @@ import (
 	"github.com/varvedb/varve/internal/filesync"
 	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
 )
 
 // Copy is an open copy of a data set that a run may change, or the data set itself where it
