@@ -133,7 +133,7 @@ func project(ctx context.Context, evs *store.Events, of []event.Query, _ int) (t
 			return n + 1
 		})
 	}
-	_, err = evs.Project(ctx, projectors...)
+	_, err = event.Project(ctx, evs, projectors...)
 	return total, err
 }
 
