@@ -100,7 +100,7 @@ func (b *rig) merge(commit bool, steps int) (left int) {
 
 func (b *rig) drain() {
 	for n := 0; b.merge(true, 1000) > 0; n++ {
-		require.Less(b.t, n, 100)
+		require.Less(b.t, n, 10_000, "it does not end")
 	}
 }
 
