@@ -112,15 +112,12 @@ func work() (sum uint64) {
 
 // system returns what all cores have done since the machine was started; nil where the system does not tell.
 func system() *procfs.CPUStat {
-	fs, err := procfs.NewDefaultFS()
-	if err != nil {
-		return nil
+	if fs, err := procfs.NewDefaultFS(); err == nil {
+		if all, err := fs.Stat(); err == nil {
+			return &all.CPUTotal
+		}
 	}
-	all, err := fs.Stat()
-	if err != nil {
-		return nil
-	}
-	return &all.CPUTotal
+	return nil
 }
 
 // shares returns the parts of all cores that were in use, and that were stolen.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/internal/lab"
+	_ "github.com/varvedb/varve/internal/lab/network" // H1, H3 and J1
 	"github.com/varvedb/varve/internal/report"
 	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store/driver"

@@ -179,15 +179,12 @@ func (l *Lab) within(budget int64, r *Record) (*Lab, error) {
 
 // resident is the memory of this process in bytes, 0 where the system does not tell.
 func resident() int64 {
-	p, err := procfs.Self()
-	if err != nil {
-		return 0
+	if p, err := procfs.Self(); err == nil {
+		if st, err := p.Stat(); err == nil {
+			return int64(st.ResidentMemory())
+		}
 	}
-	st, err := p.Stat()
-	if err != nil {
-		return 0
-	}
-	return int64(st.ResidentMemory())
+	return 0
 }
 
 // sizes adds the size of a database without its log, all told and for each of n rows.
