@@ -15,6 +15,9 @@ func runLoad(t *testing.T, h Harness, layout string) {
 	l := newLedger(t, h, layout, history()...)
 	want := l.state(t, around()...)
 	t.Run("bad block", func(t *testing.T) { testLoadBadBlock(t, h, layout, want) })
+	if l.ents.Temporal() { // others have forgotten what was live
+		t.Run("another block 0", func(t *testing.T) { testLoadBlockZero(t, h, layout) })
+	}
 	t.Run("another writer", func(t *testing.T) { testLoadAnotherWriter(t, h, layout, l.ents.Temporal()) })
 }
 
@@ -134,4 +137,12 @@ func testImportOther(t *testing.T, h Harness, layout string, source *ledger) {
 		require.ErrorIs(t, err, store.ErrHistory)
 		requireSame(t, want, l.state(t))
 	}
+}
+
+// testLoadBlockZero: block 0 is compared as others are.
+func testLoadBlockZero(t *testing.T, h Harness, layout string) {
+	l := newLedger(t, h, layout, newBlock(0, on("a", opCreate(5))))
+	more := newBlock(0, on("a", opCreate(5)), on("more", opCreate(5)))
+	_, err := l.ents.Load(t.Context(), stream([]entity.Block{more}, nil), store.LoadOptions{})
+	require.ErrorIs(t, err, store.ErrHistory)
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
-	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/storetest/model"
 )
 
@@ -58,10 +57,6 @@ func testNewStore(t *testing.T, h Harness, layout string) {
 	}
 	_, err = l.ents.Apply(t.Context(), newBlock(0))
 	require.ErrorIs(t, err, store.ErrBlockOrder)
-	if l.ents.Temporal() { // others have forgotten what was live
-		_, err = l.ents.Load(t.Context(), stream([]entity.Block{newBlock(0)}, nil), nil)
-		require.ErrorIs(t, err, store.ErrHistory, "block 0 is compared like others")
-	}
 }
 
 func testOtherLayout(t *testing.T, h Harness, layout string) {
