@@ -143,6 +143,6 @@ func testImportOther(t *testing.T, h Harness, layout string, source *ledger) {
 func testLoadBlockZero(t *testing.T, h Harness, layout string) {
 	l := newLedger(t, h, layout, newBlock(0, on("a", opCreate(5))))
 	more := newBlock(0, on("a", opCreate(5)), on("more", opCreate(5)))
-	_, err := l.ents.Load(t.Context(), stream([]entity.Block{more}, nil), store.LoadOptions{})
+	_, err := l.ents.Load(t.Context(), stream([]entity.Block{more}, nil), nil)
 	require.ErrorIs(t, err, store.ErrHistory)
 }
