@@ -19,6 +19,7 @@ import (
 
 	"github.com/varvedb/varve/internal/crashtest"
 	"github.com/varvedb/varve/internal/engine"
+	"github.com/varvedb/varve/internal/storeurl"
 	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -227,7 +228,7 @@ func exitCode(err error) (code int, message string) {
 		return ExitOK, ""
 	case errors.As(err, &status):
 		return int(status), ""
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), errors.As(err, new(storeurl.Error)):
 		return ExitUsage, err.Error()
 	case errors.Is(err, context.Canceled):
 		return ExitInterrupted, "interrupted" + strings.ReplaceAll(": "+err.Error(), ": "+context.Canceled.Error(), "")

@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"golang.org/x/perf/benchfmt"
@@ -63,11 +62,12 @@ func (c *runCmd) Run(e *env) error {
 }
 
 func listExperiments(out io.Writer, found []lab.Experiment) error {
-	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
 	for _, x := range found {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", x.ID, x.Title, x.Question)
+		if _, err := fmt.Fprintf(out, "%-4s %s\n     %s\n", x.ID, x.Title, x.Question); err != nil {
+			return err
+		}
 	}
-	return w.Flush()
+	return nil
 }
 
 // finish says what there is and what to do next.

@@ -139,8 +139,15 @@ func NewReader(r io.Reader) (*Reader, error) {
 		return nil, err
 	}
 	fr := &Reader{z: z, r: summed{bufio.NewReaderSize(z, 1<<16), crc32.New(crc32.MakeTable(crc32.Castagnoli))}}
-	head := make([]byte, len(magic))
-	if _, err := io.ReadFull(&fr.r, head); err != nil || string(head) != magic {
+	begin := make([]byte, len(magic))
+	_, err = io.ReadFull(&fr.r, begin)
+	switch {
+	case err == nil && string(begin) == magic:
+		fr.Head, err = fr.text()
+	case err == nil && string(begin) != magic1:
+		err = errors.New("it does not begin as one")
+	}
+	if err != nil {
 		z.Close()
 		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
 	}

@@ -27,9 +27,24 @@ type Target struct {
 	Backlog int    // store.EntityOptions.Backlog, or 0
 }
 
-// Parse reads a URL. Options that are not zero win over it. The error wraps entity.ErrInvalid,
-// or driver.ErrUnsupported for an engine that is not linked, and shows no password or token.
+// Error is a mistake in a URL or in options.
+type Error struct{ error }
+
+// Unwrap returns the error below.
+func (e Error) Unwrap() error { return e.error }
+
+// Parse reads a URL. Options that are not zero win over it. The error is an Error. It wraps
+// entity.ErrInvalid, or driver.ErrUnsupported for an engine that is not linked, and shows no
+// password or token.
 func Parse(rawURL string, opts *driver.Options) (Target, error) {
+	t, err := parse(rawURL, opts)
+	if err != nil {
+		err = Error{err}
+	}
+	return t, err
+}
+
+func parse(rawURL string, opts *driver.Options) (Target, error) {
 	name := driver.Redact(rawURL) // for errors: none may show a password or token
 	u, err := driver.ParseURL(rawURL)
 	if err != nil {

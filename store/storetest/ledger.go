@@ -176,7 +176,6 @@ func keyOf(name string) (k entity.Key) {
 var (
 	alice = entity.Address{0xa1, 19: 0x01}
 	bob   = entity.Address{0xb0, 19: 0x02}
-	carol = entity.Address{0xca, 19: 0x03}
 )
 
 // newBlock numbers operations: three in a transaction.

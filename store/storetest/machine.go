@@ -218,7 +218,7 @@ func (m *machine) load() {
 	source, given, last := stream(blocks, end), 0, m.IntN(len(blocks)+1)
 	loaded, err := m.ents.Load(ctx, func(yield func(entity.Block, error) bool) {
 		for b, err := range source {
-			if given == last && end == context.Canceled {
+			if given == last && errors.Is(end, context.Canceled) {
 				giveUp()
 			}
 			if given++; !yield(b, err) {
@@ -233,7 +233,7 @@ func (m *machine) load() {
 		require.ErrorIs(m.t, err, end)
 	}
 	requireSameError(m.t, wantErr, err)
-	if !errors.Is(err, context.Canceled) && (err == nil || err == end) {
+	if !errors.Is(err, context.Canceled) && (err == nil || errors.Is(err, errSource)) {
 		require.Equal(m.t, ahead.Head(), loaded.Head)
 		require.Equal(m.t, len(blocks), loaded.Skipped+loaded.Blocks)
 	}
