@@ -35,8 +35,8 @@ func TestBounds(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"authz", "social", "--qps=0"}, "--qps: want above 0 to 10000000, got 0"},
-		{[]string{"authz", "social", "--qps=NaN"}, "--qps"},
+		{[]string{"run", "--scale=0"}, "--scale: want above 0 to 100"},
+		{[]string{"run", "--scale=NaN"}, "--scale"},
 		{[]string{"import", "x.tar", "sqlite:x.db", "--batch=0"}, "--batch: want from 1 to 1000000, got 0"},
 		{[]string{"import", "x.tar", "y.tar", "--factor=-1"}, "--factor"},
 		{[]string{"events", "import", "sqlite:x.db", "--batch=0"}, "--batch"},
