@@ -60,7 +60,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 func TestScaledStoreHidesItsSource(t *testing.T) {
 	t.Chdir(t.TempDir())
 	must(t, "import", "mendoza:scale=0.0001", "sqlite:a.db")
-	must(t, "import", "sqlite:a.db?readers=2", "sqlite:b.db", "--factor=2")
+	must(t, "import", "sqlite:a.db?readers=3", "sqlite:b.db", "--factor=2")
 	out := must(t, "inspect", "sqlite:b.db", "--json")
 	require.Contains(t, out, "scaled: sqlite:a.db, factor 2")
 }
