@@ -164,7 +164,8 @@ func (c *Cache) File(ctx context.Context, key, name string, write func(f *os.Fil
 	defer func() { err = errors.Join(err, held.Close()) }()
 	dir := c.path(key)
 	path, marker := filepath.Join(dir, name), filepath.Join(dir, markerFile)
-	if _, err := os.Stat(marker); err == nil { // which is written last
+	_, missing := os.Stat(path)
+	if _, err := os.Stat(marker); err == nil && missing == nil { // the marker is written last
 		return path, nil
 	}
 	if err = os.MkdirAll(dir, 0o755); err == nil {

@@ -245,6 +245,8 @@ func TestBadInput(t *testing.T) {
 		{"an engine twice", "given twice", 2, []string{"compare", "sqlite", "sqlite"}},
 		{"no engine", "no server that", 2, []string{"run", "C1", "--engines=duckdb://x"}},
 		{"scale too large", "scale", 2, []string{"import", "mendoza:scale=101", dst}},
+		{"generated data over others", "blocks from elsewhere", 1, []string{"import", "dc:scale=0.0005", dst}},
+		{"copies over others", "blocks from elsewhere", 1, []string{"import", arkiv + "blocks.tar", dst, "--factor=2"}},
 		{"no room", "disk full", 1, []string{"import", "dc:scale=40", url(t, "big.db")}},
 	} {
 		out, errs, code := varve(t, c.args...)

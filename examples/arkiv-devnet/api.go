@@ -148,11 +148,11 @@ func (c *Chain) place(hash common.Hash) place {
 
 // GetTransactionByHash serves eth_getTransactionByHash.
 func (a *ethAPI) GetTransactionByHash(hash common.Hash) (object, error) {
-	if at := a.chain.place(hash); at.block != nil {
-		return transactionJSON(at.block.txs[at.index], at.block, at.index)
-	}
 	a.chain.mu.Lock()
 	defer a.chain.mu.Unlock()
+	if at := a.chain.places[hash]; at.block != nil {
+		return transactionJSON(at.block.txs[at.index], at.block, at.index)
+	}
 	for _, tx := range a.chain.pool.list {
 		if tx.Hash() == hash {
 			return transactionJSON(tx, nil, 0)

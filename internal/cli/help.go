@@ -84,7 +84,7 @@ func showExamples(of *kong.Node) {
 				shown += "\n\n    " + strings.TrimSpace(line)
 			}
 		}
-		command.Detail = shown
+		command.Detail = strings.TrimSpace(command.Detail + "\n\n" + shown)
 	}
 }
 

@@ -113,6 +113,8 @@ func (c *importCmd) begin(e *env, ents *store.Entities, src *source.Source, head
 		return err
 	case src.Origin != "" && has != "" && has != src.Origin && !source.Continues(has, src.Origin):
 		return fmt.Errorf("%w: the store was begun as %s, not as %s", store.ErrHistory, has, src.Origin)
+	case src.Origin != "" && has == "" && !head.Empty:
+		return fmt.Errorf("%w: the store holds %d blocks from elsewhere; give an empty one", store.ErrHistory, head.Number)
 	}
 	if path, _ := localPath(c.Dst); path != "" && src.Amount != nil {
 		if err := enoughSpace(path, diskBytes(*src.Amount, ents.Layout())); err != nil {

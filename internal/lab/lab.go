@@ -87,7 +87,7 @@ func (l *Lab) describe() (bench.Manifest, error) {
 	if linked, ok := driver.Lookup(l.Engine.Name); ok {
 		m.OfEngine(linked.Info)
 	}
-	m.Set("sitting", l.Sitting)
+	m.Set(sittingKey, l.Sitting)
 	m.Set("phase", l.Phase.String())
 	m.Set("data-seed", strconv.FormatUint(l.Seed, 10))
 	if l.Source != "" {
@@ -105,8 +105,7 @@ func (l *Lab) Run(ctx context.Context, e Experiment, set *Set) error {
 		return err
 	}
 	list = slices.DeleteFunc(list, func(v Variant) bool {
-		failed, has := set.Has(e.ID, v.line(), l.Repeat)
-		return has && !failed
+		return set.Done(e.ID, v.line(), l.Repeat, l.Sitting)
 	})
 	if len(list) > 0 && l.Probe {
 		if err := l.Look(ctx, set); err != nil {

@@ -30,7 +30,7 @@ import (
 // Each is on the disk when Add returns. One process at a time adds to a set.
 type Set struct {
 	dir   string
-	has   map[runID]bool // whether it failed
+	has   map[runID]ending
 	files map[string]*file
 }
 
@@ -38,6 +38,12 @@ type Set struct {
 type runID struct {
 	experiment, name string
 	repeat           int
+}
+
+// ending is how a run ended.
+type ending struct {
+	failed  bool
+	sitting string // in which it was
 }
 
 // The ends of names of files that have no results of whole runs, and the file of other programs' figures.
@@ -53,11 +59,12 @@ const (
 	repeatKey     = "repeat"
 	excludedKey   = "excluded"
 	noteKey       = "note"
+	sittingKey    = "sitting"
 )
 
 // OpenSet opens a directory of results, makes it when it is missing, and reads what it has.
 func OpenSet(dir string) (*Set, error) {
-	s := &Set{dir: dir, has: map[runID]bool{}, files: map[string]*file{}}
+	s := &Set{dir: dir, has: map[runID]ending{}, files: map[string]*file{}}
 	err := os.MkdirAll(dir, 0o755)
 	if err != nil {
 		return nil, err
@@ -96,7 +103,7 @@ func (s *Set) open(name string) error {
 			}
 			if f.text.Reset(); runs {
 				repeat, _ := strconv.Atoi(r.GetConfig(repeatKey))
-				s.has[runID{r.GetConfig(experimentKey), string(r.Name), repeat}] = r.GetConfig(excludedKey) != ""
+				s.has[runID{r.GetConfig(experimentKey), string(r.Name), repeat}] = ending{r.GetConfig(excludedKey) != "", r.GetConfig(sittingKey)}
 			}
 		}
 	}
@@ -132,16 +139,17 @@ func (f *file) write(r *benchfmt.Result) error {
 	return f.lines.Write(r)
 }
 
-// Has tells whether the set has a run, and whether that failed.
-func (s *Set) Has(experiment, line string, repeat int) (failed, has bool) {
-	failed, has = s.has[runID{experiment, string(benchName(line)), repeat + 1}]
-	return failed, has
+// Done tells whether the set has a run. One that failed is to be done again, but not in the same
+// sitting, of which a process may be the second (see Lab.Renew).
+func (s *Set) Done(experiment, line string, repeat int, sitting string) bool {
+	end, has := s.has[runID{experiment, string(benchName(line)), repeat + 1}]
+	return has && (!end.failed || end.sitting == sitting)
 }
 
 // Failed returns how many runs the set has that failed, and nothing else of them.
 func (s *Set) Failed() (list []string) {
-	for id, failed := range s.has {
-		if failed {
+	for id, end := range s.has {
+		if end.failed {
 			list = append(list, fmt.Sprintf("%s %s, repeat %d", id.experiment, id.name, id.repeat))
 		}
 	}
@@ -176,7 +184,7 @@ func (s *Set) Add(experiment, engine, sitting string, r *Record) error {
 		return fmt.Errorf("add to results %q: %w", s.dir, err)
 	}
 	repeat, _ := strconv.Atoi(r.Manifest.Get(repeatKey))
-	s.has[runID{experiment, string(list[0].Name), repeat}] = r.Err != nil
+	s.has[runID{experiment, string(list[0].Name), repeat}] = ending{r.Err != nil, sitting}
 	return nil
 }
 

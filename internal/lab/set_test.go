@@ -21,6 +21,7 @@ import (
 func record(repeat string, err error) *Record {
 	r := &Record{Name: "Commit", Keys: Keys{{"engine", "sqlite"}, {"layout", "arkiv-13"}}, Err: err}
 	r.Manifest.Set("host", "12345678-abcd")
+	r.Manifest.Set(sittingKey, "now")
 	r.Manifest.Set(repeatKey, repeat)
 	rec := latency.NewRecorder()
 	rec.Record(time.Millisecond)
@@ -77,12 +78,13 @@ func TestSet(t *testing.T) {
 	const name, kind, get = "Commit/engine=sqlite/layout=arkiv-13-1", "Commit/engine=sqlite/layout=arkiv-13/kind=status:pending", "Commit/engine=sqlite/layout=arkiv-13/kind=get"
 	const failed = " 2 error: too slow"
 	require.Equal(t, []string{name + " 1", kind + " 1", get + " 1", name + " 3", kind + " 3", get + " 3", name + failed, kind + failed, get + failed}, lines(t, dir))
-	for repeat, want := range map[int][2]bool{0: {false, true}, 1: {true, true}, 2: {false, true}, 3: {false, false}} {
-		failed, has := s.Has("A5", "Commit/engine=sqlite/layout=arkiv-13", repeat)
-		require.Equal(t, want, [2]bool{failed, has}, "repeat %d", repeat)
+	for repeat, want := range map[int][2]bool{0: {true, true}, 1: {true, false}, 2: {true, true}, 3: {false, false}} {
+		done := func(sitting string) bool {
+			return s.Done("A5", "Commit/engine=sqlite/layout=arkiv-13", repeat, sitting)
+		}
+		require.Equal(t, want, [2]bool{done("now"), done("later")}, "repeat %d", repeat)
 	}
-	_, has := s.Has("A6", "Commit/engine=sqlite/layout=arkiv-13", 0)
-	require.False(t, has)
+	require.False(t, s.Done("A6", "Commit/engine=sqlite/layout=arkiv-13", 0, "now"))
 }
 
 // TestSetOfNothing: what failed before anything was measured is a line too.

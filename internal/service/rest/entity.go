@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/varvedb/varve/internal/jsonuint"
 	"github.com/varvedb/varve/internal/service"
@@ -53,8 +54,11 @@ func (b *putBody) put(key entity.Key) (*service.Put, error) {
 func rawPut(values url.Values) (b putBody, err error) {
 	members, texts, numbers := map[string]any{}, map[string]string{}, map[string]string{}
 	for name, list := range values {
-		if len(list) != 1 {
+		switch {
+		case len(list) != 1:
 			return b, malformed("parameter %q is given %d times", name, len(list))
+		case !utf8.ValidString(name) || !utf8.ValidString(list[0]): // JSON would have other text
+			return b, malformed("parameter %q is not UTF-8", name)
 		}
 		switch kind, attribute, ok := strings.Cut(name, "."); {
 		case ok && kind == "s":
@@ -68,7 +72,8 @@ func rawPut(values url.Values) (b putBody, err error) {
 		}
 	}
 	members["string_attributes"], members["numeric_attributes"] = texts, numbers
-	return b, decodeParameters(members, &b)
+	err = decodeParameters(members, &b)
+	return b, err
 }
 
 // decodeParameters reads parameters that are made a body of JSON which says the same.

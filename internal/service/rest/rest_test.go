@@ -274,6 +274,7 @@ func TestProblems(t *testing.T) {
 		"not a key":             {"GET", "/v1/entities/0x12", "", "", 400, "malformed", 0, 0},
 		"unknown parameter":     {"PUT", raw + "?x=1", "x", "Content-Type: text/plain", 400, "malformed", 0, 0},
 		"parameter twice":       {"PUT", raw + "?s.a=1&s.a=2", "x", "Content-Type: text/plain", 400, "malformed", 0, 0},
+		"parameter not UTF-8":   {"PUT", raw + "?s.a=%FF", "x", "Content-Type: text/plain", 400, "malformed", 0, 0},
 		"parameter and JSON":    {"PUT", path + "?lifetime=1", "{}", asJSON, 400, "malformed", 0, 0},
 		"no number":             {"PUT", raw + "?n.a=b", "x", "Content-Type: text/plain", 400, "malformed", 0, 0},
 		"parameter of a get":    {"GET", path + "?raw=true", "", "", 400, "malformed", 0, 0},
