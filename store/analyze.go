@@ -49,6 +49,7 @@ func (e *Entities) analyzeAtOpen(ctx context.Context) error {
 	if e.analyzable() == nil || e.db.ro {
 		return nil
 	}
+	var versions uint64
 	err := e.db.readBulk(ctx, func(ctx context.Context, q driver.Querier) error {
 		view, err := e.layout.View(ctx, q, 0)
 		if err != nil {
@@ -56,15 +57,18 @@ func (e *Entities) analyzeAtOpen(ctx context.Context) error {
 		}
 		tables, err := view.Rows(ctx)
 		if err == nil {
-			e.analyzed = tables[len(tables)-1].Rows
+			versions = tables[len(tables)-1].Rows
 		}
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("count versions: %w", err)
 	}
-	if e.analyzed == 0 {
+	if versions == 0 {
 		return nil
 	}
+	e.mu.Lock()
+	e.analyzed = versions
+	e.mu.Unlock()
 	return e.analyze(ctx)
 }

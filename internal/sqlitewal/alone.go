@@ -17,6 +17,7 @@ type User struct {
 	library string
 	path    string
 	is      os.FileInfo // nil until there is a file
+	leaving bool
 }
 
 var users struct {
@@ -60,11 +61,20 @@ func (u *User) stat() bool {
 	return u.is != nil
 }
 
-// Alone tells whether nobody else in this process has the database open, or is about to.
+// Leave says that a user is closing the database. To those who do so at the same time each is
+// the last one.
+func (u *User) Leave() {
+	users.Lock()
+	defer users.Unlock()
+	u.leaving = true
+}
+
+// Alone tells whether nobody else in this process has the database open, or is about to, but for
+// those who leave it.
 func (u *User) Alone() bool {
 	users.Lock()
 	defer users.Unlock()
-	return !slices.ContainsFunc(users.list, func(other *User) bool { return other != u && other.shares(u) })
+	return !slices.ContainsFunc(users.list, func(other *User) bool { return other != u && !other.leaving && other.shares(u) })
 }
 
 // Path is that of the database.

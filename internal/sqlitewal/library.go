@@ -175,6 +175,7 @@ func (e *Engine) Close() (err error) {
 // closed ends what is beside the library. The WAL-index goes after that has closed the
 // database; see walIndex.
 func (e *Engine) closed(readOnly bool) (err error) {
+	e.user.Leave()
 	if e.library.Closed != nil {
 		err = e.library.Closed(e.user, readOnly)
 	}

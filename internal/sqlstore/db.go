@@ -323,7 +323,7 @@ func (db *DB) openReader(ctx context.Context, t *turn, pin bool) (driver.Reader,
 		err = db.pin(ctx, c)
 	}
 	switch {
-	case err != nil && kept && c.broken: // before, by a restart of the server say
+	case err != nil && kept && c.broken && ctx.Err() == nil: // before, by a restart of the server say
 		db.slots.drop(c)
 		return db.openReader(ctx, t, pin)
 	case err != nil:

@@ -94,6 +94,9 @@ func stalePlan(err *pgconn.PgError) bool {
 // isBroken implements sqlstore.Config.IsBroken. A stale plan counts, although
 // the connection works: a new one prepares its statements anew.
 func isBroken(err error) bool {
+	if err == context.DeadlineExceeded { //nolint:errorlint // guarded has sent nothing; one that wraps it is of the connection
+		return false
+	}
 	var native *pgconn.PgError
 	if errors.As(err, &native) {
 		return native.Severity == "FATAL" || native.Severity == "PANIC" ||

@@ -84,7 +84,7 @@ func TestIsBroken(t *testing.T) {
 		&pgconn.PgError{Severity: "ERROR", Code: "23505"},
 		&pgconn.PgError{Severity: "ERROR", Code: "0A000"},
 		&pgconn.PgError{Severity: "ERROR", Code: "57014"},
-		errors.New("other"),
+		errors.New("other"), context.DeadlineExceeded, context.Canceled,
 	} {
 		require.False(t, isBroken(err), "%v", err)
 	}

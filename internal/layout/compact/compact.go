@@ -29,7 +29,7 @@ import (
 // Layout implements layout.Layout and layout.Maintained.
 //
 // Three kinds of goroutines meet in it: the writer, who has the engine's one write
-// transaction, who prepares beside it (Prepare, never two at once), and
+// transaction, the maintainer, who prepares beside it (Prepare, never two at once), and
 // readers. Results are handed over, not shared: nodes, trees, and a batch but for four
 // fields, do not change once somebody else can find them. Each field guards itself, but
 // credit, which is the writer's.

@@ -246,8 +246,11 @@ func (l *Layout) allows(b budget) func(done int) bool {
 		}
 		took := time.Since(start)
 		inTime := took < b.time || b.wanted != nil && took < growth*b.time && !b.wanted()
-		if batch == nil || done == 0 {
+		switch {
+		case done == 0: // compactions so far
 			return inTime
+		case batch == nil: // it was prepared here and is done; the next is not prepared here too
+			return false
 		}
 		return done < l.items(batch, b.least) || inTime && done < l.items(batch, b.most)
 	}

@@ -59,7 +59,7 @@ func Row(columns func() []string, row []sqldriver.Value) error {
 
 // Statement returns the number of "?" placeholders in a statement. It refuses a
 // text with more than one statement, of which go-libsql would run the first
-// only and the remote client all.
+// only.
 func Statement(text string) (placeholders int, err error) {
 	ended := false
 	for i := 0; i < len(text); {
