@@ -17,7 +17,7 @@ import (
 
 // What generated entities are drawn from.
 const (
-	namePool    = 500    // attribute names, as in the seed's Experiment 5
+	namePool    = 500    // attribute names, as in Arkiv's Experiment 5
 	valuePool   = 64     // values of a string attribute; the first has a quarter of all
 	numberLimit = 10_000 // numeric values are below it
 	ownerPool   = 50     // owners
@@ -251,7 +251,7 @@ type Profile struct {
 	Payload int    `json:"payload"` // bytes
 }
 
-// The profiles of the seed's Experiment 5.
+// The profiles of Arkiv's Experiment 5.
 var (
 	Minimal = Profile{Name: "minimal", Strings: 2, Numbers: 1, Payload: 1 << 10}
 	Typical = Profile{Name: "typical", Strings: 5, Numbers: 3, Payload: 5 << 10}

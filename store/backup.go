@@ -60,8 +60,9 @@ func (db *DB) Backup(ctx context.Context, w io.Writer, progress func(rows uint64
 	if err != nil {
 		return c, err
 	}
+	each := everyRow(ctx, progress)
 	for _, t := range tables {
-		if err := db.backupTable(ctx, q, out, t, progress); err != nil {
+		if err := db.backupTable(ctx, q, out, t, each); err != nil {
 			out.Abort()
 			return c, fmt.Errorf("table %s: %w", t.Name, err)
 		}
@@ -115,7 +116,7 @@ func (db *DB) contents(ctx context.Context, q driver.Querier) (tables []*driver.
 	return tables, c, nil
 }
 
-func (db *DB) backupTable(ctx context.Context, q driver.Querier, out *rowfile.Writer, t *driver.Table, progress func(uint64)) error {
+func (db *DB) backupTable(ctx context.Context, q driver.Querier, out *rowfile.Writer, t *driver.Table, each func() error) error {
 	if err := out.Table(t); err != nil {
 		return err
 	}
@@ -139,14 +140,7 @@ func (db *DB) backupTable(ctx context.Context, q driver.Querier, out *rowfile.Wr
 		if err := errors.Join(rows.Scan(dest...), out.Row(dest)); err != nil {
 			return err
 		}
-		n := out.Rows()
-		if n%countEvery != 0 {
-			return nil
-		}
-		if progress != nil {
-			progress(n)
-		}
-		return ctx.Err()
+		return each()
 	})
 }
 

@@ -327,7 +327,7 @@ func (c *checker) eventLog(ctx context.Context, e *Events) (done eventlog.Checke
 			done.Source = outcomeOf(err) == Damaged
 			return err
 		}
-		done, err = e.log.Check(inner, countedQuerier{q, everyRow(ctx, func(uint64) {})}, func(problem string) bool {
+		done, err = e.log.Check(inner, countedQuerier{q, everyRow(ctx, nil)}, func(problem string) bool {
 			problems = append(problems, problem)
 			return len(problems) < c.opts.Findings
 		}, c.progress(partEvents, "events", head))

@@ -11,9 +11,10 @@ import (
 // History returns the store's content as changesets, for Import into another
 // store. The head is that of the moment at which it is first iterated; iterated
 // again it gives the same blocks, or fails with ErrHistory when they were rewound or
-// pruned since. The hash and time of blocks that have them it gives as well, also of those
-// that changed nothing. It needs three readers while it runs. Of a pruned store, and of one whose layout keeps no history, it gives what is left, and says so in the
-// first changeset's Horizon; the digest is another then.
+// pruned since. It gives the hash and time of each block that has them, even if the block
+// changed nothing. It needs three readers while it runs. If the store was pruned, or its
+// layout keeps no history, it gives the rest, and the first changeset's Horizon says so;
+// then the digest is another.
 func (e *Entities) History(ctx context.Context) iter.Seq2[entity.Changeset, error] {
 	var first *Snapshot // closed, for its head and horizon
 	return func(yield func(entity.Changeset, error) bool) {

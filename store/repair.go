@@ -69,7 +69,7 @@ func (db *DB) repair(ctx context.Context, opts *CheckOptions) (rebuilt []string,
 	err = db.writeBulk(ctx, func(inner context.Context, tx driver.Tx) error {
 		if ents != nil {
 			err := db.readBulk(ctx, func(_ context.Context, q driver.Querier) error {
-				return ents.layout.Rebuild(inner, tx, countedQuerier{q, everyRow(ctx, func(uint64) {})})
+				return ents.layout.Rebuild(inner, tx, countedQuerier{q, everyRow(ctx, nil)})
 			})
 			if err != nil {
 				return fmt.Errorf("entities: %w", err)

@@ -128,14 +128,16 @@ func (c *chainCheck) compare() error {
 const countEvery = 1024
 
 // everyRow returns what is to be called with each row that is read: it tells of their number
-// now and then, and ends the reading when ctx is done.
+// now and then, unless progress is nil, and ends the reading when ctx is done.
 func everyRow(ctx context.Context, progress func(rows uint64)) func() error {
 	n := uint64(0)
 	return func() error {
 		if n++; n%countEvery != 0 {
 			return nil
 		}
-		progress(n)
+		if progress != nil {
+			progress(n)
+		}
 		return ctx.Err()
 	}
 }

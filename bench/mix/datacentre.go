@@ -14,7 +14,7 @@ import (
 // DataCentre is the name of the mix of NewDataCentre.
 const DataCentre = "dc"
 
-// NewDataCentre returns the reads of the data centres of a model with the seed's weights: nodes of a data
+// NewDataCentre returns the reads of a model's data centres with Arkiv's weights: nodes of a data
 // centre 25 %, available GPU nodes 20, workloads on a node 20, the ten cheapest nodes for a workload 20, a node
 // as it was at a past block with its payload 15. All but the last are asked at the head and fetch metadata
 // alone. What a store holds beside the data centres does not matter.

@@ -217,8 +217,8 @@ func (d *draws) gpu(limit int) Op {
 	return d.scan(question{topic: byGPU, number: d.r.Uint32N(5)}, limit)
 }
 
-// window asks for what was last modified in a window of blocks. Its bounds are as far from the ends of the
-// history as the seed's, the lower below nine tenths of it and the upper above one tenth.
+// window asks for entities last modified in a window of blocks. As in Arkiv's own mix, the lower bound is
+// below nine tenths of the history and the upper bound above one tenth.
 func (d *draws) window(limit int) Op {
 	span := max(d.head, 10)
 	q := question{topic: byWindow}

@@ -28,9 +28,10 @@ type Sampler struct {
 	got     Samples
 }
 
-// Start takes a first sample, which later ones count from, of what stats tells, as store.Engine.Stats does, and of
-// the processes that it names (this one for none) with all that descend from them; and others at an interval, 0 for half a
-// second, so that no second lacks one. It ends with the context or by Stop, which must be called.
+// Start takes a first sample, from which later ones count, and then others at an interval; 0 is half a second, so
+// that no second lacks one. A sample has the figures of stats, such as driver.Engine.Stats, and those of the
+// processes that stats names, with all that descend from them; if it names none, of this process. Sampling ends
+// with the context or by Stop, which must be called.
 func Start(ctx context.Context, interval time.Duration, stats func(context.Context) (driver.Stats, error)) *Sampler {
 	s := &Sampler{stats: stats, done: make(chan struct{})}
 	ctx, s.cancel = context.WithCancel(ctx)

@@ -1,4 +1,4 @@
-// Package row measures the raw insertion of the seed's Experiments 1 to 4: rows of one
+// Package row measures the raw insertion of Arkiv's Experiments 1 to 4: rows of one
 // table of string attributes, with some of its indexes and nothing else of a store.
 package row
 
@@ -39,7 +39,7 @@ var Modes = []Mode{Single, Batch, Bulk}
 // batchRows is the number of rows in a statement of mode Batch.
 const batchRows = 100
 
-// Rows of an entity, and entities of a block, in the seed's Experiment 3.
+// Rows of an entity, and entities of a block, in Arkiv's Experiment 3.
 const (
 	attributes = 5
 	perBlock   = 100 * attributes

@@ -45,7 +45,7 @@ type backupCmd struct {
 
 // Run backs up. What is at the destination afterwards is whole, or nothing is.
 func (c *backupCmd) Run(e *env) (err error) {
-	if exists(c.File) {
+	if _, err := os.Lstat(c.File); err == nil {
 		return fmt.Errorf("%q exists already; name another file", c.File)
 	}
 	db, err := store.Open(e.ctx, c.URL, &store.Options{ReadOnly: true, MaxReaderAge: 24 * time.Hour})

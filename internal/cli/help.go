@@ -78,10 +78,10 @@ varve completion -c bash`
 // showExamples gives each command its examples.
 func showExamples(of *kong.Node) {
 	for _, command := range of.Leaves(false) {
-		shown := "Example:"
+		name, shown := command.FullPath()+" ", "Example:"
 		for line := range strings.Lines(examples) {
-			if strings.HasPrefix(strings.TrimSpace(line)+" ", command.FullPath()+" ") {
-				shown += "\n\n    " + strings.TrimSpace(line)
+			if line = strings.TrimSpace(line); strings.HasPrefix(line+" ", name) {
+				shown += "\n\n    " + line
 			}
 		}
 		command.Detail = strings.TrimSpace(command.Detail + "\n\n" + shown)

@@ -121,7 +121,7 @@ func (c *importCmd) begin(e *env, ents *store.Entities, src *source.Source, head
 			return err
 		}
 	}
-	if src.Origin != "" && has == "" && head.Empty {
+	if src.Origin != "" && has == "" { // the store is empty
 		return ents.SetOrigin(e.ctx, src.Origin)
 	}
 	return nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -110,9 +109,4 @@ func (e *env) endWith(db *store.DB) (release context.CancelFunc) {
 	}()
 	e.ctx = ctx
 	return cancel
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
 }

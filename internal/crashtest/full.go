@@ -39,21 +39,20 @@ func full(earlyAck bool) Trial {
 			if c.ownLog() {
 				size = fullServerDisk
 			}
-			dir := filepath.Join(c.Dir, "disk")
-			d, err := NewDisk(dir, size)
+			d, err := NewDisk(filepath.Join(c.Dir, "disk"), size)
 			if err != nil {
 				return err
 			}
 			defer func() { err = errors.Join(err, d.Unmount()) }()
 			return lives(ctx, c.Faults, r, func(last bool) (ending, error) {
-				config := c.config(rng, dir)
+				config := c.config(rng, d.Dir)
 				config.EarlyAck, config.CheckOnly = earlyAck, last
 				if last {
 					end, err := runWorker(ctx, config, nil)
 					waitForEnd(end.pids)
 					return end, err
 				}
-				return fill(ctx, dir, config, rng, r)
+				return fill(ctx, d.Dir, config, rng, r)
 			})
 		},
 	}

@@ -29,14 +29,14 @@ const (
 )
 
 // The user's documents' steps, and the lower end of what a first version must carry.
-var combinedLoads = []beside{{SeedRowRate, 0}, {SeedRowRate, 100}, {SeedRowRate, 1_000}, {SeedRowRate, 5_000}, {10_000, 1_000}, {SeedRowRate, ceiling}}
+var combinedLoads = []beside{{ArkivRowRate, 0}, {ArkivRowRate, 100}, {ArkivRowRate, 1_000}, {ArkivRowRate, 5_000}, {10_000, 1_000}, {ArkivRowRate, ceiling}}
 
 func besides(l *Lab) ([]Variant, error) {
 	return l.besides("Combined", []float64{l.Scale}, combinedLoads), nil
 }
 
 // frontierRates are of rows a second, from none on.
-var frontierRates = []float64{0, 2_000, SeedRowRate, 10_000, 25_000, 50_000}
+var frontierRates = []float64{0, 2_000, ArkivRowRate, 10_000, 25_000, 50_000}
 
 // frontier measures how many reads a second clients get beside each rate of writes.
 func frontier(l *Lab) ([]Variant, error) {
@@ -157,7 +157,7 @@ func (l *Lab) ceiling(ctx context.Context, layout string, r *Record) error {
 	for range ceilingSteps {
 		qps := math.Round(math.Sqrt(max(low, ceilingLow/2) * high))
 		try := &Record{Name: r.Name, Keys: r.Keys, Manifest: r.Manifest}
-		kept, err := l.beside(ctx, layout, l.Scale, beside{SeedRowRate, qps}, try)
+		kept, err := l.beside(ctx, layout, l.Scale, beside{ArkivRowRate, qps}, try)
 		if err != nil {
 			return err
 		}
@@ -228,7 +228,7 @@ func (l *Lab) readsThenWrites(ctx context.Context, d *bench.Dataset, cp *bench.C
 			}
 		}
 	}
-	return l.onRest(ctx, d, cp, SeedRowRate, l.Phase, r)
+	return l.onRest(ctx, d, cp, ArkivRowRate, l.Phase, r)
 }
 
 // loadChecks is what a load of scale 1 is checked by: twice some 300 bytes an entity.

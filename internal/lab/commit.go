@@ -15,9 +15,9 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// The profiles of the seed's Experiments 5 and 6, and the one of 7.
+// The profiles of Arkiv's Experiments 5 and 6, and the one of 7.
 var (
-	seedProfiles = []bench.Profile{
+	arkivProfiles = []bench.Profile{
 		bench.Typical, bench.Large, bench.Minimal,
 		bench.Typical.WithPayload(256), bench.Large.WithPayload(256), bench.Minimal.WithPayload(256),
 	}
@@ -44,7 +44,7 @@ func (l *Lab) typicalCommits() []commitPlan {
 }
 
 func (l *Lab) seedCommits() (plans []commitPlan) {
-	for _, profile := range seedProfiles {
+	for _, profile := range arkivProfiles {
 		p := l.typicalCommits()[0]
 		if p.profile = profile; profile.Payload > 10<<10 {
 			p.entities /= 4 // the same bytes as the others, roughly
@@ -120,7 +120,7 @@ func (l *Lab) commit(ctx context.Context, layout string, p commitPlan, r *Record
 	return err
 }
 
-// insertPlan is rows of one table, as in the seed's Experiments 1 to 4.
+// insertPlan is rows of one table, as in Arkiv's Experiments 1 to 4.
 type insertPlan struct {
 	size      int // rows at scale 1
 	perCommit int

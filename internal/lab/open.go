@@ -224,7 +224,7 @@ func (l *Lab) history(scale float64, perBlock int) (*bench.Source, error) {
 	return bench.MendozaSource(scale/loaded, l.Seed, perBlock, loaded)
 }
 
-// own begins the names of profiles that are sources, so that none is taken for the base profile.
+// own is the prefix of a source's profile name. It keeps a source apart from the base profile.
 const own = "own-"
 
 // profile is the name of the base profile or the source in records.

@@ -73,7 +73,7 @@ func (l *Lab) backUp(ctx context.Context, d *bench.Dataset, cp *bench.Copy, file
 				return errors.Join(err, file.Sync())
 			})
 		})
-		writes := bench.CommitConfig{Blocks: d.Rest(), RowRate: SeedRowRate, Config: pace.Config{More: func() bool { return !ended.Load() }}}
+		writes := bench.CommitConfig{Blocks: d.Rest(), RowRate: ArkivRowRate, Config: pace.Config{More: func() bool { return !ended.Load() }}}
 		wrote, err := bench.Commit(ctx, cp.Entities, writes)
 		err = errors.Join(err, group.Wait())
 		r.Outcome(wrote.Outcome)
@@ -194,7 +194,7 @@ func (l *Lab) growth(ctx context.Context, layout string, r *Record) error {
 		if after > 0 && rows > 0 {
 			each := float64(after-before) / float64(rows)
 			r.Put(each, "B/row")
-			r.Put(each*SeedRowRate*(24*time.Hour).Seconds()/1e9, "GB/day")
+			r.Put(each*ArkivRowRate*(24*time.Hour).Seconds()/1e9, "GB/day")
 			r.Put(float64(after)/1e6, "after-MB")
 		}
 		return err

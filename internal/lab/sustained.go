@@ -14,10 +14,10 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// SeedRowRate is the sustained load of the user's documents, in rows a second.
-const SeedRowRate = 6_000
+// ArkivRowRate is the sustained load that Arkiv's engineers ask for, in rows a second.
+const ArkivRowRate = 6_000
 
-// writeLayouts are those that commits choose between; answers are the seed's and ours.
+// writeLayouts are those that commits choose between; answers are Arkiv's and ours.
 var (
 	writeLayouts = []string{"arkiv", "arkiv-ordered", "arkiv-pruned", "compact", "simple"}
 	answers      = []string{"arkiv", "compact"}
@@ -26,7 +26,7 @@ var (
 func sustain(l *Lab) (list []Variant, _ error) {
 	for _, layout := range l.LayoutsOr() {
 		for _, scale := range l.sizes() {
-			for _, rate := range l.RatesOr(SeedRowRate, 0) {
+			for _, rate := range l.RatesOr(ArkivRowRate, 0) {
 				name := "max"
 				if rate > 0 {
 					name = Ftoa(rate)
@@ -49,7 +49,7 @@ var policies = []struct {
 }
 
 func checkpoints(l *Lab) (list []Variant, _ error) {
-	const rate = 4 * SeedRowRate
+	const rate = 4 * ArkivRowRate
 	linked, _ := driver.Lookup(l.Engine.Name)
 	for _, layout := range l.LayoutsOr() {
 		if !linked.Capabilities.WALCheckpoint { // its own checkpoints cannot be chosen

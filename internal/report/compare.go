@@ -83,8 +83,7 @@ func change(from, to *Figure) Cell {
 
 // rank marks the best rows of each column of a table, and says below it which row is the best most
 // often, and why that cannot be relied on.
-func (s *Set) rank(sel *selection, t *Table) {
-	groups, keys := sel.group()
+func (s *Set) rank(sel *selection, t *Table, groups map[string][]*benchfmt.Result, keys [][]string) {
 	won, unsure, of := make([]int, len(keys)), make([]int, len(keys)), 0 // columns
 	for i, c := range sel.columns {
 		figures := make([]*Figure, len(keys))

@@ -12,8 +12,7 @@ import (
 )
 
 const (
-	confidence  = 0.95
-	boundedFrom = 6 // samples from which order statistics give an interval
+	confidence = 0.95
 
 	// Judged is the number of samples below which nothing is judged.
 	Judged = 3

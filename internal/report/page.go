@@ -2,9 +2,13 @@
 // projections of golang.org/x/perf/benchproc and pictures by gonum.org/v1/plot, and Markdown and
 // one HTML page are two printers of these. Statistics are those of golang.org/x/perf/benchmath.
 //
-// From the top: print.go prints a Page (page.go), whose tables are those of questions.go and specs.go.
-// table.go makes them by comparisons of rows and settings (compare.go) and regressions (fit.go), picture.go draws; all of these take lines as selection.go says of a view (view.go), as columns of ours and of others (column.go),
-// with their figures (figure.go), from a Set (set.go). A file uses only those after it.
+// The files from the top; each uses only those after it:
+//
+//   - print.go prints a Page (page.go), whose tables are those of questions.go and specs.go.
+//   - table.go makes them by comparisons of rows and settings (compare.go) and regressions
+//     (fit.go), and picture.go draws.
+//   - selection.go takes the lines of a view (view.go), as columns of ours and of others
+//     (column.go) with their figures (figure.go), from a Set (set.go).
 package report
 
 import (

@@ -47,7 +47,7 @@ func (s *Set) Table(v View) (*Table, error) {
 	}
 	t.sayOnce()
 	if v.Ranked {
-		s.rank(sel, t)
+		s.rank(sel, t, groups, keys)
 	}
 	if v.Compare != nil {
 		t.Under = s.compare(sel, *v.Compare)

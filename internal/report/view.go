@@ -11,7 +11,7 @@ type View struct {
 	Columns []Column
 	Compare *Compare // two settings that are compared below the table
 	Fit     bool     // a regression over blocks instead of figures
-	Ranked  bool     // the rows compete: the best of each column is marked, and who is it most often is said below
+	Ranked  bool     // the rows compete: the best of each column is marked, and the row that is best most often is named below
 }
 
 // Column is one figure of each row, or one of each value of a key.

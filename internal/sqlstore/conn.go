@@ -26,7 +26,7 @@ type Conn struct {
 	mapError func(error) error
 	isBroken func(error) bool
 	broken   bool
-	failed   error    // why the first statement failed that did in this transaction
+	failed   error    // the error of the first statement that failed in this transaction
 	late     bool     // commits are made durable after they have returned
 	settings []string // of each transaction; see Share
 	args     []any    // scratch: arguments after the codec
@@ -266,7 +266,7 @@ func (c *Conn) fail(err error) error {
 	return err
 }
 
-// Failed returns why the first statement of this transaction failed that did, or nil.
+// Failed returns the error of the first statement that failed in this transaction, or nil.
 func (c *Conn) Failed() error { return c.failed }
 
 // rollback ends the open transaction whatever the caller's context says.

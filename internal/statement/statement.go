@@ -95,24 +95,12 @@ func (s *Set) EachOf(ctx context.Context, q driver.Querier, name string, size in
 var ErrEnough = errors.New("enough rows")
 
 // Each calls f with each row that a text selects.
-func Each(ctx context.Context, q driver.Querier, text string, args []any, f func(driver.Rows) error) (err error) {
-	rows, err := q.Query(ctx, text, args...)
-	if err != nil {
-		return err
+func Each(ctx context.Context, q driver.Querier, text string, args []any, f func(driver.Rows) error) error {
+	err := driver.QueryRows(ctx, q, text, args, f)
+	if errors.Is(err, ErrEnough) {
+		return nil
 	}
-	defer func() {
-		if closed := rows.Close(); errors.Is(err, ErrEnough) {
-			err = nil
-		} else {
-			err = errors.Join(err, closed)
-		}
-	}()
-	for rows.Next() {
-		if err := f(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+	return err
 }
 
 // sizes are the lengths of lists: few, so that few statements are prepared.

@@ -81,10 +81,6 @@ func classify(err error) *failure {
 	if errors.As(err, &f) {
 		return f
 	}
-	var coded interface{ ErrorCode() int } // of Options.Methods
-	if errors.As(err, &coded) {
-		return &failure{code: coded.ErrorCode(), message: err.Error(), cause: err}
-	}
 	for _, c := range classes {
 		if !errors.Is(err, c.cause) {
 			continue

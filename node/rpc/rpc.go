@@ -145,6 +145,10 @@ func New(ctx context.Context, ents *store.Entities, o Options) (*Handler, error)
 		h.methods[name] = &method{name: name, serve: func(_ *Handler, ctx context.Context, c *call) error {
 			result, err := own(ctx, c.params)
 			c.out = append(c.out, result...)
+			var coded interface{ ErrorCode() int }
+			if errors.As(err, &coded) {
+				return &failure{code: coded.ErrorCode(), message: err.Error(), cause: err}
+			}
 			return err
 		}}
 	}

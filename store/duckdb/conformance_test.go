@@ -9,7 +9,8 @@ import (
 )
 
 // TestConformance leaves out the layouts that differ from arkiv in nothing but their
-// indexes, except the one that is made for this engine, and tries few random histories: a statement costs more here than on SQLite.
+// indexes, except the one that is made for this engine. It tries few random histories, since
+// a statement costs more here than on SQLite.
 func TestConformance(t *testing.T) {
 	storetest.Run(t, storetest.Harness{
 		NewURL: func(t testing.TB) string {

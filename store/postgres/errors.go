@@ -94,7 +94,8 @@ func stalePlan(err *pgconn.PgError) bool {
 // isBroken implements sqlstore.Config.IsBroken. A stale plan counts, although
 // the connection works: a new one prepares its statements anew.
 func isBroken(err error) bool {
-	if err == context.DeadlineExceeded { //nolint:errorlint // guarded has sent nothing; one that wraps it is of the connection
+	// Guarded returns it as it is when it has sent nothing; one that wraps it is of the connection.
+	if err == context.DeadlineExceeded { //nolint:errorlint // see above
 		return false
 	}
 	var native *pgconn.PgError

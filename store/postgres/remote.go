@@ -102,7 +102,7 @@ func (r *remote) query(ctx context.Context, text string, keep bool, args []any) 
 		if r.before != "" && len(r.follow) < maxKept {
 			r.follow[r.before] = text
 		}
-		if a := r.answerTo(text); a != nil && ctx.Err() == nil {
+		if a := r.answerTo(text); a != nil {
 			return a, nil
 		}
 	}

@@ -94,7 +94,9 @@ func runDifferential(t *testing.T, h Harness) {
 				for i := range n {
 					if !t.Run(fmt.Sprint(i), func(t *testing.T) {
 						m := differential(t, h, layout, size, i)
-						asked, found = asked+m.asked, found+m.found
+						if size.entities > 0 {
+							asked, found = asked+m.asked, found+m.found
+						}
 					}) {
 						return
 					}
@@ -161,9 +163,6 @@ func differential(t *testing.T, h Harness, layout string, size size, i int) *mac
 	m.check()
 	if size.entities == 0 && d.Chance(3) {
 		m.copyTo()
-	}
-	if size.entities == 0 {
-		m.asked, m.found = 0, 0
 	}
 	return m
 }

@@ -95,8 +95,7 @@ func numbersTable(name string) *driver.Table {
 // begin starts a write transaction that the test ends.
 func begin(t testing.TB, e driver.Engine) driver.Tx {
 	t.Helper()
-	tx := must(e.Begin(context.Background()))(t)
-	return tx
+	return must(e.Begin(context.Background()))(t)
 }
 
 // inTx runs f in a write transaction and commits it.

@@ -61,8 +61,7 @@ func runFiles(t *testing.T, h Harness) {
 // besideOf lists a database file and what is beside it.
 func besideOf(t *testing.T, path string) []string {
 	t.Helper()
-	list := must(filepath.Glob(path + "*"))(t)
-	return list
+	return must(filepath.Glob(path + "*"))(t)
 }
 
 // urlOf is the URL of another path.
@@ -79,7 +78,7 @@ func runLinks(t *testing.T, h Harness) {
 	t.Run("chain", func(t *testing.T) {
 		rawURL := h.NewURL(t)
 		target := filePath(t, rawURL)
-		target = filepath.Join(mustEval(t, filepath.Dir(target)), filepath.Base(target))
+		target = filepath.Join(must(filepath.EvalSymlinks(filepath.Dir(target)))(t), filepath.Base(target))
 		dir := t.TempDir()
 		require.NoError(t, os.Symlink(filepath.Dir(target), dir+"/a"))
 		require.NoError(t, os.Symlink("a/"+filepath.Base(target), dir+"/b"))
@@ -122,12 +121,6 @@ func runLinks(t *testing.T, h Harness) {
 		_, err := store.Open(t.Context(), urlOf(t, h.NewURL(t), dir+"/a"), nil)
 		require.ErrorContains(t, err, "make it first")
 	})
-}
-
-func mustEval(t *testing.T, path string) string {
-	t.Helper()
-	path = must(filepath.EvalSymlinks(path))(t)
-	return path
 }
 
 // runHardLinks: by each of its names a file would have a log of its own.

@@ -138,9 +138,7 @@ func leaveByMissingDirectory(t *testing.T, h Harness) {
 // filePath returns the path of a database that is a file.
 func filePath(t testing.TB, rawURL string) string {
 	t.Helper()
-	u := must(url.Parse(rawURL))(t)
-	path := must(driver.FilePath(u))(t)
-	return path
+	return must(driver.FilePath(must(url.Parse(rawURL))(t)))(t)
 }
 
 // stock is the targets of the file descriptors that the process holds; where there is no

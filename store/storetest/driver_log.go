@@ -65,8 +65,7 @@ func (l *logTest) stats(t testing.TB) driver.Stats {
 
 func (l *logTest) checkpoint(t testing.TB, truncate bool) driver.CheckpointResult {
 	t.Helper()
-	res := must(l.e.Checkpoint(context.Background(), truncate))(t)
-	return res
+	return must(l.e.Checkpoint(context.Background(), truncate))(t)
 }
 
 // testBackground: the checkpointer works beside the commits and keeps the log

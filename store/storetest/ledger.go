@@ -99,8 +99,7 @@ func (l *ledger) get(t testing.TB, key entity.Key) *entity.Entity {
 	t.Helper()
 	var found *entity.Entity
 	l.view(t, store.Head, func(s *store.Snapshot) {
-		e := must(s.Get(t.Context(), key))(t)
-		found = e
+		found = must(s.Get(t.Context(), key))(t)
 	})
 	return found
 }

@@ -78,8 +78,7 @@ const str, num = entity.String, entity.Numeric
 
 func cursorAfter(t testing.TB, s *store.Snapshot, e *entity.Entity, opts store.QueryOptions) store.Cursor {
 	t.Helper()
-	c := must(s.Cursor(e, &opts))(t)
-	return c
+	return must(s.Cursor(e, &opts))(t)
 }
 
 // runRefused: what is no order and no cursor.

@@ -110,10 +110,7 @@ func checkComparisons[T cmp.Ordered](t *testing.T, s *store.Snapshot, prefix str
 }
 
 func testLists(t *testing.T, s *store.Snapshot, texts []string) {
-	count := func(in query.In) int {
-		n := must(s.Count(t.Context(), in))(t)
-		return int(n)
-	}
+	count := func(in query.In) int { return int(must(s.Count(t.Context(), in))(t)) }
 	var strings, numbers []query.Value
 	for _, v := range texts {
 		strings = append(strings, query.Text(v))

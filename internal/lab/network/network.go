@@ -31,7 +31,7 @@ var nodeLoads = []nodeLoad{{calls: mix.ByKey}, {calls: mix.A}, {calls: node.SDK}
 func measureNode(l *lab.Lab) (list []lab.Variant, _ error) {
 	for _, layout := range l.LayoutsOr() {
 		for _, protocol := range node.Protocols {
-			for _, rows := range l.RatesOr(lab.SeedRowRate) {
+			for _, rows := range l.RatesOr(lab.ArkivRowRate) {
 				for _, load := range nodeLoads {
 					loop := "closed"
 					if load.rate > 0 {

@@ -148,7 +148,8 @@ func (l *Layout) batchFor(ctx context.Context, tx driver.Tx, p *progress, nodes 
 	return b, nil
 }
 
-// Prepare implements layout.Maintained: it prepares the next batch that is not, and works out pieces of compactions.
+// Prepare implements layout.Maintained: it prepares the next batch that is not prepared yet, and
+// works out pieces of compactions.
 func (l *Layout) Prepare(ctx context.Context, q driver.Querier) error {
 	v, err := l.newView(ctx, q, 0)
 	if err != nil {

@@ -335,8 +335,9 @@ func (s *batches) finish(b *batch) {
 	b.finished = true
 }
 
-// follow returns the batch that a transaction is to merge, if it is prepared. One over another counts only when it was this process that followed the
-// other: another process may have cut the log into other batches.
+// follow returns the batch that a transaction is to merge, if it is prepared. A batch over
+// another counts only when this process followed the other: another process may have cut the
+// log into other batches.
 func (s *batches) follow(p *progress, nodes []*node) *batch {
 	s.mu.Lock()
 	defer s.mu.Unlock()

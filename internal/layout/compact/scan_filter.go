@@ -31,7 +31,7 @@ type candidates struct {
 	exact   bool
 }
 
-// everything is what is said of an expression that postings know nothing of.
+// everything returns all entities as candidates. It serves expressions that postings do not cover.
 func everything(exact bool) candidates {
 	return candidates{ids: bitmap.Set{}, negated: true, exact: exact}
 }

@@ -1,4 +1,4 @@
-// Package eav is the entity-attribute-value layouts: the seed's bi-temporal
+// Package eav is the entity-attribute-value layouts: Arkiv's bi-temporal
 // schema with any subset of its indexes, and its simple schema without
 // history. Each attribute is a row, and the payload's row repeats all
 // attributes as JSON, so that fetching an entity reads one row.

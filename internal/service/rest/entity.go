@@ -54,11 +54,8 @@ func (b *putBody) put(key entity.Key) (*service.Put, error) {
 func rawPut(values url.Values) (b putBody, err error) {
 	members, texts, numbers := map[string]any{}, map[string]string{}, map[string]string{}
 	for name, list := range values {
-		switch {
-		case len(list) != 1:
+		if len(list) != 1 {
 			return b, malformed("parameter %q is given %d times", name, len(list))
-		case !utf8.ValidString(name) || !utf8.ValidString(list[0]): // JSON would have other text
-			return b, malformed("parameter %q is not UTF-8", name)
 		}
 		switch kind, attribute, ok := strings.Cut(name, "."); {
 		case ok && kind == "s":
@@ -106,6 +103,11 @@ func parameters(r *http.Request) (url.Values, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, malformed("parameters: %v", err)
+	}
+	for name, list := range values {
+		if !utf8.ValidString(name) || !utf8.ValidString(strings.Join(list, " ")) { // as JSON it would be other text
+			return nil, malformed("parameter %q is not UTF-8", name)
+		}
 	}
 	return values, nil
 }

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/varvedb/varve/internal/eventjson"
 	"github.com/varvedb/varve/internal/jsonuint"
@@ -55,8 +54,6 @@ func (h *Handler) readSelection(w *answer, r *http.Request, body any) error {
 	members, item, tags := map[string]any{}, map[string]any{}, eventjson.Tags{}
 	for name, list := range values {
 		switch {
-		case !utf8.ValidString(strings.Join(list, " ")):
-			return malformed("parameter %q is not UTF-8", name)
 		case name == "type":
 			item["types"] = list
 		case name == "tag":
