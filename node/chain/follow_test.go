@@ -89,7 +89,8 @@ func TestFollowReorganisations(t *testing.T) {
 					reach(t, c, ents, ended)
 				}
 			}
-			c.Grow(3)
+			reach(t, c, ents, ended)
+			c.Reorganise(1+rng.IntN(64), 64) // at least one of blocks that the store has
 			reach(t, c, ents, ended)
 			stop()
 			require.ErrorIs(t, <-ended, context.Canceled)
