@@ -3,7 +3,10 @@
 // end too early, so that callers ask once, when they are done.
 package packed
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // Reader reads Rest from its beginning. After an error everything it reads is zero,
 // and Rest is empty.
@@ -75,4 +78,14 @@ func Ordered[T string | []byte](value T) (n uint64) {
 		n = n<<8 | uint64(value[i])
 	}
 	return n
+}
+
+// Names returns the keys of a map, sorted, in buf if they fit into it.
+func Names[V any](buf []string, m map[string]V) []string {
+	buf = buf[:0]
+	for name := range m {
+		buf = append(buf, name)
+	}
+	slices.Sort(buf)
+	return buf
 }

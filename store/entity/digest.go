@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"maps"
-	"slices"
+
+	"github.com/varvedb/varve/internal/packed"
 )
 
 // Digest is a hash over the history of a store. Each block's digest covers the
@@ -77,6 +77,7 @@ func appendChange(buf []byte, c *Change) []byte {
 // appendVersion writes a version so that different versions differ: fixed
 // widths first, then every text with its length.
 func appendVersion(buf []byte, e *Entity) []byte {
+	var names [16]string
 	buf = append(buf, e.Creator[:]...)
 	buf = append(buf, e.Owner[:]...)
 	buf = binary.BigEndian.AppendUint64(buf, e.Sequence)
@@ -84,21 +85,16 @@ func appendVersion(buf []byte, e *Entity) []byte {
 	buf = binary.BigEndian.AppendUint64(buf, e.Expiration)
 	content := sha256.Sum256(e.Content)
 	buf = append(buf, content[:]...)
-	buf = appendText(buf, e.ContentType)
+	buf = packed.AppendText(buf, e.ContentType)
 	buf = binary.AppendUvarint(buf, uint64(len(e.StringAttributes)))
-	for _, name := range slices.Sorted(maps.Keys(e.StringAttributes)) {
-		buf = appendText(buf, name)
-		buf = appendText(buf, e.StringAttributes[name])
+	for _, name := range packed.Names(names[:0], e.StringAttributes) {
+		buf = packed.AppendText(buf, name)
+		buf = packed.AppendText(buf, e.StringAttributes[name])
 	}
 	buf = binary.AppendUvarint(buf, uint64(len(e.NumericAttributes)))
-	for _, name := range slices.Sorted(maps.Keys(e.NumericAttributes)) {
-		buf = appendText(buf, name)
+	for _, name := range packed.Names(names[:0], e.NumericAttributes) {
+		buf = packed.AppendText(buf, name)
 		buf = binary.BigEndian.AppendUint64(buf, e.NumericAttributes[name])
 	}
 	return buf
-}
-
-func appendText(buf []byte, s string) []byte {
-	buf = binary.AppendUvarint(buf, uint64(len(s)))
-	return append(buf, s...)
 }

@@ -106,7 +106,7 @@ func (l *Layout) newBatch(ctx context.Context, q driver.Querier, p *progress, no
 	if err := b.expire(ctx); err != nil {
 		return nil, err
 	}
-	edits := make([]lsm.Edit, 0, 32*len(b.order))
+	edits := make([]lsm.Edit, 0, 16*len(b.order))
 	for _, id := range b.order {
 		s := b.stories[id]
 		var err error

@@ -5,8 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/varvedb/varve/internal/packed"
 	"github.com/varvedb/varve/store/driver"
@@ -42,6 +40,7 @@ const sameOwner = 1
 
 // pack appends the data of an entity. number gives the numbers of names.
 func pack(buf []byte, e *entity.Entity, number func(nameKind, string) int64) []byte {
+	var names [16]string
 	if e.Owner == e.Creator {
 		buf = append(append(buf, sameOwner), e.Creator[:]...)
 	} else {
@@ -51,11 +50,11 @@ func pack(buf []byte, e *entity.Entity, number func(nameKind, string) int64) []b
 	buf = binary.AppendUvarint(buf, uint64(len(e.Content)))
 	buf = appendName(buf, contentType, e.ContentType, number)
 	buf = binary.AppendUvarint(buf, uint64(len(e.StringAttributes)))
-	for _, name := range slices.Sorted(maps.Keys(e.StringAttributes)) {
+	for _, name := range packed.Names(names[:0], e.StringAttributes) {
 		buf = packed.AppendText(appendName(buf, stringName, name, number), e.StringAttributes[name])
 	}
 	buf = binary.AppendUvarint(buf, uint64(len(e.NumericAttributes)))
-	for _, name := range slices.Sorted(maps.Keys(e.NumericAttributes)) {
+	for _, name := range packed.Names(names[:0], e.NumericAttributes) {
 		buf = binary.AppendUvarint(appendName(buf, numberName, name, number), e.NumericAttributes[name])
 	}
 	return buf
