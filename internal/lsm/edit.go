@@ -26,7 +26,7 @@ func (s *Store) Pages(edits []Edit) []Page {
 	order := inOrder(edits)
 	for from, to := 0, 0; from < len(order); from = to {
 		first := &edits[order[from].at]
-		for to = from + 1; to < len(order) && edits[order[to].at].samePosting(first); to++ {
+		for to = from + 1; to < len(order) && order[to].prefix == order[from].prefix && edits[order[to].at].samePosting(first); to++ {
 		}
 		sets = sets[:0]
 		n := 0
