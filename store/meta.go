@@ -54,13 +54,11 @@ func formatOf(layout string) string {
 func checkFormat(recorded map[string]string) error {
 	layout := recorded[metaLayout]
 	has, reads := recorded[metaFormat], formatOf(layout)
-	switch {
-	case has == reads:
+	if has == reads {
 		return nil
-	case schemas.HasRuns(layout) && has < formatCompact:
-		return driver.Of(ErrLayout, fmt.Errorf("the tables of layout %s have format %q, this program reads %q; make a backup with the version that wrote them", layout, has, reads))
 	}
-	return driver.Of(ErrLayout, fmt.Errorf("the store has format %q, this program reads %q; make a backup with the version that wrote it", has, reads))
+	return driver.Of(ErrLayout, fmt.Errorf("the store, of layout %s, has format %q, and this program reads %q; "+
+		"write a block tar with the version that made the store (varve import URL file.tar) and import that", layout, has, reads))
 }
 
 // recorded returns what the database says of itself, nil when it is no store.
