@@ -242,9 +242,9 @@ func (c *Cache) room(key string, estimate, free uint64) (inPlace bool, err error
 		build, estimate = 0, uint64(r.Bytes)
 	}
 	if build > 0 && build+spareSpace > free {
-		const gb = 1e9
-		return false, fmt.Errorf("%w: about %.1f GB are needed in %s and %.1f are free; remove other data sets there, choose a smaller scale, or set %s to a directory on another disk",
-			driver.ErrDiskFull, float64(build+spareSpace)/gb, c.root, float64(free)/gb, CacheEnv)
+		const gib = 1 << 30
+		return false, fmt.Errorf("%w: about %.1f GiB are needed in %s and %.1f GiB are free; remove other data sets there, choose a smaller scale, or set %s to a directory on another disk",
+			driver.ErrDiskFull, float64(build+spareSpace)/gib, c.root, float64(free)/gib, CacheEnv)
 	}
 	return c.InPlace || build+estimate+spareSpace > free, nil
 }

@@ -83,7 +83,7 @@ func (db *DB) contents(ctx context.Context, q driver.Querier) (tables []*driver.
 		return nil, c, err
 	}
 	if recorded == nil {
-		return nil, c, fmt.Errorf("%w: the database holds no Varve store", ErrLayout)
+		return nil, c, errNoStore
 	}
 	c.Format, c.Layout, c.EventLayout = recorded[metaFormat], recorded[metaLayout], recorded[metaEventLayout]
 	tables = append(tables, metaTable, blocksTable)
@@ -162,7 +162,7 @@ func (db *DB) Restore(ctx context.Context, r io.Reader, progress func(rows uint6
 	var want BackupInfo
 	if in.Head != nil {
 		if err := json.Unmarshal(in.Head, &want); err != nil {
-			return c, fmt.Errorf("%w: what the backup says of itself: %w", ErrCorrupt, err)
+			return c, fmt.Errorf("%w: the head of the backup: %w", ErrCorrupt, err)
 		}
 	}
 	err = db.writeBulk(ctx, func(inner context.Context, tx driver.Tx) error {
@@ -173,7 +173,7 @@ func (db *DB) Restore(ctx context.Context, r io.Reader, progress func(rows uint6
 		_, c, err = db.contents(inner, tx)
 		c.Engine, c.EngineVersion, c.Rows, want.Rows = want.Engine, want.EngineVersion, s.rows, s.rows
 		if err == nil && in.Head != nil && c != want {
-			err = fmt.Errorf("%w: the backup should hold %+v, it holds %+v", ErrCorrupt, want, c)
+			err = fmt.Errorf("%w: the backup should end with block %d and event %d, it ends with %d and %d", ErrCorrupt, want.Head.Number, want.EventHead, c.Head.Number, c.EventHead)
 		}
 		return err
 	})
@@ -266,7 +266,7 @@ func (s *restoring) begin(ctx context.Context, t *driver.Table) error {
 	}
 	i := slices.IndexFunc(s.tables, func(has *driver.Table) bool { return has.Name == t.Name })
 	if i < 0 || !slices.Equal(s.tables[i].Columns, t.Columns) {
-		return fmt.Errorf("%w: the backup has a table %q with columns %v, which a store of its layouts has not here", ErrLayout, t.Name, t.Columns)
+		return driver.Of(ErrLayout, fmt.Errorf("the backup has a table %q with columns %v, which this version does not know; restore it with the version that made it", t.Name, t.Columns))
 	}
 	s.target = s.tables[i]
 	return nil

@@ -166,7 +166,7 @@ func (c *checker) run(ctx context.Context) error {
 			c.report.Outcome = Damaged
 			return nil
 		}
-		return fmt.Errorf("%w: the database holds no Varve store", ErrLayout)
+		return errNoStore
 	}
 	ents, evs := recorded[metaLayout] != "", recorded[metaEventLayout] != ""
 	if err == nil {

@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -58,7 +59,7 @@ type Entities struct {
 // database holds another layout, or other tables and no store at all, and with ErrInvalid
 // when an option is malformed.
 func (db *DB) Entities(ctx context.Context, options *EntityOptions) (e *Entities, err error) {
-	defer wrap(&err, "open entities")
+	defer wrap(&err, "open the entities of "+db.name)
 	opts := EntityOptions{}
 	if options != nil {
 		opts = *options
@@ -82,12 +83,12 @@ func (db *DB) Entities(ctx context.Context, options *EntityOptions) (e *Entities
 }
 
 func layoutMismatch(has, asked string) error {
-	return fmt.Errorf("%w: the store has layout %q, asked for was %q; open it as %q or import it into a new store", ErrLayout, has, asked, has)
+	return driver.Of(ErrLayout, fmt.Errorf("the store has layout %q, asked for was %q; leave the layout out, or import the store into a new one", has, asked))
 }
 
 func (db *DB) openEntities(ctx context.Context, name string, opts EntityOptions) (*Entities, error) {
 	if opts.Backlog < 0 {
-		return nil, fmt.Errorf("%w: backlog %d", ErrInvalid, opts.Backlog)
+		return nil, fmt.Errorf("%w: a backlog of %d, want zero or more", ErrInvalid, opts.Backlog)
 	}
 	e := &Entities{db: db, backlog: cmp.Or(opts.Backlog, db.backlog)}
 	recorded, err := db.recorded(ctx)
@@ -123,7 +124,7 @@ func (db *DB) openEntities(ctx context.Context, name string, opts EntityOptions)
 // create makes the tables, and returns what is recorded then.
 func (e *Entities) create(ctx context.Context, name string, opts EntityOptions) (map[string]string, error) {
 	if e.db.ro {
-		return nil, fmt.Errorf("%w: the database holds no Varve store and is open for reading only; varve import reads Arkiv's own", ErrLayout)
+		return nil, fmt.Errorf("%w; a database of Arkiv's is read by varve import", errNoStore)
 	}
 	if err := e.use(cmp.Or(name, schemas.DefaultLayout), opts.ExtendAdds); err != nil {
 		return nil, err
@@ -150,7 +151,7 @@ func (e *Entities) check(recorded map[string]string, name string, extendAdds boo
 		return layoutMismatch(has, name)
 	}
 	if has := recorded[metaRules]; extendAdds && has != rulesName(true) {
-		return fmt.Errorf("%w: in this store ExtendBTL counts from the %s", ErrLayout, has)
+		return driver.Of(ErrLayout, fmt.Errorf("in this store ExtendBTL counts from the %s", has))
 	}
 	return e.use(recorded[metaLayout], recorded[metaRules] == rulesName(true))
 }
@@ -164,7 +165,7 @@ func (e *Entities) checkSpread(ctx context.Context) error {
 	return e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
 		tables, err := e.db.meta.tables(ctx, q)
 		if err == nil && !tables["varve_commit"] {
-			err = fmt.Errorf("%w: the store's tables are not spread over machines, and the URL asks for it; leave that parameter out, or make a new store with it and import this one", ErrLayout)
+			err = driver.Of(ErrLayout, errors.New("the store's tables are not spread over machines, and the URL asks for it; leave that parameter out, or make a new store with it and import this one"))
 		}
 		return err
 	})
@@ -181,7 +182,7 @@ func rulesName(extendAdds bool) string {
 func (e *Entities) use(name string, extendAdds bool) error {
 	schema, err := schemas.Entities(name, string(e.db.engine.Info().Dialect))
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrLayout, err)
+		return driver.Of(ErrLayout, err)
 	}
 	caps := e.db.engine.Capabilities()
 	if caps.Spreads && len(schema.Spread) == 0 {

@@ -36,10 +36,12 @@ var (
 	ErrBlockRange = errors.New("block is out of range")
 	// ErrRewound: the block of a cursor is no longer part of the history. Such an error
 	// wraps ErrBlockRange, too.
-	ErrRewound = errors.New("rewound since")
-	// ErrLayout: the database holds another layout than the one asked for.
-	ErrLayout = errors.New("layout mismatch")
+	ErrRewound = errors.New("the store was rewound meanwhile")
+	// ErrLayout: the database holds another layout than the one asked for, or no store.
+	ErrLayout = errors.New("another layout")
 	// ErrHistory: what is to be imported is not a continuation of what the
 	// store holds.
-	ErrHistory = errors.New("another history")
+	ErrHistory = errors.New("the histories differ")
 )
+
+var errNoStore = driver.Of(ErrLayout, errors.New("the database holds no Varve store"))

@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -79,7 +80,7 @@ type Events struct {
 // ErrLayout when the database holds other tables and no store at all, or events of a
 // kind that this version does not read, and with ErrInvalid when an option is negative.
 func (db *DB) Events(ctx context.Context, options *EventOptions) (_ *Events, err error) {
-	defer wrap(&err, "open events")
+	defer wrap(&err, "open the events of "+db.name)
 	opts := EventOptions{}
 	if options != nil {
 		opts = *options
@@ -147,7 +148,7 @@ func (o EventOptions) withDefaults(log *eventlog.Log) EventOptions {
 // createEvents makes the tables, and returns what is recorded then.
 func (db *DB) createEvents(ctx context.Context) (map[string]string, error) {
 	if db.ro {
-		return nil, fmt.Errorf("%w: the database holds no events and is open for reading only", ErrLayout)
+		return nil, driver.Of(ErrLayout, errors.New("the database holds no events"))
 	}
 	log, err := eventlog.New(db.engine.Info().Dialect)
 	if err != nil {
@@ -167,7 +168,7 @@ func (db *DB) eventLog(recorded map[string]string) (*eventlog.Log, error) {
 	}
 	layout, format := recorded[metaEventLayout], recorded[metaEventFormat]
 	if layout != eventLayout || format != eventFormat && format != eventFormatTruncated {
-		return nil, fmt.Errorf("%w: the events have layout %q and format %q, this version reads %q and %q: export them with the varve "+
+		return nil, fmt.Errorf("%w: the events have layout %q and format %q, this version reads %q and %q; export them with the varve "+
 			"that wrote them (varve events export) and import them into a new store (varve events import)",
 			ErrLayout, layout, format, eventLayout, eventFormat)
 	}

@@ -98,7 +98,7 @@ func (in *importing) take(ctx context.Context, ev event.Sequenced) error {
 			return nil
 		}
 		if ev.Position != next {
-			return fmt.Errorf("%w: event %d comes where the store goes on with %d: import what is between them first, or number the events anew", ErrHistory, ev.Position, next)
+			return fmt.Errorf("%w: event %d comes where the store goes on with %d; import what is between them first, or number the events anew", ErrHistory, ev.Position, next)
 		}
 	}
 	if err := in.checkSkipped(ctx); err != nil {
@@ -122,7 +122,7 @@ func (in *importing) checkSkipped(ctx context.Context) error {
 		case err != nil:
 			return err
 		case has.Position != want.Position || !has.Equal(&want.Event) || !want.Time.IsZero() && !has.Time.Equal(want.Time):
-			return fmt.Errorf("%w: event %d of the store is another one", ErrHistory, want.Position)
+			return fmt.Errorf("%w: the store has another event %d", ErrHistory, want.Position)
 		}
 	}
 	return nil

@@ -54,13 +54,11 @@ func formatOf(layout string) string {
 func checkFormat(recorded map[string]string) error {
 	layout := recorded[metaLayout]
 	has, reads := recorded[metaFormat], formatOf(layout)
-	switch {
-	case has == reads:
+	if has == reads {
 		return nil
-	case schemas.HasRuns(layout) && has < formatCompact:
-		return fmt.Errorf("%w: the tables of layout %s have format %q, this program reads %q; export the store with the program that wrote it", ErrLayout, layout, has, reads)
 	}
-	return fmt.Errorf("%w: the store has format %q, this program reads %q", ErrLayout, has, reads)
+	return driver.Of(ErrLayout, fmt.Errorf("the store, of layout %s, has format %q, and this program reads %q; "+
+		"write a block tar with the version that made the store (varve import URL file.tar) and import that", layout, has, reads))
 }
 
 // recorded returns what the database says of itself, nil when it is no store.
@@ -124,8 +122,8 @@ func (m meta) create(ctx context.Context, tx driver.Tx) error {
 		return err
 	}
 	if n > 0 {
-		return fmt.Errorf("%w: the database holds %d tables but is not a Varve store; give the store a database of its own, "+
-			"or on Postgres a schema, as ?schema=name in the URL; varve import reads Arkiv's own", ErrLayout, n)
+		return fmt.Errorf("%w but %d other tables; give the store a database of its own, "+
+			"or on Postgres a schema, as ?schema=name in the URL; a database of Arkiv's is read by varve import", errNoStore, n)
 	}
 	for _, text := range m.Tables {
 		if _, err := tx.Exec(ctx, text); err != nil {

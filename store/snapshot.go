@@ -283,7 +283,7 @@ func (s *Snapshot) query(ctx context.Context, q query.Expr, opts *QueryOptions, 
 // the cursor's first page, so that pages fit together while the head moves.
 func (s *Snapshot) request(ctx context.Context, q query.Expr, opts *QueryOptions) (at uint64, req layout.Request, err error) {
 	if opts.Limit < 0 {
-		return 0, req, fmt.Errorf("%w: limit %d", ErrInvalid, opts.Limit)
+		return 0, req, fmt.Errorf("%w: a limit of %d, want zero or more", ErrInvalid, opts.Limit)
 	}
 	order, err := checkOrder(opts.Order)
 	if err != nil {

@@ -38,6 +38,7 @@ type Options = driver.Options
 // DB is an open database. Its methods may be called from several goroutines.
 type DB struct {
 	engine  driver.Engine
+	name    string // its URL, for errors
 	meta    meta
 	layout  string // of the URL, or ""
 	backlog int    // of the URL, or 0
@@ -72,16 +73,17 @@ func Open(ctx context.Context, rawURL string, opts *Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
+	name := driver.Redact(rawURL)
 	engine, err := target.Driver.Open(ctx, target.URL, target.Options)
 	if err != nil {
 		if errors.Is(err, ErrNotExist) {
 			err = fmt.Errorf("%w; check the name in the URL", err)
 		}
-		return nil, fmt.Errorf("open %s: %w", driver.Redact(rawURL), err)
+		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
-	db := &DB{engine: engine, layout: target.Layout, backlog: target.Backlog, ro: target.Options.ReadOnly}
+	db := &DB{engine: engine, name: name, layout: target.Layout, backlog: target.Backlog, ro: target.Options.ReadOnly}
 	if db.meta.Meta, err = schemas.MetaTables(string(engine.Info().Dialect)); err != nil {
-		return nil, fmt.Errorf("open %s: %w", driver.Redact(rawURL), errors.Join(err, engine.Close()))
+		return nil, fmt.Errorf("open %s: %w", name, errors.Join(err, engine.Close()))
 	}
 	return db, nil
 }

@@ -210,6 +210,6 @@ func TestNode(t *testing.T) {
 	must(t, "follow", rpc, dst, "--once")
 	requireChain(t, c, dst)
 	_, said, code := varve(t, "node", rpc, url(t, "b.db"), "--listen=0.0.0.0:0")
-	require.Equal(t, cli.ExitError, code)
+	require.Equal(t, cli.ExitUsage, code)
 	require.Contains(t, said, "needs a token")
 }

@@ -67,7 +67,7 @@ func TestMemoryBudget(t *testing.T) {
 	require.NoError(t, probe.Close())
 	p := newGroup(t, "compare", "sqlite", "--repeats=1", "--memory=12MiB")
 	require.Equal(t, cli.ExitError, p.wait())
-	require.Contains(t, p.errs.String(), "killed: out of its memory budget of 12 MiB, see --memory")
+	require.Contains(t, p.errs.String(), "killed, because it needed more memory than --memory gives, 12.0 MiB")
 	p.leavesNothing(t)
 }
 

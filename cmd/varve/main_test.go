@@ -147,7 +147,7 @@ func TestSeedIsRepeatable(t *testing.T) {
 	require.Contains(t, must(t, "check", part, "--against=mendoza:scale=0.001"), "SOUND source: 800 entities are as they were created")
 	_, errs, code := varve(t, "import", "mendoza:scale=0.002", part)
 	require.Equal(t, cli.ExitError, code)
-	require.Contains(t, errs, "another history")
+	require.Contains(t, errs, "the store holds")
 }
 
 // stopAfter cancels at the first line of progress.
@@ -228,8 +228,8 @@ func TestBadInput(t *testing.T) {
 		{"another database", "not Arkiv's", 1, []string{"import", strings.TrimPrefix(dst, "sqlite:"), url(t, "z.db")}},
 		{"neither", "neither a block tar", 1, []string{"import", file("text", []byte("hello")), dst}},
 		{"no such file", "no such file", 1, []string{"import", filepath.Join(dir, "none"), dst}},
-		{"not a database", "corrupt", 1, []string{"query", "sqlite:" + file("text.db", []byte("hello hello hello")), "*"}},
-		{"another layout", "layout mismatch", 1, []string{"import", arkiv + "blocks.tar", dst + "?layout=simple"}},
+		{"not a database", "damaged: file is not a database", 1, []string{"query", "sqlite:" + file("text.db", []byte("hello hello hello")), "*"}},
+		{"another layout", "leave the layout out", 1, []string{"import", arkiv + "blocks.tar", dst + "?layout=simple"}},
 		{"not a store", "no Varve store", 1, []string{"inspect", "sqlite:" + arkiv + "sqlite-store.db"}},
 		{"no directory", "make it first", 1, []string{"import", arkiv + "blocks.tar", "sqlite:" + filepath.Join(dir, "a", "b.db")}},
 		{"unknown engine", "unknown engine", 2, []string{"inspect", "oracle:x"}},

@@ -94,7 +94,7 @@ func TestReload(t *testing.T) {
 	write("token", second)
 	for _, bad := range []string{"no key", key2} { // what is stored is under another
 		write("keys", bad)
-		hangUp("reload: all is as it was")
+		hangUp("reload failed, nothing was changed")
 		require.Equal(t, [2]int64{http.StatusOK, 1}, put(1, first))
 	}
 	write("keys", key1+key2)

@@ -157,7 +157,7 @@ func TestRunKeepsFailures(t *testing.T) {
 	out := t.TempDir()
 	_, errs, code := varve(t, "run", "A4", "--engines=sqlite", "--repeats=1", "--no-probe", "--scale=0.0005", "--phase=10s", "--timeout=1ms", "--out="+out)
 	require.Equal(t, cli.ExitError, code)
-	require.Contains(t, errs, "ended after 1ms, see --timeout")
+	require.Contains(t, errs, "ended after 1ms; varve run has --timeout")
 	found, err := report.Load(out)
 	require.NoError(t, err)
 	require.Empty(t, found.Lines)

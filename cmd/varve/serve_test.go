@@ -133,7 +133,7 @@ func TestServeFork(t *testing.T) {
 	} {
 		_, errs, code = varve(t, args...)
 		require.Equal(t, cli.ExitError, code, args)
-		require.Contains(t, errs, "another history", args)
+		require.Contains(t, errs, "makes the blocks of this store", args)
 	}
 	_, _, stop = serve(t, append([]string{chain, "--plaintext", "--adopt"}, listen...)...)
 	require.Equal(t, cli.ExitOK, stop())
@@ -180,8 +180,8 @@ func TestServeRefuses(t *testing.T) {
 		"no key":              {nil, "--key-file", cli.ExitUsage},
 		"not a key":           {[]string{"--key-file", bad}, "not a key", cli.ExitUsage},
 		"both":                {[]string{"--key-file", bad, "--plaintext"}, "one of them", cli.ExitUsage},
-		"others can reach":    {[]string{"--plaintext", "--listen=0.0.0.0:0"}, "needs a token", cli.ExitError},
-		"certificate, no key": {[]string{"--plaintext", "--tls-cert", bad}, "belong together", cli.ExitUsage},
+		"others can reach":    {[]string{"--plaintext", "--listen=0.0.0.0:0"}, "needs a token", cli.ExitUsage},
+		"certificate, no key": {[]string{"--plaintext", "--tls-cert", bad}, "give both", cli.ExitUsage},
 		"bad owner":           {[]string{"--plaintext", "--owner=me"}, "--owner", cli.ExitUsage},
 		"bad cache":           {[]string{"--plaintext", "--cache=much"}, "--cache", cli.ExitUsage},
 	} {

@@ -52,7 +52,7 @@ func TestSourceUsage(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"run", "A5", "--source=" + ownData + "blocks.tar"}, cli.ExitUsage, "A5 asks for the base profile or data of its own"},
+		{[]string{"run", "A5", "--source=" + ownData + "blocks.tar"}, cli.ExitUsage, "A5 generates its own data; leave --source out"},
 		{[]string{"run", "C1", "--source=mendoza:x=1"}, cli.ExitUsage, "unknown parameter"},
 		{[]string{"run", "C1", "--source=run_test.go"}, cli.ExitError, "neither a block tar nor a SQLite database"},
 		{[]string{"compare", "sqlite", "--source=none.tar"}, cli.ExitError, "none.tar"},

@@ -29,8 +29,8 @@ import (
 type answerCmd struct {
 	engineFlags
 	Source  string        `arg:"" optional:"" store:"" name:"source" help:"What the stores hold: a block tar, an Arkiv SQLite database, or the URL of a store; the base profile when none is given, at a scale that fits the time."`
-	Time    time.Duration `min:"1s" max:"720h" help:"Time for all of it. What does not fit is left out, which is said at the start." default:"20m"`
-	Engines []string      `help:"Engines to measure, or URLs of servers of yours; those that there is a program for when none are given."`
+	Time    time.Duration `min:"1s" max:"720h" help:"Time for all of it. The parts that do not fit are named at the start and left out." default:"20m"`
+	Engines []string      `help:"Engines to measure, or URLs of servers of yours; all that can run here when none is given."`
 	Layouts []string      `help:"Layouts to measure." default:"arkiv,compact"`
 	Sizes   []float64     `min:"1" max:"1000" help:"Sizes, as multiples of the source or of the base profile at the scale that fits." default:"1,2,5,10"`
 	Repeats int           `min:"1" max:"1000" help:"How often everything is measured; nothing is judged below three." default:"3"`
@@ -60,7 +60,7 @@ func (c *answerCmd) Run(e *env) error {
 	}
 	set, err := loadSet(e, c.Out)
 	if err != nil {
-		return errors.Join(failed, fmt.Errorf("nothing was measured in %s; give more --time", c.Time))
+		return errors.Join(failed, fmt.Errorf("nothing was measured in %s; give more with --time", c.Time))
 	}
 	page, err := c.print(e, set)
 	if err != nil {
@@ -99,7 +99,7 @@ func (c *answerCmd) measure(e *env, sitting string) (began bool, err error) {
 	}
 	p.print(e.stderr, cmp.Or(driver.Redact(c.Source), "base profile"), unit)
 	if p.disk+spareSpace > p.free {
-		return false, fmt.Errorf("%w: one engine with one layout takes about %s and %s are free; set %s to a directory on another disk", driver.ErrDiskFull, size(p.disk+spareSpace), size(p.free), bench.CacheEnv)
+		return false, fmt.Errorf("%w: one engine with one layout needs about %s and %s are free; set %s to a directory on another disk", driver.ErrDiskFull, size(p.disk+spareSpace), size(p.free), bench.CacheEnv)
 	}
 	begun.Phase = p.phase
 	if err := begun.keep(c.Out); err != nil {
@@ -111,7 +111,7 @@ func (c *answerCmd) measure(e *env, sitting string) (began bool, err error) {
 	defer cancel()
 	err = p.run(&within, o, begun.Base, c.Out)
 	if e.ctx.Err() == nil && within.ctx.Err() != nil {
-		fmt.Fprintln(e.stderr, "answer: the time is up; the same command goes on")
+		fmt.Fprintln(e.stderr, "answer: the time is up; run the same command again to go on")
 		return true, nil
 	}
 	return true, err
@@ -159,7 +159,7 @@ func (c *answerCmd) begin(e *env, want *request, o *lab.Options) (*begun, error)
 	if err == nil {
 		var before begun
 		if err := json.Unmarshal(text, &before); err != nil {
-			return nil, fmt.Errorf("%s: %w", filepath.Join(c.Out, begunFile), err)
+			return nil, fmt.Errorf("%s: %w; give another --out", filepath.Join(c.Out, begunFile), err)
 		}
 		b.Base, b.Phase = before.Base, before.Phase
 		if *b != before {

@@ -69,7 +69,7 @@ func (c *backupCmd) Run(e *env) (err error) {
 	if c.JSON {
 		return printJSON(e.stdout, m)
 	}
-	fmt.Fprintf(e.stdout, "%s: %s; %d rows, %d bytes, sha256 %s\n", c.File, describe(m.Contents), m.Contents.Rows, m.Size, m.SHA256)
+	fmt.Fprintf(e.stdout, "%s: %s; %d rows, %s, sha256 %s\n", c.File, describe(m.Contents), m.Contents.Rows, size(uint64(m.Size)), m.SHA256)
 	return nil
 }
 
@@ -131,7 +131,7 @@ func scratchEngine(of string) (string, error) {
 			return name, nil
 		}
 	}
-	return "", fmt.Errorf("%w: no engine for files is linked; use --no-verify", store.ErrUnsupported)
+	return "", errors.New("this program has no engine for files to verify the backup with; use --no-verify")
 }
 
 func weakest(engine string) driver.Durability {
@@ -144,11 +144,11 @@ func weakest(engine string) driver.Durability {
 
 // restoreCmd restores a backup.
 type restoreCmd struct {
-	File string `arg:"" name:"backup" type:"path" help:"File that backup made, or directory that it made before there was one file."`
+	File string `arg:"" name:"backup" type:"path" help:"Backup: a file, or a directory of an older version."`
 	URL  string `arg:"" store:"" name:"url" help:"Store to make. It must not exist, or be empty."`
 	JSON bool   `help:"Print what the backup holds as JSON."`
 
-	At *uint64 `any:"" help:"Return the entities to this block, where the layout keeps history. Events stay as the backup has them." placeholder:"BLOCK"`
+	At *uint64 `any:"" help:"Rewind the entities to this block, where the layout keeps history. Events stay as the backup has them." placeholder:"BLOCK"`
 }
 
 // Run restores. When it fails nothing is left of what it made.
@@ -241,7 +241,7 @@ func readManifest(dir string) (m manifest, err error) {
 		return m, err
 	}
 	if err := json.Unmarshal(text, &m); err != nil {
-		return m, fmt.Errorf("%w: %s: %w", store.ErrCorrupt, backupManifest, err)
+		return m, fmt.Errorf("%w: %s: %w", store.ErrCorrupt, filepath.Join(dir, backupManifest), err)
 	}
 	return m, nil
 }
@@ -254,7 +254,7 @@ func headOf(f *os.File) (b store.BackupInfo, err error) {
 		r.Close()
 	}
 	if err != nil {
-		return b, fmt.Errorf("%w: %q is no backup: %w", store.ErrCorrupt, f.Name(), err)
+		return b, fmt.Errorf("%w: %s: %w", store.ErrCorrupt, f.Name(), err)
 	}
 	return b, nil
 }
@@ -269,7 +269,7 @@ func restoreInto(e *env, f *os.File, m *manifest, at *uint64, db *store.DB) erro
 	restored, err := db.Restore(e.ctx, bufio.NewReaderSize(io.TeeReader(f, &meter{bar: bar}), 1<<20), nil)
 	bar.Finish()
 	if err == nil && restored.Head != m.Contents.Head {
-		err = fmt.Errorf("%w: the backup should hold %+v, it holds %+v", store.ErrCorrupt, m.Contents, restored)
+		err = fmt.Errorf("%w: the backup should hold %s, it holds %s", store.ErrCorrupt, describe(m.Contents), describe(restored))
 	}
 	if m.Contents = restored; err == nil && at != nil {
 		m.Contents.Head, err = rewound(e.ctx, db, *at)

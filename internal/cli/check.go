@@ -8,13 +8,14 @@ import (
 
 	"github.com/varvedb/varve/internal/source"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
 )
 
 // checkCmd looks for damage.
 type checkCmd struct {
 	URL      string `arg:"" store:"" help:"Store to check."`
-	Against  string `store:"" xor:"how" help:"Source that the store was made of: its entities must be those of the source, or their copies when it was scaled." placeholder:"SRC"`
-	Repair   bool   `xor:"how" help:"Make anew what is derived: indexes, attribute rows, sets of ids, postings, counters. Versions, payloads, blocks and events are never changed; when one of them is damaged, nothing is."`
+	Against  string `store:"" xor:"how" help:"Source that the store was made of. Its entities must be those of the source, or copies of them if it was scaled." placeholder:"SRC"`
+	Repair   bool   `xor:"how" help:"Rebuild derived data: indexes, attribute rows, sets of ids, postings, counters. Versions, payloads, blocks and events are never changed. When one of them is damaged, nothing is changed."`
 	Findings int    `min:"1" max:"1000000" help:"Findings of each part to list." default:"20"`
 	JSON     bool   `help:"Print the report as JSON."`
 }
@@ -25,16 +26,13 @@ func (c *checkCmd) Help() string {
 }
 
 // errNotChecked: check could not look at the store, or not at all of it.
-var errNotChecked = errors.New("not checked, which says nothing of the store; mend what was in the way and check again")
-
-// foundError is something wrong that check found, whatever else failed.
-type foundError struct{ error }
+var errNotChecked = errors.New("not checked, so nothing is known about the store; remove the reason and check again")
 
 // Run checks. It fails when something was found and not repaired, or could not be
 // looked at: only what was found to be wrong has the exit code of an error.
 func (c *checkCmd) Run(e *env) error {
 	err := c.run(e)
-	if err == nil || errors.Is(err, store.ErrCorrupt) || errors.As(err, new(foundError)) || errors.As(err, new(usageError)) {
+	if err == nil || errors.Is(err, store.ErrCorrupt) || wrongUse(err) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", errNotChecked, err)
@@ -43,7 +41,7 @@ func (c *checkCmd) Run(e *env) error {
 func (c *checkCmd) run(e *env) (err error) {
 	var src *source.Source
 	if c.Against != "" {
-		if src, err = openSource(e.ctx, c.Against); err != nil {
+		if src, err = source.Open(e.ctx, c.Against); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, src.Close()) }()
@@ -100,7 +98,7 @@ func (c *checkCmd) print(e *env, r store.CheckReport, document any) (err error) 
 	}
 	switch r.Outcome {
 	case store.Damaged:
-		err = errors.Join(err, foundError{fmt.Errorf("%d findings; the store is damaged", len(r.Findings))})
+		err = errors.Join(err, driver.Of(store.ErrCorrupt, fmt.Errorf("the store is damaged; findings: %d", len(r.Findings))))
 	case store.NotChecked:
 		err = errors.Join(err, r.Err())
 	}

@@ -93,12 +93,12 @@ func (c *child) run(e *env) (err error) {
 	err = cmd.Wait()
 	switch {
 	case err != nil && ctx.Err() != nil && e.ctx.Err() == nil:
-		err = fmt.Errorf("ended after %s, see --timeout", c.timeout)
+		err = fmt.Errorf("ended after %s; varve run has --timeout for more", c.timeout)
 	case err != nil:
 		err = fmt.Errorf("%w: %s", err, tail.lastLine())
 	}
 	if err != nil && budget != nil && budget.Killed() > 0 {
-		err = fmt.Errorf("killed: out of its memory budget of %d MiB, see --memory: %w", c.memory>>20, err)
+		err = fmt.Errorf("killed, because it needed more memory than --memory gives, %s: %w", size(uint64(c.memory)), err)
 	}
 	return err
 }
@@ -115,7 +115,7 @@ func killAtSecond(signals <-chan os.Signal, p *os.Process) {
 func (c *child) clean(temp string) (err error) {
 	for begun := time.Now(); err == nil && running("TMPDIR="+temp, time.Since(begun) > interruptGrace); time.Sleep(5 * time.Millisecond) {
 		if time.Since(begun) > 2*interruptGrace {
-			err = fmt.Errorf("processes of %s do not end; see ps", c.of.Label())
+			err = fmt.Errorf("processes of %s do not end; ps shows them", c.of.Label())
 		}
 	}
 	err = errors.Join(err, pgembed.RemoveSockets(temp), os.RemoveAll(temp))

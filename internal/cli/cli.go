@@ -19,7 +19,8 @@ import (
 
 	"github.com/varvedb/varve/internal/crashtest"
 	"github.com/varvedb/varve/internal/engine"
-	"github.com/varvedb/varve/internal/storeurl"
+	"github.com/varvedb/varve/internal/service/server"
+
 	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -46,7 +47,7 @@ type commands struct {
 	Query   queryCmd   `cmd:"" group:"look" help:"Print the entities that match a query, at the head or at a past block."`
 	Inspect inspectCmd `cmd:"" group:"look" help:"Print a store's layout, counts, block range, digest, sizes and settings."`
 
-	Check   checkCmd   `cmd:"" group:"safe" help:"Look for damage in a store, compare it with what it was made of, or make anew what is derived."`
+	Check   checkCmd   `cmd:"" group:"safe" help:"Look for damage in a store, compare it with its source, or rebuild derived data."`
 	Backup  backupCmd  `cmd:"" group:"safe" help:"Copy a store row by row while it is in use, and verify the copy."`
 	Restore restoreCmd `cmd:"" group:"safe" help:"Make a store of a backup, on any engine that has its layouts."`
 
@@ -63,7 +64,7 @@ type commands struct {
 
 	Engines    enginesCmd                `cmd:"" group:"about" help:"List the engines, their versions, what they can do and what they cannot."`
 	Version    versionCmd                `cmd:"" group:"about" help:"Print the version of the program, what it was built from, and the engines in it."`
-	Help       helpCmd                   `cmd:"" group:"about" help:"Print a document: what is promised, what is not, and how things are done."`
+	Help       helpCmd                   `cmd:"" group:"about" help:"Print a page of the documentation."`
 	Completion kongcompletion.Completion `cmd:"" group:"about" help:"Print how bash, zsh or fish complete the commands and flags of varve."`
 
 	Lab labCmd `cmd:"" hidden:"" help:"Run one experiment on one engine for run."`
@@ -213,6 +214,10 @@ func stores(parsed *kong.Context) (list []string) {
 // usageError is wrong usage that the parser cannot see.
 type usageError struct{ error }
 
+func wrongUse(err error) bool {
+	return errors.As(err, new(usageError)) || errors.Is(err, driver.ErrURL) || errors.Is(err, server.ErrUnsafe)
+}
+
 // exitStatus is an error that is said already and is only an exit code.
 type exitStatus int
 
@@ -221,14 +226,13 @@ func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)
 
 // exitCode returns the exit code of an error, and what is to be said of it.
 func exitCode(err error) (code int, message string) {
-	var usage usageError
 	var status exitStatus
 	switch {
 	case err == nil:
 		return ExitOK, ""
 	case errors.As(err, &status):
 		return int(status), ""
-	case errors.As(err, &usage), errors.As(err, new(storeurl.Error)):
+	case wrongUse(err):
 		return ExitUsage, err.Error()
 	case errors.Is(err, context.Canceled):
 		return ExitInterrupted, "interrupted" + strings.ReplaceAll(": "+err.Error(), ": "+context.Canceled.Error(), "")

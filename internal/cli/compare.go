@@ -20,7 +20,7 @@ type compareCmd struct {
 	Out     string   `help:"Directory that keeps the results, in the Go benchmark format, for report, answer and benchstat, and from which a run goes on; none are kept when not given." type:"path"`
 	Repeats int      `min:"1" max:"1000" help:"How often everything is measured: in turns over the engines, each time in another order with other questions." default:"3"`
 	Engines []string `arg:"" optional:"" help:"Engines to measure: ${engines}; all when none is given. The URL of a server of yours, postgres://host/db, measures that, in a schema of its own."`
-	Layouts []string `help:"Layouts of entities that stand beside each other." default:"arkiv,compact"`
+	Layouts []string `help:"Layouts of entities to compare." default:"arkiv,compact"`
 	Source  string   `store:"" placeholder:"SRC" help:"Data of your own to load, read and go on with, in place of blocks of the network and generated ones: a block tar, an Arkiv SQLite database, or the URL of a store."`
 	Dir     string   `help:"Directory for the databases, which are removed afterwards; the system's temporary directory when not given." type:"existingdir"`
 }
@@ -39,8 +39,8 @@ func (c *compareCmd) Run(e *env) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(e.stderr, "%s on %s: %d repeats in turns, with the layouts %s, then a table\n",
-		found[0].Title, labels(engines), c.Repeats, strings.Join(c.Layouts, " and "))
+	fmt.Fprintf(e.stderr, "%s on %s; layouts: %s; repeats: %d, in turns\n",
+		found[0].Title, labels(engines), strings.Join(c.Layouts, ", "), c.Repeats)
 	r := &runner{found: found, engines: engines, options: o, repeats: c.Repeats, out: c.Out, kept: c.Out != "", dir: c.Dir, apart: true}
 	if !r.kept {
 		if r.out, err = os.MkdirTemp("", "varve-compare-"); err != nil {
@@ -76,7 +76,7 @@ func show(e *env, dir, id string, failed error) error {
 func here(e *env, command string) (names []string) {
 	for _, name := range engine.Names() {
 		if _, err := programFor(e.ctx, name, false); err != nil {
-			fmt.Fprintf(e.stderr, "%s: without %s: %v\n", command, name, err)
+			fmt.Fprintf(e.stderr, "%s: %s is left out: %v\n", command, name, err)
 			continue
 		}
 		names = append(names, name)

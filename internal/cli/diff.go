@@ -20,7 +20,7 @@ import (
 
 // benchCmd is what is done with results besides making them.
 type benchCmd struct {
-	Diff diffCmd `cmd:"" help:"Compare two result sets, or files of go test -bench; exit code 1 when something became worse or is gone, 3 when too few repetitions could tell."`
+	Diff diffCmd `cmd:"" help:"Compare two result sets, or files of go test -bench. The exit code is 1 when something became worse or is gone, and 3 with too few repetitions to tell."`
 }
 
 // diffCmd compares row by row by the test of benchstat, and decides by what all rows say together.
@@ -28,7 +28,7 @@ type diffCmd struct {
 	Old       string  `arg:"" help:"Result set or benchmark file to compare with."`
 	New       string  `arg:"" help:"Result set or benchmark file to judge."`
 	Threshold float64 `min:"0" max:"1000000" help:"Change of a median, in percent of the smaller one, that counts when it is significant." default:"5"`
-	Alpha     float64 `above:"0" max:"0.5" help:"Part of the changes found that may be none: the false discovery rate over all rows." default:"0.05"`
+	Alpha     float64 `above:"0" max:"0.5" help:"False discovery rate over all rows: the part of the reported changes that may be chance." default:"0.05"`
 	Filter    string  `help:"What to compare, as benchstat -filter has it, such as '/engine:sqlite .unit:p99-ms'; of units those that have a good direction." default:"*"`
 	JSON      bool    `help:"Print the comparison as JSON."`
 }
@@ -57,7 +57,7 @@ func (c *diffCmd) Run(e *env) error {
 	}
 	d := c.compare(sides[0], sides[1])
 	if len(d.Rows) == 0 {
-		return usageError{fmt.Errorf("%s and %s have nothing in common to compare", c.Old, c.New)}
+		return usageError{fmt.Errorf("%s and %s have nothing in common to compare; give results of the same experiment", c.Old, c.New)}
 	}
 	if c.JSON {
 		err = printJSON(e.stdout, d)
@@ -68,7 +68,7 @@ func (c *diffCmd) Run(e *env) error {
 	case err != nil:
 		return err
 	case bad > 0:
-		return fmt.Errorf("%d of %d became worse, failed or are gone", bad, len(d.Rows)+len(d.Gone))
+		return fmt.Errorf("%d of %d rows became worse, failed or are gone", bad, len(d.Rows)+len(d.Gone))
 	case d.count(verdictUnknown) > 0:
 		fmt.Fprintf(e.stderr, "varve: bench diff: %s\n", d.tooFew())
 		return exitStatus(ExitNotChecked)

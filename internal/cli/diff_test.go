@@ -38,7 +38,7 @@ func TestBenchDiff(t *testing.T) {
 	code, out, errs := varve("bench", "diff", old,
 		benchFile(t, bench{"Commit", "p99-ms", around(12)}, bench{"Get", "qps", around(200)}, bench{"New", "ns/op", around(1)}, bench{"Sum", "r-x", around(9)}))
 	require.Equal(t, cli.ExitError, code)
-	require.Equal(t, "varve: bench diff: 2 of 3 became worse, failed or are gone\n", errs)
+	require.Equal(t, "varve: bench diff: 2 of 3 rows became worse, failed or are gone\n", errs)
 	require.Equal(t, `p99-ms  old  new  change
 Commit  10   12   +20.0% (p=0.002 n=6)  worse
 qps     old  new  change

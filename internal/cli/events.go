@@ -132,7 +132,7 @@ func (c *eventsStatsCmd) Run(e *env) error {
 
 // eventsCheckpointCmd is the commands of consumers' checkpoints.
 type eventsCheckpointCmd struct {
-	List eventsCheckpointListCmd `cmd:"" help:"Print where consumers are, as lines of JSON."`
+	List eventsCheckpointListCmd `cmd:"" help:"Print the checkpoints of consumers, as lines of JSON."`
 	Set  eventsCheckpointSetCmd  `cmd:"" help:"Move a consumer, whose process should not run. It handles the events after the position."`
 }
 
@@ -173,8 +173,8 @@ func (c *eventsCheckpointListCmd) Run(e *env) error {
 // eventsCheckpointSetCmd sets.
 type eventsCheckpointSetCmd struct {
 	URL      string `arg:"" store:"" help:"Store to write."`
-	Consumer string `arg:"" help:"Name of the consumer. One that is not known becomes so."`
-	Position uint64 `any:"" arg:"" help:"Position of the last event that it is not to handle; 0 for all events."`
+	Consumer string `arg:"" help:"Name of the consumer, also a new one."`
+	Position uint64 `any:"" arg:"" help:"Position of the last event that it has handled; 0 for none."`
 }
 
 // Run sets.

@@ -17,11 +17,11 @@ type eventsAppendCmd struct {
 	URL        string   `arg:"" store:"" help:"Store to write. It is made when it does not exist."`
 	File       string   `arg:"" optional:"" default:"-" help:"Lines of JSON: {\"type\":…, \"tags\":[[key,value],…], \"data\":any, \"metadata\":any, \"id\":uuid, \"time\":…}; - is standard input. A position is not looked at; a time is kept, and must not be before that of the last event."`
 	Batch      int      `min:"1" max:"100000" help:"Lines in one append, which is stored whole or not at all." default:"1"`
-	Now        bool     `help:"Events are of now, whatever times they give."`
+	Now        bool     `help:"Give the events the time of now."`
 	UnlessType []string `help:"Refuse when an event of this type exists; given again, of one of the types." sep:"none"`
 	UnlessTag  []string `help:"Refuse when an event with this tag exists; given again, with all of the tags." placeholder:"KEY:VALUE" sep:"none"`
 	UnlessOr   []string `help:"Or refuse when an event of one of these types with all of these tags exists: type=A&type=B&tag=key:value; may be given again." placeholder:"ITEM" sep:"none"`
-	After      uint64   `any:"" help:"Of --unless: only events after this position count."`
+	After      uint64   `any:"" help:"With --unless-…: only events after this position count."`
 }
 
 // Run appends.
@@ -99,11 +99,11 @@ func appendBatch(ctx context.Context, evs *store.Events, batch []event.Sequenced
 	case !timed:
 		return evs.Append(ctx, events, cond)
 	case cond != nil:
-		return nil, usageError{errors.New("--unless is about what happens now, and an event of the file has a time: append it with --now, or without a condition")}
+		return nil, usageError{errors.New("an event of the file has a time, and --unless-… is for events of now; add --now, or leave --unless-… out")}
 	}
 	positions, err := evs.AppendTimed(ctx, batch)
 	if errors.Is(err, store.ErrInvalid) {
-		err = fmt.Errorf("%w; --now appends it as of now", err)
+		err = fmt.Errorf("%w; with --now it gets the time of now", err)
 	}
 	return positions, err
 }

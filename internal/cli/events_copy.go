@@ -22,7 +22,7 @@ import (
 // eventsExportCmd writes a file.
 type eventsExportCmd struct {
 	URL  string `arg:"" store:"" help:"Store to read."`
-	File string `arg:"" optional:"" default:"-" help:"File to write, one event of JSON a line, compressed when its name ends with .zst; - is standard output. It is there when it is whole."`
+	File string `arg:"" optional:"" default:"-" help:"File to write, one event of JSON a line, compressed when its name ends with .zst; - is standard output. It appears when it is complete."`
 	From uint64 `any:"" help:"First position."`
 }
 
@@ -138,9 +138,9 @@ func openEventFile(name string) (in io.Reader, end func(), err error) {
 type eventsTruncateCmd struct {
 	URL       string `arg:"" store:"" help:"Store to write."`
 	Before    uint64 `any:"" required:"" help:"Position of the first event that stays whole."`
-	Archive   string `help:"File to write the events to first, as export does. One that is there already must have them: it is compared." xor:"archive" required:""`
+	Archive   string `help:"File to export the events to first. A file that exists must hold them: it is compared." xor:"archive" required:""`
 	NoArchive bool   `help:"Remove the data without a copy." xor:"archive" required:""`
-	Unread    bool   `help:"Also what a consumer has not handled by its checkpoint."`
+	Unread    bool   `help:"Truncate also events that a consumer has not handled."`
 }
 
 // Run truncates.

@@ -140,7 +140,7 @@ func TestEventsExport(t *testing.T) {
 	rest := writeLines(t, dir, "rest", strings.SplitAfterN(all, "\n", 2)[1])
 	require.Contains(t, refused(t, cli.ExitError, "events", "import", url("d.db"), rest), "event 2 comes where the store goes on with 1")
 	require.JSONEq(t, `{"events":2,"skipped":0,"head":2}`, must(t, "events", "import", "--renumber", url("d.db"), rest))
-	require.Contains(t, refused(t, cli.ExitError, "events", "import", url("d.db"), plain), "event 2 of the store is another one")
+	require.Contains(t, refused(t, cli.ExitError, "events", "import", url("d.db"), plain), "the store has another event 2")
 	require.Equal(t, must(t, "events", "export", "--from=3", url("a.db")), strings.SplitAfterN(all, "\n", 3)[2])
 }
 
@@ -200,7 +200,7 @@ func TestEventsStrict(t *testing.T) {
 	url := "sqlite:" + filepath.Join(dir, "e.db")
 	lines := writeLines(t, dir, "lines", `{"type":"First"}`, `{"type":"A"} {"type":"B"}`, `{"type":"Last"}`)
 	for _, command := range []string{"append", "import"} {
-		require.Contains(t, refused(t, cli.ExitError, "events", command, url+command, lines), "line 2, column 14: invalid operation: something follows")
+		require.Contains(t, refused(t, cli.ExitError, "events", command, url+command, lines), "line 2, column 14: invalid: something follows")
 		require.Contains(t, must(t, "events", "stats", url+command), `"events": 1,`)
 	}
 }

@@ -33,7 +33,7 @@ type followCmd struct {
 	followFlags
 	Until   uint64 `any:"" help:"Block after which to end; 0 for none." default:"0"`
 	Once    bool   `help:"End when the chain's last block is reached."`
-	Metrics string `help:"Address at which /metrics are served; none without." placeholder:"ADDR"`
+	Metrics string `help:"Address of /metrics; none when not given." placeholder:"ADDR"`
 	JSON    bool   `help:"Print the result as JSON."`
 }
 

@@ -10,7 +10,7 @@ import (
 
 // healthCmd asks a service whether it is ready, for what watches containers.
 type healthCmd struct {
-	URL     string        `arg:"" optional:"" default:"http://127.0.0.1:8080" help:"Where varve serve has its REST interface."`
+	URL     string        `arg:"" optional:"" default:"http://127.0.0.1:8080" help:"Address of varve serve's REST interface."`
 	Timeout time.Duration `min:"1ms" max:"1h" help:"How long to wait for the answer." default:"3s"`
 }
 
@@ -24,7 +24,7 @@ func (c *healthCmd) Run(e *env) error {
 	}
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; is varve serve running there?", err)
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, 1024))

@@ -98,7 +98,7 @@ func (c *helpCmd) Run(e *env) error {
 	if c.Topic != "" {
 		text, err := fs.ReadFile(docs.FS, c.Topic+".md")
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
-			return usageError{fmt.Errorf("no topic %q: varve help lists them, and varve %s --help is of a command", c.Topic, c.Topic)}
+			return usageError{fmt.Errorf("no topic %q; varve help lists the topics, and varve COMMAND --help explains a command", c.Topic)}
 		}
 		if err == nil {
 			_, err = e.stdout.Write(text)
@@ -109,7 +109,7 @@ func (c *helpCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(e.stdout, "varve help TOPIC prints one of these; varve COMMAND --help is of a command.")
+	fmt.Fprintln(e.stdout, "varve help TOPIC prints one of these; varve COMMAND --help explains a command.")
 	for _, name := range names {
 		text, err := fs.ReadFile(docs.FS, name)
 		if err != nil {

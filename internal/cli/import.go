@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -25,24 +24,15 @@ import (
 type importCmd struct {
 	Source string `arg:"" store:"" name:"src" help:"Block tar, Arkiv SQLite database (of sqlite-store, or of sqlite-bitmap-store, which has the current state only), URL of another store, or a generated stream: mendoza:scale=0.001,seed=1, shaped like a production store, or dc:scale=0.01,seed=1,load=500, data centres with known answers and blocks of updates after them. Scale 1 is 800,000 entities and 20 million rows."`
 	Dst    string `arg:"" store:"" name:"url|file.tar" help:"Store to write, such as sqlite:node.db?layout=arkiv, or block tar. A store is made when it does not exist; what it holds already is skipped, so an interrupted import can be repeated."`
-	Factor uint64 `min:"1" max:"1000000" help:"How many times the entities of the source: copies with fresh keys are half beside the originals and half after them." default:"1"`
-	Seed   uint64 `any:"" help:"Of --factor: chooses the copies' keys." default:"1"`
+	Factor uint64 `min:"1" max:"1000000" help:"How many times the entities of the source. The copies have fresh keys; half come beside the originals and half after them." default:"1"`
+	Seed   uint64 `any:"" help:"With --factor: seed of the copies' keys." default:"1"`
 	Batch  int    `min:"1" max:"1000000" help:"Changed entities in one transaction; with 1 each block is one." default:"5000"`
 	JSON   bool   `help:"Print the result as JSON."`
 }
 
-// openSource opens what a command is given to read blocks from.
-func openSource(ctx context.Context, src string) (*source.Source, error) {
-	s, err := source.Open(ctx, src)
-	if errors.As(err, new(source.UsageError)) {
-		err = usageError{err}
-	}
-	return s, err
-}
-
 // Run imports.
 func (c *importCmd) Run(e *env) (err error) {
-	src, err := openSource(e.ctx, c.Source)
+	src, err := source.Open(e.ctx, c.Source)
 	if err != nil {
 		return err
 	}
@@ -96,8 +86,11 @@ func (c *importCmd) fill(e *env, src *source.Source) (res filled, err error) {
 	}
 	start := time.Now()
 	l, took, err := load(e, src, ents, c.Batch, head, &res.Horizon)
-	if err != nil {
-		return res, fmt.Errorf("%w; the same command goes on", err)
+	switch {
+	case errors.Is(err, feed.ErrFormat):
+		return res, err
+	case err != nil:
+		return res, fmt.Errorf("%w; run the same command again to go on", err)
 	}
 	res.Blocks, res.Changes, res.Skipped, res.Head, res.Digest = l.Blocks, l.Changes, l.Skipped, l.Head.Number, l.Head.Digest.String()
 	res.LoadSeconds, res.Seconds = took.Seconds(), time.Since(start).Seconds()
@@ -112,9 +105,9 @@ func (c *importCmd) begin(e *env, ents *store.Entities, src *source.Source, head
 	case err != nil:
 		return err
 	case src.Origin != "" && has != "" && has != src.Origin && !source.Continues(has, src.Origin):
-		return fmt.Errorf("%w: the store was begun as %s, not as %s", store.ErrHistory, has, src.Origin)
+		return fmt.Errorf("the store holds %s, not %s; give a new one", has, src.Origin)
 	case src.Origin != "" && has == "" && !head.Empty:
-		return fmt.Errorf("%w: the store holds %d blocks from elsewhere; give an empty one", store.ErrHistory, head.Number)
+		return fmt.Errorf("the store holds %d blocks from elsewhere; give a new one", head.Number)
 	}
 	if path, _ := localPath(c.Dst); path != "" && src.Amount != nil {
 		if err := enoughSpace(path, diskBytes(*src.Amount, ents.Layout())); err != nil {

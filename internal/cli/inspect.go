@@ -64,10 +64,10 @@ func (in *inspection) print(e *env) error {
 		line("rows in "+table, in.Store.Tables[table])
 	}
 	if n := in.Stats.DatabaseBytes; n != nil {
-		line("database", fmt.Sprintf("%.1f MiB", float64(*n)/(1<<20)))
+		line("database", size(uint64(*n)))
 	}
 	if n := in.Stats.WALBytes; n != nil {
-		line("write-ahead log", fmt.Sprintf("%.1f MiB", float64(*n)/(1<<20)))
+		line("write-ahead log", size(uint64(*n)))
 	}
 	fmt.Fprintln(w, "\nsettings as read back\t")
 	for _, s := range in.Settings {

@@ -26,7 +26,7 @@ type listenFlags struct {
 
 	AccessLog     bool   `help:"Log each request."`
 	Concurrent    int    `min:"1" max:"1000000" help:"Requests at a time; more are refused." default:"1024"`
-	RequestMemory string `help:"Memory of the requests that are received and the answers that are sent, of each interface." default:"16MiB"`
+	RequestMemory string `help:"Memory for requests and answers at a time, of each interface." default:"16MiB"`
 
 	HeaderTimeout time.Duration `min:"1ms" max:"24h" help:"Time for a client to send the head of a request." default:"5s"`
 	ReadTimeout   time.Duration `min:"1ms" max:"24h" help:"Time for a client to send a request." default:"20s"`
@@ -48,7 +48,7 @@ func (f *listenFlags) options(e *env) (o server.Options, err error) {
 		Log:      slog.New(slog.NewTextHandler(e.stderr, nil)), Traces: true,
 	}
 	if o.Limits.Memory, err = driver.ParseBytes(f.RequestMemory); err != nil || o.Limits.Memory < 1<<20 {
-		return o, errors.Join(fmt.Errorf("--request-memory %s: want at least 1MiB", f.RequestMemory), err)
+		return o, fmt.Errorf("--request-memory: want a number of bytes such as 16MiB, at least 1MiB, got %q", f.RequestMemory)
 	}
 	if f.AccessLog {
 		o.Access = o.Log
@@ -74,11 +74,11 @@ func (f *listenFlags) certificate() (*tls.Certificate, error) {
 		return nil, nil
 	}
 	if f.TLSCert == "" || f.TLSKey == "" {
-		return nil, errors.New("--tls-cert and --tls-key belong together")
+		return nil, errors.New("--tls-cert and --tls-key: give both of them")
 	}
 	certificate, err := tls.LoadX509KeyPair(f.TLSCert, f.TLSKey)
 	if err != nil {
-		return nil, fmt.Errorf("certificate: %w", err)
+		return nil, fmt.Errorf("--tls-cert %s, --tls-key %s: %w", f.TLSCert, f.TLSKey, err)
 	}
 	return &certificate, nil
 }

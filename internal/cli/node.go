@@ -15,7 +15,7 @@ import (
 // nodeCmd follows a chain and answers its clients.
 type nodeCmd struct {
 	followFlags
-	Listen string `help:"Address for Arkiv's JSON-RPC over HTTP and WebSocket, and /metrics. It only reads. Others than this machine reach it only when it is not on loopback, which needs a token, or --public." default:"127.0.0.1:8555"`
+	Listen string `help:"Address for Arkiv's JSON-RPC over HTTP and WebSocket, and /metrics. It only reads. Other machines reach it only at an address that is not loopback, which needs a token, or --public." default:"127.0.0.1:8555"`
 	arkivFlags
 	BlockTime time.Duration `min:"1ms" max:"24h" help:"Time from one block of the chain to the next." default:"2s"`
 

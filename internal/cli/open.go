@@ -38,7 +38,7 @@ func openExisting(ctx context.Context, url string, o *store.Options) (*store.DB,
 func (e *env) openEntities(url string, o *store.Options, eo store.EntityOptions) (*store.DB, *store.Entities, error) {
 	if eo.Layout != "" && !slices.Contains(schemas.EntityLayouts(), eo.Layout) {
 		// Before a database is made for it.
-		return nil, nil, fmt.Errorf("%w: unknown layout %q; known are %s", store.ErrInvalid, eo.Layout, strings.Join(schemas.Layouts(), ", "))
+		return nil, nil, usageError{fmt.Errorf("unknown layout %q; known are %s", eo.Layout, strings.Join(schemas.Layouts(), ", "))}
 	}
 	db, err := store.Open(e.ctx, url, o)
 	if err != nil {
@@ -76,23 +76,18 @@ func (e *env) openFed(url string, eo store.EntityOptions) (*store.DB, *store.Ent
 	case err == nil:
 		end = func() error { return errors.Join(lease.Release(), db.Close()) }
 	case errors.Is(err, store.ErrLocked):
-		err = fmt.Errorf("%w; another process feeds or serves this store, end it first", err)
+		err = fmt.Errorf("%w; another process writes to this store: end it first", err)
 	}
 	if err == nil || errors.Is(err, store.ErrUnsupported) {
-		err = notServed(e.ctx, ents)
+		var origin string
+		if origin, err = ents.Origin(e.ctx); err == nil && origin == service.Origin {
+			err = errors.New("varve serve makes the blocks of this store; give a new one")
+		}
 	}
 	if err != nil {
 		return nil, nil, nil, errors.Join(err, end())
 	}
 	return db, ents, end, nil
-}
-
-func notServed(ctx context.Context, ents *store.Entities) error {
-	origin, err := ents.Origin(ctx)
-	if err == nil && origin == service.Origin {
-		err = fmt.Errorf("%w: varve serve makes the blocks of this store; give a new one", store.ErrHistory)
-	}
-	return err
 }
 
 // endWith ends the command's context with a database that ends by itself. A service would

@@ -59,7 +59,7 @@ func TestNothingMade(t *testing.T) {
 			switch {
 			case c.args[0] == "check":
 				want = cli.ExitNotChecked
-			case strings.Contains(strings.Join(c.args, " "), "?"): // a mistake in a URL
+			case strings.ContainsAny(strings.Join(c.args, " "), "?="): // a mistake in a URL or a flag
 				want = cli.ExitUsage
 			}
 			require.Equal(t, want, cli.Run(ctx, args, &out, &errs), errs.String())

@@ -23,7 +23,7 @@ func (c *serveCmd) reloads(ctx context.Context, s *service.Service, srv *server.
 	done.Go(func() {
 		for range hangUp {
 			if err := c.reload(ctx, s, srv); err != nil {
-				log.Error("reload: all is as it was", "error", err)
+				log.Error("reload failed, nothing was changed", "error", err)
 				continue
 			}
 			log.Info("reloaded keys, token and certificate")
@@ -55,7 +55,7 @@ func (c *serveCmd) reload(ctx context.Context, s *service.Service, srv *server.S
 		return err
 	}
 	if (token == "") != (c.token == "") {
-		return errors.New("a token cannot come or go while the service runs: restart it")
+		return errors.New("a token can be changed, but not added or removed while the service runs; restart it")
 	}
 	if keys != nil {
 		if err := s.SetKeys(ctx, keys); err != nil {

@@ -50,7 +50,7 @@ func (c *reportCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(e.stdout, "%s: %d measurements, %.1f MB\n", out, page.Lines, float64(n)/1e6)
+	fmt.Fprintf(e.stdout, "%s: %d measurements, %s\n", out, page.Lines, size(uint64(n)))
 	return nil
 }
 

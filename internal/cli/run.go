@@ -32,7 +32,7 @@ type runCmd struct {
 	Engines []string      `help:"Engines to measure, or URLs of servers of yours." default:"${engines}"`
 	Out     string        `help:"Directory of the results." default:"results/latest" type:"path"`
 	Repeats int           `min:"1" max:"1000" help:"How often everything is measured: in turns over the engines, each time in another order with other questions." default:"3"`
-	Empty   bool          `help:"Before anything is measured, remove the data sets that earlier runs have left, for their room."`
+	Empty   bool          `help:"First remove the data sets that earlier runs have left, to free the disk."`
 	Timeout time.Duration `min:"0s" max:"720h" help:"Time after which an experiment on one engine is ended; its results so far are kept. When not given it follows from the phase and the size."`
 }
 
@@ -85,7 +85,7 @@ func (c *runCmd) finish(e *env) error {
 		fmt.Fprintf(e.stderr, "run: failed: %s\n", run)
 	}
 	if len(failed) > 0 {
-		return fmt.Errorf("%d runs did not end well; their errors are in the results, and the same command does them again", len(failed))
+		return fmt.Errorf("%d runs failed; their errors are in %s; run the same command again to repeat them", len(failed), c.Out)
 	}
 	return nil
 }

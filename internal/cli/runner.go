@@ -14,6 +14,7 @@ import (
 	"github.com/varvedb/varve/internal/filelease"
 	"github.com/varvedb/varve/internal/lab"
 	"github.com/varvedb/varve/internal/source"
+	"github.com/varvedb/varve/store/driver"
 )
 
 // runner runs experiments into a directory of results, each on each engine in a process of its own. The data sets are
@@ -74,7 +75,10 @@ func (r *runner) run(e *env) error {
 	}
 	held, err := filelease.Open(filepath.Join(r.out, ".lock"), 0o600)
 	if err != nil {
-		return fmt.Errorf("another command measures into %s, wait for its end: %w", r.out, err)
+		if errors.Is(err, driver.ErrLocked) {
+			err = fmt.Errorf("another command measures into %s; wait for its end, or give another --out", r.out)
+		}
+		return err
 	}
 	defer held.Close()
 	if r.empty && set.Len() == 0 {
@@ -115,9 +119,6 @@ func (r *runner) prepare(e *env) error {
 	}
 	cache.Progress = told(e)
 	r.options.Source, err = source.Prepare(e.ctx, r.options.Source, cache)
-	if errors.As(err, new(source.UsageError)) {
-		err = usageError{err}
-	}
 	return cmp.Or(e.ctx.Err(), err)
 }
 

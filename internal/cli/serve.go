@@ -32,10 +32,10 @@ const (
 type serveCmd struct {
 	URL      string `arg:"" store:"" help:"Store to serve; its only writer. It is made when it does not exist."`
 	Layout   string `help:"Layout of a new store, ${layout} when neither this nor the URL names one." default:""`
-	ReadOnly bool   `help:"Only read, any store: one that a chain feeds, another process writes, or a standby. So does read_only=true in the URL."`
-	Adopt    bool   `help:"Write a store that something else has fed so far, and which cannot be fed from there any more."`
+	ReadOnly bool   `help:"Only read. A chain or another process may write the store, or it may be a standby. read_only=true in the URL does the same."`
+	Adopt    bool   `help:"Write to a store that an import or a chain has filled. It can then no longer be filled from there."`
 
-	Listen string `help:"Address for REST; off for none. Others than this machine reach it only when it is not on loopback, which needs a token." default:"127.0.0.1:8080"`
+	Listen string `help:"Address for REST; off for none. Other machines reach it only at an address that is not loopback, which needs a token." default:"127.0.0.1:8080"`
 	GRPC   string `help:"Address for gRPC; off for none." default:"127.0.0.1:8081"`
 
 	UI bool `name:"ui" help:"Serve a page at /ui beside REST that looks into the store."`
@@ -46,7 +46,7 @@ type serveCmd struct {
 	BlockTime time.Duration `min:"1ms" max:"24h" help:"Time from one block of the chain to the next." default:"2s"`
 
 	KeyFile   string `help:"File of the keys that seal payloads, one a line in hex or base 64, 32 bytes each, the newest last. Else $VARVE_KEYS." type:"existingfile" placeholder:"FILE"`
-	Plaintext bool   `help:"Store payloads as they come, without a key. Reading only needs neither."`
+	Plaintext bool   `help:"Store payloads unencrypted, without a key. With --read-only neither is needed."`
 
 	listenFlags
 
@@ -57,7 +57,7 @@ type serveCmd struct {
 	Rate       float64       `min:"0" max:"10000000" help:"Requests a second; more are refused. 0 for no limit." default:"0"`
 
 	Subscriptions int           `min:"1" max:"1000000" help:"Clients at a time that follow the events; more are refused." default:"256"`
-	QueryTimeout  time.Duration `min:"1ms" max:"24h" help:"Time that the store may work for a request, without that in which the client takes the answer." default:"30s"`
+	QueryTimeout  time.Duration `min:"1ms" max:"24h" help:"Time that the store may work for a request. Sending the answer does not count." default:"30s"`
 }
 
 // Run serves until it is interrupted.
@@ -79,7 +79,7 @@ func (c *serveCmd) Run(e *env) (err error) {
 	}
 	defer s.Close() // after the server, which waits for its requests; before the store
 	if !s.Leased() && !s.ReadOnly() {
-		listen.Log.Warn("this engine has no lease: nothing keeps a second writer away from the store, and there must be none")
+		listen.Log.Warn("this engine cannot keep a second writer away: see that no other process writes to the store")
 	}
 	listen.UI = c.UI
 	if c.Arkiv != "off" {
@@ -146,10 +146,10 @@ func (c *serveCmd) options(e *env) (core service.Options, listen server.Options,
 		return core, listen, fmt.Errorf("--owner: %w", err)
 	}
 	if c.Arkiv != "off" && core.Keys != nil {
-		return core, listen, errors.New("--arkiv and keys: Arkiv's clients read payloads as they are stored, and those are sealed")
+		return core, listen, errors.New("--arkiv and keys: Arkiv's clients could read no payload, since all are sealed; give one of them")
 	}
 	if c.Listen == "off" && c.GRPC == "off" && c.Arkiv == "off" {
-		return core, listen, errors.New("--listen, --grpc and --arkiv are off: nothing is served")
+		return core, listen, errors.New("--listen, --grpc and --arkiv are off; give one of them an address")
 	}
 	core.CacheBytes = -1
 	if c.Cache != "off" {
@@ -159,7 +159,7 @@ func (c *serveCmd) options(e *env) (core service.Options, listen server.Options,
 	}
 	largest, err := driver.ParseBytes(c.MaxPayload)
 	if err != nil || largest > 1<<30 {
-		return core, listen, errors.Join(fmt.Errorf("--max-payload %s: want at most 1GiB", c.MaxPayload), err)
+		return core, listen, fmt.Errorf("--max-payload: want a number of bytes such as 256KiB, at most 1GiB, got %q", c.MaxPayload)
 	}
 	core.MaxPayload, core.Window, core.Work = int(largest), c.Window, c.QueryTimeout
 	listen, err = c.listenFlags.options(e)
@@ -177,7 +177,7 @@ func (c *serveCmd) keys() (*seal.Keyring, error) {
 	case text == "" && (c.Plaintext || c.reads()):
 		return nil, nil
 	case text == "":
-		return nil, fmt.Errorf("no key to seal payloads: give --key-file (make one with: openssl rand -hex 32) or $%s, or say --plaintext", keysVariable)
+		return nil, fmt.Errorf("no key to encrypt payloads with: give --key-file (make one with: openssl rand -hex 32) or $%s, or say --plaintext", keysVariable)
 	case c.Plaintext:
 		return nil, errors.New("--plaintext and keys: give one of them")
 	}
@@ -197,14 +197,12 @@ func secret(file, variable string) (string, error) {
 	if err := private(f); err != nil {
 		return "", err
 	}
-	text, err := io.ReadAll(f)
-	if err != nil {
-		return "", err
+	all, err := io.ReadAll(f)
+	text := strings.TrimSpace(string(all))
+	if err == nil && text == "" {
+		err = fmt.Errorf("%s is empty; make its content with: openssl rand -hex 32", file)
 	}
-	if len(strings.TrimSpace(string(text))) == 0 {
-		return "", fmt.Errorf("%s is empty", file)
-	}
-	return strings.TrimSpace(string(text)), nil
+	return text, err
 }
 
 // private refuses a secret that the group or others may read or replace. What is
@@ -220,7 +218,7 @@ func private(f *os.File) error {
 		return nil
 	}
 	if open := st.Mode().Perm() & 0o077; open != 0 && st.Mode().IsRegular() && runtime.GOOS != "windows" {
-		return fmt.Errorf("%s: others may use it (mode %04o): chmod 600 %s", f.Name(), st.Mode().Perm(), f.Name())
+		return fmt.Errorf("%s: other users may read or write it (mode %04o); chmod 600 %s", f.Name(), st.Mode().Perm(), f.Name())
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ type tortureCmd struct {
 	Trials  []string      `help:"Trials to make; all when not given: ${trials}. Those of power cuts need root and a loop device, full needs root." placeholder:"NAME"`
 	Engines []string      `help:"Engines to torture; those of the other program are skipped." default:"${engines}"`
 	Layouts []string      `help:"Layouts of entities, and events." default:"arkiv,compact,events"`
-	Seed    uint64        `any:"" help:"Of everything that is drawn but the moment at which the system does what it is told; drawn and printed when not given." placeholder:"N"`
+	Seed    uint64        `any:"" help:"Seed of all random choices; random and printed when not given. The timing of the system is not repeated." placeholder:"N"`
 	Dir     string        `help:"Directory for the stores; they are removed. The system's for temporary files when not given." type:"path" placeholder:"DIR"`
 	Keep    bool          `help:"Keep the directory of a turn that found a violation and print its path."`
 	JSON    bool          `help:"Print the report as JSON."`
@@ -61,7 +61,7 @@ func (c *tortureCmd) Run(e *env) error {
 		}
 	}
 	if len(here) == 0 {
-		return usageError{errors.New("this program links none of the engines")}
+		return usageError{errors.New("this program has none of these engines")}
 	}
 	fmt.Fprintf(e.stderr, "torture: seed %d\n", c.Seed)
 	report, err := crashtest.Torture(e.ctx, crashtest.Options{

@@ -38,7 +38,7 @@ func Resolve(path string) (string, error) {
 		dir, broken := filepath.EvalSymlinks(dir)
 		switch {
 		case errors.Is(err, fs.ErrPermission):
-			return "", fmt.Errorf("%w: %w", driver.ErrReadOnly, err)
+			return "", driver.Of(driver.ErrReadOnly, err)
 		case errors.Is(broken, fs.ErrNotExist):
 			return "", fmt.Errorf("directory %q does not exist; make it first", filepath.Dir(path))
 		case broken != nil:
@@ -63,26 +63,25 @@ func Check(path string, readOnly bool) error {
 	st, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && readOnly:
-		return fmt.Errorf("open %q read-only: %w", path, driver.ErrNotExist)
+		return fmt.Errorf("%w: %q", driver.ErrNotExist, path)
 	case errors.Is(err, fs.ErrNotExist):
 		return checkNew(path)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w: %w", driver.ErrReadOnly, err)
+		return driver.Of(driver.ErrReadOnly, err)
 	case err != nil:
 		return err
 	case !st.Mode().IsRegular():
-		return fmt.Errorf("open %q: %w: it is not a regular file", path, driver.ErrCorrupt)
+		return driver.Of(driver.ErrCorrupt, fmt.Errorf("%q is a directory or a device; a store of this engine is a file", path))
 	case st.Size() == 0:
-		return fmt.Errorf("open %q: %w: the file is empty; if it was a store, restore a backup, and if a store is to be made there, remove the file first",
-			path, driver.ErrCorrupt)
+		return driver.Of(driver.ErrCorrupt, fmt.Errorf("%q is empty; if it was a store, restore a backup; to make a store there, remove the file first", path))
 	case OnReadOnly(path) && !readOnly:
-		return fmt.Errorf("open %q: %w: the file system is; open the database for reading only", path, driver.ErrReadOnly)
+		return driver.Of(driver.ErrReadOnly, fmt.Errorf("%q is on a read-only file system; to read it, add read_only=true to the URL", path))
 	case OnReadOnly(path):
 		return nil
 	}
 	if n := names(st); n > 1 {
-		return fmt.Errorf("open %q: %w: the file has %d names (hard links), and each would have a log of its own; remove the others, or open a copy of the file",
-			path, driver.ErrUnsupported, n)
+		return driver.Of(driver.ErrUnsupported, fmt.Errorf("%q has %d names (hard links), and each would have a log of its own; remove the others, or open a copy of the file",
+			path, n))
 	}
 	return nil
 }
@@ -95,8 +94,8 @@ func checkNew(path string) error {
 			if _, err := os.Lstat(path); err == nil {
 				return Check(path, false) // another process has made it meanwhile
 			}
-			return fmt.Errorf("open %q: %w: the file is gone and its log %q is still there; put the file back or restore a backup, or remove the log to make a new store",
-				path, driver.ErrCorrupt, path+end)
+			return driver.Of(driver.ErrCorrupt, fmt.Errorf("%q is gone and its log %q is still there; put the file back or restore a backup, or remove the log to make a new store",
+				path, path+end))
 		}
 	}
 	dir := filepath.Dir(path)
@@ -110,7 +109,7 @@ func checkNew(path string) error {
 		return fmt.Errorf("%q is not a directory", dir)
 	}
 	if err := MayWrite(dir); err != nil {
-		return fmt.Errorf("%w: directory %q: %w", driver.ErrReadOnly, dir, err)
+		return driver.Of(driver.ErrReadOnly, fmt.Errorf("directory %q cannot be written: %w", dir, err))
 	}
 	return nil
 }

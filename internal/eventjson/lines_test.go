@@ -64,10 +64,10 @@ func TestLines(t *testing.T) {
 func TestLinesErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"{\"type\":\"A\"}\n\n{":                      "line 3, column 2",
-		"{\"type\":\"A\"} rubbish\n":                 "line 1, column 14: invalid operation: something follows the value",
-		"{\"type\":\"A\",\"tags\":[],\"tags\":[]}":   "line 1, column 23: invalid operation: the name \"tags\" is given twice",
+		"{\"type\":\"A\"} rubbish\n":                 "line 1, column 14: invalid: something follows the value",
+		"{\"type\":\"A\",\"tags\":[],\"tags\":[]}":   "line 1, column 23: invalid: the name \"tags\" is given twice",
 		"{}\n\u00a0\n":                               "line 2, column 1",
-		`{"type":"A","time":"yesterday"}`:            "line 1: invalid operation: time",
+		`{"type":"A","time":"yesterday"}`:            "line 1: invalid: time",
 		`{"type":"A","unknown":1}`:                   "line 1",
 		`{"type":"A","tags":[["only"]]}`:             "want a key and a value",
 		`{"type":"A","id":"0"}`:                      "not an ID",
@@ -119,7 +119,7 @@ func TestLongLine(t *testing.T) {
 			continue
 		}
 		require.ErrorIs(t, err, event.ErrInvalid)
-		require.ErrorContains(t, err, fmt.Sprintf("line 2: invalid operation: the line is longer than %d bytes", eventjson.MaxLine))
+		require.ErrorContains(t, err, fmt.Sprintf("line 2: invalid: the line is longer than %d bytes", eventjson.MaxLine))
 	}
 	require.Equal(t, 2, n)
 	require.Less(t, long.taken, 2*eventjson.MaxLine)

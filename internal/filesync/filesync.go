@@ -4,6 +4,7 @@ package filesync
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -53,6 +54,9 @@ func Write(path string, mode os.FileMode, write func(f *os.File) error) (err err
 		return err
 	}
 	f, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("directory %q does not exist; make it first", filepath.Dir(path))
+	}
 	if err != nil {
 		return err
 	}

@@ -179,11 +179,11 @@ func FindOwn(ids []string) ([]Experiment, error) {
 		case e.Own:
 			own = append(own, e)
 		case slices.ContainsFunc(ids, func(id string) bool { return strings.EqualFold(id, e.ID) }):
-			return nil, fmt.Errorf("%s asks for the base profile or data of its own: it does not run on a source", e.ID)
+			return nil, fmt.Errorf("%s generates its own data; leave --source out", e.ID)
 		}
 	}
 	if len(own) == 0 {
-		return nil, fmt.Errorf("nothing of %s runs on a source", strings.Join(ids, ", "))
+		return nil, fmt.Errorf("all of %s generate their own data; leave --source out", strings.Join(ids, ", "))
 	}
 	return own, nil
 }

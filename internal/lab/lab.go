@@ -29,15 +29,15 @@ import (
 // Options are what all experiments share. What a result depends on is in its name or in the
 // head of its file. Those with a help are flags of varve run.
 type Options struct {
-	Scale   float64       `above:"0" max:"1000" json:"scale" help:"Part of the sizes of the user's documents; 1 is theirs." default:"0.05"`
+	Scale   float64       `above:"0" max:"1000" json:"scale" help:"Part of the sizes that Arkiv's documents ask for; 1 is theirs." default:"0.05"`
 	Phase   time.Duration `min:"1ms" max:"720h" json:"phase" help:"Length of a timed phase." default:"10s"`
-	Seed    uint64        `any:"" json:"seed" help:"Of data, and with the number of the repeat of what is asked, in which order and when." default:"1"`
+	Seed    uint64        `any:"" json:"seed" help:"Seed of the data, and with the number of the repeat that of questions, order and times." default:"1"`
 	Layouts []string      `json:"layouts" help:"Layouts to measure instead of each experiment's own."`
 	Sizes   []float64     `above:"0" max:"1000" json:"sizes,omitempty" help:"Scales at which C1, C4, D1 and I3 measure, --scale when not given, and the growth experiments B1 and D5, by default a quarter, once and four times --scale."`
-	Rates   []float64     `min:"0" max:"1000000000" json:"rates,omitempty" help:"Rows a second: of the sustained writes D1, 0 for as fast as possible, 6000 and 0 when not given; of the writes of I3, 0 for none, 0 to 50000 when not given; of the chain that the node H3 follows, 0 for none, 6000 when not given. Requests a second of the social graph G2, 100, 1000 and 10000 when not given."`
-	Source  string        `store:"" placeholder:"SRC" json:"source,omitempty" help:"Data of your own in place of the base profile: a block tar, an Arkiv SQLite database, or the URL of a store. It is measured by what has no question about attributes of the base profile; --scale is how many times its entities, rounded up."`
+	Rates   []float64     `min:"0" max:"1000000000" json:"rates,omitempty" help:"Rows a second. D1: 0 is as fast as possible; 6000 and 0 when not given. I3: 0 is none; 0 to 50000 when not given. H3, of the chain: 0 is none; 6000 when not given. Requests a second of G2: 100, 1000 and 10000 when not given."`
+	Source  string        `store:"" placeholder:"SRC" json:"source,omitempty" help:"Data of your own in place of the base profile: a block tar, an Arkiv SQLite database, or the URL of a store. Experiments that need the base profile are left out. --scale is how many times its entities, rounded up."`
 
-	Probe bool `json:"probe,omitempty" help:"Look at the machine before each experiment on an engine, and say in the results where others use it." default:"true" negatable:""`
+	Probe bool `json:"probe,omitempty" help:"Check the machine before each experiment on an engine, and note in the results when others use it." default:"true" negatable:""`
 
 	Repeat     int               `json:"repeat,omitempty" kong:"-"` // of the measuring, from 0
 	Sitting    string            `json:"sitting" kong:"-"`          // what is measured in turns, in one run of the command
@@ -158,7 +158,7 @@ func (l *Lab) Measure(ctx context.Context, v *Variant) *Record {
 	r.Err = v.Run(ctx, r)
 	l.used = true
 	if killed := watched(); killed > 0 {
-		r.Err = errors.Join(r.Err, fmt.Errorf("out of the memory budget, for which the kernel killed %d processes; see --memory", killed))
+		r.Err = errors.Join(r.Err, fmt.Errorf("the kernel killed %d processes, which needed more memory than --memory gives", killed))
 	}
 	return r
 }
@@ -264,7 +264,7 @@ func (l *Lab) Look(ctx context.Context, set *Set) error {
 		return err
 	}
 	if l.off = m.Off(); l.off != "" {
-		l.Log("the machine is off: %s", l.off)
+		l.Log("the results are marked †: %s", l.off)
 	}
 	if l.manifest, err = l.describe(); err != nil {
 		return err

@@ -159,7 +159,7 @@ func (l *Lab) within(budget int64, r *Record) (*Lab, error) {
 	}
 	if proc, err := procfs.NewDefaultFS(); err == nil {
 		if m, err := proc.Meminfo(); err == nil && m.MemAvailableBytes != nil && uint64(budget) > *m.MemAvailableBytes {
-			return nil, fmt.Errorf("%w: %d MiB of memory are wanted, and the machine has %d free", ErrSkip, budget>>20, *m.MemAvailableBytes>>20)
+			return nil, fmt.Errorf("%w: %d MiB of memory are needed, and %d are free", ErrSkip, budget>>20, *m.MemAvailableBytes>>20)
 		}
 	}
 	if l.used && l.Renew != nil && resident() > budget/4 {

@@ -54,6 +54,9 @@ func Load(path string) (*Set, error) {
 		}
 		errs = append(errs, err)
 	}
+	if len(s.Lines)+len(s.Excluded)+len(s.Series)+len(s.Warnings) == 0 {
+		errs = append(errs, fmt.Errorf("%s has no benchmark lines; varve run writes them", path))
+	}
 	slices.SortStableFunc(s.Lines, func(a, b *benchfmt.Result) int { return place(a) - place(b) })
 	return s, errors.Join(errs...)
 }

@@ -35,7 +35,7 @@ const (
 )
 
 // ErrFormat: the file is no row file, or is damaged or cut.
-var ErrFormat = errors.New("not a whole row file")
+var ErrFormat = errors.New("not a whole backup")
 
 // Writer writes tables. Close ends the file.
 type Writer struct {
@@ -200,7 +200,7 @@ func (r *Reader) end() error {
 		return r.torn(err)
 	}
 	if rows != r.rows || binary.LittleEndian.Uint32(stored[:]) != want {
-		return fmt.Errorf("%w: its checksum or its number of rows is another", ErrFormat)
+		return fmt.Errorf("%w: its rows do not have the checksum or number that its end says", ErrFormat)
 	}
 	return io.EOF
 }

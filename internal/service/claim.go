@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
 )
 
 // Origin is what a store records of itself when a service makes its blocks.
@@ -37,9 +38,9 @@ func (s *Service) claim(ctx context.Context) (err error) {
 	case s.opts.Adopt, head.Empty && origin == "":
 		return s.ents.SetOrigin(ctx, Origin)
 	case origin == "":
-		origin = "a chain, or by another program"
+		origin = "a chain or another program"
 	}
-	return fmt.Errorf("%w: the store was fed from %s, up to block %d, and a write would fork that: serve it with --read-only, or give a new store", store.ErrHistory, origin, head.Number)
+	return driver.Of(store.ErrHistory, fmt.Errorf("the store's blocks up to %d come from %s, and a write would fork them; serve it with --read-only, give a new store, or go on from here with --adopt", head.Number, origin))
 }
 
 // release gives the lease back.

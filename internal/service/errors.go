@@ -23,7 +23,7 @@ var (
 	// ErrUnauthenticated: no token, or another one.
 	ErrUnauthenticated = errors.New("not authenticated")
 	// ErrHost: a request for a host that is not this one.
-	ErrHost = errors.New("this is not that host")
+	ErrHost = errors.New("wrong host")
 	// ErrTooLarge: a body or a payload above its limit.
 	ErrTooLarge = errors.New("too large")
 	// ErrMediaType: a body of a kind that the operation does not take.
@@ -37,7 +37,7 @@ var (
 	// ErrReadOnly: a write to a service that only reads.
 	ErrReadOnly = errors.New("this service only reads")
 	// ErrNoEvents: the store has none, and the service only reads.
-	ErrNoEvents = errors.New("no events here")
+	ErrNoEvents = errors.New("the store has no events")
 	// ErrSlow: the client did not send or take the data in time.
 	ErrSlow = errors.New("client is too slow")
 	// ErrTime: the store has worked for a request as long as it may.

@@ -61,7 +61,7 @@ type GateOptions struct {
 // NewGate returns a gate.
 func NewGate(o GateOptions) (*Gate, error) {
 	if o.Concurrent < 0 || o.Subscriptions < 0 || o.Memory < 0 || o.PerSecond < 0 {
-		return nil, fmt.Errorf("gate: %d requests and %d subscriptions at a time in %d bytes, %g a second", o.Concurrent, o.Subscriptions, o.Memory, o.PerSecond)
+		return nil, fmt.Errorf("a limit below zero: %d requests and %d subscriptions at a time in %d bytes, %g a second", o.Concurrent, o.Subscriptions, o.Memory, o.PerSecond)
 	}
 	o.Concurrent = cmp.Or(o.Concurrent, DefaultConcurrent)
 	o.Subscriptions = cmp.Or(o.Subscriptions, DefaultSubscriptions)
@@ -108,7 +108,7 @@ func (g *Gate) Authorize(host, header string) error {
 	}
 	sum := sha256.Sum256([]byte(strings.TrimSpace(token)))
 	if subtle.ConstantTimeCompare(sum[:], want[:]) != 1 {
-		return fmt.Errorf("%w: another token", ErrUnauthenticated)
+		return fmt.Errorf("%w: wrong token", ErrUnauthenticated)
 	}
 	return nil
 }

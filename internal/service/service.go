@@ -78,7 +78,7 @@ type Options struct {
 
 func (o Options) withDefaults() (Options, error) {
 	if o.Window < 0 || o.Poll < 0 || o.MaxGroup < 0 || o.MaxGroup > 1<<16 || o.MaxPayload < 0 || o.Work < 0 {
-		return o, fmt.Errorf("%w: window %s, group of %d, payload of %d bytes", store.ErrInvalid, o.Window, o.MaxGroup, o.MaxPayload)
+		return o, fmt.Errorf("%w: an option below zero, or groups above %d: window %s, group of %d, payload of %d bytes", store.ErrInvalid, 1<<16, o.Window, o.MaxGroup, o.MaxPayload)
 	}
 	o.CacheBytes = cmp.Or(o.CacheBytes, DefaultCacheBytes)
 	o.MaxPayload = cmp.Or(o.MaxPayload, DefaultMaxPayload)
@@ -233,7 +233,7 @@ func (s *Service) Sealed() bool { return s.keys.Load() != nil }
 // the newest payload cannot be opened with the new ones.
 func (s *Service) SetKeys(ctx context.Context, keys *seal.Keyring) error {
 	if !s.Sealed() || keys == nil {
-		return fmt.Errorf("%w: a service has keys from its start to its end, or none", store.ErrInvalid)
+		return fmt.Errorf("%w: keys can be changed, but not added or removed while the service runs; restart it", store.ErrInvalid)
 	}
 	if err := s.checkKeys(ctx, keys); err != nil {
 		return err

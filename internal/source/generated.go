@@ -2,6 +2,7 @@ package source
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -53,6 +54,9 @@ func ParseGenerated(s string) (g Generated, ok bool, err error) {
 			g.Load, err = strconv.ParseUint(value, 10, 64)
 		default:
 			err = fmt.Errorf("unknown parameter %q; known are scale, seed, load", name)
+		}
+		if errors.As(err, new(*strconv.NumError)) {
+			err = fmt.Errorf("%s: want a number, got %q", name, value)
 		}
 		if err != nil {
 			return g, true, fmt.Errorf("%s: %w", s, err)

@@ -62,7 +62,7 @@ func Prepare(ctx context.Context, src string, cache *bench.Cache) (path string, 
 }
 
 func empty(src string) error {
-	return fmt.Errorf("%s has no block with an operation: %w", driver.Redact(src), store.ErrInvalid)
+	return driver.Of(store.ErrInvalid, fmt.Errorf("%s holds no entities: none of its blocks has an operation", driver.Redact(src)))
 }
 
 // Name is what a source is called in results and in names of files: its file without the

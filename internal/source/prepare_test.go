@@ -145,7 +145,7 @@ func TestPrepareRefuses(t *testing.T) {
 	}{
 		{t.Context(), "prepare.go", "neither a block tar nor a SQLite database"},
 		{t.Context(), "none.db", "no such file"},
-		{t.Context(), makeStore(t, 0), "no block with an operation"},
+		{t.Context(), makeStore(t, 0), "none of its blocks has an operation"},
 		{t.Context(), "mendoza:size=1", "unknown parameter"},
 		{ended, "mendoza:scale=0.0005", "context canceled"},
 	} {

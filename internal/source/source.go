@@ -3,6 +3,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,12 +46,6 @@ func (s *Source) Reopen() iter.Seq2[entity.Block, error] {
 	return entity.Operations(s.History)
 }
 
-// UsageError is a generated stream that there is not.
-type UsageError struct{ error }
-
-// Unwrap returns the reason.
-func (e UsageError) Unwrap() error { return e.error }
-
 // Open finds out what src is: a store's URL, a block tar, an Arkiv database, or the text of
 // a generated stream.
 func Open(ctx context.Context, src string) (*Source, error) {
@@ -78,12 +73,9 @@ func Open(ctx context.Context, src string) (*Source, error) {
 }
 
 func openGenerated(g Generated, err error) (*Source, error) {
-	if err != nil {
-		return nil, UsageError{err}
-	}
-	amount, err := g.Plan()
-	if err != nil {
-		return nil, UsageError{err}
+	amount, wrong := g.Plan()
+	if err = cmp.Or(err, wrong); err != nil {
+		return nil, driver.Of(driver.ErrURL, err)
 	}
 	return &Source{
 		Blocks: g.blocks(0), Close: func() error { return nil }, Amount: &amount, From: g.blocks, Origin: g.origin(),
@@ -111,7 +103,7 @@ func sniff(path string) (kind string, err error) {
 	head := make([]byte, 512)
 	n, err := io.ReadFull(f, head)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
-		return "", fmt.Errorf("read %s: %w", path, err)
+		return "", err
 	}
 	head = head[:n]
 	switch {
@@ -150,7 +142,7 @@ func checkArkiv(ctx context.Context, eng driver.Engine, scheme, path string) err
 	defer r.Close()
 	is, err := feed.IsArkiv(ctx, r)
 	if err == nil && !is {
-		err = fmt.Errorf("%s is a SQLite database but not Arkiv's; if it is a Varve store, give its URL: %s:%s", path, scheme, path)
+		err = fmt.Errorf("%s is a SQLite database, but not Arkiv's; for a Varve store give its URL, %s:%s", path, scheme, path)
 	}
 	return err
 }

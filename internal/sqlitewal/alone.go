@@ -42,7 +42,7 @@ func Claim(library, path string) (*User, error) {
 	defer users.Unlock()
 	for _, other := range users.list {
 		if other.library != library && other.shares(u) {
-			return nil, fmt.Errorf("open %q: %w: this process has it open by %s; open it by that, or close it first", path, driver.ErrLocked, other.library)
+			return nil, fmt.Errorf("%w: this process has %q open by %s; open it by that, or close it first", driver.ErrLocked, path, other.library)
 		}
 	}
 	users.list = append(users.list, u)

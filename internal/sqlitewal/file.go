@@ -37,8 +37,8 @@ func (cfg *Config) Place(path string) (string, error) {
 func checkReadable(path string) error {
 	if dbfile.OnReadOnly(path) {
 		if hasLog(path) {
-			return fmt.Errorf("open %q: %w: the file system is, and the log beside the database must be written into it first; "+
-				"copy both to where they can be written", path, driver.ErrReadOnly)
+			return driver.Of(driver.ErrReadOnly, fmt.Errorf("%q is on a read-only file system, and the log beside it must be written into it first; "+
+				"copy both to where they can be written", path))
 		}
 		return nil
 	}
@@ -47,8 +47,8 @@ func checkReadable(path string) error {
 		err = dbfile.MayWrite(filepath.Dir(path))
 	}
 	if err != nil {
-		return fmt.Errorf("open %q: %w: a reader makes %q beside the database when nobody writes to it, and this user may not: %w; "+
-			"let them write in the directory, read as another user, or copy the database to where they can", path, driver.ErrReadOnly, path+"-shm", err)
+		return driver.Of(driver.ErrReadOnly, fmt.Errorf("a reader makes %q beside the database when nobody writes to it, and this user may not: %w; "+
+			"let them write in the directory, read as another user, or copy the database to where they can", path+"-shm", err))
 	}
 	return nil
 }

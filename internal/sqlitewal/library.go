@@ -128,7 +128,7 @@ func (l *Library) OpenFile(ctx context.Context, path string, opts driver.Options
 		Late:         cfg.late,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("open %q: %w", path, err)
+		return nil, err
 	}
 	if err := e.Start(e.DB); err != nil {
 		return nil, errors.Join(err, e.DB.Close())

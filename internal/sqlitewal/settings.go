@@ -57,7 +57,7 @@ func NewConfig(opts driver.Options) (Config, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(opts.Params)) {
 		if err := cfg.set(name, opts.Params[name]); err != nil {
-			return Config{}, fmt.Errorf("parameter %s: %w", name, err)
+			return Config{}, driver.Of(driver.ErrURL, fmt.Errorf("parameter %s: %w", name, err))
 		}
 	}
 	return cfg, nil
@@ -104,7 +104,7 @@ func (cfg *Config) Setup(ctx context.Context, c *sqlstore.Conn, write bool) erro
 	}
 	mode, err := c.QueryText(ctx, "PRAGMA journal_mode")
 	if err == nil && mode != "wal" {
-		err = fmt.Errorf("%w: journal mode is %q, want wal (is the database on a file system without shared memory?)", driver.ErrUnsupported, mode)
+		err = fmt.Errorf("%w: SQLite's write-ahead log is off (%q); is the database on a network file system? Use a local one", driver.ErrUnsupported, mode)
 	}
 	return err
 }

@@ -42,7 +42,7 @@ const (
 func (db *DB) connect(ctx context.Context, seat int) (*Conn, error) {
 	conn, err := db.cfg.Pool.Conn(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("connect: %w", db.mapError(err))
+		return nil, db.mapError(err)
 	}
 	c := &Conn{conn: conn, seat: seat, stmts: map[string]statement{}, codec: db.cfg.Codec, mapError: db.mapError, isBroken: db.cfg.IsBroken}
 	if db.cfg.Direct {

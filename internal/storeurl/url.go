@@ -3,6 +3,7 @@ package storeurl
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -27,31 +28,28 @@ type Target struct {
 	Backlog int    // store.EntityOptions.Backlog, or 0
 }
 
-// Error is a mistake in a URL or in options.
-type Error struct{ error }
-
-// Unwrap returns the error below.
-func (e Error) Unwrap() error { return e.error }
-
-// Parse reads a URL. Options that are not zero win over it. The error is an Error. It wraps
-// entity.ErrInvalid, or driver.ErrUnsupported for an engine that is not linked, and shows no
+// Parse reads a URL. Options that are not zero win over it. The error is driver.ErrURL. It is
+// entity.ErrInvalid too, or driver.ErrUnsupported for an engine that is not linked, and shows no
 // password or token.
 func Parse(rawURL string, opts *driver.Options) (Target, error) {
 	t, err := parse(rawURL, opts)
 	if err != nil {
-		err = Error{err}
+		if !errors.Is(err, driver.ErrUnsupported) {
+			err = driver.Of(entity.ErrInvalid, err)
+		}
+		// Errors may show no password or token.
+		err = driver.Of(driver.ErrURL, fmt.Errorf("open %s: %w", driver.Redact(rawURL), err))
 	}
 	return t, err
 }
 
 func parse(rawURL string, opts *driver.Options) (Target, error) {
-	name := driver.Redact(rawURL) // for errors: none may show a password or token
 	u, err := driver.ParseURL(rawURL)
 	if err != nil {
-		return Target{}, fmt.Errorf("open %s: %w: %w", name, entity.ErrInvalid, err)
+		return Target{}, err
 	}
 	if u.Scheme == "" {
-		return Target{}, fmt.Errorf("open %q: %w: no engine named; write for example sqlite:%s", name, entity.ErrInvalid, name)
+		return Target{}, fmt.Errorf("no engine named; write for example sqlite:%s", driver.Redact(rawURL))
 	}
 	d, ok := driver.Lookup(u.Scheme)
 	if !ok {
@@ -61,21 +59,18 @@ func parse(rawURL string, opts *driver.Options) (Target, error) {
 	values, err := url.ParseQuery(u.RawQuery)
 	u.RawQuery = ""
 	if err != nil { // whose text may have a part of a token
-		return Target{}, fmt.Errorf("open %s: %w: its parameters have a wrong escape, or a semicolon", name, entity.ErrInvalid)
+		return Target{}, errors.New("its parameters have a wrong escape, or a semicolon; between parameters stands &")
 	}
 	for param, list := range values {
 		if err := t.set(param, list); err != nil {
-			return Target{}, fmt.Errorf("open %s: parameter %s: %w: %w", name, param, entity.ErrInvalid, err)
+			return Target{}, fmt.Errorf("parameter %s: %w", param, err)
 		}
 	}
 	if opts != nil {
 		t.Options = override(t.Options, *opts)
 	}
 	t.Options = t.Options.WithDefaults()
-	if err := checkOptions(t.Options); err != nil {
-		return Target{}, fmt.Errorf("open %s: %w", name, err)
-	}
-	return t, nil
+	return t, checkOptions(t.Options)
 }
 
 func notLinked(scheme string) error {
@@ -88,16 +83,16 @@ func notLinked(scheme string) error {
 		linked = "none is linked"
 	}
 	if slices.Contains(engine.Names(), scheme) {
-		return fmt.Errorf("engine %q is not linked into this program (%s); add import _ %q: %w", scheme, linked, engine.Find(scheme).Package(), driver.ErrUnsupported)
+		return driver.Of(driver.ErrUnsupported, fmt.Errorf("engine %q is not linked into this program (%s); add import _ %q", scheme, linked, engine.Find(scheme).Package()))
 	}
-	return fmt.Errorf("unknown engine %q (%s): %w", scheme, linked, driver.ErrUnsupported)
+	return driver.Of(driver.ErrUnsupported, fmt.Errorf("unknown engine %q (%s)", scheme, linked))
 }
 
 // set takes one URL parameter. Names that are not the store's are left to the
 // engine, if it knows them.
 func (t *Target) set(name string, list []string) (err error) {
 	if len(list) != 1 {
-		return fmt.Errorf("given %d times", len(list))
+		return fmt.Errorf("given %d times, want once", len(list))
 	}
 	value := list[0]
 	if i := slices.IndexFunc(params, func(p param) bool { return p.name == name }); i >= 0 {
@@ -191,18 +186,15 @@ func duration(value string) (time.Duration, error) {
 // checkOptions refuses options that no engine accepts. Those of a URL have been
 // checked; this is for those given in Go.
 func checkOptions(o driver.Options) error {
-	if _, err := driver.ParseDurability(string(o.Durability)); err != nil {
-		return fmt.Errorf("%w: %w", entity.ErrInvalid, err)
+	_, err := driver.ParseDurability(string(o.Durability))
+	if err == nil && o.Checkpoint != "" {
+		_, err = driver.ParseCheckpointPolicy(string(o.Checkpoint))
 	}
-	if o.Checkpoint != "" {
-		if _, err := driver.ParseCheckpointPolicy(string(o.Checkpoint)); err != nil {
-			return fmt.Errorf("%w: %w", entity.ErrInvalid, err)
-		}
+	if err == nil && min(int64(o.WALFrames), o.Memory, int64(o.Readers), int64(o.Concurrency), int64(o.LockTimeout), int64(o.MaxReaderAge)) < 0 {
+		o.Params = nil // which may have a token
+		err = fmt.Errorf("an option below zero: %+v", o)
 	}
-	if o.WALFrames < 0 || o.Memory < 0 || o.Readers < 0 || o.Concurrency < 0 || o.LockTimeout < 0 || o.MaxReaderAge < 0 {
-		return fmt.Errorf("%w: negative option in %+v", entity.ErrInvalid, o)
-	}
-	return nil
+	return err
 }
 
 // override returns base with the fields that over sets.

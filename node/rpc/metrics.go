@@ -37,7 +37,7 @@ func newMetrics(r prometheus.Registerer, h *Handler) (*metrics, error) {
 		gauge("varve_arkiv_filters", "Filters that are installed.", h.filters.count),
 		gauge("varve_arkiv_sockets", "WebSocket connections.", func() int { return len(h.sockets) }),
 		gauge("varve_arkiv_subscriptions", "Subscriptions over WebSocket.", func() int { n, _ := h.notifications(); return n }),
-		gauge("varve_arkiv_subscription_lag_blocks", "Blocks that the subscription is behind which is furthest behind.",
+		gauge("varve_arkiv_subscription_lag_blocks", "Blocks by which the slowest subscription is behind.",
 			func() int { _, lag := h.notifications(); return lag }),
 		gauge("varve_arkiv_head_block", "Number of the last block.", func() int { head, _ := h.heads.last(); return int(head.Number) }),
 	} {

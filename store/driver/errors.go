@@ -12,7 +12,7 @@ var (
 	// ErrConflict: a constraint or a concurrent transaction forbids the write.
 	ErrConflict = errors.New("conflict")
 	// ErrCorrupt: the file is not a database of this engine, or is damaged.
-	ErrCorrupt = errors.New("corrupt, or not a database of this engine")
+	ErrCorrupt = errors.New("damaged")
 	// ErrDiskFull: no space is left. The transaction was rolled back.
 	ErrDiskFull = errors.New("disk full")
 	// ErrReadOnly: a write to a read-only database, directory or file system.
@@ -36,4 +36,22 @@ var (
 	// ErrUnknownOutcome: the connection broke during a commit; whether it
 	// took effect is found out by reading the head again.
 	ErrUnknownOutcome = errors.New("commit outcome unknown")
+	// ErrURL: a URL, or options, that cannot be meant; nothing was opened.
+	ErrURL = errors.New("wrong URL")
 )
+
+// Of returns an error of a kind, one of the above, that its text need not repeat; nil for none.
+func Of(kind, err error) error {
+	if err == nil {
+		return nil
+	}
+	return ofKind{err, kind}
+}
+
+type ofKind struct {
+	error
+	kind error
+}
+
+// Unwrap lets errors.Is find both.
+func (e ofKind) Unwrap() []error { return []error{e.error, e.kind} }

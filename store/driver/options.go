@@ -96,7 +96,7 @@ func oneOf[T ~string](what, s string, a, b, c T) (T, error) {
 	if t := T(s); t == a || t == b || t == c {
 		return t, nil
 	}
-	return "", fmt.Errorf("unknown %s %q (want %s, %s or %s)", what, s, a, b, c)
+	return "", fmt.Errorf("unknown %s %q; known are %s, %s, %s", what, s, a, b, c)
 }
 
 // CheckpointPolicy says who runs checkpoints of the write-ahead log.

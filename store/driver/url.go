@@ -13,7 +13,7 @@ import (
 // was meant as a part of a path or as parameters would be lost.
 func ParseURL(raw string) (*url.URL, error) {
 	if strings.Contains(raw, "#") {
-		return nil, errors.New(`"#" ends an address; in a path, a password or a parameter write %23`)
+		return nil, Of(ErrURL, errors.New(`it has a "#"; in a path, a password or a parameter write %23`))
 	}
 	u, err := url.Parse(raw)
 	if err == nil {
@@ -24,30 +24,29 @@ func ParseURL(raw string) (*url.URL, error) {
 		err = detail.Err
 	}
 	what, _, _ := strings.Cut(err.Error(), ` "`) // it quotes a part of the URL
-	return nil, errors.New(what + "; special characters in a user or password are written as %2F and the like")
+	return nil, Of(ErrURL, errors.New(what+"; special characters in a user or password are written as %2F and the like"))
 }
 
 // FilePath returns the path that a URL of an embedded engine names:
 // "sqlite:///var/lib/x.db" is absolute, "sqlite:x.db" and "sqlite:./x.db" are
 // relative to the working directory.
 func FilePath(u *url.URL) (string, error) {
-	path := u.Path
+	path, err := u.Path, error(nil)
 	if u.Opaque != "" {
-		var err error
 		if path, err = url.PathUnescape(u.Opaque); err != nil {
-			return "", fmt.Errorf("%s: a wrong escape in the path", Redact(u.String()))
+			err = errors.New("a wrong escape in the path; write % as %25")
 		}
 	}
 	switch {
 	case u.Host != "":
-		return "", fmt.Errorf("%s: %q is read as a host; write %s:%s%s for a relative path or %s:///… for an absolute one",
-			Redact(u.String()), u.Host, u.Scheme, u.Host, u.Path, u.Scheme)
-	case path == "" || path == "/":
-		return "", fmt.Errorf("%s: no path; write %s:///var/lib/node/varve.db", Redact(u.String()), u.Scheme)
+		err = fmt.Errorf("%q is read as a host; write %s:%s%s for a relative path or %s:///… for an absolute one",
+			u.Host, u.Scheme, u.Host, u.Path, u.Scheme)
+	case err == nil && (path == "" || path == "/"):
+		err = fmt.Errorf("no path; write for example %s:///var/lib/node/varve.db", u.Scheme)
 	case path == ":memory:":
-		return "", fmt.Errorf("%s: %w: a store lives in a file", Redact(u.String()), ErrUnsupported)
+		err = fmt.Errorf("%w: a store lives in a file; write for example %s:varve.db", ErrUnsupported, u.Scheme)
 	}
-	return path, nil
+	return path, Of(ErrURL, err)
 }
 
 // Redact returns a URL, or what was meant as one, for messages and records: without

@@ -55,11 +55,11 @@ func newConfig(opts driver.Options) (config, error) {
 	cfg.Options.Concurrency = cmp.Or(cfg.Options.Concurrency, runtime.GOMAXPROCS(0))
 	switch o := cfg.Options; {
 	case o.Durability != driver.Durable:
-		return config{}, fmt.Errorf("durability %q: %w: DuckDB syncs every commit; leave it at %q", o.Durability, driver.ErrUnsupported, driver.Durable)
+		return config{}, fmt.Errorf("durability %s: %w: DuckDB syncs every commit; leave it at %s", o.Durability, driver.ErrUnsupported, driver.Durable)
 	case o.Checkpoint != "" || o.WALFrames != 0:
 		return config{}, fmt.Errorf("checkpoint policy: %w: DuckDB checkpoints by itself; leave the policy out and set checkpoint_threshold", driver.ErrUnsupported)
 	case o.Memory < minMemory:
-		return config{}, fmt.Errorf("memory budget of %d bytes: %w: DuckDB keeps indexes in it and needs at least %d", o.Memory, driver.ErrUnsupported, minMemory)
+		return config{}, fmt.Errorf("memory of %d MiB: %w: DuckDB keeps indexes in it and needs at least %d MiB", o.Memory>>20, driver.ErrUnsupported, minMemory>>20)
 	}
 	for _, name := range slices.Sorted(maps.Keys(opts.Params)) {
 		if err := cfg.set(name, opts.Params[name]); err != nil {

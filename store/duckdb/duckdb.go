@@ -78,11 +78,11 @@ func open(ctx context.Context, u *url.URL, opts driver.Options) (driver.Engine, 
 	}
 	cfg, err := newConfig(opts)
 	if err != nil {
-		return nil, err
+		return nil, driver.Of(driver.ErrURL, err)
 	}
 	f, connector, err := connect(ctx, path, cfg)
 	if err != nil {
-		return nil, fmt.Errorf("open %q: %w", path, err)
+		return nil, err
 	}
 	e := &engine{cfg: cfg, file: f, Numbers: &filelease.Numbers{Path: f.path + "-durable", Mode: f.guard.mode}}
 	e.DB, err = sqlstore.New(ctx, sqlstore.Config{

@@ -98,7 +98,7 @@ func resolve(path string, cfg config) (string, error) {
 	}
 	// The library takes path and settings in one text and cuts it at "?".
 	if u, err := url.Parse(path + "?x=1"); err != nil || u.RawQuery != "x=1" {
-		return "", fmt.Errorf("%w: a path with one of ? # %% or a control character cannot be given to DuckDB; rename it", driver.ErrUnsupported)
+		return "", driver.Of(driver.ErrUnsupported, fmt.Errorf("%q has one of ? # %% or a control character, which DuckDB does not take in a path; rename it", path))
 	}
 	if err := dbfile.Check(path, cfg.Options.ReadOnly); err != nil || cfg.Options.ReadOnly {
 		return path, err
@@ -118,7 +118,7 @@ func (f *file) check(readOnly bool) error {
 	r, err := os.Open(f.path)
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w: %w", driver.ErrReadOnly, err)
+		return driver.Of(driver.ErrReadOnly, err)
 	case err != nil:
 		return err
 	}
@@ -134,7 +134,7 @@ func (f *file) check(readOnly bool) error {
 	case string(head[magicOffset:]) == magic:
 		return nil
 	}
-	return fmt.Errorf("%w: it does not begin as a DuckDB file does", driver.ErrCorrupt)
+	return driver.Of(driver.ErrCorrupt, fmt.Errorf("%q is no DuckDB database", f.path))
 }
 
 // mend makes a database whole that was left in the middle of a checkpoint.

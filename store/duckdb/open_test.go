@@ -24,7 +24,7 @@ func TestOpenRefusesOptions(t *testing.T) {
 		says string
 	}{
 		"frames":       {driver.Options{WALFrames: 100}, driver.ErrUnsupported, "checkpoint_threshold"},
-		"memory":       {driver.Options{Memory: 1 << 20}, driver.ErrUnsupported, "at least 67108864"},
+		"memory":       {driver.Options{Memory: 1 << 20}, driver.ErrUnsupported, "at least 64 MiB"},
 		"unknown":      {driver.Options{Params: map[string]string{"page_size": "1"}}, nil, "known are [checkpoint_threshold storage_version temp_directory threads]"},
 		"threads":      {driver.Options{Params: map[string]string{"threads": "0"}}, nil, "at least 1"},
 		"threshold":    {driver.Options{Params: map[string]string{"checkpoint_threshold": "16MB"}}, nil, "want bytes"},
@@ -54,7 +54,6 @@ func TestOpenRefusesFiles(t *testing.T) {
 			path := newPath(t)
 			make(t, path)
 			_, err := open(path, driver.Options{})
-			require.ErrorContains(t, err, path)
 			require.ErrorIs(t, err, driver.ErrCorrupt)
 		})
 	}

@@ -11,7 +11,7 @@ var (
 	// ErrExists: an entity with this key is live already.
 	ErrExists = errors.New("entity exists already")
 	// ErrInvalid: an operation or a block is malformed.
-	ErrInvalid = errors.New("invalid operation")
+	ErrInvalid = errors.New("invalid")
 )
 
 // OpError tells which operation of a block could not be applied.

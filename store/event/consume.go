@@ -34,7 +34,7 @@ func (c *Checkpoint) Validate() error {
 
 // ErrCheckpoint: a consumer is not where a checkpoint says. Another one has taken its name,
 // or somebody has set it. It wraps driver.ErrConflict.
-var ErrCheckpoint = fmt.Errorf("%w: the consumer is elsewhere", driver.ErrConflict)
+var ErrCheckpoint = fmt.Errorf("%w: the consumer's checkpoint is at another position", driver.ErrConflict)
 
 // Checkpointer is a Store that keeps how far consumers have come.
 type Checkpointer interface {

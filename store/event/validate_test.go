@@ -91,7 +91,7 @@ func TestQueryLimits(t *testing.T) {
 		"all":            {event.All(), ""},
 		"items":          {items(event.MaxItems), ""},
 		"too many items": {items(event.MaxItems + 1), "10001 items, at most 10000"},
-		"empty item":     {event.Query{Items: []event.Item{{Types: []string{"A"}}, {}}}, "item 2 of the query: invalid operation: neither types nor tags"},
+		"empty item":     {event.Query{Items: []event.Item{{Types: []string{"A"}}, {}}}, "item 2 of the query: invalid: neither types nor tags"},
 		"types":          {event.Of(types[1:]...), ""},
 		"too many types": {event.Of(types...), "129 types, at most 128"},
 		"tags":           {event.Tagged(tags(event.MaxItemTags)...), ""},

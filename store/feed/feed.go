@@ -16,6 +16,8 @@ package feed
 import (
 	"errors"
 	"fmt"
+
+	"github.com/varvedb/varve/store/driver"
 )
 
 // ErrFormat: the input is not what its format says, or is damaged. The error
@@ -23,12 +25,6 @@ import (
 // database. Errors of reading itself (a disk, a network) do not wrap it.
 var ErrFormat = errors.New("malformed block feed")
 
-// formatError is an ErrFormat whose text is the plain cause.
-type formatError struct{ error }
-
-func (e formatError) Is(target error) bool { return target == ErrFormat }
-func (e formatError) Unwrap() error        { return e.error }
-
 func malformed(format string, args ...any) error {
-	return formatError{fmt.Errorf(format, args...)}
+	return driver.Of(ErrFormat, fmt.Errorf(format, args...))
 }

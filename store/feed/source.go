@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"errors"
 	"io"
+
+	"github.com/varvedb/varve/store/driver"
 )
 
 // source is the stream below a tar reader. It buffers (the zstd decoder reads
@@ -66,5 +68,5 @@ func (s *source) blame(err error) error {
 	case errors.Is(err, ErrFormat):
 		return err
 	}
-	return formatError{err}
+	return driver.Of(ErrFormat, err)
 }

@@ -85,9 +85,8 @@ func open(ctx context.Context, u *url.URL, opts driver.Options) (driver.Engine, 
 	case err != nil:
 		return nil, err
 	case at.Server != nil:
-		return nil, fmt.Errorf("open %s://%s: %w: this program links the embedded engine; "+
-			"a program that imports github.com/varvedb/varve/store/libsql/remote in its place opens servers "+
-			"(for a file relative to the working directory write libsql:%s)", at.Server.Scheme, at.Server.Host, driver.ErrUnsupported, at.Server.Hostname())
+		return nil, fmt.Errorf("%w: this program opens libSQL's files and no servers; one that imports github.com/varvedb/varve/store/libsql/remote "+
+			"in its place opens servers (for a file relative to the working directory write libsql:%s)", driver.ErrUnsupported, at.Server.Hostname())
 	}
 	file, err := library.OpenFile(ctx, at.Path, opts)
 	if err != nil {

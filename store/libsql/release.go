@@ -104,7 +104,7 @@ func checkWritable(path string, readOnly bool) error {
 	for _, p := range []string{path, filepath.Dir(path)} {
 		err := unix.Access(p, unix.W_OK)
 		if errors.Is(err, unix.EROFS) || errors.Is(err, unix.EACCES) {
-			return fmt.Errorf("open %q for writing: %w: %w", p, driver.ErrReadOnly, err)
+			return driver.Of(driver.ErrReadOnly, fmt.Errorf("%q cannot be written: %w", p, err))
 		}
 	}
 	return nil

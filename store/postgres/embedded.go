@@ -15,25 +15,19 @@ import (
 
 // startServer starts the server of a directory.
 func startServer(ctx context.Context, t target, opts driver.Options) (*pgembed.Server, error) {
-	if opts.ReadOnly {
-		if err := requireCluster(t.dir); err != nil {
-			return nil, err
-		}
+	if st, err := os.Stat(t.dir); err == nil && !st.IsDir() {
+		return nil, fmt.Errorf("%q is a file; the store of a server that Varve starts is a directory", t.dir)
+	}
+	if _, err := os.Stat(filepath.Join(t.dir, "data", "PG_VERSION")); opts.ReadOnly && errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %q", driver.ErrNotExist, t.dir)
+	} else if opts.ReadOnly && err != nil {
+		return nil, err
 	}
 	return pgembed.Start(ctx, pgembed.Config{
 		Dir:      t.dir,
 		BinDir:   t.binDir,
 		Settings: serverSettings(opts),
 	})
-}
-
-// requireCluster checks that a server has been made in the directory before.
-func requireCluster(dir string) error {
-	_, err := os.Stat(filepath.Join(dir, "data", "PG_VERSION"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("open %q read-only: %w", dir, driver.ErrNotExist)
-	}
-	return err
 }
 
 // serverSettings are the settings of an embedded server that are not

@@ -120,7 +120,7 @@ func TestFailedOpen(t *testing.T) {
 		want   error
 		text   string
 	}{
-		"unknown parameter":  {url: url + "?colour=red", text: "unknown parameter"},
+		"unknown parameter":  {url: url + "?colour=red", text: "parameter colour: unknown"},
 		"checkpoint policy":  {url: url, change: func(o *driver.Options) { o.Checkpoint = driver.Background }, want: driver.ErrUnsupported},
 		"checkpoint frames":  {url: url, change: func(o *driver.Options) { o.WALFrames = 1 }, want: driver.ErrUnsupported},
 		"cancelled":          {url: url, ctx: cancelled, want: context.Canceled},

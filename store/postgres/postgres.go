@@ -26,6 +26,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,12 +73,9 @@ type engine struct {
 }
 
 func open(ctx context.Context, u *url.URL, opts driver.Options) (driver.Engine, error) {
-	if err := checkOptions(opts); err != nil {
-		return nil, err
-	}
 	t, err := parseTarget(u, opts.Params)
-	if err != nil {
-		return nil, err
+	if err = cmp.Or(checkOptions(opts), err); err != nil {
+		return nil, driver.Of(driver.ErrURL, err)
 	}
 	if !t.embedded() {
 		return connect(ctx, t, opts, nil)
@@ -96,8 +94,8 @@ func open(ctx context.Context, u *url.URL, opts driver.Options) (driver.Engine, 
 // connect opens the database on a running server.
 func connect(ctx context.Context, t target, opts driver.Options, server *pgembed.Server) (driver.Engine, error) {
 	if server == nil && opts.Durability == driver.Unsafe {
-		return nil, fmt.Errorf("%w: durability unsafe on a running server: fsync is a setting of the whole server; choose relaxed or durable",
-			driver.ErrUnsupported)
+		return nil, driver.Of(driver.ErrURL, fmt.Errorf("%w: durability unsafe on a running server, where fsync is a setting of the whole server; choose relaxed or durable",
+			driver.ErrUnsupported))
 	}
 	cfg, err := t.connConfig(server)
 	if err != nil {
@@ -185,8 +183,7 @@ func (e *engine) Close() error {
 // checkOptions refuses what this engine cannot do.
 func checkOptions(opts driver.Options) error {
 	if opts.Checkpoint != "" || opts.WALFrames != 0 {
-		return fmt.Errorf("%w: a checkpoint policy: Postgres runs its checkpoints itself; leave checkpoint and checkpoint_frames out",
-			driver.ErrUnsupported)
+		return fmt.Errorf("%w: Postgres runs its checkpoints itself; leave checkpoint and checkpoint_frames out", driver.ErrUnsupported)
 	}
 	_, err := driver.ParseDurability(string(opts.Durability))
 	return err

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -83,7 +84,7 @@ func parseTarget(u *url.URL, params map[string]string) (target, error) {
 	case "true":
 		t.citus = true
 	default:
-		return t, fmt.Errorf("parameter %s is true or false, not %q", paramCitus, params[paramCitus])
+		return t, fmt.Errorf("parameter %s: want true or false, got %q", paramCitus, params[paramCitus])
 	}
 	if u.Host == "" && params[paramHost] == "" {
 		return t, t.parseDirectory(u, params)
@@ -93,14 +94,14 @@ func parseTarget(u *url.URL, params map[string]string) (target, error) {
 
 func (t *target) parseDirectory(u *url.URL, params map[string]string) (err error) {
 	if u.User != nil {
-		return fmt.Errorf("%s: a user but no host; for a Unix socket add ?host=/path/to/its/directory", driver.Redact(u.String()))
+		return errors.New("a user but no host; for a Unix socket add ?host=/path/to/its/directory")
 	}
 	if t.dir, err = driver.FilePath(u); err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(params)) {
 		if _, conn := connParams[name]; conn || name == paramCitus {
-			return fmt.Errorf("%s names a directory, and parameter %q is for a running server", driver.Redact(u.String()), name)
+			return forServer(name)
 		}
 		if name != paramSchema && name != paramBinDir {
 			return unknownParam(name)
@@ -114,7 +115,7 @@ func (t *target) parseServer(u *url.URL, params map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(params)) {
 		if _, known := connParams[name]; !known && name != paramSchema && name != paramCitus {
 			if name == paramBinDir {
-				return fmt.Errorf("parameter %q is for an embedded server, and %s names a running one", name, driver.Redact(u.String()))
+				return fmt.Errorf("parameter %s is for a server that Varve starts, and the URL names a running one", name)
 			}
 			return unknownParam(name)
 		}
@@ -123,7 +124,7 @@ func (t *target) parseServer(u *url.URL, params map[string]string) error {
 		}
 	}
 	if u.Opaque != "" {
-		return fmt.Errorf("%s names a directory, and parameter %q is for a running server", driver.Redact(u.String()), paramHost)
+		return forServer(paramHost)
 	}
 	t.password, _ = u.User.Password()
 	for name, value := range map[string]string{
@@ -136,15 +137,19 @@ func (t *target) parseServer(u *url.URL, params map[string]string) error {
 			continue
 		}
 		if _, twice := t.settings[name]; twice {
-			return fmt.Errorf("%s: %s is given in the address and as a parameter; keep one", driver.Redact(u.String()), name)
+			return fmt.Errorf("%s is given in the address and as a parameter; keep one", name)
 		}
 		t.settings[name] = value
 	}
 	return nil
 }
 
+func forServer(name string) error {
+	return fmt.Errorf("parameter %s is for a running server, and the URL names a directory", name)
+}
+
 func unknownParam(name string) error {
-	return fmt.Errorf("unknown parameter %q; known are %s", name, strings.Join(slices.Sorted(maps.Keys(params)), ", "))
+	return fmt.Errorf("parameter %s: unknown; known are %s", name, strings.Join(slices.Sorted(maps.Keys(params)), ", "))
 }
 
 // Waits of a connection.

@@ -59,7 +59,7 @@ func testCompactOldTables(t *testing.T, h Harness) {
 	_, err := h.open(t, url, nil).Entities(t.Context(), nil)
 	require.ErrorIs(t, err, store.ErrLayout)
 	require.ErrorContains(t, err, fmt.Sprintf("format %q", format))
-	require.ErrorContains(t, err, "export the store with the program that wrote it")
+	require.ErrorContains(t, err, "write a block tar with the version that made the store")
 }
 
 // testCompactNoReader: what was put off is done while the caller holds every

@@ -48,7 +48,7 @@ func importContinuation(t *testing.T, h Harness) {
 	require.EqualValues(t, 4, head, "nothing of a batch with a gap")
 	other := slices.Clone(list)
 	other[3].Data = []byte("other")
-	require.ErrorContains(t, run(other), "event 4 of the store is another one")
+	require.ErrorContains(t, run(other), "the store has another event 4")
 	require.ErrorIs(t, run(other[:4]), store.ErrHistory, "nothing but what is there")
 	other[3] = list[3]
 	other[3].Time = list[2].Time

@@ -25,7 +25,7 @@ import (
 )
 
 // ErrUnsafe: an address that others can reach, and no token.
-var ErrUnsafe = errors.New("refused: an address off loopback needs a token")
+var ErrUnsafe = errors.New("an address that other machines reach needs a token (--token-file)")
 
 // Options of a server. The zero value listens on loopback, on ports that the
 // system chooses, with the defaults of their bounds.
@@ -98,7 +98,7 @@ func Listen(ctx context.Context, s *service.Service, o Options) (_ *Server, err 
 		return nil, err
 	}
 	if o.Token != "" && o.TLS == nil && !srv.private() {
-		o.Log.Warn("the token and all data travel in the clear: give a certificate, or put a proxy with TLS in front")
+		o.Log.Warn("the token and all data are sent unencrypted: give a certificate (--tls-cert), or put a proxy with TLS in front")
 	}
 	return srv, nil
 }
@@ -111,7 +111,7 @@ func (s *Server) listen(ctx context.Context) error {
 		}
 		on, err := listen(ctx, address, token)
 		if err != nil {
-			return fmt.Errorf("listen for %s: %w", name, err)
+			return fmt.Errorf("listen for %s: %w; choose another address", name, err)
 		}
 		e := &endpoint{name: name, on: on}
 		serve(e)

@@ -99,14 +99,14 @@ func open(ctx context.Context, u *url.URL, opts driver.Options) (driver.Engine, 
 	case err != nil:
 		return nil, err
 	case at.Server == nil:
-		return nil, fmt.Errorf("open %q: %w: this program links the client of libSQL servers; "+
-			"a program that imports github.com/varvedb/varve/store/libsql in its place opens files", at.Path, driver.ErrUnsupported)
+		return nil, fmt.Errorf("%w: this program opens libSQL's servers and no files; one that imports github.com/varvedb/varve/store/libsql "+
+			"in its place opens files", driver.ErrUnsupported)
 	case opts.Checkpoint != "":
-		return nil, fmt.Errorf("checkpoint policy %q: %w: it is the server's affair", opts.Checkpoint, driver.ErrUnsupported)
+		return nil, driver.Of(driver.ErrURL, fmt.Errorf("parameter checkpoint: %w: the server checkpoints by itself; leave it out", driver.ErrUnsupported))
 	}
 	link, err := newConnector(at.Server, opts.WithDefaults())
 	if err != nil {
-		return nil, err
+		return nil, driver.Of(driver.ErrURL, err)
 	}
 	return connect(ctx, link, opts.WithDefaults())
 }

@@ -46,14 +46,14 @@ func Parse(u *url.URL) (Address, error) {
 	return Address{Path: path}, err
 }
 
-func server(u url.URL) (Address, error) {
+func server(u url.URL) (_ Address, err error) {
 	switch {
 	case u.User != nil:
-		return Address{}, errors.New("address of a libSQL server: it has a user or password; give a token by the parameter authToken instead")
+		err = errors.New("address of a libSQL server: it has a user or password; give a token by the parameter authToken instead")
 	case u.Hostname() == "":
-		return Address{}, fmt.Errorf("address of a libSQL server: no host; write libsql:%s://host", u.Scheme)
+		err = fmt.Errorf("address of a libSQL server: no host; write libsql:%s://host", u.Scheme)
 	case u.RawQuery != "" || u.Fragment != "":
-		return Address{}, errors.New("address of a libSQL server: want no query and no fragment")
+		err = errors.New("address of a libSQL server: want no query and no fragment")
 	}
-	return Address{Server: &u}, nil
+	return Address{Server: &u}, driver.Of(driver.ErrURL, err)
 }
