@@ -116,7 +116,7 @@ func testTail(t *testing.T, shared bool) {
 			write(t, e, tail, randomEvent(rnd))
 		}
 		q := event.All()
-		if rapid.IntRange(0, 5).Draw(rt, "all") > 0 {
+		if rapid.IntRange(0, 2).Draw(rt, "all") > 0 {
 			q = event.Of(rapid.SliceOfN(rapid.SampledFrom([]string{"A", "B", "D"}), 1, 2).Draw(rt, "types")...)
 			q.Items[0].Tags = rapid.SliceOfNDistinct(rapid.Custom(drawTag), 0, 2, rapid.ID).Draw(rt, "tags")
 			if rapid.Bool().Draw(rt, "any type") && len(q.Items[0].Tags) > 0 {

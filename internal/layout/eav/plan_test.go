@@ -137,8 +137,11 @@ func TestPlannedQueries(t *testing.T) {
 				require.NotEmpty(t, all[block])
 			}
 			rapid.Check(t, func(t *rapid.T) {
-				block := rapid.Uint64Range(first, 3).Draw(t, "block")
-				checkAnswer(t, snaps[block], exprs(3).Draw(t, "query"), all[block])
+				block, q := rapid.Uint64Range(first, 3).Draw(t, "block"), exprs(3).Draw(t, "query")
+				if op := rapid.SampledFrom([]string{"", "", ">", ">=", "<", "<=", "="}).Draw(t, "bound"); op != "" {
+					q = query.And{Terms: []query.Expr{q, parse("$lastModifiedAtBlock " + op + " 2")}}
+				}
+				checkAnswer(t, snaps[block], q, all[block])
 			})
 		})
 	}
