@@ -320,7 +320,7 @@ func TestPriorIsReadTogether(t *testing.T) {
 }
 
 // TestPastIsSortedOnce: an entity that had one value in the past and has another now is found by
-// both, and given once.
+// both, and given once. Without an order, too, each is given.
 func TestPastIsSortedOnce(t *testing.T) {
 	ctx := context.Background()
 	b := newRig(t, compact.Options{})
@@ -349,4 +349,7 @@ func TestPastIsSortedOnce(t *testing.T) {
 		next++
 	}
 	require.EqualValues(t, entities, next)
+	all, err := v.Count(ctx, nil)
+	require.NoError(t, err)
+	require.EqualValues(t, entities, all)
 }

@@ -193,7 +193,7 @@ func TestNewestDoNotGrow(t *testing.T) {
 		limit  = 20
 		deeper = 16 // the searches of a question, each a page longer
 	)
-	sizes := []int{60, 240}
+	sizes := []int{45, 180}
 	for _, name := range []string{"arkiv", "arkiv-ordered"} {
 		var dbs []*store.DB
 		var files []string
@@ -233,7 +233,7 @@ func TestNewestDoNotGrowOnServers(t *testing.T) {
 		t.Skip("two stores on a server take a while to write")
 	}
 	const limit, deeper = 20, 300 // of some ten searches of indexes, each a few pages
-	sizes := []int{240, 960}
+	sizes := []int{120, 480}
 	var dbs []*store.DB
 	for _, n := range sizes {
 		url := pgtest.NewURL(t)
