@@ -133,13 +133,9 @@ func (f *finder) takeUnposted(ctx context.Context, list []candidate, n int) ([]c
 	return list, nil
 }
 
-// advance passes the position of the stream on top, and drops it if nothing is left.
+// advance passes the position of the stream on top, and drops it if nothing is left. Backwards
+// it may come to 0, which is behind every position that is wanted.
 func (f *finder) advance(top *stream) {
-	if f.backwards && top.at <= 1 {
-		f.drop()
-		f.down(0)
-		return
-	}
 	top.at, top.sure = f.behind(top.at), false
 	if len(top.lists) == 1 {
 		l := top.lists[0]

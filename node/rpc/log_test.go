@@ -130,10 +130,11 @@ func word(a entity.Address) string { return "0x000000000000000000000000" + a.Str
 // and goes when nobody asks.
 func TestFilters(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
-	n := newNode(t, "compact", Options{Limits: Limits{Filters: 2, FilterIdle: time.Minute}, Now: func() time.Time { return now }, Poll: time.Hour})
+	n := newNode(t, "compact", Options{Limits: Limits{Filters: 3, FilterIdle: time.Minute}, Now: func() time.Time { return now }, Poll: time.Hour})
 	n.apply(t, 10, create(1))
-	var logs, blocks string
+	var logs, blocks, bounded string
 	n.result(t, &logs, "eth_newFilter", fromProcessor)
+	n.result(t, &bounded, "eth_newFilter", of(11, 11))
 	n.result(t, &blocks, "eth_newBlockFilter")
 	n.fails(t, CodeTooManyOpened, "eth_newBlockFilter")
 	changes := func(want ...string) {
@@ -147,6 +148,9 @@ func TestFilters(t *testing.T) {
 	n.apply(t, 13, create(3))
 	changes("0xb created 2 3f3 0", "0xd created 3 3f5 0")
 	changes()
+	var within []gotLog
+	n.result(t, &within, "eth_getFilterChanges", bounded)
+	require.Equal(t, []string{"0xb created 2 3f3 0"}, texts(within))
 	require.NoError(t, n.ents.Rewind(t.Context(), 11))
 	n.apply(t, 12, create(4))
 	n.apply(t, 13, create(5))

@@ -115,6 +115,8 @@ func (h Harness) histories(layout string, size size) int {
 	switch {
 	case *histories > 0:
 		return *histories
+	case few && h.slow() && h.repeats(layout):
+		return 1
 	case few && h.slow():
 		return h.Checks
 	case testing.Short() && (lab || few && h.repeats(layout)):

@@ -44,6 +44,7 @@ func importContinuation(t *testing.T, h Harness) {
 	require.ErrorIs(t, run(list[2:4]), store.ErrHistory, "a gap at the beginning")
 	require.NoError(t, run(list[:4]))
 	require.ErrorIs(t, run(slices.Concat(list[4:6], list[7:])), store.ErrHistory, "a gap")
+	require.ErrorIs(t, run(slices.Concat(list[4:6], list[5:])), store.ErrHistory, "an event again")
 	head := must(s.Head(t.Context()))(t)
 	require.EqualValues(t, 4, head, "nothing of a batch with a gap")
 	other := slices.Clone(list)

@@ -261,6 +261,10 @@ func (m *machine) loadOther() {
 		return
 	}
 	i, low := m.IntN(len(m.fed)), uint64(0)
+	if i > 0 && i+1 < len(m.fed) && m.Chance(2) && m.model.BlockAt(m.fed[i].Number).Digest != m.model.BlockAt(m.fed[i-1].Number).Digest {
+		m.loadRefused(slices.Concat(m.fed[m.IntN(i):i], m.fed[i+1:])) // without one of its blocks
+		return
+	}
 	ahead := &model.Model{ExtendAdds: m.model.ExtendAdds, NoNUL: m.model.NoNUL}
 	for _, b := range m.fed[:i] {
 		require.NoError(m.t, ahead.Apply(b))
@@ -274,7 +278,11 @@ func (m *machine) loadOther() {
 	if vague || ahead.Apply(other) != nil || ahead.Head().Digest == m.model.BlockAt(other.Number).Digest {
 		return
 	}
-	blocks := slices.Concat(m.fed[m.IntN(i+1):i], []entity.Block{other}, m.fed[i+1:])
+	m.loadRefused(slices.Concat(m.fed[m.IntN(i+1):i], []entity.Block{other}, m.fed[i+1:]))
+}
+
+// loadRefused loads blocks that are none of the store's history.
+func (m *machine) loadRefused(blocks []entity.Block) {
 	m.did = append(m.did, func() string { return "load another history " + brief(blocks...) })
 	_, err := m.ents.Load(m.ctx, stream(blocks, nil), nil)
 	if err != nil || !m.model.HeadOnly {

@@ -81,6 +81,18 @@ func (e tappedEngine) Snapshot(ctx context.Context) (driver.Reader, error) {
 	return tappedReader{r, e.see}, nil
 }
 
+// Snapshots implements driver.Engine.
+func (e tappedEngine) Snapshots(ctx context.Context, n int) (list []driver.Reader, err error) {
+	for range n {
+		r, err := e.Snapshot(ctx)
+		if err != nil {
+			return nil, errors.Join(err, driver.CloseReaders(list))
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
+
 // View implements driver.Engine.
 func (e tappedEngine) View(ctx context.Context) (driver.Reader, error) { return e.Snapshot(ctx) }
 

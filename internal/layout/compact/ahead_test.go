@@ -53,6 +53,7 @@ func (b *rig) write(commit bool, f func(driver.Tx) error) {
 	ctx := context.Background()
 	tx, err := b.engine.Begin(ctx)
 	require.NoError(b.t, err)
+	defer tx.Rollback() // where f fails
 	if err := f(tx); err != nil || !commit {
 		require.NoError(b.t, errors.Join(err, tx.Rollback()))
 		return
@@ -60,23 +61,29 @@ func (b *rig) write(commit bool, f func(driver.Tx) error) {
 	require.NoError(b.t, tx.Commit(ctx))
 }
 
-func (b *rig) apply(commit bool, block entity.Block) {
+// apply applies blocks in one transaction.
+func (b *rig) apply(commit bool, blocks ...entity.Block) {
 	ctx := context.Background()
 	b.write(commit, func(tx driver.Tx) error {
-		w, err := b.layout.Writer(ctx, tx)
-		if err != nil {
-			return err
+		for _, block := range blocks {
+			w, err := b.layout.Writer(ctx, tx)
+			if err != nil {
+				return err
+			}
+			prior, err := w.Prior(ctx, block.Number, block.Needs())
+			if err != nil {
+				return err
+			}
+			set, err := entity.Fold(&block, prior, entity.Rules{})
+			if err != nil {
+				return err
+			}
+			set.Block = block.Number
+			if err := w.Write(ctx, set); err != nil {
+				return err
+			}
 		}
-		prior, err := w.Prior(ctx, block.Number, block.Needs())
-		if err != nil {
-			return err
-		}
-		set, err := entity.Fold(&block, prior, entity.Rules{})
-		if err != nil {
-			return err
-		}
-		set.Block = block.Number
-		return w.Write(ctx, set)
+		return nil
 	})
 }
 

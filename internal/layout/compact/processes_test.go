@@ -1,12 +1,14 @@
 package compact_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/varvedb/varve/internal/layout/compact"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // TestProcesses checks that processes may take turns, each with what it remembers, that
@@ -68,4 +70,30 @@ func TestStaleAfterKills(t *testing.T) {
 		b.check()
 		require.NoError(t, b.engine.Close())
 	}
+}
+
+// TestRolledBackMerge checks that a process finds all of the log that another has written, when
+// it wrote the same blocks before, merged the first of them, and was rolled back.
+func TestRolledBackMerge(t *testing.T) {
+	ctx := context.Background()
+	b := newRig(t, compact.Options{Backlog: 1, Steps: 1}) // blocks merge themselves
+	defer func() { require.NoError(t, b.engine.Close()) }()
+	blocks := make([]entity.Block, 2)
+	for i := range blocks {
+		blocks[i] = entity.Block{Number: uint64(i + 1), Ops: []entity.Op{{Kind: entity.Create, Key: entity.Key{byte(i)}, BTL: 100}}}
+	}
+	first := b.layout
+	b.apply(false, blocks...)
+	b.opts.Backlog = 1 << 20
+	b.forget()
+	b.apply(true, blocks...)
+	b.layout = first
+	r, err := b.engine.Snapshot(ctx)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
+	v, err := b.layout.View(ctx, r, 2)
+	require.NoError(t, err)
+	n, err := v.Count(ctx, nil)
+	require.NoError(t, err)
+	require.EqualValues(t, len(blocks), n)
 }

@@ -121,7 +121,7 @@ func exprs(height int) *rapid.Generator[query.Expr] {
 // TestPlannedQueries: whichever term finds the entities, the answer is that of
 // query.Match, in the order asked for.
 func TestPlannedQueries(t *testing.T) {
-	for _, name := range []string{"arkiv", "arkiv-ordered", "arkiv-pruned", "arkiv-3", "arkiv-7", "simple"} {
+	for _, name := range []string{"arkiv", "arkiv-ordered", "arkiv-pruned", "arkiv-7", "simple"} {
 		t.Run(name, func(t *testing.T) {
 			_, ents := fleet(t, name)
 			first := uint64(3)
@@ -137,8 +137,11 @@ func TestPlannedQueries(t *testing.T) {
 				require.NotEmpty(t, all[block])
 			}
 			rapid.Check(t, func(t *rapid.T) {
-				block := rapid.Uint64Range(first, 3).Draw(t, "block")
-				checkAnswer(t, snaps[block], exprs(3).Draw(t, "query"), all[block])
+				block, q := rapid.Uint64Range(first, 3).Draw(t, "block"), exprs(3).Draw(t, "query")
+				if op := rapid.SampledFrom([]string{"", "", ">", ">=", "<", "<=", "="}).Draw(t, "bound"); op != "" {
+					q = query.And{Terms: []query.Expr{q, parse("$lastModifiedAtBlock " + op + " 2")}}
+				}
+				checkAnswer(t, snaps[block], q, all[block])
 			})
 		})
 	}
@@ -156,7 +159,6 @@ func checkAnswer(t *rapid.T, snap *store.Snapshot, q query.Expr, all []*entity.E
 	n, err := snap.Count(context.Background(), q)
 	require.NoError(t, err)
 	require.EqualValues(t, len(want), n, "%s", q)
-	require.Equal(t, want, keys(list(t, snap, q, &store.QueryOptions{Parts: store.Metadata})), "%s", q)
 	opts := store.QueryOptions{Limit: 10}
 	for page := range 2 {
 		got := list(t, snap, q, &opts)
@@ -169,6 +171,10 @@ func checkAnswer(t *rapid.T, snap *store.Snapshot, q query.Expr, all []*entity.E
 		require.NoError(t, err)
 	}
 
+	if rapid.Bool().Draw(t, "all") { // else sorted, which takes as long
+		require.Equal(t, want, keys(list(t, snap, q, &store.QueryOptions{Parts: store.Metadata})), "%s", q)
+		return
+	}
 	order := []store.Order{{Name: "ram", Kind: entity.Numeric}}
 	sorted := list(t, snap, q, &store.QueryOptions{Order: order, Parts: store.Attributes})
 	require.Len(t, sorted, len(want), "%s", q)

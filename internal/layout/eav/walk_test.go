@@ -48,24 +48,29 @@ func history(t testing.TB, url, layout string, blocks int) *store.DB {
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	ents, err := db.Entities(ctx, &store.EntityOptions{Layout: layout})
 	require.NoError(t, err)
-	for n := range blocks {
-		b := entity.Block{Number: uint64(n + 1)}
-		for i := range perBlock {
-			b.Ops = append(b.Ops, thing(entity.Create, n*perBlock+i, 0))
-			if i%10 == 3 && n >= 20 {
-				b.Ops = append(b.Ops, thing(entity.Update, (n-20)*perBlock+i, 1))
-			}
-			if i%20 == 4 && n >= 10 {
-				b.Ops = append(b.Ops, entity.Op{Kind: entity.Delete, Key: keyOf((n-10)*perBlock + i)})
-			}
+	_, err = ents.Load(ctx, func(yield func(entity.Block, error) bool) {
+		for n := 0; n < blocks && yield(historyBlock(n), nil); n++ {
 		}
-		for i := range b.Ops {
-			b.Ops[i].OpIndex = uint32(i)
-		}
-		_, err := ents.Apply(ctx, b)
-		require.NoError(t, err)
-	}
+	}, nil)
+	require.NoError(t, err)
 	return db
+}
+
+func historyBlock(n int) entity.Block {
+	b := entity.Block{Number: uint64(n + 1)}
+	for i := range perBlock {
+		b.Ops = append(b.Ops, thing(entity.Create, n*perBlock+i, 0))
+		if i%10 == 3 && n >= 20 {
+			b.Ops = append(b.Ops, thing(entity.Update, (n-20)*perBlock+i, 1))
+		}
+		if i%20 == 4 && n >= 10 {
+			b.Ops = append(b.Ops, entity.Op{Kind: entity.Delete, Key: keyOf((n-10)*perBlock + i)})
+		}
+	}
+	for i := range b.Ops {
+		b.Ops[i].OpIndex = uint32(i)
+	}
+	return b
 }
 
 func thing(kind entity.Kind, i, version int) entity.Op {
