@@ -69,7 +69,7 @@ func (c *runCmd) list(out io.Writer, found []lab.Experiment, engines []bench.Eng
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(out, "\nThe times are guesses, rather too long: %d engines, %d times each, scale %v, phases of %s.\n", len(engines), c.Repeats, c.Scale, c.Phase)
+	_, err := fmt.Fprintf(out, "\nTimes are guesses for an idle machine: %d engines, %d times each, scale %v, phases of %s.\n", len(engines), c.Repeats, c.Scale, c.Phase)
 	return err
 }
 

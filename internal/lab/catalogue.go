@@ -197,16 +197,18 @@ const (
 
 // Timeout returns the time after which a block of the experiment on an engine hangs and does not merely take long.
 func (e Experiment) Timeout(o Options, engine bench.Engine) time.Duration {
-	layouts, phases := cmp.Or(len(o.Layouts), len(e.Layouts), 1), 0.0
-	if list, err := e.Variants(o, engine); err == nil {
-		for i := range list {
-			phases += list[i].Phases
-		}
+	o.whole()
+	phases, size := 0.0, o.worth(slices.Max(append([]float64{o.Scale}, o.Sizes...)))
+	var names []string
+	list, _ := e.Variants(o, engine) // none where they are not known
+	for i := range list {
+		names, phases, size = append(names, list[i].Keys.Get("layout")), phases+list[i].Phases, max(size, list[i].Set/baseRows)
 	}
+	slices.Sort(names)
+	layouts := cmp.Or(len(slices.Compact(names)), len(o.Layouts), len(e.Layouts), 1)
 	if phases == 0 {
 		phases = float64(layouts * manyPhases * max(len(o.Rates), len(o.Sizes), 1))
 	}
-	o.whole()
-	size := max(o.worth(slices.Max(append([]float64{o.Scale}, o.Sizes...))), workScale) / workScale
+	size = max(size, workScale) / workScale
 	return time.Duration(float64(layouts)*size*float64(workTime) + 2*phases*float64(o.Phase))
 }

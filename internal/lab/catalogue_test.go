@@ -33,7 +33,7 @@ func TestTimeoutFollowsThePhase(t *testing.T) {
 
 	larger := short
 	larger.Sizes = []float64{5}
-	require.Greater(t, find(t, "D5").Timeout(larger, sqlite), 50*find(t, "D5").Timeout(short, sqlite))
+	require.Greater(t, find(t, "D5").Timeout(larger, sqlite), 20*find(t, "D5").Timeout(short, sqlite))
 	for _, e := range All() {
 		require.Greater(t, e.Timeout(o, sqlite), time.Hour, e.ID)
 	}

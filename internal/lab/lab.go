@@ -149,9 +149,12 @@ type Cost struct {
 	Set    float64 // rows of the data set that it works on, which is loaded once
 }
 
+// baseRows are those of the base profile at scale 1.
+const baseRows = 20_000_000
+
 // baseCost is that of phases on the base profile at a scale, and of loading it so many times.
 func baseCost(scale, phases, loads float64) Cost {
-	rows := 20_000_000 * scale
+	rows := baseRows * scale
 	return Cost{Phases: phases, Rows: loads * rows, Set: rows}
 }
 
