@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/perf/benchfmt"
@@ -169,8 +170,14 @@ func TestRunKeepsFailures(t *testing.T) {
 
 func TestRunUsage(t *testing.T) {
 	out := must(t, "run", "--list", "D")
-	require.Contains(t, out, "D2   Checkpoint stalls\n")
+	require.Regexp(t, `D2   Checkpoint stalls +\d+[mh]\n`, out)
 	require.NotContains(t, out, "A5")
+	for line := range strings.Lines(must(t, "run", "--list")) {
+		require.LessOrEqual(t, utf8.RuneCountInString(line), 101, line)
+		require.NotRegexp(t, `^[A-Z]\d.*\?\n$`, line, "of the user's own data alone")
+	}
+	require.Regexp(t, `D3   Reorganisations +6h\n`, must(t, "run", "--list", "D3", "--engines=sqlite", "--repeats=1", "--phase=1h"), "five layouts, an hour each")
+	require.Regexp(t, `D3   Reorganisations +\?\n`, must(t, "run", "--list", "D3", "--source=x"))
 	for _, args := range [][]string{
 		{"run", "Z9"}, {"run", "A1", "--engines", "mysql"}, {"run", "A1", "--layouts", "none"}, {"run", "A1", "--scale", "0"},
 	} {

@@ -114,6 +114,13 @@ func (b *Browser) Until(t *testing.T, expression string) {
 	require.NoError(t, err, expression)
 }
 
+// Overlap is an expression for labels of pictures that lie on each other or are cut off.
+const Overlap = `[...document.querySelectorAll("svg")].flatMap(svg => {
+		const all = svg.getBoundingClientRect(), texts = [...svg.querySelectorAll("text")].map(t => [t.textContent, t.getBoundingClientRect()])
+		return texts.filter(([, a], i) => a.left < all.left - 1 || a.right > all.right + 1 || a.top < all.top - 1 || a.bottom > all.bottom + 1 ||
+			texts.some(([, b], j) => j < i && a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 2 && b.top < a.bottom - 2)).map(([text]) => text)
+	})`
+
 // Overflow is an expression for what is wider than the window, unless it scrolls by itself.
 const Overflow = `document.documentElement.scrollWidth > window.innerWidth ? [...document.querySelectorAll("body *")].filter(e =>
 		e.getBoundingClientRect().right > window.innerWidth + 1 && !e.closest(".scroll, .bar, pre, .chart")).map(e => e.tagName + " " + e.className).slice(0, 5)

@@ -4,14 +4,18 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/internal/engine"
+	"github.com/varvedb/varve/internal/lab"
 	"github.com/varvedb/varve/internal/source"
+	"github.com/varvedb/varve/schemas"
 )
 
 // What an answer costs is guessed, rather too much than too little: the time at the end is kept
@@ -120,10 +124,54 @@ func (p *plan) fits() bool {
 func (p *plan) loading(times float64) (seconds float64) {
 	for _, layout := range p.layouts {
 		for _, e := range p.engines {
-			seconds += times * float64(p.data.Rows) * (1 + indexCost*indexes(layout)) / cmp.Or(engine.Find(e.Name).Loads, slowest)
+			seconds += loading(e, times*float64(p.data.Rows), indexes(layout))
 		}
 	}
 	return seconds
+}
+
+// loading is how many seconds an engine takes to load so many rows into a table with indexes.
+func loading(e bench.Engine, rows, indexes float64) float64 {
+	return rows * (1 + indexCost*indexes) / cmp.Or(engine.Find(e.Name).Loads, slowest)
+}
+
+// takes is how long an experiment takes on engines, with the loading of its data sets; 0 where nothing tells it.
+func takes(x lab.Experiment, o lab.Options, engines []bench.Engine, repeats int) time.Duration {
+	seconds := 0.0
+	for _, e := range engines {
+		list, err := x.Variants(o, e)
+		if err != nil {
+			return 0
+		}
+		loaded, once, each := map[string]bool{}, 0.0, start.Seconds()
+		for i := range list {
+			v := &list[i]
+			n, _ := strconv.ParseFloat(v.Keys.Get("indexes"), 64) // of a table; a layout's are added, of which there is none then
+			if layout := v.Keys.Get("layout"); slices.Contains(schemas.EntityLayouts(), layout) {
+				n += indexes(layout)
+			}
+			if set := fmt.Sprint(v.Keys.Get("layout"), v.Set); !loaded[set] {
+				loaded[set] = true
+				once += loading(e, v.Set, n)
+			}
+			each += around.Seconds() + v.Set/streamed + v.Phases*o.Phase.Seconds() + loading(e, v.Rows, n)
+		}
+		seconds += once + float64(repeats)*each
+	}
+	return time.Duration(seconds * float64(time.Second))
+}
+
+// roughly writes a time with as much as a guess knows of it: "2m", "45m", "3h".
+func roughly(d time.Duration) string {
+	switch {
+	case d == 0:
+		return "?"
+	case d < 10*time.Minute:
+		return fmt.Sprintf("%.0fm", math.Ceil(d.Minutes()))
+	case d < time.Hour:
+		return fmt.Sprintf("%.0fm", 5*math.Ceil(d.Minutes()/5))
+	}
+	return fmt.Sprintf("%.0fh", math.Ceil(d.Hours()))
 }
 
 // say notes what is left out of what was asked for, and what would be enough for it.

@@ -46,12 +46,12 @@ func (c *runCmd) Run(e *env) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if c.List {
-		return listExperiments(e.stdout, found)
-	}
 	engines, err := c.set(&c.Options, c.Engines)
 	if err != nil {
 		return err
+	}
+	if c.List {
+		return c.list(e.stdout, found, engines)
 	}
 	r := &runner{found: found, engines: engines, options: c.Options, repeats: c.Repeats, empty: c.Empty, out: c.Out, kept: true, timeout: c.Timeout}
 	failed := r.run(e)
@@ -61,13 +61,16 @@ func (c *runCmd) Run(e *env) error {
 	return errors.Join(failed, c.finish(e))
 }
 
-func listExperiments(out io.Writer, found []lab.Experiment) error {
+// list prints experiments with about how long each takes.
+func (c *runCmd) list(out io.Writer, found []lab.Experiment, engines []bench.Engine) error {
 	for _, x := range found {
-		if _, err := fmt.Fprintf(out, "%-4s %s\n     %s\n", x.ID, x.Title, x.Question); err != nil {
+		long := roughly(takes(x, c.Options, engines, c.Repeats))
+		if _, err := fmt.Fprintf(out, "%-4s %-50s %5s\n     %s\n", x.ID, x.Title, long, x.Question); err != nil {
 			return err
 		}
 	}
-	return nil
+	_, err := fmt.Fprintf(out, "\nTimes are guesses for an idle machine: %d engines, %d times each, scale %v, phases of %s.\n", len(engines), c.Repeats, c.Scale, c.Phase)
+	return err
 }
 
 // finish says what there is and what to do next.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/varvedb/varve/bench/mix"
+	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/row"
 	"github.com/varvedb/varve/internal/catalogue"
 	"github.com/varvedb/varve/schemas"
@@ -26,9 +26,8 @@ type Experiment struct {
 	// source of the user's own too.
 	Own bool
 
-	Plan   func(l *Lab) ([]Variant, error) // fails when the options do not fit
-	phases int                             // timed phases of a layout; 0 means manyPhases
-	core   map[string]string               // what is of the core set: values of keys; nil is nothing
+	Plan func(l *Lab) ([]Variant, error) // fails when the options do not fit
+	core map[string]string               // what is of the core set: values of keys; nil is nothing
 }
 
 // registered are the plans of experiments that bring much with them, such as the service.
@@ -63,51 +62,47 @@ func All() []Experiment {
 	type ops = map[string]Operation
 	of, words := catalogue.Find, strings.Fields
 	return []Experiment{
-		{Entry: of("A1"), Names: words("Insert"), phases: 12,
+		{Entry: of("A1"), Names: words("Insert"),
 			Plan: insertPlan{size: 1_000_000, memory: true, indexes: []int{0, 2, 6}, modes: []row.Mode{row.Single, row.Bulk}}.variants},
-		{Entry: of("A2"), Names: words("Insert"), phases: 6,
+		{Entry: of("A2"), Names: words("Insert"),
 			Plan: insertPlan{size: 10_000_000, perCommit: 10_000, indexes: []int{0, 2, 6}, modes: []row.Mode{row.Bulk}}.variants},
-		{Entry: of("A3"), Names: words("Insert"), phases: 12,
+		{Entry: of("A3"), Names: words("Insert"),
 			Plan: insertPlan{size: 10_000_000, perCommit: 500, indexes: []int{0, 2, 6}, modes: []row.Mode{row.Bulk, row.Single}}.variants},
-		{Entry: of("A4"), Names: words("Insert"), phases: 8,
+		{Entry: of("A4"), Names: words("Insert"),
 			Plan: insertPlan{size: 1_000_000, perCommit: 500, indexes: []int{6}, modes: row.Modes}.variants},
 		{Entry: of("A5"), Names: words("Commit"), Layouts: words("arkiv"), Plan: committing((*Lab).seedCommits)},
 		{Entry: of("A6"), Names: words("Commit"), Layouts: words("simple"), Plan: committing((*Lab).seedCommits)},
 		{Entry: of("A7"), Names: words("Commit"), Layouts: words("arkiv"), Plan: committing((*Lab).memoryCommits)},
-		{Entry: of("A8"), Names: words("SampledBlocks"), Own: true, Layouts: words("arkiv simple"), Changes: true,
-			Plan: sampledBlocks},
+		{Entry: of("A8"), Names: words("SampledBlocks"), Own: true, Layouts: words("arkiv simple"), Changes: true, Plan: sampledBlocks},
 		{Entry: of("A11"), Names: words("Commit"),
 			Plan: committing((*Lab).typicalCommits, schemas.AblationLayouts()...)},
-		{Entry: of("A12"), Names: words("ReadMix"), Own: true, phases: len(mix.Names) * len(schemas.AblationLayouts()),
+		{Entry: of("A12"), Names: words("ReadMix"), Own: true,
 			Plan: reading([]readLoad{{clients: 1, reads: shortReads}}, schemas.AblationLayouts()...)},
 		{Entry: of("A13"), Names: words("Commit"), Layouts: words("arkiv"), Plan: committing((*Lab).storageCommits)},
 		{Entry: of("A14"), Names: words("Designed"), Layouts: words("arkiv simple"), Plan: designed},
-		{Entry: of("A15"), Names: words("Payload"), phases: 64, Plan: payloads},
+		{Entry: of("A15"), Names: words("Payload"), Plan: payloads},
 		{Entry: of("A16"), Names: words("Capped"), Layouts: answers, Changes: true, Plan: capped},
-		{Entry: of("A17"), Names: words("PageSize"), Layouts: answers, Changes: true, phases: 24, Plan: pageSizes},
-		{Entry: of("B1"), Names: words("Load"), Own: true, Layouts: answers, Plan: grown("Load", (*Lab).load)},
-		{Entry: of("C1"), Names: words("ReadMix"), Own: true, Layouts: readLayouts, phases: 8,
+		{Entry: of("A17"), Names: words("PageSize"), Layouts: answers, Changes: true, Plan: pageSizes},
+		{Entry: of("B1"), Names: words("Load"), Own: true, Layouts: answers, Plan: grown("Load", 0, 1, (*Lab).load)},
+		{Entry: of("C1"), Names: words("ReadMix"), Own: true, Layouts: readLayouts,
 			Plan: capacity, core: values{"layout": "arkiv compact", "clients": "1", "mix": "A B C W"}},
-		{Entry: of("C2"), Names: words("ReadMix"), Own: true, Layouts: answers, phases: 16,
+		{Entry: of("C2"), Names: words("ReadMix"), Own: true, Layouts: answers,
 			Plan: reading([]readLoad{{clients: 10, rate: 100}, {clients: 10, rate: 1_000}, {clients: 10, rate: 5_000}, {clients: 10, rate: 10_000}})},
-		{Entry: of("C3"), Names: words("ReadMix"), Own: true, Layouts: answers, phases: 16,
+		{Entry: of("C3"), Names: words("ReadMix"), Own: true, Layouts: answers,
 			Plan: reading([]readLoad{{temperature: cold}, {temperature: lukewarm}, {temperature: warm}})},
-		{Entry: of("C4"), Names: words("ReadMix"), Own: true, Layouts: answers, phases: 20, Plan: againstMemory},
-		{Entry: of("D1"), Names: words("Sustained"), Own: true, Layouts: writeLayouts, Changes: true, phases: 4,
-			Plan: sustain},
-		{Entry: of("D2"), Names: words("Checkpoint"), Own: true, Layouts: answers, Changes: true, phases: 10,
+		{Entry: of("C4"), Names: words("ReadMix"), Own: true, Layouts: answers, Plan: againstMemory},
+		{Entry: of("D1"), Names: words("Sustained"), Own: true, Layouts: writeLayouts, Changes: true, Plan: sustain},
+		{Entry: of("D2"), Names: words("Checkpoint"), Own: true, Layouts: answers, Changes: true,
 			Plan: checkpoints, core: values{"layout": "arkiv", "policy": "inline background", "frames": "1000"}},
-		{Entry: of("D3"), Names: words("Reorg"), Own: true, Layouts: writeLayouts, Changes: true, phases: 1,
-			Plan: reorgs},
-		{Entry: of("D4"), Names: words("Combined"), Own: true, Layouts: answers, Changes: true, phases: 5 + ceilingSteps,
-			Plan: besides},
-		{Entry: of("D5"), Names: words("Degradation"), Own: true, Layouts: answers, Changes: true, phases: 15,
-			Plan: grown("Degradation", (*Lab).degradation)},
-		{Entry: of("E1"), Names: words("DataCentreRead"), Layouts: answers, phases: 2,
+		{Entry: of("D3"), Names: words("Reorg"), Own: true, Layouts: writeLayouts, Changes: true, Plan: reorgs},
+		{Entry: of("D4"), Names: words("Combined"), Own: true, Layouts: answers, Changes: true, Plan: besides},
+		{Entry: of("D5"), Names: words("Degradation"), Own: true, Layouts: answers, Changes: true,
+			Plan: grown("Degradation", 5, 0, (*Lab).degradation)},
+		{Entry: of("E1"), Names: words("DataCentreRead"), Layouts: answers,
 			Plan: centres("DataCentreRead", "clients", []int{1, 10}, (*Lab).centreReads)},
-		{Entry: of("E2"), Names: words("DataCentreWrite"), Layouts: answers, Changes: true, phases: 4,
+		{Entry: of("E2"), Names: words("DataCentreWrite"), Layouts: answers, Changes: true,
 			Plan: centres("DataCentreWrite", "dc", []int{0, 30, 70, 100}, (*Lab).centreWrites)},
-		{Entry: of("E3"), Names: words("DataCentreCombined"), Layouts: answers, Changes: true, phases: 2,
+		{Entry: of("E3"), Names: words("DataCentreCombined"), Layouts: answers, Changes: true,
 			Plan: centres("DataCentreCombined", "qps", []int{100, 500}, (*Lab).centreBeside)},
 		{Entry: of("F1"), Names: words("EventAppend"), Changes: true, Plan: events("Append")},
 		{Entry: of("F2"), Names: words("EventAppendConcurrent EventAppendRandom"), Changes: true,
@@ -120,30 +115,24 @@ func All() []Experiment {
 		{Entry: of("F7"), Names: words("EventStream"), Plan: events("Stream")},
 		{Entry: of("F8"), Names: words("EventProject"), Plan: events("Project")},
 		{Entry: of("G1"), Names: words("RebacIngest Rebac"), Layouts: words("rebac"), Plan: measurePermissions},
-		{Entry: of("G2"), Names: words("SocialLoad Social"), Layouts: words("social"), Changes: true,
-			Plan: measureSocial},
-		{Entry: of("H1"), Names: words("Service ServiceEvents"), Layouts: words("compact"), Changes: true,
-			Plan: elsewhere("H1")},
-		{Entry: of("H3"), Names: words("Node"), Layouts: words("compact arkiv simple"), Changes: true, phases: 48,
-			Plan: elsewhere("H3")},
-		{Entry: of("I3"), Names: words("Frontier"), Own: true, Layouts: answers, Changes: true, phases: 12,
-			Plan: frontier},
-		{Entry: of("I5"), Names: words("V1"), Own: true, Layouts: answers, Changes: true, phases: 18,
-			Plan: firstVersion},
+		{Entry: of("G2"), Names: words("SocialLoad Social"), Layouts: words("social"), Changes: true, Plan: measureSocial},
+		{Entry: of("H1"), Names: words("Service ServiceEvents"), Layouts: words("compact"), Changes: true, Plan: elsewhere("H1")},
+		{Entry: of("H3"), Names: words("Node"), Layouts: words("compact arkiv simple"), Changes: true, Plan: elsewhere("H3")},
+		{Entry: of("I3"), Names: words("Frontier"), Own: true, Layouts: answers, Changes: true, Plan: frontier},
+		{Entry: of("I5"), Names: words("V1"), Own: true, Layouts: answers, Changes: true, Plan: firstVersion},
 		{Entry: of("J1"), Names: words("FirstSync"), Layouts: answers, Plan: elsewhere("J1")},
 		{Entry: of("J2"), Names: words("Import"), Layouts: answers, Changes: true,
-			Plan: Operated("Import", "source", ops{"sqlite-store": (*Lab).importArkiv})},
+			Plan: Operated("Import", "source", 0, 1, ops{"sqlite-store": (*Lab).importArkiv})},
 		{Entry: of("J3"), Names: words("Backup"), Own: true, Layouts: answers, Changes: true,
-			Plan: Operated("Backup", "rate", ops{Ftoa(ArkivRowRate): (*Lab).backup})},
-		{Entry: of("J4"), Names: words("Restart"), Own: true, Layouts: answers, Changes: true, phases: 4,
-			Plan: Operated("Restart", "after", ops{"stop": (*Lab).restart, "kill": (*Lab).restart})},
-		{Entry: of("J5"), Names: words("DailyGrowth"), Own: true, Layouts: answers, Changes: true, phases: 1,
-			Plan: Operated("DailyGrowth", "rate", ops{Ftoa(ArkivRowRate): (*Lab).growth})},
-		{Entry: of("Q1"), Names: words("RealBlocks GeneratedBlocks"), Own: true, Layouts: words("arkiv"),
-			Plan: firstLook},
-		{Entry: of("Q2"), Names: words("Commit Update Get"), Layouts: answers, Changes: true, phases: 3,
+			Plan: Operated("Backup", "rate", 0, 2, ops{Ftoa(ArkivRowRate): (*Lab).backup})},
+		{Entry: of("J4"), Names: words("Restart"), Own: true, Layouts: answers, Changes: true,
+			Plan: Operated("Restart", "after", 1.5, 0, ops{"stop": (*Lab).restart, "kill": (*Lab).restart})},
+		{Entry: of("J5"), Names: words("DailyGrowth"), Own: true, Layouts: answers, Changes: true,
+			Plan: Operated("DailyGrowth", "rate", 1, 0, ops{Ftoa(ArkivRowRate): (*Lab).growth})},
+		{Entry: of("Q1"), Names: words("RealBlocks GeneratedBlocks"), Own: true, Layouts: words("arkiv"), Plan: firstLook},
+		{Entry: of("Q2"), Names: words("Commit Update Get"), Layouts: answers, Changes: true,
 			Plan: operations, core: values{"layout": "arkiv compact"}},
-		{Entry: of("Q3"), Names: words("Query"), Layouts: answers, phases: 11, Plan: queries},
+		{Entry: of("Q3"), Names: words("Query"), Layouts: answers, Plan: queries},
 	}
 }
 
@@ -188,20 +177,38 @@ func FindOwn(ids []string) ([]Experiment, error) {
 	return own, nil
 }
 
+// Variants are what is measured of an experiment on an engine; those on a source of the user's own are planned
+// once it is prepared (Lab.Plan).
+func (e Experiment) Variants(o Options, engine bench.Engine) ([]Variant, error) {
+	if o.Source != "" {
+		return nil, ErrSkip
+	}
+	return e.Plan(&Lab{Options: o, Engine: engine, of: &e})
+}
+
 // What an experiment may take: besides its phases, which count twice for what is around them, workTime for each
-// workScale of the largest size, since data sets are built and commits counted in proportion.
+// workScale of the largest size, since data sets are built and commits counted in proportion. Where no phases are
+// known it has manyPhases for each layout.
 const (
 	manyPhases = 60
 	workTime   = 15 * time.Minute
 	workScale  = 0.05
 )
 
-// Timeout returns the time after which a block of the experiment on one engine hangs and does not merely take long.
-func (e Experiment) Timeout(o Options) time.Duration {
-	layouts := cmp.Or(len(o.Layouts), len(e.Layouts), 1)
-	phases := cmp.Or(e.phases, manyPhases) * max(len(o.Rates), len(o.Sizes), 1)
+// Timeout returns the time after which a block of the experiment on an engine hangs and does not merely take long.
+func (e Experiment) Timeout(o Options, engine bench.Engine) time.Duration {
 	o.whole()
-	size := max(o.worth(slices.Max(append([]float64{o.Scale}, o.Sizes...))), workScale) / workScale
-	work := time.Duration(size * float64(workTime))
-	return time.Duration(layouts) * (work + time.Duration(2*phases)*o.Phase)
+	phases, size := 0.0, o.worth(slices.Max(append([]float64{o.Scale}, o.Sizes...)))
+	var names []string
+	list, _ := e.Variants(o, engine) // none where they are not known
+	for i := range list {
+		names, phases, size = append(names, list[i].Keys.Get("layout")), phases+list[i].Phases, max(size, list[i].Set/baseRows)
+	}
+	slices.Sort(names)
+	layouts := cmp.Or(len(slices.Compact(names)), len(o.Layouts), len(e.Layouts), 1)
+	if phases == 0 {
+		phases = float64(layouts * manyPhases * max(len(o.Rates), len(o.Sizes), 1))
+	}
+	size = max(size, workScale) / workScale
+	return time.Duration(float64(layouts)*size*float64(workTime) + 2*phases*float64(o.Phase))
 }

@@ -66,16 +66,17 @@ func (l *Lab) besides(name string, scales []float64, loads []beside) (list []Var
 	for _, layout := range l.LayoutsOr() {
 		for _, scale := range scales {
 			for _, b := range loads {
-				c := l.OnBase(layout, scale, "mix", l.mixes()[0], "rate", Ftoa(b.rows))
+				c, cost := l.OnBase(layout, scale, "mix", l.mixes()[0], "rate", Ftoa(b.rows)), baseCost(scale, 1, 0)
 				run := func(ctx context.Context, r *Record) error { _, err := l.beside(ctx, layout, scale, b, r); return err }
 				switch b.reads {
 				case ceiling:
+					cost.Phases = ceilingSteps
 					c, run = c.With("qps", "ceiling"), func(ctx context.Context, r *Record) error { return l.ceiling(ctx, layout, r) }
 				case closed:
 				default:
 					c = c.With("qps", Ftoa(b.reads))
 				}
-				list = append(list, Variant{name, c, run})
+				list = append(list, Variant{name, c, cost, run})
 			}
 		}
 	}
@@ -176,8 +177,8 @@ func (l *Lab) ceiling(ctx context.Context, layout string, r *Record) error {
 	return nil
 }
 
-// grown measures f at each scale that was asked for, or at parts and multiples of the lab's.
-func grown(name string, f func(l *Lab, ctx context.Context, layout string, scale float64, r *Record) error) func(*Lab) ([]Variant, error) {
+// grown measures f, of the cost of so many phases and loads, at each scale that was asked for, or at parts and multiples of the lab's.
+func grown(name string, phases, loads float64, f func(l *Lab, ctx context.Context, layout string, scale float64, r *Record) error) func(*Lab) ([]Variant, error) {
 	return func(l *Lab) (list []Variant, _ error) {
 		least := 0.25
 		if l.Source != "" { // which is taken whole
@@ -185,7 +186,7 @@ func grown(name string, f func(l *Lab, ctx context.Context, layout string, scale
 		}
 		for _, layout := range l.LayoutsOr() {
 			for _, scale := range given(l.Sizes, least*l.Scale, l.Scale, 4*l.Scale) {
-				list = append(list, Variant{name, l.OnBase(layout, scale), func(ctx context.Context, r *Record) error { return f(l, ctx, layout, scale, r) }})
+				list = append(list, Variant{name, l.OnBase(layout, scale), baseCost(scale, phases, loads), func(ctx context.Context, r *Record) error { return f(l, ctx, layout, scale, r) }})
 			}
 		}
 		return list, nil

@@ -88,7 +88,7 @@ func committing(plans func(*Lab) []commitPlan, layouts ...string) func(*Lab) ([]
 		for _, layout := range l.LayoutsOr(layouts...) {
 			for _, p := range plans(l) {
 				c := l.On(layout, p.profile.Name, append([]string{"entities", itoa(p.entities)}, p.more...)...).With("durability", string(p.options.Durability))
-				list = append(list, Variant{"Commit", c, func(ctx context.Context, r *Record) error { return l.commit(ctx, layout, p, r) }})
+				list = append(list, Variant{"Commit", c, Cost{Rows: float64(p.entities * p.profile.Rows())}, func(ctx context.Context, r *Record) error { return l.commit(ctx, layout, p, r) }})
 			}
 		}
 		return list, nil
@@ -151,7 +151,7 @@ func (p insertPlan) variants(l *Lab) (list []Variant, _ error) {
 			cfg := row.Config{Indexes: indexes, Rows: l.Scaled(p.size, minRows), PerCommit: p.perCommit, Mode: mode, Seed: l.fresh(), Limit: insertPhases * l.Phase}
 			c := l.KeysOf("durability", string(o.Durability), "store", in, "indexes", itoa(indexes),
 				"commit", itoa(p.perCommit), "mode", string(mode), "rows", itoa(cfg.Rows))
-			list = append(list, Variant{"Insert", c, func(ctx context.Context, r *Record) error {
+			list = append(list, Variant{"Insert", c, Cost{Rows: float64(cfg.Rows)}, func(ctx context.Context, r *Record) error {
 				return l.WithNew(ctx, dir, "", o, r, func(cp *bench.Copy) error {
 					res, err := row.Insert(ctx, cp.DB, cfg)
 					if r.Result(res); err == nil && res.Rows < uint64(cfg.Rows) {
@@ -174,7 +174,8 @@ func (l *Lab) operation(name, layout string, f func(ctx context.Context, d *benc
 		Engine: l.Engine, Layout: layout, Profile: bench.Typical,
 		Gen: bench.GenOptions{Entities: l.Scaled(800_000, 2_000), PerBlock: perBlock, Seed: l.Seed},
 	}
-	return l.TimedOn(name, l.On(layout, d.Profile.Name, more...), d, func(ctx context.Context, cp *bench.Copy) (bench.Result, error) { return f(ctx, &d, cp) })
+	cost := Cost{Phases: 1, Set: float64(d.Gen.Entities * d.Profile.Rows())}
+	return l.TimedOn(name, l.On(layout, d.Profile.Name, more...), cost, d, func(ctx context.Context, cp *bench.Copy) (bench.Result, error) { return f(ctx, &d, cp) })
 }
 
 // operations measures one operation at a time: what a change of the code changes is seen here first.

@@ -17,9 +17,9 @@ import (
 // payload, 8 to 10 say attributes. A correlation on production blocks, in which entities, strings and numbers
 // come and go together and payload hardly varies, cannot settle it; blocks that vary them independently can.
 
-// sampled applies n blocks to a data set, and keeps the time of each commit with what is in it.
-func (l *Lab) sampled(name string, c Keys, d bench.Dataset, n int, blocks iter.Seq2[entity.Block, error]) Variant {
-	return Variant{name, c, func(ctx context.Context, r *Record) error {
+// sampled applies n blocks, of so many rows, to a data set, and keeps the time of each commit with what is in it.
+func (l *Lab) sampled(name string, c Keys, rows float64, d bench.Dataset, n int, blocks iter.Seq2[entity.Block, error]) Variant {
+	return Variant{name, c, Cost{Rows: rows}, func(ctx context.Context, r *Record) error {
 		return l.withDataset(ctx, d, l.StoreOptions(), r, func(cp *bench.Copy) error {
 			var expect *bench.Expectation
 			if err := l.Aside(func() (err error) { expect, err = d.Expectation(cp.Ready); return err }); err != nil {
@@ -47,10 +47,13 @@ const (
 
 func designed(l *Lab) (list []Variant, _ error) {
 	gen := bench.GenOptions{Entities: l.Scaled(10*minDesignBase, minDesignBase), PerBlock: perBlock, Seed: l.Seed}
-	points := factorial(l.fresh(), designRepeats, designLevels...)
+	points, rows := factorial(l.fresh(), designRepeats, designLevels...), 0.0
+	for _, p := range points {
+		rows += p[3] * float64(designProfile(p).Rows())
+	}
 	for _, layout := range l.LayoutsOr() {
 		c := l.KeysOf("layout", layout, "durability", string(l.Durability), "entities", itoa(gen.Entities))
-		list = append(list, l.sampled("Designed", c, bench.Dataset{Engine: l.Engine, Layout: layout, Profile: bench.Typical, Gen: gen}, len(points), designBlocks(gen, points)))
+		list = append(list, l.sampled("Designed", c, rows, bench.Dataset{Engine: l.Engine, Layout: layout, Profile: bench.Typical, Gen: gen}, len(points), designBlocks(gen, points)))
 	}
 	return list, nil
 }
@@ -60,16 +63,19 @@ func designed(l *Lab) (list []Variant, _ error) {
 func designBlocks(after bench.GenOptions, points [][]float64) iter.Seq2[entity.Block, error] {
 	return func(yield func(entity.Block, error) bool) {
 		for _, p := range points {
-			profile := bench.Profile{Strings: int(p[0]), Numbers: int(p[1]), Payload: int(p[2])}
 			after = after.Next(int(p[3]))
 			after.PerBlock = int(p[3])
-			for b, err := range bench.Blocks(profile, after) {
+			for b, err := range bench.Blocks(designProfile(p), after) {
 				if !yield(b, err) || err != nil {
 					return
 				}
 			}
 		}
 	}
+}
+
+func designProfile(p []float64) bench.Profile {
+	return bench.Profile{Strings: int(p[0]), Numbers: int(p[1]), Payload: int(p[2])}
 }
 
 // minSampled is how many blocks are sampled at least, maxSampled how many at scale 1.
@@ -91,7 +97,7 @@ func sampledBlocks(l *Lab) (list []Variant, _ error) {
 			n = min(maxSampled, d.Source.Changing)
 		}
 		c := l.On(layout, l.profile(), "blocks", itoa(n))
-		list = append(list, l.sampled("SampledBlocks", c, *d, n, d.Rest()))
+		list = append(list, l.sampled("SampledBlocks", c, float64(n*blockRows), *d, n, d.Rest()))
 	}
 	return list, nil
 }

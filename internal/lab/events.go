@@ -31,7 +31,7 @@ func events(groups ...string) func(*Lab) ([]Variant, error) {
 					continue
 				}
 				c := l.On(enrolment.Layout, data.Name, w.Key, w.Value)
-				list = append(list, l.TimedOn("Event"+w.Group, c, data.Dataset(l.Engine), func(ctx context.Context, cp *bench.Copy) (bench.Result, error) {
+				list = append(list, l.TimedOn("Event"+w.Group, c, Cost{Phases: .5}, data.Dataset(l.Engine), func(ctx context.Context, cp *bench.Copy) (bench.Result, error) {
 					return w.Run(ctx, cp, pace.Config{Duration: l.Phase / 2})
 				}))
 			}

@@ -55,19 +55,20 @@ func firstLook(l *Lab) (list []Variant, _ error) {
 	}
 	for _, layout := range l.LayoutsOr(answers...) {
 		if l.Source != "" {
-			list = append(list, l.look("RealBlocks", layout, l.OnBase(layout, l.Scale, "commits", itoa(o.Commits), "mix", mix.W), o.Commits, network))
+			list = append(list, l.look("RealBlocks", layout, 0, l.OnBase(layout, l.Scale, "commits", itoa(o.Commits), "mix", mix.W), o.Commits, network))
 			continue
 		}
 		c := l.KeysOf("layout", layout, "durability", string(l.Durability), "mix", mix.W)
 		made := c.With("profile", profile.Name).With("entities", itoa(o.Entities)).With("commits", itoa(o.Commits))
-		list = append(list, l.look("RealBlocks", layout, c, o.Commits, network), l.look("GeneratedBlocks", layout, made, o.Commits, generated))
+		rows := float64((o.Entities + o.Commits*perBlock) * profile.Rows()) // the network's are fewer
+		list = append(list, l.look("RealBlocks", layout, 0, c, o.Commits, network), l.look("GeneratedBlocks", layout, rows, made, o.Commits, generated))
 	}
 	return list, nil
 }
 
 // look loads a source into a new store, reads it by the everyday mix, and goes on with blocks of its own.
-func (l *Lab) look(name, layout string, c Keys, commits int, of func(context.Context) (*bench.Source, error)) Variant {
-	return Variant{name, c, func(ctx context.Context, r *Record) error {
+func (l *Lab) look(name, layout string, rows float64, c Keys, commits int, of func(context.Context) (*bench.Source, error)) Variant {
+	return Variant{name, c, Cost{Rows: rows}, func(ctx context.Context, r *Record) error {
 		source, err := of(ctx)
 		if err == nil && l.Source != "" {
 			err = l.roomToLoad(3 * l.Scale) // and for the answers

@@ -138,7 +138,24 @@ func (l *Lab) Run(ctx context.Context, e Experiment, set *Set) error {
 type Variant struct {
 	Name string // of its lines
 	Keys Keys
-	Run  func(ctx context.Context, r *Record) error
+	Cost
+	Run func(ctx context.Context, r *Record) error
+}
+
+// Cost is what measuring a variant takes, about: what is around it goes by these.
+type Cost struct {
+	Phases float64 // that are timed
+	Rows   float64 // that it writes, however long that takes
+	Set    float64 // rows of the data set that it works on, which is loaded once
+}
+
+// baseRows are those of the base profile at scale 1.
+const baseRows = 20_000_000
+
+// baseCost is that of phases on the base profile at a scale, and of loading it so many times.
+func baseCost(scale, phases, loads float64) Cost {
+	rows := baseRows * scale
+	return Cost{Phases: phases, Rows: loads * rows, Set: rows}
 }
 
 func (v *Variant) line() string { return v.Name + "/" + v.Keys.String() }

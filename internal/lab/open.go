@@ -106,8 +106,8 @@ func (l *Lab) timed(ctx context.Context, cp *bench.Copy, r *Record, f func(ctx c
 }
 
 // TimedOn is a variant of one workload on a data set.
-func (l *Lab) TimedOn(name string, c Keys, d bench.Dataset, f func(ctx context.Context, cp *bench.Copy) (bench.Result, error)) Variant {
-	return Variant{name, c, func(ctx context.Context, r *Record) error {
+func (l *Lab) TimedOn(name string, c Keys, cost Cost, d bench.Dataset, f func(ctx context.Context, cp *bench.Copy) (bench.Result, error)) Variant {
+	return Variant{name, c, cost, func(ctx context.Context, r *Record) error {
 		return l.withDataset(ctx, d, l.StoreOptions(), r, func(cp *bench.Copy) error {
 			return l.timed(ctx, cp, r, func(ctx context.Context) (bench.Result, error) { return f(ctx, cp) })
 		})
@@ -200,8 +200,11 @@ func (r *Record) sizes(ctx context.Context, db *store.DB, n int, each string) er
 	return err
 }
 
-// ProductionBlock is the entities of a block that has about the 500 rows of the user's documents.
-const ProductionBlock = 20
+// ProductionBlock is the entities of a block that has about the blockRows of the user's documents.
+const (
+	ProductionBlock = 20
+	blockRows       = 500
+)
 
 // loaded is the part of the base profile that a store holds before commits begin.
 const loaded = 0.6

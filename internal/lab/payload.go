@@ -30,7 +30,7 @@ func payloads(l *Lab) (list []Variant, _ error) {
 					PerCommit: min(perBlock, mostInCommit/size), Sync: l.Durability == driver.Durable, Limit: l.Phase,
 				}
 				c := l.KeysOf("durability", string(l.Durability), "content", content, "bytes", itoa(size), "kept", place)
-				list = append(list, Variant{"Payload", c, func(ctx context.Context, r *Record) error {
+				list = append(list, Variant{"Payload", c, Cost{Phases: 1.5}, func(ctx context.Context, r *Record) error {
 					return l.WithNew(ctx, "", "", l.StoreOptions(), r, func(cp *bench.Copy) error { return l.payload(ctx, cp, cfg, r) })
 				}})
 			}
@@ -70,11 +70,13 @@ func capped(l *Lab) (list []Variant, _ error) {
 	rows := l.Scaled(cappedRows, leastCappedRows)
 	for _, layout := range l.LayoutsOr() {
 		for _, most := range caps {
-			list = append(list, l.operation("Capped", layout, func(ctx context.Context, d *bench.Dataset, cp *bench.Copy) (bench.Result, error) {
+			v := l.operation("Capped", layout, func(ctx context.Context, d *bench.Dataset, cp *bench.Copy) (bench.Result, error) {
 				gen := d.Gen.Next(rows / d.Profile.Rows())
 				gen.PerBlock = most / d.Profile.Rows()
 				return l.commits(ctx, d, cp, bench.CommitConfig{Blocks: bench.Blocks(d.Profile, gen), Config: pace.Config{N: int64(rows)}})
-			}, "cap", itoa(most)))
+			}, "cap", itoa(most))
+			v.Phases, v.Rows = 0, float64(rows)
+			list = append(list, v)
 		}
 	}
 	return list, nil
@@ -95,7 +97,7 @@ func pageSizes(l *Lab) (list []Variant, _ error) {
 			page := itoa(kib << 10)
 			for _, part := range []float64{2, 0.1} {
 				c := l.OnBase(layout, l.Scale, "page", page, "memory", Ftoa(part))
-				list = append(list, Variant{"PageSize", c, func(ctx context.Context, r *Record) error {
+				list = append(list, Variant{"PageSize", c, Cost{Phases: 2, Rows: baseCost(l.Scale, 0, 1).Rows}, func(ctx context.Context, r *Record) error {
 					if linked.Params[pageParam] == "" || l.Engine.Server != "" {
 						return fmt.Errorf("%w: the size of this engine's pages cannot be chosen", ErrSkip)
 					}

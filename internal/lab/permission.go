@@ -31,8 +31,8 @@ func (l *Lab) tables(layout, data string, readers int, produce func() error, fil
 }
 
 // loading measures how they are loaded.
-func (t *tables) loading(name string, c Keys) Variant {
-	return Variant{name, c, func(ctx context.Context, r *Record) error {
+func (t *tables) loading(name string, c Keys, rows int) Variant {
+	return Variant{name, c, Cost{Rows: float64(rows)}, func(ctx context.Context, r *Record) error {
 		if err := t.made(); err != nil {
 			return err
 		}
@@ -44,7 +44,7 @@ func (t *tables) loading(name string, c Keys) Variant {
 func (t *tables) loaded(name string, c Keys, f func(ctx context.Context, cp *bench.Copy, r *Record) error) Variant {
 	fill := func(ctx context.Context, db *store.DB) error { return t.fill(ctx, db, new(Record)) }
 	d := bench.Dataset{Engine: t.Engine, Layout: t.layout, Source: &bench.Source{Name: t.data, Fill: fill}}
-	return Variant{name, c, func(ctx context.Context, r *Record) error {
+	return Variant{name, c, Cost{Phases: 1}, func(ctx context.Context, r *Record) error {
 		if err := t.made(); err != nil {
 			return err
 		}
@@ -76,7 +76,7 @@ func measurePermissions(l *Lab) (list []Variant, _ error) {
 		return r.sizes(ctx, db, data.Size.Objects(), "B/row")
 	})
 	c := l.KeysOf("layout", "rebac", "profile", size.Name, "durability", string(l.Durability))
-	list = append(list, t.loading("RebacIngest", c))
+	list = append(list, t.loading("RebacIngest", c, size.Objects()))
 	for _, n := range askers {
 		for _, closure := range rebac.Closures {
 			for i, name := range rebac.ScenarioNames {
@@ -124,7 +124,7 @@ func measureSocial(l *Lab) (list []Variant, _ error) {
 		return r.sizes(ctx, s.DB, n, "B/rel")
 	})
 	c := l.KeysOf("layout", "social", "durability", string(l.Durability), "relationships", itoa(n))
-	list = append(list, t.loading("SocialLoad", c))
+	list = append(list, t.loading("SocialLoad", c, n))
 	for _, rate := range l.RatesOr(socialRates...) {
 		c := c.With("qps", Ftoa(rate)).With("phase", l.Phase.String())
 		list = append(list, t.loaded("Social", c, func(ctx context.Context, cp *bench.Copy, r *Record) error {

@@ -66,7 +66,7 @@ func (l *Lab) reads(scales []float64, mixes []string, loads []readLoad, layouts 
 			for _, name := range mixes {
 				for _, v := range loads {
 					v.mix = name
-					list = append(list, Variant{"ReadMix", l.OnBase(layout, scale, v.keys()...), func(ctx context.Context, r *Record) error {
+					list = append(list, Variant{"ReadMix", l.OnBase(layout, scale, v.keys()...), baseCost(scale, 1.1, 0), func(ctx context.Context, r *Record) error {
 						at, err := l.within(v.memory, r)
 						if err != nil {
 							return err

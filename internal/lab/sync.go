@@ -22,12 +22,13 @@ import (
 // Operation is what is done with a store now and then.
 type Operation func(l *Lab, ctx context.Context, layout string, r *Record) error
 
-// Operated measures operations on the base profile with each layout; a key tells them apart.
-func Operated(name, key string, operations map[string]Operation) func(*Lab) ([]Variant, error) {
+// Operated measures operations on the base profile with each layout; a key tells them apart. Each takes so many
+// phases, and as long as loading the data so many times.
+func Operated(name, key string, phases, loads float64, operations map[string]Operation) func(*Lab) ([]Variant, error) {
 	return func(l *Lab) (list []Variant, _ error) {
 		for _, layout := range l.LayoutsOr() {
 			for _, value := range slices.Sorted(maps.Keys(operations)) {
-				list = append(list, Variant{name, l.OnBase(layout, l.Scale, key, value), func(ctx context.Context, r *Record) error { return operations[value](l, ctx, layout, r) }})
+				list = append(list, Variant{name, l.OnBase(layout, l.Scale, key, value), baseCost(l.Scale, phases, loads), func(ctx context.Context, r *Record) error { return operations[value](l, ctx, layout, r) }})
 			}
 		}
 		return list, nil

@@ -31,11 +31,14 @@ func TestBrowser(t *testing.T) {
 	for _, width := range []int64{1280, 390} {
 		b.Do(t, chromedp.EmulateViewport(width, height), chromedp.Navigate((&url.URL{Scheme: "file", Path: path}).String()))
 		require.Less(t, browsertest.Eval[int](t, b, `document.documentElement.scrollHeight`), 20*height, width)
-		require.Equal(t, "1. Most writes", browsertest.Eval[string](t, b, `document.querySelector("h2").textContent`))
+		require.Equal(t, "1. Most writes", browsertest.Eval[string](t, b, `document.querySelector("h2").firstChild.textContent.trim()`))
+		require.True(t, browsertest.Eval[bool](t, b, `document.querySelector(".read li").getBoundingClientRect().bottom < innerHeight && document.querySelector("nav").offsetTop < document.querySelector(".read").offsetTop`), "how to read this is seen first")
+		require.Empty(t, browsertest.Eval[[]string](t, b, `[...document.querySelectorAll("nav a, a.up")].map(a => a.getAttribute("href")).filter(at => !document.querySelector(at))`), "links lead somewhere")
 		require.Empty(t, browsertest.Eval[[]string](t, b, browsertest.Overflow), "wider than the window")
 		b.Do(t, chromedp.Evaluate[chromedp.Void](`document.querySelectorAll("details").forEach(d => d.open = true)`))
 		require.Empty(t, browsertest.Eval[[]string](t, b, browsertest.Overflow), "wider than the window when all is open")
 		require.Equal(t, 5, browsertest.Eval[int](t, b, `[...document.querySelectorAll(".pictures svg")].filter(s => s.getBoundingClientRect().height > 100).length`))
+		require.Empty(t, browsertest.Eval[[]string](t, b, browsertest.Overlap), "labels on each other")
 		require.Zero(t, browsertest.Eval[int](t, b, `[...document.querySelectorAll("table")].filter(t => !t.rows.length || !t.rows[0].cells.length).length`))
 	}
 	b.RequireQuiet(t)

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/perf/benchfmt"
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -35,6 +36,7 @@ type Sketch struct {
 	Kind   Kind
 	Filter string
 	Unit   string   // on the vertical axis; of Quantiles and Frontier it is fixed
+	Label  string   // of that axis, in words
 	Series []string // keys of the name that tell curves apart
 }
 
@@ -84,28 +86,87 @@ func (s *Set) svg(k Sketch) ([]byte, error) {
 	}
 	p := plot.New()
 	p.Add(&plotter.Grid{Vertical: draw.LineStyle{Color: grid, Width: vg.Points(0.5)}, Horizontal: draw.LineStyle{Color: grid, Width: vg.Points(0.5)}})
-	p.Legend.Top, p.Legend.Left = true, true
-	p.Legend.Padding, p.Legend.XOffs = vg.Points(2), vg.Points(4)
-	curves := curvesOf(lines, k.Series)
-	for _, c := range curves {
-		if err := drawers[k.Kind](p, k, c); err != nil {
+	for _, f := range []*font.Font{&p.X.Label.TextStyle.Font, &p.Y.Label.TextStyle.Font, &p.X.Tick.Label.Font, &p.Y.Tick.Label.Font} {
+		*f = sans
+	}
+	var legend []*plot.Legend
+	for _, c := range curvesOf(lines, k.Series) {
+		mark, err := drawers[k.Kind](p, k, c)
+		if err != nil {
 			return nil, err
 		}
+		if mark != nil {
+			legend = explain(legend, c, mark)
+		}
 	}
-	leaveRoom(p, len(curves))
-	canvas := vgsvg.New(16*vg.Centimeter, 9*vg.Centimeter)
-	p.Draw(draw.Crop(draw.New(canvas), vg.Points(4), vg.Points(-14), vg.Points(4), vg.Points(-4)))
-	var text bytes.Buffer
-	if _, err := canvas.WriteTo(&text); err != nil {
+	leaveRoom(p)
+	canvas := &fitted{Canvas: vgsvg.New(12.5*vg.Centimeter, 8*vg.Centimeter)}
+	all := draw.Crop(draw.New(canvas), vg.Points(4), vg.Points(-6), vg.Points(5), vg.Points(-4))
+	// The labels of axes are written here: beside a logarithmic axis gonum leaves room for them above its end.
+	across, up := p.X.Label, p.Y.Label
+	p.X.Label.Text, p.Y.Label.Text = "", ""
+	area := draw.Crop(all, vg.Points(16), 0, vg.Points(13), 0)
+	p.Draw(area)
+	data, x := p.DataCanvas(area), vg.Points(4)
+	across.TextStyle.XAlign, across.TextStyle.YAlign = draw.XCenter, draw.YBottom
+	all.FillText(across.TextStyle, vg.Point{X: data.Center().X, Y: all.Min.Y}, across.Text)
+	up.TextStyle.XAlign, up.TextStyle.YAlign, up.TextStyle.Rotation = draw.XCenter, draw.YTop, math.Pi/2
+	all.FillText(up.TextStyle, vg.Point{X: all.Min.X, Y: data.Center().Y}, up.Text)
+	for _, column := range legend {
+		column.XOffs = x
+		column.Draw(data)
+		x += column.Rectangle(data).Size().X + vg.Points(8)
+	}
+	return canvas.text()
+}
+
+// sans is the font of all texts.
+var sans = font.Font{Typeface: "Liberation", Variant: "Sans", Size: vg.Points(10)}
+
+// legendRows are those of a column of the legend.
+const legendRows = 3
+
+// explain adds a curve to the columns of a legend; index is how many it has.
+func explain(columns []*plot.Legend, c curve, mark plot.Thumbnailer) []*plot.Legend {
+	if c.index%legendRows == 0 || len(columns) == 0 {
+		l := plot.NewLegend()
+		l.Top, l.Left, l.TextStyle.Font = true, true, sans
+		l.ThumbnailWidth, l.Padding = vg.Points(12), vg.Points(3)
+		columns = append(columns, &l)
+	}
+	columns[len(columns)-1].Add(c.name, mark)
+	return columns
+}
+
+// fitted is a canvas whose texts are as wide as they were measured, whatever font shows them.
+type fitted struct {
+	*vgsvg.Canvas
+	widths []vg.Length
+}
+
+// FillString implements vg.Canvas.
+func (c *fitted) FillString(f font.Face, at vg.Point, text string) {
+	c.widths = append(c.widths, f.Width(text))
+	c.Canvas.FillString(f, at, text)
+}
+
+// text is the picture without the head of a file.
+func (c *fitted) text() ([]byte, error) {
+	var out bytes.Buffer
+	if _, err := c.WriteTo(&out); err != nil {
 		return nil, err
 	}
-	_, body, _ := bytes.Cut(text.Bytes(), []byte("<svg")) // without the head of a file
-	return append([]byte("<svg"), body...), nil
+	_, body, _ := strings.Cut(out.String(), "<svg")
+	parts := strings.Split(strings.ReplaceAll(body, "font-family:Liberation Sans", "font-family:Liberation Sans,Arial,sans-serif"), "<text ")
+	for i, w := range c.widths {
+		parts[i+1] = fmt.Sprintf(`<text textLength="%.1f" lengthAdjust="spacingAndGlyphs" %s`, w.Points(), parts[i+1])
+	}
+	return []byte("<svg" + strings.Join(parts, "")), nil
 }
 
 // leaveRoom keeps the legend, at the top, from hiding curves.
-func leaveRoom(p *plot.Plot, entries int) {
-	room := 0.1 + 0.08*float64(entries)
+func leaveRoom(p *plot.Plot) {
+	const room = 0.4
 	if _, log := p.Y.Scale.(plot.LogScale); log {
 		p.Y.Max *= math.Pow(p.Y.Max/p.Y.Min, room)
 	} else {
@@ -122,13 +183,14 @@ type curve struct {
 
 func (c *curve) colour() color.Color { return colours[c.index%len(colours)] }
 
-var drawers = map[Kind]func(*plot.Plot, Sketch, curve) error{
+// drawers draw a curve, and return what it looks like in the legend, nil where there is nothing of it.
+var drawers = map[Kind]func(*plot.Plot, Sketch, curve) (plot.Thumbnailer, error){
 	Quantiles: drawQuantiles, TimeLine: drawTimeLine, Degradation: drawDegradation, Frontier: drawFrontier,
 }
 
 // drawQuantiles shows the median over the lines of each quantile that they tell, and the longest
 // operation at the part of them that it is.
-func drawQuantiles(p *plot.Plot, _ Sketch, c curve) error {
+func drawQuantiles(p *plot.Plot, _ Sketch, c curve) (plot.Thumbnailer, error) {
 	var points plotter.XYs
 	for _, q := range []struct {
 		unit string
@@ -141,19 +203,19 @@ func drawQuantiles(p *plot.Plot, _ Sketch, c curve) error {
 	if values := valuesOf(c.lines, "max-ms"); len(values) > 0 {
 		points = append(points, plotter.XY{X: max(float64(c.lines[0].Iters), 100), Y: NewFigure(values, false).Center})
 	}
-	p.X.Label.Text, p.Y.Label.Text = "one operation of so many takes longer", "ms"
-	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, ticks([]float64{2, 20, 100, 1000, 10_000, 100_000})
+	p.X.Label.Text, p.Y.Label.Text = "one commit of so many takes longer", "time of a commit, ms"
+	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, ticks(2, 20, 100, 1000, 10_000, 100_000)
 	logarithmic(&p.Y)
 	return addLine(p, c, points, true)
 }
 
 // drawTimeLine shows a figure a second, and a mark below for each second with a checkpoint.
-func drawTimeLine(p *plot.Plot, k Sketch, c curve) error {
+func drawTimeLine(p *plot.Plot, k Sketch, c curve) (plot.Thumbnailer, error) {
 	var points, marks plotter.XYs
 	for _, l := range c.lines {
 		second, err := strconv.ParseFloat(Key(l, "second"), 64)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if v, ok := l.Value(k.Unit); ok && v > 0 {
 			points = append(points, plotter.XY{X: second, Y: v})
@@ -163,12 +225,12 @@ func drawTimeLine(p *plot.Plot, k Sketch, c curve) error {
 		}
 	}
 	byX(points)
-	p.X.Label.Text, p.Y.Label.Text = "seconds; marks at the bottom are checkpoints", k.Unit
+	p.X.Label.Text, p.Y.Label.Text = "seconds; triangles are checkpoints", k.Label
 	logarithmic(&p.Y)
 	if len(marks) > 0 {
 		ticks, err := plotter.NewScatter(marks)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		ticks.GlyphStyle = draw.GlyphStyle{Color: c.colour(), Radius: vg.Points(2), Shape: draw.PyramidGlyph{}}
 		p.Add(ticks)
@@ -177,12 +239,12 @@ func drawTimeLine(p *plot.Plot, k Sketch, c curve) error {
 }
 
 // drawDegradation shows medians over the scale.
-func drawDegradation(p *plot.Plot, k Sketch, c curve) error {
+func drawDegradation(p *plot.Plot, k Sketch, c curve) (plot.Thumbnailer, error) {
 	sizes := make(map[float64][]float64)
 	for _, l := range c.lines {
 		scale, err := strconv.ParseFloat(Key(l, "scale"), 64)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if v, ok := l.Value(k.Unit); ok && v > 0 {
 			sizes[scale] = append(sizes[scale], v)
@@ -193,14 +255,14 @@ func drawDegradation(p *plot.Plot, k Sketch, c curve) error {
 		points = append(points, plotter.XY{X: scale, Y: NewFigure(values, false).Center})
 	}
 	byX(points)
-	p.X.Label.Text, p.Y.Label.Text = "size as a multiple of 800,000 entities", k.Unit
-	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, ticks([]float64{0.1, 0.3, 1, 2, 5, 10})
+	p.X.Label.Text, p.Y.Label.Text = "size as a multiple of 800,000 entities", k.Label
+	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, ticks(0.1, 0.3, 1, 2, 5, 10)
 	logarithmic(&p.Y)
 	return addLine(p, c, points, true)
 }
 
 // drawFrontier shows what was delivered: filled where commits and reads kept their limits.
-func drawFrontier(p *plot.Plot, _ Sketch, c curve) error {
+func drawFrontier(p *plot.Plot, _ Sketch, c curve) (mark plot.Thumbnailer, _ error) {
 	kept, missed := plotter.XYs{}, plotter.XYs{}
 	for _, l := range c.lines {
 		rows, ok1 := l.Value("rows/s")
@@ -216,7 +278,7 @@ func drawFrontier(p *plot.Plot, _ Sketch, c curve) error {
 			missed = append(missed, plotter.XY{X: rows, Y: reads})
 		}
 	}
-	p.X.Label.Text = "rows/s written; filled where both kept their limits"
+	p.X.Label.Text = fmt.Sprintf("rows/s written; filled: commit p99 < %d ms, read p99 < %d ms", CommitLimit, ReadLimit)
 	p.Y.Label.Text = "reads/s answered"
 	p.X.Min, p.Y.Min = 0, 0
 	p.X.Tick.Marker, p.Y.Tick.Marker = words{plot.DefaultTicks{}}, words{plot.DefaultTicks{}}
@@ -229,24 +291,24 @@ func drawFrontier(p *plot.Plot, _ Sketch, c curve) error {
 		}
 		s, err := plotter.NewScatter(part.points)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		s.GlyphStyle = draw.GlyphStyle{Color: c.colour(), Radius: vg.Points(4), Shape: part.shape}
 		p.Add(s)
-		if len(kept) > 0 == (len(part.points) == len(kept)) {
-			p.Legend.Add(c.name, s)
+		if mark == nil {
+			mark = s
 		}
 	}
-	return nil
+	return mark, nil
 }
 
-func addLine(p *plot.Plot, c curve, points plotter.XYs, dots bool) error {
+func addLine(p *plot.Plot, c curve, points plotter.XYs, dots bool) (plot.Thumbnailer, error) {
 	if len(points) == 0 {
-		return nil
+		return nil, nil //nolint:nilnil // nothing is drawn
 	}
 	line, scatter, err := plotter.NewLinePoints(points)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	line.Color, line.Width = c.colour(), vg.Points(1.5)
 	scatter.GlyphStyle = draw.GlyphStyle{Color: c.colour(), Radius: vg.Points(2.5), Shape: draw.CircleGlyph{}}
@@ -254,20 +316,19 @@ func addLine(p *plot.Plot, c curve, points plotter.XYs, dots bool) error {
 	if dots {
 		p.Add(scatter)
 	}
-	p.Legend.Add(c.name, line)
-	return nil
+	return line, nil
 }
 
 func logarithmic(a *plot.Axis) {
 	a.Scale, a.Tick.Marker = plot.LogScale{}, words{plot.LogTicks{Prec: -1}}
 }
 
-// words are ticks whose labels are written as in tables.
+// words are ticks whose labels are written as in tables. What is beyond the axis would take room.
 type words struct{ plot.Ticker }
 
 // Ticks implements plot.Ticker.
 func (w words) Ticks(low, high float64) []plot.Tick {
-	list := w.Ticker.Ticks(low, high)
+	list := slices.DeleteFunc(w.Ticker.Ticks(low, high), func(t plot.Tick) bool { return t.Value < low || t.Value > high })
 	for i, t := range list {
 		if t.Label != "" {
 			list[i].Label = Number(t.Value)
@@ -277,12 +338,12 @@ func (w words) Ticks(low, high float64) []plot.Tick {
 }
 
 // ticks are marks at values.
-func ticks(values []float64) plot.ConstantTicks {
+func ticks(values ...float64) words {
 	var list plot.ConstantTicks
 	for _, v := range values {
-		list = append(list, plot.Tick{Value: v, Label: Number(v)})
+		list = append(list, plot.Tick{Value: v, Label: "set by words"})
 	}
-	return list
+	return words{list}
 }
 
 // curvesOf puts lines that are of one curve together.
@@ -290,7 +351,11 @@ func curvesOf(lines []*benchfmt.Result, keys []string) (list []curve) {
 	for _, l := range lines {
 		var words []string
 		for _, key := range keys {
-			words = append(words, Key(l, key))
+			word := Key(l, key)
+			if key == "scale" {
+				word += "x"
+			}
+			words = append(words, word)
 		}
 		name := strings.Join(words, " ")
 		i := slices.IndexFunc(list, func(c curve) bool { return c.name == name })

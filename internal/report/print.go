@@ -33,7 +33,11 @@ func WriteText(w io.Writer, s *Set, id string) error {
 // shown when it is nil.
 func WriteMarkdown(w io.Writer, p *Page, link func(*Picture) string) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n## The five questions\n\n", p.Title)
+	fmt.Fprintf(&b, "# %s\n\n## How to read this\n\n", p.Title)
+	for _, line := range HowToRead {
+		fmt.Fprintf(&b, "- %s\n", line)
+	}
+	b.WriteString("\n## The five questions\n\n")
 	for i := range p.Questions {
 		q := &p.Questions[i]
 		fmt.Fprintf(&b, "### %s. %s\n\n%s\n\n", q.ID, q.Title, q.Question)
@@ -41,10 +45,6 @@ func WriteMarkdown(w io.Writer, p *Page, link func(*Picture) string) error {
 			fmt.Fprintf(&b, "**%s**\n\n", q.Sentence)
 		}
 		writeAnswer(&b, q, link)
-	}
-	b.WriteString("## How to read this\n\n")
-	for _, line := range HowToRead {
-		fmt.Fprintf(&b, "- %s\n", line)
 	}
 	for i := range p.Sections {
 		s := &p.Sections[i]

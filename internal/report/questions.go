@@ -28,7 +28,7 @@ var questions = []Spec{
 		},
 		Sketches: []Sketch{
 			{Title: "Commit latency by quantile, 6,000 rows/s, 1x", Kind: Quantiles, Filter: "experiment:D1 /rate:6000 /scale:1", Series: []string{"engine", "layout"}},
-			{Title: "Longest commit of each second, SQLite, 1x", Kind: TimeLine, Filter: "experiment:D1 .name:Timeline /engine:sqlite /rate:6000 /scale:1", Unit: "max-ms", Series: []string{"layout"}},
+			{Title: "Longest commit of each second, SQLite, 1x", Kind: TimeLine, Filter: "experiment:D1 .name:Timeline /engine:sqlite /rate:6000 /scale:1", Unit: "max-ms", Label: "longest commit, ms", Series: []string{"layout"}},
 		}},
 	{Entry: catalogue.Entry{ID: "2", Title: "Most reads", Question: "How many reads a second does each answer, by mix of questions?"},
 		Views: []View{
@@ -51,10 +51,10 @@ var questions = []Spec{
 			{Title: "reads of mix B (D5)", Filter: "experiment:D5", Rows: "/engine /layout", Columns: []Column{{Unit: "qps-B", Name: "reads/s", Across: "scale"}}},
 		},
 		Sketches: []Sketch{
-			{Title: "Rows a second over the size", Kind: Degradation, Filter: "experiment:D1 /rate:max", Unit: "settled-rows/s", Series: []string{"engine", "layout"}},
-			{Title: "Reads over the size, one client", Kind: Degradation, Filter: "experiment:C1 /clients:1", Unit: "qps", Series: []string{"engine", "layout", "mix"}},
-			{Title: "Commit p99 over the size", Kind: Degradation, Filter: "experiment:D5", Unit: "p99-ms", Series: []string{"engine", "layout"}},
-			{Title: "Reads of mix B over the size", Kind: Degradation, Filter: "experiment:D5", Unit: "qps-B", Series: []string{"engine", "layout"}},
+			{Title: "Rows a second over the size", Kind: Degradation, Filter: "experiment:D1 /rate:max", Unit: "settled-rows/s", Label: "rows/s", Series: []string{"engine", "layout"}},
+			{Title: "Reads over the size, one client", Kind: Degradation, Filter: "experiment:C1 /clients:1", Unit: "qps", Label: "reads/s", Series: []string{"engine", "layout", "mix"}},
+			{Title: "Commit p99 over the size", Kind: Degradation, Filter: "experiment:D5", Unit: "p99-ms", Label: "commit p99, ms", Series: []string{"engine", "layout"}},
+			{Title: "Reads of mix B over the size", Kind: Degradation, Filter: "experiment:D5", Unit: "qps-B", Label: "reads/s of mix B", Series: []string{"engine", "layout"}},
 		}},
 	{Entry: catalogue.Entry{ID: "5", Title: "V1", Question: "Does a store of 621,000 entities take 10,000 to 50,000 rows a second with 1,000 to 10,000 reads a second?"},
 		Views: []View{

@@ -128,8 +128,12 @@ func columnsOf(c Column, lines []*benchfmt.Result) (list []column) {
 	if c.Across != "engine" {
 		slices.SortFunc(values, byNumber)
 	}
-	for _, v := range values {
-		of := func(l *benchfmt.Result) bool { return Key(l, c.Across) == v && slices.Contains(lines, l) }
+	for _, value := range values {
+		v := value
+		of := func(l *benchfmt.Result) bool { return Key(l, c.Across) == value && slices.Contains(lines, l) }
+		if c.Across == "scale" {
+			v += "x"
+		}
 		list = append(list, column{head: v + ", " + name, unit: c.Unit, of: of})
 	}
 	return list

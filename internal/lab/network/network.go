@@ -38,7 +38,7 @@ func measureNode(l *lab.Lab) (list []lab.Variant, _ error) {
 						loop = "open-" + lab.Ftoa(load.rate)
 					}
 					c := l.OnBase(layout, l.Scale, "protocol", protocol, "op", load.calls, "clients", strconv.Itoa(nodeClients), "rate", lab.Ftoa(rows), "loop", loop)
-					list = append(list, lab.Variant{Name: "Node", Keys: c, Run: func(ctx context.Context, r *lab.Record) error {
+					list = append(list, lab.Variant{Name: "Node", Keys: c, Cost: lab.Cost{Phases: 1}, Run: func(ctx context.Context, r *lab.Record) error {
 						cfg := node.Config{Protocol: protocol, Calls: load.calls, Rows: rows, Config: l.Loop(nodeClients, load.rate, 0)}
 						return l.WithBase(ctx, layout, l.Scale, l.StoreOptions(), r, func(d *bench.Dataset, cp *bench.Copy) error {
 							return runNode(ctx, l, d, cp, cfg, r)
@@ -81,7 +81,7 @@ func runNode(ctx context.Context, l *lab.Lab, d *bench.Dataset, cp *bench.Copy, 
 func init() {
 	lab.Register("H1", measureService)
 	lab.Register("H3", measureNode)
-	lab.Register("J1", lab.Operated("FirstSync", "source", map[string]lab.Operation{"tar": (*lab.Lab).FromTar, "chain": func(l *lab.Lab, ctx context.Context, layout string, r *lab.Record) error {
+	lab.Register("J1", lab.Operated("FirstSync", "source", 0, 1, map[string]lab.Operation{"tar": (*lab.Lab).FromTar, "chain": func(l *lab.Lab, ctx context.Context, layout string, r *lab.Record) error {
 		return fromChain(ctx, l, layout, r)
 	}}))
 }
@@ -120,7 +120,7 @@ func measureService(l *lab.Lab) (list []lab.Variant, _ error) {
 		for _, protocol := range serve.Protocols {
 			for _, w := range serve.Workloads {
 				c := l.On(layout, strconv.Itoa(serve.PayloadBytes)+"B", "protocol", protocol, "op", w.Name, "clients", strconv.Itoa(w.Clients))
-				list = append(list, lab.Variant{Name: "Service", Keys: c, Run: func(ctx context.Context, r *lab.Record) error {
+				list = append(list, lab.Variant{Name: "Service", Keys: c, Cost: lab.Cost{Phases: .5}, Run: func(ctx context.Context, r *lab.Record) error {
 					return l.WithNew(ctx, "", layout, l.StoreOptions(), r, func(cp *bench.Copy) error {
 						res, err := w.Run(ctx, cp.DB, protocol, n, pace.Config{Duration: l.Phase / 2}) // there are many
 						r.Result(res)
@@ -139,7 +139,7 @@ func servedEvents(l *lab.Lab, data enrolment.Data) (list []lab.Variant) {
 	for _, protocol := range serve.EventProtocols {
 		for _, w := range serve.EventWorkloads {
 			c := l.On(enrolment.Layout, data.Name, "protocol", protocol, "op", w.Name, "clients", strconv.Itoa(w.Clients))
-			list = append(list, l.TimedOn("ServiceEvents", c, data.Dataset(l.Engine), func(ctx context.Context, cp *bench.Copy) (bench.Result, error) {
+			list = append(list, l.TimedOn("ServiceEvents", c, lab.Cost{Phases: .5}, data.Dataset(l.Engine), func(ctx context.Context, cp *bench.Copy) (bench.Result, error) {
 				return w.Serve(ctx, cp.DB, protocol, pace.Config{Duration: l.Phase / 2})
 			}))
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
@@ -52,8 +53,9 @@ func TestUI(t *testing.T) {
 			}
 			if width == 1280 {
 				b.Until(t, `!document.querySelector("#access").hidden`)
-				require.Contains(t, text("#problem"), "TOKEN")
+				require.Contains(t, text("#problems"), "TOKEN")
 				fill("#access", "token", token)
+				b.Until(t, `document.querySelector("#problems").textContent === ""`)
 			}
 			b.Until(t, `document.querySelectorAll("#entities tbody tr").length === 50`)
 			require.Contains(t, text("#found"), "and more")
@@ -67,21 +69,44 @@ func TestUI(t *testing.T) {
 			require.Contains(t, text("#history"), "hello again")
 			require.Contains(t, text("#history"), `<b>59</b>`, "text is text")
 
-			b.Until(t, `document.querySelectorAll("#blocks button").length > 50`)
+			b.Until(t, fmt.Sprintf(`document.querySelectorAll("#blocks button").length === %d`, map[int64]int{1280: 60, 390: 30}[width]))
 			fill("#search", "block", "61")
 			b.Until(t, `document.querySelector("#found").textContent.includes("at block 61")`)
 			require.True(t, strings.HasPrefix(text("#found"), "0 "), "it was not gone then")
 			fill("#search", "query", `type = `)
-			b.Until(t, `document.querySelector("#problem").textContent !== ""`)
-			b.Until(t, `document.querySelectorAll("#size path").length === 2`)
+			b.Until(t, `document.querySelector("#problems").textContent !== ""`)
+			looks := func(n int) {
+				b.Until(t, fmt.Sprintf("points.length >= %d", browsertest.Eval[int](t, b, "points.length")+n))
+			}
+			looks(2)
+			require.Contains(t, text("#problems"), "expected", "an error stays")
+			browsertest.Eval[bool](t, b, `(document.querySelector("#problems button").click(), true)`)
+			require.Empty(t, text("#problems"), "until it is dismissed")
 			require.Empty(t, browsertest.Eval[[]string](t, b, browsertest.Overflow))
-			fill("#search", "query", `*`)
+
+			browsertest.Eval[bool](t, b, `(search.block.value = "", true)`)
+			fill("#search", "query", `type = "node"`)
 			b.Until(t, `document.querySelectorAll("#entities tbody tr").length === 50`)
+			put(59, "hello", "s.type=node&n.cpu=77")
+			b.Until(t, `document.querySelectorAll("#entities tr.old").length === 1 && !!document.querySelector("#entities tr.old").title`)
+			require.Contains(t, text("#stale"), "dimmed: 1 changed")
+			require.Equal(t, 3, browsertest.Eval[int](t, b, `[...document.querySelectorAll(".chart svg")].filter(s => s.querySelectorAll("text").length === 6 && s.querySelector(".one").getAttribute("d")).length`))
+			require.Less(t, browsertest.Eval[float64](t, b, `document.querySelector("#head").getBoundingClientRect().bottom`), browsertest.Eval[float64](t, b, `document.querySelector("#entities").getBoundingClientRect().top`))
+			require.Empty(t, browsertest.Eval[[]string](t, b, browsertest.Overlap))
 			if dir := os.Getenv("VARVE_PICTURES"); dir != "" {
 				image, err := chromedp.Run(b.Context(), chromedp.FullScreenshot(100))
 				require.NoError(t, err)
 				require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("ui-%d.png", width)), image, 0o644))
 			}
+			offline := func(is bool) {
+				_, err := chromedp.Call(b.Context(), cdp.Command[map[string]any, cdp.Empty]{Method: "Network.emulateNetworkConditions"}, map[string]any{"offline": is, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1})
+				require.NoError(t, err)
+			}
+			offline(true)
+			b.Until(t, `document.querySelector("#now").className === "old"`)
+			require.Contains(t, text("#problems"), "does not answer")
+			offline(false)
+			b.Until(t, `document.querySelector("#now").className === "" && document.querySelector("#problems").textContent === ""`)
 		})
 	}
 }
