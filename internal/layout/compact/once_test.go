@@ -223,8 +223,11 @@ func TestReadsWhatIsNeeded(t *testing.T) {
 	led := ask(100, 10, text("type", "vote"), text("of", "c"))
 	require.Equal(t, 1, led.finds, "%+v", led)
 
-	others := query.Compare{Name: "type", Op: query.Less, Value: query.Text("vote")}
-	ask(50, 50, query.Not{Term: others}) // a long range of few values
+	notLess := func(than string) query.Expr {
+		return query.Not{Term: query.Compare{Name: "type", Op: query.Less, Value: query.Text(than)}}
+	}
+	ask(50, 50, notLess(""))     // nothing is
+	ask(50, 50, notLess("vote")) // a long range of few values
 	require.Equal(t, votes, found)
 
 	nearly := ask(100, 100, text("type", "vote"), number(entity.AttrOpIndex, query.NotEqual, entities-2))
