@@ -7,6 +7,7 @@ import (
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/bench/pace"
+	"github.com/varvedb/varve/node/chain"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 )
@@ -93,7 +94,7 @@ func (c *caller) draw(s *pace.Step) call {
 	case at < 55:
 		s.Kind = "block-number"
 		return call{method: "eth_blockNumber", check: func(answer []byte) error {
-			block, err := result[quantity](answer)
+			block, err := result[chain.Quantity](answer)
 			if err == nil {
 				err = c.isHead(uint64(block))
 			}
@@ -157,10 +158,7 @@ func (c *caller) read(of int, s *pace.Step) call {
 	return c.query(&q, func(p *page) error {
 		a := mix.Answer{Block: uint64(p.Block), Count: uint64(len(p.Found))}
 		for i := range p.Found {
-			e, err := p.Found[i].entity()
-			if err != nil {
-				return err
-			}
+			e := p.Found[i].entity()
 			a.Keys, a.Entity = append(a.Keys, e.Key), &e
 		}
 		return c.reads[of].Check(op, a)
@@ -182,11 +180,7 @@ func (c *caller) nextPage(q *paged) call {
 	c.pending = nil
 	return c.query(&q.question, func(p *page) error {
 		for i := range p.Found {
-			key, err := entity.ParseKey(p.Found[i].Key)
-			if err != nil {
-				return err
-			}
-			q.keys = append(q.keys, key)
+			q.keys = append(q.keys, p.Found[i].entity().Key)
 		}
 		full := len(p.Found) == q.limit
 		if full != (p.Cursor != "") { // a full page has one, also when nothing follows

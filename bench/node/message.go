@@ -1,15 +1,11 @@
 package node
 
 import (
-	"encoding/hex"
-	"errors"
 	"fmt"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/varvedb/varve/node/chain"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 )
@@ -79,9 +75,9 @@ func result[T any](answer []byte) (T, error) {
 
 // page is an answer to a query.
 type page struct {
-	Found  []found  `json:"data"`
-	Block  quantity `json:"blockNumber"`
-	Cursor string   `json:"cursor"`
+	Found  []found        `json:"data"`
+	Block  chain.Quantity `json:"blockNumber"`
+	Cursor string         `json:"cursor"`
 }
 
 // timing is an answer to arkiv_getBlockTiming.
@@ -93,11 +89,11 @@ type timing struct {
 
 // found is an entity, as far as it was answered.
 type found struct {
-	Key         string              `json:"key"`
-	Payload     *payload            `json:"value"`
+	Key         *entity.Hash        `json:"key"`
+	Payload     *chain.Data         `json:"value"`
 	ContentType *string             `json:"contentType"`
-	Owner       string              `json:"owner"`
-	Creator     string              `json:"creator"`
+	Owner       chain.Address       `json:"owner"`
+	Creator     chain.Address       `json:"creator"`
 	Expires     uint64              `json:"expiresAt"`
 	Created     uint64              `json:"createdAtBlock"`
 	Modified    uint64              `json:"lastModifiedAtBlock"`
@@ -119,7 +115,7 @@ func (f *found) fields() (of fields) {
 			of |= field
 		}
 	}
-	add(withKey, f.Key != "")
+	add(withKey, f.Key != nil)
 	add(withAttributes, f.Strings != nil)
 	add(withPayload, f.Payload != nil)
 	add(withOthers, f.ContentType != nil)
@@ -127,9 +123,10 @@ func (f *found) fields() (of fields) {
 }
 
 // entity is what was answered of one; what was not is zero.
-func (f *found) entity() (e entity.Entity, err error) {
-	e = entity.Entity{
+func (f *found) entity() entity.Entity {
+	e := entity.Entity{
 		Sequence: entity.MakeSequence(f.Created, f.Tx, f.Op), LastModifiedAtBlock: f.Modified, Expiration: f.Expires,
+		Owner: entity.Address(f.Owner), Creator: entity.Address(f.Creator),
 		StringAttributes: map[string]string{}, NumericAttributes: map[string]uint64{},
 	}
 	for _, a := range f.Strings {
@@ -138,41 +135,14 @@ func (f *found) entity() (e entity.Entity, err error) {
 	for _, a := range f.Numbers {
 		e.NumericAttributes[a.Key] = a.Value
 	}
+	if f.Key != nil {
+		e.Key = entity.Key(*f.Key)
+	}
 	if f.Payload != nil {
 		e.Content = *f.Payload
 	}
-	var errs [3]error
-	e.Key, errs[0] = entity.ParseKey(f.Key)
 	if f.ContentType != nil {
 		e.ContentType = *f.ContentType
-		e.Owner, errs[1] = entity.ParseAddress(f.Owner)
-		e.Creator, errs[2] = entity.ParseAddress(f.Creator)
 	}
-	return e, errors.Join(errs[:]...)
-}
-
-// payload is written as 0x and digits.
-type payload []byte
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (p *payload) UnmarshalText(text []byte) (err error) {
-	if len(text) < 2 || string(text[:2]) != "0x" {
-		return fmt.Errorf("%.80q: want 0x and digits", text)
-	}
-	*p, err = hex.AppendDecode(slices.Grow(*p, len(text)/2), text[2:])
-	return err
-}
-
-// quantity is a number as 0x and digits.
-type quantity uint64
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (q *quantity) UnmarshalText(text []byte) error {
-	digits, ok := strings.CutPrefix(string(text), "0x")
-	n, err := strconv.ParseUint(digits, 16, 64)
-	if !ok || err != nil {
-		return fmt.Errorf("%.80q: want 0x and a number", text)
-	}
-	*q = quantity(n)
-	return nil
+	return e
 }
