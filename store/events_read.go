@@ -157,7 +157,7 @@ func (e *Events) page(ctx context.Context, p *eventlog.Page) (list []event.Seque
 			p.Before = to + 1
 		}
 	}
-	p.Tail = e.tail
+	p.Tail, p.Final = e.tail, true
 	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
 		list, end, err = e.log.Read(ctx, q, *p)
 		return err

@@ -6,8 +6,9 @@ import (
 )
 
 // Merge returns fewer items that match the same events together: those of equal tags are
-// one, with the types of all. What a projector asks of an entity it asks of each type of
-// event, so most items have their tags in common, whose postings are then read once.
+// one, with the types of all, and one goes whose events another one matches already. What a
+// projector asks of an entity it asks of each type of event, and of several entities together
+// what it asks of one of them, so the postings of most tags are read once.
 func Merge(items []Item) []Item {
 	if len(items) == 1 {
 		return items
@@ -35,7 +36,32 @@ func Merge(items []Item) []Item {
 			it.types = slices.Compact(slices.Sorted(slices.Values(it.types)))
 		}
 	}
-	return merged
+	kept := make([]Item, 0, len(merged))
+	for i := range merged {
+		if !merged[i].covered(merged, places) {
+			kept = append(kept, merged[i])
+		}
+	}
+	return kept
+}
+
+// covered tells whether one of the merged items with none or one of the item's tags matches
+// all that the item does. Places has the merged items by their tagsKey.
+func (it *Item) covered(merged []Item, places map[string]int) bool {
+	by := func(key string) bool {
+		n, ok := places[key]
+		return ok && merged[n].takes(it.types)
+	}
+	return len(it.tags) > 0 && by("") || len(it.tags) > 1 && slices.ContainsFunc(it.tags, by)
+}
+
+// takes tells whether a merged item takes the events of some types, or of all if none are
+// given.
+func (it *Item) takes(types []string) bool {
+	return len(it.types) == 0 || len(types) > 0 && !slices.ContainsFunc(types, func(typ string) bool {
+		_, ok := slices.BinarySearch(it.types, typ)
+		return !ok
+	})
 }
 
 // tagsKey tells sets of tags apart.

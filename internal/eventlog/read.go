@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -40,6 +41,9 @@ type Page struct {
 	// Last, unless it is nil, asks for the last event of each item alone. It is kept
 	// from page to page, with Items and bounds as they were.
 	Last *Last
+
+	// Final: nothing else is asked of the view.
+	Final bool
 }
 
 // PageSizes are the events of the first page of a read, which is small for the many
@@ -97,6 +101,7 @@ type pageEvents struct {
 	full      bool // no more may come
 	backwards bool
 	gone      Gone
+	final     string // driver.Final in front of the last statement, where that helps
 	row       row
 	end       ends // how far the log goes, where that was read
 }
@@ -157,20 +162,27 @@ func (l *Log) tellHead(ctx context.Context, q driver.Querier, p *Page, to *pageE
 func (l *Log) readAll(ctx context.Context, q driver.Querier, p *Page, to *pageEvents) error {
 	s := p.span()
 	limit, shape, n := l.limit(p.Limit)
-	text := l.texts.get([]byte{'a', flag(s.backwards), flag(s.bounded), shape}, func() string {
-		return "SELECT " + l.columns() + " FROM events WHERE " + s.bounds() + order("events.position", s.backwards) + limit
+	if p.Final && p.Head == nil && l.dialect == driver.Postgres {
+		to.final = driver.Final
+	}
+	text := l.texts.get([]byte{'a', flag(s.backwards), flag(s.bounded), flag(to.final != ""), shape}, func() string {
+		return to.final + "SELECT " + l.columns() + " FROM events WHERE " + s.bounds() + order("events.position", s.backwards) + limit
 	})
 	return to.readRows(ctx, q, text, append(p.bounds(), n...), nil)
 }
 
 // firstRows are the rows of a term that a page reads first. To DuckDB a statement is
-// dear and a row cheap. Of many terms few rows each will do.
-func (l *Log) firstRows(terms int) int {
+// dear and a row cheap. Of many terms few rows each will do. On a server what one tag finds
+// is mostly read to its end, unless few events are wanted, so that fewer reads go there
+// twice.
+func (l *Log) firstRows(p *Page, lists []*list) int {
 	switch {
 	case l.dialect == driver.DuckDB:
 		return maxRows
-	case terms > 8*maxArms:
+	case len(lists) > 8*maxArms:
 		return 2
+	case l.dialect == driver.Postgres && !slices.ContainsFunc(p.Items, func(it Item) bool { return len(it.tags) != 1 }):
+		return min(4*p.Limit, 16)
 	}
 	return 8
 }
@@ -182,12 +194,17 @@ func (l *Log) readPosted(ctx context.Context, q driver.Querier, p *Page, to *pag
 		return nil
 	}
 	f := newFinder(search{log: l, q: q, backwards: p.Backwards}, p, from, last)
-	f.rows = l.firstRows(len(f.lists))
+	f.rows = l.firstRows(p, f.lists)
 	for n := 0; !to.full && len(to.list) < p.Limit; {
 		n = min(max(2*n, p.Limit-len(to.list)), l.maxFetch())
 		some, err := f.take(ctx, n)
 		if err != nil {
 			return err
+		}
+		unsure := func(c candidate) bool { return !c.sure }
+		enough := len(to.list)+n == p.Limit && !slices.ContainsFunc(some, unsure)
+		if p.Final && f.told && l.dialect == driver.Postgres && (enough || len(some) < n) {
+			to.final = driver.Final
 		}
 		if len(some) > 0 {
 			if err := l.fetch(ctx, q, some, to); err != nil {
@@ -230,8 +247,8 @@ func (l *Log) maxFetch() int {
 // fetch reads the events at some positions.
 func (l *Log) fetch(ctx context.Context, q driver.Querier, some []candidate, to *pageEvents) error {
 	size, args := l.positionArgs(some)
-	text := l.texts.get([]byte{'f', flag(to.backwards), byte(size >> 8), byte(size)}, func() string {
-		return "SELECT " + l.columns() + " FROM events WHERE events.position " + l.listed(size) + order("events.position", to.backwards)
+	text := l.texts.get([]byte{'f', flag(to.backwards), flag(to.final != ""), byte(size >> 8), byte(size)}, func() string {
+		return to.final + "SELECT " + l.columns() + " FROM events WHERE events.position " + l.listed(size) + order("events.position", to.backwards)
 	})
 	return to.readRows(ctx, q, text, args, some)
 }
@@ -262,12 +279,12 @@ func (l *Log) firstMatch(ctx context.Context, q driver.Querier, it *Item, positi
 // others plan a long list for longer than they run it, so it is one argument to them.
 func (l *Log) positionArgs(some []candidate) (size int, args []any) {
 	if l.dialect != driver.SQLite {
-		list := make([]byte, 0, 8*len(some))
+		list := make([]byte, 0, 8*len(some)+2)
 		for i := range some {
-			if i > 0 {
-				list = append(list, ',')
-			}
-			list = strconv.AppendUint(list, some[i].at, 10)
+			list = strconv.AppendUint(append(list, "{,"[min(i, 1)]), some[i].at, 10)
+		}
+		if list = append(list, '}'); l.dialect == driver.DuckDB {
+			list = list[1 : len(list)-1]
 		}
 		return 0, []any{string(list)}
 	}
@@ -285,7 +302,7 @@ func (l *Log) listed(n int) string {
 	case driver.DuckDB:
 		return "IN (SELECT unnest(CAST(string_split(?, ',') AS BIGINT[])))"
 	case driver.Postgres:
-		return "= ANY (CAST(string_to_array(?, ',') AS BIGINT[]))"
+		return "= ANY (CAST(? AS BIGINT[]))"
 	}
 	return "IN (?" + strings.Repeat(", ?", n-1) + ")"
 }

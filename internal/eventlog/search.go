@@ -344,12 +344,8 @@ func (s *search) read(ctx context.Context, lists []*list, seek bool) (err error)
 		if err := rows.Scan(&n, &first, &data); err != nil {
 			return err
 		}
-		switch n {
-		case headRow:
-			s.end.head, s.told = uint64(first), true
-			continue
-		case indexedRow:
-			s.end.indexed = uint64(first)
+		if n < 0 { // see tellEnds
+			s.end.head, s.end.indexed, s.told = uint64(first), uint64(-1-n), true
 			continue
 		}
 		counts[n]++

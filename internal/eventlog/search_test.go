@@ -87,6 +87,7 @@ func TestWork(t *testing.T) {
 	}{
 		// 53 events in 27 rows of postings, and the row that tells where the log ends.
 		{"a rare tag", event.Tagged(course), work{53, 4, 30, 54}},
+		{"and what it finds already", event.Query{Items: append(event.Tagged(course, a).Items, event.Tagged(course).Items...)}, work{53, 4, 30, 54}},
 		// The other's 100 rows are not read.
 		{"and a frequent one", event.Tagged(course, a), work{26, 4, 40, 54}},
 		{"and a frequent one, the other way round", event.Tagged(a, course), work{26, 4, 40, 54}},

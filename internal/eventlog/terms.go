@@ -129,19 +129,14 @@ func (l *Log) listedText(backwards bool, limit string, rows int, tell bool) stri
 		order("e.position", backwards) + limit + ") AS p" + tellEnds(tell)
 }
 
-// The numbers of the rows that tell how far the log goes, beside those of lists.
-const (
-	headRow    = -1
-	indexedRow = -2
-)
-
-// tellEnds adds these rows to a statement.
+// tellEnds adds a row to a statement that tells how far the log goes: with a number below
+// those of lists, by how much says up to where there are postings.
 func tellEnds(tell bool) string {
 	if !tell {
 		return ""
 	}
-	return " UNION ALL SELECT -1, coalesce(max(position), 0), CAST('' AS BYTEA) FROM events" +
-		" UNION ALL SELECT -2, position, CAST('' AS BYTEA) FROM event_index"
+	return " UNION ALL SELECT -1 - coalesce((SELECT position FROM event_index), 0)," +
+		" (SELECT coalesce(max(position), 0) FROM events), CAST('' AS BYTEA)"
 }
 
 // text reads rows of several terms. Each term gives its number, so that it does not

@@ -147,6 +147,10 @@ const PlanByValue = "/* plan by value */ "
 // others it is a comment.
 const Ahead = "/* ahead */ "
 
+// Final in front of a query of a view tells engines whose server is far that nothing else
+// will be asked of the view: its end can travel with the query. To others it is a comment.
+const Final = "/* final */ "
+
 // Reader is a stable read view. The caller must Close it: an open view keeps
 // old versions of pages alive and holds back checkpoints.
 //

@@ -137,6 +137,9 @@ func (r *remote) together(ctx context.Context, last *message) error {
 	if last != nil {
 		last.send(p)
 	}
+	if r.ended {
+		p.SendQueryParams("ROLLBACK", nil, nil, nil, nil)
+	}
 	if err := p.Sync(); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -33,6 +34,7 @@ type remote struct {
 	open   *rows                     // or nil
 	build  message                   // scratch
 	custom bool                      // plans of the rest of the transaction are custom ones
+	ended  bool                      // the transaction ended with a driver.Final
 	kept   map[string]*pgconn.StatementDescription
 }
 
@@ -127,11 +129,11 @@ func (r *remote) query(ctx context.Context, text string, keep bool, args []any) 
 // Rollback implements sqlstore.Remote.
 func (r *remote) Rollback() error {
 	r.drop()
-	r.heard, r.before = nil, ""
+	r.heard, r.before, r.ended = nil, "", false
 	if err := r.settle(); err != nil {
 		return err
 	}
-	if r.conn.PgConn().TxStatus() == 'I' { // it was never begun
+	if r.conn.PgConn().TxStatus() == 'I' { // it was never begun, or has ended
 		return nil
 	}
 	r.owed = r.conn.PgConn().Exec(context.Background(), "ROLLBACK")
@@ -157,12 +159,16 @@ func (r *remote) send(ctx context.Context, text string, keep bool, args []any) (
 	if err := r.settle(); err != nil {
 		return nil, err
 	}
+	if r.ended {
+		return nil, errors.New("a query after the view's final one")
+	}
 	m, err := r.pack(ctx, text, keep, args)
 	if err != nil {
 		return nil, err
 	}
 	r.open = &rows{remote: r, types: r.conn.TypeMap()}
-	if len(r.queue) == 0 {
+	r.ended = strings.HasPrefix(text, driver.Final)
+	if len(r.queue) == 0 && !r.ended {
 		r.open.result = r.single(ctx, m)
 		return r.open, nil
 	}

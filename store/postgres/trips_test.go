@@ -28,6 +28,7 @@ import (
 type wire struct {
 	mu    sync.Mutex
 	waits int
+	ends  int          // ROLLBACKs in messages of their own
 	flow  sync.RWMutex // held for writing, no answer passes
 }
 
@@ -106,15 +107,26 @@ func (w *wire) requests(server io.Writer, client *bufio.Reader) error {
 		if _, err := io.ReadFull(client, body); err != nil {
 			return err
 		}
-		if !first && (head[0] == 'S' || head[0] == 'Q') && string(body) != "ROLLBACK\x00" {
+		if !first && (head[0] == 'S' || head[0] == 'Q') {
 			w.mu.Lock()
-			w.waits++
+			if string(body) == "ROLLBACK\x00" {
+				w.ends++
+			} else {
+				w.waits++
+			}
 			w.mu.Unlock()
 		}
 		if _, err := server.Write(slices.Concat(head, body)); err != nil {
 			return err
 		}
 	}
+}
+
+// ended returns how many ROLLBACKs were sent by themselves.
+func (w *wire) ended() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ends
 }
 
 // during returns how many messages are answered of those that f sends.
@@ -209,8 +221,8 @@ func TestTripsOfEvents(t *testing.T) {
 }
 
 // TestTripsOfReads: a page of events is one statement, or two where postings say which
-// they are; a decision that has to know the head, or asks for a thousand things, costs no
-// more.
+// they are, the second of which ends the view; a decision that has to know the head, or
+// asks for a thousand things, costs no more.
 func TestTripsOfReads(t *testing.T) {
 	ctx := t.Context()
 	w, url := newWire(t, pgtest.NewURL(t))
@@ -260,8 +272,26 @@ func TestTripsOfReads(t *testing.T) {
 				}
 			}
 			read()
+			before := w.ended()
 			require.Equal(t, c.trips, w.during(read))
+			read() // behind what ended the view before
+			if c.trips == 2 {
+				require.Equal(t, before, w.ended(), "the second statement ends the view")
+			}
 		})
+	}
+}
+
+// TestFinal: behind a view's final query nothing is asked of it, and the next view begins anew.
+func TestFinal(t *testing.T) {
+	e := openTest(t, pgtest.NewURL(t), func(o *driver.Options) { o.Readers = 1 })
+	for range 2 {
+		r, err := e.View(t.Context())
+		require.NoError(t, err)
+		var n int64
+		require.NoError(t, driver.QueryRow(t.Context(), r, driver.Final+"SELECT 1", nil, &n))
+		require.ErrorContains(t, driver.QueryRow(t.Context(), r, "SELECT 1", nil, &n), "final")
+		require.NoError(t, r.Close())
 	}
 }
 

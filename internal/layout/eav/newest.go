@@ -16,14 +16,21 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// How many rows a walk asks for at first: so many times the limit and some; and how many
-// times more when too few matched. Engines in the process stop when the walk does; this
-// bounds what a server sends.
+// How many rows a walk asks for at first, and how many times more when too few matched.
 const (
-	walkRows   = 2
 	walkSpare  = 16
 	walkGrowth = 8
 )
+
+// walkRows is how many rows a walk with a limit asks for at first. Engines in the process
+// stop when the walk does. A server reads and sends them all: most walks of the base profile
+// need no more than these, and others ask once more.
+func (d dialect) walkRows(limit int) int64 {
+	if d.rowid {
+		return 2*int64(limit) + walkSpare
+	}
+	return int64(limit) + int64(limit)/4 + walkSpare
+}
 
 // found is a version without its content, of which it has the length in bytes.
 type found struct {
@@ -43,7 +50,7 @@ func (v view) newest(ctx context.Context, req layout.Request) (list []found, wal
 		return nil, w != nil, err
 	}
 	r := &walkReader{view: v, walk: w, after: req.After, most: req.Limit}
-	p := part{lower: w.lower, upper: w.upper, newest: math.MaxUint64, rows: int64(req.Limit)*walkRows + walkSpare}
+	p := part{lower: w.lower, upper: w.upper, newest: math.MaxUint64, rows: v.dialect.walkRows(req.Limit)}
 	if req.Limit == 0 {
 		r.most, p.rows = math.MaxInt, firstLimit // of which there are fewer, see walker.choose
 	}
@@ -72,12 +79,14 @@ type walkReader struct {
 	last  uint64  // first block of the version read last
 }
 
-// next returns what to read after a part that did not tell. Once as many are found as
+// next returns what to read after a part that did not tell: more, from the block on that it
+// came to. Once as many are found as
 // are wanted, others must have been created no earlier than the last of these: they are
 // looked for by their sequence, before anything else is read of them.
 func (r *walkReader) next(p part) part {
 	if len(r.list) < r.most {
 		p.rows *= walkGrowth
+		p.upper = int64(r.last)
 		return p
 	}
 	worst := r.list[r.most-1]
