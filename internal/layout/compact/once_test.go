@@ -227,6 +227,8 @@ func TestReadsWhatIsNeeded(t *testing.T) {
 
 	window := ask(20, 20, number(entity.AttrLastModifiedAtBlock, query.LessOrEqual, 1))
 	require.LessOrEqual(t, window.versions, 40, "%+v", window)
+	wider := ask(20, 20, number(entity.AttrLastModifiedAtBlock, query.LessOrEqual, blocks))
+	require.Zero(t, wider.finds, "what has something long in it is long: %+v", wider)
 
 	last := entity.Block{Number: 2 + blocks, Ops: slices.Clone(history[0].Ops[entities-400:])}
 	for i := range last.Ops {

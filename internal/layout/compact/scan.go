@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 )
 
 // source hands out the visible versions in the tables that may match, in a window of ids,
@@ -54,7 +55,8 @@ func (s *source) fetch(ctx context.Context) (list []*version, err error) {
 }
 
 // versionsOf returns the visible versions of ids, highest first, each once: of the past, a list
-// that is read in several statements may have an id for each value that it had.
+// that is read in several statements may have an id for each value that it had. It changes
+// the list of ids.
 func (v *view) versionsOf(ctx context.Context, ids []any) (list []*version, err error) {
 	found := map[int64]bool{}
 	add := func(r *version) error {
@@ -65,7 +67,8 @@ func (v *view) versionsOf(ctx context.Context, ids []any) (list []*version, err 
 		return nil
 	}
 	err = v.l.versionsIn(ctx, v.q, "current_by_id", ids, nil, add)
-	if err == nil && v.past {
+	if err == nil && v.past && len(list) < len(ids) {
+		ids = slices.DeleteFunc(ids, func(id any) bool { return found[id.(int64)] })
 		err = v.l.versionsIn(ctx, v.q, "closed_by_id_at", ids, []any{v.at, v.at}, add)
 	}
 	sortDescending(list)
