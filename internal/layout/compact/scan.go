@@ -66,7 +66,9 @@ func (v *view) versionsOf(ctx context.Context, ids []any) (list []*version, err 
 		}
 		return nil
 	}
+	start := v.ahead(ctx, currentTable, ids)
 	err = v.l.versionsIn(ctx, v.q, "current_by_id", ids, nil, add)
+	v.l.pace.took(start, len(ids))
 	if err == nil && v.past && len(list) < len(ids) {
 		ids = slices.DeleteFunc(ids, func(id any) bool { return found[id.(int64)] })
 		err = v.l.versionsIn(ctx, v.q, "closed_by_id_at", ids, []any{v.at, v.at}, add)
@@ -93,6 +95,11 @@ func (s *source) scan(ctx context.Context) (list []*version, err error) {
 			most = min(most, max(*s.left, few/8))
 		}
 	}
+	var ahead []any
+	for id := w.high - 1; s.v.l.pace.slow() && id >= max(low, w.high-int64(most)); id-- {
+		ahead = append(ahead, id)
+	}
+	start := s.v.ahead(ctx, currentTable, ahead)
 	err = s.v.l.versions(ctx, s.v.q, "scan_current", []any{w.high, low, w.from, w.to, int64(most)}, func(r *version) error {
 		n++
 		s.w.high = r.id
@@ -108,6 +115,7 @@ func (s *source) scan(ctx context.Context) (list []*version, err error) {
 	if low > w.low {
 		s.read = max(n, int(w.high-s.w.high)/passedIDs)
 	}
+	s.v.l.pace.took(start, s.read)
 	return list, err
 }
 
