@@ -66,24 +66,19 @@ func Within(space uint32, lo, hi string) Span {
 	return s
 }
 
-// Spans are spans of which none has another in it, in their order.
+// Spans are spans in their order.
 type Spans []Span
 
 // In tells whether one of the spans is in another.
 func (l Spans) In(s Span) bool {
 	i := l.from(s)
+	for ; i < len(l) && bytes.Compare(l[i].lo, s.hi) < 0 && bytes.Compare(l[i].hi, s.hi) > 0; i++ {
+	}
 	return i < len(l) && bytes.Compare(l[i].hi, s.hi) <= 0
 }
 
-// Add adds a span in which none is, and takes out those that have it in them.
-func (l *Spans) Add(s Span) {
-	from, to := l.from(s), l.from(s)
-	for ; to < len(*l) && bytes.Equal((*l)[to].lo, s.lo); to++ {
-	}
-	for ; from > 0 && bytes.Compare((*l)[from-1].hi, s.hi) >= 0; from-- {
-	}
-	*l = slices.Replace(*l, from, to, s)
-}
+// Add adds a span.
+func (l *Spans) Add(s Span) { *l = slices.Insert(*l, l.from(s), s) }
 
 // from returns the place of the first span that begins with another or later.
 func (l Spans) from(s Span) int {

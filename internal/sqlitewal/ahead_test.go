@@ -40,7 +40,8 @@ func TestPagesOfRows(t *testing.T) {
 	require.NoError(t, db.QueryRow("SELECT rootpage FROM sqlite_schema WHERE name = 't'").Scan(&root))
 	require.NoError(t, db.Close())
 
-	a := newReadAhead(path)
+	a, err := openShared(path)
+	require.NoError(t, err)
 	defer func() { require.NoError(t, a.close()) }()
 	for _, n := range []int{1, 2, 40, len(ids)} {
 		var some []int64

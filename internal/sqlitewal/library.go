@@ -77,8 +77,8 @@ type Engine struct {
 	path    string
 	user    *User
 	log     *logFile
-	ahead   *readAhead // nil: nothing is read ahead
-	once    sync.Once  // of Close
+	file    *sharedFile // nil: nothing is read ahead
+	once    sync.Once   // of Close
 }
 
 // OpenFile opens a database.
@@ -99,7 +99,7 @@ func (l *Library) OpenFile(ctx context.Context, path string, opts driver.Options
 			err = errors.Join(err, e.closed(true))
 		}
 	}()
-	e.ahead = newReadAhead(path)
+	e.file, _ = openShared(path) // if it cannot be, SQLite will tell
 	pool, err := l.Open(path, opts.ReadOnly)
 	if err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func (l *Library) OpenFile(ctx context.Context, path string, opts driver.Options
 		BeforeCommit: func(context.Context, *sqlstore.Conn) error { return e.files.Check() },
 		AfterWrite:   e.AfterWrite,
 		Late:         cfg.late,
-		ReadAhead:    e.ahead.rows,
+		ReadAhead:    e.file.readAhead,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open %q: %w", path, err)
@@ -182,7 +182,7 @@ func (e *Engine) closed(readOnly bool) (err error) {
 	if e.library.Closed != nil {
 		err = e.library.Closed(e.user, readOnly)
 	}
-	err = errors.Join(err, e.Release(), e.ahead.close())
+	err = errors.Join(err, e.Release(), e.file.close())
 	if e.log != nil {
 		err = errors.Join(err, e.log.close())
 	}

@@ -76,8 +76,11 @@ func (w *walIndex) frames() (logged, pending int64) {
 	return logged, max(logged-number(offsetBackfill), 0)
 }
 
-// close gives the file up; the last user closes it.
+// close gives the file up, if there is one; the last user closes it.
 func (f *sharedFile) close() error {
+	if f == nil {
+		return nil
+	}
 	sharedFiles.Lock()
 	defer sharedFiles.Unlock()
 	if f.users--; f.users > 0 {
