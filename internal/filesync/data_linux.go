@@ -8,6 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// ReadAhead begins to read a part of a file into the page cache. That it cannot is no error:
+// whoever reads it next will tell.
+func ReadAhead(f *os.File, offset, n int64) {
+	_ = unix.Fadvise(int(f.Fd()), offset, n, unix.FADV_WILLNEED)
+}
+
 // Data makes a file's content durable, and of what is known about it only what is needed
 // to read it back: the time of a write would be one more write to the file system's
 // journal.

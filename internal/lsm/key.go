@@ -66,8 +66,25 @@ func Within(space uint32, lo, hi string) Span {
 	return s
 }
 
-// Name returns what tells a span from others.
-func (s Span) Name() string { return string(s.lo) + "\x00\x00" + string(s.hi) }
+// Spans are spans in their order.
+type Spans []Span
+
+// In tells whether one of the spans is in another.
+func (l Spans) In(s Span) bool {
+	i := l.from(s)
+	for ; i < len(l) && bytes.Compare(l[i].lo, s.hi) < 0 && bytes.Compare(l[i].hi, s.hi) > 0; i++ {
+	}
+	return i < len(l) && bytes.Compare(l[i].hi, s.hi) <= 0
+}
+
+// Add adds a span.
+func (l *Spans) Add(s Span) { *l = slices.Insert(*l, l.from(s), s) }
+
+// from returns the place of the first span that begins with another or later.
+func (l Spans) from(s Span) int {
+	i, _ := slices.BinarySearchFunc(l, s, func(a, b Span) int { return bytes.Compare(a.lo, b.lo) })
+	return i
+}
 
 // Disjoint sorts the spans of terms and leaves out what is there twice.
 func Disjoint(spans []Span) []Span {

@@ -23,6 +23,21 @@ func someTerm(t *rapid.T) Term {
 	return Term{Space: rapid.Uint32Range(1, 3).Draw(t, "space"), Value: value}
 }
 
+// TestSpans: one of the spans that were added is in another, or none.
+func TestSpans(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var all, kept Spans
+		for range 20 {
+			lo, n := rapid.Uint8Range(0, 9).Draw(t, "lo"), rapid.Uint8Range(1, 5).Draw(t, "n")
+			s := Span{[]byte{lo}, []byte{lo + n}}
+			want := slices.ContainsFunc(all, func(o Span) bool { return o.lo[0] >= lo && o.hi[0] <= lo+n })
+			require.Equal(t, want, kept.In(s), "%v in %v", kept, s)
+			all = append(all, s)
+			kept.Add(s)
+		}
+	})
+}
+
 // TestKeys: keys sort as attributes, values and chunks do, come apart again, and lie in
 // the spans of their values and in no others.
 func TestKeys(t *testing.T) {

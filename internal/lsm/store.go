@@ -1,6 +1,7 @@
 package lsm
 
 import (
+	"bytes"
 	"context"
 	"slices"
 
@@ -69,22 +70,35 @@ func (s *Store) Insert(ctx context.Context, tx driver.Tx, run int64, pages []Pag
 }
 
 // Find calls f with the postings of spans, which come in order and do not overlap, having
-// read many at once. It returns false when those of one span lie on more pages than a
-// limit; not all were handed out then.
-func (s *Store) Find(ctx context.Context, q driver.Querier, t *Tree, spans []Span, limit int64, f func(*Posting) error) (whole bool, err error) {
+// read many at once. When they lie on more pages than a limit, not all are handed out, and it
+// returns, of one span, the part that already does.
+func (s *Store) Find(ctx context.Context, q driver.Querier, t *Tree, spans []Span, limit int64, f func(*Posting) error) (long *Span, err error) {
 	if len(t.runs) == 0 {
-		return true, nil
+		return nil, nil
 	}
 	for spans := range slices.Chunk(spans, max(maxPlaces/len(t.runs), 1)) {
 		m, n, err := s.read(ctx, q, t.runs, spans, limit)
-		if err != nil || n >= limit {
-			return false, err
+		if err != nil {
+			return nil, err
+		}
+		if n >= limit {
+			return &Span{spans[0].lo, m.behind()}, nil
 		}
 		if err := m.each(nil, spans, f); err != nil {
-			return false, err
+			return nil, err
 		}
 	}
-	return true, nil
+	return nil, nil
+}
+
+// behind returns the first key behind those with which the pages of cursors begin.
+func (m *merger) behind() (key []byte) {
+	for _, c := range m.cursors {
+		if n := len(c.pages); n > 0 && bytes.Compare(c.pages[n-1].Low, key) > 0 {
+			key = c.pages[n-1].Low
+		}
+	}
+	return append(slices.Clip(key), 0)
 }
 
 // maxPlaces bounds the look-ups of one statement: each is of a span in a run.

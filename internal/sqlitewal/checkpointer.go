@@ -138,7 +138,7 @@ func (k *Checkpointer) Stop() {
 }
 
 // Release closes the WAL-index and the numbers beside the database; only after that is
-// closed, see walIndex.
+// closed, see sharedFile.
 func (k *Checkpointer) Release() error {
 	err := k.Numbers.Close()
 	if k.index != nil {

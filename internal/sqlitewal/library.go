@@ -77,7 +77,8 @@ type Engine struct {
 	path    string
 	user    *User
 	log     *logFile
-	once    sync.Once // of Close
+	file    *sharedFile // nil: nothing is read ahead
+	once    sync.Once   // of Close
 }
 
 // OpenFile opens a database.
@@ -98,6 +99,7 @@ func (l *Library) OpenFile(ctx context.Context, path string, opts driver.Options
 			err = errors.Join(err, e.closed(true))
 		}
 	}()
+	e.file, _ = openShared(path) // if it cannot be, SQLite will tell
 	pool, err := l.Open(path, opts.ReadOnly)
 	if err != nil {
 		return nil, err
@@ -126,6 +128,7 @@ func (l *Library) OpenFile(ctx context.Context, path string, opts driver.Options
 		BeforeCommit: func(context.Context, *sqlstore.Conn) error { return e.files.Check() },
 		AfterWrite:   e.AfterWrite,
 		Late:         cfg.late,
+		ReadAhead:    e.file.readAhead,
 	})
 	if err != nil {
 		return nil, err
@@ -173,13 +176,13 @@ func (e *Engine) Close() (err error) {
 }
 
 // closed ends what is beside the library. The WAL-index goes after that has closed the
-// database; see walIndex.
+// database; see sharedFile.
 func (e *Engine) closed(readOnly bool) (err error) {
 	e.user.Leave()
 	if e.library.Closed != nil {
 		err = e.library.Closed(e.user, readOnly)
 	}
-	err = errors.Join(err, e.Release())
+	err = errors.Join(err, e.Release(), e.file.close())
 	if e.log != nil {
 		err = errors.Join(err, e.log.close())
 	}

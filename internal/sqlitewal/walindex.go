@@ -12,10 +12,12 @@ import (
 // the database (format: https://www.sqlite.org/walformat.html, section 2.1).
 // One pread after a commit costs a microsecond and takes no lock, where a
 // checkpoint pragma would cost a statement.
-//
-// The file stays open until the database is closed: closing any descriptor of
-// it would drop the POSIX locks that SQLite holds on it in this process.
-type walIndex struct {
+type walIndex struct{ *sharedFile }
+
+// sharedFile is a file of SQLite's that is read past it. It stays open until the database is
+// closed: closing any descriptor of it would drop the POSIX locks that SQLite holds on it in this
+// process. So engines on the same database share one.
+type sharedFile struct {
 	file  *os.File
 	is    os.FileInfo // which file it is
 	users int         // engines of this process that read it
@@ -27,34 +29,40 @@ const (
 	offsetBackfill = 96 // frames already copied into the database
 )
 
-// openIndexes are the open WAL-indexes of this process. Engines on the same
-// database share one descriptor, for the reason that walIndex gives.
-var openIndexes struct {
+// sharedFiles are those of this process.
+var sharedFiles struct {
 	sync.Mutex
-	list []*walIndex
+	list []*sharedFile
 }
 
 func openWALIndex(database string) (*walIndex, error) {
-	openIndexes.Lock()
-	defer openIndexes.Unlock()
-	path := database + "-shm"
-	is, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("find the WAL-index: %w", err)
-	}
-	for _, w := range openIndexes.list {
-		if os.SameFile(w.is, is) {
-			w.users++
-			return w, nil
-		}
-	}
-	f, err := os.Open(path)
+	f, err := openShared(database + "-shm")
 	if err != nil {
 		return nil, fmt.Errorf("open the WAL-index: %w", err)
 	}
-	w := &walIndex{file: f, is: is, users: 1}
-	openIndexes.list = append(openIndexes.list, w)
-	return w, nil
+	return &walIndex{f}, nil
+}
+
+func openShared(path string) (*sharedFile, error) {
+	sharedFiles.Lock()
+	defer sharedFiles.Unlock()
+	is, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range sharedFiles.list {
+		if os.SameFile(f.is, is) {
+			f.users++
+			return f, nil
+		}
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &sharedFile{file: file, is: is, users: 1}
+	sharedFiles.list = append(sharedFiles.list, f)
+	return f, nil
 }
 
 // frames returns the frames in the log and those not yet in the database.
@@ -68,13 +76,16 @@ func (w *walIndex) frames() (logged, pending int64) {
 	return logged, max(logged-number(offsetBackfill), 0)
 }
 
-// close gives the WAL-index up; the last user closes the file.
-func (w *walIndex) close() error {
-	openIndexes.Lock()
-	defer openIndexes.Unlock()
-	if w.users--; w.users > 0 {
+// close gives the file up, if there is one; the last user closes it.
+func (f *sharedFile) close() error {
+	if f == nil {
 		return nil
 	}
-	openIndexes.list = slices.DeleteFunc(openIndexes.list, func(other *walIndex) bool { return other == w })
-	return w.file.Close()
+	sharedFiles.Lock()
+	defer sharedFiles.Unlock()
+	if f.users--; f.users > 0 {
+		return nil
+	}
+	sharedFiles.list = slices.DeleteFunc(sharedFiles.list, func(other *sharedFile) bool { return other == f })
+	return f.file.Close()
 }

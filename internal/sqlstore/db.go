@@ -76,6 +76,9 @@ type Config struct {
 	// BeforeCommit, if given, may refuse a commit, which is rolled back then.
 	BeforeCommit func(ctx context.Context, c *Conn) error
 
+	// ReadAhead, if given, is that of driver.ReadAhead.
+	ReadAhead func(ctx context.Context, c *Conn, table string, ids []any)
+
 	// AfterWrite, if given, runs after each commit, before the writer's
 	// connection is given back.
 	AfterWrite func(c *Conn)

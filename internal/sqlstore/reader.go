@@ -42,6 +42,15 @@ func (r *Reader) Query(ctx context.Context, text string, args ...any) (driver.Ro
 	return r.rows, nil
 }
 
+// ReadAhead implements driver.ReadAhead.
+func (r *Reader) ReadAhead(ctx context.Context, table string, ids []any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.conn != nil && r.db.cfg.ReadAhead != nil {
+		r.db.cfg.ReadAhead(ctx, r.conn, table, ids)
+	}
+}
+
 // Close ends the read transaction and gives the connection back.
 func (r *Reader) Close() error { return r.end(driver.ErrClosed) }
 

@@ -161,6 +161,13 @@ type Reader interface {
 	Close() error
 }
 
+// ReadAhead is a Reader that can have rows read from the disk at the same time.
+type ReadAhead interface {
+	// ReadAhead says that the rows of a table with these integer keys are read next. It changes
+	// nothing but how long that takes: it is for rows that are not in memory.
+	ReadAhead(ctx context.Context, table string, ids []any)
+}
+
 // CloseReaders closes every view of a list.
 func CloseReaders(list []Reader) error {
 	var errs []error

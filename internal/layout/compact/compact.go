@@ -46,6 +46,7 @@ type Layout struct {
 	batches   batches
 	owed      owed
 	values    valueCache
+	pace      pace
 	credit    credit
 }
 

@@ -79,25 +79,27 @@ func (v *view) bound(ctx context.Context, e query.Expr, w window) (window, error
 
 // search returns ids of a window below which sequences are lower than one, and from which on
 // they are not: to within enough ids, or after 12 look-ups. It guesses where between two known
-// ones it lies, and halves what is left every other time.
+// ones it lies, and looks so far beyond that from where it looked last that little is left when
+// the guess is good. Every fourth time it halves what is left.
 func (v *view) search(ctx context.Context, sequence uint64, w window) (low, high int64, err error) {
 	left, right := uint64(0), v.p.lastSequence // the sequences about from and high
 	low, high = w.low, w.high
-	from := low
+	from, beyond := low, int64(0)
 	for n := 0; n < 12 && high-from > enough; n++ {
 		middle := from + (high-from)/2
-		if n%2 == 0 && left < sequence && sequence < right {
+		if n%4 < 3 && left < sequence && sequence < right {
 			part := float64(sequence-left) / float64(right-left)
-			middle = from + int64(part*float64(high-from))
+			middle = min(max(from+int64(part*float64(high-from))+beyond, from), high-1)
 		}
 		found := false
+		beyond = enough / 2
 		err := v.l.versions(ctx, v.q, "highest_current", []any{middle + 1, from}, func(r *version) error {
 			rec, err := parse(r.data)
 			if err != nil {
 				return err
 			}
 			if found = true; rec.sequence >= sequence {
-				high, right = r.id, rec.sequence
+				high, right, beyond = r.id, rec.sequence, -enough/2
 			} else {
 				low, from, left = r.id+1, middle+1, rec.sequence
 			}

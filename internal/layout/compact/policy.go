@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/varvedb/varve/internal/bitmap"
@@ -64,6 +65,9 @@ const (
 	// few is how many versions are read in the time of a look-up: 6 runs, a page or two of each, and
 	// a statement. Four times as many are compared rather than looked up, when terms are long.
 	few = 32
+
+	// slowRow is how long rows take, one with another, when some come from a disk.
+	slowRow = 10 * time.Microsecond
 
 	// together is how many versions or ids one statement reads at the most: with more, what a
 	// limit leaves over costs as much as the statements that are saved.
@@ -198,6 +202,19 @@ func (l *Layout) Prepared(ahead bool) bool {
 		backlog -= b.changes
 	}
 	return len(list) > 1 || len(list) > 0 && (!ahead || backlog < int64(l.opts.Batch))
+}
+
+// pace is how long a row took to read lately: from a disk some hundred microseconds, from memory a
+// few.
+type pace struct{ row atomic.Int64 }
+
+func (p *pace) slow() bool { return p.row.Load() > int64(slowRow) }
+
+// took notes how long some rows took that were read together.
+func (p *pace) took(since time.Time, rows int) {
+	if rows >= few/4 {
+		p.row.Store((3*p.row.Load() + int64(time.Since(since))/int64(rows)) / 4)
+	}
 }
 
 // budget is how much a transaction does of what is put off: it takes a step, and others of the

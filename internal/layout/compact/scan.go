@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 )
 
 // source hands out the visible versions in the tables that may match, in a window of ids,
@@ -54,7 +55,8 @@ func (s *source) fetch(ctx context.Context) (list []*version, err error) {
 }
 
 // versionsOf returns the visible versions of ids, highest first, each once: of the past, a list
-// that is read in several statements may have an id for each value that it had.
+// that is read in several statements may have an id for each value that it had. It changes
+// the list of ids.
 func (v *view) versionsOf(ctx context.Context, ids []any) (list []*version, err error) {
 	found := map[int64]bool{}
 	add := func(r *version) error {
@@ -64,8 +66,11 @@ func (v *view) versionsOf(ctx context.Context, ids []any) (list []*version, err 
 		}
 		return nil
 	}
+	start := v.ahead(ctx, currentTable, ids)
 	err = v.l.versionsIn(ctx, v.q, "current_by_id", ids, nil, add)
-	if err == nil && v.past {
+	v.l.pace.took(start, len(ids))
+	if err == nil && v.past && len(list) < len(ids) {
+		ids = slices.DeleteFunc(ids, func(id any) bool { return found[id.(int64)] })
 		err = v.l.versionsIn(ctx, v.q, "closed_by_id_at", ids, []any{v.at, v.at}, add)
 	}
 	sortDescending(list)
@@ -90,6 +95,11 @@ func (s *source) scan(ctx context.Context) (list []*version, err error) {
 			most = min(most, max(*s.left, few/8))
 		}
 	}
+	var ahead []any
+	for id := w.high - 1; s.v.l.pace.slow() && id >= max(low, w.high-int64(most)); id-- {
+		ahead = append(ahead, id)
+	}
+	start := s.v.ahead(ctx, currentTable, ahead)
 	err = s.v.l.versions(ctx, s.v.q, "scan_current", []any{w.high, low, w.from, w.to, int64(most)}, func(r *version) error {
 		n++
 		s.w.high = r.id
@@ -105,6 +115,7 @@ func (s *source) scan(ctx context.Context) (list []*version, err error) {
 	if low > w.low {
 		s.read = max(n, int(w.high-s.w.high)/passedIDs)
 	}
+	s.v.l.pace.took(start, s.read)
 	return list, err
 }
 

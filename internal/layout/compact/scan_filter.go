@@ -276,7 +276,7 @@ func (f *having) find(ctx context.Context, pages int64) error {
 		return f.findKeys(ctx)
 	}
 	least := int64(v.p.tree.Runs()*len(f.spans) + v.l.opts.Short)
-	if f.ids == nil && f.tried == 0 && v.long(f.spans, false) {
+	if f.ids == nil && f.tried == 0 && v.long(f.spans) {
 		f.tried = least
 	}
 	if pages = max(pages, least); f.ids != nil || pages < 2*f.tried {
@@ -293,20 +293,21 @@ func (f *having) find(ctx context.Context, pages int64) error {
 		}
 		return ids.Chunk(p.Chunk).Merge(p.IDs)
 	}
-	whole, err := true, error(nil)
+	var long *lsm.Span
+	var err error
 	if pages == noLimit && f.terms == nil {
 		for _, span := range f.spans {
 			err = errors.Join(err, v.l.postings.Scan(ctx, v.q, &v.p.tree, nil, span, add))
 		}
 	} else {
-		whole, err = v.l.postings.Find(ctx, v.q, &v.p.tree, f.spans, pages, add)
+		long, err = v.l.postings.Find(ctx, v.q, &v.p.tree, f.spans, pages, add)
 	}
 	switch f.tried = pages; {
 	case err != nil:
-	case whole:
+	case long == nil:
 		f.settle(ids, exact)
-	default:
-		v.long(f.spans, true)
+	case len(f.spans) == 1: // of lists there are too many
+		v.foundLong(*long)
 	}
 	return err
 }

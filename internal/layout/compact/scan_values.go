@@ -15,7 +15,7 @@ type valueCache struct {
 	mu    sync.Mutex
 	tree  lsm.Tree            // that has all of this, but for many
 	lists map[uint32][]string // by space
-	long  map[string]bool     // names of spans
+	long  lsm.Spans           // parts of spans, enough of them to be long
 	many  map[uint32]bool     // that had more than few, at some time: they are not looked at again
 }
 
@@ -26,7 +26,7 @@ func (c *valueCache) of(t *lsm.Tree) *valueCache {
 		c.many = map[uint32]bool{}
 	}
 	if !c.tree.Same(t) || c.lists == nil || len(c.long) > 2*together {
-		c.tree, c.lists, c.long = *t, map[uint32][]string{}, map[string]bool{}
+		c.tree, c.lists, c.long = *t, map[uint32][]string{}, nil
 	}
 	return c
 }
@@ -54,18 +54,20 @@ func (v *view) valuesOf(ctx context.Context, space uint32) ([]string, bool, erro
 	return values, few, nil
 }
 
-// long tells whether spans are known to be long. That they are is kept when it is found out.
-func (v *view) long(spans []lsm.Span, found bool) bool {
-	if len(spans) > 1 { // of lists there are too many
-		return false
-	}
-	name := spans[0].Name()
+// long tells whether a part of a span is known to be long.
+func (v *view) long(spans []lsm.Span) bool {
 	c := v.l.values.of(&v.p.tree)
 	defer c.mu.Unlock()
-	if found {
-		c.long[name] = true
+	return len(spans) == 1 && c.long.In(spans[0])
+}
+
+// foundLong keeps what was found to be long.
+func (v *view) foundLong(s lsm.Span) {
+	c := v.l.values.of(&v.p.tree)
+	defer c.mu.Unlock()
+	if !c.long.In(s) {
+		c.long.Add(s)
 	}
-	return c.long[name]
 }
 
 // termsIn returns the terms within a range, nil when the attribute has many, and whether

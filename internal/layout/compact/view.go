@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/varvedb/varve/internal/layout"
 	"github.com/varvedb/varve/store/driver"
@@ -129,6 +130,17 @@ func (v *view) Get(ctx context.Context, key entity.Key) (*entity.Entity, error) 
 	return e, nil
 }
 
+// ahead has rows read ahead that are read next, if those before came from a disk. It returns the
+// time.
+func (v *view) ahead(ctx context.Context, t *driver.Table, ids []any) time.Time {
+	if len(ids) > 1 && v.l.pace.slow() {
+		if r, ok := v.q.(driver.ReadAhead); ok {
+			r.ReadAhead(ctx, t.Name, ids)
+		}
+	}
+	return time.Now()
+}
+
 // contents returns the payloads of versions by number; number 0 is none.
 func (v *view) contents(ctx context.Context, list []*version) (map[int64][]byte, error) {
 	var args []any
@@ -139,6 +151,7 @@ func (v *view) contents(ctx context.Context, list []*version) (map[int64][]byte,
 			args = append(args, r.content)
 		}
 	}
+	v.ahead(ctx, contentTable, args)
 	err := v.l.sql.EachIn(ctx, v.q, "contents", args, nil, func(rows driver.Rows) error {
 		var no int64
 		var content []byte
