@@ -163,3 +163,7 @@ func (s *Snapshot) HeaderAt(ctx context.Context, number uint64) (h BlockHeader, 
 	}
 	return s.ents.db.meta.headAt(context.WithoutCancel(ctx), s.reader, number)
 }
+
+// Header returns the last block that the snapshot shows, with what its chain calls it by.
+// Its number is below Number where no block has that.
+func (s *Snapshot) Header() BlockHeader { return s.shown }

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -75,15 +74,6 @@ func (s *Snapshot) Cursor(e *entity.Entity, opts *QueryOptions) (Cursor, error) 
 	}
 	if !opts.Parts.has(Metadata) || !opts.Parts.has(Attributes) {
 		return "", fmt.Errorf("cursor: %w: the page was read without metadata or attributes", ErrInvalid)
-	}
-	if s.shown == nil {
-		ctx := context.Background()
-		if err = s.idle(ctx); err == nil {
-			err = s.show(ctx)
-		}
-		if err != nil {
-			return "", fmt.Errorf("cursor: %w", err)
-		}
 	}
 	page := cursorState{Block: s.at, Digest: s.shown.Digest[:digestPrefix]}
 	if opts.After != "" {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
-	"github.com/varvedb/varve/store/query"
 )
 
 // A cursor belongs to one history: when the store was rewound below its block
@@ -48,22 +47,6 @@ func TestCursorOfAnotherHistory(t *testing.T) {
 	_, keys, err = page(cursor)
 	require.NoError(t, err)
 	require.Equal(t, []byte{2}, keys, "the head has moved, the pages have not")
-
-	// A query of the past for one key reads no block before its cursor is asked for.
-	past, err := ents.At(ctx, 2)
-	require.NoError(t, err)
-	key := entity.Key{3}.String()
-	var found *entity.Entity
-	for e, err := range past.Query(ctx, query.Compare{Name: entity.AttrKey, Op: query.Equal, Value: query.Text(key)}, nil) {
-		require.NoError(t, err)
-		_, err = past.Cursor(e, nil)
-		require.ErrorIs(t, err, store.ErrInvalid)
-		found = e
-	}
-	later, err := past.Cursor(found, nil)
-	require.NoError(t, err)
-	require.Equal(t, cursor, later)
-	require.NoError(t, past.Close())
 
 	require.NoError(t, ents.Rewind(ctx, 1))
 	_, _, err = page(cursor)

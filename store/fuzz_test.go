@@ -13,7 +13,7 @@ import (
 func FuzzCursor(f *testing.F) {
 	key := entity.Key{1, 31: 2}
 	for _, o := range cursorOrders {
-		s := &Snapshot{at: 7, shown: &BlockHeader{}}
+		s := &Snapshot{at: 7}
 		c, err := s.Cursor(&entity.Entity{Key: key, Sequence: 7 << 32, StringAttributes: map[string]string{"a": "é\x00"}}, &QueryOptions{Order: o})
 		require.NoError(f, err)
 		f.Add(string(c))

@@ -24,8 +24,8 @@ type Snapshot struct {
 	head    BlockHeader // of the store when the view was taken
 	horizon uint64
 	at      uint64
-	shown   *BlockHeader // the last block at or below at; see show
-	busy    bool         // rows of a query are open
+	shown   BlockHeader // the last block at or below at
+	busy    bool        // rows of a query are open
 
 	layoutView layout.View // see view
 	viewAt     uint64
@@ -120,22 +120,11 @@ func (s *Snapshot) position(ctx context.Context, block uint64) (err error) {
 	if block == Head {
 		block = s.head.Number
 	}
-	if s.at = block; block == s.head.Number {
-		s.shown = &s.head
+	s.at, s.shown = block, s.head
+	if err := s.readable(block); err != nil || block == s.head.Number {
+		return err
 	}
-	return s.readable(block)
-}
-
-// show reads which block a snapshot of the past shows. It lies on a page that nothing else is on
-// that is read, so a query for one entity goes without.
-func (s *Snapshot) show(ctx context.Context) error {
-	if s.shown != nil {
-		return nil
-	}
-	shown, err := s.ents.db.meta.headAt(context.WithoutCancel(ctx), s.reader, s.at)
-	if err == nil {
-		s.shown = &shown
-	}
+	s.shown, err = s.ents.db.meta.headAt(ctx, s.reader, block)
 	return err
 }
 
@@ -275,11 +264,6 @@ func (s *Snapshot) query(ctx context.Context, q query.Expr, opts *QueryOptions, 
 	view, err := s.view(ctx, at)
 	if err != nil {
 		return err
-	}
-	if e, ok := q.(query.Compare); !ok || e.Name != entity.AttrKey || e.Op != query.Equal || opts.Limit > 0 {
-		if err := s.show(ctx); err != nil { // for Cursor, while rows are open
-			return err
-		}
 	}
 	s.busy = true
 	defer func() { s.busy = false }()
