@@ -131,6 +131,9 @@ func printCheck(w io.Writer, r store.CheckReport) {
 			fmt.Fprintf(w, "%s %s: %s\n", strings.ToUpper(string(p.Outcome)), p.Part, p.Reason)
 		}
 	}
+	if r.Outcome == store.Sound {
+		fmt.Fprintln(w, "the store is sound")
+	}
 }
 
 // checkBars shows one bar for each part.

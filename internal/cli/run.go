@@ -82,7 +82,7 @@ func (c *runCmd) finish(e *env) error {
 	if set.Len() == 0 {
 		return nil // why, has been said
 	}
-	fmt.Fprintf(e.stdout, "%d lines in %s; varve report %s makes a page of them, varve answer --from %s answers,\nbenchstat -col /engine %s/*.txt a table\n", set.Len(), c.Out, c.Out, c.Out, c.Out)
+	fmt.Fprintf(e.stdout, "%d results in %s. Next:\n  varve report %s\n  varve answer --from %s\n", set.Len(), c.Out, c.Out, c.Out)
 	failed := set.Failed()
 	for _, run := range failed {
 		fmt.Fprintf(e.stderr, "run: failed: %s\n", run)

@@ -37,7 +37,6 @@ func Parse(rawURL string, opts *driver.Options) (Target, error) {
 		if !errors.Is(err, driver.ErrUnsupported) {
 			err = driver.Of(entity.ErrInvalid, err)
 		}
-		// Errors may show no password or token.
 		err = driver.Of(driver.ErrURL, fmt.Errorf("open %s: %w", driver.Redact(rawURL), err))
 	}
 	return t, err
