@@ -76,7 +76,7 @@ type Config struct {
 	// BeforeCommit, if given, may refuse a commit, which is rolled back then.
 	BeforeCommit func(ctx context.Context, c *Conn) error
 
-	// ReadAhead, if given, is that of driver.ReadAhead.
+	// ReadAhead, if given, is that of driver.Reader.
 	ReadAhead func(ctx context.Context, c *Conn, table string, ids []any)
 
 	// AfterWrite, if given, runs after each commit, before the writer's

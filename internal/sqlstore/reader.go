@@ -42,7 +42,7 @@ func (r *Reader) Query(ctx context.Context, text string, args ...any) (driver.Ro
 	return r.rows, nil
 }
 
-// ReadAhead implements driver.ReadAhead.
+// ReadAhead implements driver.Reader.
 func (r *Reader) ReadAhead(ctx context.Context, table string, ids []any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -158,14 +158,12 @@ const Final = "/* final */ "
 // holds back a checkpoint that must run; calls then fail with ErrReaderExpired.
 type Reader interface {
 	Querier
-	Close() error
-}
 
-// ReadAhead is a Reader that can have rows read from the disk at the same time.
-type ReadAhead interface {
-	// ReadAhead says that the rows of a table with these integer keys are read next. It changes
-	// nothing but how long that takes: it is for rows that are not in memory.
+	// ReadAhead says that the rows of a table with these integer keys are read next. Where the
+	// engine can, it has them read from the disk at the same time; it changes nothing else.
 	ReadAhead(ctx context.Context, table string, ids []any)
+
+	Close() error
 }
 
 // CloseReaders closes every view of a list.

@@ -282,7 +282,7 @@ func TestSupersededInLog(t *testing.T) {
 
 // slowView is of a disk that takes its time, and notes what is read ahead.
 type slowView struct {
-	driver.Querier
+	driver.Reader
 	ahead map[string][]any // by table
 }
 
@@ -290,7 +290,7 @@ func (q slowView) Query(ctx context.Context, text string, args ...any) (driver.R
 	if strings.Contains(text, "FROM current_versions") {
 		time.Sleep(20 * time.Millisecond)
 	}
-	return q.Querier.Query(ctx, text, args...)
+	return q.Reader.Query(ctx, text, args...)
 }
 
 func (q slowView) ReadAhead(_ context.Context, table string, ids []any) {

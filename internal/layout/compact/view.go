@@ -134,7 +134,7 @@ func (v *view) Get(ctx context.Context, key entity.Key) (*entity.Entity, error) 
 // time.
 func (v *view) ahead(ctx context.Context, t *driver.Table, ids []any) time.Time {
 	if len(ids) > 1 && v.l.pace.slow() {
-		if r, ok := v.q.(driver.ReadAhead); ok {
+		if r, ok := v.q.(driver.Reader); ok {
 			r.ReadAhead(ctx, t.Name, ids)
 		}
 	}
