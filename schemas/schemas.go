@@ -135,13 +135,6 @@ func LabLayouts() []string { return append([]string{"bare"}, AblationLayouts()..
 // later, of which the tables are of another shape than rows of versions.
 func HasRuns(name string) bool { return entityLayouts[name].runs }
 
-// KeepsHistory tells whether an entity layout is one of those that can be read at past
-// blocks.
-func KeepsHistory(name string) bool {
-	def, known := entityLayouts[name]
-	return known && def.temporal()
-}
-
 // AblationLayouts returns arkiv-0 … arkiv-13: the layout arkiv with its first N
 // indexes.
 func AblationLayouts() []string {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -161,17 +160,12 @@ func takes(x lab.Experiment, o lab.Options, engines []bench.Engine, repeats int)
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// roughly writes a time with as much as a guess knows of it: "2m", "45m", "3h".
+// roughly writes a time in whole minutes, which is more than a guess knows of it.
 func roughly(d time.Duration) string {
-	switch {
-	case d == 0:
+	if d == 0 {
 		return "?"
-	case d < 10*time.Minute:
-		return fmt.Sprintf("%.0fm", math.Ceil(d.Minutes()))
-	case d < time.Hour:
-		return fmt.Sprintf("%.0fm", 5*math.Ceil(d.Minutes()/5))
 	}
-	return fmt.Sprintf("%.0fh", math.Ceil(d.Hours()))
+	return strings.TrimSuffix((d + time.Minute - 1).Truncate(time.Minute).String(), "0s")
 }
 
 // say notes what is left out of what was asked for, and what would be enough for it.

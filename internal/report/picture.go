@@ -206,7 +206,7 @@ func drawQuantiles(p *plot.Plot, _ Sketch, c curve) (plot.Thumbnailer, error) {
 	p.X.Label.Text, p.Y.Label.Text = "one commit of so many takes longer", "time of a commit, ms"
 	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, ticks(2, 20, 100, 1000, 10_000, 100_000)
 	logarithmic(&p.Y)
-	return addLine(p, c, points, true)
+	return addLine(p, c, points, true), nil
 }
 
 // drawTimeLine shows a figure a second, and a mark below for each second with a checkpoint.
@@ -227,15 +227,8 @@ func drawTimeLine(p *plot.Plot, k Sketch, c curve) (plot.Thumbnailer, error) {
 	byX(points)
 	p.X.Label.Text, p.Y.Label.Text = "seconds; triangles are checkpoints", k.Label
 	logarithmic(&p.Y)
-	if len(marks) > 0 {
-		ticks, err := plotter.NewScatter(marks)
-		if err != nil {
-			return nil, err
-		}
-		ticks.GlyphStyle = draw.GlyphStyle{Color: c.colour(), Radius: vg.Points(2), Shape: draw.PyramidGlyph{}}
-		p.Add(ticks)
-	}
-	return addLine(p, c, points, false)
+	p.Add(c.dots(marks, 2, draw.PyramidGlyph{}))
+	return addLine(p, c, points, false), nil
 }
 
 // drawDegradation shows medians over the scale.
@@ -258,7 +251,7 @@ func drawDegradation(p *plot.Plot, k Sketch, c curve) (plot.Thumbnailer, error) 
 	p.X.Label.Text, p.Y.Label.Text = "size as a multiple of 800,000 entities", k.Label
 	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, ticks(0.1, 0.3, 1, 2, 5, 10)
 	logarithmic(&p.Y)
-	return addLine(p, c, points, true)
+	return addLine(p, c, points, true), nil
 }
 
 // drawFrontier shows what was delivered: filled where commits and reads kept their limits.
@@ -286,37 +279,29 @@ func drawFrontier(p *plot.Plot, _ Sketch, c curve) (mark plot.Thumbnailer, _ err
 		points plotter.XYs
 		shape  draw.GlyphDrawer
 	}{{kept, draw.CircleGlyph{}}, {missed, draw.RingGlyph{}}} {
-		if len(part.points) == 0 {
-			continue
-		}
-		s, err := plotter.NewScatter(part.points)
-		if err != nil {
-			return nil, err
-		}
-		s.GlyphStyle = draw.GlyphStyle{Color: c.colour(), Radius: vg.Points(4), Shape: part.shape}
-		p.Add(s)
-		if mark == nil {
-			mark = s
+		if s := c.dots(part.points, 4, part.shape); len(part.points) > 0 {
+			p.Add(s)
+			mark = cmp.Or[plot.Thumbnailer](mark, s)
 		}
 	}
 	return mark, nil
 }
 
-func addLine(p *plot.Plot, c curve, points plotter.XYs, dots bool) (plot.Thumbnailer, error) {
+// dots are marks of a curve with so many points of radius.
+func (c *curve) dots(points plotter.XYs, radius float64, shape draw.GlyphDrawer) *plotter.Scatter {
+	return &plotter.Scatter{XYs: points, GlyphStyle: draw.GlyphStyle{Color: c.colour(), Radius: vg.Points(radius), Shape: shape}}
+}
+
+func addLine(p *plot.Plot, c curve, points plotter.XYs, dots bool) plot.Thumbnailer {
 	if len(points) == 0 {
-		return nil, nil //nolint:nilnil // nothing is drawn
+		return nil
 	}
-	line, scatter, err := plotter.NewLinePoints(points)
-	if err != nil {
-		return nil, err
-	}
-	line.Color, line.Width = c.colour(), vg.Points(1.5)
-	scatter.GlyphStyle = draw.GlyphStyle{Color: c.colour(), Radius: vg.Points(2.5), Shape: draw.CircleGlyph{}}
+	line := &plotter.Line{XYs: points, LineStyle: draw.LineStyle{Color: c.colour(), Width: vg.Points(1.5)}}
 	p.Add(line)
 	if dots {
-		p.Add(scatter)
+		p.Add(c.dots(points, 2.5, draw.CircleGlyph{}))
 	}
-	return line, nil
+	return line
 }
 
 func logarithmic(a *plot.Axis) {
