@@ -1,12 +1,13 @@
 package report
 
 import (
-	_ "embed" // page.html.tmpl and page.css
+	_ "embed" // templates and page.css
 	"fmt"
 	"html/template"
 	"io"
 	"slices"
 	"strings"
+	text "text/template"
 	"unicode/utf8"
 )
 
@@ -29,63 +30,28 @@ func WriteText(w io.Writer, s *Set, id string) error {
 	return WriteTables(w, a.Tables)
 }
 
-// WriteMarkdown writes a page. Pictures are linked by the name that link makes of theirs; none are
-// shown when it is nil.
+// WriteMarkdown writes a page. Pictures are linked by the name that link makes of theirs, unless that is "".
 func WriteMarkdown(w io.Writer, p *Page, link func(*Picture) string) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n## How to read this\n\n", p.Title)
-	for _, line := range HowToRead {
-		fmt.Fprintf(&b, "- %s\n", line)
+	page, err := markdown.Clone()
+	if err != nil {
+		return err
 	}
-	b.WriteString("\n## The five questions\n\n")
-	for i := range p.Questions {
-		q := &p.Questions[i]
-		fmt.Fprintf(&b, "### %s. %s\n\n%s\n\n", q.ID, q.Title, q.Question)
-		if q.Sentence != "" {
-			fmt.Fprintf(&b, "**%s**\n\n", q.Sentence)
-		}
-		writeAnswer(&b, q, link)
-	}
-	for i := range p.Sections {
-		s := &p.Sections[i]
-		fmt.Fprintf(&b, "\n## %s. %s\n\n", s.Letter, s.Title)
-		for j := range s.Answers {
-			a := &s.Answers[j]
-			fmt.Fprintf(&b, "### %s. %s\n\n%s", a.ID, a.Title, a.Question)
-			if a.Found != "" {
-				fmt.Fprintf(&b, " *Published:* %s.", a.Found)
-			}
-			b.WriteString("\n\n")
-			writeAnswer(&b, a, link)
-		}
-		if len(s.Missing) > 0 {
-			fmt.Fprintf(&b, "Not measured: %s.\n", strings.Join(s.Missing, ", "))
-		}
-	}
-	b.WriteString("\n## Where and when\n\n")
-	writeTable(&b, p.Sittings)
-	b.WriteString("## Left out\n\n")
-	for _, x := range p.Excluded {
-		fmt.Fprintf(&b, "- %d lines of %s: %s\n", x.Lines, x.Experiments, x.Why)
-	}
-	b.WriteString("\n## Other programs\n\n")
-	for _, o := range p.Others {
-		fmt.Fprintf(&b, "- %s\n", o)
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return page.Funcs(text.FuncMap{"link": link}).Execute(w, p)
 }
 
-func writeAnswer(b *strings.Builder, a *Answer, link func(*Picture) string) {
-	for _, t := range a.Tables {
-		writeTable(b, t)
-	}
-	for _, pic := range a.Pictures {
-		if link != nil {
-			fmt.Fprintf(b, "![%s](%s)\n\n", pic.Title, link(pic))
-		}
-	}
-}
+//go:embed page.md.tmpl
+var markdownTemplate string
+
+var markdown = text.Must(text.New("page").Funcs(text.FuncMap{
+	"read": func() []string { return HowToRead },
+	"join": strings.Join,
+	"link": func(*Picture) string { return "" },
+	"table": func(t *Table) string {
+		var b strings.Builder
+		writeTable(&b, t)
+		return b.String()
+	},
+}).Parse(markdownTemplate))
 
 // writeTable writes a table whose columns are as wide as their widest cell.
 func writeTable(b *strings.Builder, t *Table) {
@@ -103,12 +69,12 @@ func writeTable(b *strings.Builder, t *Table) {
 			widths[i] = max(widths[i], utf8.RuneCountInString(escape(row[i].String())))
 		}
 	}
-	line := func(text func(i int) string) {
+	line := func(cell func(i int) string) {
 		for i, width := range widths {
 			if i < t.Keys {
 				width = -width // to the left
 			}
-			fmt.Fprintf(b, "| %*s ", width, text(i))
+			fmt.Fprintf(b, "| %*s ", width, cell(i))
 		}
 		b.WriteString("|\n")
 	}

@@ -165,7 +165,7 @@ func TestCampaign(t *testing.T) {
 		}
 	}
 	var text bytes.Buffer
-	require.NoError(t, report.WriteMarkdown(&text, p, nil))
+	require.NoError(t, report.WriteMarkdown(&text, p, func(*report.Picture) string { return "" }))
 	require.Contains(t, text.String(), "764–1,311, n=2", "the run of D5 that was left out counts")
 	require.NotContains(t, text.String(), "NaN")
 }
