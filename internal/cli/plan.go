@@ -160,6 +160,15 @@ func takes(x lab.Experiment, o lab.Options, engines []bench.Engine, repeats int)
 	return time.Duration(seconds * float64(time.Second))
 }
 
+// patience is how long an experiment may take on an engine before it is taken for hanging. Of the user's own
+// data nothing tells how long it takes.
+func patience(x lab.Experiment, o lab.Options, e bench.Engine) time.Duration {
+	if guess := takes(x, o, []bench.Engine{e}, 1); guess > 0 {
+		return time.Hour + 10*guess
+	}
+	return 24 * time.Hour
+}
+
 // roughly writes a time in whole minutes, which is more than a guess knows of it.
 func roughly(d time.Duration) string {
 	if d == 0 {

@@ -9,8 +9,21 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/internal/engine"
+	"github.com/varvedb/varve/internal/lab"
 	"github.com/varvedb/varve/internal/source"
 )
+
+// An hour of reorgs with each layout has the time for it, and so has a larger size.
+func TestPatience(t *testing.T) {
+	of := func(id string, phase time.Duration, sizes ...float64) time.Duration {
+		found, err := lab.Find([]string{id})
+		require.NoError(t, err)
+		return patience(found[0], lab.Options{Scale: 0.05, Phase: phase, Sizes: sizes}, bench.Engine{Name: "sqlite"})
+	}
+	require.Greater(t, of("D3", time.Hour), 5*time.Hour)
+	require.Less(t, of("D3", time.Second), 3*time.Hour)
+	require.Greater(t, of("D5", time.Second, 5), 5*of("D5", time.Second))
+}
 
 // What a time and a disk are enough for: sizes go first, then repeats, then engines.
 func TestPlan(t *testing.T) {

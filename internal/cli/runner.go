@@ -130,7 +130,7 @@ func (r *runner) measure(e *env, t task) error {
 	if err != nil {
 		return err
 	}
-	c := child{of: t.engine, dir: r.dir, apart: r.apart, memory: o.Memory, timeout: cmp.Or(r.timeout, t.of.Timeout(o, t.engine))}
+	c := child{of: t.engine, dir: r.dir, apart: r.apart, memory: o.Memory, timeout: cmp.Or(r.timeout, patience(t.of, o, t.engine))}
 	c.args = []string{"lab", "--experiment=" + t.of.ID, "--engine=" + t.engine.Label(), "--out=" + r.out, "--options=" + string(text)}
 	return c.run(e)
 }

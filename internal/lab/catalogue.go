@@ -1,11 +1,9 @@
 package lab
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/row"
@@ -162,15 +160,12 @@ func FindOwn(ids []string) ([]Experiment, error) {
 	if err != nil {
 		return nil, err
 	}
-	var own []Experiment
 	for _, e := range found {
-		switch {
-		case e.Own:
-			own = append(own, e)
-		case slices.ContainsFunc(ids, func(id string) bool { return strings.EqualFold(id, e.ID) }):
+		if !e.Own && slices.ContainsFunc(ids, func(id string) bool { return strings.EqualFold(id, e.ID) }) {
 			return nil, fmt.Errorf("%s generates its own data; leave --source out", e.ID)
 		}
 	}
+	own := slices.DeleteFunc(found, func(e Experiment) bool { return !e.Own })
 	if len(own) == 0 {
 		return nil, fmt.Errorf("all of %s generate their own data; leave --source out", strings.Join(ids, ", "))
 	}
@@ -184,31 +179,4 @@ func (e Experiment) Variants(o Options, engine bench.Engine) ([]Variant, error) 
 		return nil, ErrSkip
 	}
 	return e.Plan(&Lab{Options: o, Engine: engine, of: &e})
-}
-
-// What an experiment may take: besides its phases, which count twice for what is around them, workTime for each
-// workScale of the largest size, since data sets are built and commits counted in proportion. Where no phases are
-// known it has manyPhases for each layout.
-const (
-	manyPhases = 60
-	workTime   = 15 * time.Minute
-	workScale  = 0.05
-)
-
-// Timeout returns the time after which a block of the experiment on an engine hangs and does not merely take long.
-func (e Experiment) Timeout(o Options, engine bench.Engine) time.Duration {
-	o.whole()
-	phases, size := 0.0, o.worth(slices.Max(append([]float64{o.Scale}, o.Sizes...)))
-	var names []string
-	list, _ := e.Variants(o, engine) // none where they are not known
-	for i := range list {
-		names, phases, size = append(names, list[i].Keys.Get("layout")), phases+list[i].Phases, max(size, list[i].Set/baseRows)
-	}
-	slices.Sort(names)
-	layouts := cmp.Or(len(slices.Compact(names)), len(o.Layouts), len(e.Layouts), 1)
-	if phases == 0 {
-		phases = float64(layouts * manyPhases * max(len(o.Rates), len(o.Sizes), 1))
-	}
-	size = max(size, workScale) / workScale
-	return time.Duration(float64(layouts)*size*float64(workTime) + 2*phases*float64(o.Phase))
 }

@@ -19,26 +19,6 @@ func find(t *testing.T, id string) Experiment {
 	return found[0]
 }
 
-// TestTimeoutFollowsThePhase: an hour of reorgs with each of the layouts has the
-// time for it, and a short phase gets no more than data sets need.
-func TestTimeoutFollowsThePhase(t *testing.T) {
-	o, sqlite := Options{Scale: 0.05, Phase: time.Hour, Layouts: []string{"arkiv", "compact"}}, bench.Engine{Name: "sqlite"}
-	d3 := find(t, "D3")
-	require.Greater(t, d3.Timeout(o, sqlite), 2*time.Hour)
-	require.Less(t, d3.Timeout(o, sqlite), 6*time.Hour)
-	o.Layouts = nil
-	require.Greater(t, d3.Timeout(o, sqlite), time.Duration(len(d3.Layouts))*time.Hour)
-	short := Options{Scale: 0.05, Phase: time.Second}
-	require.Less(t, d3.Timeout(short, sqlite), 2*time.Hour)
-
-	larger := short
-	larger.Sizes = []float64{5}
-	require.Greater(t, find(t, "D5").Timeout(larger, sqlite), 20*find(t, "D5").Timeout(short, sqlite))
-	for _, e := range All() {
-		require.Greater(t, e.Timeout(o, sqlite), time.Hour, e.ID)
-	}
-}
-
 // TestSource: on a source of the user's own there is the everyday mix alone, in whole multiples, and
 // under a name that is not the base profile's. What cannot run on one is refused by name, and left
 // out of a section.
@@ -56,7 +36,6 @@ func TestSource(t *testing.T) {
 			require.Contains(t, []string{"", "W"}, v.Keys.Get("mix"), e.ID)
 			require.Contains(t, []string{"", "1", "2"}, v.Keys.Get("scale"), e.ID)
 		}
-		require.Less(t, e.Timeout(l.Options, l.Engine), 20*time.Hour, e.ID)
 	}
 	section, err := FindOwn([]string{"a", "d3"})
 	require.NoError(t, err)

@@ -115,6 +115,4 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 }).Parse(pageTemplate))
 
 // WriteHTML writes a page as one file that needs no other.
-func WriteHTML(w io.Writer, p *Page) error {
-	return page.Execute(w, p)
-}
+func WriteHTML(w io.Writer, p *Page) error { return page.Execute(w, p) }

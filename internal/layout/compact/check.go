@@ -13,9 +13,8 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Check implements layout.Layout. It reads one view only: others may be at
-// another point of the merge. That current versions and current postings say
-// the same is found by adding up a hash of each entry, for each attribute, in
+// Check implements layout.Layout. It reads one view only: others may be at another point of the merge. That current
+// versions and current postings say the same is found by adding up a hash of each entry, for each attribute, in
 // memory that does not grow; which entry it is that differs is not.
 func (l *Layout) Check(ctx context.Context, q, _, _ driver.Querier, report func(problem string) bool) error {
 	v, err := l.newView(ctx, q, entity.MaxBlock)
@@ -53,8 +52,7 @@ type wanted struct {
 	attr uint32
 }
 
-// maxWanted bounds how many are looked for at once: for each such number all postings
-// are read.
+// maxWanted bounds how many are looked for at once: for each such number all postings are read.
 const maxWanted = 1 << 19
 
 // entrySum is a number for one entry of a posting. Sums of them tell sets apart.
@@ -64,9 +62,8 @@ func entrySum(attr uint32, value []byte, id int64) uint64 {
 	return binary.BigEndian.Uint64(sum[:8])
 }
 
-// versions adds up what the postings of current versions must be, and looks for the values
-// of closed ones. A merge that is half done may have moved postings of entities that the
-// log touches.
+// versions adds up what the postings of current versions must be, and looks for the values of closed ones. A merge
+// that is half done may have moved postings of entities that the log touches.
 func (c *checker) versions(ctx context.Context) error {
 	err := c.l.eachState(ctx, c.q, c.p.nextID, func(id int64, s *state) error {
 		if s.current != nil {
@@ -184,8 +181,7 @@ func (c *checker) missing(ctx context.Context) error {
 	})
 }
 
-// intervals finds versions that end before they begin, overlap, or leave a gap
-// within one entity.
+// intervals finds versions that end before they begin, overlap, or leave a gap within one entity.
 func (c *checker) intervals(ctx context.Context) error {
 	var lastKey []byte
 	var lastID, lastFrom, lastTo int64
@@ -213,8 +209,7 @@ func (c *checker) intervals(ctx context.Context) error {
 	})
 }
 
-// progress compares what the one row of counters says with what is there: a
-// number too low would be given twice.
+// progress compares what the one row of counters says with what is there: a number too low would be given twice.
 func (c *checker) progress(ctx context.Context) error {
 	p, backlog := &c.p, int64(0)
 	last := p.tip

@@ -15,8 +15,7 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// writer is a write transaction. What it has read or made is its own: the transaction may
-// never be committed.
+// writer is a write transaction. What it has read or made is its own: the transaction may never be committed.
 type writer struct {
 	*view // as the transaction has left the store so far
 	tx    driver.Tx
@@ -78,9 +77,8 @@ func (w *writer) Prior(ctx context.Context, block uint64, needs map[entity.Key]e
 	return prior, nil
 }
 
-// live returns the versions of keys that are visible in a view above the last
-// block, by key, and of the other keys what it has met of them: the last change in the
-// log, or versions that ran out and were not moved yet.
+// live returns the versions of keys that are visible in a view above the last block, by key, and of the other keys
+// what it has met of them: the last change in the log, or versions that ran out and were not moved yet.
 func (v *view) live(ctx context.Context, keys []entity.Key) (found, ended map[entity.Key]*version, err error) {
 	found, ended = make(map[entity.Key]*version, len(keys)), map[entity.Key]*version{}
 	wanted := make(map[entity.Key]bool, len(keys))
@@ -238,8 +236,7 @@ func (b *block) findOld(ctx context.Context) error {
 	return err
 }
 
-// content returns the number of a version's payload: that of the old one when
-// it is kept.
+// content returns the number of a version's payload: that of the old one when it is kept.
 func (b *block) content(c *entity.Change, was *version) int64 {
 	if c.ContentKept && was != nil {
 		return was.content

@@ -14,8 +14,7 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// change is what one block did to one key. When an entity ends and another is
-// made under its key, the ids differ.
+// change is what one block did to one key. When an entity ends and another is made under its key, the ids differ.
 type change struct {
 	key     entity.Key
 	oldID   int64 // of the version that the block ended, or 0
@@ -34,8 +33,7 @@ type node struct {
 	changes []change // in the order of keys
 	byKey   map[entity.Key]int
 
-	// Every few nodes: the keys of this one and the few-1 before it, by
-	// their first bytes. Nil in the others.
+	// Every few nodes: the keys of this one and the few-1 before it, by their first bytes. Nil in the others.
 	recent map[uint64]struct{}
 
 	once  sync.Once
@@ -69,8 +67,7 @@ func (n *node) follow(before []*node) {
 
 func firstBytes(key *entity.Key) uint64 { return binary.BigEndian.Uint64(key[:]) }
 
-// terms returns where in a node's changes a value is, of all its values. It is
-// made when it is first asked for.
+// terms returns where in a node's changes a value is, of all its values. It is made when it is first asked for.
 func (n *node) terms() map[lsm.Term][]int32 {
 	n.once.Do(func() {
 		n.index = make(map[lsm.Term][]int32, 12*len(n.changes))
@@ -106,9 +103,8 @@ func lookup(nodes []*node, at int64, key entity.Key) *change {
 	return nil
 }
 
-// encodeChanges returns the stored form of changes: their number, and of each the key,
-// the old id and, unless it is 0, its first block, the new id and, unless it is
-// 0, expiration, payload and data.
+// encodeChanges returns the stored form of changes: their number, and of each the key, the old id and, unless it is
+// 0, its first block, the new id and, unless it is 0, expiration, payload and data.
 func encodeChanges(changes []change) []byte {
 	buf := make([]byte, 0, 512*len(changes)+16)
 	number := func(n int64) { buf = binary.AppendUvarint(buf, uint64(n)) }
@@ -149,8 +145,7 @@ func decodeChanges(block int64, stored []byte) (changes []change, err error) {
 	return changes, nil
 }
 
-// chain is the blocks up to a tip that were not merged at some point: those
-// above floor.
+// chain is the blocks up to a tip that were not merged at some point: those above floor.
 type chain struct {
 	tip   tip
 	floor int64
@@ -160,8 +155,7 @@ type chain struct {
 	last *overlay // the last one at the head
 }
 
-// maxChains is how many are kept: that of the head, and those of views taken a
-// little earlier.
+// maxChains is how many are kept: that of the head, and those of views taken a little earlier.
 const maxChains = 8
 
 // chains is a cache. One is found by the tip that a view reads, so one that was written in

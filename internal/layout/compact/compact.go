@@ -1,16 +1,13 @@
 // Package compact is Varve's own layout: the answers of the thirteen-index
 // layout at a fraction of its writes. docs/compact.md has a picture.
 //
-// A block is written once, as one row of a log, beside its payloads. The log is
-// merged into tables in batches: the last version of each entity clustered by
-// id, older versions apart, and for each attribute value the set of entities
-// that have it. Entities are numbered in the order of their creation, so that
-// the order of ids is that of $sequence. Readers see the tables and, over them,
-// what their view of the log holds beyond.
+// A block is written once, as one row of a log, beside its payloads. The log is merged into tables in batches: the
+// last version of each entity clustered by id, older versions apart, and for each attribute value the set of entities
+// that have it. Entities are numbered in the order of their creation, so that the order of ids is that of $sequence.
+// Readers see the tables and, over them, what their view of the log holds beyond.
 //
-// What is kept in memory is a cache of what views can read: it is found by the
-// tip, a hash chained over the log, which a view reads together with the
-// progress of the merge. A transaction that is rolled back leaves tips that no
+// What is kept in memory is a cache of what views can read: it is found by the tip, a hash chained over the log,
+// which a view reads together with the progress of the merge. A transaction that is rolled back leaves tips that no
 // view ever names.
 package compact
 
@@ -28,10 +25,9 @@ import (
 
 // Layout implements layout.Layout and layout.Maintained.
 //
-// Three kinds of goroutines meet in it: the writer, who has the engine's one write
-// transaction, the maintainer, who prepares beside it (Prepare, never two at once), and
-// readers. Results are handed over, not shared: nodes, trees, and a batch but for four
-// fields, do not change once somebody else can find them. Each field guards itself, but
+// Three kinds of goroutines meet in it: the writer, who has the engine's one write transaction, the maintainer, who
+// prepares beside it (Prepare, never two at once), and readers. Results are handed over, not shared: nodes, trees,
+// and a batch but for four fields, do not change once somebody else can find them. Each field guards itself, but
 // credit, which is the writer's.
 type Layout struct {
 	schema    schemas.Layout

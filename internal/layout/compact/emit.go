@@ -22,8 +22,7 @@ type output struct {
 // outputBytes bounds the payloads that are read at once.
 const outputBytes = 1 << 20
 
-// add hands a version out, now or a little later. It returns errStopped when nobody
-// wants more.
+// add hands a version out, now or a little later. It returns errStopped when nobody wants more.
 func (o *output) add(ctx context.Context, r *version, rec *record) error {
 	o.waiting = append(o.waiting, r)
 	if o.content {

@@ -7,10 +7,9 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// ranks makes the ranks of versions in an order: strings of bytes that compare as the
-// versions are sorted, so that neither the number of attributes nor their kinds matter
-// to those who compare them. A rank is, of each attribute, a byte that is higher when
-// it is missing and the value; then what decides ties.
+// ranks makes the ranks of versions in an order: strings of bytes that compare as the versions are sorted, so that
+// neither the number of attributes nor their kinds matter to those who compare them. A rank is, of each attribute, a
+// byte that is higher when it is missing and the value; then what decides ties.
 type ranks struct {
 	has  []matcher // of each attribute, which append its value
 	rank []byte    // that is being made

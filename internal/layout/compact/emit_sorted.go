@@ -8,10 +8,9 @@ import (
 	"github.com/varvedb/varve/internal/layout"
 )
 
-// sorter hands out matches in the order of attributes. It goes through the values of the
-// first attribute in their order, as postings have them, and reads who has them, as far as
-// the limit asks; who has the same value it sorts or, when they are many, goes through the
-// values of the next attribute. Where few candidates are left it reads them all.
+// sorter hands out matches in the order of attributes. It goes through the values of the first attribute in their
+// order, as postings have them, and reads who has them, as far as the limit asks; who has the same value it sorts or,
+// when they are many, goes through the values of the next attribute. Where few candidates are left it reads them all.
 type sorter struct {
 	*plan
 	v     *view

@@ -14,10 +14,9 @@ import (
 // batch is some blocks that are merged together, and what that does to the tables. It follows
 // from the blocks and from the versions in the tables, so it can be prepared again.
 //
-// Steps may be committed one by one. Readers are not misled in between: a run of
-// postings counts when it is written, all at once; and from then on entities that
-// blocks touch are the overlay's until the versions of these blocks are in the tables,
-// which comes last, block after block.
+// Steps may be committed one by one. Readers are not misled in between: a run of postings counts when it is written,
+// all at once; and from then on entities that blocks touch are the overlay's until the versions of these blocks are
+// in the tables, which comes last, block after block.
 type batch struct {
 	merged, end int64 // the blocks are those above merged up to end
 	endTip      tip
@@ -52,8 +51,7 @@ func (s *story) end(at int64) {
 	s.after.closed, s.after.current = append(s.after.closed, &was), nil
 }
 
-// stage is the versions of some blocks: what a merge writes last. After it, the
-// tables are as these blocks left them.
+// stage is the versions of some blocks: what a merge writes last. After it, the tables are as these blocks left them.
 type stage struct {
 	block   int64 // the last one
 	changes int64
@@ -158,8 +156,7 @@ func (b *preparer) at(id int64) bool {
 	return true
 }
 
-// follow follows each entity through the blocks and makes the stages, each of a
-// number of changes.
+// follow follows each entity through the blocks and makes the stages, each of a number of changes.
 func (b *preparer) follow(nodes []*node, changes int) {
 	var touched []int64
 	touch := func(id int64) *story {
@@ -194,8 +191,7 @@ func (b *preparer) follow(nodes []*node, changes int) {
 	}
 }
 
-// expire closes entities that ran out before the batch's end and that it does
-// not touch, in a stage of their own.
+// expire closes entities that ran out before the batch's end and that it does not touch, in a stage of their own.
 func (b *preparer) expire(ctx context.Context) error {
 	var over [][]lsm.Page
 	for _, other := range b.line {
@@ -252,8 +248,7 @@ next:
 	})
 }
 
-// items returns how many a merge writes before the stages: pages, keys, and the one that
-// makes the run count.
+// items returns how many a merge writes before the stages: pages, keys, and the one that makes the run count.
 func (b *batch) items() int { return len(b.pages) + len(b.keys)/2 + 1 }
 
 // staged returns how many stages are done.
@@ -335,9 +330,8 @@ func (s *batches) finish(b *batch) {
 	b.finished = true
 }
 
-// follow returns the batch that a transaction is to merge, if it is prepared. A batch over
-// another counts only when this process followed the other: another process may have cut the
-// log into other batches.
+// follow returns the batch that a transaction is to merge, if it is prepared. A batch over another counts only when
+// this process followed the other: another process may have cut the log into other batches.
 func (s *batches) follow(p *progress, nodes []*node) *batch {
 	s.mu.Lock()
 	defer s.mu.Unlock()

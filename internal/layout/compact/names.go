@@ -22,8 +22,7 @@ const (
 // firstName is the lowest number of a name: attributes below are our own.
 const firstName = 16
 
-// maxNames bounds the dictionary, which is held in memory: names beyond it are
-// spelled out in each version.
+// maxNames bounds the dictionary, which is held in memory: names beyond it are spelled out in each version.
 var maxNames int64 = 1 << 16
 
 type name struct {
@@ -31,9 +30,8 @@ type name struct {
 	text string
 }
 
-// names is the dictionary of attribute names and content types. Numbers are given out in
-// order from firstName. What is committed is shared by all views; a write transaction adds
-// to a fork.
+// names is the dictionary of attribute names and content types. Numbers are given out in order from firstName. What
+// is committed is shared by all views; a write transaction adds to a fork.
 type names struct {
 	base *names // of a fork
 

@@ -9,8 +9,7 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// overlay is what the log says about entities at a block: of those it touches,
-// it alone counts.
+// overlay is what the log says about entities at a block: of those it touches, it alone counts.
 type overlay struct {
 	merged   int64
 	versions map[int64]*version // by id; nil when the entity has ended
@@ -96,8 +95,7 @@ func (v *view) unmerged(e query.Expr) []*version {
 	return slices.Compact(found)
 }
 
-// equalities returns terms of which every match of an expression has one, or
-// false when there are none to be had.
+// equalities returns terms of which every match of an expression has one, or false when there are none to be had.
 func (v *view) equalities(e query.Expr) ([]lsm.Term, bool) {
 	switch e := e.(type) {
 	case query.Compare:

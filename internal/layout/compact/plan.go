@@ -22,8 +22,7 @@ type plan struct {
 	match  matcher
 }
 
-// plan plans an expression, of whose matches those below an id are asked for. What is short
-// it looks up.
+// plan plans an expression, of whose matches those below an id are asked for. What is short it looks up.
 func (v *view) plan(ctx context.Context, e query.Expr, below int64) (*plan, error) {
 	w, err := v.bound(ctx, e, window{high: below})
 	p := &plan{expr: e, below: below, window: w, filter: v.filter(e), match: newMatcher(e, v.names)}
@@ -124,8 +123,7 @@ func (v *view) filterRange(e query.Compare, more []query.Expr) filter {
 	return v.havingRange(attr, r)
 }
 
-// filterGlob looks for a pattern by its prefix, and tries it on values that
-// stand in postings whole.
+// filterGlob looks for a pattern by its prefix, and tries it on values that stand in postings whole.
 func (v *view) filterGlob(e query.Glob) filter {
 	attr, ok := v.attribute(e.Name, entity.String)
 	if !ok || attr.address {

@@ -8,13 +8,11 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// Ids are given in the order of sequences, which begin with the block of creation. So a
-// comparison of either bounds the ids that may match, and one of the block of the last
-// change, which is no earlier, bounds them above. What was changed in other blocks is passed
-// over by the database.
+// Ids are given in the order of sequences, which begin with the block of creation. So a comparison of either bounds
+// the ids that may match, and one of the block of the last change, which is no earlier, bounds them above. What was
+// changed in other blocks is passed over by the database.
 
-// reach is the sequences from low on and up to high, and the blocks of the last change from
-// one on and up to another.
+// reach is the sequences from low on and up to high, and the blocks of the last change from one on and up to another.
 type reach struct{ low, high, from, to uint64 }
 
 // reachOf returns what the versions that match an expression are within.
@@ -77,10 +75,9 @@ func (v *view) bound(ctx context.Context, e query.Expr, w window) (window, error
 	return w, err
 }
 
-// search returns ids of a window below which sequences are lower than one, and from which on
-// they are not: to within enough ids, or after 12 look-ups. It guesses where between two known
-// ones it lies, and looks so far beyond that from where it looked last that little is left when
-// the guess is good. Every fourth time it halves what is left.
+// search returns ids of a window below which sequences are lower than one, and from which on they are not: to within
+// enough ids, or after 12 look-ups. It guesses where between two known ones it lies, and looks so far beyond that
+// from where it looked last that little is left when the guess is good. Every fourth time it halves what is left.
 func (v *view) search(ctx context.Context, sequence uint64, w window) (low, high int64, err error) {
 	left, right := uint64(0), v.p.lastSequence // the sequences about from and high
 	low, high = w.low, w.high

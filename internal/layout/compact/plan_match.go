@@ -9,8 +9,7 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// matcher tells whether a version satisfies a query, as query.Match does of an
-// entity, without making one.
+// matcher tells whether a version satisfies a query, as query.Match does of an entity, without making one.
 type matcher func(v *version, r *record) bool
 
 // newMatcher compiles a query against the names of a view.
@@ -86,8 +85,7 @@ func newMember(e query.In, n *names) matcher {
 	return textMatcher(e.Name, n, func(text []byte) bool { return set[string(text)] != e.Negated })
 }
 
-// textMatcher tests the string attribute of a name; versions without it do not
-// match.
+// textMatcher tests the string attribute of a name; versions without it do not match.
 func textMatcher(name string, n *names, test func(text []byte) bool) matcher {
 	switch name {
 	case entity.AttrKey:

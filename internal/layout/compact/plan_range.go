@@ -124,8 +124,7 @@ func (r valueRange) intersect(other valueRange) valueRange {
 	return r
 }
 
-// textRange returns the range of strings from lo on and below hi. Of long strings
-// only a prefix keeps its place.
+// textRange returns the range of strings from lo on and below hi. Of long strings only a prefix keeps its place.
 func textRange(lo, hi string) valueRange {
 	r := valueRange{lo: lo, hi: hi, exact: true}
 	if len(lo) > prefixText {
@@ -137,8 +136,7 @@ func textRange(lo, hi string) valueRange {
 	return r
 }
 
-// afterPrefix returns the first string above everything that begins with a prefix,
-// or "" when there is none.
+// afterPrefix returns the first string above everything that begins with a prefix, or "" when there is none.
 func afterPrefix(prefix string) string {
 	b := []byte(prefix)
 	for i := len(b) - 1; i >= 0; i-- {

@@ -15,9 +15,8 @@ import (
 // whom, and in which portions. What the work is is in merge.go, merge_batch.go and internal/lsm;
 // who does it between blocks is store/maintain.go.
 //
-// Two things are put off. The backlog is the changes in the log that are not merged into
-// the tables. What is to be compacted is pages of postings; it keeps nobody waiting but
-// readers, a little. Both together are what is owed.
+// Two things are put off. The backlog is the changes in the log that are not merged into the tables. What is to be
+// compacted is pages of postings; it keeps nobody waiting but readers, a little. Both together are what is owed.
 //
 //   - Between blocks it is done in slices, each a transaction: when nobody has written for a
 //     moment, or for longer while there is little, since the same pages serve more changes
@@ -30,14 +29,12 @@ import (
 
 // All figures that were chosen are here; others follow from them.
 const (
-	// DefaultBacklog is the limit of the backlog. Unmerged versions are held in memory without
-	// their payloads, about 500 bytes each: 8 MB. A batch is a quarter of it, so that there is
-	// a next one to prepare while one is merged.
+	// DefaultBacklog is the limit of the backlog. Unmerged versions are held in memory without their payloads, about
+	// 500 bytes each: 8 MB. A batch is a quarter of it, so that there is a next one to prepare while one is merged.
 	DefaultBacklog = 16384
 
-	// slice is how long a transaction that merges takes steps: a block may wait for it as long as
-	// for some commits. When nobody waits it takes growth times as long: each is a commit, which
-	// costs as much as many steps.
+	// slice is how long a transaction that merges takes steps: a block may wait for it as long as for some commits.
+	// When nobody waits it takes growth times as long: each is a commit, which costs as much as many steps.
 	slice = 4 * time.Millisecond
 
 	// quiet is how long nobody must have written before a slice is done: longer than between
@@ -47,11 +44,10 @@ const (
 	// page is how long a page of postings becomes, in bytes: four fill one of SQLite's.
 	page = 960
 
-	// growth is by how much what grows does. A run is compacted when newer ones are together
-	// growth-1 times as large, so a posting is written anew each time that the tree has grown to
-	// four times its size: with two that were twice as often, with eight a look-up would meet half
-	// as many runs again. A window of ids is growth times the one before, and so a query that ends
-	// in the last had windows of a third of that before.
+	// growth is by how much what grows does. A run is compacted when newer ones are together growth-1 times as large,
+	// so a posting is written anew each time that the tree has grown to four times its size: with two that were twice
+	// as often, with eight a look-up would meet half as many runs again. A window of ids is growth times the one
+	// before, and so a query that ends in the last had windows of a third of that before.
 	growth = 4
 
 	// maxRuns is how many runs a look-up may meet before compactions are also worked out in
@@ -94,24 +90,21 @@ type Options struct {
 	// DefaultBacklog, or Backlog when that is less. A block is never cut apart.
 	Batch int
 
-	// Steps is the number of items that one step of a merge writes, about: pages of
-	// postings, keys, or changed versions; by default 256, or Backlog when that is less.
-	// With fewer than 256 a slice is one step.
+	// Steps is the number of items that one step of a merge writes, about: pages of postings, keys, or changed
+	// versions; by default 256, or Backlog when that is less. With fewer than 256 a slice is one step.
 	Steps int
 
 	// Page is how long a page of postings becomes, in bytes, by default 960.
 	Page int
 
-	// Window is how many ids a query looks at first, by default 8,192, or Backlog when
-	// that is less.
+	// Window is how many ids a query looks at first, by default 8,192, or Backlog when that is less.
 	Window int64
 
 	// Short is how many pages beside one of each run are read to find out whether a
 	// term is short, by default 16, or fewer with a small Backlog.
 	Short int
 
-	// Apart has payloads read by a query of their own where they could be joined to one
-	// version.
+	// Apart has payloads read by a query of their own where they could be joined to one version.
 	Apart bool
 }
 
@@ -125,8 +118,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// tree returns how postings are compacted: in pieces of half a step, of which 16 may wait in
-// memory.
+// tree returns how postings are compacted: in pieces of half a step, of which 16 may wait in memory.
 func (o Options) tree() lsm.Options {
 	piece := min(max(o.Steps, 2), defaultSteps) / 2
 	return lsm.Options{Page: o.Page, Fan: growth, Piece: piece, Waiting: 16 * piece}
@@ -162,12 +154,10 @@ func (o *owed) get() (backlog int64, tree lsm.Tree) {
 // owed returns how much was put off, in changes.
 func (p *progress) owed() int { return int(p.backlog + compacting(&p.tree)) }
 
-// compacting returns how many changes are as much work to merge as what is to be compacted:
-// one for four pages.
+// compacting returns how many changes are as much work to merge as what is to be compacted: one for four pages.
 func compacting(t *lsm.Tree) int64 { return (t.Owed() + 3) / 4 }
 
-// much returns what is owed beside the limit. Compactions count up to it: they do not keep
-// anybody waiting.
+// much returns what is owed beside the limit. Compactions count up to it: they do not keep anybody waiting.
 func (l *Layout) much() (owed, limit int64) {
 	backlog, tree := l.owed.get()
 	limit = int64(l.opts.Backlog)
@@ -186,9 +176,8 @@ func (l *Layout) Due(idle time.Duration) (rest time.Duration, late bool) {
 	return max(quiet-idle, 0), false
 }
 
-// Prepared implements layout.Maintained. A batch over another is prepared only when
-// it is a whole one. Compactions are worth preparing when there is nothing else to
-// do, and beside.
+// Prepared implements layout.Maintained. A batch over another is prepared only when it is a whole one. Compactions
+// are worth preparing when there is nothing else to do, and beside.
 func (l *Layout) Prepared(ahead bool) bool {
 	backlog, tree := l.owed.get()
 	if owed, limit := l.much(); ahead && owed <= limit/4 {
@@ -204,8 +193,7 @@ func (l *Layout) Prepared(ahead bool) bool {
 	return len(list) > 1 || len(list) > 0 && (!ahead || backlog < int64(l.opts.Batch))
 }
 
-// pace is how long a row took to read lately: from a disk some hundred microseconds, from memory a
-// few.
+// pace is how long a row took to read lately: from a disk some hundred microseconds, from memory a few.
 type pace struct{ row atomic.Int64 }
 
 func (p *pace) slow() bool { return p.row.Load() > int64(slowRow) }
@@ -278,10 +266,9 @@ func (l *Layout) items(b *batch, changes int) int {
 	return changes * (b.items() + l.opts.Steps*len(b.stages)) / int(max(b.changes, 1))
 }
 
-// credit is how many pages compactions may write before it is a merge's turn again. A step of a
-// merge earns growth times as many as it has written, which is more than compactions will take in
-// the end, so that they keep up and yet no large one keeps merges waiting. Of a transaction that is
-// rolled back it is kept: it need not be exact.
+// credit is how many pages compactions may write before it is a merge's turn again. A step of a merge earns growth
+// times as many as it has written, which is more than compactions will take in the end, so that they keep up and yet
+// no large one keeps merges waiting. Of a transaction that is rolled back it is kept: it need not be exact.
 type credit int
 
 func (c *credit) earn(items int64) { *c = min(*c+growth*credit(max(items, 0)), defaultBatch) }

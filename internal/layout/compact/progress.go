@@ -11,8 +11,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// tip names a state of the log and the tables: a hash over everything written
-// up to it. Merging does not change it.
+// tip names a state of the log and the tables: a hash over everything written up to it. Merging does not change it.
 type tip [16]byte
 
 // next returns the tip after one more thing was written.
@@ -85,8 +84,7 @@ func (l *Layout) writeProgress(ctx context.Context, tx driver.Tx, p *progress) e
 	return l.sql.Exec(ctx, tx, "set_progress", p.values()...)
 }
 
-// treeCache keeps the tree that was decoded last: views between two slices of merging read
-// the same.
+// treeCache keeps the tree that was decoded last: views between two slices of merging read the same.
 type treeCache struct{ last atomic.Pointer[decodedTree] }
 
 type decodedTree struct {

@@ -58,8 +58,7 @@ func follows(sequence uint64, key *entity.Key, pos *layout.Position) bool {
 	return bytes.Compare(key[:], pos.Key[:]) > 0
 }
 
-// idAt returns the id of the entity at a position, or a bound above it when it
-// is not known.
+// idAt returns the id of the entity at a position, or a bound above it when it is not known.
 func (v *view) idAt(ctx context.Context, pos *layout.Position) (int64, error) {
 	below := int64(math.MaxInt64)
 	see := func(r *version) error {
@@ -110,8 +109,7 @@ func (v *view) Count(ctx context.Context, e query.Expr) (n uint64, err error) {
 	})
 }
 
-// countExact counts the visible versions in the tables among exact candidates,
-// without those that the overlay has.
+// countExact counts the visible versions in the tables among exact candidates, without those that the overlay has.
 func (v *view) countExact(ctx context.Context, c candidates) (uint64, error) {
 	ended := &having{v: v, spans: []lsm.Span{lsm.Within(attrExpiration, encodeNumber(0), encodeNumber(uint64(v.at)+1))}}
 	for _, pages := range []int64{0, noLimit} { // most often they are few

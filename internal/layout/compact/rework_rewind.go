@@ -49,8 +49,7 @@ func (w *writer) Rewind(ctx context.Context, _ uint64, to int64) error {
 	})
 }
 
-// rewound notes that a block is the last one. The numbers of what is gone are not given
-// again.
+// rewound notes that a block is the last one. The numbers of what is gone are not given again.
 func (w *writer) rewound(to int64) {
 	w.p.last = to
 	w.p.lastSequence = min(w.p.lastSequence, max(entity.MakeSequence(uint64(to+1), 0, 0), 1)-1)

@@ -54,9 +54,8 @@ func (s *source) fetch(ctx context.Context) (list []*version, err error) {
 	return s.v.versionsOf(ctx, args)
 }
 
-// versionsOf returns the visible versions of ids, highest first, each once: of the past, a list
-// that is read in several statements may have an id for each value that it had. It changes
-// the list of ids.
+// versionsOf returns the visible versions of ids, highest first, each once: of the past, a list that is read in
+// several statements may have an id for each value that it had. It changes the list of ids.
 func (v *view) versionsOf(ctx context.Context, ids []any) (list []*version, err error) {
 	found := map[int64]bool{}
 	add := func(r *version) error {
@@ -154,10 +153,9 @@ func (s *source) scanPast(ctx context.Context) ([]*version, error) {
 	return list, nil
 }
 
-// walk calls f with the visible versions in the tables that may match a filter and lie in a
-// window, highest id first. It goes through windows that become larger. After one, the filter
-// looks up whole what takes no longer than what was read so far. Left is how many matches the
-// caller still needs, which falls meanwhile, or 0 for all.
+// walk calls f with the visible versions in the tables that may match a filter and lie in a window, highest id first.
+// It goes through windows that become larger. After one, the filter looks up whole what takes no longer than what was
+// read so far. Left is how many matches the caller still needs, which falls meanwhile, or 0 for all.
 func (v *view) walk(ctx context.Context, f filter, w window, left *int, each func(*version) error) error {
 	w.high = min(w.high, v.p.nextID)
 	bottom, wanted, read, spent := w.low, *left, few, 0

@@ -21,10 +21,9 @@ func stoppedIf(stopped bool) error {
 	return nil
 }
 
-// candidates is what postings tell of the versions in the tables that match an
-// expression: those of ids or, with negated, all but these. They may be too
-// many, never too few; exact says that they are the matches. Exact is not said
-// of past blocks.
+// candidates is what postings tell of the versions in the tables that match an expression: those of ids or, with
+// negated, all but these. They may be too many, never too few; exact says that they are the matches. Exact is not
+// said of past blocks.
 type candidates struct {
 	ids     bitmap.Set
 	negated bool
@@ -60,8 +59,7 @@ func (c candidates) and(other candidates) candidates {
 	return c
 }
 
-// window is ids from low on and below high, and of these the versions that begin in some
-// blocks, if bound says which.
+// window is ids from low on and below high, and of these the versions that begin in some blocks, if bound says which.
 type window struct {
 	low, high int64
 	from, to  int64 // first and last block
@@ -126,8 +124,7 @@ func (f and) find(ctx context.Context, pages int64) error {
 	return nil
 }
 
-// within begins with the terms that are cheapest to look up and stops when few candidates
-// are left.
+// within begins with the terms that are cheapest to look up and stops when few candidates are left.
 func (f and) within(ctx context.Context, w window) (candidates, error) {
 	all := everything(true)
 	slices.SortStableFunc(f.terms, byCost)

@@ -134,8 +134,7 @@ var (
 	errCollected = errors.New("collected") // all that is left was handed out
 )
 
-// run hands out what has the attribute. It tells whether it has handed out what has not as
-// well.
+// run hands out what has the attribute. It tells whether it has handed out what has not as well.
 func (s *series) run(ctx context.Context) (done bool, err error) {
 	if err = s.find(ctx); err != nil {
 		return false, err

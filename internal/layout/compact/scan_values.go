@@ -7,10 +7,9 @@ import (
 	"github.com/varvedb/varve/internal/lsm"
 )
 
-// valueCache keeps which attributes have few values, and these, and what is long. To find that
-// out takes as long as some queries, and it is the same for all views between two batches. Did
-// queries not remember what is long, those of mix C for the latest of a type would read 29 pages
-// of postings of 400,000 entities, and not 9.
+// valueCache keeps which attributes have few values, and these, and what is long. To find that out takes as long as
+// some queries, and it is the same for all views between two batches. Did queries not remember what is long, those of
+// mix C for the latest of a type would read 29 pages of postings of 400,000 entities, and not 9.
 type valueCache struct {
 	mu    sync.Mutex
 	tree  lsm.Tree            // that has all of this, but for many

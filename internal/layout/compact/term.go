@@ -24,9 +24,8 @@ const (
 	attrUnnamed    = 5 // of attributes whose name has no number
 )
 
-// wholeText is the length up to which a string stands in postings as it is. Of
-// a longer one stand its first prefixText bytes and a hash, and what is found by
-// it must be compared.
+// wholeText is the length up to which a string stands in postings as it is. Of a longer one stand its first
+// prefixText bytes and a hash, and what is found by it must be compared.
 const (
 	wholeText  = 32
 	prefixText = 24

@@ -123,8 +123,7 @@ type attribute struct {
 	rest  int    // bytes of the record behind it
 }
 
-// each calls f with each attribute until it returns false. The error says that
-// the data is torn.
+// each calls f with each attribute until it returns false. The error says that the data is torn.
 func (r *record) each(f func(a *attribute) bool) error {
 	c := packed.Reader{Rest: r.attrs}
 	a := attribute{kind: stringName, count: r.strings}

@@ -87,8 +87,7 @@ func (v *view) find(ctx context.Context, key entity.Key) (found *version, conten
 	return found, content, nil
 }
 
-// findMerged is find in the tables. The payload is nil when it is not read together with
-// the version.
+// findMerged is find in the tables. The payload is nil when it is not read together with the version.
 func (v *view) findMerged(ctx context.Context, key entity.Key) (found *version, content []byte, err error) {
 	statements, args, dest := versionsByKey, []any{hashKey(key)}, []any(nil)
 	var payload []byte
@@ -130,8 +129,7 @@ func (v *view) Get(ctx context.Context, key entity.Key) (*entity.Entity, error) 
 	return e, nil
 }
 
-// ahead has rows read ahead that are read next, if those before came from a disk. It returns the
-// time.
+// ahead has rows read ahead that are read next, if those before came from a disk. It returns the time.
 func (v *view) ahead(ctx context.Context, t *driver.Table, ids []any) time.Time {
 	if len(ids) > 1 && v.l.pace.slow() {
 		if r, ok := v.q.(driver.Reader); ok {
