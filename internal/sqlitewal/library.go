@@ -99,7 +99,9 @@ func (l *Library) OpenFile(ctx context.Context, path string, opts driver.Options
 			err = errors.Join(err, e.closed(true))
 		}
 	}()
-	e.file, _ = openShared(path) // if it cannot be, SQLite will tell
+	if l.Closed == nil { // else the library is waited for until nothing has the file open
+		e.file, _ = openShared(path) // if it cannot be, SQLite will tell
+	}
 	pool, err := l.Open(path, opts.ReadOnly)
 	if err != nil {
 		return nil, err
