@@ -49,9 +49,9 @@ var errGone = errors.New("the connection is gone")
 // step is how many calls are passed over between two that fail.
 func (h Harness) step() int {
 	if h.slow() {
-		return 29 // each check is slow
+		return 97 // each check is slow
 	}
-	return 5
+	return 31
 }
 
 // testUnchecked lets one call after the other fail, until there are no more.
