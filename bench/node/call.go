@@ -180,7 +180,7 @@ func (c *caller) nextPage(q *paged) call {
 	c.pending = nil
 	return c.query(&q.question, func(p *page) error {
 		for i := range p.Found {
-			q.keys = append(q.keys, p.Found[i].entity().Key)
+			q.keys = append(q.keys, entity.Key(*p.Found[i].Key)) // query has seen that it is there
 		}
 		full := len(p.Found) == q.limit
 		if full != (p.Cursor != "") { // a full page has one, also when nothing follows

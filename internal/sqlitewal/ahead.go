@@ -16,11 +16,11 @@ import (
 // the inner pages of the table (https://www.sqlite.org/fileformat2.html#b_tree_pages). What it finds
 // is a hint: pages may be newer in the log, or be written meanwhile. The file may be nil.
 func (f *sharedFile) readAhead(ctx context.Context, c *sqlstore.Conn, table string, ids []any) {
-	var header [2]byte
-	var root int64
 	if f == nil {
 		return
-	} else if _, err := f.file.ReadAt(header[:], 16); err != nil {
+	}
+	var header [2]byte
+	if _, err := f.file.ReadAt(header[:], 16); err != nil {
 		return
 	}
 	size := int64(binary.BigEndian.Uint16(header[:]))
@@ -31,8 +31,9 @@ func (f *sharedFile) readAhead(ctx context.Context, c *sqlstore.Conn, table stri
 	if err != nil {
 		return
 	}
+	var root int64
 	if rows.Next() {
-		_ = rows.Scan(&root)
+		_ = rows.Scan(&root) // a page 0 there is none of
 	}
 	_ = rows.Close()
 	sorted := make([]int64, len(ids))

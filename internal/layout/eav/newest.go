@@ -80,9 +80,8 @@ type walkReader struct {
 }
 
 // next returns what to read after a part that did not tell: more, from the block on that it
-// came to. Once as many are found as
-// are wanted, others must have been created no earlier than the last of these: they are
-// looked for by their sequence, before anything else is read of them.
+// came to. Once as many are found as are wanted, others must have been created no earlier than
+// the last of these: they are looked for by their sequence, before anything else is read of them.
 func (r *walkReader) next(p part) part {
 	if len(r.list) < r.most {
 		p.rows *= walkGrowth
