@@ -52,8 +52,7 @@ func BenchmarkImport(b *testing.B)                 { suite.Run(b, "Import") }
 func BenchmarkBackup(b *testing.B)                 { suite.Run(b, "Backup") }
 func BenchmarkRestart(b *testing.B)                { suite.Run(b, "Restart") }
 func BenchmarkDailyGrowth(b *testing.B)            { suite.Run(b, "DailyGrowth") }
-func BenchmarkRealBlocks(b *testing.B)             { suite.Run(b, "RealBlocks") }
-func BenchmarkGeneratedBlocks(b *testing.B)        { suite.Run(b, "GeneratedBlocks") }
+func BenchmarkFirstLook(b *testing.B)              { suite.Run(b, "FirstLook") }
 func BenchmarkUpdate(b *testing.B)                 { suite.Run(b, "Update") }
 func BenchmarkGet(b *testing.B)                    { suite.Run(b, "Get") }
 func BenchmarkQuery(b *testing.B)                  { suite.Run(b, "Query") }

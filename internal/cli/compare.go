@@ -21,7 +21,7 @@ type compareCmd struct {
 	Repeats int      `min:"1" max:"1000" help:"How often everything is measured: in turns over the engines, each time in another order with other questions." default:"3"`
 	Engines []string `arg:"" optional:"" help:"Engines to measure: ${engines}; all when none is given. The URL of a server of yours, postgres://host/db, measures that, in a schema of its own."`
 	Layouts []string `help:"Layouts of entities to compare." default:"arkiv,compact"`
-	Source  string   `store:"" placeholder:"SRC" help:"Data of your own to load, read and go on with, in place of blocks of the network and generated ones: a block tar, an Arkiv SQLite database, or the URL of a store."`
+	Source  string   `store:"" placeholder:"SRC" help:"Data of your own to load, read and go on with, in place of generated blocks: a block tar, an Arkiv SQLite database, or the URL of a store."`
 	Dir     string   `help:"Directory for the databases, which are removed afterwards; the system's temporary directory when not given." type:"existingdir"`
 }
 

@@ -27,7 +27,7 @@ func TestShow(t *testing.T) {
 			set, err := lab.OpenSet(dir)
 			require.NoError(t, err)
 			add := func(engine, layout, digest string, failed error) {
-				r := &lab.Record{Name: "GeneratedBlocks", Count: 1, Metrics: []bench.Metric{{Value: 3, Unit: "commit-p50-ms"}}, Err: failed,
+				r := &lab.Record{Name: "FirstLook", Count: 1, Metrics: []bench.Metric{{Value: 3, Unit: "commit-p50-ms"}}, Err: failed,
 					Keys: lab.Keys{{Name: "engine", Value: engine}, {Name: "layout", Value: layout}, {Name: "entities", Value: "7"}}}
 				r.Manifest.Set(lab.DigestKey, digest)
 				require.NoError(t, set.Add("Q1", engine, "now", r))

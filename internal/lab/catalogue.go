@@ -127,7 +127,7 @@ func All() []Experiment {
 			Plan: Operated("Restart", "after", 1.5, 0, ops{"stop": (*Lab).restart, "kill": (*Lab).restart})},
 		{Entry: of("J5"), Names: words("DailyGrowth"), Own: true, Layouts: answers, Changes: true,
 			Plan: Operated("DailyGrowth", "rate", 1, 0, ops{Ftoa(ArkivRowRate): (*Lab).growth})},
-		{Entry: of("Q1"), Names: words("RealBlocks GeneratedBlocks"), Own: true, Layouts: words("arkiv"), Plan: firstLook},
+		{Entry: of("Q1"), Names: words("FirstLook"), Own: true, Layouts: words("arkiv"), Plan: firstLook},
 		{Entry: of("Q2"), Names: words("Commit Update Get"), Layouts: answers, Changes: true,
 			Plan: operations, core: values{"layout": "arkiv compact"}},
 		{Entry: of("Q3"), Names: words("Query"), Layouts: answers, Plan: queries},

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"os"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/latency"
@@ -14,7 +13,6 @@ import (
 	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
-	"github.com/varvedb/varve/testdata"
 )
 
 // FirstOptions are those of Q1 alone, and flags of varve compare. What is zero has a default.
@@ -24,52 +22,44 @@ type FirstOptions struct {
 }
 
 // ownReads are those of a first look.
-const ownReads = 2_000
+const ownReads = 1_000
 
 // DigestKey is the configuration line with the head and the digest of a store at the end,
 // which are the same for all that were given the same.
 const DigestKey = "head-digest"
 
-// firstLook measures real blocks of the network and generated ones, or those of the source.
+// firstLook measures generated blocks, or those of the source.
 func firstLook(l *Lab) (list []Variant, _ error) {
 	o := *cmp.Or(l.First, &FirstOptions{})
 	o.Entities, o.Commits = cmp.Or(o.Entities, 5000), cmp.Or(o.Commits, 100)
 	profile := bench.Typical
 	gen := bench.GenOptions{Entities: o.Entities, PerBlock: perBlock, Seed: l.Seed}
-	generated := func(context.Context) (*bench.Source, error) {
+	source := func() (*bench.Source, error) {
+		if l.Source != "" {
+			return l.history(l.Scale, 0)
+		}
 		return &bench.Source{
 			Blocks:   func() iter.Seq2[entity.Block, error] { return bench.Blocks(profile, gen) },
 			Rest:     func() iter.Seq2[entity.Block, error] { return bench.Blocks(profile, gen.Next(o.Commits*perBlock)) },
 			Changing: o.Commits,
 		}, nil
 	}
-	network := func(ctx context.Context) (*bench.Source, error) {
-		if l.Source != "" {
-			return l.history(l.Scale, 0)
-		}
-		path, err := l.Cache.File(ctx, "arkiv-small", "blocks.tar", func(f *os.File) error { _, err := f.Write(testdata.ArkivBlocks); return err })
-		if err != nil {
-			return nil, err
-		}
-		return bench.TarSource(l.Cache, path, 1, l.Seed)
-	}
 	for _, layout := range l.LayoutsOr(answers...) {
+		c := l.KeysOf("layout", layout, "durability", string(l.Durability), "mix", mix.W).
+			With("profile", profile.Name).With("entities", itoa(o.Entities)).With("commits", itoa(o.Commits))
+		rows := float64((o.Entities + o.Commits*perBlock) * profile.Rows())
 		if l.Source != "" {
-			list = append(list, l.look("RealBlocks", layout, 0, l.OnBase(layout, l.Scale, "commits", itoa(o.Commits), "mix", mix.W), o.Commits, network))
-			continue
+			c, rows = l.OnBase(layout, l.Scale, "commits", itoa(o.Commits), "mix", mix.W), 0
 		}
-		c := l.KeysOf("layout", layout, "durability", string(l.Durability), "mix", mix.W)
-		made := c.With("profile", profile.Name).With("entities", itoa(o.Entities)).With("commits", itoa(o.Commits))
-		rows := float64((o.Entities + o.Commits*perBlock) * profile.Rows()) // the network's are fewer
-		list = append(list, l.look("RealBlocks", layout, 0, c, o.Commits, network), l.look("GeneratedBlocks", layout, rows, made, o.Commits, generated))
+		list = append(list, l.look(layout, rows, c, o.Commits, source))
 	}
 	return list, nil
 }
 
 // look loads a source into a new store, reads it by the everyday mix, and goes on with blocks of its own.
-func (l *Lab) look(name, layout string, rows float64, c Keys, commits int, of func(context.Context) (*bench.Source, error)) Variant {
-	return Variant{name, c, Cost{Rows: rows}, func(ctx context.Context, r *Record) error {
-		source, err := of(ctx)
+func (l *Lab) look(layout string, rows float64, c Keys, commits int, of func() (*bench.Source, error)) Variant {
+	return Variant{"FirstLook", c, Cost{Rows: rows}, func(ctx context.Context, r *Record) error {
+		source, err := of()
 		if err == nil && l.Source != "" {
 			err = l.roomToLoad(3 * l.Scale) // and for the answers
 		}

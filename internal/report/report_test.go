@@ -82,7 +82,7 @@ func TestRanked(t *testing.T) {
 		text := "experiment: Q1\nUnit commit-p50-ms better=lower\nUnit B/ent better=lower\nmachine-off: " + off + "\n"
 		for _, layout := range slices.Sorted(maps.Keys(settings)) {
 			for _, values := range settings[layout] {
-				text += "BenchmarkGeneratedBlocks/engine=sqlite/layout=" + layout + " 1 " + values + "\n"
+				text += "BenchmarkFirstLook/engine=sqlite/layout=" + layout + " 1 " + values + "\n"
 			}
 		}
 		var out bytes.Buffer

@@ -122,7 +122,7 @@ var views = map[string][]View{
 	"J4": {{Rows: "/engine /layout /scale@num /after@(stop kill)", Columns: named("", "open-ms", "opened, ms", "first-read-ms", "first read, ms", "first-second-qps", "reads in the first second", "warm-qps", "warm reads/s", "full-rate-s", "full rate after, s")}},
 	"J5": {{Rows: "/engine /layout /scale@num", Columns: named("", "B/row", "bytes a row", "GB/day", "GB a day", "data-MB", "data before, MB", "after-MB", "after, MB")}},
 	"M1": {{Rows: "host kernel", Columns: named("", "fsync-p50-ms", "fsync p50, ms", "fsync-p99-ms", "fsync p99, ms", "copy-MB/s", "copy, MB/s", "work-ms", "fixed program, ms", "share-others", "others' part of the cores")}},
-	"Q1": {firstLook("blocks of 100 entities, ms", ".name:GeneratedBlocks"), firstLook("blocks of your own, ms", "/profile:/^own-/")},
+	"Q1": {firstLook("blocks of 100 entities, ms", "-/profile:/^own-/"), firstLook("blocks of your own, ms", "/profile:/^own-/")},
 	"Q2": {{Rows: ".name /layout", Columns: engines("p50-ms", "p99-ms")}},
 	"Q3": {{Rows: "/layout /query", Columns: engines("p50-ms")}},
 }
