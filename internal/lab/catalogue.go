@@ -46,12 +46,7 @@ func elsewhere(id string) func(l *Lab) ([]Variant, error) {
 // Core tells whether a variant is of the core set, which is small enough to be repeated and read: what go test
 // -bench=. measures; of nil, whether any is.
 func (e *Experiment) Core(v *Variant) bool {
-	for name, value := range e.core {
-		if v != nil && !slices.Contains(strings.Fields(value), v.Keys.Get(name)) {
-			return false
-		}
-	}
-	return e.core != nil
+	return e.core != nil && (v == nil || v.Keys.of(e.core))
 }
 
 // All returns the catalogue in order.
@@ -178,5 +173,5 @@ func (e Experiment) Variants(o Options, engine bench.Engine) ([]Variant, error) 
 	if o.Source != "" {
 		return nil, ErrSkip
 	}
-	return e.Plan(&Lab{Options: o, Engine: engine, of: &e})
+	return (&Lab{Options: o, Engine: engine, of: &e}).chosen(e)
 }

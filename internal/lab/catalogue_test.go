@@ -46,6 +46,22 @@ func TestSource(t *testing.T) {
 	}
 }
 
+// TestOnly: configurations are chosen by the keys of their names, and a choice of nothing is an error.
+func TestOnly(t *testing.T) {
+	l := testLab(t)
+	l.Only = map[string]string{"clients": "10", "mix": "A W"}
+	list, err := l.Plan(find(t, "C1"))
+	require.NoError(t, err)
+	seen := map[string]bool{}
+	for _, v := range list {
+		require.Equal(t, "10", v.Keys.Get("clients"))
+		seen[v.Keys.Get("mix")] = true
+	}
+	require.Equal(t, map[string]bool{"A": true, "W": true}, seen)
+	_, err = l.Plan(find(t, "D1"))
+	require.ErrorContains(t, err, "--only leaves nothing of what is named like engine=sqlite/")
+}
+
 // TestOrder: another order in each repeat, and other questions, which are the same for all that
 // is compared.
 func TestOrder(t *testing.T) {

@@ -29,13 +29,14 @@ import (
 // Options are what all experiments share. What a result depends on is in its name or in the
 // head of its file. Those with a help are flags of varve run.
 type Options struct {
-	Scale   float64       `above:"0" max:"1000" json:"scale" help:"Part of the sizes that Arkiv's documents ask for; 1 is theirs." default:"0.05"`
-	Phase   time.Duration `min:"1ms" max:"720h" json:"phase" help:"Length of a timed phase." default:"10s"`
-	Seed    uint64        `any:"" json:"seed" help:"Seed of the data, and with the number of the repeat that of questions, order and times." default:"1"`
-	Layouts []string      `json:"layouts" help:"Layouts to measure instead of each experiment's own."`
-	Sizes   []float64     `above:"0" max:"1000" json:"sizes,omitempty" help:"Scales at which C1, C4, D1 and I3 measure, --scale when not given, and the growth experiments B1 and D5, by default a quarter, once and four times --scale."`
-	Rates   []float64     `min:"0" max:"1000000000" json:"rates,omitempty" help:"Rows a second. D1: 0 is as fast as possible; 6000 and 0 when not given. I3: 0 is none; 0 to 50000 when not given. H3, of the chain: 0 is none; 6000 when not given. Requests a second of G2: 100, 1000 and 10000 when not given."`
-	Source  string        `store:"" placeholder:"SRC" json:"source,omitempty" help:"Data of your own in place of the base profile: a block tar, an Arkiv SQLite database, or the URL of a store. Experiments that need the base profile are left out. --scale is how many times its entities, rounded up."`
+	Scale   float64           `above:"0" max:"1000" json:"scale" help:"Part of the sizes that Arkiv's documents ask for; 1 is theirs." default:"0.05"`
+	Phase   time.Duration     `min:"1ms" max:"720h" json:"phase" help:"Length of a timed phase." default:"10s"`
+	Seed    uint64            `any:"" json:"seed" help:"Seed of the data, and with the number of the repeat that of questions, order and times." default:"1"`
+	Layouts []string          `json:"layouts" help:"Layouts to measure instead of each experiment's own."`
+	Sizes   []float64         `above:"0" max:"1000" json:"sizes,omitempty" help:"Scales at which C1, C4, D1 and I3 measure, --scale when not given, and the growth experiments B1 and D5, by default a quarter, once and four times --scale."`
+	Rates   []float64         `min:"0" max:"1000000000" json:"rates,omitempty" help:"Rows a second. D1: 0 is as fast as possible; 6000 and 0 when not given. I3: 0 is none; 0 to 50000 when not given. H3, of the chain: 0 is none; 6000 when not given. Requests a second of G2: 100, 1000 and 10000 when not given."`
+	Only    map[string]string `placeholder:"KEY=VALUES" json:"only,omitempty" help:"Configurations to measure, by the keys and values of their names, as clients=10 or 'mix=A B'. Those without the key are left out. Repeat the flag for other keys."`
+	Source  string            `store:"" placeholder:"SRC" json:"source,omitempty" help:"Data of your own in place of the base profile: a block tar, an Arkiv SQLite database, or the URL of a store. Experiments that need the base profile are left out. --scale is how many times its entities, rounded up."`
 
 	Probe bool `json:"probe,omitempty" help:"Check the machine before each experiment on an engine, and note in the results when others use it." default:"true" negatable:""`
 
@@ -73,12 +74,22 @@ func (l *Lab) Plan(e Experiment) ([]Variant, error) {
 	l.of = &e
 	l.whole()
 	l.Cache.InPlace = !e.Changes
-	list, err := e.Plan(l)
+	list, err := l.chosen(e)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", e.ID, err)
 	}
 	Shuffle(list, l.Seed, l.Repeat, e.ID, l.Engine.Label())
 	return list, nil
+}
+
+// chosen returns the configurations of an experiment that are asked for, in its own order.
+func (l *Lab) chosen(e Experiment) ([]Variant, error) {
+	all, err := e.Plan(l)
+	list := slices.DeleteFunc(slices.Clone(all), func(v Variant) bool { return !v.Keys.of(l.Only) })
+	if len(list) == 0 && len(all) > 0 {
+		return nil, fmt.Errorf("--only leaves nothing of what is named like %s", all[0].Keys)
+	}
+	return list, err
 }
 
 // describe returns the manifest of everything that is measured here.

@@ -29,6 +29,16 @@ func (k Keys) Get(name string) string {
 	return ""
 }
 
+// of tells whether keys have values that are among some, which spaces separate.
+func (k Keys) of(values map[string]string) bool {
+	for name, value := range values {
+		if !slices.Contains(strings.Fields(value), k.Get(name)) {
+			return false
+		}
+	}
+	return true
+}
+
 // With returns the keys with one set, which goes to the end if it is new.
 func (k Keys) With(name, value string) Keys {
 	k = slices.Clone(k)
