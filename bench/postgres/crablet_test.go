@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/bench/enrolment"
+	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/internal/pgtest"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/event"
@@ -46,6 +48,7 @@ type shape struct {
 // for each query that they match.
 type reader interface {
 	add(ctx context.Context, events []event.Event) error
+	appendIf(ctx context.Context, e event.Event) error // store.ErrConflict if there is an event with its tags
 	read(ctx context.Context, of []event.Query) (int, error)
 }
 
@@ -87,6 +90,11 @@ func (v varve) add(ctx context.Context, events []event.Event) error {
 	return err
 }
 
+func (v varve) appendIf(ctx context.Context, e event.Event) error {
+	_, err := v.Append(ctx, []event.Event{e}, event.Unless(event.Tagged(e.Tags...)))
+	return err
+}
+
 func (v varve) read(ctx context.Context, of []event.Query) (n int, err error) {
 	if len(of) == 1 {
 		for _, err := range v.Read(ctx, of[0], nil) {
@@ -105,6 +113,22 @@ func (v varve) read(ctx context.Context, of []event.Query) (n int, err error) {
 	return n, err
 }
 
+// crabletTables is its table with its indexes, and a function that does what its own does in an append under a
+// condition (https://github.com/rodolfodpk/go-crablet at 75cc2d7): it counts the events with the tags
+// that transactions before all that are running have written, and then inserts.
+var crabletTables = []string{
+	`CREATE TABLE events (type VARCHAR(64) NOT NULL, tags TEXT[] NOT NULL, data JSON NOT NULL, transaction_id xid8 NOT NULL,
+		position BIGSERIAL NOT NULL PRIMARY KEY, occurred_at TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT CURRENT_TIMESTAMP)`,
+	"CREATE INDEX ON events (transaction_id, position)", "CREATE INDEX ON events USING GIN (tags)", "CREATE INDEX ON events (type)",
+	`CREATE FUNCTION append_if(kind TEXT, labels TEXT[], body JSON) RETURNS BOOLEAN LANGUAGE plpgsql AS $$ BEGIN
+		IF (SELECT count(*) FROM events WHERE tags @> labels AND transaction_id < pg_snapshot_xmin(pg_current_snapshot())) > 0 THEN
+			RETURN false;
+		END IF;
+		INSERT INTO events (type, tags, data, transaction_id) VALUES (kind, labels, body, pg_current_xact_id());
+		RETURN true;
+	END $$`,
+}
+
 // crablet is go-crablet's table with its indexes, read by the statements that it makes,
 // as it reads them: in a transaction of a pool's connection, all rows into memory.
 type crablet struct {
@@ -121,18 +145,16 @@ func openCrablet(tb testing.TB, rawURL string) *crablet {
 	u.RawQuery = q.Encode()
 	cfg, err := pgxpool.ParseConfig(u.String())
 	require.NoError(tb, err)
+	cfg.MaxConns = 20 // as in its documentation: pgx has four, or as many as there are cores
 	cfg.ConnConfig.RuntimeParams["search_path"] = pgx.Identifier{schema}.Sanitize()
 	pool, err := pgxpool.NewWithConfig(tb.Context(), cfg)
 	require.NoError(tb, err)
 	tb.Cleanup(pool.Close)
-	for _, text := range []string{
-		`CREATE TABLE events (type VARCHAR(64) NOT NULL, tags TEXT[] NOT NULL, data JSON NOT NULL, transaction_id xid8 NOT NULL,
-			position BIGSERIAL NOT NULL PRIMARY KEY, occurred_at TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT CURRENT_TIMESTAMP)`,
-		"CREATE INDEX ON events (transaction_id, position)", "CREATE INDEX ON events USING GIN (tags)", "CREATE INDEX ON events (type)",
-	} {
+	for _, text := range crabletTables {
 		_, err := pool.Exec(tb.Context(), text)
 		require.NoError(tb, err)
 	}
+	require.Equal(tb, "on on", pgtest.Exec(tb, rawURL, "SELECT current_setting('fsync') || ' ' || current_setting('synchronous_commit')"))
 	return &crablet{pool: pool, url: rawURL}
 }
 
@@ -153,6 +175,19 @@ func (c *crablet) add(ctx context.Context, events []event.Event) error {
 	_, err := c.pool.Exec(ctx, `INSERT INTO events (type, tags, data, transaction_id)
 		SELECT type, tag::TEXT[], data::JSON, pg_current_xact_id() FROM unnest($1::TEXT[], $2::TEXT[], $3::TEXT[]) AS t(type, tag, data)`, types, tags, data)
 	return err
+}
+
+// appendIf calls the function in a transaction of the isolation that is go-crablet's default. No lock is taken: of
+// two such transactions at a time neither sees the other's event.
+func (c *crablet) appendIf(ctx context.Context, e event.Event) error {
+	return pgx.BeginTxFunc(ctx, c.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
+		var appended bool
+		err := tx.QueryRow(ctx, "SELECT append_if($1, $2, $3)", e.Type, tagTexts(e.Tags), e.Data).Scan(&appended)
+		if err == nil && !appended {
+			err = store.ErrConflict
+		}
+		return err
+	})
 }
 
 // crabletEvent is what a row becomes.
@@ -209,7 +244,7 @@ func (c *crablet) read(ctx context.Context, of []event.Query) (n int, err error)
 	return n, err
 }
 
-// TestBesideCrablet: both find the same, so that their times can be compared.
+// TestBesideCrablet: both find the same and refuse the same, so that their times can be compared.
 func TestBesideCrablet(t *testing.T) {
 	readers := openReaders(t, enrolment.Tiny)
 	for _, s := range shapes {
@@ -223,9 +258,21 @@ func TestBesideCrablet(t *testing.T) {
 			require.Equal(t, want, n, "%s by %s", s.name, name)
 		}
 	}
+	for name, r := range readers {
+		for n := range int64(3) {
+			require.NoError(t, r.appendIf(t.Context(), named(n)), name)
+			require.ErrorIs(t, r.appendIf(t.Context(), named(n)), store.ErrConflict, name)
+		}
+	}
 }
 
-// BenchmarkBesideCrablet reads what go-crablet reads on the same server.
+// named is an event with a tag that no other number's has.
+func named(n int64) event.Event {
+	return event.Event{Type: "NameTaken", Tags: []event.Tag{event.NewTag("name", fmt.Sprint(n))}, Data: fmt.Appendf(nil, `{"name":%d}`, n)}
+}
+
+// BenchmarkBesideCrablet reads what go-crablet reads on the same server, and then appends one event at a time to
+// what was read, on the condition that no event has its tag. Both are durable: the server is, and they ask for no less.
 func BenchmarkBesideCrablet(b *testing.B) {
 	suite.Flags.Skip(b)
 	readers := openReaders(b, enrolment.Small)
@@ -237,6 +284,20 @@ func BenchmarkBesideCrablet(b *testing.B) {
 					if n, err := readers[name].read(b.Context(), s.of); err != nil || n == 0 {
 						b.Fatal(n, err)
 					}
+				}
+			})
+		}
+	}
+	var names atomic.Int64
+	for _, clients := range []int{1, 16} {
+		for _, name := range []string{"crablet", "varve"} {
+			b.Run(fmt.Sprintf("op=append-if/clients=%d/system=%s", clients, name), func(b *testing.B) {
+				out, err := pace.Loop(b.Context(), pace.Config{Workers: clients, N: int64(b.N)}, func(ctx context.Context, _ *pace.Step) error {
+					return readers[name].appendIf(ctx, named(names.Add(1)))
+				})
+				require.NoError(b, err)
+				for _, m := range out.Kinds[0].Latency.Metrics("")[1:] { // ns/op is of all clients together
+					b.ReportMetric(m.Value, m.Unit)
 				}
 			})
 		}

@@ -21,10 +21,10 @@ import (
 // have the same settings. The factor between them is what keeping entities costs.
 func BenchmarkCommitLimit(b *testing.B) {
 	b.Run("write=blob", func(b *testing.B) { benchmarkLimit(b, limitBlob) })
-	b.Run("write=block", func(b *testing.B) { benchmarkLimit(b, limitBlock) })
+	b.Run("write=block", func(b *testing.B) { benchmarkLimit(b, limitBlock("compact")) })
 }
 
-type limitWrite func(b *testing.B, db *store.DB) func(ctx context.Context, blk entity.Block) error
+type limitWrite func(tb testing.TB, db *store.DB) func(ctx context.Context, blk entity.Block) error
 
 func benchmarkLimit(b *testing.B, open limitWrite) {
 	db, err := store.Open(b.Context(), "sqlite:"+filepath.Join(b.TempDir(), "limit.db"), nil)
@@ -51,10 +51,10 @@ func benchmarkLimit(b *testing.B, open limitWrite) {
 }
 
 // limitBlob writes a block's keys, owners, payloads and attributes, but for numbers, as one blob.
-func limitBlob(b *testing.B, db *store.DB) func(ctx context.Context, blk entity.Block) error {
+func limitBlob(tb testing.TB, db *store.DB) func(ctx context.Context, blk entity.Block) error {
 	table := &driver.Table{Name: "blobs", Columns: []driver.Column{{Name: "id", Type: driver.Int}, {Name: "body", Type: driver.Blob}}}
 	s := graph.Store{DB: db}
-	require.NoError(b, s.Exec(b.Context(), "CREATE TABLE blobs (id INTEGER PRIMARY KEY, body BLOB NOT NULL)"))
+	require.NoError(tb, s.Exec(tb.Context(), "CREATE TABLE blobs (id INTEGER PRIMARY KEY, body BLOB NOT NULL)"))
 	var body []byte
 	return func(ctx context.Context, blk entity.Block) error {
 		body = body[:0]
@@ -74,11 +74,13 @@ func limitBlob(b *testing.B, db *store.DB) func(ctx context.Context, blk entity.
 	}
 }
 
-func limitBlock(b *testing.B, db *store.DB) func(ctx context.Context, blk entity.Block) error {
-	ents, err := db.Entities(b.Context(), &store.EntityOptions{Layout: "compact"})
-	require.NoError(b, err)
-	return func(ctx context.Context, blk entity.Block) error {
-		_, err := ents.Apply(ctx, blk)
-		return err
+func limitBlock(layout string) limitWrite {
+	return func(tb testing.TB, db *store.DB) func(ctx context.Context, blk entity.Block) error {
+		ents, err := db.Entities(tb.Context(), &store.EntityOptions{Layout: layout})
+		require.NoError(tb, err)
+		return func(ctx context.Context, blk entity.Block) error {
+			_, err := ents.Apply(ctx, blk)
+			return err
+		}
 	}
 }
