@@ -46,15 +46,20 @@ const readBack = 8
 // checks each head with its digest, and at the end the visible entities, the rows and some whole entities; it fails
 // with ErrMismatch when anything differs. It fails where all blocks were applied within the warm-up.
 func Commit(ctx context.Context, ents *store.Entities, cfg CommitConfig) (Result, error) {
-	w := blockWriter{CommitConfig: cfg, ents: ents}
+	w := newBlockWriter(ents, cfg)
+	defer w.stop()
+	return w.commit(ctx)
+}
+
+func (w *blockWriter) commit(ctx context.Context) (Result, error) {
 	out, err := w.run(ctx)
-	if err == nil && w.ended && cfg.WarmUp > 0 && out.Count == 0 {
-		err = fmt.Errorf("all blocks were applied within the warm-up of %v, and none was timed: more data are needed", cfg.WarmUp)
+	if err == nil && w.ended && w.WarmUp > 0 && out.Count == 0 {
+		err = fmt.Errorf("all blocks were applied within the warm-up of %v, and none was timed: more data are needed", w.WarmUp)
 	}
 	res := Result{Outcome: out, Entities: w.entities, Rows: w.rows}
-	if cfg.Expect != nil && err == nil {
-		if err = cfg.Expect.Check(ctx, ents); err == nil {
-			err = checkCreated(ctx, ents, w.last)
+	if w.Expect != nil && err == nil {
+		if err = w.Expect.Check(ctx, w.ents); err == nil {
+			err = checkCreated(ctx, w.ents, w.last)
 		}
 	}
 	if err != nil {
@@ -69,20 +74,27 @@ type blockWriter struct {
 	CommitConfig
 	ents *store.Entities
 	next func() (entity.Block, error, bool)
+	stop func()
 
 	block, last entity.Block // the next one, and the one before it
 	ended       bool
+	failed      error // to draw the first
 
 	entities, rows uint64 // after the warm-up, as Written counts them
 }
 
+// newBlockWriter draws the first block. That may take seconds: a generator passes over what the store has.
+func newBlockWriter(ents *store.Entities, cfg CommitConfig) *blockWriter {
+	w := &blockWriter{CommitConfig: cfg, ents: ents}
+	w.next, w.stop = iter.Pull2(w.Blocks)
+	w.failed = w.draw()
+	return w
+}
+
 // run applies blocks to the end.
 func (w *blockWriter) run(ctx context.Context) (*pace.Outcome, error) {
-	next, stop := iter.Pull2(w.Blocks)
-	defer stop()
-	w.next = next
-	if err := w.draw(); err != nil {
-		return new(pace.Outcome), err
+	if w.failed != nil {
+		return new(pace.Outcome), w.failed
 	}
 	loop := w.Config
 	if due := 0.0; w.RowRate > 0 {
@@ -214,19 +226,20 @@ func ReadMix(ctx context.Context, ents *store.Entities, cfg ReadMixConfig) (*pac
 // does the other. Readers that are told no end of their own end with the commits.
 func Combined(ctx context.Context, ents *store.Entities, writes CommitConfig, reads ReadMixConfig) (Result, *pace.Outcome, error) {
 	group, ctx := errgroup.WithContext(ctx)
-	start := time.Now().Add(50 * time.Millisecond)
 	var head atomic.Uint64
 	var ended atomic.Bool
 	head.Store(reads.Mix.Head())
 	observe := writes.Observe
-	writes.Start, writes.Mix = start, reads.Mix
-	writes.Observe = func(b *entity.Block, took time.Duration) {
+	writes.Mix, writes.Observe = reads.Mix, func(b *entity.Block, took time.Duration) {
 		head.Store(b.Number)
 		if observe != nil {
 			observe(b, took)
 		}
 	}
-	reads.Start, reads.Head = start, head.Load
+	w := newBlockWriter(ents, writes)
+	defer w.stop()
+	w.Start = time.Now().Add(50 * time.Millisecond)
+	reads.Start, reads.Head = w.Start, head.Load
 	if reads.Duration == 0 && reads.N == 0 {
 		reads.More = func() bool { return !ended.Load() }
 	}
@@ -235,7 +248,7 @@ func Combined(ctx context.Context, ents *store.Entities, writes CommitConfig, re
 		read, err = ReadMix(ctx, ents, reads)
 		return err
 	})
-	wrote, err := Commit(ctx, ents, writes)
+	wrote, err := w.commit(ctx)
 	ended.Store(true)
 	group.Go(func() error { return err })
 	err = group.Wait()

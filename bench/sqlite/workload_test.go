@@ -2,9 +2,12 @@ package sqlite_test
 
 import (
 	"bytes"
+	"errors"
 	"iter"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,6 +15,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/dcseed"
 	"github.com/varvedb/varve/store"
@@ -108,6 +112,50 @@ func TestNothingTimed(t *testing.T) {
 	cfg := bench.CommitConfig{Blocks: head(2, bench.Blocks(d.Profile, d.Gen.Next(bench.Endless))), Config: pace.Config{Duration: time.Minute, WarmUp: time.Minute}}
 	_, err := bench.Commit(t.Context(), cp.Entities, cfg)
 	require.ErrorContains(t, err, "none was timed")
+}
+
+// TestCombinedBegins: what the first block takes to be generated is not of the measurement, neither of the commits'
+// nor of the reads.
+func TestCombinedBegins(t *testing.T) {
+	d := small("compact")
+	cp := openSmall(t, d)
+	reads := anyEntity{read: make(chan bool, 1), drawn: new(atomic.Bool)}
+	blocks := func(yield func(entity.Block, error) bool) {
+		select {
+		case <-reads.read:
+		case <-time.After(300 * time.Millisecond):
+		}
+		reads.drawn.Store(true)
+		head(5, bench.Blocks(d.Profile, d.Gen.Next(bench.Endless)))(yield)
+	}
+	res, out, err := bench.Combined(t.Context(), cp.Entities, bench.CommitConfig{Blocks: blocks, RowRate: 1000}, bench.ReadMixConfig{Mix: reads})
+	require.NoError(t, err)
+	require.EqualValues(t, 5, res.Count)
+	require.Positive(t, out.Count)
+}
+
+// anyEntity reads an entity, and wants the first block to be drawn.
+type anyEntity struct {
+	read  chan bool
+	drawn *atomic.Bool
+}
+
+func (anyEntity) Name() string                { return "any" }
+func (anyEntity) Head() uint64                { return 0 }
+func (anyEntity) Advance(*entity.Block) error { return nil }
+func (anyEntity) Stream(mix.StreamOptions) mix.Stream {
+	return func(*rand.Rand) mix.Op { return mix.Op{Kind: "any", Block: store.Head, Limit: 1} }
+}
+
+func (a anyEntity) Check(mix.Op, mix.Answer) error {
+	if a.drawn.Load() {
+		return nil
+	}
+	select {
+	case a.read <- true:
+	default:
+	}
+	return errors.New("it reads before there is a block")
 }
 
 // head streams the first n blocks.

@@ -8,9 +8,8 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Compactor works out what compactions write, beside whoever writes it: their inputs do not
-// change, so it may read them in one view after another. Prepare is called by one
-// goroutine, Step and Finish by another.
+// Compactor works out what compactions write, beside whoever writes it: their inputs do not change, so it may read
+// them in one view after another. Prepare is called by one goroutine, Step and Finish by another.
 type Compactor struct {
 	store *Store
 	open  *work // that made the last piece; Prepare's alone
@@ -129,12 +128,10 @@ func (s *Store) newWork(ctx context.Context, q driver.Querier, t *Tree, job *com
 	return &work{bottom: from == 0, merger: m, w: pageWriter{size: s.opts.Page}}, m.seek(s.loader(ctx, q), lo)
 }
 
-// pieceEntries is how many entries a page is made of at the most, however few are left of
-// them.
+// pieceEntries is how many entries a page is made of at the most, however few are left of them.
 const pieceEntries = 256
 
-// piece makes the next piece, of so many pages, or fewer when little is left of many
-// entries.
+// piece makes the next piece, of so many pages, or fewer when little is left of many entries.
 func (w *work) piece(load loader, pages int) (*piece, error) {
 	out := &piece{}
 	for n := 0; len(w.w.pages) < pages; n++ {

@@ -17,8 +17,7 @@ type Edit struct {
 	Add bool
 }
 
-// Pages makes the pages of a run that says what edits do. The last edit of a term and id
-// counts.
+// Pages makes the pages of a run that says what edits do. The last edit of a term and id counts.
 func (s *Store) Pages(edits []Edit) []Page {
 	w := pageWriter{size: s.opts.Page}
 	var key, sets []byte

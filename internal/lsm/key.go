@@ -18,17 +18,15 @@ type Term struct {
 	Value string
 }
 
-// The key of a posting is its term and chunk, so written that keys sort as these do: four
-// bytes of space; the value with 0xff after each zero, closed by 0 and 1; and the chunk
-// as packed.AppendOrdered writes numbers.
+// The key of a posting is its term and chunk, so written that keys sort as these do: four bytes of space; the value
+// with 0xff after each zero, closed by 0 and 1; and the chunk as packed.AppendOrdered writes numbers.
 
 // appendKey appends the key of a posting.
 func appendKey(buf []byte, t Term, chunk int64) []byte {
 	return packed.AppendOrdered(append(appendBound(buf, t), 0, 1), uint64(chunk))
 }
 
-// appendBound appends what all keys of a term or a greater one are above, and those of
-// smaller ones below.
+// appendBound appends what all keys of a term or a greater one are above, and those of smaller ones below.
 func appendBound(buf []byte, t Term) []byte {
 	buf = binary.BigEndian.AppendUint32(buf, t.Space)
 	for i := range len(t.Value) {
@@ -56,8 +54,7 @@ func Part(t Term, first, last int64) Span {
 	return Span{appendKey(nil, t, first), appendKey(nil, t, last+1)}
 }
 
-// Within returns the span of a space's values from lo on and below hi; an empty hi is no
-// bound.
+// Within returns the span of a space's values from lo on and below hi; an empty hi is no bound.
 func Within(space uint32, lo, hi string) Span {
 	s := Span{lo: appendBound(nil, Term{space, lo}), hi: appendBound(nil, Term{space, hi})}
 	if hi == "" {

@@ -11,8 +11,7 @@ import (
 
 // Options are how large things are made, and how much is compacted when.
 type Options struct {
-	// Page is how long a page with its lowest key becomes, in bytes, unless one entry is
-	// longer.
+	// Page is how long a page with its lowest key becomes, in bytes, unless one entry is longer.
 	Page int
 
 	// Fan is how much work compactions save up for: a run is merged with the newer ones
@@ -226,8 +225,7 @@ func (s *Store) drop(ctx context.Context, tx driver.Tx, t *Tree, pages int) (err
 	return s.sql.Exec(ctx, tx, "drop_pages", d.no, d.from, bound)
 }
 
-// Check calls report with each run that does not have the recorded number of pages, until
-// that returns an error.
+// Check calls report with each run that does not have the recorded number of pages, until that returns an error.
 func (s *Store) Check(ctx context.Context, q driver.Querier, t *Tree, report func(format string, args ...any) error) error {
 	wanted := map[int64]int64{}
 	for _, r := range t.runs {

@@ -1,11 +1,9 @@
-// Package lsm is a log-structured merge tree of postings inside a database (O'Neil et al.,
-// The Log-Structured Merge-Tree, 1996): which ids have which term. It knows nothing of what
-// ids and terms are of.
+// Package lsm is a log-structured merge tree of postings inside a database (O'Neil et al., The Log-Structured
+// Merge-Tree, 1996): which ids have which term. It knows nothing of what ids and terms are of.
 //
-// A batch of edits is written as one sorted run, in pages that are rows of a table. Nothing
-// is changed in a run once it is in the tree. What is asked for is looked up in all runs,
-// newer ones overrule older ones, and compactions make one run of several neighbouring
-// ones. Which runs there are is a Tree, a value that its owner stores in the same
+// A batch of edits is written as one sorted run, in pages that are rows of a table. Nothing is changed in a run once
+// it is in the tree. What is asked for is looked up in all runs, newer ones overrule older ones, and compactions make
+// one run of several neighbouring ones. Which runs there are is a Tree, a value that its owner stores in the same
 // transaction as the pages.
 package lsm
 
@@ -18,8 +16,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Tree is the runs of a tree and what is being done to them. Methods that change it leave
-// copies alone.
+// Tree is the runs of a tree and what is being done to them. Methods that change it leave copies alone.
 type Tree struct {
 	next      int64 // number of the next run
 	writing   int64 // the run of the batch that is being written, or 0
@@ -62,8 +59,7 @@ func (t *Tree) Runs() int { return len(t.runs) }
 // Same tells whether two trees have the same runs, and so the same postings.
 func (t *Tree) Same(other *Tree) bool { return slices.Equal(t.runs, other.runs) }
 
-// Begin gives a batch a run to write. What another has written and not published is given
-// up.
+// Begin gives a batch a run to write. What another has written and not published is given up.
 func (t *Tree) Begin() {
 	if t.writing != t.published {
 		t.dropped = append(slices.Clip(t.dropped), leftover{run: run{no: t.writing}})
@@ -118,8 +114,7 @@ func (t *Tree) inputs(c *compaction) (from, to int) {
 	return from, from + int(c.count)
 }
 
-// advance records what a compaction has written. When that was the last of it, its run
-// takes the place of its inputs.
+// advance records what a compaction has written. When that was the last of it, its run takes the place of its inputs.
 func (t *Tree) advance(i int, p *piece, fan int64) {
 	t.jobs = slices.Clone(t.jobs)
 	c := &t.jobs[i]
@@ -145,8 +140,7 @@ func (t *Tree) advance(i int, p *piece, fan int64) {
 // dropWeight is how many pages are dropped in the time that one is written in.
 const dropWeight = 8
 
-// Owed is how many pages are still to be written or dropped, about: 0 only when there is
-// nothing to do.
+// Owed is how many pages are still to be written or dropped, about: 0 only when there is nothing to do.
 func (t *Tree) Owed() (n int64) {
 	for i := range t.jobs {
 		size := int64(0)

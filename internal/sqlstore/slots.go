@@ -13,9 +13,8 @@ import (
 
 // slots bounds the readers that are open at once, and of these the ones in their turn.
 //
-// Who wants several gets all of them together or none: two that each hold a part and
-// wait for the rest would wait for ever. Waiting is first come, first served, with one
-// exception: see slotsWait.
+// Who wants several gets all of them together or none: two that each hold a part and wait for the rest would wait for
+// ever. Waiting is first come, first served, with one exception: see slotsWait.
 type slots struct {
 	mu      sync.Mutex
 	total   int
@@ -33,19 +32,17 @@ type slots struct {
 // turn is the time in which the readers that were taken together have a processor to
 // themselves: until all are closed, but no longer than turnLength.
 //
-// More readers at work than processors get no more done. Go lets a goroutine run for
-// 10 ms and then all others as long, and so does the kernel with threads: a client does
-// a hundred reads, and the next one, however small, is cut in two and waits for
-// everybody's 10 ms. In turns each read waits for those before it.
+// More readers at work than processors get no more done. Go lets a goroutine run for 10 ms and then all others as
+// long, and so does the kernel with threads: a client does a hundred reads, and the next one, however small, is cut
+// in two and waits for everybody's 10 ms. In turns each read waits for those before it.
 type turn struct {
 	readers int // not closed yet
 	since   time.Time
 }
 
-// turnLength is when a turn is over though its readers are open. A caller may keep a
-// reader for as long as he likes, and open another meanwhile: then the reader goes on
-// without a turn, beside those who have one. It is longer than most reads, also where
-// others want the processors, and as short as those who wait can bear.
+// turnLength is when a turn is over though its readers are open. A caller may keep a reader for as long as he likes,
+// and open another meanwhile: then the reader goes on without a turn, beside those who have one. It is longer than
+// most reads, also where others want the processors, and as short as those who wait can bear.
 const turnLength = 20 * time.Millisecond
 
 // waiter waits for n slots and a turn.
@@ -55,10 +52,9 @@ type waiter struct {
 	granted chan struct{} // closed then
 }
 
-// slotsWait is how long somebody who wants several slots keeps those behind from a
-// free one, before they are let past. Without a wait like this it would not be
-// served beside many that want one each; without an end to it, a caller that holds a
-// reader of which it waits, and asks for another, would wait for ever.
+// slotsWait is how long somebody who wants several slots keeps those behind from a free one, before they are let
+// past. Without a wait like this it would not be served beside many that want one each; without an end to it, a
+// caller that holds a reader of which it waits, and asks for another, would wait for ever.
 const slotsWait = 100 * time.Millisecond
 
 // newSlots returns n slots of which abreast may be in their turn.
@@ -210,8 +206,7 @@ func (s *slots) ring() {
 	s.grant()
 }
 
-// conn returns an idle connection for a slot that was taken or, when there is none, the seat
-// that a new one gets.
+// conn returns an idle connection for a slot that was taken or, when there is none, the seat that a new one gets.
 func (s *slots) conn() (c *Conn, seat int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
