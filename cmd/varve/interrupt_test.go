@@ -33,8 +33,8 @@ func TestInterruptLeavesNothing(t *testing.T) {
 		signals    []syscall.Signal
 	}{
 		{"run", "A1 on sqlite", 500 * time.Millisecond, []string{"run", "A1", "--scale=1", "--engines=sqlite"}, []syscall.Signal{syscall.SIGINT}},
-		{"ended at its start", "Blocks/engine=postgres", 50 * time.Millisecond, []string{"compare", "--entities=200000", "postgres"}, []syscall.Signal{syscall.SIGTERM}},
-		{"impatient", "Blocks/engine=postgres", 2 * time.Second, []string{"compare", "--entities=200000", "postgres"}, []syscall.Signal{syscall.SIGINT, syscall.SIGINT}},
+		{"ended at its start", "FirstLook/engine=postgres", 50 * time.Millisecond, []string{"compare", "--entities=200000", "postgres"}, []syscall.Signal{syscall.SIGTERM}},
+		{"impatient", "FirstLook/engine=postgres", 2 * time.Second, []string{"compare", "--entities=200000", "postgres"}, []syscall.Signal{syscall.SIGINT, syscall.SIGINT}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := newGroup(t, c.args...)
