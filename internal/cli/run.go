@@ -50,9 +50,11 @@ func (c *runCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	for _, x := range found {
-		if _, err := x.Variants(c.Options, engines[0]); c.Only != nil && err != nil && !errors.Is(err, lab.ErrSkip) {
-			return usageError{fmt.Errorf("%s: %w", x.ID, err)}
+	if c.Only != nil {
+		for _, x := range found {
+			if _, err := x.Variants(c.Options, engines[0]); err != nil && !errors.Is(err, lab.ErrSkip) {
+				return usageError{fmt.Errorf("%s: %w", x.ID, err)}
+			}
 		}
 	}
 	if c.List {
