@@ -15,14 +15,17 @@ import (
 // params documents the URL parameters of this engine.
 var params = map[string]string{
 	"threads":              "threads that run queries, at least 1, shared by all connections (default one for each CPU, and no more than one for each 125 MB of memory)",
-	"checkpoint_threshold": "bytes of the log from which a commit checkpoints, at least 65536 (default 16777216)",
+	"checkpoint_threshold": "bytes of the log from which a commit checkpoints, at least 65536 (default a quarter of the memory, from 16 to 256 MiB)",
 	"storage_version":      "format of a new file, v1.5.0 say, or latest (default v1.0.0, which every release since reads and which takes less time and memory to write)",
 	"temp_directory":       "directory for what does not fit the memory budget (default beside the database, its name with .tmp)",
 }
 
 const (
-	defaultCheckpointThreshold = 16 << 20 // DuckDB's own default, in bytes
-	minCheckpointThreshold     = 64 << 10
+	// A checkpoint writes all indexes anew, inside a commit: with DuckDB's own 16 MiB every fifth
+	// second at 6,000 rows/s, for a p99 of commits of 2.0 to 3.0 s at 80,000 entities, with 256 MiB
+	// every 70 s, and 0.08 to 0.12 s in the minutes between (three runs each, 1 GiB).
+	leastCheckpointThreshold, mostCheckpointThreshold = 16 << 20, 256 << 20
+	minCheckpointThreshold                            = 64 << 10
 
 	// defaultStorage is the format of new files, DuckDB's own default too. Later ones are
 	// an eighth smaller, but their checkpoints take longer and more memory: commits of
@@ -50,7 +53,8 @@ type config struct {
 
 // newConfig checks options and parameters and completes them with defaults.
 func newConfig(opts driver.Options) (config, error) {
-	cfg := config{Options: opts.WithDefaults(), CheckpointThreshold: defaultCheckpointThreshold, StorageVersion: defaultStorage}
+	cfg := config{Options: opts.WithDefaults(), StorageVersion: defaultStorage}
+	cfg.CheckpointThreshold = min(max(cfg.Options.Memory/4, leastCheckpointThreshold), mostCheckpointThreshold)
 	cfg.Threads = max(1, min(runtime.NumCPU(), int(cfg.Options.Memory/threadMemory)))
 	cfg.Options.Concurrency = cmp.Or(cfg.Options.Concurrency, runtime.GOMAXPROCS(0))
 	switch o := cfg.Options; {

@@ -196,7 +196,7 @@ func bindIndexes(ctx context.Context, c *sqlstore.Conn) error {
 // logCap is how many times checkpoint_threshold the log may grow before old
 // snapshots are ended. An open snapshot keeps updated and deleted rows alive,
 // and with them every checkpoint away.
-const logCap = 8
+const logCap = 4
 
 // beforeWrite runs before each write transaction.
 func (e *engine) beforeWrite(ctx context.Context, c *sqlstore.Conn) error {
