@@ -92,7 +92,7 @@ func (cp *Copy) fill(ctx context.Context, key string) (err error) {
 		if cp.url, cp.drop, err = d.Engine.place(ctx, cp.Dir); err != nil {
 			return err
 		}
-		if cp.Ready, err = d.build(ctx, cp.url); err == nil {
+		if cp.Ready, err = d.build(ctx, cp.url, cp.opts); err == nil {
 			cp.Ready.Key = key
 			err = cp.open(ctx)
 		}
@@ -109,7 +109,7 @@ func (cp *Copy) fill(ctx context.Context, key string) (err error) {
 			cp.Dir = c.data(key)
 		}
 		cp.Ready, cp.held, err = c.checkOut(ctx, cp.Dir, key, inPlace, func(ctx context.Context, dir string) (Ready, error) {
-			return d.build(ctx, d.Engine.URL(dir))
+			return d.build(ctx, d.Engine.URL(dir), cp.opts)
 		})
 	}
 	if err == nil {

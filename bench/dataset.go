@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -176,10 +177,10 @@ func (d Dataset) followed(x *Expectation) iter.Seq2[entity.Block, error] {
 	}
 }
 
-// build makes the store at a URL and checks it.
-func (d Dataset) build(ctx context.Context, rawURL string) (r Ready, err error) {
+// build makes the store at a URL, with the memory that it will be used with, and checks it.
+func (d Dataset) build(ctx context.Context, rawURL string, use *store.Options) (r Ready, err error) {
 	start := time.Now()
-	db, err := store.Open(ctx, rawURL, nil)
+	db, err := store.Open(ctx, rawURL, &store.Options{Memory: cmp.Or(use, &store.Options{}).Memory})
 	if err != nil {
 		return r, err
 	}
@@ -190,8 +191,7 @@ func (d Dataset) build(ctx context.Context, rawURL string) (r Ready, err error) 
 	case d.events():
 		r, err = d.fillEvents(ctx, db)
 	default:
-		// DuckDB's indexes are the same whenever they are made, and made at the end in half of the time.
-		// Those of others would be denser than a node's.
+		// DuckDB's indexes are the same whenever they are made. Those of others would be denser than a node's.
 		late := db.Engine().Info().Dialect == driver.DuckDB
 		var ents *store.Entities
 		if ents, err = db.Entities(ctx, &store.EntityOptions{Layout: d.Layout, DeferIndexes: late}); err == nil {
