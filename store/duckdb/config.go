@@ -23,7 +23,7 @@ var params = map[string]string{
 const (
 	// A checkpoint writes all indexes anew, inside a commit: with DuckDB's own 16 MiB every fifth
 	// second at 6,000 rows/s, for a p99 of commits of 2.0 to 3.0 s at 80,000 entities, with 256 MiB
-	// every 70 s, and 0.08 to 0.12 s in the minutes between (three runs each, 1 GiB).
+	// every 70 s, and 0.08 to 0.12 s in the minutes between (three runs each, 512 MiB of memory).
 	leastCheckpointThreshold, mostCheckpointThreshold = 16 << 20, 256 << 20
 	minCheckpointThreshold                            = 64 << 10
 
