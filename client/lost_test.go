@@ -207,7 +207,9 @@ func TestUnknownOutcome(t *testing.T) {
 				}
 				return err
 			}
-			events := dial(t, target, client.Options{Retry: 2 * time.Second, Dial: []grpc.DialOption{grpc.WithUnaryInterceptor(lose)}})
+			// Patience would end before the deadline where the next pause reached beyond both.
+			patience := 2*time.Second + 10*c.deadline
+			events := dial(t, target, client.Options{Retry: patience, Dial: []grpc.DialOption{grpc.WithUnaryInterceptor(lose)}})
 			batch := append(numbered(0, 1), c.add...)
 			copy(batch[0].ID[:], name)
 			for kind, call := range map[string]func(context.Context) error{
