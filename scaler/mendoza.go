@@ -5,33 +5,28 @@ import "github.com/varvedb/varve/store/entity"
 // Mendoza returns the base profile: a store like that of Arkiv's test network
 // Mendoza, of which a few figures are published and the data are not.
 //
-// From the published figures are, at scale 1: 800,000 entities in 1,150,000
-// blocks of 2 seconds (27 days); 43 % that never expire, 56 % that live 5
-// minutes to 5 hours, the rest deleted; 15 string and 9 numeric attributes and
-// a payload of about 5 KB; 20 million rows; the kinds and the names that the
-// read mixes ask for.
+// From the published figures are, at scale 1: 800,000 entities in 1,150,000 blocks of 2 seconds (27
+// days); 43 % that never expire, 56 % that live 5 minutes to 5 hours, the rest deleted; 15 string
+// and 9 numeric attributes and a payload of about 5 KB; 20 million rows; the kinds and the names
+// that the read mixes ask for.
 //
-// Attributes: 20 million rows for 800,000 entities are 25 each, and 15 + 9 + 1
-// are 25, so the 15 and 9 were counted in the tables, where the synthetic ones
-// are rows like the user's: SyntheticTexts and SyntheticNumbers of them. What
-// remains for the user are 12 and 4; the means here are a little less, because
-// of the later versions.
+// Attributes: 20 million rows for 800,000 entities are 25 each, and 15 + 9 + 1 are 25, so the 15
+// and 9 were counted in the tables, where the synthetic ones are rows like the user's:
+// SyntheticTexts and SyntheticNumbers of them. What remains for the user are 12 and 4; the means
+// here are a little less, because of the later versions.
 //
-// Later versions: the same 25 leave room for one later version to twenty
-// entities, since each repeats all rows. So they are rare here; for a store
-// that changes much, use package dcseed.
+// Later versions: the same 25 leave room for one later version to twenty entities, since each
+// repeats all rows. So they are rare here; for a store that changes much, use package dcseed.
 //
 // Entities a block: the published times of 50,000 sampled commits have median
 // 4, quartile 6, mean 21, deviation 57 and maximum 598 ms. If a commit takes
 // 2.5 ms and 1.5 ms more for each entity, that is a median of 1 entity, quartile
-// 2, mean 12, deviation 38 and maximum 397; Batches gives 1, 2, 10, 37 and 400.
-// The two constants are a guess; that most blocks are small and a few very large
-// is not.
+// 2, mean 12, deviation 38 and maximum 397; Batches gives 1, 2, 10, 37 and 400. The two constants
+// are a guess; that most blocks are small and a few very large is not.
 //
-// All else – shares of kinds, values, sizes, accounts, the frequency of changes
-// – is invented, with tails as heavy as such things usually have. Each lifetime
-// is drawn for itself, although entities created together may well expire
-// together in production.
+// All else – shares of kinds, values, sizes, accounts, the frequency of changes – is invented, with
+// tails as heavy as such things usually have. Each lifetime is drawn for itself, although entities
+// created together may well expire together in production.
 func Mendoza() Profile {
 	return Profile{
 		Name:        "mendoza",

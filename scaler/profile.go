@@ -2,11 +2,10 @@ package scaler
 
 import "github.com/varvedb/varve/store/entity"
 
-// Profile describes a store's history. Time goes in cycles of CycleBlocks
-// blocks, and each cycle creates the same number of entities of each kind, in
-// random order and spread over its blocks at random. So the counts of a stream
-// are exact, the n-th entity of a kind is known to lie in a certain cycle, and
-// a smaller stream is the beginning of a larger one, up to its last cycle.
+// Profile describes a store's history. Time goes in cycles of CycleBlocks blocks, and each cycle
+// creates the same number of entities of each kind, in random order and spread over its blocks at
+// random. So the counts of a stream are exact, the n-th entity of a kind is known to lie in a
+// certain cycle, and a smaller stream is the beginning of a larger one, up to its last cycle.
 type Profile struct {
 	Name        string
 	CycleBlocks uint64 // at least the entities of a cycle
@@ -24,9 +23,8 @@ type Kind struct {
 	Name  string // value of the attribute "type"
 	Count uint64 // entities of this kind in a cycle
 
-	// Runs is how many entities of the kind come one after the other, from one
-	// account and, within a block, in one transaction. The last run of a cycle
-	// is cut to what is left.
+	// Runs is how many entities of the kind come one after the other, from one account and, within
+	// a block, in one transaction. The last run of a cycle is cut to what is left.
 	Runs Histogram
 
 	Accounts Accounts
@@ -74,15 +72,13 @@ type Payload struct {
 // Form is what a payload consists of.
 type Form uint8
 
-// The forms of payloads. Zstandard makes about 55 % of Document and nothing of
-// Binary.
+// The forms of payloads. Zstandard makes about 55 % of Document and nothing of Binary.
 const (
 	Binary   Form = iota // random bytes
 	Document             // a JSON object with words and random digits
 )
 
-// MinPayload is the least size of a payload in bytes: a Document's frame must
-// fit.
+// MinPayload is the least size of a payload in bytes: a Document's frame must fit.
 const MinPayload = 64
 
 // Text is a string attribute.
@@ -172,8 +168,7 @@ func (k *Kind) serial() *Text {
 	return nil
 }
 
-// horizon returns how many blocks after its creation an entity may still be
-// operated on.
+// horizon returns how many blocks after its creation an entity may still be operated on.
 func (k *Kind) horizon() uint64 {
 	var steps, lifetimes uint64 = 0, 1
 	for _, s := range k.Steps {

@@ -19,6 +19,7 @@ type reportCmd struct {
 	Out      string `short:"o" help:"File of the page; report.html, or report.md with --markdown, when not given." type:"path"`
 	Title    string `help:"Title of the page." default:"Varve: results"`
 	Markdown bool   `help:"Write Markdown instead of HTML, with its pictures in files beside it."`
+	Check    bool   `help:"Write nothing; fail if a line cannot be read or a table mixes settings."`
 }
 
 // Run writes the page, whole or not at all.
@@ -30,6 +31,13 @@ func (c *reportCmd) Run(e *env) error {
 	page, _, err := pageOf(set, c.Title)
 	if err != nil {
 		return err
+	}
+	if c.Check {
+		if err := page.Check(); err != nil {
+			return err
+		}
+		fmt.Fprintf(e.stdout, "%d measurements of %d sittings: all are read, and no table mixes settings\n", page.Lines, len(page.Sittings.Rows))
+		return nil
 	}
 	out, write := cmp.Or(c.Out, "report.html"), report.WriteHTML
 	if c.Markdown {

@@ -46,9 +46,8 @@ type Page struct {
 	Final bool
 }
 
-// PageSizes are the events of the first page of a read, which is small for the many
-// queries with few results, and of the largest. Where a statement is dear, both are
-// larger.
+// PageSizes are the events of the first page of a read, which is small for the many queries with
+// few results, and of the largest. Where a statement is dear, both are larger.
 func (l *Log) PageSizes() (first, last int) {
 	if l.dialect == driver.SQLite {
 		return 64, 2048
@@ -70,8 +69,7 @@ func (p *Page) bounds() []any {
 	return []any{position(p.After)}
 }
 
-// ends are the positions at which a search begins and ends; ok tells whether any lies
-// between.
+// ends are the positions at which a search begins and ends; ok tells whether any lies between.
 func (p *Page) ends() (from, to uint64, ok bool) {
 	from, to = p.After+1, uint64(math.MaxInt64)
 	if p.Before > 0 {
@@ -137,8 +135,7 @@ func (l *Log) Read(ctx context.Context, q driver.Querier, p Page) (list []event.
 	return to.list, end, err
 }
 
-// tellHead sets the page's Head to that of the log, or to the end of the page's
-// positions.
+// tellHead sets the page's Head to that of the log, or to the end of the page's positions.
 func (l *Log) tellHead(ctx context.Context, q driver.Querier, p *Page, to *pageEvents) (err error) {
 	head := to.end.head
 	switch all := p.Last == nil && p.Items[0].all(); {
@@ -171,10 +168,9 @@ func (l *Log) readAll(ctx context.Context, q driver.Querier, p *Page, to *pageEv
 	return to.readRows(ctx, q, text, append(p.bounds(), n...), nil)
 }
 
-// firstRows are the rows of a term that a page reads first. To DuckDB a statement is
-// dear and a row cheap. Of many terms few rows each will do. On a server what one tag finds
-// is mostly read to its end, unless few events are wanted, so that fewer reads go there
-// twice.
+// firstRows are the rows of a term that a page reads first. To DuckDB a statement is dear and a row
+// cheap. Of many terms few rows each will do. On a server what one tag finds is mostly read to its
+// end, unless few events are wanted, so that fewer reads go there twice.
 func (l *Log) firstRows(p *Page, lists []*list) int {
 	switch {
 	case l.dialect == driver.DuckDB:
@@ -219,9 +215,8 @@ func (l *Log) readPosted(ctx context.Context, q driver.Querier, p *Page, to *pag
 	return nil
 }
 
-// ReadAt returns the events at some positions, which are given in order or backwards,
-// as many as have a number of bytes of data, and at least one. What remains of truncated
-// ones is in gone.
+// ReadAt returns the events at some positions, which are given in order or backwards, as many as
+// have a number of bytes of data, and at least one. What remains of truncated ones is in gone.
 func (l *Log) ReadAt(ctx context.Context, q driver.Querier, positions []uint64, bytes int, gone Gone) ([]event.Sequenced, error) {
 	to := pageEvents{limit: math.MaxInt, bytes: bytes, gone: gone}
 	some := make([]candidate, min(len(positions), maxFetch))
@@ -253,8 +248,7 @@ func (l *Log) fetch(ctx context.Context, q driver.Querier, some []candidate, to 
 	return to.readRows(ctx, q, text, args, some)
 }
 
-// firstMatch returns the first of some positions whose event matches, zero when none
-// does.
+// firstMatch returns the first of some positions whose event matches, zero when none does.
 func (l *Log) firstMatch(ctx context.Context, q driver.Querier, it *Item, positions []uint64, backwards bool) (first uint64, err error) {
 	some := make([]candidate, len(positions))
 	for i := range some {

@@ -221,10 +221,14 @@ func TestFiguresOfExperiments(t *testing.T) {
 	report(t, lint.CheckFigures(name, []byte(read(t, name)[name])))
 }
 
-// TestFiguresOfReadme: the measured figures of README's table are figures of EXPERIMENTS.md.
-func TestFiguresOfReadme(t *testing.T) {
-	figure, files := regexp.MustCompile(`\b\d+(,\d{3}|\d{2,})\b`), read(t, ".md")
-	known := figure.FindAllString(files["EXPERIMENTS.md"], -1)
+// TestFiguresOfAnswers: the measured figures of README's table and of choosing.md are in EXPERIMENTS.md.
+func TestFiguresOfAnswers(t *testing.T) {
+	const choosing = "docs/choosing.md"
+	files := read(t, ".md")
+	tables := strings.Join(regexp.MustCompile(`(?m)^\|.*$`).FindAllString(files["EXPERIMENTS.md"], -1), "\n")
+	report(t, lint.CheckFigures(choosing, []byte(strings.ReplaceAll(files[choosing], "\n## ", "\n### ")+"\n"+tables)))
+	figure := regexp.MustCompile(`\b\d+(,\d{3}|\d{2,}|K|\.\d)\b`)
+	known := figure.FindAllString(tables, -1)
 	rows := regexp.MustCompile(`(?m)^\|[^|]*(\|.*\d.*)$`).FindAllStringSubmatch(files["README.md"], -1)
 	require.NotEmpty(t, rows)
 	for _, row := range rows { // the first cell is the question

@@ -13,8 +13,10 @@ package report
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/perf/benchfmt"
@@ -90,6 +92,27 @@ func NewPage(s *Set, title string) (*Page, error) {
 	return p, nil
 }
 
+// Check returns why figures of the page cannot be published: lines that could not be read, and tables
+// that mix settings.
+func (p *Page) Check() error {
+	var problems []error
+	for _, w := range p.Warnings {
+		problems = append(problems, errors.New(w))
+	}
+	answers := slices.Clone(p.Questions)
+	for _, section := range p.Sections {
+		answers = append(answers, section.Answers...)
+	}
+	for _, a := range answers {
+		for _, t := range a.Tables {
+			if strings.Contains(t.Note, "mixes ") {
+				problems = append(problems, fmt.Errorf("%s %s: a table mixes settings: %s", a.ID, t.Title, t.Note))
+			}
+		}
+	}
+	return errors.Join(problems...)
+}
+
 // Answer makes the tables and pictures of an experiment.
 func (s *Set) Answer(x Spec) (Answer, error) {
 	a := Answer{Spec: x}
@@ -117,7 +140,7 @@ func (s *Set) Answer(x Spec) (Answer, error) {
 
 // sittings says where and when the lines were measured.
 func (s *Set) sittings() *Table {
-	t := &Table{Heads: []string{"sitting", "host", "kernel", "processor", "revision", "fsync, µs", "memory of an engine, MB", "experiments", "lines"}, Keys: 1}
+	t := &Table{Heads: []string{"#", "sitting", "host", "kernel", "processor", "revision", "fsync, µs", "memory of an engine, MB", "experiments", "lines"}, Keys: 2}
 	configured := []string{"host", "kernel", "cpu", "revision"}
 	groups := make(map[string][]*benchfmt.Result)
 	var order []string
@@ -127,8 +150,8 @@ func (s *Set) sittings() *Table {
 		groups[id] = append(groups[id], l)
 	}
 	slices.Sort(order)
-	for _, id := range order {
-		row := []Cell{{Text: id}}
+	for i, id := range order {
+		row := []Cell{{Text: strconv.Itoa(i + 1)}, {Text: id}}
 		for _, key := range configured {
 			row = append(row, Cell{Text: strings.Join(distinct(groups[id], key), ", ")})
 		}
@@ -143,16 +166,6 @@ func (s *Set) sittings() *Table {
 		t.Rows = append(t.Rows, row)
 	}
 	return t
-}
-
-// distinct are the values of a configuration key.
-func distinct(lines []*benchfmt.Result, key string) (list []string) {
-	for _, l := range lines {
-		if v := l.GetConfig(key); v != "" {
-			list = appendNew(list, v)
-		}
-	}
-	return list
 }
 
 // excluded counts what was left out, by reason.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/perf/benchfmt"
@@ -133,6 +134,28 @@ func nameKeys(line *benchfmt.Result) (pairs [][2]string) {
 		}
 	}
 	return pairs
+}
+
+// sittingsOf are the numbers of the sittings of some lines.
+func (s *Set) sittingsOf(lines []*benchfmt.Result) string {
+	var numbers []string
+	of := distinct(lines, "sitting")
+	for i, id := range slices.Sorted(slices.Values(distinct(s.Lines, "sitting"))) {
+		if slices.Contains(of, id) {
+			numbers = append(numbers, strconv.Itoa(i+1))
+		}
+	}
+	return strings.Join(numbers, ", ")
+}
+
+// distinct are the values of a configuration key.
+func distinct(lines []*benchfmt.Result, key string) (list []string) {
+	for _, l := range lines {
+		if v := l.GetConfig(key); v != "" {
+			list = appendNew(list, v)
+		}
+	}
+	return list
 }
 
 // appendNew appends a value that is not there yet.

@@ -37,11 +37,18 @@ func (s *Set) Table(v View) (*Table, error) {
 		}
 		t.Heads = append(t.Heads, c.head)
 	}
+	several := len(distinct(sel.lines, "sitting")) > 1
+	if several {
+		t.Heads = append(t.Heads, "sitting")
+	}
 	groups, keys := sel.group()
 	for _, key := range keys {
 		row, lines := cellsOf(key), groups[joined(key)]
 		for _, c := range sel.columns {
 			row = append(row, s.figure(lines, c).cell())
+		}
+		if several {
+			row = append(row, Cell{Text: s.sittingsOf(lines)})
 		}
 		t.Rows = append(t.Rows, row)
 	}

@@ -38,8 +38,7 @@ const envelope = 64 << 10
 // maxGroupBytes bounds the payloads of one block. A single write may exceed it.
 const maxGroupBytes = 32 << 20
 
-// Options of a service. The zero value stores payloads as they are given, with
-// the defaults above.
+// Options of a service. The zero value stores payloads as they are given, with the defaults above.
 type Options struct {
 	// Keys seal the payloads; nil stores them as they are.
 	Keys *seal.Keyring
@@ -66,13 +65,11 @@ type Options struct {
 	// Owner is that of new entities whose writer names none.
 	Owner entity.Address
 
-	// Adopt writes a store that something else has fed so far. What fed it cannot
-	// go on.
+	// Adopt writes a store that something else has fed so far. What fed it cannot go on.
 	Adopt bool
 
-	// Poll is how often the service looks whether others have moved the head;
-	// zero means DefaultPoll. A service that only reads may give out what is
-	// older by that.
+	// Poll is how often the service looks whether others have moved the head; zero means
+	// DefaultPoll. A service that only reads may give out what is older by that.
 	Poll time.Duration
 }
 
@@ -88,8 +85,7 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// Service is the core that the transports share. Its methods may be called from
-// several goroutines.
+// Service is the core that the transports share. Its methods may be called from several goroutines.
 type Service struct {
 	opts    Options
 	metrics *Metrics
@@ -116,13 +112,11 @@ type Service struct {
 	closed bool
 }
 
-// New returns a service over an open database, whose entities and events it
-// makes when there are none. Over one that is open for reading only it makes
-// nothing, refuses writes and follows the head. It fails with store.ErrLocked when
-// another service writes the store, with store.ErrHistory when something else has
-// fed it, and with seal.ErrUnknownKey or seal.ErrNotSealed when the newest payload
-// cannot be opened with the keys. The caller closes the service, and then the
-// database.
+// New returns a service over an open database, whose entities and events it makes when there are
+// none. Over one that is open for reading only it makes nothing, refuses writes and follows the
+// head. It fails with store.ErrLocked when another service writes the store, with store.ErrHistory
+// when something else has fed it, and with seal.ErrUnknownKey or seal.ErrNotSealed when the newest
+// payload cannot be opened with the keys. The caller closes the service, and then the database.
 func New(ctx context.Context, db *store.DB, opts Options) (*Service, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -219,8 +213,7 @@ func (s *Service) Ready(ctx context.Context) error {
 // ReadOnly tells whether the service only reads.
 func (s *Service) ReadOnly() bool { return s.reads }
 
-// Leased tells whether a second service that writes is kept away. If not, the
-// engine has no lease.
+// Leased tells whether a second service that writes is kept away. If not, the engine has no lease.
 func (s *Service) Leased() bool { return s.leased }
 
 // Head returns the number of the last block.

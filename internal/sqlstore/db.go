@@ -1,8 +1,7 @@
-// Package sqlstore holds what every engine behind database/sql has in common:
-// one pinned writer connection, a bounded pool of pinned reader connections,
-// prepared statements kept for each connection, and the translation of values
-// and errors. An engine package gives it a Config and adds only what is its
-// own: connection string, settings, bulk path, error map.
+// Package sqlstore holds what every engine behind database/sql has in common: one pinned writer
+// connection, a bounded pool of pinned reader connections, prepared statements kept for each
+// connection, and the translation of values and errors. An engine package gives it a Config and
+// adds only what is its own: connection string, settings, bulk path, error map.
 package sqlstore
 
 import (
@@ -28,8 +27,7 @@ type Config struct {
 	// Pool makes the connections. DB closes it.
 	Pool *sql.DB
 
-	// Setup prepares a new connection: session settings and, for readers,
-	// whatever forbids writing.
+	// Setup prepares a new connection: session settings and, for readers, whatever forbids writing.
 	Setup func(ctx context.Context, c *Conn, write bool) error
 
 	// Direct runs statements on the driver's own connection, past database/sql.
@@ -79,8 +77,7 @@ type Config struct {
 	// ReadAhead, if given, is that of driver.Reader.
 	ReadAhead func(ctx context.Context, c *Conn, table string, ids []any)
 
-	// AfterWrite, if given, runs after each commit, before the writer's
-	// connection is given back.
+	// AfterWrite, if given, runs after each commit, before the writer's connection is given back.
 	AfterWrite func(c *Conn)
 }
 
@@ -181,8 +178,7 @@ func (db *DB) beginOn(ctx context.Context, c *Conn, late bool) error {
 	return nil
 }
 
-// WithWriter runs f on the writer's connection, outside a transaction; see
-// Conn.InSession.
+// WithWriter runs f on the writer's connection, outside a transaction; see Conn.InSession.
 func (db *DB) WithWriter(ctx context.Context, f func(c *Conn) error) error {
 	c, _, err := db.takeWriter(ctx)
 	if err != nil {
@@ -307,9 +303,8 @@ func (db *DB) Snapshots(ctx context.Context, n int) ([]driver.Reader, error) {
 	return list, nil
 }
 
-// openReader starts a read transaction on an idle connection or a new one, and always
-// gives the slot back when it fails. Without pin the view is left to be fixed by the first
-// query.
+// openReader starts a read transaction on an idle connection or a new one, and always gives the
+// slot back when it fails. Without pin the view is left to be fixed by the first query.
 func (db *DB) openReader(ctx context.Context, t *turn, pin bool) (driver.Reader, error) {
 	c, seat := db.slots.conn()
 	kept := c != nil
@@ -394,8 +389,7 @@ func (db *DB) ExpireReaders(before time.Time) int {
 	return len(old)
 }
 
-// Close ends open snapshots, waits for the write transaction and closes every
-// connection.
+// Close ends open snapshots, waits for the write transaction and closes every connection.
 func (db *DB) Close() error {
 	db.mu.Lock()
 	if db.closed {

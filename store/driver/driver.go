@@ -1,10 +1,9 @@
 // Package driver is the contract between Varve and a database engine.
 //
-// An engine package (store/sqlite, store/libsql, …) links one native library,
-// implements Engine and registers itself under a URL scheme in its init
-// function. Engines know nothing of entities or events: they run SQL text in
-// their dialect, write rows in bulk, and tell what they are and what they can
-// do. Callers ask for a capability and never for an engine's name.
+// An engine package (store/sqlite, store/libsql, …) links one native library, implements Engine and
+// registers itself under a URL scheme in its init function. Engines know nothing of entities or
+// events: they run SQL text in their dialect, write rows in bulk, and tell what they are and what
+// they can do. Callers ask for a capability and never for an engine's name.
 //
 // # Values
 //
@@ -28,8 +27,7 @@ import (
 	"time"
 )
 
-// Engine is an open database. Its methods may be called from several
-// goroutines.
+// Engine is an open database. Its methods may be called from several goroutines.
 type Engine interface {
 	// Info tells the engine's name, dialect and library version.
 	Info() Info
@@ -44,27 +42,24 @@ type Engine interface {
 	// ErrReadOnly on a read-only database and with ErrClosed after Close.
 	Begin(ctx context.Context) (Tx, error)
 
-	// Snapshot opens a stable read view of everything committed so far. It
-	// waits for a free reader until ctx is done. The view is fixed when
-	// Snapshot returns: later commits are not seen.
+	// Snapshot opens a stable read view of everything committed so far. It waits for a free reader
+	// until ctx is done. The view is fixed when Snapshot returns: later commits are not seen.
 	Snapshot(ctx context.Context) (Reader, error)
 
 	// View is Snapshot for a caller that reads at once: where it saves a message to a
 	// server, the first query fixes the view.
 	View(ctx context.Context) (Reader, error)
 
-	// Snapshots opens n read views. It waits until that many readers are free
-	// and takes all of them or none; it fails with ErrUnsupported, and says what
-	// to set, when there are fewer in all. Views may show different commits:
-	// the caller compares.
+	// Snapshots opens n read views. It waits until that many readers are free and takes all of them
+	// or none; it fails with ErrUnsupported, and says what to set, when there are fewer in all.
+	// Views may show different commits: the caller compares.
 	Snapshots(ctx context.Context, n int) ([]Reader, error)
 
 	// Settings reads back, from the running engine, every setting that
 	// affects results or their durability, in a fixed order.
 	Settings(ctx context.Context) ([]Setting, error)
 
-	// Stats tells sizes and counters. A nil field means that this engine does
-	// not tell.
+	// Stats tells sizes and counters. A nil field means that this engine does not tell.
 	Stats(ctx context.Context) (Stats, error)
 
 	Upkeep
@@ -82,12 +77,11 @@ type Upkeep interface {
 	// fails with ErrUnsupported on engines without a log that the caller can move.
 	Checkpoint(ctx context.Context, truncate bool) (CheckpointResult, error)
 
-	// Check looks for damage in the engine's own files: it reads the database's
-	// structures and calls report with each contradiction that it finds, until report
-	// returns false. It returns what ran to its end, in a few words, and with it what
-	// this server or library has no check of, or "" when it can do nothing here. An
-	// error that wraps ErrCorrupt is a finding as well; any other means that something
-	// could not be looked at, and says what to do so that it can be.
+	// Check looks for damage in the engine's own files: it reads the database's structures and
+	// calls report with each contradiction that it finds, until report returns false. It returns
+	// what ran to its end, in a few words, and with it what this server or library has no check of,
+	// or "" when it can do nothing here. An error that wraps ErrCorrupt is a finding as well; any
+	// other means that something could not be looked at, and says what to do so that it can be.
 	Check(ctx context.Context, report func(problem string) bool) (did string, err error)
 
 	// Reindex makes every index of the database anew from its table. It changes no
@@ -99,24 +93,21 @@ type Upkeep interface {
 	// at work on, is left for the next opening.
 	Tune(ctx context.Context, tables []*Table) error
 
-	// Lease takes the database's one lease, by which processes are told apart: which of
-	// them serves it, and may keep in memory what it has read. It fails with ErrLocked
-	// when somebody has it, in this process or another, with ErrReadOnly on a database
-	// that is open for reading, and with ErrUnsupported where there are no such locks;
-	// engines without any declare the gap "lease". It does not wait, and keeps nobody
-	// from writing who does not ask for it. It ends with Release and with the process,
-	// however that ends. The caller releases it before Close.
+	// Lease takes the database's one lease, by which processes are told apart: which of them serves
+	// it, and may keep in memory what it has read. It fails with ErrLocked when somebody has it, in
+	// this process or another, with ErrReadOnly on a database that is open for reading, and with
+	// ErrUnsupported where there are no such locks; engines without any declare the gap "lease". It
+	// does not wait, and keeps nobody from writing who does not ask for it. It ends with Release
+	// and with the process, however that ends. The caller releases it before Close.
 	Lease(ctx context.Context) (Lease, error)
 
-	// Probe returns why a commit would fail now, for good: ErrMoved when the file of the
-	// database is not where it was, or that a sync has failed. It is cheap and takes no
-	// connection.
+	// Probe returns why a commit would fail now, for good: ErrMoved when the file of the database
+	// is not where it was, or that a sync has failed. It is cheap and takes no connection.
 	Probe(ctx context.Context) error
 
-	// Ended is closed when nothing can be asked of the database any more, by Close or
-	// because it ended by itself, as one whose server was killed. Whoever has it open
-	// closes it, which says why, and may open it again. It is nil on engines that cannot
-	// end by themselves.
+	// Ended is closed when nothing can be asked of the database any more, by Close or because it
+	// ended by itself, as one whose server was killed. Whoever has it open closes it, which says
+	// why, and may open it again. It is nil on engines that cannot end by themselves.
 	Ended() <-chan struct{}
 }
 
@@ -129,8 +120,7 @@ type Lease interface {
 	Release() error
 }
 
-// Querier runs reading SQL on one connection. It is not safe for concurrent
-// use.
+// Querier runs reading SQL on one connection. It is not safe for concurrent use.
 type Querier interface {
 	// Query runs one statement. Statements are prepared once for each
 	// connection and kept, so the text should come from a small set. The
@@ -189,14 +179,12 @@ type Tx interface {
 	// may be the error of a later call, Commit at the latest. So it is with Update.
 	Insert(ctx context.Context, table *Table, rows []any) error
 
-	// Update sets one column to one value in the rows that the key columns
-	// select. Keys holds len(u.Key) values a row; it is not kept. Keys that
-	// select no row are ignored.
+	// Update sets one column to one value in the rows that the key columns select. Keys holds
+	// len(u.Key) values a row; it is not kept. Keys that select no row are ignored.
 	Update(ctx context.Context, u *Update, value any, keys []any) error
 
-	// Commit makes the transaction durable as the durability level promises.
-	// After an error the transaction is rolled back, except when the error is
-	// ErrUnknownOutcome.
+	// Commit makes the transaction durable as the durability level promises. After an error the
+	// transaction is rolled back, except when the error is ErrUnknownOutcome.
 	Commit(ctx context.Context) error
 	Rollback() error
 }
@@ -227,9 +215,8 @@ type Column struct {
 	Type Type
 }
 
-// Table names a table and the columns that bulk rows give values for, in
-// order. A Table is made once and kept: engines cache statements by its
-// address.
+// Table names a table and the columns that bulk rows give values for, in order. A Table is made
+// once and kept: engines cache statements by its address.
 type Table struct {
 	Name    string
 	Columns []Column
@@ -242,8 +229,7 @@ type Update struct {
 	Set   Column
 	Key   []Column
 
-	// Indexed tells that an index finds a row by Key, so that looking rows up
-	// one by one is cheap.
+	// Indexed tells that an index finds a row by Key, so that looking rows up one by one is cheap.
 	Indexed bool
 }
 
@@ -280,17 +266,14 @@ type Capabilities struct {
 	// ErrUnsupported before anything is written.
 	TextNUL bool
 
-	// Analyze: the planner uses statistics that the SQL statement ANALYZE
-	// gathers.
+	// Analyze: the planner uses statistics that the SQL statement ANALYZE gathers.
 	Analyze bool
 
-	// WALCheckpoint: the engine has a log that Checkpoint moves and obeys
-	// checkpoint policies.
+	// WALCheckpoint: the engine has a log that Checkpoint moves and obeys checkpoint policies.
 	WALCheckpoint bool
 
-	// SQLDepth is how many levels of parentheses the engine's parser takes,
-	// beyond which statements fail with ErrUnsupported; 0 means more than any
-	// query has.
+	// SQLDepth is how many levels of parentheses the engine's parser takes, beyond which statements
+	// fail with ErrUnsupported; 0 means more than any query has.
 	SQLDepth int
 
 	// MaxConditions is how many subqueries the planner takes in one statement
@@ -309,8 +292,7 @@ type Capabilities struct {
 	// Durabilities lists the levels that Open accepts.
 	Durabilities []Durability
 
-	// Gaps lists, in words for people, what this engine does not do that
-	// others do.
+	// Gaps lists, in words for people, what this engine does not do that others do.
 	Gaps []Gap
 }
 

@@ -14,23 +14,20 @@ type Options struct {
 	// Durability says what a commit promises; zero means Durable.
 	Durability Durability
 
-	// Checkpoint says who moves the write-ahead log into the database; zero
-	// means Background. Engines without Capabilities.WALCheckpoint accept only
-	// zero.
+	// Checkpoint says who moves the write-ahead log into the database; zero means Background.
+	// Engines without Capabilities.WALCheckpoint accept only zero.
 	Checkpoint CheckpointPolicy
 
-	// WALFrames is the size of the log, in pages, at which a checkpoint
-	// starts: SQLite's wal_autocheckpoint for Inline, the trigger of the
-	// checkpointer for Background. Zero means 1000 for Inline and the pages of
-	// 16 MiB for Background.
+	// WALFrames is the size of the log, in pages, at which a checkpoint starts: SQLite's
+	// wal_autocheckpoint for Inline, the trigger of the checkpointer for Background. Zero means
+	// 1000 for Inline and the pages of 16 MiB for Background.
 	WALFrames int
 
 	// Memory is the engine's budget for caching, in bytes; zero means
 	// DefaultMemory. All engines get the same budget in a comparison.
 	Memory int64
 
-	// Readers bounds the number of snapshots open at once; zero means
-	// DefaultReaders.
+	// Readers bounds the number of snapshots open at once; zero means DefaultReaders.
 	Readers int
 
 	// Concurrency bounds how many snapshots are at work beside each other. Further
@@ -44,16 +41,14 @@ type Options struct {
 	// writing; zero means 5 seconds.
 	LockTimeout time.Duration
 
-	// MaxReaderAge is the age from which a snapshot may be ended when it holds
-	// back a checkpoint of a log that has reached its cap; zero means one
-	// minute.
+	// MaxReaderAge is the age from which a snapshot may be ended when it holds back a checkpoint of
+	// a log that has reached its cap; zero means one minute.
 	MaxReaderAge time.Duration
 
 	// ReadOnly opens an existing database without writing to it.
 	ReadOnly bool
 
-	// Params are engine-specific parameters. An engine refuses one it does
-	// not know.
+	// Params are engine-specific parameters. An engine refuses one it does not know.
 	Params map[string]string
 }
 
