@@ -61,8 +61,7 @@ var distributions = []distribution{
 	spread(TypeWorkload, "max_hours", maxHours),
 }
 
-// The drawn attributes follow their distributions when created and after many
-// turns.
+// The drawn attributes follow their distributions when created and after many turns.
 func TestDistributions(t *testing.T) {
 	m := newModel(t, Config{Seed: 11, NodesPerDC: 10_000, Payload: 1, NodeUpdates: 1_000, WorkloadUpdates: 5_000})
 	for _, block := range []uint64{m.FirstLoadBlock() - 1, m.FirstLoadBlock() + 95} {

@@ -9,8 +9,7 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// The oracle and the model agree with folding the stream and looking at every
-// entity.
+// The oracle and the model agree with folding the stream and looking at every entity.
 func TestAnswersMatchTheStream(t *testing.T) {
 	one := Config{NodesPerDC: 1, Payload: 5, NodeUpdates: 3, WorkloadUpdates: 7}
 	for name, test := range map[string]struct {

@@ -91,8 +91,7 @@ func source(blocks ...entity.Block) Source {
 	}
 }
 
-// tiny is a profile with every feature and small payloads, for tests that make
-// many streams.
+// tiny is a profile with every feature and small payloads, for tests that make many streams.
 func tiny() Profile {
 	short := Histogram{{500, 1, 10}, {500, 11, 60}}
 	small := Histogram{{1000, MinPayload, 100}}

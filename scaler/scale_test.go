@@ -56,8 +56,7 @@ func requireCreations(t require.TestingT, b *entity.Block) {
 	}
 }
 
-// TestScaleReferences checks that the copies refer to each other as the
-// originals do.
+// TestScaleReferences checks that the copies refer to each other as the originals do.
 func TestScaleReferences(t *testing.T) {
 	stream := Scale(mendozaSource(0.002), ScaleOptions{Factor: 3})
 	nodes, keys := created(t, stream, "node_id")

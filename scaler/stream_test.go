@@ -41,8 +41,7 @@ func TestStreamGolden(t *testing.T) {
 	require.Equal(t, want, got, "the profile or the generator has changed: if that is meant, go test -run Golden -update")
 }
 
-// requireSequences checks that every operation has a place of its own, and that
-// the places rise.
+// requireSequences checks that every operation has a place of its own, and that the places rise.
 func requireSequences(t require.TestingT, b *entity.Block) {
 	last := uint64(0)
 	for i := range b.Ops {

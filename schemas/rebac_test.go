@@ -7,8 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRebac: the dialects have the same tables with the same columns, and
-// the same statements.
+// TestRebac: the dialects have the same tables with the same columns, and the same statements.
 func TestRebac(t *testing.T) {
 	var tables []string
 	for _, dialect := range dialects {

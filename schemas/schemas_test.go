@@ -82,8 +82,7 @@ func TestUnknownLayout(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestArkivOnDuckDB: the indexes are those of the other dialects but for their
-// direction.
+// TestArkivOnDuckDB: the indexes are those of the other dialects but for their direction.
 func TestArkivOnDuckDB(t *testing.T) {
 	for _, name := range []string{"arkiv", "arkiv-ordered"} {
 		want, err := Entities(name, "sqlite")

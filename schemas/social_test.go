@@ -6,8 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Each dialect has the table and every statement; checks are one statement or
-// one for each object.
+// Each dialect has the table and every statement; checks are one statement or one for each object.
 func TestSocialGraph(t *testing.T) {
 	for _, dialect := range dialects {
 		s, err := GraphTables("social", dialect)

@@ -16,8 +16,7 @@ import (
 	"github.com/varvedb/varve/store/storetest/model"
 )
 
-// ask carries out an operation on the model, which tries the query on every
-// entity.
+// ask carries out an operation on the model, which tries the query on every entity.
 func ask(t require.TestingT, m *model.Model, op mix.Op) mix.Answer {
 	snap, err := m.At(op.Block)
 	require.NoError(t, err)
@@ -121,8 +120,7 @@ func requireChecked(t require.TestingT, reads mix.Reads, m *model.Model, op mix.
 	return a
 }
 
-// history draws a valid history of few keys with the attributes that the mixes
-// ask for.
+// history draws a valid history of few keys with the attributes that the mixes ask for.
 func history(t *rapid.T) ([]entity.Block, *model.Model) {
 	m := &model.Model{}
 	var blocks []entity.Block

@@ -112,8 +112,7 @@ func TestMixesAreTheSeeds(t *testing.T) {
 	}
 }
 
-// What is asked for is there: values of visible entities, and windows that are
-// not empty.
+// What is asked for is there: values of visible entities, and windows that are not empty.
 func TestDrawsFindSomething(t *testing.T) {
 	blocks := mendoza(t, 0.002)
 	m := &model.Model{}

@@ -169,9 +169,8 @@ func TestMore(t *testing.T) {
 	}
 }
 
-// A cancelled context ends both loops in the middle of an operation, with its
-// cause and an account of what was done. One that ends after the last operation has begun takes
-// nothing away.
+// A cancelled context ends both loops in the middle of an operation, with its cause and an account
+// of what was done. One that ends after the last operation has begun takes nothing away.
 func TestCancel(t *testing.T) {
 	enough := errors.New("enough")
 	for name, cfg := range map[string]Config{"open": {Arrivals: every(time.Second / 20), wait: sleep}, "closed": {}} {

@@ -13,8 +13,7 @@ import (
 
 var began = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// at makes the sample of a time at which all counters have grown evenly: n by
-// the 100 ms.
+// at makes the sample of a time at which all counters have grown evenly: n by the 100 ms.
 func at(ms int64) Sample {
 	n := ms / 100
 	return Sample{

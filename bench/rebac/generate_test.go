@@ -114,9 +114,8 @@ func spreadOver[K comparable](counts map[K]int) spreadOf {
 	return s
 }
 
-// TestSkew holds the full data set against the document's table of distributions:
-// means to 1 %, most to a tenth. What is least of skewed counts is not fitted but
-// for organizations.
+// TestSkew holds the full data set against the document's table of distributions: means to 1 %,
+// most to a tenth. What is least of skewed counts is not fitted but for organizations.
 func TestSkew(t *testing.T) {
 	d := generate(t, Full)
 	users, orgs, members, in := map[int]int{}, map[int]int{}, map[int]int{}, map[int]int{}

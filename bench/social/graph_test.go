@@ -26,8 +26,7 @@ var published = map[Relation][2]int{
 	Owner:            {364_583, 36_458_304},
 }
 
-// The relations have the numbers of AuthZed's table but for what rounding to
-// whole users takes.
+// The relations have the numbers of AuthZed's table but for what rounding to whole users takes.
 func TestProportions(t *testing.T) {
 	g, err := New(1_000_000, 1)
 	require.NoError(t, err)

@@ -72,8 +72,7 @@ func (s *mixStore) write(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// eachSource runs a test on a store of each source in layouts with a history and in
-// one without.
+// eachSource runs a test on a store of each source in layouts with a history and in one without.
 func eachSource(t *testing.T, test func(*testing.T, *mixStore)) {
 	for _, layout := range []string{"arkiv", "arkiv-ordered", "simple"} {
 		for source, open := range map[string]func(*testing.T, string) mixStore{"mendoza": openMendoza, "dc": openCentre} {
@@ -85,8 +84,7 @@ func eachSource(t *testing.T, test func(*testing.T, *mixStore)) {
 	}
 }
 
-// Every kind of operation is answered right, at the head and in the past, while
-// blocks are applied.
+// Every kind of operation is answered right, at the head and in the past, while blocks are applied.
 func TestMixes(t *testing.T) {
 	eachSource(t, func(t *testing.T, s *mixStore) {
 		for _, r := range s.reads {
@@ -163,8 +161,7 @@ func askMix(t *testing.T, s *mixStore, r mix.Reads, times int) error {
 	return nil
 }
 
-// What a data set of a source holds can be continued with the rest of it, each
-// digest checked.
+// What a data set of a source holds can be continued with the rest of it, each digest checked.
 func TestCommitRestOfSource(t *testing.T) {
 	eachSource(t, func(t *testing.T, s *mixStore) {
 		x, err := s.dataset.Expectation(s.Ready)

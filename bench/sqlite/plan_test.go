@@ -120,8 +120,7 @@ func answer(t *testing.T, l *eav.Layout, q driver.Querier, at uint64, op mix.Op)
 	}
 }
 
-// TestRebacPlans: no question reads all of anything, but for the few groups of a
-// recursive query.
+// TestRebacPlans: no question reads all of anything, but for the few groups of a recursive query.
 func TestRebacPlans(t *testing.T) {
 	db := openEmpty(t)
 	d, err := rebac.Generate(rebac.Small, 1)

@@ -31,6 +31,5 @@ func TestSeedIsThatOfOtherEngines(t *testing.T) {
 	require.Contains(t, must(t, "import", "mendoza:scale=0.001", dst), "digest "+seedDigest)
 }
 
-// seedDigest is that of mendoza at scale 0.001 with seed 1; testdata of package
-// scaler has it too.
+// seedDigest is that of mendoza at scale 0.001 with seed 1; testdata of package scaler has it too.
 const seedDigest = "f1fc65ad99e1587c59f799d1d0851d6795561be0e87ace42ca1900ff28c4bcad"

@@ -22,9 +22,8 @@ import (
 	"github.com/varvedb/varve/internal/memlimit"
 )
 
-// TestInterruptLeavesNothing sends a terminal's signals to commands that measure in
-// processes of their own: the command says that it was interrupted, and neither
-// files nor processes stay.
+// TestInterruptLeavesNothing sends a terminal's signals to commands that measure in processes of
+// their own: the command says that it was interrupted, and neither files nor processes stay.
 func TestInterruptLeavesNothing(t *testing.T) {
 	for _, c := range []struct {
 		name, when string // a message after which the signals are sent
@@ -126,9 +125,8 @@ func (p *group) lastChild(t *testing.T) {
 	}, time.Minute, 5*time.Millisecond)
 }
 
-// leavesNothing looks for files, for processes that work there, have a path there
-// among their arguments or were told to put their files there, and for data sets
-// and runs that nobody can use.
+// leavesNothing looks for files, for processes that work there, have a path there among their
+// arguments or were told to put their files there, and for data sets and runs that nobody can use.
 func (p *group) leavesNothing(t *testing.T) {
 	t.Helper()
 	processes, err := filepath.Glob("/proc/[0-9]*")

@@ -18,9 +18,8 @@ import (
 // mine is the name of a schema that is cut, for the names of others, within a character.
 var mine = "Mine " + strings.Repeat("ä", 16)
 
-// ownServer starts a server as a user would have one, with a schema that is not ours, and
-// returns a URL of it with a password, which it does not ask for. In the end everything
-// must be as it was.
+// ownServer starts a server as a user would have one, with a schema that is not ours, and returns a
+// URL of it with a password, which it does not ask for. In the end everything must be as it was.
 func ownServer(t *testing.T) string {
 	t.Helper()
 	server, err := pgembed.Start(t.Context(), pgembed.Config{Dir: filepath.Join(t.TempDir(), "own")})

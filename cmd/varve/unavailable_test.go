@@ -67,8 +67,7 @@ func ask(t *testing.T, method, rest, path string) string {
 	return status
 }
 
-// TestServeEndsWithItsServer: a service does not outlive its embedded server, and says why
-// it ends.
+// TestServeEndsWithItsServer: a service does not outlive its embedded server, and says why it ends.
 func TestServeEndsWithItsServer(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "pg")
 	r := begin(t, "serve", "postgres:"+dir, "--plaintext", "--listen=127.0.0.1:0", "--grpc=off")

@@ -30,8 +30,7 @@ func TestChunks(t *testing.T) {
 	require.ErrorIs(t, c.Merge([]byte{0xff, 0xff}), driver.ErrCorrupt)
 }
 
-// TestWalk: a walk in batches of any size gives each id between bounds once,
-// highest first.
+// TestWalk: a walk in batches of any size gives each id between bounds once, highest first.
 func TestWalk(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ids := rapid.SliceOfNDistinct(rapid.Int64Range(1, 3*bitmap.ChunkIDs), 0, 300, rapid.ID[int64]).Draw(t, "ids")

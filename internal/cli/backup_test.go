@@ -134,8 +134,7 @@ func TestRestoreDirectory(t *testing.T) {
 	require.Contains(t, errs, "the manifest says 836")
 }
 
-// written makes a store with an entity in each of some blocks, and returns the head at
-// each.
+// written makes a store with an entity in each of some blocks, and returns the head at each.
 func written(t *testing.T, url string, blocks uint64) (heads []store.BlockHeader) {
 	t.Helper()
 	db, err := store.Open(t.Context(), url, nil)

@@ -59,8 +59,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestCompletion: what shells ask for is answered with commands and flags, and nothing
-// is run.
+// TestCompletion: what shells ask for is answered with commands and flags, and nothing is run.
 func TestCompletion(t *testing.T) {
 	for line, want := range map[string]string{
 		"varve ver":              "version\n",

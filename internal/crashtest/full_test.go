@@ -24,8 +24,7 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestFullBites: what was acknowledged and is not in the store is found. Here it never
-// was.
+// TestFullBites: what was acknowledged and is not in the store is found. Here it never was.
 func TestFullBites(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(5) {

@@ -27,8 +27,7 @@ func TestJournalCutsTornLine(t *testing.T) {
 	require.ErrorContains(t, err, "journal")
 }
 
-// TestHistory: a journal gives the same states again, and says which of them a store
-// may be in.
+// TestHistory: a journal gives the same states again, and says which of them a store may be in.
 func TestHistory(t *testing.T) {
 	var records []record
 	for seed := range uint64(20) {

@@ -9,9 +9,8 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// TestSyncs is the contract of a commit: one sync where it is durable, and none
-// elsewhere. Engines with processes of their own may sync more beside it, and so does
-// what a layout puts off.
+// TestSyncs is the contract of a commit: one sync where it is durable, and none elsewhere. Engines
+// with processes of their own may sync more beside it, and so does what a layout puts off.
 func TestSyncs(t *testing.T) {
 	if reason := CannotTrace(); reason != "" {
 		t.Skip(reason)

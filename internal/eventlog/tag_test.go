@@ -37,9 +37,8 @@ func drawTag() *rapid.Generator[event.Tag] {
 	})
 }
 
-// TestTags: lists of tags come back as they were, no two tags have one text, none
-// has the text of a type, and no text holds what the store or an engine gives
-// another meaning.
+// TestTags: lists of tags come back as they were, no two tags have one text, none has the text of a
+// type, and no text holds what the store or an engine gives another meaning.
 func TestTags(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		tags := rapid.SliceOfDistinct(drawTag(), func(t event.Tag) event.Tag { return t }).Draw(rt, "tags")

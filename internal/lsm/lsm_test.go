@@ -225,8 +225,7 @@ func compactPages(t *rapid.T, inputs [][]Page, bottom bool) (out []Page) {
 	return out
 }
 
-// TestPagesBite: of a page in which a byte is another, or that ends early, nobody reads
-// anything.
+// TestPagesBite: of a page in which a byte is another, or that ends early, nobody reads anything.
 func TestPagesBite(t *testing.T) {
 	var edits []Edit
 	for i := range int64(20) {

@@ -67,8 +67,7 @@ func TestKilledParentLeavesNoServer(t *testing.T) {
 	require.Equal(t, "1", query(t, s, "SELECT 1"))
 }
 
-// killParent kills a process that started a server, and waits until the server
-// has gone too.
+// killParent kills a process that started a server, and waits until the server has gone too.
 func killParent(t *testing.T, parent *exec.Cmd, data string) {
 	t.Helper()
 	require.NoError(t, parent.Process.Kill())
@@ -112,8 +111,7 @@ func TestRemoveSockets(t *testing.T) {
 	require.NoError(t, RemoveSockets(root))
 }
 
-// TestKilledWhileMaking kills a process at several moments while it makes a data
-// directory.
+// TestKilledWhileMaking kills a process at several moments while it makes a data directory.
 func TestKilledWhileMaking(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -294,8 +292,7 @@ func TestNamelessUser(t *testing.T) {
 	}
 }
 
-// TestNamespaces runs initdb and the server under each user that a user
-// namespace may call root's.
+// TestNamespaces runs initdb and the server under each user that a user namespace may call root's.
 func TestNamespaces(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {

@@ -12,8 +12,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// TestLockOfTheDying: the lock that a child of a killed process has for a moment is
-// waited for.
+// TestLockOfTheDying: the lock that a child of a killed process has for a moment is waited for.
 func TestLockOfTheDying(t *testing.T) {
 	t.Parallel()
 	dir := madeDir(t)

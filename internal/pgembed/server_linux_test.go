@@ -29,8 +29,7 @@ func start(t *testing.T, cfg Config) *Server {
 	return s
 }
 
-// requireNothingLeft checks that no process works in the directory and that no
-// socket is there.
+// requireNothingLeft checks that no process works in the directory and that no socket is there.
 func requireNothingLeft(t *testing.T, dir string) {
 	t.Helper()
 	require.Empty(t, holders(filepath.Join(dir, "data")))

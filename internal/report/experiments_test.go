@@ -20,10 +20,13 @@ var update = flag.Bool("update", false, "write the tables of EXPERIMENTS.md anew
 // question, which of its tables, and an expression for the keys of the rows that are shown.
 var place = regexp.MustCompile(`(?m)^<!-- result (\S+) (\S+) (\d+)(?: (.+))? -->\n(?:.*\n\n(?:\|.*\n)+)?`)
 
-// The tables of EXPERIMENTS.md are what the results say.
+// picture is a picture of a result set.
+var picture = regexp.MustCompile(`\]\(docs/results/((\w+)-[\w-]+\.svg)\)`)
+
+// The tables and pictures of EXPERIMENTS.md are what the results say.
 func TestExperiments(t *testing.T) {
 	const path = "../../EXPERIMENTS.md"
-	tables := make(map[string][]*report.Table)
+	tables, pictures := make(map[string][]*report.Table), make(map[string][]byte)
 	read := func(set string) {
 		s, err := report.Load(filepath.Join("../../docs/results", set))
 		require.NoError(t, err)
@@ -34,6 +37,9 @@ func TestExperiments(t *testing.T) {
 			answers = append(answers, section.Answers...)
 		}
 		for _, a := range answers {
+			for _, pic := range a.Pictures {
+				pictures[set+"-"+pic.Name+".svg"] = pic.SVG
+			}
 			for _, table := range a.Tables {
 				for ; table != nil; table = table.Under {
 					tables[set+a.ID] = append(tables[set+a.ID], table)
@@ -76,9 +82,17 @@ func TestExperiments(t *testing.T) {
 		comment, _, _ := strings.Cut(was, "\n")
 		return comment + "\n" + strings.TrimSpace(caption) + "\n\n" + strings.TrimRight(b.String(), "\n") + "\n"
 	})
-	if *update {
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o600)) // it exists and keeps its mode
-	} else {
-		require.Equal(t, text, string(old), "go test ./internal/report -run TestExperiments -update writes the tables anew")
+	files := map[string][]byte{path: []byte(text)}
+	for _, at := range picture.FindAllStringSubmatch(text, -1) {
+		require.NotEmpty(t, pictures[at[1]], "%s: no such picture", at[1])
+		files["../../docs/results/"+at[1]] = pictures[at[1]]
+	}
+	for path, want := range files {
+		if *update {
+			require.NoError(t, os.WriteFile(path, want, 0o644)) //nolint:gosec // a document of the repository
+		}
+		is, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(is), "go test ./internal/report -run TestExperiments -update writes the tables and pictures anew")
 	}
 }

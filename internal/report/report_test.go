@@ -158,9 +158,6 @@ func TestCampaign(t *testing.T) {
 	for _, q := range p.Questions {
 		for _, pic := range q.Pictures {
 			require.True(t, bytes.HasPrefix(pic.SVG, []byte("<svg")))
-			shown, err := os.ReadFile("../../docs/results/campaign-" + pic.Name + ".svg")
-			require.NoError(t, err)
-			require.Equal(t, string(pic.SVG), string(shown), "EXPERIMENTS.md shows another picture; varve report docs/results/campaign --markdown draws it")
 		}
 	}
 	var text bytes.Buffer

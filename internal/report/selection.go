@@ -226,12 +226,12 @@ func (sel *selection) note() string {
 	return strings.Join(parts, ", ")
 }
 
-// projected tells whether a key tells rows or columns apart, as the machine's name does with its host.
+// projected tells whether a key tells rows or columns apart.
 func (sel *selection) projected(key string) bool {
 	for _, c := range sel.view.Columns {
 		if c.Across == key || strings.Contains(c.Filter, "/"+key+":") {
 			return true
 		}
 	}
-	return key == "machine" || slices.ContainsFunc(sel.fields, func(f *benchproc.Field) bool { return f.Name == "/"+key })
+	return slices.ContainsFunc(sel.fields, func(f *benchproc.Field) bool { return f.Name == "/"+key })
 }

@@ -62,8 +62,7 @@ func TestRoundTrip(t *testing.T) {
 	require.Equal(t, want, rows)
 }
 
-// TestDamage: a file that is cut or has a byte changed is not read as a whole one
-// with other rows.
+// TestDamage: a file that is cut or has a byte changed is not read as a whole one with other rows.
 func TestDamage(t *testing.T) {
 	file := someFile(t)
 	good, err := readAll(file)

@@ -19,8 +19,7 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// node is a store that a chain feeds, in another process as it were: a handle of
-// its own writes it.
+// node is a store that a chain feeds, in another process as it were: a handle of its own writes it.
 type node struct {
 	url  string
 	ents *store.Entities
@@ -161,8 +160,7 @@ func notOlder(s *service.Service, k int, before int64, seen *atomic.Int64) error
 	return nil
 }
 
-// TestForeignStore: a service does not write what something else has fed, unless
-// it is told to.
+// TestForeignStore: a service does not write what something else has fed, unless it is told to.
 func TestForeignStore(t *testing.T) {
 	n := newNode(t, "arkiv")
 	require.NoError(t, n.ents.SetOrigin(t.Context(), "a test's chain"))
@@ -206,8 +204,7 @@ func TestSecondServer(t *testing.T) {
 	require.Equal(t, "one", value(t, s, 1))
 }
 
-// TestForeignBlock: a block that somebody else wrote, who must not, is noticed
-// without a write.
+// TestForeignBlock: a block that somebody else wrote, who must not, is noticed without a write.
 func TestForeignBlock(t *testing.T) {
 	db := fresh(t)
 	s := start(t, db, service.Options{Poll: time.Millisecond})

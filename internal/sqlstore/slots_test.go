@@ -168,8 +168,7 @@ func TestTurnOver(t *testing.T) {
 	})
 }
 
-// TestTurnOverUnnoticed: a turn that was over while nobody waited is no turn for who
-// comes then.
+// TestTurnOverUnnoticed: a turn that was over while nobody waited is no turn for who comes then.
 func TestTurnOverUnnoticed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, 4, 1)

@@ -15,8 +15,7 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// TestTopics compares Keccak-256 with what every chain has, and the processor with its
-// name.
+// TestTopics compares Keccak-256 with what every chain has, and the processor with its name.
 func TestTopics(t *testing.T) {
 	require.Equal(t, "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef", topic("Transfer(address,address,uint256)").String())
 	require.Equal(t, "0x00000000000000000000000000000061726b6976", entity.Address(Processor).String())

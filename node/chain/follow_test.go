@@ -193,8 +193,7 @@ func TestFollowOtherChain(t *testing.T) {
 	require.NoError(t, f.Run(t.Context()))
 }
 
-// TestFollowTooDeep: a store that cannot be rewound far enough says so, and is left as
-// it is.
+// TestFollowTooDeep: a store that cannot be rewound far enough says so, and is left as it is.
 func TestFollowTooDeep(t *testing.T) {
 	for layout, prepare := range map[string]func(*store.Entities) error{
 		"compact": func(ents *store.Entities) error { return ents.Prune(t.Context(), 35) },

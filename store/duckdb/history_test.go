@@ -22,8 +22,7 @@ func insertRow(from int64, value uint64) func(context.Context, driver.Tx) error 
 	}
 }
 
-// insertRows inserts the row among enough others for an appender, which it
-// then removes.
+// insertRows inserts the row among enough others for an appender, which it then removes.
 func insertRows(from int64, value uint64) func(context.Context, driver.Tx) error {
 	return func(ctx context.Context, tx driver.Tx) error {
 		if err := tx.Insert(ctx, attributes, append(manyRows(0, 40), row("k", from, value)...)); err != nil {

@@ -31,8 +31,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// child commits a row, forgets the engine, says so, and ends without closing when its
-// input ends.
+// child commits a row, forgets the engine, says so, and ends without closing when its input ends.
 func child(path string) int {
 	e, err := open(path, driver.Options{})
 	if err == nil {

@@ -11,8 +11,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// DuckDB answers COMMIT with success after a failed statement, and commits
-// nothing.
+// DuckDB answers COMMIT with success after a failed statement, and commits nothing.
 func TestCommitAfterFailure(t *testing.T) {
 	ctx := context.Background()
 	e := openNew(t, driver.Options{})

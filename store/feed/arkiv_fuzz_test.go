@@ -8,9 +8,8 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// FuzzArkivRow reads rows of payloads of either store as somebody may have left them: a row
-// gives a version that fits its place in the history, or an entity that the state may have, or
-// an error.
+// FuzzArkivRow reads rows of payloads of either store as somebody may have left them: a row gives a
+// version that fits its place in the history, or an entity that the state may have, or an error.
 func FuzzArkivRow(f *testing.F) {
 	key := make([]byte, 32)
 	const (

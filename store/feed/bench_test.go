@@ -26,8 +26,7 @@ func BenchmarkReadTar(b *testing.B) {
 	require.Equal(b, 1285, ops)
 }
 
-// BenchmarkWriteTar writes the blocks of Arkiv's file; bytes are those of the
-// tar that it makes.
+// BenchmarkWriteTar writes the blocks of Arkiv's file; bytes are those of the tar that it makes.
 func BenchmarkWriteTar(b *testing.B) {
 	blocks := collect(b, ReadTar(bytes.NewReader(readFile(b, tarPath()))))
 	b.SetBytes(int64(len(writeTar(b, blocks))))

@@ -87,8 +87,7 @@ func compress(t testing.TB, text string) []byte {
 	return encoder().EncodeAll([]byte(text), nil)
 }
 
-// encoder is one for all tests, and small: a fuzzer would spend its time making
-// others.
+// encoder is one for all tests, and small: a fuzzer would spend its time making others.
 var encoder = sync.OnceValue(func() *zstd.Encoder {
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<17))
 	if err != nil {

@@ -238,8 +238,7 @@ func TestOpenTar(t *testing.T) {
 	require.ErrorContains(t, err, "sqlite-store.db: block tar: no tar header")
 }
 
-// A few kilobytes that stand for much more are refused before they take
-// memory.
+// A few kilobytes that stand for much more are refused before they take memory.
 func TestReadTarBomb(t *testing.T) {
 	lim := limits{entry: 1 << 20, line: 1 << 16, window: 1 << 20}
 	for name, text := range map[string]string{

@@ -11,9 +11,8 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// TestEmptyBlobs reads empty blobs on stacks that the garbage collector shrinks,
-// and so moves. Without blob_linux.go the runtime ends this test with "invalid
-// pointer found on stack".
+// TestEmptyBlobs reads empty blobs on stacks that the garbage collector shrinks, and so moves.
+// Without blob_linux.go the runtime ends this test with "invalid pointer found on stack".
 func TestEmptyBlobs(t *testing.T) {
 	const readers, columns = 4, 50
 	defer debug.SetGCPercent(debug.SetGCPercent(1))

@@ -9,9 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLibrary shows the habits of the bare library that the guards of this
-// package are for. A case that fails means that one of them is not needed any
-// more.
+// TestLibrary shows the habits of the bare library that the guards of this package are for. A case
+// that fails means that one of them is not needed any more.
 func TestLibrary(t *testing.T) {
 	path := newPath(t)
 	db, err := sql.Open("libsql", "file:"+(&url.URL{Path: path}).EscapedPath())

@@ -24,8 +24,7 @@ func check(t *testing.T, e *engine) (did string, problems []string, err error) {
 	return did, problems, err
 }
 
-// requireUnchecked: the check could not be made, found nothing, and does not say that
-// it ran.
+// requireUnchecked: the check could not be made, found nothing, and does not say that it ran.
 func requireUnchecked(t *testing.T, e *engine, code string) {
 	t.Helper()
 	did, problems, err := check(t, e)
@@ -95,8 +94,7 @@ func TestCheckNotMade(t *testing.T) {
 	})
 }
 
-// TestCheckWithoutRights: a store that a user may not read is neither damaged nor no
-// store.
+// TestCheckWithoutRights: a store that a user may not read is neither damaged nor no store.
 func TestCheckWithoutRights(t *testing.T) {
 	rawURL := pgtest.NewURL(t)
 	db, err := store.Open(t.Context(), rawURL, nil)

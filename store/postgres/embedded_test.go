@@ -53,8 +53,7 @@ func requireStopped(t *testing.T, dir string, pids []int) {
 	require.NoDirExists(t, filepath.Join(dir, "socket"))
 }
 
-// TestEmbedded makes a directory and opens it again at every durability level
-// and for reading.
+// TestEmbedded makes a directory and opens it again at every durability level and for reading.
 func TestEmbedded(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "pg")
 	_, err := openURL("postgres://"+dir, readOnly)

@@ -11,8 +11,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// openURL opens a database as store.Open does, with the URL's query as the
-// engine's own parameters.
+// openURL opens a database as store.Open does, with the URL's query as the engine's own parameters.
 func openURL(rawURL string, change func(*driver.Options)) (*engine, error) {
 	return openContext(context.Background(), rawURL, change)
 }

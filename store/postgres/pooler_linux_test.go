@@ -190,8 +190,7 @@ func useStore(t *testing.T, rawURL string, several bool, meanwhile func()) {
 	meanwhile()
 }
 
-// requireSetUp checks that each transaction has what a session of its own would be
-// set to.
+// requireSetUp checks that each transaction has what a session of its own would be set to.
 func requireSetUp(t *testing.T, e driver.Engine) {
 	t.Helper()
 	for name, want := range map[string]string{

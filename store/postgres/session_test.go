@@ -117,8 +117,7 @@ func TestReadOnlyServer(t *testing.T) {
 	require.ErrorIs(t, err, driver.ErrReadOnly)
 }
 
-// TestSessionSettings: a lock timeout below the server's unit does not become
-// none.
+// TestSessionSettings: a lock timeout below the server's unit does not become none.
 func TestSessionSettings(t *testing.T) {
 	e := openNew(t, func(o *driver.Options) { o.LockTimeout = time.Microsecond })
 	got := settings(t, e)

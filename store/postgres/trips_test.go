@@ -22,9 +22,8 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// wire stands between clients and a server on a Unix socket. It counts the messages after
-// which a client waits until the server is ready again, all but ROLLBACK, and holds answers
-// back on demand.
+// wire stands between clients and a server on a Unix socket. It counts the messages after which a
+// client waits until the server is ready again, all but ROLLBACK, and holds answers back on demand.
 type wire struct {
 	mu    sync.Mutex
 	waits int

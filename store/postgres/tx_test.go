@@ -13,8 +13,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// TestCommitAfterFailure: Postgres answers COMMIT by rolling back, without an
-// error.
+// TestCommitAfterFailure: Postgres answers COMMIT by rolling back, without an error.
 func TestCommitAfterFailure(t *testing.T) {
 	e := openNew(t, nil)
 	execute(t, e, createAll)
@@ -73,8 +72,7 @@ func backend(t *testing.T, q driver.Querier) int64 {
 	return pid
 }
 
-// TestCancelledStatement: the statement ends, with the context's error, and the
-// connection is kept.
+// TestCancelledStatement: the statement ends, with the context's error, and the connection is kept.
 func TestCancelledStatement(t *testing.T) {
 	e := openNew(t, func(o *driver.Options) { o.Readers = 1 })
 	const slow = "SELECT 1 FROM pg_sleep(600)"

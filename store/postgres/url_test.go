@@ -74,8 +74,7 @@ func TestTargetErrors(t *testing.T) {
 
 func longName() string { return strings.Repeat("s", maxIdentifier+1) }
 
-// TestPassword checks that a password reaches the connection as it is and is in
-// no error.
+// TestPassword checks that a password reaches the connection as it is and is in no error.
 func TestPassword(t *testing.T) {
 	for _, password := range []string{"secret", "se'cret", `se\cret`, "se cret", "pass=word secret"} {
 		u := &url.URL{Scheme: "postgres", User: url.UserPassword("u", password), Host: "localhost:1", Path: "/db"}

@@ -9,8 +9,7 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// subject is a version with a name that has both types, an empty string and
-// the largest number.
+// subject is a version with a name that has both types, an empty string and the largest number.
 func subject(t *testing.T) *entity.Entity {
 	t.Helper()
 	owner, err := entity.ParseAddress(address)

@@ -15,9 +15,8 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// TestSyncFails puts what cannot be synced in the place of the descriptor by which the log
-// is: the append is not acknowledged, not read, and the last one until the database is
-// opened again.
+// TestSyncFails puts what cannot be synced in the place of the descriptor by which the log is: the
+// append is not acknowledged, not read, and the last one until the database is opened again.
 func TestSyncFails(t *testing.T) {
 	path := t.TempDir() + "/varve.db"
 	db, err := store.Open(t.Context(), "sqlite://"+path, nil)

@@ -17,8 +17,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestCrash kills a few workers, cuts the power and fills the disk; varve torture does
-// so for long.
+// TestCrash kills a few workers, cuts the power and fills the disk; varve torture does so for long.
 func TestCrash(t *testing.T) {
 	report, err := crashtest.Torture(t.Context(), crashtest.Options{
 		Trials:  []crashtest.Trial{crashtest.Crash(driver.Durable), crashtest.Power(driver.Durable), crashtest.Full()},

@@ -168,8 +168,7 @@ func (b *rig) check() {
 	}))
 }
 
-// drawBlock draws operations on a few keys, of which model says which are live and
-// until when.
+// drawBlock draws operations on a few keys, of which model says which are live and until when.
 func drawBlock(t *rapid.T, number uint64, model map[int]uint64) entity.Block {
 	block := entity.Block{Number: number}
 	for i := range rapid.IntRange(0, 5).Draw(t, "operations") {

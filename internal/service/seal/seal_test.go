@@ -93,8 +93,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// golden is a payload that was sealed once. Stores hold such, so that it must open
-// for ever.
+// golden is a payload that was sealed once. Stores hold such, so that it must open for ever.
 const golden = "7661727665736c01432a3a9b2a6e3ca8f4371f5e627c47cc59a89102ff7a1d0c" +
 	"64065f0a91977c9e866b1c0ce7dc09fa29b06c"
 

@@ -21,9 +21,8 @@ import (
 // crashEnv names the store that a child process serves until it is killed.
 const crashEnv = "VARVE_TEST_SERVE_CRASH"
 
-// TestKill kills a server under load. Every write that it has acknowledged is in
-// the store, the store is whole, and the lease that kept other servers away is
-// gone with it.
+// TestKill kills a server under load. Every write that it has acknowledged is in the store, the
+// store is whole, and the lease that kept other servers away is gone with it.
 func TestKill(t *testing.T) {
 	if url := os.Getenv(crashEnv); url != "" {
 		serveUntilKilled(t, url)

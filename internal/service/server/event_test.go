@@ -17,9 +17,8 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// TestQuietSubscription: the times that bound a request do not bound how long a
-// subscription is silent, over either version of HTTP; and a server that goes down ends
-// it at once.
+// TestQuietSubscription: the times that bound a request do not bound how long a subscription is
+// silent, over either version of HTTP; and a server that goes down ends it at once.
 func TestQuietSubscription(t *testing.T) {
 	const short = 100 * time.Millisecond
 	known := httptest.NewTLSServer(nil) // for its certificate

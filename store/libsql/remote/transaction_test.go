@@ -128,8 +128,7 @@ func digests(t testing.TB, blocks uint64) (list []entity.Digest) {
 	return list
 }
 
-// TestLateErrors: a write that waits for the next request fails with it, and nothing
-// after it runs.
+// TestLateErrors: a write that waits for the next request fails with it, and nothing after it runs.
 func TestLateErrors(t *testing.T) {
 	ctx := t.Context()
 	e := mustOpen(t, newURL(t), driver.Options{})
@@ -151,9 +150,8 @@ func TestLateErrors(t *testing.T) {
 	write(t, e, func(tx driver.Tx) { mustExec(t, tx, "INSERT INTO numbers VALUES (5)") })
 }
 
-// TestIdle: a server ends a stream of which it has not heard for 10 s. Snapshots and
-// transactions outlast that, also one whose rows are being read, and what rests gets a
-// new stream.
+// TestIdle: a server ends a stream of which it has not heard for 10 s. Snapshots and transactions
+// outlast that, also one whose rows are being read, and what rests gets a new stream.
 func TestIdle(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for 12 s")
