@@ -174,6 +174,28 @@ func TestLoadErrors(t *testing.T) {
 	require.Len(t, load(t, "BenchmarkX 1 torn\n").Warnings, 1)
 }
 
+// A page of a line that cannot be read, or of a table that mixes settings, is not to be published. What
+// was measured in several sittings says in which.
+func TestCheck(t *testing.T) {
+	const load1 = "experiment: B1\nsitting: b\nBenchmarkLoad/engine=sqlite/durability=durable/scale=1 1 5 rows/s\nsitting: a\n"
+	for text, want := range map[string]string{
+		load1 + "BenchmarkLoad/engine=sqlite/durability=unsafe/scale=1 1 5 rows/s\n":  "mixes durability",
+		load1 + "BenchmarkLoad/engine=sqlite/durability=durable/scale=2 1 torn\n":     "A1-sqlite-1.txt",
+		load1 + "BenchmarkLoad/engine=sqlite/durability=durable/scale=2 1 5 rows/s\n": "",
+	} {
+		p, err := report.NewPage(load(t, text), "")
+		require.NoError(t, err)
+		if want != "" {
+			require.ErrorContains(t, p.Check(), want)
+			continue
+		}
+		require.NoError(t, p.Check())
+		table := p.Sections[1].Answers[0].Tables[0]
+		last := len(table.Heads) - 1
+		require.Equal(t, []string{"sitting", "2", "1"}, []string{table.Heads[last], table.Rows[0][last].Text, table.Rows[1][last].Text})
+	}
+}
+
 // Equal values in samples of different sizes give one p-value, whichever comes first.
 func TestTestIsSymmetric(t *testing.T) {
 	a, b := report.NewFigure([]float64{1, 1, 2, 3}, false), report.NewFigure([]float64{2, 2, 3, 4, 4, 5, 1}, false)
