@@ -132,7 +132,8 @@ func TestFullDisk(t *testing.T) {
 		_, err = Start(t.Context(), Config{Dir: dir})
 		require.ErrorIs(t, err, driver.ErrDiskFull)
 		requireNothingLeft(t, dir)
-		require.NoError(t, os.Remove(filler))
+		require.NoError(t, os.Remove(filler)) // a child that another test starts may have it open yet
+		require.Eventually(t, func() bool { return os.WriteFile(filler, make([]byte, 1<<20), 0o600) == nil }, time.Minute, 10*time.Millisecond)
 		start(t, Config{Dir: dir})
 	})
 }
