@@ -103,8 +103,7 @@ var classes = []struct {
 	{store.ErrConflict, Class{Slug: "conflict", Title: "Condition of the append does not hold", Status: http.StatusConflict, Code: codes.Aborted}},
 }
 
-// Classify tells what an error means to a client. An error that it does not know
-// is internal.
+// Classify tells what an error means to a client. An error that it does not know is internal.
 func Classify(err error) Class {
 	for i := range classes {
 		if errors.Is(err, classes[i].cause) {
@@ -122,8 +121,7 @@ func (c Class) Detail(err error) string {
 	return err.Error()
 }
 
-// withoutPlace leaves block and operation out of an error: the client knows
-// nothing of them.
+// withoutPlace leaves block and operation out of an error: the client knows nothing of them.
 func withoutPlace(err error) error {
 	var op *entity.OpError
 	if errors.As(err, &op) {

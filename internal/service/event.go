@@ -13,10 +13,9 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// Events is the event store of a service as its clients see it: store.Events, whose
-// events are sealed when the service has keys. Its methods fail with ErrClosing and
-// ErrNoEvents beside what store.Events gives, appends with ErrReadOnly, and what reads
-// with what seal.Keyring.Open does.
+// Events is the event store of a service as its clients see it: store.Events, whose events are
+// sealed when the service has keys. Its methods fail with ErrClosing and ErrNoEvents beside what
+// store.Events gives, appends with ErrReadOnly, and what reads with what seal.Keyring.Open does.
 type Events struct{ service *Service }
 
 var _ event.Checkpointer = Events{}
@@ -220,6 +219,9 @@ func (s *Service) checkEventKeys(ctx context.Context, keys *seal.Keyring) error 
 		return nil
 	}
 	for e, err := range s.events.Read(ctx, event.All(), &event.ReadOptions{Backwards: true, Limit: 1}) {
+		if errors.Is(err, event.ErrTruncated) {
+			return nil // no event has data any more
+		}
 		if err != nil {
 			return err
 		}
