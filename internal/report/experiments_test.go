@@ -26,39 +26,36 @@ var picture = regexp.MustCompile(`\]\(docs/results/((\w+)-[\w-]+\.svg)\)`)
 // The tables and pictures of EXPERIMENTS.md are what the results say.
 func TestExperiments(t *testing.T) {
 	const path = "../../EXPERIMENTS.md"
-	tables, pictures := make(map[string][]*report.Table), make(map[string][]byte)
+	sets, pictures := make(map[string]map[string][]*report.Table), make(map[string][]byte)
 	read := func(set string) {
 		s, err := report.Load(filepath.Join("../../docs/results", set))
 		require.NoError(t, err)
 		page, err := report.NewPage(s, set)
 		require.NoError(t, err)
-		answers := page.Questions
-		for _, section := range page.Sections {
-			answers = append(answers, section.Answers...)
-		}
-		for _, a := range answers {
+		sets[set] = make(map[string][]*report.Table)
+		for _, a := range page.Answers() {
 			for _, pic := range a.Pictures {
 				pictures[set+"-"+pic.Name+".svg"] = pic.SVG
 			}
 			for _, table := range a.Tables {
 				for ; table != nil; table = table.Under {
-					tables[set+a.ID] = append(tables[set+a.ID], table)
+					sets[set][a.ID] = append(sets[set][a.ID], table)
 				}
 			}
 		}
-		tables[set] = tables[set+"1"]
 	}
 	old, err := os.ReadFile(path)
 	require.NoError(t, err)
 	text := place.ReplaceAllStringFunc(string(old), func(was string) string {
 		at := place.FindStringSubmatch(was)
-		if tables[at[1]] == nil {
+		if sets[at[1]] == nil {
 			read(at[1])
 		}
+		tables := sets[at[1]][at[2]]
 		n, err := strconv.Atoi(at[3])
 		require.NoError(t, err)
-		require.LessOrEqual(t, n, len(tables[at[1]+at[2]]), was)
-		table := *tables[at[1]+at[2]][n-1]
+		require.LessOrEqual(t, n, len(tables), was)
+		table := *tables[n-1]
 		keep, rows := regexp.MustCompile(at[4]), table.Rows
 		table.Rows, table.Under = nil, nil
 		for _, row := range rows {

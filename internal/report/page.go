@@ -12,7 +12,6 @@
 package report
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -92,6 +91,15 @@ func NewPage(s *Set, title string) (*Page, error) {
 	return p, nil
 }
 
+// Answers are those of the five questions and of all experiments.
+func (p *Page) Answers() []Answer {
+	all := slices.Clone(p.Questions)
+	for _, section := range p.Sections {
+		all = append(all, section.Answers...)
+	}
+	return all
+}
+
 // Check returns why figures of the page cannot be published: lines that could not be read, and tables
 // that mix settings.
 func (p *Page) Check() error {
@@ -99,11 +107,7 @@ func (p *Page) Check() error {
 	for _, w := range p.Warnings {
 		problems = append(problems, errors.New(w))
 	}
-	answers := slices.Clone(p.Questions)
-	for _, section := range p.Sections {
-		answers = append(answers, section.Answers...)
-	}
-	for _, a := range answers {
+	for _, a := range p.Answers() {
 		for _, t := range a.Tables {
 			if a.ID != "M1" && strings.Contains(t.Note, "mixes ") { // M1 is of the machine, whatever ran
 				problems = append(problems, fmt.Errorf("%s %s: a table mixes settings: %s", a.ID, t.Title, t.Note))
@@ -143,14 +147,11 @@ func (s *Set) sittings() *Table {
 	t := &Table{Heads: []string{"#", "sitting", "host", "kernel", "processor", "revision", "fsync, µs", "memory of an engine, MB", "experiments", "lines"}, Keys: 2}
 	configured := []string{"host", "kernel", "cpu", "revision"}
 	groups := make(map[string][]*benchfmt.Result)
-	var order []string
 	for _, l := range s.Lines {
-		id := cmp.Or(l.GetConfig("sitting"), "?")
-		order = appendNew(order, id)
+		id := sittingOf(l)
 		groups[id] = append(groups[id], l)
 	}
-	slices.Sort(order)
-	for i, id := range order {
+	for i, id := range sittingsOf(s.Lines) {
 		row := []Cell{{Text: strconv.Itoa(i + 1)}, {Text: id}}
 		for _, key := range configured {
 			row = append(row, Cell{Text: strings.Join(distinct(groups[id], key), ", ")})

@@ -139,11 +139,7 @@ func TestCampaign(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, p.Check())
 	require.Len(t, p.Questions, 5)
-	var answers []report.Answer
-	answers = append(answers, p.Questions...)
-	for _, section := range p.Sections {
-		answers = append(answers, section.Answers...)
-	}
+	answers := p.Answers()
 	for _, a := range answers {
 		for _, table := range a.Tables {
 			require.False(t, table.Empty(), "%s %s", a.ID, table.Title)

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed" // documents.txt
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/perf/benchfmt"
@@ -136,16 +136,16 @@ func nameKeys(line *benchfmt.Result) (pairs [][2]string) {
 	return pairs
 }
 
-// sittingsOf are the numbers of the sittings of some lines.
-func (s *Set) sittingsOf(lines []*benchfmt.Result) string {
-	var numbers []string
-	of := distinct(lines, "sitting")
-	for i, id := range slices.Sorted(slices.Values(distinct(s.Lines, "sitting"))) {
-		if slices.Contains(of, id) {
-			numbers = append(numbers, strconv.Itoa(i+1))
-		}
+// sittingOf is the sitting in which a line was measured.
+func sittingOf(line *benchfmt.Result) string { return cmp.Or(line.GetConfig("sitting"), "?") }
+
+// sittingsOf are the sittings of some lines, in order. Those of a whole set are numbered so.
+func sittingsOf(lines []*benchfmt.Result) (list []string) {
+	for _, l := range lines {
+		list = appendNew(list, sittingOf(l))
 	}
-	return strings.Join(numbers, ", ")
+	slices.Sort(list)
+	return list
 }
 
 // distinct are the values of a configuration key.

@@ -3,6 +3,8 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -37,7 +39,7 @@ func (s *Set) Table(v View) (*Table, error) {
 		}
 		t.Heads = append(t.Heads, c.head)
 	}
-	several := len(distinct(sel.lines, "sitting")) > 1
+	several, all := len(sittingsOf(sel.lines)) > 1, sittingsOf(s.Lines)
 	if several {
 		t.Heads = append(t.Heads, "sitting")
 	}
@@ -48,7 +50,7 @@ func (s *Set) Table(v View) (*Table, error) {
 			row = append(row, s.figure(lines, c).cell())
 		}
 		if several {
-			row = append(row, Cell{Text: s.sittingsOf(lines)})
+			row = append(row, numbers(sittingsOf(lines), all))
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -60,6 +62,15 @@ func (s *Set) Table(v View) (*Table, error) {
 		t.Under = s.compare(sel, *v.Compare)
 	}
 	return t, nil
+}
+
+// numbers has the places of some sittings among all.
+func numbers(sittings, all []string) Cell {
+	list := make([]string, len(sittings))
+	for i, id := range sittings {
+		list[i] = strconv.Itoa(slices.Index(all, id) + 1)
+	}
+	return Cell{Text: strings.Join(list, ", ")}
 }
 
 // sayOnce moves the number of measurements below the table where all figures have the same.
