@@ -1,14 +1,12 @@
-// Package crashtest tries to make a store lose something. A worker process writes
-// to a store, acknowledges what was committed in a journal of its own, and is
-// ended at a moment that nobody chose: killed (Crash), its disk taken away as it is
-// (Power), or filled (Full). The next worker opens what is left, compares it with what the
-// journal says must be there, and goes on.
+// Package crashtest tries to make a store lose something. A worker process writes to a store,
+// acknowledges what was committed in a journal of its own, and is ended at a moment that nobody
+// chose: killed (Crash), its disk taken away as it is (Power), or filled (Full). The next worker
+// opens what is left, compares it with what the journal says must be there, and goes on.
 //
-// What a worker expects comes from the journal alone: every step is drawn from a
-// seed that the journal has, so the model of the store (model.Model for
-// entities, the list of appends for events) is made anew in each process. A store
-// in which an acknowledged step is missing, an unknown one is present, a part of
-// one is there, or an index answers otherwise than the model, is a violation.
+// What a worker expects comes from the journal alone: every step is drawn from a seed that the
+// journal has, so the model of the store (model.Model for entities, the list of appends for events)
+// is made anew in each process. A store in which an acknowledged step is missing, an unknown one is
+// present, a part of one is there, or an index answers otherwise than the model, is a violation.
 //
 // Torture runs these trials and others (Trial) on every engine and layout in turn.
 package crashtest
@@ -33,16 +31,14 @@ type Trial struct {
 	Name string // one word in lower case, such as "crash"
 	Turn int    // faults on one store, after which a new one is made
 
-	// Skip, if given, says why the trial cannot be made on a cell here: a privilege, a
-	// device or a program is missing, or the engine has nothing to fail. "" means
-	// that it can.
+	// Skip, if given, says why the trial cannot be made on a cell here: a privilege, a device or a
+	// program is missing, or the engine has nothing to fail. "" means that it can.
 	Skip func(c Cell) string
 
-	// Run does one turn: it makes a store in c.Dir, which is empty, tries
-	// c.Faults faults on it and counts each in r. What it draws comes from rng
-	// alone, so that a turn can be repeated by its seed. It ends early, without an
-	// error, when ctx is done. A broken promise goes into r and is no error: an
-	// error means that the trial itself could not go on.
+	// Run does one turn: it makes a store in c.Dir, which is empty, tries c.Faults faults on it and
+	// counts each in r. What it draws comes from rng alone, so that a turn can be repeated by its
+	// seed. It ends early, without an error, when ctx is done. A broken promise goes into r and is
+	// no error: an error means that the trial itself could not go on.
 	Run func(ctx context.Context, c Cell, rng *rand.Rand, r *Row) error
 }
 
@@ -96,8 +92,7 @@ func levelName(name string, level driver.Durability) string {
 // smallMemory is the budget for caches: less than fits, and quick to set up.
 const smallMemory = "64MiB"
 
-// smallLog is the least log, in bytes, after which DuckDB may be told to
-// checkpoint.
+// smallLog is the least log, in bytes, after which DuckDB may be told to checkpoint.
 const smallLog = 65536
 
 // drawParams draws the settings of one opening, so that what an engine does beside

@@ -1,7 +1,6 @@
-// Package pgembed runs a private PostgreSQL server out of a directory: it
-// fetches the server's binaries once, makes the data directory, starts the
-// server as a child of this process, and stops it without leaving anything
-// behind.
+// Package pgembed runs a private PostgreSQL server out of a directory: it fetches the server's
+// binaries once, makes the data directory, starts the server as a child of this process, and stops
+// it without leaving anything behind.
 //
 // # What is where
 //
@@ -11,26 +10,23 @@
 //	Dir/socket        the directory of the server's socket, or a link to it
 //	Dir/service.conf  how to connect, for psql
 //
-// The server listens on a Unix socket that only its owner may open, and on no
-// TCP port. The environment has no say, neither in the server nor in connections to
-// it. Nothing a user has is ever deleted: data of another major version
-// is refused, not replaced.
+// The server listens on a Unix socket that only its owner may open, and on no TCP port. The
+// environment has no say, neither in the server nor in connections to it. Nothing a user has is
+// ever deleted: data of another major version is refused, not replaced.
 //
 // # Nothing is orphaned
 //
-// The kernel ends the server when this process dies, however it dies. That is
-// tied to the thread that started the server, so a goroutine keeps that thread
-// until the server has gone. A server that still runs from a killed parent is
-// recognised by its working directory and shut down by the next Start. Of a server that
-// ends by itself Ended tells; it is not started again, since whoever has it open may
-// remember commits that were not durable.
+// The kernel ends the server when this process dies, however it dies. That is tied to the thread
+// that started the server, so a goroutine keeps that thread until the server has gone. A server
+// that still runs from a killed parent is recognised by its working directory and shut down by the
+// next Start. Of a server that ends by itself Ended tells; it is not started again, since whoever
+// has it open may remember commits that were not durable.
 //
 // # Root
 //
-// PostgreSQL refuses to run as root. For a root process whose directory belongs
-// to another user, the server runs as that user; otherwise it runs in a user
-// namespace in which root's files belong to an ordinary user. So does initdb for a user
-// of whom the system knows no name.
+// PostgreSQL refuses to run as root. For a root process whose directory belongs to another user,
+// the server runs as that user; otherwise it runs in a user namespace in which root's files belong
+// to an ordinary user. So does initdb for a user of whom the system knows no name.
 package pgembed
 
 import (
@@ -66,8 +62,7 @@ const (
 
 // Config says which server to start. Only Dir is required.
 type Config struct {
-	// Dir holds the data, the log and the lock. It is made when it does not
-	// exist.
+	// Dir holds the data, the log and the lock. It is made when it does not exist.
 	Dir string
 
 	// Settings are given to the server on its command line, so they hold for

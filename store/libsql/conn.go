@@ -16,16 +16,13 @@ import (
 	"github.com/varvedb/varve/store/libsql/internal/guard"
 )
 
-// beginWrite starts a write transaction. BeginTx of the library knows only
-// deferred ones.
+// beginWrite starts a write transaction. BeginTx of the library knows only deferred ones.
 const beginWrite = "BEGIN IMMEDIATE"
 
-// connector makes connections of the library with the guards of this package
-// around them.
+// connector makes connections of the library with the guards of this package around them.
 type connector struct{ sqldriver.Connector }
 
-// newConnector prepares to open a file. The library opens it with the first
-// connection.
+// newConnector prepares to open a file. The library opens it with the first connection.
 func newConnector(path string, readOnly bool) (*connector, error) {
 	// The library exports no constructor for a file, but its driver has one.
 	native, err := (*golibsql.Connector)(nil).Driver().(sqldriver.DriverContext).OpenConnector(sqlitewal.URI(path, readOnly))
@@ -147,9 +144,8 @@ func (c *conn) Close() error {
 	return nil
 }
 
-// begin runs beginWrite, whose wait for another process the library does not
-// end with the context. When the context is done first the connection is given
-// up: its call ends with the lock timeout.
+// begin runs beginWrite, whose wait for another process the library does not end with the context.
+// When the context is done first the connection is given up: its call ends with the lock timeout.
 func (c *conn) begin(ctx context.Context) error {
 	var err error
 	done := make(chan struct{})
@@ -176,8 +172,7 @@ type stmt struct {
 // Close implements sqldriver.Stmt.
 func (s *stmt) Close() error { return nil }
 
-// NumInput implements sqldriver.Stmt. The library would bind NULL to what is
-// missing.
+// NumInput implements sqldriver.Stmt. The library would bind NULL to what is missing.
 func (s *stmt) NumInput() int { return s.placeholders }
 
 // Exec implements sqldriver.Stmt.
