@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // The cached attributes are flat JSON objects of strings or of unsigned
@@ -46,7 +47,8 @@ func eachNumber(object []byte, f func(name string, value uint64) error) error {
 
 // eachMember calls f with each member of an object, of which there is nothing else in the text.
 // One with escapes is left to encoding/json; in others each quote begins a string or ends it.
-func eachMember[T any](object []byte, cut func(text []byte) (T, []byte, bool), f func(string, T) error) error {
+// Strings are parts of one copy of the text.
+func eachMember[T any](object []byte, cut func(text string) (T, string, bool), f func(string, T) error) error {
 	if bytes.IndexByte(object, '\\') >= 0 {
 		var members map[string]T
 		if err := json.Unmarshal(object, &members); err != nil {
@@ -59,43 +61,43 @@ func eachMember[T any](object []byte, cut func(text []byte) (T, []byte, bool), f
 		}
 		return nil
 	}
-	rest, ok := bytes.CutPrefix(object, []byte{'{'})
-	if ok && string(rest) == "}" {
+	rest, ok := strings.CutPrefix(string(object), "{")
+	if ok && rest == "}" {
 		return nil
 	}
 	for ok {
 		var name string
-		if name, rest, ok = cutString(rest); !ok || len(rest) == 0 || rest[0] != ':' {
+		if name, rest, ok = cutString(rest); !ok || rest == "" || rest[0] != ':' {
 			break
 		}
 		var value T
-		if value, rest, ok = cut(rest[1:]); !ok || len(rest) == 0 {
+		if value, rest, ok = cut(rest[1:]); !ok || rest == "" {
 			break
 		}
-		if err := f(name, value); err != nil || string(rest) == "}" {
+		if err := f(name, value); err != nil || rest == "}" {
 			return err
 		}
-		rest, ok = bytes.CutPrefix(rest, []byte{','})
+		rest, ok = strings.CutPrefix(rest, ",")
 	}
 	return fmt.Errorf("malformed attributes at byte %d", len(object)-len(rest))
 }
 
 // cutString cuts what is between quotes off the beginning of a text.
-func cutString(text []byte) (s string, rest []byte, ok bool) {
-	text, ok = bytes.CutPrefix(text, []byte{'"'})
-	end := bytes.IndexByte(text, '"')
-	if !ok || end < 0 || bytes.ContainsFunc(text[:end], func(r rune) bool { return r < ' ' }) {
-		return "", text, false
+func cutString(text string) (s, rest string, ok bool) {
+	for i := 1; i < len(text) && text[0] == '"' && text[i] >= ' '; i++ {
+		if text[i] == '"' {
+			return text[1:i], text[i+1:], true
+		}
 	}
-	return string(text[:end]), text[end+1:], true
+	return "", text, false
 }
 
 // cutNumber cuts digits off the beginning of a text.
-func cutNumber(text []byte) (n uint64, rest []byte, ok bool) {
+func cutNumber(text string) (n uint64, rest string, ok bool) {
 	end := 0
 	for end < len(text) && text[end] >= '0' && text[end] <= '9' {
 		end++
 	}
-	n, err := strconv.ParseUint(string(text[:end]), 10, 64)
+	n, err := strconv.ParseUint(text[:end], 10, 64)
 	return n, text[end:], err == nil && (text[0] != '0' || end == 1)
 }
