@@ -116,7 +116,7 @@ func (l *Lab) Run(ctx context.Context, e Experiment, set *Set) error {
 		return err
 	}
 	list = slices.DeleteFunc(list, func(v Variant) bool {
-		return set.Done(e.ID, v.line(), l.Repeat, l.Sitting)
+		return set.Done(e.ID, v.line(), l.Repeat, bench.HostID(), l.Sitting)
 	})
 	if len(list) > 0 && l.Probe {
 		if err := l.Look(ctx, set); err != nil {

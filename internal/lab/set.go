@@ -42,8 +42,8 @@ type runID struct {
 
 // ending is how a run ended.
 type ending struct {
-	failed  bool
-	sitting string // in which it was
+	failed        bool
+	host, sitting string // where and in which it was
 }
 
 // The ends of names of files that have no results of whole runs, and the file of other programs' figures.
@@ -60,6 +60,7 @@ const (
 	excludedKey   = "excluded"
 	noteKey       = "note"
 	sittingKey    = "sitting"
+	hostKey       = "host"
 )
 
 // OpenSet opens a directory of results, makes it when it is missing, and reads what it has.
@@ -103,7 +104,7 @@ func (s *Set) open(name string) error {
 			}
 			if f.text.Reset(); runs {
 				repeat, _ := strconv.Atoi(r.GetConfig(repeatKey))
-				s.has[runID{r.GetConfig(experimentKey), string(r.Name), repeat}] = ending{r.GetConfig(excludedKey) != "", r.GetConfig(sittingKey)}
+				s.has[runID{r.GetConfig(experimentKey), string(r.Name), repeat}] = ending{r.GetConfig(excludedKey) != "", r.GetConfig(hostKey), r.GetConfig(sittingKey)}
 			}
 		}
 	}
@@ -139,11 +140,11 @@ func (f *file) write(r *benchfmt.Result) error {
 	return f.lines.Write(r)
 }
 
-// Done tells whether the set has a run. One that failed is to be done again, but not in the same
-// sitting, of which a process may be the second (see Lab.Renew).
-func (s *Set) Done(experiment, line string, repeat int, sitting string) bool {
+// Done tells whether the set has a run of this host, since figures of two are not comparable. One that
+// failed is to be done again, but not in the same sitting, of which a process may be the second (see Lab.Renew).
+func (s *Set) Done(experiment, line string, repeat int, host, sitting string) bool {
 	end, has := s.has[runID{experiment, string(benchName(line)), repeat + 1}]
-	return has && (!end.failed || end.sitting == sitting)
+	return has && end.host == host && (!end.failed || end.sitting == sitting)
 }
 
 // Failed returns how many runs the set has that failed, and nothing else of them.
@@ -184,7 +185,7 @@ func (s *Set) Add(experiment, engine, sitting string, r *Record) error {
 		return fmt.Errorf("add to results %q: %w", s.dir, err)
 	}
 	repeat, _ := strconv.Atoi(r.Manifest.Get(repeatKey))
-	s.has[runID{experiment, string(list[0].Name), repeat}] = ending{r.Err != nil, sitting}
+	s.has[runID{experiment, string(list[0].Name), repeat}] = ending{r.Err != nil, r.Manifest.Get(hostKey), sitting}
 	return nil
 }
 

@@ -75,16 +75,17 @@ func TestSet(t *testing.T) {
 
 	s, err = OpenSet(dir)
 	require.NoError(t, err)
-	const name, kind, get = "Commit/engine=sqlite/layout=arkiv-13-1", "Commit/engine=sqlite/layout=arkiv-13/kind=status:pending", "Commit/engine=sqlite/layout=arkiv-13/kind=get"
+	const host, name, kind, get = "12345678-abcd", "Commit/engine=sqlite/layout=arkiv-13-1", "Commit/engine=sqlite/layout=arkiv-13/kind=status:pending", "Commit/engine=sqlite/layout=arkiv-13/kind=get"
 	const failed = " 2 error: too slow"
 	require.Equal(t, []string{name + " 1", kind + " 1", get + " 1", name + " 3", kind + " 3", get + " 3", name + failed, kind + failed, get + failed}, lines(t, dir))
 	for repeat, want := range map[int][2]bool{0: {true, true}, 1: {true, false}, 2: {true, true}, 3: {false, false}} {
-		done := func(sitting string) bool {
-			return s.Done("A5", "Commit/engine=sqlite/layout=arkiv-13", repeat, sitting)
+		done := func(host, sitting string) bool {
+			return s.Done("A5", "Commit/engine=sqlite/layout=arkiv-13", repeat, host, sitting)
 		}
-		require.Equal(t, want, [2]bool{done("now"), done("later")}, "repeat %d", repeat)
+		require.Equal(t, want, [2]bool{done(host, "now"), done(host, "later")}, "repeat %d", repeat)
+		require.False(t, done("another", "now"), "figures of two hosts are not comparable")
 	}
-	require.False(t, s.Done("A6", "Commit/engine=sqlite/layout=arkiv-13", 0, "now"))
+	require.False(t, s.Done("A6", "Commit/engine=sqlite/layout=arkiv-13", 0, host, "now"))
 }
 
 // TestSetOfNothing: what failed before anything was measured is a line too.
