@@ -39,9 +39,8 @@ type run struct {
 	length uint64
 }
 
-// counts returns how many entities of each kind a cycle of n entities has: in
-// proportion, and of each kind one at least if there is room, as there is in the
-// first cycle.
+// counts returns how many entities of each kind a cycle of n entities has: in proportion, and of
+// each kind one at least if there is room, as there is in the first cycle.
 func (m *model) counts(n uint64) []uint64 {
 	full := m.entities
 	counts := make([]uint64, len(m.kinds))
@@ -63,8 +62,7 @@ func (m *model) counts(n uint64) []uint64 {
 	return counts
 }
 
-// lay computes a cycle of n entities over some blocks. All cycles before it
-// are whole ones.
+// lay computes a cycle of n entities over some blocks. All cycles before it are whole ones.
 func (m *model) lay(c *cycle, number, n, blocks uint64) {
 	c.number = number
 	c.start = firstBlock + number*m.CycleBlocks
@@ -89,8 +87,7 @@ func (m *model) layRuns(c *cycle, n uint64) {
 		c.runs[i], c.runs[j] = c.runs[j], c.runs[i]
 	}
 	if c.number == 0 {
-		// The kinds that others refer to come first, so that there is always
-		// something to refer to.
+		// The kinds that others refer to come first, so that there is always something to refer to.
 		slices.SortStableFunc(c.runs, func(a, b run) int { return m.kinds[a.kind].rank - m.kinds[b.kind].rank })
 	}
 }
@@ -157,8 +154,7 @@ func (l *life) add(s step) {
 	l.n++
 }
 
-// never is a lifetime without end: creation block and lifetime saturate at
-// entity.MaxBlock.
+// never is a lifetime without end: creation block and lifetime saturate at entity.MaxBlock.
 const never = entity.MaxBlock
 
 // live computes the life of an entity.

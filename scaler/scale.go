@@ -25,24 +25,21 @@ type ScaleOptions struct {
 	Seed uint64
 }
 
-// Scale returns the source with Factor−1 copies of its entities. All operations
-// are copied, so copies live, change and end as the originals do. Fresh are the
-// keys, and the ids and keys in attributes. Accounts and numbers stay, times among
-// them, and payloads are not searched for keys. Of the entities nothing is
-// remembered, so memory does not grow with the source.
+// Scale returns the source with Factor−1 copies of its entities. All operations are copied, so
+// copies live, change and end as the originals do. Fresh are the keys, and the ids and keys in
+// attributes. Accounts and numbers stay, times among them, and payloads are not searched for keys.
+// Of the entities nothing is remembered, so memory does not grow with the source.
 //
-// A source, counted from its first block number to its last, is an epoch. Of each
-// copy half of the entities are beside the original, and the other half in an epoch
-// of the copy's own after it. So the result has Factor epochs, the first with
-// (Factor+1)/2 times as much as the source in each block, the others with half.
-// Which half an entity is in follows from its key. A reference to one in the later
-// half may come before it: that is the price of not remembering entities.
+// A source, counted from its first block number to its last, is an epoch. Of each copy half of the
+// entities are beside the original, and the other half in an epoch of the copy's own after it. So
+// the result has Factor epochs, the first with (Factor+1)/2 times as much as the source in each
+// block, the others with half. Which half an entity is in follows from its key. A reference to one
+// in the later half may come before it: that is the price of not remembering entities.
 //
-// The source is opened once for each epoch. Its blocks are passed on, and its
-// contents shared between original and copies: treat them as read-only. Errors
-// of the source are passed on. Scale itself fails where a block would pass
-// entity.MaxBlockNumber, and where a block has more transactions than there are
-// indexes.
+// The source is opened once for each epoch. Its blocks are passed on, and its contents shared
+// between original and copies: treat them as read-only. Errors of the source are passed on. Scale
+// itself fails where a block would pass entity.MaxBlockNumber, and where a block has more
+// transactions than there are indexes.
 func Scale(src Source, o ScaleOptions) iter.Seq2[entity.Block, error] {
 	return func(yield func(entity.Block, error) bool) {
 		s := &scaling{src: src}
@@ -143,8 +140,7 @@ func (s *scaling) beside(b *entity.Block) error {
 	return nil
 }
 
-// epoch is the source once more, copied to a later time: whole, or what is not beside the
-// original.
+// epoch is the source once more, copied to a later time: whole, or what is not beside the original.
 func (s *scaling) epoch(m *mapper, whole bool, yield func(entity.Block, error) bool) error {
 	hi, offset := bits.Mul64(m.copy, s.last-s.first+1)
 	if hi > 0 {

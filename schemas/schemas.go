@@ -1,6 +1,5 @@
-// Package schemas holds the SQL of every layout in every dialect as embedded
-// .sql files, with Go descriptors of what is in them. It imports nothing of
-// ours and runs nothing.
+// Package schemas holds the SQL of every layout in every dialect as embedded .sql files, with Go
+// descriptors of what is in them. It imports nothing of ours and runs nothing.
 //
 // A layout's folder has a directory "common" and one for each dialect. For
 // tables.sql and indexes.sql a dialect's file replaces the common one; of
@@ -135,8 +134,7 @@ func LabLayouts() []string { return append([]string{"bare"}, AblationLayouts()..
 // later, of which the tables are of another shape than rows of versions.
 func HasRuns(name string) bool { return entityLayouts[name].runs }
 
-// AblationLayouts returns arkiv-0 … arkiv-13: the layout arkiv with its first N
-// indexes.
+// AblationLayouts returns arkiv-0 … arkiv-13: the layout arkiv with its first N indexes.
 func AblationLayouts() []string {
 	names := make([]string, ablationSteps+1)
 	for n := range names {
@@ -145,8 +143,7 @@ func AblationLayouts() []string {
 	return names
 }
 
-// Entities returns an entity layout in a dialect ("sqlite", "duckdb",
-// "postgres").
+// Entities returns an entity layout in a dialect ("sqlite", "duckdb", "postgres").
 func Entities(name, dialect string) (Layout, error) {
 	def, ok := entityLayouts[name]
 	if n, err := strconv.Atoi(strings.TrimPrefix(name, "arkiv-")); !ok && err == nil && n >= 0 && n <= ablationSteps && name == "arkiv-"+strconv.Itoa(n) {
@@ -185,8 +182,7 @@ func Entities(name, dialect string) (Layout, error) {
 	}, nil
 }
 
-// Meta is the SQL of the tables that a store keeps about itself, whatever its
-// layout.
+// Meta is the SQL of the tables that a store keeps about itself, whatever its layout.
 type Meta struct {
 	Tables     []string
 	Statements map[string]string

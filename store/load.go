@@ -25,12 +25,11 @@ type LoadOptions struct {
 // LoadOptions.Changes says.
 const loadBytes = 16 << 20
 
-// Load applies a stream of blocks, several in one transaction. Blocks that are
-// not above the head are skipped, so that an interrupted load can be repeated
-// with the same stream; one that the store does not hold as it is in the stream,
-// or that it holds beside those of the stream, fails with ErrHistory. Of versions
-// that the store has forgotten nothing is compared. To compare takes three readers
-// until the first new block comes.
+// Load applies a stream of blocks, several in one transaction. Blocks that are not above the head
+// are skipped, so that an interrupted load can be repeated with the same stream; one that the store
+// does not hold as it is in the stream, or that it holds beside those of the stream, fails with
+// ErrHistory. Of versions that the store has forgotten nothing is compared. To compare takes three
+// readers until the first new block comes.
 //
 // When the stream fails or a block does not fit, the blocks before it are kept, and the
 // error is the stream's or that of Apply; when the engine fails or ctx is done, the store
@@ -57,10 +56,9 @@ func (e *Entities) Load(ctx context.Context, blocks iter.Seq2[entity.Block, erro
 	return l.finish(ctx)
 }
 
-// Import writes a history of changesets, as entity.History makes it from the
-// versions of another store. Like Load it can be repeated: of the changesets
-// that the store holds already it checks that they are the same, and fails with
-// ErrHistory when they are not.
+// Import writes a history of changesets, as entity.History makes it from the versions of another
+// store. Like Load it can be repeated: of the changesets that the store holds already it checks
+// that they are the same, and fails with ErrHistory when they are not.
 func (e *Entities) Import(ctx context.Context, history iter.Seq2[entity.Changeset, error], opts *LoadOptions) (Applied, error) {
 	l, err := e.newLoader(ctx, opts)
 	if err != nil {
@@ -182,8 +180,7 @@ func (l *loader) changeset(ctx context.Context, set entity.Changeset) error {
 	})
 }
 
-// take keeps a block, and writes what was kept when that is enough for a
-// transaction.
+// take keeps a block, and writes what was kept when that is enough for a transaction.
 func (l *loader) take(ctx context.Context, changes int, s step) error {
 	l.taken = append(l.taken, s)
 	l.changes += max(changes, 1)
@@ -193,9 +190,8 @@ func (l *loader) take(ctx context.Context, changes int, s step) error {
 	return l.flush(ctx)
 }
 
-// checkSkipped compares a source that had nothing new with what the store holds
-// up to the source's last block. Where there was something new, changeset has
-// compared.
+// checkSkipped compares a source that had nothing new with what the store holds up to the source's
+// last block. Where there was something new, changeset has compared.
 func (l *loader) checkSkipped(ctx context.Context) error {
 	if l.done.Skipped == 0 || l.done.Blocks > 0 || len(l.taken) > 0 {
 		return nil

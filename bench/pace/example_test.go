@@ -8,8 +8,7 @@ import (
 	"github.com/varvedb/varve/bench/pace"
 )
 
-// Reads arrive at random on four connections. The
-// answer is checked outside the measurement.
+// Reads arrive at random on four connections. The answer is checked outside the measurement.
 func ExampleLoop() {
 	const keys = 1000
 	read := func(key uint64) string { return strconv.FormatUint(key, 10) } // of a store

@@ -39,9 +39,8 @@ type Layout interface {
 	// anything of the layout's yet.
 	Writer(ctx context.Context, tx driver.Tx) (Writer, error)
 
-	// Check compares what the layout keeps more than once, reading up to three
-	// views of the same block side by side. It calls report with each
-	// contradiction until that returns false.
+	// Check compares what the layout keeps more than once, reading up to three views of the same
+	// block side by side. It calls report with each contradiction until that returns false.
 	Check(ctx context.Context, a, b, c driver.Querier, report func(problem string) bool) error
 
 	// Rebuild makes what is derived anew in the transaction: everything but the
@@ -54,17 +53,15 @@ type View interface {
 	// Get returns the version of a key, or entity.ErrNotFound.
 	Get(ctx context.Context, key entity.Key) (*entity.Entity, error)
 
-	// Query streams the entities that match. Rows of the querier stay open until the
-	// sequence ends.
+	// Query streams the entities that match. Rows of the querier stay open until the sequence ends.
 	Query(ctx context.Context, req Request) iter.Seq2[*entity.Entity, error]
 
 	// Count returns how many entities match; a nil expression matches all.
 	Count(ctx context.Context, expr query.Expr) (uint64, error)
 
-	// Openings streams every version in order of (first block, key), and
-	// Closings those that ended before their expiration, in order of (last
-	// block, key): what an export needs (entity.History). ClosingsBetween gives
-	// those of the blocks from one to another.
+	// Openings streams every version in order of (first block, key), and Closings those that ended
+	// before their expiration, in order of (last block, key): what an export needs
+	// (entity.History). ClosingsBetween gives those of the blocks from one to another.
 	Openings(ctx context.Context) iter.Seq2[*entity.Entity, error]
 	Closings(ctx context.Context) iter.Seq2[entity.Closing, error]
 	ClosingsBetween(ctx context.Context, from, to uint64) iter.Seq2[entity.Closing, error]
@@ -127,10 +124,9 @@ type Maintained interface {
 	// beside Maintain, and not beside itself.
 	Prepare(ctx context.Context, q driver.Querier) error
 
-	// Maintain does a slice of the work in a transaction of its own, short
-	// enough that a block may wait for it, shorter when wanted tells that one
-	// does, and tells how much is owed after. What it has done counts when the transaction
-	// commits.
+	// Maintain does a slice of the work in a transaction of its own, short enough that a block may
+	// wait for it, shorter when wanted tells that one does, and tells how much is owed after. What
+	// it has done counts when the transaction commits.
 	Maintain(ctx context.Context, tx driver.Tx, wanted func() bool) (owed int, err error)
 }
 

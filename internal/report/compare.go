@@ -83,12 +83,12 @@ func change(from, to *Figure) Cell {
 
 // rank marks the best rows of each column of a table, and says below it which row is the best most
 // often, and why that cannot be relied on.
-func (s *Set) rank(sel *selection, t *Table, groups map[string][]*benchfmt.Result, keys [][]string) {
-	won, unsure, of := make([]int, len(keys)), make([]int, len(keys)), 0 // columns
+func (s *Set) rank(sel *selection, t *Table, rows []row) {
+	won, unsure, of := make([]int, len(rows)), make([]int, len(rows)), 0 // columns
 	for i, c := range sel.columns {
-		figures := make([]*Figure, len(keys))
-		for row, key := range keys {
-			figures[row] = figure(groups[joined(key)], c)
+		figures := make([]*Figure, len(rows))
+		for i, r := range rows {
+			figures[i] = figure(r.lines, c)
 		}
 		best := best(figures, s.Units.GetBetter(c.unit) > 0)
 		if best == nil {
@@ -114,9 +114,9 @@ func (s *Set) rank(sel *selection, t *Table, groups map[string][]*benchfmt.Resul
 			t.Rows[row][t.Keys+i] = f.ranked(mark)
 		}
 	}
-	if len(keys) > 1 && of > 0 {
+	if len(rows) > 1 && of > 0 {
 		t.Note += fmt.Sprintf("\n± is half of the range, * the best of a column,\n≈ not told apart from it: the ranges overlap, or are of fewer than %d.\n\n%s.",
-			Judged, winners(sel, keys, won, unsure, of))
+			Judged, winners(sel, rows, won, unsure, of))
 	}
 }
 
@@ -131,12 +131,12 @@ func best(figures []*Figure, higher bool) (best *Figure) {
 }
 
 // winners is a sentence on the rows that have won most columns, and on those of them that others may have won.
-func winners(sel *selection, keys [][]string, won, unsure []int, of int) string {
+func winners(sel *selection, rows []row, won, unsure []int, of int) string {
 	most := slices.Max(won)
 	var names, doubts []string
 	for row, n := range won {
 		if n == most {
-			names = append(names, strings.Join(keys[row], " "))
+			names = append(names, strings.Join(rows[row].key, " "))
 			if unsure[row] > 0 {
 				doubts = append(doubts, fmt.Sprintf("in %d of its columns others are not told apart from %s", unsure[row], names[len(names)-1]))
 			}

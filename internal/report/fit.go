@@ -16,7 +16,7 @@ const response = "ms"
 // fit makes a row for each regression of the time of blocks over what is in them.
 func fit(sel *selection) *Table {
 	t := sel.table("µs that each adds to a commit (95 % interval), and its correlation with the time")
-	groups, keys := sel.group()
+	rows := sel.group()
 	var predictors []string
 	for _, l := range sel.lines {
 		for _, v := range l.Values {
@@ -29,8 +29,8 @@ func fit(sel *selection) *Table {
 		t.Heads = append(t.Heads, "µs, "+p, "r, "+p)
 	}
 	t.Heads = append(t.Heads, "R²", "commits")
-	for _, key := range keys {
-		t.Rows = append(t.Rows, append(cellsOf(key), regression(groups[joined(key)], predictors)...))
+	for _, r := range rows {
+		t.Rows = append(t.Rows, append(cellsOf(r.key), regression(r.lines, predictors)...))
 	}
 	return t
 }

@@ -84,6 +84,7 @@ func (s *Set) svg(k Sketch) ([]byte, error) {
 	if err != nil || len(lines) == 0 || k.Kind == Degradation && !slices.ContainsFunc(lines, differs) {
 		return nil, err
 	}
+	lines = slices.MaxFunc(byHost(lines), func(a, b []*benchfmt.Result) int { return len(a) - len(b) })
 	p := plot.New()
 	p.Add(&plotter.Grid{Vertical: draw.LineStyle{Color: grid, Width: vg.Points(0.5)}, Horizontal: draw.LineStyle{Color: grid, Width: vg.Points(0.5)}})
 	for _, f := range []*font.Font{&p.X.Label.TextStyle.Font, &p.Y.Label.TextStyle.Font, &p.X.Tick.Label.Font, &p.Y.Tick.Label.Font} {

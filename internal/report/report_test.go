@@ -48,6 +48,14 @@ BenchmarkInsert/engine=sqlite/indexes=0/mode=bulk/rows=1000 1 9999 rows/s
 excluded:
 `
 
+// A row is of one host where several measured the same, three times on one of them.
+func TestTableOfHosts(t *testing.T) {
+	s := load(t, inserts+"host: c-d\nsitting: 2\nBenchmarkInsert/engine=sqlite/indexes=0/mode=bulk/rows=1000 1 5 rows/s\n")
+	table, err := s.Table(report.View{Filter: "/rows:1000 /engine:sqlite /indexes:0", Rows: "/engine", Columns: []report.Column{{Unit: "rows/s"}}})
+	require.NoError(t, err)
+	require.Equal(t, [][]report.Cell{{{Text: "sqlite"}, {"100", "90–110, n=3"}, {Text: "1"}}, {{Text: "sqlite"}, {"5", "n=1"}, {Text: "2"}}}, table.Rows)
+}
+
 // A table has medians with their ranges and numbers, marks what was measured while the machine was
 // off, leaves out what is excluded, and has published figures beside ours.
 func TestTable(t *testing.T) {

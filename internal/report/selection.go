@@ -159,8 +159,14 @@ func (sel *selection) table(note string) *Table {
 	return t
 }
 
-// group puts the lines into their rows, and returns the keys of the rows in order.
-func (sel *selection) group() (map[string][]*benchfmt.Result, [][]string) {
+// row is one of a table: its keys, and the lines that they project to.
+type row struct {
+	key   []string
+	lines []*benchfmt.Result
+}
+
+// group puts the lines into their rows, in order.
+func (sel *selection) group() (list []row) {
 	var found []benchproc.Key
 	lines := make(map[benchproc.Key][]*benchfmt.Result)
 	for _, l := range sel.lines {
@@ -171,22 +177,39 @@ func (sel *selection) group() (map[string][]*benchfmt.Result, [][]string) {
 		lines[k] = append(lines[k], l)
 	}
 	benchproc.SortKeys(found)
-	groups := make(map[string][]*benchfmt.Result)
-	var keys [][]string
 	for _, k := range found {
-		values := make([]string, len(sel.fields))
+		key := make([]string, len(sel.fields))
 		for i, f := range sel.fields {
-			values[i] = k.Get(f)
+			key[i] = k.Get(f)
 		}
-		name := joined(values)
-		groups[name] = lines[k]
-		keys = append(keys, values)
+		for _, part := range byHost(lines[k]) {
+			list = append(list, row{key, part})
+		}
 	}
-	return groups, keys
+	return list
 }
 
-// joined is the name of a row's keys in the map of group.
-func joined(key []string) string { return strings.Join(key, "\n") }
+// byHost takes lines apart by their hosts where several hosts have measured the same, and one of them
+// often enough to be judged: figures of two hosts have no median.
+func byHost(lines []*benchfmt.Result) (parts [][]*benchfmt.Result) {
+	hosts, count, apart := []string(nil), map[[2]string]int{}, false
+	for _, l := range lines {
+		hosts = appendNew(hosts, l.GetConfig("host"))
+		count[[2]string{string(l.Name), l.GetConfig("host")}]++
+	}
+	for _, l := range lines {
+		for _, h := range hosts {
+			apart = apart || h != l.GetConfig("host") && count[[2]string{string(l.Name), h}] >= Judged
+		}
+	}
+	if !apart {
+		return [][]*benchfmt.Result{lines}
+	}
+	for _, h := range hosts {
+		parts = append(parts, slices.DeleteFunc(slices.Clone(lines), func(l *benchfmt.Result) bool { return l.GetConfig("host") != h }))
+	}
+	return parts
+}
 
 // Figure returns the figure in a unit of all lines that a filter matches, nil when there is none.
 func (s *Set) Figure(filter, unit string) (*Figure, error) {

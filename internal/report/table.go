@@ -43,20 +43,20 @@ func (s *Set) Table(v View) (*Table, error) {
 	if several {
 		t.Heads = append(t.Heads, "sitting")
 	}
-	groups, keys := sel.group()
-	for _, key := range keys {
-		row, lines := cellsOf(key), groups[joined(key)]
+	rows := sel.group()
+	for _, r := range rows {
+		cells := cellsOf(r.key)
 		for _, c := range sel.columns {
-			row = append(row, s.figure(lines, c).cell())
+			cells = append(cells, s.figure(r.lines, c).cell())
 		}
 		if several {
-			row = append(row, numbers(sittingsOf(lines), all))
+			cells = append(cells, numbers(sittingsOf(r.lines), all))
 		}
-		t.Rows = append(t.Rows, row)
+		t.Rows = append(t.Rows, cells)
 	}
 	t.sayOnce()
 	if v.Ranked {
-		s.rank(sel, t, groups, keys)
+		s.rank(sel, t, rows)
 	}
 	if v.Compare != nil {
 		t.Under = s.compare(sel, *v.Compare)

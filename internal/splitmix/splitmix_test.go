@@ -8,8 +8,7 @@ import (
 	"github.com/varvedb/varve/internal/splitmix"
 )
 
-// TestScramble compares with the generator's published numbers for the seed
-// 1234567.
+// TestScramble compares with the generator's published numbers for the seed 1234567.
 func TestScramble(t *testing.T) {
 	want := []uint64{6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821}
 	state := uint64(1234567)

@@ -14,9 +14,8 @@ type Query struct {
 	Items []Item
 }
 
-// Item is one alternative of a query. An event matches when its type is one of
-// Types and it has all of Tags. No types means any type; one of the two must be
-// given.
+// Item is one alternative of a query. An event matches when its type is one of Types and it has all
+// of Tags. No types means any type; one of the two must be given.
 type Item struct {
 	Types []string
 	Tags  []Tag
@@ -62,8 +61,7 @@ func (it *Item) matches(e *Event) bool {
 	return !slices.ContainsFunc(it.Tags, func(t Tag) bool { return !e.HasTag(t) })
 }
 
-// Condition guards an append: it fails when an event after a position matches a
-// query.
+// Condition guards an append: it fails when an event after a position matches a query.
 type Condition struct {
 	FailIfEventsMatch Query
 
@@ -75,8 +73,7 @@ type Condition struct {
 // Unless returns the condition that no event matches a query.
 func Unless(q Query) *Condition { return &Condition{FailIfEventsMatch: q} }
 
-// ConflictError tells which event kept an append from happening. It wraps
-// driver.ErrConflict.
+// ConflictError tells which event kept an append from happening. It wraps driver.ErrConflict.
 type ConflictError struct {
 	Position uint64 // of an event that matches the condition
 	Item     int    // of the condition's query, from 0
@@ -93,8 +90,7 @@ func (e *ConflictError) Unwrap() error { return driver.ErrConflict }
 // ErrTruncated: an event's data was removed for good. The error is a *TruncatedError.
 var ErrTruncated = errors.New("event is truncated")
 
-// TruncatedError tells which event a read came to that has no data any more. It wraps
-// ErrTruncated.
+// TruncatedError tells which event a read came to that has no data any more. It wraps ErrTruncated.
 type TruncatedError struct {
 	Position uint64
 	Before   uint64 // events at positions below this are truncated; zero when it is not known

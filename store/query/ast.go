@@ -1,7 +1,6 @@
-// Package query is the entity query language: Arkiv's, mended. It parses text
-// into a tree, checks it, prints it back, and tells whether an entity matches.
-// It knows no SQL; layouts compile the tree as it stands, without expanding it
-// to a normal form.
+// Package query is the entity query language: Arkiv's, mended. It parses text into a tree, checks
+// it, prints it back, and tells whether an entity matches. It knows no SQL; layouts compile the
+// tree as it stands, without expanding it to a normal form.
 //
 //	expr       = and { ("||" | "or") and }
 //	and        = unary { ("&&" | "and") unary }
@@ -13,22 +12,20 @@
 //	           | "`" any characters, a backtick doubled "`"
 //	literal    = string | number | address or key
 //
-// A string stands in double quotes and knows the escapes \" \\ \n \r \t \0
-// \uXXXX and \u{X…}. A number is a decimal integer up to 2⁶⁴−1. An address is
-// 0x and 40 hexadecimal digits, a key 0x and 64; both are strings in lower
-// case. The keywords and, or, not, in and glob are written in any case. Where a
-// name must stand, one of them is a name if a comparison follows it, and after
-// "!" also if nothing does; in backticks it always is.
+// A string stands in double quotes and knows the escapes \" \\ \n \r \t \0 \uXXXX and \u{X…}. A
+// number is a decimal integer up to 2⁶⁴−1. An address is 0x and 40 hexadecimal digits, a key 0x and
+// 64; both are strings in lower case. The keywords and, or, not, in and glob are written in any
+// case. Where a name must stand, one of them is a name if a comparison follows it, and after "!"
+// also if nothing does; in backticks it always is.
 //
 // A comparison is true only of entities that have an attribute of that name
 // and of the literal's type; "!=", "!~" and "not in" therefore match entities
 // that have the attribute with another value, while "!(…)" is the complement. A name
 // alone after "!" matches entities that have no attribute of that name, of either type.
 //
-// Terms chained by one operator make one And or Or, and parentheses around an
-// And inside an And (or an Or inside an Or) keep it a node of its own. Hence
-// Parse of a printed tree gives an equal tree, for trees that Parse made and
-// for those built by hand that pass Check.
+// Terms chained by one operator make one And or Or, and parentheses around an And inside an And (or
+// an Or inside an Or) keep it a node of its own. Hence Parse of a printed tree gives an equal tree,
+// for trees that Parse made and for those built by hand that pass Check.
 package query
 
 import "github.com/varvedb/varve/store/entity"
@@ -98,8 +95,7 @@ const (
 	GreaterOrEqual
 )
 
-// Value is a literal. Hexadecimal literals (addresses, keys) are strings in
-// lower case.
+// Value is a literal. Hexadecimal literals (addresses, keys) are strings in lower case.
 type Value struct {
 	Kind   entity.AttributeKind
 	Text   string // when Kind is entity.String

@@ -9,13 +9,11 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// maxArgs bounds the values of one query. SQLite allows 32,766 and Postgres
-// 65,535.
+// maxArgs bounds the values of one query. SQLite allows 32,766 and Postgres 65,535.
 const maxArgs = 32000
 
-// compiler turns a condition into SQL text and arguments. The tree is compiled
-// as it stands: each comparison is one subquery over an attribute table, each
-// && and || one AND and OR.
+// compiler turns a condition into SQL text and arguments. The tree is compiled as it stands: each
+// comparison is one subquery over an attribute table, each && and || one AND and OR.
 type compiler struct {
 	l    *Layout
 	at   int64
@@ -154,8 +152,7 @@ func balanced[T any](c *compiler, op string, terms []T, write func(T)) {
 	c.write(")")
 }
 
-// driven writes the condition that finds entities around those that sort some
-// of them out.
+// driven writes the condition that finds entities around those that sort some of them out.
 func (c *compiler) driven(n driven, at place) {
 	if a, ok := n.driver.(*attribute); ok {
 		c.list(a, n.rest, at)
@@ -187,11 +184,10 @@ func (c *compiler) list(n *attribute, rest conjunction, at place) {
 	c.write(")")
 }
 
-// lookup writes that the version has an attribute. It is not an EXISTS, since
-// SQLite makes joins of those from 3.51 on, and puts them after all other
-// tables; nor is it to search by value. Postgres takes what is not NULL to be true of
-// nearly all rows and its opposite of nearly none, and of a boolean that it knows nothing
-// of, a half: with less it would rather sort.
+// lookup writes that the version has an attribute. It is not an EXISTS, since SQLite makes joins of
+// those from 3.51 on, and puts them after all other tables; nor is it to search by value. Postgres
+// takes what is not NULL to be true of nearly all rows and its opposite of nearly none, and of a
+// boolean that it knows nothing of, a half: with less it would rather sort.
 func (c *compiler) lookup(n *attribute, at place) {
 	row, from := at.inner, c.l.shape.from
 	before, after := "(SELECT 1", ") IS NOT NULL"
