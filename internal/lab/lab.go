@@ -115,8 +115,9 @@ func (l *Lab) Run(ctx context.Context, e Experiment, set *Set) error {
 	if err != nil {
 		return err
 	}
+	host := bench.HostID()
 	list = slices.DeleteFunc(list, func(v Variant) bool {
-		return set.Done(e.ID, v.line(), l.Repeat, bench.HostID(), l.Sitting)
+		return set.Done(e.ID, v.line(), l.Repeat, host, l.Sitting)
 	})
 	if len(list) > 0 && l.Probe {
 		if err := l.Look(ctx, set); err != nil {

@@ -87,8 +87,8 @@ func (s *Set) rank(sel *selection, t *Table, rows []row) {
 	won, unsure, of := make([]int, len(rows)), make([]int, len(rows)), 0 // columns
 	for i, c := range sel.columns {
 		figures := make([]*Figure, len(rows))
-		for i, r := range rows {
-			figures[i] = figure(r.lines, c)
+		for row, r := range rows {
+			figures[row] = figure(r.lines, c)
 		}
 		best := best(figures, s.Units.GetBetter(c.unit) > 0)
 		if best == nil {

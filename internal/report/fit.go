@@ -16,7 +16,6 @@ const response = "ms"
 // fit makes a row for each regression of the time of blocks over what is in them.
 func fit(sel *selection) *Table {
 	t := sel.table("µs that each adds to a commit (95 % interval), and its correlation with the time")
-	rows := sel.group()
 	var predictors []string
 	for _, l := range sel.lines {
 		for _, v := range l.Values {
@@ -29,7 +28,7 @@ func fit(sel *selection) *Table {
 		t.Heads = append(t.Heads, "µs, "+p, "r, "+p)
 	}
 	t.Heads = append(t.Heads, "R²", "commits")
-	for _, r := range rows {
+	for _, r := range sel.group() {
 		t.Rows = append(t.Rows, append(cellsOf(r.key), regression(r.lines, predictors)...))
 	}
 	return t

@@ -192,21 +192,27 @@ func (sel *selection) group() (list []row) {
 // byHost takes lines apart by their hosts where several hosts have measured the same, and one of them
 // often enough to be judged: figures of two hosts have no median.
 func byHost(lines []*benchfmt.Result) (parts [][]*benchfmt.Result) {
-	hosts, count, apart := []string(nil), map[[2]string]int{}, false
+	var hosts []string
+	of, runs := make(map[string][]*benchfmt.Result), make(map[string]map[string]int) // runs of a name on each host
 	for _, l := range lines {
-		hosts = appendNew(hosts, l.GetConfig("host"))
-		count[[2]string{string(l.Name), l.GetConfig("host")}]++
+		host, name := l.GetConfig("host"), string(l.Name)
+		hosts, of[host] = appendNew(hosts, host), append(of[host], l)
+		if runs[name] == nil {
+			runs[name] = make(map[string]int)
+		}
+		runs[name][host]++
 	}
-	for _, l := range lines {
-		for _, h := range hosts {
-			apart = apart || h != l.GetConfig("host") && count[[2]string{string(l.Name), h}] >= Judged
+	apart := false
+	for _, on := range runs {
+		for _, n := range on {
+			apart = apart || len(on) > 1 && n >= Judged
 		}
 	}
 	if !apart {
 		return [][]*benchfmt.Result{lines}
 	}
 	for _, h := range hosts {
-		parts = append(parts, slices.DeleteFunc(slices.Clone(lines), func(l *benchfmt.Result) bool { return l.GetConfig("host") != h }))
+		parts = append(parts, of[h])
 	}
 	return parts
 }
@@ -225,9 +231,8 @@ func (s *Set) Figure(filter, unit string) (*Figure, error) {
 // are in neither are named: such a table mixes settings.
 func (sel *selection) note() string {
 	values := make(map[string][]string)
-	var order, sittings, parts []string
+	var order, parts []string
 	for _, l := range sel.lines {
-		sittings = appendNew(sittings, l.GetConfig("host")+l.GetConfig("sitting"))
 		for _, pair := range nameKeys(l) {
 			order, values[pair[0]] = appendNew(order, pair[0]), appendNew(values[pair[0]], pair[1])
 		}
@@ -239,7 +244,7 @@ func (sel *selection) note() string {
 			parts = append(parts, "mixes "+key+" "+strings.Join(list, " and "))
 		}
 	}
-	switch n := len(sittings); n {
+	switch n := len(sittingsOf(sel.lines)); n {
 	case 0:
 	case 1:
 		parts = append(parts, "one sitting")
