@@ -12,8 +12,7 @@ import (
 
 var dialects = []string{"sqlite", "duckdb", "postgres"}
 
-// TestEntityLayouts checks that each layout is whole in each dialect, and has
-// the indexes that its name promises.
+// TestEntityLayouts checks that each layout is whole in each dialect, and has the indexes that its name promises.
 func TestEntityLayouts(t *testing.T) {
 	indexes := map[string]int{"arkiv": 13, "arkiv-analyzed": 13, "arkiv-columnar": 1, "arkiv-ordered": 11, "arkiv-pruned": 6, "simple": 6, "bare": 0, "arkiv-0": 0, "arkiv-7": 7, "arkiv-13": 13}
 	for _, name := range EntityLayouts() {
@@ -51,8 +50,7 @@ func made(l Layout) (names []string) {
 	return names
 }
 
-// TestCompactLayout: the dialects have the same tables, and each the statements
-// that are written apart for it.
+// TestCompactLayout: the dialects have the same tables, and each the statements that are written apart for it.
 func TestCompactLayout(t *testing.T) {
 	var tables, statements []string
 	for _, dialect := range dialects {
@@ -106,9 +104,8 @@ func TestMetaTables(t *testing.T) {
 	}
 }
 
-// TestSpread: a table is spread by a column that its primary key and each of its unique
-// indexes have, which Citus asks for, and all of a layout by columns of one type, so that
-// their shards lie together.
+// TestSpread: a table is spread by a column that its primary key and each of its unique indexes have, which Citus
+// asks for, and all of a layout by columns of one type, so that their shards lie together.
 func TestSpread(t *testing.T) {
 	call := regexp.MustCompile(`^SELECT create_distributed_table\('(\w+)', '(\w+)', colocate_with => '(\w+)'\)$`)
 	for _, name := range EntityLayouts() {

@@ -16,8 +16,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// someTerm draws a term of few values, so that they meet, with zeros and ends that
-// escaping must keep apart.
+// someTerm draws a term of few values, so that they meet, with zeros and ends that escaping must keep apart.
 func someTerm(t *rapid.T) Term {
 	value := rapid.StringOfN(rapid.RuneFrom([]rune("\x00\x01aé")), 0, 3, -1).Draw(t, "value")
 	return Term{Space: rapid.Uint32Range(1, 3).Draw(t, "space"), Value: value}
@@ -135,8 +134,7 @@ var testStore = NewStore("postings", nil, Options{Page: 960, Fan: fan, Piece: 2,
 
 const fan = 4
 
-// TestRuns: several runs say together what edits did one after the other, however many
-// of them were compacted.
+// TestRuns: several runs say together what edits did one after the other, however many of them were compacted.
 func TestRuns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		model := map[Edit]bool{}
@@ -332,8 +330,7 @@ func requireSameTree(t *rapid.T, tr *Tree) {
 	require.Empty(t, diff)
 }
 
-// FuzzPostings: whatever a page with a right checksum or a list of runs holds, it is
-// read or refused.
+// FuzzPostings: whatever a page with a right checksum or a list of runs holds, it is read or refused.
 func FuzzPostings(f *testing.F) {
 	edits := []Edit{{Term: Term{1, "a\x00"}, ID: 3, Add: true}, {Term: Term{1, "ab"}, ID: 9000}}
 	f.Add(testStore.Pages(edits)[0].Body[4:])

@@ -25,8 +25,7 @@ const ours = "varve"
 // pollEvery is how often conditions are checked that no event tells of.
 const pollEvery = 10 * time.Millisecond
 
-// Server is a running server. Its methods may be called from several
-// goroutines.
+// Server is a running server. Its methods may be called from several goroutines.
 type Server struct {
 	cfg   Config
 	bins  binaries
@@ -41,11 +40,10 @@ type Server struct {
 	stopped bool
 }
 
-// Start starts the server of cfg.Dir and returns once it accepts connections.
-// It fails with driver.ErrLocked when another process has the directory
-// started, with driver.ErrUnsupported for data of another major version, and
-// with driver.ErrDiskFull or driver.ErrReadOnly when that is why the server did
-// not start. An error carries the last lines that the server wrote; after one
+// Start starts the server of cfg.Dir and returns once it accepts connections. It fails with
+// driver.ErrLocked when another process has the directory started, with driver.ErrUnsupported for
+// data of another major version, and with driver.ErrDiskFull or driver.ErrReadOnly when that is why
+// the server did not start. An error carries the last lines that the server wrote; after one
 // nothing runs. The context bounds the start alone.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
 	cfg, err := cfg.check()
@@ -209,11 +207,10 @@ func (s *Server) PIDs() []int {
 	}
 }
 
-// Stop shuts the server down and waits until none of its processes is left.
-// Open connections are ended. When ctx is done or stopTimeout has passed
-// the server is stopped at once, without a checkpoint, and Stop says so;
-// nothing that was committed is lost by that. Stop also tells when the server
-// had ended before. A second Stop returns nil.
+// Stop shuts the server down and waits until none of its processes is left. Open connections are
+// ended. When ctx is done or stopTimeout has passed the server is stopped at once, without a
+// checkpoint, and Stop says so; nothing that was committed is lost by that. Stop also tells when
+// the server had ended before. A second Stop returns nil.
 func (s *Server) Stop(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -256,9 +253,8 @@ func (s *Server) withLog(err error) error {
 // killed process was just starting has it until it runs its own program.
 const lockPatience = time.Second
 
-// lockDir takes the lock of a server's directory. The lock goes with the file, and
-// so with the process; the file itself stays, because removing it would let two
-// processes hold two locks.
+// lockDir takes the lock of a server's directory. The lock goes with the file, and so with the
+// process; the file itself stays, because removing it would let two processes hold two locks.
 func lockDir(ctx context.Context, dir string) (*os.File, error) {
 	locked := fmt.Errorf("another process has this server started: %w", driver.ErrLocked)
 	ctx, cancel := context.WithTimeoutCause(ctx, lockPatience, locked)

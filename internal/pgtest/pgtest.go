@@ -1,6 +1,5 @@
-// Package pgtest gives tests a PostgreSQL server of their own. One server is
-// started for a test binary, by the first test that asks, and stopped when the
-// binary's tests are done:
+// Package pgtest gives tests a PostgreSQL server of their own. One server is started for a test
+// binary, by the first test that asks, and stopped when the binary's tests are done:
 //
 //	func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 //
@@ -38,8 +37,7 @@ var settings = []driver.Setting{
 	{Name: "autovacuum", Value: "off"}, // no table lives long enough to need it
 }
 
-// shared is the server of this process, with a connection that makes and drops
-// schemas.
+// shared is the server of this process, with a connection that makes and drops schemas.
 var shared struct {
 	sync.Mutex
 	server  *pgembed.Server
@@ -107,9 +105,8 @@ func parse(t testing.TB, rawURL string) (*url.URL, url.Values) {
 	return u, u.Query()
 }
 
-// Exec runs statements in a URL's schema, over a connection of its own, and
-// returns the first value of the last result's first row, or "". The test fails
-// if they do.
+// Exec runs statements in a URL's schema, over a connection of its own, and returns the first value
+// of the last result's first row, or "". The test fails if they do.
 func Exec(t testing.TB, rawURL, sql string) string {
 	t.Helper()
 	u, query := parse(t, rawURL)
@@ -127,8 +124,7 @@ func Exec(t testing.TB, rawURL, sql string) string {
 	return mustRun(t, conn, sql)
 }
 
-// Pages runs a statement and returns how many pages the server reads for it, in memory or
-// not.
+// Pages runs a statement and returns how many pages the server reads for it, in memory or not.
 func Pages(t testing.TB, q driver.Querier, text string, args ...any) int64 {
 	t.Helper()
 	var answer []byte

@@ -76,8 +76,7 @@ func open(path string, opts driver.Options) (driver.Engine, error) {
 	return d.Open(context.Background(), &url.URL{Scheme: "duckdb", Path: path}, opts)
 }
 
-// newPath returns the path of a database that does not exist yet, and checks at
-// the end that nothing holds it.
+// newPath returns the path of a database that does not exist yet, and checks at the end that nothing holds it.
 func newPath(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.duckdb")
@@ -115,8 +114,7 @@ func openNew(t *testing.T, opts driver.Options) driver.Engine {
 	return e
 }
 
-// attributes has every type and the indexes that make DuckDB turn an update
-// into a deletion and an insertion.
+// attributes has every type and the indexes that make DuckDB turn an update into a deletion and an insertion.
 var attributes = &driver.Table{Name: "attributes", Columns: []driver.Column{
 	{Name: "entity_key", Type: driver.Blob},
 	{Name: "from_block", Type: driver.Int},

@@ -53,24 +53,21 @@ func IsArkiv(ctx context.Context, q driver.Querier) (bool, error) {
 	return err == nil && len(missing) == 0, err
 }
 
-// Arkiv streams what the blocks changed that a database of Arkiv's
-// sqlite-store has followed, in block order: the changes that entity.Fold
-// would have made of those blocks, as far as entity.Digest looks at them. Old
-// has only Key and LastModifiedAtBlock, and ContentKept is false. Blocks that
-// changed nothing leave no trace in the database; only if the last one is
-// such, an empty changeset for it ends the stream.
+// Arkiv streams what the blocks changed that a database of Arkiv's sqlite-store has followed, in
+// block order: the changes that entity.Fold would have made of those blocks, as far as
+// entity.Digest looks at them. Old has only Key and LastModifiedAtBlock, and ContentKept is false.
+// Blocks that changed nothing leave no trace in the database; only if the last one is such, an
+// empty changeset for it ends the stream.
 //
-// A database of sqlite-bitmap-store has no more than the entities as they are
-// after its last block. They come in the same way, each in the block that it
-// says changed it last, and the first changeset's Horizon is the last block.
-// Among them are those that have run out and of which no block said so: their
-// versions end by themselves, as everywhere.
+// A database of sqlite-bitmap-store has no more than the entities as they are after its last block.
+// They come in the same way, each in the block that it says changed it last, and the first
+// changeset's Horizon is the last block. Among them are those that have run out and of which no
+// block said so: their versions end by themselves, as everywhere.
 //
-// The stream holds two of the engine's readers while it runs, so eng must
-// allow that many. It ends at the first error. A database that is not Arkiv's,
-// has another schema version or holds rows that contradict themselves gives an
-// error that names table and row and wraps ErrFormat; an engine of another
-// dialect gives driver.ErrUnsupported.
+// The stream holds two of the engine's readers while it runs, so eng must allow that many. It ends
+// at the first error. A database that is not Arkiv's, has another schema version or holds rows that
+// contradict themselves gives an error that names table and row and wraps ErrFormat; an engine of
+// another dialect gives driver.ErrUnsupported.
 func Arkiv(ctx context.Context, eng driver.Engine) iter.Seq2[entity.Changeset, error] {
 	return func(yield func(entity.Changeset, error) bool) {
 		a := new(arkiv)
@@ -82,9 +79,8 @@ func Arkiv(ctx context.Context, eng driver.Engine) iter.Seq2[entity.Changeset, e
 	}
 }
 
-// arkiv is an open database. Versions are read by the block that opened them
-// and by the block that ended them at once, and a reader runs one query at a
-// time, hence two.
+// arkiv is an open database. Versions are read by the block that opened them and by the block that
+// ended them at once, and a reader runs one query at a time, hence two.
 type arkiv struct {
 	schema  *schema
 	readers []driver.Reader

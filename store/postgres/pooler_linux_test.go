@@ -24,8 +24,7 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// startPooler puts a pgbouncer before the server of a URL, and returns the URL that
-// leads through it.
+// startPooler puts a pgbouncer before the server of a URL, and returns the URL that leads through it.
 func startPooler(t testing.TB, rawURL, mode string, sessions int) string {
 	t.Helper()
 	program, err := exec.LookPath("pgbouncer")
@@ -107,8 +106,7 @@ UNION ALL SELECT 'schemas', current_schemas(true)::text`)
 	return found
 }
 
-// TestPooler: whatever a pooler does with sessions, a store behind it works, and others
-// find them as they were.
+// TestPooler: whatever a pooler does with sessions, a store behind it works, and others find them as they were.
 func TestPooler(t *testing.T) {
 	for _, test := range []struct {
 		mode     string

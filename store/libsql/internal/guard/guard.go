@@ -14,16 +14,14 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// ErrBroken wraps an error after which a connection is of no use. To database/sql's
-// own ErrBadConn a prepared statement answers with another attempt, which hides
-// the cause.
+// ErrBroken wraps an error after which a connection is of no use. To database/sql's own ErrBadConn
+// a prepared statement answers with another attempt, which hides the cause.
 var ErrBroken = errors.New("the connection is given up")
 
 // IsBroken tells whether err wraps ErrBroken.
 func IsBroken(err error) bool { return errors.Is(err, ErrBroken) }
 
-// Argument refuses text that would not arrive as it is. go-libsql cuts it at
-// NUL.
+// Argument refuses text that would not arrive as it is. go-libsql cuts it at NUL.
 func Argument(v *sqldriver.NamedValue) error {
 	switch value := v.Value.(type) {
 	case int64, []byte:
@@ -57,9 +55,8 @@ func Row(columns func() []string, row []sqldriver.Value) error {
 	return nil
 }
 
-// Statement returns the number of "?" placeholders in a statement. It refuses a
-// text with more than one statement, of which go-libsql would run the first
-// only.
+// Statement returns the number of "?" placeholders in a statement. It refuses a text with more than
+// one statement, of which go-libsql would run the first only.
 func Statement(text string) (placeholders int, err error) {
 	ended := false
 	for i := 0; i < len(text); {
@@ -94,8 +91,7 @@ func token(s string) int {
 	return 1
 }
 
-// through returns the length of s up to and with the next end, sought from an
-// offset.
+// through returns the length of s up to and with the next end, sought from an offset.
 func through(s string, from int, end string) int {
 	if i := strings.Index(s[from:], end); i >= 0 {
 		return from + i + len(end)
