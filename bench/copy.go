@@ -23,6 +23,7 @@ type Copy struct {
 	Ready    Ready
 	Entities *store.Entities
 	Events   *store.Events
+	Built    bool // just now, by this process
 
 	data Dataset
 	run  *RunDir
@@ -109,11 +110,12 @@ func (cp *Copy) fill(ctx context.Context, key string) (err error) {
 			cp.Dir = c.data(key)
 		}
 		cp.Ready, cp.held, err = c.checkOut(ctx, cp.Dir, key, inPlace, func(ctx context.Context, dir string) (Ready, error) {
+			cp.Built = true
 			return d.build(ctx, d.Engine.URL(dir), cp.opts)
 		})
 	}
 	if err == nil {
-		err = cp.Evict()
+		err = errors.Join(cp.Evict(), evict(c.data(key))) // loading and copying touched both
 	}
 	if err == nil {
 		cp.url = d.Engine.URL(cp.Dir)
@@ -125,10 +127,15 @@ func (cp *Copy) fill(ctx context.Context, key string) (err error) {
 // Evict drops the pages of the database's files from the page cache, where the files are this
 // machine's. Whoever built, copied or read them before has paid for these pages from another
 // budget: they would be a present to whoever measures next.
-func (cp *Copy) Evict() (err error) {
-	if cp.data.Engine.Server == "" {
-		err = probe.Evict(cp.Dir)
+func (cp *Copy) Evict() error {
+	if cp.data.Engine.Server != "" {
+		return nil
 	}
+	return evict(cp.Dir)
+}
+
+func evict(dir string) error {
+	err := probe.Evict(dir)
 	if errors.Is(err, probe.ErrUnsupported) {
 		err = nil
 	}

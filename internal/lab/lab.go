@@ -58,14 +58,14 @@ type Lab struct {
 	Log func(format string, args ...any)
 
 	// Renew, if not nil, replaces this process by a new one that goes on with what is left. It
-	// is called where memory that earlier configurations have used would not be given back.
+	// is called where memory that earlier configurations or a load have used would not be given back.
 	Renew func() error
 
 	of       *Experiment
 	off      string         // why the machine cannot be relied on
 	manifest bench.Manifest // of this program and machine
 	added    int64          // memory that was added to the budget
-	used     bool           // something was measured in this process
+	used     bool           // something was measured or loaded in this process
 }
 
 // Plan returns the configurations of an experiment in the random order that the seed, the

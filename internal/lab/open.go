@@ -39,6 +39,13 @@ func (l *Lab) withDataset(ctx context.Context, d bench.Dataset, o *store.Options
 	if cp == nil {
 		return err
 	}
+	if cp.Built && l.Renew != nil { // what loading has used, the page cache would lack
+		l.used = true
+		if err = errors.Join(err, cp.Close(), l.renewed(l.Memory)); err == nil {
+			err = l.withDataset(ctx, d, o, r, f)
+		}
+		return err
+	}
 	defer func() { err = errors.Join(err, cp.Close()) }()
 	if err == nil {
 		err = r.Manifest.OfStore(ctx, cp.DB, o)
@@ -162,19 +169,28 @@ func (l *Lab) within(budget int64, r *Record) (*Lab, error) {
 			return nil, fmt.Errorf("%w: %d MiB of memory are needed, and %d are free", ErrSkip, budget>>20, *m.MemAvailableBytes>>20)
 		}
 	}
-	if l.used && l.Renew != nil && resident() > budget/4 {
-		err := memlimit.Resize(memlimit.None) // a limit is the group's, and outlives the process
-		if err == nil {
-			err = l.Renew()
-		}
-		if !errors.Is(err, errors.ErrUnsupported) {
-			return nil, err
-		}
+	if err := l.renewed(budget); err != nil {
+		return nil, err
 	}
 	r.Manifest.Set("memory-mb", itoa(int(budget>>20)))
 	at := *l
 	at.Memory = budget
 	return &at, nil
+}
+
+// renewed gives way to a new process where this one has used memory that it does not give back.
+func (l *Lab) renewed(budget int64) error {
+	if !l.used || l.Renew == nil || resident() <= budget/4 {
+		return nil
+	}
+	err := memlimit.Resize(memlimit.None) // a limit is the group's, and outlives the process
+	if err == nil {
+		err = l.Renew()
+	}
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = nil
+	}
+	return err
 }
 
 // resident is the memory of this process in bytes, 0 where the system does not tell.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/mix"
 )
 
@@ -38,4 +39,13 @@ func TestRenewed(t *testing.T) {
 	l.Renew = func() error { return errors.ErrUnsupported }
 	_, err = l.within(1<<20, r)
 	require.NoError(t, err, "where a process cannot become another, it goes on")
+	runs := 0
+	l = testLab(t)
+	l.Renew = func() error { return renewed }
+	run := func() error {
+		return l.WithBase(t.Context(), "compact", l.Scale, nil, r, func(*bench.Dataset, *bench.Copy) error { runs++; return nil })
+	}
+	require.ErrorIs(t, run(), renewed, "it has loaded the data set")
+	require.NoError(t, run())
+	require.Equal(t, 1, runs)
 }

@@ -21,8 +21,7 @@ const (
 	MaxEntry = 1 << 30
 	// MaxLine is the greatest length of an operation's line, in bytes.
 	MaxLine = 64 << 20
-	// maxWindow bounds the memory of decompression; it is what the zstd
-	// command accepts, too.
+	// maxWindow bounds the memory of decompression; it is what the zstd command accepts, too.
 	maxWindow = 128 << 20
 )
 
@@ -35,18 +34,15 @@ type limits struct {
 
 const entryPrefix, entrySuffix = "block-", ".json.zst"
 
-// The extended header records of an entry that tell hash and time of its block, which
-// the name has no place for. Arkiv's own tars have neither, and readers that do not
-// know them pass over them.
+// The extended header records of an entry that tell hash and time of its block, which the name has
+// no place for. Arkiv's own tars have neither, and readers that do not know them pass over them.
 const recordHash, recordTime = "VARVE.hash", "VARVE.time"
 
-// ReadTar streams the blocks of a block tar, in the order of the tar, which
-// must be the order of their numbers. An entry of no bytes is an empty block.
-// The sequence can be ranged over once. It ends at the first error, which
-// names entry and line and wraps ErrFormat unless reading r itself failed.
-// Hash and time are those that TarWriter has written, or unknown.
-// Blocks have passed entity.Block.Validate and belong to the caller; empty
-// contents and attribute maps are nil.
+// ReadTar streams the blocks of a block tar, in the order of the tar, which must be the order of
+// their numbers. An entry of no bytes is an empty block. The sequence can be ranged over once. It
+// ends at the first error, which names entry and line and wraps ErrFormat unless reading r itself
+// failed. Hash and time are those that TarWriter has written, or unknown. Blocks have passed
+// entity.Block.Validate and belong to the caller; empty contents and attribute maps are nil.
 //
 // A compressed tar is not accepted: its entries are compressed already.
 func ReadTar(r io.Reader) iter.Seq2[entity.Block, error] {
