@@ -169,6 +169,9 @@ func (c *fitted) text() ([]byte, error) {
 func leaveRoom(p *plot.Plot) {
 	const room = 0.4
 	if _, log := p.Y.Scale.(plot.LogScale); log {
+		if p.Y.Min == p.Y.Max { // gonum would begin one below it, which may be less than zero
+			p.Y.Min /= 2
+		}
 		p.Y.Max *= math.Pow(p.Y.Max/p.Y.Min, room)
 	} else {
 		p.Y.Max += room * (p.Y.Max - p.Y.Min)
