@@ -115,7 +115,7 @@ func (cp *Copy) fill(ctx context.Context, key string) (err error) {
 		})
 	}
 	if err == nil {
-		err = errors.Join(cp.Evict(), evict(c.data(key))) // loading and copying touched both
+		err = cp.Evict()
 	}
 	if err == nil {
 		cp.url = d.Engine.URL(cp.Dir)
@@ -297,7 +297,7 @@ func cloneTree(dst, src string) error {
 		}
 		return os.Chmod(filepath.Join(dst, path), info.Mode().Perm()) // not what the umask leaves
 	})
-	return errors.Join(err, flush(dst))
+	return errors.Join(err, flush(dst), evict(src)) // which building and copying have read
 }
 
 // size returns how many bytes the files below a directory have.

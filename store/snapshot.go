@@ -14,10 +14,9 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// Snapshot is the store at one block: a stable read view that later blocks do
-// not change. It holds a read transaction and one of the bounded readers, so it
-// must be closed. It is not safe for concurrent use; open one for each
-// goroutine.
+// Snapshot is the store at one block: a stable read view that later blocks do not change. It holds
+// a read transaction and one of the bounded readers, so it must be closed. It is not safe for
+// concurrent use; open one for each goroutine.
 type Snapshot struct {
 	ents    *Entities
 	reader  driver.Reader
@@ -34,10 +33,9 @@ type Snapshot struct {
 // Head, given to Entities.At, means the last block.
 const Head = math.MaxUint64
 
-// At opens a snapshot at a block, or at the last one with Head. It fails with
-// ErrBlockRange when the block is above the head or was pruned, and with
-// ErrUnsupported when it is below the head and the layout keeps no history. It
-// waits for a free reader until ctx is done.
+// At opens a snapshot at a block, or at the last one with Head. It fails with ErrBlockRange when
+// the block is above the head or was pruned, and with ErrUnsupported when it is below the head and
+// the layout keeps no history. It waits for a free reader until ctx is done.
 func (e *Entities) At(ctx context.Context, block uint64) (*Snapshot, error) {
 	r, err := e.db.engine.View(ctx)
 	if err != nil {
@@ -239,9 +237,8 @@ const (
 
 func (p Parts) has(part Parts) bool { return p == 0 || p&part != 0 }
 
-// Query streams the entities that match; a nil expression matches all. The
-// yielded entity is the caller's own. Until the sequence ends the snapshot can
-// do nothing else. An error ends it.
+// Query streams the entities that match; a nil expression matches all. The yielded entity is the
+// caller's own. Until the sequence ends the snapshot can do nothing else. An error ends it.
 func (s *Snapshot) Query(ctx context.Context, q query.Expr, opts *QueryOptions) iter.Seq2[*entity.Entity, error] {
 	return func(yield func(*entity.Entity, error) bool) {
 		if err := s.query(ctx, q, opts, yield); err != nil {

@@ -119,7 +119,7 @@ func (c *labCmd) Run(e *env) error {
 		return usageError{err}
 	}
 	l := &lab.Lab{
-		Options: o, Engine: measuredHere(c.Engine), Renew: renew,
+		Options: o, Engine: measuredHere(c.Engine), Renew: e.renew,
 		Log: func(format string, args ...any) { fmt.Fprintf(e.stderr, "  "+format+"\n", args...) },
 	}
 	if l.Cache, err = bench.OpenCache(""); err != nil {
@@ -137,12 +137,12 @@ func (c *labCmd) Run(e *env) error {
 }
 
 // renew replaces this process by one with the same command.
-func renew() error {
+func (e *env) renew() error {
 	path, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	return become(path, os.Args[1:], os.Environ())
+	return e.become(path, os.Args[1:], os.Environ())
 }
 
 // engineFlags are what all that is measured has in common.

@@ -137,10 +137,8 @@ func otherProgram(ctx context.Context, urls []string) (path string, err error) {
 // the system can do that, and so has its output, its exit code and all else.
 func (e *env) handOver(path string, args []string) error {
 	environ := append(os.Environ(), siblingGuard+"=1")
-	if e.stdout == io.Writer(os.Stdout) && e.stderr == io.Writer(os.Stderr) {
-		if err := become(path, args, environ); !errors.Is(err, errors.ErrUnsupported) {
-			return fmt.Errorf("run %s: %w", path, err)
-		}
+	if err := e.become(path, args, environ); !errors.Is(err, errors.ErrUnsupported) {
+		return fmt.Errorf("run %s: %w", path, err)
 	}
 	cmd := exec.CommandContext(e.ctx, path, args...)
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = environ, os.Stdin, e.stdout, e.stderr
@@ -152,6 +150,14 @@ func (e *env) handOver(path string, args []string) error {
 		return exitStatus(ended.ExitCode())
 	}
 	return err
+}
+
+// become makes this process another program, unless the command is a call within one.
+func (e *env) become(path string, args, environ []string) error {
+	if e.stdout != io.Writer(os.Stdout) || e.stderr != io.Writer(os.Stderr) {
+		return errors.ErrUnsupported
+	}
+	return become(path, args, environ)
 }
 
 // siblingEngines asks the other command for an engine's description.

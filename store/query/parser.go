@@ -53,9 +53,8 @@ func checkSource(src string) error {
 // escape such as \u{1F}, and "!a" becomes !(a ~ "*" || a >= 0).
 const maxGrowth = 10
 
-// printedLength returns the length of e's printed form, or 0 when text of
-// sourceLength bytes cannot have given one above MaxLength: printing makes
-// nothing longer than maxGrowth times.
+// printedLength returns the length of e's printed form, or 0 when text of sourceLength bytes cannot
+// have given one above MaxLength: printing makes nothing longer than maxGrowth times.
 func printedLength(e Expr, sourceLength int) int {
 	if maxGrowth*sourceLength <= MaxLength {
 		return 0
@@ -63,12 +62,11 @@ func printedLength(e Expr, sourceLength int) int {
 	return len(e.String())
 }
 
-// parser is a recursive descent over the grammar with one token of lookahead,
-// so it is linear in the source. It is written by hand and not with participle
-// because that has no bound on recursion (10,000 parentheses must be an error
-// and not 10,000 nested calls), builds grammar structs by reflection that
-// would have to be turned into this tree, and cannot say what to write instead
-// of a frequent mistake.
+// parser is a recursive descent over the grammar with one token of lookahead, so it is linear in
+// the source. It is written by hand and not with participle because that has no bound on recursion
+// (10,000 parentheses must be an error and not 10,000 nested calls), builds grammar structs by
+// reflection that would have to be turned into this tree, and cannot say what to write instead of a
+// frequent mistake.
 type parser struct {
 	lex   lexer
 	tok   token // the next one
@@ -133,8 +131,7 @@ func (p *parser) and() (subtree, error) {
 	return p.chain(tokAnd, p.unary, func(terms []Expr) Expr { return And{terms} })
 }
 
-// chain reads terms joined by one operator into one node. It loops, so a long
-// chain costs no depth.
+// chain reads terms joined by one operator into one node. It loops, so a long chain costs no depth.
 func (p *parser) chain(op tokenKind, term func() (subtree, error), join func([]Expr) Expr) (subtree, error) {
 	start := p.tok
 	first, err := term()
