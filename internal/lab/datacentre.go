@@ -63,7 +63,7 @@ func (l *Lab) centreReads(ctx context.Context, d centre, clients int, r *Record)
 	o.Readers = clients
 	return l.withDataset(ctx, d.Dataset, o, r, func(cp *bench.Copy) error {
 		reads := d.reads()
-		cfg := bench.ReadMixConfig{Mix: reads, Config: l.Loop(clients, 0, protocolReads)}
+		cfg := bench.ReadMixConfig{Mix: reads, Config: l.Loop(clients, 0, 0)}
 		return l.readMix(ctx, cp, l.Memory, l.warmed(cp, reads, clients, warmUpReads), cfg, r)
 	})
 }
