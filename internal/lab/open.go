@@ -63,14 +63,15 @@ func (l *Lab) withDataset(ctx context.Context, d bench.Dataset, o *store.Options
 // A warming has the engine answer before a phase begins; nil is none.
 type warming func(ctx context.Context) error
 
-// Timed measures f on an open data set, of which as much is in the page cache as the budget holds.
+// Timed measures f on an open data set, of which nothing is in the page cache.
 func (l *Lab) Timed(ctx context.Context, cp *bench.Copy, r *Record, f func(ctx context.Context) (*pace.Outcome, error)) error {
-	return l.phaseAt(ctx, cp, l.Memory, nil, r, f)
+	return l.phaseAt(ctx, cp, 0, nil, r, f)
 }
 
 // phaseAt measures f on an open data set. First the pages of all its files are dropped, whoever
-// has read them, and so many bytes of them read again; then the engine is warmed up. How
-// much is resident then, and what is read from the disk meanwhile, is in the record.
+// has read them, and so many bytes of them read again, where all fits: in a smaller cache they would stay in
+// place of what is asked for, and a server's files are out of reach. Then the engine is warmed up. How much is
+// resident then, and what is read from the disk meanwhile, is in the record.
 func (l *Lab) phaseAt(ctx context.Context, cp *bench.Copy, fill int64, warm warming, r *Record, f func(ctx context.Context) (*pace.Outcome, error)) error {
 	reach := l.Engine.Server == "" // of the files
 	err := cp.Evict()

@@ -112,17 +112,17 @@ func (v readLoad) read(ctx context.Context, l *Lab, oracle *mix.Oracle, cp *benc
 		return err
 	}
 	cfg := bench.ReadMixConfig{Mix: m, Config: l.Loop(v.clients, v.rate, v.reads)}
-	fill, warming := l.Memory, l.warmed(cp, m, v.clients, warmUpReads)
+	fill, warming := int64(0), l.warmed(cp, m, v.clients, warmUpReads)
 	if v.temperature != "" {
 		cfg.Config = pace.Config{N: coldReads, Duration: l.Phase, Seed: l.fresh()}
 	}
 	switch v.temperature {
 	case cold:
-		fill, warming = 0, nil
-	case lukewarm:
 		warming = nil
+	case lukewarm:
+		fill, warming = l.Memory, nil
 	case warm:
-		warming = l.warmed(cp, m, 1, coldReads)
+		fill, warming = l.Memory, l.warmed(cp, m, 1, coldReads)
 	}
 	if !cp.Entities.Temporal() {
 		r.Note(mix.HeadOnlyNote)
