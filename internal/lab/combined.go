@@ -212,7 +212,7 @@ func (l *Lab) readsThenWrites(ctx context.Context, d *bench.Dataset, cp *bench.C
 			return err
 		}
 		of := new(Record) // what is sampled meanwhile is the commits' alone
-		err = l.phaseAt(ctx, cp, 0, l.warmed(cp, m, 1, shortReads), of, func(ctx context.Context) (*pace.Outcome, error) {
+		err = l.phaseAt(ctx, cp, l.warmed(cp, m, 1, shortReads), of, func(ctx context.Context) (*pace.Outcome, error) {
 			out, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{Mix: m, Config: l.Loop(1, 0, shortReads)})
 			all := out.All()
 			r.Put(out.Capacity(), "qps-"+name)

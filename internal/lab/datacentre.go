@@ -64,7 +64,7 @@ func (l *Lab) centreReads(ctx context.Context, d centre, clients int, r *Record)
 	return l.withDataset(ctx, d.Dataset, o, r, func(cp *bench.Copy) error {
 		reads := d.reads()
 		cfg := bench.ReadMixConfig{Mix: reads, Config: l.Loop(clients, 0, 0)}
-		return l.readMix(ctx, cp, 0, l.warmed(cp, reads, clients, warmUpReads), cfg, r)
+		return l.readMix(ctx, cp, l.warmed(cp, reads, clients, warmUpReads), cfg, r)
 	})
 }
 

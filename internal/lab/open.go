@@ -39,9 +39,12 @@ func (l *Lab) withDataset(ctx context.Context, d bench.Dataset, o *store.Options
 	if cp == nil {
 		return err
 	}
-	if cp.Built && l.Renew != nil { // what loading has used, the page cache would lack
-		l.used = true
-		if err = errors.Join(err, cp.Close(), l.renewed(l.Memory)); err == nil {
+	l.used = l.used || cp.Built
+	if err == nil && cp.Built && l.spent(l.Memory) { // what loading has used, the page cache would lack
+		if err = cp.Close(); err == nil {
+			err = l.renew()
+		}
+		if err == nil {
 			err = l.withDataset(ctx, d, o, r, f)
 		}
 		return err
@@ -65,19 +68,15 @@ type warming func(ctx context.Context) error
 
 // Timed measures f on an open data set, of which nothing is in the page cache.
 func (l *Lab) Timed(ctx context.Context, cp *bench.Copy, r *Record, f func(ctx context.Context) (*pace.Outcome, error)) error {
-	return l.phaseAt(ctx, cp, 0, nil, r, f)
+	return l.phaseAt(ctx, cp, nil, r, f)
 }
 
 // phaseAt measures f on an open data set. First the pages of all its files are dropped, whoever
-// has read them, and so many bytes of them read again, where all fits: in a smaller cache they would stay in
-// place of what is asked for, and a server's files are out of reach. Then the engine is warmed up. How much is
-// resident then, and what is read from the disk meanwhile, is in the record.
-func (l *Lab) phaseAt(ctx context.Context, cp *bench.Copy, fill int64, warm warming, r *Record, f func(ctx context.Context) (*pace.Outcome, error)) error {
+// has read them. Then the engine is warmed up. How much is resident then, and what is read from
+// the disk meanwhile, is in the record.
+func (l *Lab) phaseAt(ctx context.Context, cp *bench.Copy, warm warming, r *Record, f func(ctx context.Context) (*pace.Outcome, error)) error {
 	reach := l.Engine.Server == "" // of the files
 	err := cp.Evict()
-	if err == nil && fill > 0 && reach {
-		err = probe.Fill(cp.Dir, fill)
-	}
 	if err == nil && warm != nil {
 		err = warm(ctx)
 	}
@@ -170,8 +169,10 @@ func (l *Lab) within(budget int64, r *Record) (*Lab, error) {
 			return nil, fmt.Errorf("%w: %d MiB of memory are needed, and %d are free", ErrSkip, budget>>20, *m.MemAvailableBytes>>20)
 		}
 	}
-	if err := l.renewed(budget); err != nil {
-		return nil, err
+	if l.spent(budget) {
+		if err := l.renew(); err != nil {
+			return nil, err
+		}
 	}
 	r.Manifest.Set("memory-mb", itoa(int(budget>>20)))
 	at := *l
@@ -179,17 +180,17 @@ func (l *Lab) within(budget int64, r *Record) (*Lab, error) {
 	return &at, nil
 }
 
-// renewed gives way to a new process where this one has used memory that it does not give back.
-func (l *Lab) renewed(budget int64) error {
-	if !l.used || l.Renew == nil || resident() <= budget/4 {
-		return nil
-	}
+// spent tells whether this process has used memory that it does not give back, and could give way.
+func (l *Lab) spent(budget int64) bool { return l.used && l.Renew != nil && resident() > budget/4 }
+
+// renew gives way to a new process. Where that cannot be, this one goes on and does not try again.
+func (l *Lab) renew() error {
 	err := memlimit.Resize(memlimit.None) // a limit is the group's, and outlives the process
 	if err == nil {
 		err = l.Renew()
 	}
 	if errors.Is(err, errors.ErrUnsupported) {
-		err = nil
+		l.Renew, err = nil, nil
 	}
 	return err
 }

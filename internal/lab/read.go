@@ -8,6 +8,7 @@ import (
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/bench/pace"
+	"github.com/varvedb/varve/bench/probe"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -112,7 +113,7 @@ func (v readLoad) read(ctx context.Context, l *Lab, oracle *mix.Oracle, cp *benc
 		return err
 	}
 	cfg := bench.ReadMixConfig{Mix: m, Config: l.Loop(v.clients, v.rate, v.reads)}
-	fill, warming := int64(0), l.warmed(cp, m, v.clients, warmUpReads)
+	warming := l.warmed(cp, m, v.clients, warmUpReads)
 	if v.temperature != "" {
 		cfg.Config = pace.Config{N: coldReads, Duration: l.Phase, Seed: l.fresh()}
 	}
@@ -120,19 +121,19 @@ func (v readLoad) read(ctx context.Context, l *Lab, oracle *mix.Oracle, cp *benc
 	case cold:
 		warming = nil
 	case lukewarm:
-		fill, warming = l.Memory, nil
+		warming = l.filled(cp, nil)
 	case warm:
-		fill, warming = l.Memory, l.warmed(cp, m, 1, coldReads)
+		warming = l.filled(cp, l.warmed(cp, m, 1, coldReads))
 	}
 	if !cp.Entities.Temporal() {
 		r.Note(mix.HeadOnlyNote)
 	}
-	return l.readMix(ctx, cp, fill, warming, cfg, r)
+	return l.readMix(ctx, cp, warming, cfg, r)
 }
 
 // readMix is a phase of reads.
-func (l *Lab) readMix(ctx context.Context, cp *bench.Copy, fill int64, warm warming, cfg bench.ReadMixConfig, r *Record) error {
-	return l.phaseAt(ctx, cp, fill, warm, r, func(ctx context.Context) (*pace.Outcome, error) {
+func (l *Lab) readMix(ctx context.Context, cp *bench.Copy, warm warming, cfg bench.ReadMixConfig, r *Record) error {
+	return l.phaseAt(ctx, cp, warm, r, func(ctx context.Context) (*pace.Outcome, error) {
 		out, err := bench.ReadMix(ctx, cp.Entities, cfg)
 		r.Outcome(out)
 		return out, err
@@ -145,6 +146,20 @@ func (l *Lab) warmed(cp *bench.Copy, m mix.Reads, clients int, reads int64) warm
 	cfg := pace.Config{Workers: clients, N: reads, Duration: l.Phase, Seed: l.fresh() + 1}
 	return func(ctx context.Context) error {
 		_, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{Mix: m, Config: cfg})
+		return err
+	}
+}
+
+// filled is a page cache that holds the files, as far as the budget goes, before another warming. It is right for
+// a store that fits: in a smaller cache these pages stay in place of those that are asked for.
+func (l *Lab) filled(cp *bench.Copy, next warming) warming {
+	return func(ctx context.Context) (err error) {
+		if l.Engine.Server == "" { // else the files are out of reach
+			err = probe.Fill(cp.Dir, l.Memory)
+		}
+		if err == nil && next != nil {
+			err = next(ctx)
+		}
 		return err
 	}
 }

@@ -1,5 +1,4 @@
-// Package feed reads and writes streams of blocks in the vocabulary of
-// store/entity:
+// Package feed reads and writes streams of blocks in the vocabulary of store/entity:
 //
 //   - ReadTar, OpenTar and TarWriter: Arkiv's block tar, whose entries
 //     block-<N>.json.zst hold one JSON operation a line;
@@ -7,10 +6,9 @@
 //     changes that its blocks made, or that of its sqlite-bitmap-store, which
 //     has the current state only.
 //
-// Everything streams: no more than one block is held in memory. Readers are
-// strict. A field, a kind or a number they do not know means that the feed
-// comes from a writer with other rules, and guessing would put a wrong history
-// into a store.
+// Everything streams: no more than one block is held in memory. Readers are strict. A field, a kind
+// or a number they do not know means that the feed comes from a writer with other rules, and
+// guessing would put a wrong history into a store.
 package feed
 
 import (

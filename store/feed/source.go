@@ -8,10 +8,9 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// source is the stream below a tar reader. It buffers (the zstd decoder reads
-// three bytes at a time) and remembers what archive/tar does not tell: whether
-// the input ended before the end mark, and whether an error was the input's
-// own.
+// source is the stream below a tar reader. It buffers (the zstd decoder reads three bytes at a
+// time) and remembers what archive/tar does not tell: whether the input ended before the end mark,
+// and whether an error was the input's own.
 type source struct {
 	buf   *bufio.Reader
 	ended bool  // somebody wanted more than there was

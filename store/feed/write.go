@@ -16,10 +16,9 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// TarWriter writes a block tar. The same blocks give the same bytes: headers
-// carry no time of writing and no user, attributes are sorted by name, and compression
-// runs at one level without threads (a newer zstd library may compress
-// otherwise).
+// TarWriter writes a block tar. The same blocks give the same bytes: headers carry no time of
+// writing and no user, attributes are sorted by name, and compression runs at one level without
+// threads (a newer zstd library may compress otherwise).
 type TarWriter struct {
 	tar    *tar.Writer
 	zstd   *zstd.Encoder
@@ -56,10 +55,9 @@ func (t *TarWriter) WriteAll(ctx context.Context, blocks iter.Seq2[entity.Block,
 	return t.Close()
 }
 
-// Write adds a block, whose number must be above the last one's. A block that
-// ReadTar would refuse (see entity.Block.Validate, MaxLine, MaxEntry) is an
-// error and leaves the tar as it was; after an error of the underlying writer
-// every call fails.
+// Write adds a block, whose number must be above the last one's. A block that ReadTar would refuse
+// (see entity.Block.Validate, MaxLine, MaxEntry) is an error and leaves the tar as it was; after an
+// error of the underlying writer every call fails.
 func (t *TarWriter) Write(b entity.Block) error {
 	if t.err != nil {
 		return t.err
@@ -79,8 +77,7 @@ func (t *TarWriter) Write(b entity.Block) error {
 	return nil
 }
 
-// Close writes the end mark. It does not close the underlying writer. A second
-// Close does nothing.
+// Close writes the end mark. It does not close the underlying writer. A second Close does nothing.
 func (t *TarWriter) Close() error {
 	if t.closed {
 		return nil

@@ -8,11 +8,9 @@ import (
 )
 
 var (
-	// ErrSyntax: the text is not a query. Every error of Parse is a
-	// *SyntaxError that wraps it.
+	// ErrSyntax: the text is not a query. Every error of Parse is a *SyntaxError that wraps it.
 	ErrSyntax = errors.New("query syntax error")
-	// ErrInvalid: the tree is not one that Parse could have made. Every error
-	// of Check wraps it.
+	// ErrInvalid: the tree is not one that Parse could have made. Every error of Check wraps it.
 	ErrInvalid = errors.New("invalid query")
 )
 
@@ -35,9 +33,8 @@ func (e *SyntaxError) Error() string {
 // Unwrap returns ErrSyntax.
 func (e *SyntaxError) Unwrap() error { return ErrSyntax }
 
-// syntaxError makes an error at a byte offset. The offset is turned into line
-// and column only here, so that parsing does not count lines. What precedes
-// the offset must be UTF-8.
+// syntaxError makes an error at a byte offset. The offset is turned into line and column only here,
+// so that parsing does not count lines. What precedes the offset must be UTF-8.
 func syntaxError(src string, offset int, message, expected string) *SyntaxError {
 	before := src[:offset]
 	start := strings.LastIndexByte(before, '\n') + 1

@@ -32,9 +32,8 @@ func (p Pattern) Literal() (string, bool) {
 	return prefix, !p.never
 }
 
-// PrefixRange returns the range of strings that begin with prefix, which should
-// be UTF-8: s does when lo ≤ s and s < hi by bytes, hi == "" meaning no upper
-// bound. Both bounds are UTF-8.
+// PrefixRange returns the range of strings that begin with prefix, which should be UTF-8: s does
+// when lo ≤ s and s < hi by bytes, hi == "" meaning no upper bound. Both bounds are UTF-8.
 func PrefixRange(prefix string) (lo, hi string) {
 	return prefix, successor(prefix)
 }
@@ -53,11 +52,10 @@ func successor(prefix string) string {
 	return ""
 }
 
-// Regexp returns a regular expression that matches the same strings, newlines
-// included, and false when the pattern matches nothing. It keeps to what RE2
-// (DuckDB), Go and PostgreSQL's advanced expressions read alike: it opens with
-// (?s), is anchored with ^ and $, escapes punctuation with a backslash and
-// writes every other character as itself.
+// Regexp returns a regular expression that matches the same strings, newlines included, and false
+// when the pattern matches nothing. It keeps to what RE2 (DuckDB), Go and PostgreSQL's advanced
+// expressions read alike: it opens with (?s), is anchored with ^ and $, escapes punctuation with a
+// backslash and writes every other character as itself.
 func (p Pattern) Regexp() (expr string, ok bool) {
 	if p.never {
 		return "", false
@@ -95,8 +93,7 @@ func (s *runeSet) writeTo(b *strings.Builder) {
 	b.WriteByte(']')
 }
 
-// writeEscaped escapes what means something in a regular expression or in one
-// of its sets.
+// writeEscaped escapes what means something in a regular expression or in one of its sets.
 func writeEscaped(b *strings.Builder, c rune) {
 	if strings.ContainsRune(`\.+*?()|[]{}^$-`, c) {
 		b.WriteByte('\\')

@@ -164,8 +164,7 @@ var symbols = []struct {
 	{"(", tokOpen}, {")", tokClose}, {",", tokComma},
 }
 
-// mistakes are signs of other languages. None of them can begin a valid
-// sequence of ours.
+// mistakes are signs of other languages. None of them can begin a valid sequence of ours.
 var mistakes = []struct{ text, expected string }{
 	{"==", `"="`}, {"=~", `"~"`}, {"=>", `">="`}, {"=<", `"<="`}, {"<>", `"!="`},
 	{"'", "strings in double quotes"}, {"-", "numbers without a sign"},

@@ -9,11 +9,10 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Printing puts an And or Or inside another And or Or in parentheses, also
-// where precedence makes them needless, and the term of a Not unless it is a
-// Not or All. Thus Parse gives the same grouping, and nesting in the text never
-// exceeds the height of the tree. A tree that does not pass Check prints as
-// well as can be, for messages.
+// Printing puts an And or Or inside another And or Or in parentheses, also where precedence makes
+// them needless, and the term of a Not unless it is a Not or All. Thus Parse gives the same
+// grouping, and nesting in the text never exceeds the height of the tree. A tree that does not pass
+// Check prints as well as can be, for messages.
 
 // String returns "*".
 func (e All) String() string { return string(appendExpr(nil, e)) }

@@ -68,8 +68,7 @@ func (l *logTest) checkpoint(t testing.TB, truncate bool) driver.CheckpointResul
 	return must(l.e.Checkpoint(context.Background(), truncate))(t)
 }
 
-// testBackground: the checkpointer works beside the commits and keeps the log
-// bounded.
+// testBackground: the checkpointer works beside the commits and keeps the log bounded.
 func testBackground(t *testing.T, h Harness) {
 	l := newLogTest(t, h, store.Options{Checkpoint: driver.Background})
 	for range 1000 { // 10 MB
@@ -124,8 +123,7 @@ func testManual(t *testing.T, h Harness) {
 	inView(t, l.e, func(q driver.Querier) { require.Equal(t, l.next, countRows(t, q, l.table)) })
 }
 
-// testTruncateWaits: with truncate, Checkpoint waits for a reader until ctx is
-// done.
+// testTruncateWaits: with truncate, Checkpoint waits for a reader until ctx is done.
 func testTruncateWaits(t *testing.T, h Harness) {
 	l := newLogTest(t, h, store.Options{Checkpoint: driver.Manual})
 	l.commit(t)
@@ -194,8 +192,7 @@ func testNoExpiry(t *testing.T, h Harness) {
 	}
 }
 
-// testLogAfterClose: what was still in the log is there after a reopen, with
-// every policy.
+// testLogAfterClose: what was still in the log is there after a reopen, with every policy.
 func testLogAfterClose(t *testing.T, h Harness) {
 	for _, policy := range []driver.CheckpointPolicy{driver.Background, driver.Inline, driver.Manual} {
 		url := withParams(t, h.NewURL(t), "checkpoint", string(policy))

@@ -1,7 +1,6 @@
-// Package storetest is what every engine and layout promises, as tests: the
-// engine's contract, the meaning of entities and blocks, and the query
-// language, checked against an in-memory reference model. An engine package
-// runs the suites from one test file:
+// Package storetest is what every engine and layout promises, as tests: the engine's contract, the
+// meaning of entities and blocks, and the query language, checked against an in-memory reference
+// model. An engine package runs the suites from one test file:
 //
 //	func TestConformance(t *testing.T) {
 //		storetest.Run(t, storetest.Harness{NewURL: func(t testing.TB) string {
@@ -31,9 +30,8 @@ type Harness struct {
 	// empty, and that nobody else uses. What it needs is cleaned up by t.
 	NewURL func(t testing.TB) string
 
-	// Server tells that databases belong to a server that runs without them, so
-	// that opening one that does not exist, or one for reading only, is not
-	// tested.
+	// Server tells that databases belong to a server that runs without them, so that opening one
+	// that does not exist, or one for reading only, is not tested.
 	Server bool
 
 	// Checks says that opening and committing are slow: so many random histories are tried
@@ -41,9 +39,8 @@ type Harness struct {
 	// tried on quick engines, only a part.
 	Checks int
 
-	// Layouts are the entity layouts to test; nil means all of store.Layouts, and
-	// of those of the lab the one without an index and one of the ablation.
-	// runDifferential tries all of the lab.
+	// Layouts are the entity layouts to test; nil means all of store.Layouts, and of those of the
+	// lab the one without an index and one of the ablation. runDifferential tries all of the lab.
 	Layouts []string
 
 	// connect is that of RunEventStore; nil tests the store in this process.
