@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
@@ -109,8 +110,14 @@ func mount(t *testing.T, options string) string {
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, options); err != nil {
 		t.Skipf("a small file system cannot be mounted: %v", err)
 	}
-	t.Cleanup(func() { require.NoError(t, unix.Unmount(dir, 0)) })
+	t.Cleanup(func() { soon(t, func() error { return unix.Unmount(dir, 0) }) })
 	return dir
+}
+
+// soon does what fails while a child that another test starts has files of this one open yet.
+func soon(t *testing.T, do func() error) {
+	t.Helper()
+	require.EventuallyWithT(t, func(c *assert.CollectT) { require.NoError(c, do()) }, time.Minute, 10*time.Millisecond)
 }
 
 func TestFullDisk(t *testing.T) {
@@ -132,8 +139,8 @@ func TestFullDisk(t *testing.T) {
 		_, err = Start(t.Context(), Config{Dir: dir})
 		require.ErrorIs(t, err, driver.ErrDiskFull)
 		requireNothingLeft(t, dir)
-		require.NoError(t, os.Remove(filler)) // a child that another test starts may have it open yet
-		require.Eventually(t, func() bool { return os.WriteFile(filler, make([]byte, 1<<20), 0o600) == nil }, time.Minute, 10*time.Millisecond)
+		require.NoError(t, os.Remove(filler))
+		soon(t, func() error { return os.WriteFile(filler, make([]byte, 1<<20), 0o600) })
 		start(t, Config{Dir: dir})
 	})
 }
@@ -142,7 +149,7 @@ func TestReadOnlyDisk(t *testing.T) {
 	t.Parallel()
 	dir := mount(t, "size=128m")
 	initDir(t, dir)
-	require.NoError(t, unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+	soon(t, func() error { return unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, "") })
 	_, err := Start(t.Context(), Config{Dir: dir})
 	require.ErrorIs(t, err, driver.ErrReadOnly)
 	requireNothingLeft(t, dir)

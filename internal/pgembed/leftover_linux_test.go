@@ -33,8 +33,7 @@ func helper(dir string) *exec.Cmd {
 	return cmd
 }
 
-// startElsewhere starts a server in another process and returns that process
-// and the server's process number.
+// startElsewhere starts a server in another process and returns that process and the server's process number.
 func startElsewhere(t *testing.T, dir string) (parent *exec.Cmd, server int) {
 	t.Helper()
 	return startHelper(t, helper(dir))
@@ -133,8 +132,7 @@ func TestKilledWhileMaking(t *testing.T) {
 	}
 }
 
-// TestLiveLeftover starts while an abandoned server is running: one that has
-// lost its parent but not its life.
+// TestLiveLeftover starts while an abandoned server is running: one that has lost its parent but not its life.
 func TestLiveLeftover(t *testing.T) {
 	t.Parallel()
 	dir := madeDir(t)

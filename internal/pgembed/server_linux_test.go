@@ -16,8 +16,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// start starts a server that is stopped when the test ends, and fails the test
-// if anything of it is left then.
+// start starts a server that is stopped when the test ends, and fails the test if anything of it is left then.
 func start(t *testing.T, cfg Config) *Server {
 	t.Helper()
 	s, err := Start(t.Context(), cfg)

@@ -144,8 +144,7 @@ func TestLongRows(t *testing.T) {
 	})
 }
 
-// TestDeepConditions: what the server's parsers do not take is unsupported, in theirs as in
-// SQLite's.
+// TestDeepConditions: what the server's parsers do not take is unsupported, in theirs as in SQLite's.
 func TestDeepConditions(t *testing.T) {
 	e := mustOpen(t, newURL(t), driver.Options{})
 	for _, depth := range []int{100, 200} {

@@ -51,8 +51,7 @@ var started struct {
 // errNoServer: a server could not be had here.
 var errNoServer = errors.New("no sqld")
 
-// server returns the server, and starts it with the first call. A test is skipped where
-// there is none.
+// server returns the server, and starts it with the first call. A test is skipped where there is none.
 func server(t testing.TB) *sqld {
 	t.Helper()
 	started.Lock()

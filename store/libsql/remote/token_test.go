@@ -26,8 +26,7 @@ func (c claims) sign(t testing.TB, key ed25519.PrivateKey) string {
 	return text + "." + encode(ed25519.Sign(key, []byte(text)))
 }
 
-// TestToken: a server that wants a token is told by it who may write, and whom it refuses
-// learns why.
+// TestToken: a server that wants a token is told by it who may write, and whom it refuses learns why.
 func TestToken(t *testing.T) {
 	public, key, err := ed25519.GenerateKey(rand.Reader)
 	require.NoError(t, err)

@@ -190,8 +190,7 @@ func TestIdle(t *testing.T) {
 	require.Equal(t, []int64{1, 2, 3}, selectColumn[int64](t, snapshot(t, idle), "SELECT n FROM numbers"))
 }
 
-// TestRestart: a server that is started anew knows no stream. Transactions are lost, and
-// new ones begin.
+// TestRestart: a server that is started anew knows no stream. Transactions are lost, and new ones begin.
 func TestRestart(t *testing.T) {
 	server(t) // or skip
 	binary, err := fetchSqld()
