@@ -45,7 +45,7 @@ type sayer struct {
 	set   *report.Set // of one experiment
 	all   []candidate
 	sizes []string // scales, the smallest first
-	scale string   // the largest
+	scale string   // the largest of those at which most candidates were measured
 	base  bool     // scales are those of the base profile
 	mix   string   // that the sentence is of: the first of mixes; the tables have the others
 	few   bool     // a figure is of so few measurements that nothing is judged
@@ -64,8 +64,17 @@ func newSayer(set *report.Set, experiment string) *sayer {
 		s.base = s.base && (profile == "" || strings.HasPrefix(profile, baseProfile))
 	}
 	s.sizes = s.numbers("scale")
-	if len(s.sizes) > 0 {
-		s.scale = s.sizes[len(s.sizes)-1]
+	most := 0
+	for _, size := range s.sizes {
+		at := make(map[candidate]bool)
+		for _, l := range s.set.Lines {
+			if report.Key(l, "scale") == size {
+				at[candidate{report.Key(l, "engine"), report.Key(l, "layout")}] = true
+			}
+		}
+		if len(at) >= most {
+			most, s.scale = len(at), size
+		}
 	}
 	found := s.set.Values("mix")
 	for i := len(mixes) - 1; i >= 0; i-- {
@@ -176,10 +185,12 @@ func (s *sayer) reads() string {
 	if len(list) == 0 {
 		return ""
 	}
-	best := list[0].candidate
-	return fmt.Sprintf("At %s %s answers most reads of mix %s: %s with 10 clients, %s, and %s with one, %s%s", s.size(s.scale), best, s.mix,
-		s.in(list[0].by, "reads/s"), s.latency(best, ten, "read", ""),
-		s.in(s.figure(best, one, "qps"), "reads/s"), s.latency(best, one, "read", ""), s.end(list, "reads/s"))
+	best, alone := list[0].candidate, ""
+	if f := s.figure(best, one, "qps"); f != nil {
+		alone = ", and " + s.in(f, "reads/s") + " with one, " + s.latency(best, one, "read", "")
+	}
+	return fmt.Sprintf("At %s %s answers most reads of mix %s: %s with 10 clients, %s%s%s", s.size(s.scale), best, s.mix,
+		s.in(list[0].by, "reads/s"), s.latency(best, ten, "read", ""), alone, s.end(list, "reads/s"))
 }
 
 // carries tells whether all measurements of a load were within the limits of the third question.
@@ -200,23 +211,34 @@ func (s *sayer) delivered(c candidate, filter string) string {
 		s.latency(c, filter, "commit", ""), s.latency(c, filter, "read", "read-"))
 }
 
+// sweetSpot ranks by the rate of writes that is carried, and by the reads of those that carry the same.
 func (s *sayer) sweetSpot() string {
-	spots, rates := map[candidate]string{}, s.numbers("rate")
-	list := s.rank(func(c candidate) *report.Figure {
-		for _, rate := range slices.Backward(rates) {
-			if filter := s.at(s.scale) + "/rate:" + rate; rate != "0" && s.carries(c, filter, number(rate), 0) {
-				spots[c] = filter
-				return s.figure(c, filter, "rows/s")
+	var list []ranked
+	var spot string
+	unit := "reads/s"
+	for _, rate := range slices.Backward(s.numbers("rate")) {
+		filter := s.at(s.scale) + "/rate:" + rate
+		found := s.rank(func(c candidate) *report.Figure {
+			if rate == "0" || len(list) > 0 && c == list[0].candidate || !s.carries(c, filter, number(rate), 0) {
+				return nil
 			}
+			return s.figure(c, filter, "qps")
+		})
+		switch {
+		case len(found) == 0:
+		case len(list) == 0:
+			list, spot = found, filter
+		case len(list) == 1:
+			unit, list[0].by = "rows/s", s.figure(list[0].candidate, spot, "rows/s")
+			list = append(list, ranked{found[0].candidate, s.figure(found[0].candidate, filter, "rows/s")})
 		}
-		return nil
-	})
+	}
 	const within = "with commits below 2 s and reads below 100 ms at p99"
 	if len(list) == 0 {
 		return fmt.Sprintf("At %s nothing carried any rate of writes that was asked for %s; the table has what was delivered.", s.size(s.scale), within)
 	}
 	best := list[0].candidate
-	return fmt.Sprintf("At %s %s carries most of both %s: %s%s", s.size(s.scale), best, within, s.delivered(best, spots[best]), s.end(list, "rows/s"))
+	return fmt.Sprintf("At %s %s carries most of both %s: %s%s", s.size(s.scale), best, within, s.delivered(best, spot), s.end(list, unit))
 }
 
 func (s *sayer) degradation() string {
@@ -226,8 +248,9 @@ func (s *sayer) degradation() string {
 	rows := func(c candidate, scale string) *report.Figure {
 		return s.figure(c, s.at(scale)+"/rate:max", "settled-rows/s", "rows/s")
 	}
+	smallest, largest := s.sizes[0], s.sizes[len(s.sizes)-1]
 	list := s.rank(func(c candidate) *report.Figure { // by what it keeps of its writes
-		from, to := rows(c, s.sizes[0]), rows(c, s.scale)
+		from, to := rows(c, smallest), rows(c, largest)
 		if from == nil || to == nil || from.Lo <= 0 {
 			return nil
 		}
@@ -237,12 +260,12 @@ func (s *sayer) degradation() string {
 		return ""
 	}
 	best, reads := list[0].candidate, newSayer(s.whole, "C1")
-	one := func(scale string) string {
-		return s.in(reads.figure(best, reads.at(scale)+"/clients:1", "qps"), "reads/s")
+	ten := func(scale string) string {
+		return s.in(reads.figure(best, reads.at(scale)+"/clients:10", "qps"), "reads/s")
 	}
-	return fmt.Sprintf("From %s to %s %s slows down least: from %s to %s, and from %s to %s of mix %s with one client; it keeps %s%s",
-		s.size(s.sizes[0]), s.size(s.scale), best, s.in(rows(best, s.sizes[0]), "rows/s"), s.in(rows(best, s.scale), "rows/s"),
-		one(s.sizes[0]), one(s.scale), reads.mix, s.in(list[0].by, "% of its writes"), s.end(list, "%"))
+	return fmt.Sprintf("From %s to %s %s slows down least: from %s to %s, and from %s to %s of mix %s with 10 clients; it keeps %s%s",
+		s.size(smallest), s.size(largest), best, s.in(rows(best, smallest), "rows/s"), s.in(rows(best, largest), "rows/s"),
+		ten(smallest), ten(largest), reads.mix, s.in(list[0].by, "% of its writes"), s.end(list, "%"))
 }
 
 func (s *sayer) firstVersion() string {

@@ -4,10 +4,6 @@ import (
 	"github.com/varvedb/varve/internal/catalogue"
 )
 
-// candidates are the rows of the five questions: an engine with a layout, each at the largest size
-// at which it was measured.
-const candidates = "engine layout"
-
 var (
 	mostReads = []Column{
 		{Unit: "qps", Name: "reads/s", Across: "mix"}, {Unit: "p99-ms", Name: "p99 ms", Across: "mix"},
@@ -20,7 +16,7 @@ var (
 var questions = []Spec{
 	{Entry: catalogue.Entry{ID: "1", Title: "Most writes", Question: "How many rows a second does each engine and layout keep up, and how long do commits take meanwhile?"},
 		Views: []View{
-			{Filter: "experiment:D1", Largest: "scale", Each: candidates, Rows: "/engine /layout /scale@num",
+			{Filter: "experiment:D1", Rows: "/engine /layout /scale@num",
 				Columns: append(named("/rate:max", "settled-rows/s", "most rows/s", "p50-ms", "commit p50, ms", "p99-ms", "p99, ms", "max-ms", "max, ms"),
 					named("/rate:6000", "rows/s", "6,000 rows/s asked: rows/s", "p99-ms", "its p99, ms", "max-ms", "its max, ms")...)},
 			{Title: "6,000 rows/s asked (D5)", Filter: "experiment:D5 /scale:(1 OR 2 OR 5 OR 10)", Rows: "/engine /layout /scale@num",
@@ -32,13 +28,13 @@ var questions = []Spec{
 		}},
 	{Entry: catalogue.Entry{ID: "2", Title: "Most reads", Question: "How many reads a second does each answer, by mix of questions?"},
 		Views: []View{
-			{Title: "After a warm-up of the same mix", Filter: "experiment:C1", Largest: "scale", Each: candidates, Rows: "/engine /layout /scale@num /clients@num", Columns: mostReads},
+			{Title: "After a warm-up of the same mix", Filter: "experiment:C1", Rows: "/engine /layout /scale@num /clients@num", Columns: mostReads},
 			{Title: "One client, a store that grows (D5)", Filter: "experiment:D5 /scale:(1 OR 2 OR 5 OR 10)", Rows: "/engine /layout /scale@num",
 				Columns: named("", "qps-A", "reads/s, A", "qps-B", "reads/s, B", "qps-C", "reads/s, C", "p99-ms-A", "p99 ms, A", "p99-ms-B", "p99 ms, B", "p99-ms-C", "p99 ms, C", "qps-W", "reads/s, W", "p99-ms-W", "p99 ms, W")},
 		}},
 	{Entry: catalogue.Entry{ID: "3", Title: "The sweet spot of both", Question: "How many reads a second fit beside how many rows a second, while commits stay below 2 s and reads below 100 ms at p99?"},
 		Views: []View{
-			{Title: "Ten readers beside writes, rate as asked", Filter: "experiment:I3", Largest: "scale", Each: candidates, Rows: "/engine /layout /scale@num /mix@alpha /rate@num", Columns: both},
+			{Title: "Ten readers beside writes, rate as asked", Filter: "experiment:I3", Rows: "/engine /layout /scale@num /mix@alpha /rate@num", Columns: both},
 			{Title: "Reads at a rate (D4)", Filter: "experiment:D4", Largest: "scale", Rows: "/engine /layout /rate@num /qps@num", Columns: older},
 		},
 		Sketches: []Sketch{{Title: "Reads beside writes, all sizes", Kind: Frontier, Filter: "experiment:(I3 OR D4)", Series: []string{"engine", "layout", "scale"}}}},
@@ -46,7 +42,7 @@ var questions = []Spec{
 		Views: []View{
 			{Title: "most rows/s", Filter: "experiment:D1 /rate:max", Rows: "/engine /layout", Columns: []Column{{Unit: "settled-rows/s", Name: "rows/s", Across: "scale"}}},
 			{Title: "commits at 6,000 rows/s asked", Filter: "experiment:D1 /rate:6000", Rows: "/engine /layout", Columns: []Column{{Unit: "p99-ms", Name: "p99 ms", Across: "scale"}, {Unit: "max-ms", Name: "max ms", Across: "scale"}}},
-			{Title: "reads of one client", Filter: "experiment:C1 /clients:1", Rows: "/engine /layout /mix@alpha", Columns: []Column{{Unit: "qps", Name: "reads/s", Across: "scale"}, {Unit: "p99-ms", Name: "p99 ms", Across: "scale"}}},
+			{Title: "reads after a warm-up of the same mix", Filter: "experiment:C1", Rows: "/engine /layout /mix@alpha /clients@num", Columns: []Column{{Unit: "qps", Name: "reads/s", Across: "scale"}, {Unit: "p99-ms", Name: "p99 ms", Across: "scale"}}},
 			{Title: "commits at 6,000 rows/s (D5)", Filter: "experiment:D5", Rows: "/engine /layout", Columns: []Column{{Unit: "p99-ms", Name: "p99 ms", Across: "scale"}}},
 			{Title: "reads of mix B (D5)", Filter: "experiment:D5", Rows: "/engine /layout", Columns: []Column{{Unit: "qps-B", Name: "reads/s", Across: "scale"}}},
 		},
@@ -58,7 +54,7 @@ var questions = []Spec{
 		}},
 	{Entry: catalogue.Entry{ID: "5", Title: "V1", Question: "Does a store of 621,000 entities take 10,000 to 50,000 rows a second with 1,000 to 10,000 reads a second?"},
 		Views: []View{
-			{Title: "Nine loads, rate and qps as asked", Filter: "experiment:I5", Largest: "scale", Each: candidates, Rows: "/engine /layout /scale@num /rate@num /qps@num", Columns: both},
+			{Title: "Nine loads, rate and qps as asked", Filter: "experiment:I5", Rows: "/engine /layout /scale@num /rate@num /qps@num", Columns: both},
 			{Title: "V1 on compact, with as many entities or more (D4)", Filter: "experiment:D4 /layout:compact /scale:(0.77625 OR 0.776 OR 0.78 OR 1) /rate:(10000 OR 25000 OR 50000) /qps:(1000 OR 5000 OR 10000)", Rows: "/rate@num /qps@num",
 				Columns: []Column{{Unit: "rows/s", Across: "engine"}, {Unit: "qps", Name: "reads/s", Across: "engine"}, {Unit: "p99-ms", Name: "commit p99, ms", Across: "engine"}, {Unit: "read-p99-ms", Name: "read p99, ms", Across: "engine"}}},
 		}},

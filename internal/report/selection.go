@@ -46,7 +46,7 @@ func (s *Set) choose(v View) (*selection, error) {
 	if sel.lines, err = matching(source, filter); err != nil {
 		return nil, err
 	}
-	sel.lines = largest(sel.lines, v.Largest, strings.Fields(v.Each))
+	sel.lines = largest(sel.lines, v.Largest)
 	var shown []*benchfmt.Result // lines that are in some column
 	for _, c := range v.Columns {
 		narrow, err := newFilter(c.Filter)
@@ -94,23 +94,17 @@ func matching(lines []*benchfmt.Result, filter *benchproc.Filter) (list []*bench
 	return list, nil
 }
 
-// largest keeps the lines with the largest value of a key, that of all or of each of others.
-func largest(lines []*benchfmt.Result, key string, each []string) []*benchfmt.Result {
+// largest keeps the lines with the largest value of a key.
+func largest(lines []*benchfmt.Result, key string) []*benchfmt.Result {
 	if key == "" {
 		return lines
 	}
 	size := func(l *benchfmt.Result) float64 { v, _ := strconv.ParseFloat(Key(l, key), 64); return v }
-	group := func(l *benchfmt.Result) (text string) {
-		for _, k := range each {
-			text += Key(l, k) + "\n"
-		}
-		return text
-	}
-	most := make(map[string]float64)
+	var most float64
 	for _, l := range lines {
-		most[group(l)] = max(most[group(l)], size(l))
+		most = max(most, size(l))
 	}
-	return slices.DeleteFunc(lines, func(l *benchfmt.Result) bool { return size(l) < most[group(l)] })
+	return slices.DeleteFunc(lines, func(l *benchfmt.Result) bool { return size(l) < most })
 }
 
 // columnsOf are the columns for the values that the lines have of the key.

@@ -6,7 +6,6 @@ type View struct {
 	Title   string
 	Filter  string // lines that the table is of; "" leaves it to the columns
 	Largest string // key of a size, such as "scale", of which only the largest is shown
-	Each    string // keys, of each values of which that is the largest: "engine layout"
 	Rows    string // projection
 	Columns []Column
 	Compare *Compare // two settings that are compared below the table

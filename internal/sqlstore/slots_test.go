@@ -28,8 +28,7 @@ func newQueue(t *testing.T, n, abreast int) *queue {
 	return &queue{t: t, slots: newSlots(n, abreast), turns: map[string]*turn{}}
 }
 
-// come asks for n slots and returns when who asks is served or waits. The function that
-// it returns cancels.
+// come asks for n slots and returns when who asks is served or waits. The function that it returns cancels.
 func (q *queue) come(name string, n int) (leave func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
@@ -182,8 +181,7 @@ func TestTurnOverUnnoticed(t *testing.T) {
 	})
 }
 
-// TestNestedReaders: who holds a reader and asks for another gets it, with as many
-// others as there are slots.
+// TestNestedReaders: who holds a reader and asks for another gets it, with as many others as there are slots.
 func TestNestedReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSlots(8, 1)

@@ -13,8 +13,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Checkpoint moves a consumer from the position up to which it has handled events to
-// another one.
+// Checkpoint moves a consumer from the position up to which it has handled events to another one.
 type Checkpoint struct {
 	Consumer string // its name: UTF-8 of at most 256 bytes, without U+0000
 	From     uint64 // where it is; zero before its first checkpoint
@@ -56,16 +55,14 @@ type Consumer struct {
 	Name  string // in the store; only one of the name makes progress at a time
 	Query Query
 
-	// Handle handles an event, and may return events to append, with a condition or
-	// without. They are stored together with the checkpoint, so that each event leads to
-	// them once, whenever the process dies. It is called again for the same event when
-	// the condition fails, after an error, and when it has returned nothing and died
-	// before the next checkpoint: effects elsewhere must bear that.
+	// Handle handles an event, and may return events to append, with a condition or without. They are stored
+	// together with the checkpoint, so that each event leads to them once, whenever the process dies. It is
+	// called again for the same event when the condition fails, after an error, and when it has returned
+	// nothing and died before the next checkpoint: effects elsewhere must bear that.
 	Handle func(ctx context.Context, e *Sequenced) ([]Event, *Condition, error)
 
-	// Every is how many events that lead to no others are handled before the checkpoint
-	// is stored. It is stored, too, when the consumer has come to the end. Zero means
-	// 256.
+	// Every is how many events that lead to no others are handled before the checkpoint is stored. It is
+	// stored, too, when the consumer has come to the end. Zero means 256.
 	Every int
 }
 

@@ -27,17 +27,15 @@ type Decision struct {
 	Attempts int
 }
 
-// The waits between attempts: random ones up to the first, then up to twice as much each
-// time, up to the last.
+// The waits between attempts: random ones up to the first, then up to twice as much each time, up to the last.
 const (
 	firstWait = time.Millisecond
 	lastWait  = 128 * time.Millisecond
 )
 
-// Decide reads, lets the decision choose, and appends what it chose under the condition
-// that nothing it rests on was appended meanwhile. When something was, it reads what came
-// since, after a short random wait, and lets it choose again. It returns the positions of
-// the events, none when there was nothing to do.
+// Decide reads, lets the decision choose, and appends what it chose under the condition that nothing it rests
+// on was appended meanwhile. When something was, it reads what came since, after a short random wait, and lets
+// it choose again. It returns the positions of the events, none when there was nothing to do.
 //
 // It fails with the error of Choose as it is; with ErrConflict when all attempts were
 // overtaken, telling how many; and as Store.Append does. When the outcome of an append is

@@ -1,8 +1,7 @@
-// Package event is the vocabulary of the event store: events with tags, queries
-// over them, and the conditions under which they are appended, as the
-// specification of Dynamic Consistency Boundaries (https://dcb.events) has them; and
-// what is built on a Store of any kind: projections and decisions. It does no input or
-// output of its own.
+// Package event is the vocabulary of the event store: events with tags, queries over them, and the conditions
+// under which they are appended, as the specification of Dynamic Consistency Boundaries (https://dcb.events)
+// has them; and what is built on a Store of any kind: projections and decisions. It does no input or output of
+// its own.
 package event
 
 import (
@@ -52,8 +51,7 @@ func (id ID) String() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 }
 
-// Event is something that happened. Data and Metadata are bytes that the store
-// keeps and does not look into.
+// Event is something that happened. Data and Metadata are bytes that the store keeps and does not look into.
 type Event struct {
 	Type     string
 	Tags     []Tag

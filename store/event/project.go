@@ -13,9 +13,8 @@ type Projector interface {
 	Apply(e *Sequenced) error
 }
 
-// Resumer is a Projector that knows how far its state goes. Project gives it only what
-// comes after that, so that a state may come from a snapshot, or be carried on by another
-// pass.
+// Resumer is a Projector that knows how far its state goes. Project gives it only what comes after that, so
+// that a state may come from a snapshot, or be carried on by another pass.
 type Resumer interface {
 	Projector
 
@@ -33,13 +32,11 @@ type Projection[S any] struct {
 	State S
 	After uint64 // zero: State is of no event
 
-	// Next makes the next state. When it fails, the state stays as it was before the
-	// event.
+	// Next makes the next state. When it fails, the state stays as it was before the event.
 	Next func(state S, e *Sequenced) (S, error)
 }
 
-// NewProjection returns a projection that begins with a state, and whose steps cannot
-// fail.
+// NewProjection returns a projection that begins with a state, and whose steps cannot fail.
 func NewProjection[S any](q Query, initial S, next func(S, *Sequenced) S) *Projection[S] {
 	return TryProjection(q, initial, func(s S, e *Sequenced) (S, error) { return next(s, e), nil })
 }
@@ -72,11 +69,10 @@ func (p *Projection[S]) Reached() uint64 { return p.After }
 // Reach implements Resumer.
 func (p *Projection[S]) Reach(position uint64) { p.After = max(p.After, position) }
 
-// Project reads the events that any of the projectors selects, once, and applies each to
-// those that select it. A Resumer is given what comes after the position that it has
-// reached. Project returns the condition that guards a decision made on their states: that
-// nothing any of them selects was appended since. An error of a projector ends the pass;
-// what a Projection has applied by then stands, and Project may be called again.
+// Project reads the events that any of the projectors selects, once, and applies each to those that select it.
+// A Resumer is given what comes after the position that it has reached. Project returns the condition that
+// guards a decision made on their states: that nothing any of them selects was appended since. An error of a
+// projector ends the pass; what a Projection has applied by then stands, and Project may be called again.
 func Project(ctx context.Context, s Store, projectors ...Projector) (*Condition, error) {
 	p, err := newPass(projectors)
 	if err != nil {

@@ -7,19 +7,17 @@ import (
 	"reflect"
 )
 
-// ErrUnregistered: a registry does not know a type of event, or of Go, or the version of an
-// event.
+// ErrUnregistered: a registry does not know a type of event, or of Go, or the version of an event.
 var ErrUnregistered = errors.New("not registered")
 
 // Registry makes events of Go values and back; their data are JSON. Programs fill it with Register before they
 // use it; after that it may be used from several goroutines.
 //
-// A type of event keeps its name for ever, since queries and conditions name it. When its
-// data gets another shape, it gets another version: one more Upcast at its registration,
-// which makes data of the version before it that of the new one when it is read. Nothing
-// that is stored changes. An event tells its version in the field "version" of its
-// metadata, which then are a JSON object; other fields are the program's. Metadata without
-// that field, or none, are of version 1.
+// A type of event keeps its name for ever, since queries and conditions name it. When its data gets another
+// shape, it gets another version: one more Upcast at its registration, which makes data of the version before
+// it that of the new one when it is read. Nothing that is stored changes. An event tells its version in the
+// field "version" of its metadata, which then are a JSON object; other fields are the program's. Metadata
+// without that field, or none, are of version 1.
 type Registry struct {
 	byName map[string]*registered
 	byType map[reflect.Type]*registered
@@ -102,10 +100,9 @@ func (r *Registry) Encode(v any) (e Event, err error) {
 	return e, err
 }
 
-// Decode returns the value of an event, of the Go type that is registered for its type,
-// with data of an older version brought to the last one. The error wraps ErrUnregistered
-// when the type is not known, or the version newer than this program; or it is that of encoding/json
-// or an upcast's.
+// Decode returns the value of an event, of the Go type that is registered for its type, with data of an older
+// version brought to the last one. The error wraps ErrUnregistered when the type is not known, or the version
+// newer than this program; or it is that of encoding/json or an upcast's.
 func (r *Registry) Decode(e *Event) (any, error) {
 	one := r.byName[e.Type]
 	if one == nil {

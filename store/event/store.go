@@ -12,13 +12,11 @@ type Store interface {
 	// Head returns the highest position, zero when there is no event.
 	Head(ctx context.Context) (uint64, error)
 
-	// Read streams the events that a query selects, in order of position. A nil opts
-	// means the zero value.
+	// Read streams the events that a query selects, in order of position. A nil opts means the zero value.
 	Read(ctx context.Context, q Query, opts *ReadOptions) iter.Seq2[Sequenced, error]
 
-	// Append adds events at consecutive positions, all or none, unless an event
-	// matches the condition; nil is no condition. It returns their positions once
-	// they are durable.
+	// Append adds events at consecutive positions, all or none, unless an event matches the condition; nil is
+	// no condition. It returns their positions once they are durable.
 	Append(ctx context.Context, events []Event, cond *Condition) ([]uint64, error)
 
 	// Subscribe streams the events that a query selects from a position on, and then
@@ -32,15 +30,13 @@ type ReadOptions struct {
 	// Zero means the beginning, or the end when reading backwards.
 	From uint64
 
-	// Since, unless it is zero, leaves out events before that time, and Until those at
-	// that time or later. Times never fall from one event to the next. Until bounds
-	// what is there when the read begins.
+	// Since, unless it is zero, leaves out events before that time, and Until those at that time or later.
+	// Times never fall from one event to the next. Until bounds what is there when the read begins.
 	Since, Until time.Time
 
-	// OnlyLast reads, for each item of the query, only the last event that matches it,
-	// of those that From, Since and Until leave; of a query without items, the last
-	// event. An event that is the last one of several items comes once. Backwards and
-	// Limit then order and bound what is left.
+	// OnlyLast reads, for each item of the query, only the last event that matches it, of those that From,
+	// Since and Until leave; of a query without items, the last event. An event that is the last one of several
+	// items comes once. Backwards and Limit then order and bound what is left.
 	OnlyLast bool
 
 	// Backwards reads from high positions to low ones.

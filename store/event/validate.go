@@ -29,8 +29,7 @@ const (
 // ErrInvalid: a malformed event, query or condition.
 var ErrInvalid = entity.ErrInvalid
 
-// ErrDuplicate: an event ID is stored already, and what is appended is not the
-// repetition of an earlier append.
+// ErrDuplicate: an event ID is stored already, and what is appended is not the repetition of an earlier append.
 var ErrDuplicate = errors.New("event ID is taken")
 
 // invalid returns an error that wraps ErrInvalid.

@@ -45,8 +45,7 @@ func serveUntilKilled(t *testing.T, url string) {
 	require.NoError(t, srv.Run(context.Background()))
 }
 
-// loadAndKill writes rising versions of the entities from several connections and
-// kills the server in between.
+// loadAndKill writes rising versions of the entities from several connections and kills the server in between.
 func loadAndKill(t *testing.T, url string, round int, acknowledged map[int]int) {
 	t.Helper()
 	child := exec.Command(os.Args[0], "-test.run=^TestKill$")
@@ -91,9 +90,8 @@ func loadAndKill(t *testing.T, url string, round int, acknowledged map[int]int) 
 	require.Error(t, child.Wait(), "it was killed")
 }
 
-// verifyStore opens the store again, as a server does, and checks that each entity
-// is at least as new as what was acknowledged: the last write of a client may
-// have been committed without an answer.
+// verifyStore opens the store again, as a server does, and checks that each entity is at least as new as what
+// was acknowledged: the last write of a client may have been committed without an answer.
 func verifyStore(t *testing.T, url string, acknowledged map[int]int) {
 	t.Helper()
 	db, s := newService(t, url, service.Options{})
