@@ -56,24 +56,23 @@ const mixes = "WBAC"
 
 func newSayer(set *report.Set, experiment string) *sayer {
 	s := &sayer{whole: set, set: only(set, experiment), base: true}
+	seen, count := make(map[string]bool), make(map[string]int) // candidates of each size
 	for _, l := range s.set.Lines {
-		if c := (candidate{report.Key(l, "engine"), report.Key(l, "layout")}); !slices.Contains(s.all, c) {
+		c, scale := candidate{report.Key(l, "engine"), report.Key(l, "layout")}, report.Key(l, "scale")
+		if !slices.Contains(s.all, c) {
 			s.all = append(s.all, c)
+		}
+		if at := scale + " " + c.String(); scale != "" && !seen[at] {
+			seen[at] = true
+			count[scale]++
 		}
 		profile := report.Key(l, "profile")
 		s.base = s.base && (profile == "" || strings.HasPrefix(profile, baseProfile))
 	}
 	s.sizes = s.numbers("scale")
-	most := 0
 	for _, size := range s.sizes {
-		at := make(map[candidate]bool)
-		for _, l := range s.set.Lines {
-			if report.Key(l, "scale") == size {
-				at[candidate{report.Key(l, "engine"), report.Key(l, "layout")}] = true
-			}
-		}
-		if len(at) >= most {
-			most, s.scale = len(at), size
+		if count[size] >= count[s.scale] {
+			s.scale = size
 		}
 	}
 	found := s.set.Values("mix")
@@ -213,32 +212,30 @@ func (s *sayer) delivered(c candidate, filter string) string {
 
 // sweetSpot ranks by the rate of writes that is carried, and by the reads of those that carry the same.
 func (s *sayer) sweetSpot() string {
-	var list []ranked
-	var spot string
-	unit := "reads/s"
-	for _, rate := range slices.Backward(s.numbers("rate")) {
-		filter := s.at(s.scale) + "/rate:" + rate
-		found := s.rank(func(c candidate) *report.Figure {
-			if rate == "0" || len(list) > 0 && c == list[0].candidate || !s.carries(c, filter, number(rate), 0) {
-				return nil
+	rates, spots := s.numbers("rate"), map[candidate]string{} // spots are the highest rates that each carries
+	at := func(c candidate) string { return s.at(s.scale) + "/rate:" + spots[c] }
+	list := s.rank(func(c candidate) *report.Figure {
+		for _, rate := range slices.Backward(rates) {
+			spots[c] = rate
+			if rate != "0" && s.carries(c, at(c), number(rate), 0) {
+				return s.figure(c, at(c), "qps")
 			}
-			return s.figure(c, filter, "qps")
-		})
-		switch {
-		case len(found) == 0:
-		case len(list) == 0:
-			list, spot = found, filter
-		case len(list) == 1:
-			unit, list[0].by = "rows/s", s.figure(list[0].candidate, spot, "rows/s")
-			list = append(list, ranked{found[0].candidate, s.figure(found[0].candidate, filter, "rows/s")})
 		}
-	}
+		return nil
+	})
 	const within = "with commits below 2 s and reads below 100 ms at p99"
 	if len(list) == 0 {
 		return fmt.Sprintf("At %s nothing carried any rate of writes that was asked for %s; the table has what was delivered.", s.size(s.scale), within)
 	}
-	best := list[0].candidate
-	return fmt.Sprintf("At %s %s carries most of both %s: %s%s", s.size(s.scale), best, within, s.delivered(best, spot), s.end(list, unit))
+	slices.SortStableFunc(list, func(a, b ranked) int { return cmp.Compare(number(spots[b.candidate]), number(spots[a.candidate])) })
+	best, unit := list[0].candidate, "reads/s"
+	if len(list) > 1 && spots[list[1].candidate] != spots[best] {
+		unit = "rows/s"
+		for i, r := range list {
+			list[i].by = s.figure(r.candidate, at(r.candidate), unit)
+		}
+	}
+	return fmt.Sprintf("At %s %s carries most of both %s: %s%s", s.size(s.scale), best, within, s.delivered(best, at(best)), s.end(list, unit))
 }
 
 func (s *sayer) degradation() string {

@@ -48,7 +48,7 @@ var questions = []Spec{
 		},
 		Sketches: []Sketch{
 			{Title: "Rows a second over the size", Kind: Degradation, Filter: "experiment:D1 /rate:max", Unit: "settled-rows/s", Label: "rows/s", Series: []string{"engine", "layout"}},
-			{Title: "Reads over the size, one client", Kind: Degradation, Filter: "experiment:C1 /clients:1", Unit: "qps", Label: "reads/s", Series: []string{"engine", "layout", "mix"}},
+			{Title: "Reads over the size, ten clients", Kind: Degradation, Filter: "experiment:C1 /clients:10", Unit: "qps", Label: "reads/s", Series: []string{"engine", "layout", "mix"}},
 			{Title: "Commit p99 over the size", Kind: Degradation, Filter: "experiment:D5", Unit: "p99-ms", Label: "commit p99, ms", Series: []string{"engine", "layout"}},
 			{Title: "Reads of mix B over the size", Kind: Degradation, Filter: "experiment:D5", Unit: "qps-B", Label: "reads/s of mix B", Series: []string{"engine", "layout"}},
 		}},
