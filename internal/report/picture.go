@@ -80,18 +80,24 @@ func (s *Set) svg(k Sketch) ([]byte, error) {
 		source = s.Series
 	}
 	lines, err := matching(source, filter)
-	differs := func(l *benchfmt.Result) bool { return Key(l, "scale") != Key(lines[0], "scale") }
-	if err != nil || len(lines) == 0 || k.Kind == Degradation && !slices.ContainsFunc(lines, differs) {
+	if err != nil || len(lines) == 0 {
 		return nil, err
 	}
-	lines = slices.MaxFunc(byHost(lines), func(a, b []*benchfmt.Result) int { return len(a) - len(b) })
+	curves := curvesOf(slices.MaxFunc(byHost(lines), func(a, b []*benchfmt.Result) int { return len(a) - len(b) }), k.Series)
+	if k.Kind == Degradation {
+		curves = slices.DeleteFunc(curves, ofOneSize)
+	}
+	if len(curves) == 0 {
+		return nil, nil
+	}
 	p := plot.New()
 	p.Add(&plotter.Grid{Vertical: draw.LineStyle{Color: grid, Width: vg.Points(0.5)}, Horizontal: draw.LineStyle{Color: grid, Width: vg.Points(0.5)}})
 	for _, f := range []*font.Font{&p.X.Label.TextStyle.Font, &p.Y.Label.TextStyle.Font, &p.X.Tick.Label.Font, &p.Y.Tick.Label.Font} {
 		*f = sans
 	}
 	var legend []*plot.Legend
-	for _, c := range curvesOf(lines, k.Series) {
+	for i, c := range curves {
+		c.index = i
 		mark, err := drawers[k.Kind](p, k, c)
 		if err != nil {
 			return nil, err
@@ -350,11 +356,16 @@ func curvesOf(lines []*benchfmt.Result, keys []string) (list []curve) {
 		i := slices.IndexFunc(list, func(c curve) bool { return c.name == name })
 		if i < 0 {
 			i = len(list)
-			list = append(list, curve{name: name, index: i})
+			list = append(list, curve{name: name})
 		}
 		list[i].lines = append(list[i].lines, l)
 	}
 	return list
+}
+
+// ofOneSize says that a curve has nothing to say about growth.
+func ofOneSize(c curve) bool {
+	return !slices.ContainsFunc(c.lines, func(l *benchfmt.Result) bool { return Key(l, "scale") != Key(c.lines[0], "scale") })
 }
 
 func valuesOf(lines []*benchfmt.Result, unit string) (values []float64) {
