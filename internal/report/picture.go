@@ -85,7 +85,7 @@ func (s *Set) svg(k Sketch) ([]byte, error) {
 	}
 	curves := curvesOf(slices.MaxFunc(byHost(lines), func(a, b []*benchfmt.Result) int { return len(a) - len(b) }), k.Series)
 	if k.Kind == Degradation {
-		curves = slices.DeleteFunc(curves, ofOneSize)
+		curves = slices.DeleteFunc(curves, func(c curve) bool { return len(inNames(c.lines, "scale")) < 2 })
 	}
 	if len(curves) == 0 {
 		return nil, nil
@@ -361,11 +361,6 @@ func curvesOf(lines []*benchfmt.Result, keys []string) (list []curve) {
 		list[i].lines = append(list[i].lines, l)
 	}
 	return list
-}
-
-// ofOneSize says that a curve has nothing to say about growth.
-func ofOneSize(c curve) bool {
-	return !slices.ContainsFunc(c.lines, func(l *benchfmt.Result) bool { return Key(l, "scale") != Key(c.lines[0], "scale") })
 }
 
 func valuesOf(lines []*benchfmt.Result, unit string) (values []float64) {

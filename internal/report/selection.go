@@ -113,12 +113,7 @@ func columnsOf(c Column, lines []*benchfmt.Result) (list []column) {
 	if c.Across == "" {
 		return []column{{head: name, unit: c.Unit, of: func(l *benchfmt.Result) bool { return slices.Contains(lines, l) }}}
 	}
-	var values []string
-	for _, l := range lines {
-		if v := Key(l, c.Across); v != "" {
-			values = appendNew(values, v)
-		}
-	}
+	values := slices.DeleteFunc(inNames(lines, c.Across), func(v string) bool { return v == "" })
 	if c.Across != "engine" {
 		slices.SortFunc(values, byNumber)
 	}

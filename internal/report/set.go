@@ -118,8 +118,11 @@ func Key(line *benchfmt.Result, key string) string {
 }
 
 // Values returns the values of a key in the names of the lines, each once, in the order of the lines.
-func (s *Set) Values(key string) (list []string) {
-	for _, l := range s.Lines {
+func (s *Set) Values(key string) []string { return inNames(s.Lines, key) }
+
+// inNames are the values of a key in the names of some lines.
+func inNames(lines []*benchfmt.Result, key string) (list []string) {
+	for _, l := range lines {
 		list = appendNew(list, Key(l, key))
 	}
 	return list
