@@ -138,7 +138,7 @@ func explain(columns []*plot.Legend, c curve, mark plot.Thumbnailer) []*plot.Leg
 	if c.index%legendRows == 0 || len(columns) == 0 {
 		l := plot.NewLegend()
 		l.Top, l.Left, l.TextStyle.Font = true, true, sans
-		l.ThumbnailWidth, l.Padding = vg.Points(12), vg.Points(3)
+		l.ThumbnailWidth, l.Padding, l.TextStyle.Font.Size = vg.Points(12), vg.Points(3), vg.Points(9) // three columns fit
 		columns = append(columns, &l)
 	}
 	columns[len(columns)-1].Add(c.name, mark)
