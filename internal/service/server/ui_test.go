@@ -52,8 +52,7 @@ func TestUI(t *testing.T) {
 				browsertest.Eval[bool](t, b, fmt.Sprintf(`(f => { f[%q].value = %q; f.requestSubmit(); return true })(document.querySelector(%q))`, field, value, form))
 			}
 			if width == 1280 {
-				b.Until(t, `!document.querySelector("#access").hidden`)
-				require.Contains(t, text("#problems"), "TOKEN")
+				b.Until(t, `!document.querySelector("#access").hidden && document.querySelector("#problems").textContent.includes("TOKEN")`)
 				fill("#access", "token", token)
 				b.Until(t, `document.querySelector("#problems").textContent === ""`)
 			}
