@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
@@ -216,10 +217,15 @@ func (l *Lab) StoreOptions() *store.Options {
 	return &store.Options{Durability: l.Durability, Memory: memlimit.Cache(l.Memory)}
 }
 
+// smallHeap is a heap that is collected as Go does by default.
+const smallHeap = 256 << 20
+
 // Aside makes what is not measured: a data set, and what answers are checked by. What stays of that in this
 // process is beside the budget, which is the engine's: it grows with the data, and would leave a large store
-// less than a small one. Twice what is in use is added, since the garbage collector lets it grow so far.
+// less than a small one. Twice what is in use is added, since the garbage collector lets it grow so far. What grows
+// later may not double too: from there on, and a quarter of the budget, garbage is collected sooner.
 func (l *Lab) Aside(prepare func() error) error {
+	debug.SetMemoryLimit(math.MaxInt64)
 	if err := memlimit.Resize(memlimit.None); err != nil {
 		return err
 	}
@@ -228,6 +234,7 @@ func (l *Lab) Aside(prepare func() error) error {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	l.added = 2 * int64(m.HeapAlloc)
+	debug.SetMemoryLimit(max(l.added+l.Memory/4, smallHeap))
 	return errors.Join(err, memlimit.Resize(l.Memory+l.added))
 }
 
