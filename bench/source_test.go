@@ -116,8 +116,7 @@ func fits(blocks []entity.Block, b entity.Block) bool {
 func TestMergedShowsTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		blocks := history(t)
-		ops := rapid.IntRange(0, 12).Draw(t, "merge")
-		requireMerged(t, blocks, gather(t, Merged(replay(blocks), ops)))
+		requireMerged(t, blocks, gather(t, Merged(replay(blocks), rapid.IntRange(0, 12).Draw(t, "merge"))))
 	})
 }
 

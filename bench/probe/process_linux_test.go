@@ -40,8 +40,7 @@ func TestTracker(t *testing.T) {
 	require.GreaterOrEqual(t, *second.RSS-*first.RSS, int64(32<<20))
 
 	s.do("child read " + files[2])
-	third := look(s.pid)
-	require.GreaterOrEqual(t, *third.Read-*second.Read, int64(fileSize))
+	require.GreaterOrEqual(t, *look(s.pid).Read-*second.Read, int64(fileSize))
 
 	found, err := find([]int{os.Getpid()})
 	require.NoError(t, err)
