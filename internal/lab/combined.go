@@ -10,7 +10,6 @@ import (
 	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/internal/catalogue"
-	"github.com/varvedb/varve/internal/memlimit"
 )
 
 // commitLimit is what the 99th percentile of commits must stay under.
@@ -237,8 +236,7 @@ const loadChecks = 600 << 20
 
 // roomToLoad gives what checks a load room beside the budget.
 func (l *Lab) roomToLoad(scale float64) error {
-	l.added = int64(l.worth(scale) * loadChecks)
-	return memlimit.Resize(l.Memory + l.added)
+	return l.add(int64(l.worth(scale) * loadChecks))
 }
 
 // load fills a new store. What checks it grows beside it, so there is room for that first.

@@ -217,13 +217,9 @@ func (l *Lab) StoreOptions() *store.Options {
 	return &store.Options{Durability: l.Durability, Memory: memlimit.Cache(l.Memory)}
 }
 
-// smallHeap is a heap that is collected as Go does by default.
-const smallHeap = 256 << 20
-
 // Aside makes what is not measured: a data set, and what answers are checked by. What stays of that in this
 // process is beside the budget, which is the engine's: it grows with the data, and would leave a large store
-// less than a small one. Twice what is in use is added, since the garbage collector lets it grow so far. What grows
-// later may not double too: from there on, and a quarter of the budget, garbage is collected sooner.
+// less than a small one. Twice what is in use is added, since the garbage collector lets it grow so far.
 func (l *Lab) Aside(prepare func() error) error {
 	debug.SetMemoryLimit(math.MaxInt64)
 	if err := memlimit.Resize(memlimit.None); err != nil {
@@ -233,9 +229,18 @@ func (l *Lab) Aside(prepare func() error) error {
 	debug.FreeOSMemory()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	l.added = 2 * int64(m.HeapAlloc)
-	debug.SetMemoryLimit(max(l.added+l.Memory/4, smallHeap))
-	return errors.Join(err, memlimit.Resize(l.Memory+l.added))
+	return errors.Join(err, l.add(2*int64(m.HeapAlloc)))
+}
+
+// smallHeap is one that the collector may let grow as it does by default.
+const smallHeap = 256 << 20
+
+// add gives this process room beside the budget, for its heap. Unless the heap is small, it stays within the room and
+// a quarter of the budget. The collector would let it grow to twice what is in use then, at the engine's cost.
+func (l *Lab) add(room int64) error {
+	l.added = room
+	debug.SetMemoryLimit(max(room+l.Memory/4, l.Memory/2, smallHeap))
+	return memlimit.Resize(l.Memory + room)
 }
 
 // KeysOf begins those of a line.
