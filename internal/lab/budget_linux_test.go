@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -75,13 +74,6 @@ func TestBudgetedChild(t *testing.T) {
 		t.Skip("for the test that starts it")
 	}
 	l, d := budgeted(t, cache)
-	var kept [][]byte // grows after Aside too, beside garbage: doubled it would be more than the budget leaves
-	keep := func(mib int) { kept = append(kept, bytes.Repeat([]byte{1}, mib<<20)) }
-	require.NoError(t, l.Aside(func() error { keep(300); return nil }))
-	for range 60 {
-		keep(1)
-		_ = bytes.Repeat([]byte{1}, 40<<20)
-	}
 	r := new(Record)
 	nothing := func(context.Context) (*pace.Outcome, error) { return nil, nil }
 	require.NoError(t, l.withDataset(t.Context(), d, l.StoreOptions(), r, func(cp *bench.Copy) error {

@@ -1,6 +1,8 @@
 package lab
 
 import (
+	"math"
+	"runtime/debug"
 	"testing"
 	"time"
 
@@ -94,4 +96,11 @@ func testLab(t *testing.T) *Lab {
 		Options: Options{Scale: 0.0005, Phase: 50 * time.Millisecond, Seed: 1, Durability: driver.Durable, Memory: 64 << 20, Sitting: "now"},
 		Engine:  bench.Engine{Name: "sqlite"}, Cache: cache, Log: t.Logf,
 	}
+}
+
+// TestAside: a heap as large as what stays of Aside may not double again, at the engine's cost.
+func TestAside(t *testing.T) {
+	l, kept := testLab(t), []byte(nil)
+	require.NoError(t, l.Aside(func() error { kept = make([]byte, 200<<20); return nil }))
+	require.Less(t, debug.SetMemoryLimit(math.MaxInt64), l.added+l.Memory, len(kept))
 }
