@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,10 +52,7 @@ func newPage(q event.Query, opts *event.ReadOptions) (p eventlog.Page, limit int
 	if opts.Limit < 0 {
 		return p, 0, fmt.Errorf("%w: a limit of %d events", ErrInvalid, opts.Limit)
 	}
-	limit = opts.Limit
-	if limit == 0 {
-		limit = math.MaxInt
-	}
+	limit = cmp.Or(opts.Limit, math.MaxInt)
 	p = eventlog.Page{Items: eventlog.Compile(q), Backwards: opts.Backwards, Bytes: pageBytes, Visible: opts.Visible}
 	if opts.OnlyLast {
 		p.Last = &eventlog.Last{}

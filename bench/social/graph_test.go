@@ -125,7 +125,8 @@ func TestPareto(t *testing.T) {
 
 func topShare(list []int, part float64) float64 {
 	list = slices.Sorted(slices.Values(list))
-	return float64(sum(list[len(list)-int(part*float64(len(list))):])) / float64(sum(list))
+	top := list[len(list)-int(part*float64(len(list))):]
+	return float64(sum(top)) / float64(sum(list))
 }
 
 func sum(list []int) (n int) {

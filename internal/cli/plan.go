@@ -107,10 +107,7 @@ func (p *plan) fits() bool {
 	work += runs * loadPhases * (around.Seconds() + last*rows/streamed)
 	phases += runs * loadPhases
 	work += float64(p.repeats*len(p.engines)*(2*len(p.sizes)+2)) * start.Seconds()
-	phase := p.phase
-	if phase == 0 {
-		phase = min(seconds((kept*p.time.Seconds()-work)/phases).Truncate(100*time.Millisecond), mostPhase)
-	}
+	phase := cmp.Or(p.phase, min(seconds((kept*p.time.Seconds()-work)/phases).Truncate(100*time.Millisecond), mostPhase))
 	p.takes = seconds(work + phases*max(phase, leastPhase).Seconds())
 	if p.disk+spareSpace > p.free || p.takes > p.time || phase < leastPhase && p.phase == 0 {
 		return false

@@ -184,9 +184,7 @@ func TestSubscriptionsApart(t *testing.T) {
 	code, err := w.put(1, "x")
 	require.NoError(t, err)
 	require.Equal(t, http.StatusCreated, code)
-	w.stop()
-	require.NoError(t, <-w.done)
-	w.done <- nil
+	w.end(t)
 }
 
 // TestStockClient: what is accepted by any protocol can be read by a client of gRPC that was
@@ -311,8 +309,6 @@ func TestLeavingIsNoError(t *testing.T) {
 		_, text := w.ask(t, "GET", w.server.REST()+"/metrics", "localhost", "")
 		return strings.Contains(text, "varve_requests_in_flight 1\n") && strings.Contains(text, `code="499"`)
 	}, 20*time.Second, 5*time.Millisecond)
-	w.stop()
-	require.NoError(t, <-w.done)
-	w.done <- nil
+	w.end(t)
 	require.Empty(t, log.String())
 }

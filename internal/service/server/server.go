@@ -9,12 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"slices"
 
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
@@ -59,6 +61,7 @@ type Server struct {
 	end     context.CancelFunc
 	gate    *service.Gate
 	traces  *sdk.TracerProvider // nil: none
+	spans   *semaphore.Weighted // one is taken for each request over HTTP that has a span
 
 	endpoints []*endpoint
 }
@@ -78,7 +81,7 @@ type endpoint struct {
 func Listen(ctx context.Context, s *service.Service, o Options) (_ *Server, err error) {
 	o.Timeouts = o.Timeouts.WithDefaults()
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	srv := &Server{opts: o, service: s}
+	srv := &Server{opts: o, service: s, spans: semaphore.NewWeighted(math.MaxInt64)}
 	srv.ending, srv.end = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
 		if err != nil {
@@ -200,20 +203,13 @@ func (s *Server) serveGRPC(e *endpoint, with service.Serving) {
 	server := rpc.New(s.service, with, more...)
 	e.serve = server.Serve
 	e.drain = func(ctx context.Context) error {
-		done := make(chan struct{})
 		server.Health.Shutdown()
-		go func() {
-			server.GracefulStop()
-			close(done)
-		}()
-		select {
-		case <-done:
+		stop := context.AfterFunc(ctx, server.Stop)
+		server.GracefulStop() // its handlers have ended, too, also after Stop
+		if stop() {
 			return nil
-		case <-ctx.Done():
-			server.Stop()
-			<-done // its handlers have ended, too
-			return ctx.Err()
 		}
+		return ctx.Err()
 	}
 	e.stop = func() error {
 		server.Stop()

@@ -86,6 +86,14 @@ func runOver(t testing.TB, db *store.DB, s *service.Service, o server.Options) *
 	return w
 }
 
+// end stops a server, which exports what there is.
+func (w *world) end(t *testing.T) {
+	t.Helper()
+	w.stop()
+	require.NoError(t, <-w.done)
+	w.done <- nil
+}
+
 func (w *world) url(n int) string {
 	return fmt.Sprintf("http://%s/v1/entities/0x%064x", w.server.REST(), n)
 }
@@ -196,9 +204,7 @@ func TestDrain(t *testing.T) {
 		text, err := io.ReadAll(rec.Body)
 		return err == nil && strings.Contains(string(text), fmt.Sprintf("varve_requests_in_flight %d", n+1))
 	}, 10*time.Second, 5*time.Millisecond, "all wait for their block")
-	w.stop()
-	require.NoError(t, <-w.done)
-	w.done <- nil
+	w.end(t)
 	wg.Wait()
 	for i := range n {
 		require.NoError(t, errs[i])

@@ -33,11 +33,11 @@ type Site struct {
 func (s *Site) handler(gate *service.Gate, token string, access *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
-	if s.Public {
-		mux.Handle("/", s.Handler)
-	} else {
-		mux.Handle("/", authorized(gate, s.Handler, access))
+	handler := s.Handler
+	if !s.Public {
+		handler = authorized(gate, handler, access)
 	}
+	mux.Handle("/", handler)
 	if s.Metrics != nil && (!s.Public || token != "") {
 		mux.Handle("GET /metrics", authorized(gate, s.Metrics, access))
 	}

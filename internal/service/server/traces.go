@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"os"
 	"time"
@@ -77,10 +78,16 @@ func (s *Server) traced(next http.Handler) http.Handler {
 	if s.traces == nil {
 		return next
 	}
-	return otelhttp.NewHandler(next, "", otelhttp.WithTracerProvider(s.traces), otelhttp.WithMeterProvider(noop.NewMeterProvider()),
+	handler := otelhttp.NewHandler(next, "", otelhttp.WithTracerProvider(s.traces), otelhttp.WithMeterProvider(noop.NewMeterProvider()),
 		otelhttp.WithPropagators(propagation.TraceContext{}), otelhttp.WithFilter(func(r *http.Request) bool {
 			return r.URL.Path != "/healthz" && r.URL.Path != "/readyz" && r.URL.Path != "/metrics"
 		}))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.spans.TryAcquire(1) {
+			defer s.spans.Release(1)
+		}
+		handler.ServeHTTP(w, r)
+	})
 }
 
 // tracedGRPC does the same over gRPC.
@@ -89,15 +96,17 @@ func (s *Server) tracedGRPC() grpc.ServerOption {
 		otelgrpc.WithPropagators(propagation.TraceContext{}), otelgrpc.WithFilter(filters.Not(filters.HealthCheck()))))
 }
 
-// flush exports what there still is. A collector that does not take it is no error of the
-// server's.
+// flush exports what there still is, once the spans of connections that left HTTP, such as a
+// WebSocket, have ended. A collector that does not take it is no error of the server's.
 func (s *Server) flush() {
 	if s.traces == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
-	if err := s.traces.Shutdown(ctx); err != nil {
+	wait, stop := context.WithTimeout(ctx, flushTimeout/2)
+	defer stop()
+	if err := errors.Join(s.spans.Acquire(wait, math.MaxInt64), s.traces.Shutdown(ctx)); err != nil {
 		s.opts.Log.Warn("the last traces were not exported", "error", err)
 	}
 }

@@ -16,8 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 	collectorpb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
@@ -93,12 +91,12 @@ func attribute(s *tracepb.Span, name string) string {
 	return ""
 }
 
-// end stops a server, which exports what there is.
-func (w *world) end(t *testing.T) {
-	t.Helper()
-	w.stop()
-	require.NoError(t, <-w.done)
-	w.done <- nil
+// slow ends a request a while after its connection.
+type slow struct{ *arkivrpc.Handler }
+
+func (s slow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.Handler.ServeHTTP(w, r)
+	time.Sleep(50 * time.Millisecond)
 }
 
 const traceID, parentID = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -116,7 +114,7 @@ func TestTraces(t *testing.T) {
 	access := slog.New(slog.NewTextHandler(&log, nil))
 	arkiv, err := arkivrpc.New(t.Context(), ents, arkivrpc.Options{Access: access})
 	require.NoError(t, err)
-	w := runOver(t, db, s, server.Options{Traces: true, Access: access, Site: &server.Site{Name: "Arkiv", Handler: arkiv}})
+	w := runOver(t, db, s, server.Options{Traces: true, Access: access, Site: &server.Site{Name: "Arkiv", Handler: slow{arkiv}}})
 
 	ask := func(method, url, contentType, body string, status int) {
 		r, err := http.NewRequest(method, url, strings.NewReader(body))
@@ -138,9 +136,7 @@ func TestTraces(t *testing.T) {
 	socket, _, err := websocket.Dial(t.Context(), "ws://"+w.server.Site(), nil) //nolint:bodyclose // a connection has none
 	require.NoError(t, err)
 	require.NoError(t, socket.Close(websocket.StatusNormalClosure, ""))
-	conn, err := grpc.NewClient(w.server.GRPC(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	require.NoError(t, err)
-	defer conn.Close()
+	conn := dialPlain(t, w)
 	ctx := metadata.AppendToOutgoingContext(t.Context(), "traceparent", "00-"+traceID+"-"+parentID+"-01")
 	_, err = varvev1.NewEventServiceClient(conn).Append(ctx, &varvev1.AppendRequest{Events: []*varvev1.Event{{Type: "A"}, {Type: "B"}}})
 	require.NoError(t, err)
