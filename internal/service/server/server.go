@@ -61,7 +61,7 @@ type Server struct {
 	end     context.CancelFunc
 	gate    *service.Gate
 	traces  *sdk.TracerProvider // nil: none
-	spans   *semaphore.Weighted // one is taken for each request over HTTP that has a span
+	spans   *semaphore.Weighted // counts the HTTP requests under way: flush waits for their spans
 
 	endpoints []*endpoint
 }

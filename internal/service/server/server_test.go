@@ -86,7 +86,7 @@ func runOver(t testing.TB, db *store.DB, s *service.Service, o server.Options) *
 	return w
 }
 
-// end stops a server, which exports what there is.
+// end stops the server and waits until it has ended, without an error.
 func (w *world) end(t *testing.T) {
 	t.Helper()
 	w.stop()
