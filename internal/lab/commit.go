@@ -169,53 +169,53 @@ func (p insertPlan) variants(l *Lab) (list []Variant, _ error) {
 var memoryDir = fmt.Sprintf("/dev/shm/varve-%d", os.Getuid())
 
 // operation is one workload on a data set of typical entities.
-func (l *Lab) operation(name, layout string, f func(ctx context.Context, d *bench.Dataset, cp *bench.Copy) (bench.Result, error), more ...string) Variant {
+func (l *Lab) operation(name, layout string, prepare func(d *bench.Dataset, cp *bench.Copy) (workload, error), more ...string) Variant {
 	d := bench.Dataset{
 		Engine: l.Engine, Layout: layout, Profile: bench.Typical,
 		Gen: bench.GenOptions{Entities: l.Scaled(800_000, 2_000), PerBlock: perBlock, Seed: l.Seed},
 	}
 	cost := Cost{Phases: 1, Set: float64(d.Gen.Entities * d.Profile.Rows())}
-	return l.TimedOn(name, l.On(layout, d.Profile.Name, more...), cost, d, func(ctx context.Context, cp *bench.Copy) (bench.Result, error) { return f(ctx, &d, cp) })
+	return l.prepared(name, l.On(layout, d.Profile.Name, more...), cost, d, func(cp *bench.Copy, _ *Record) (workload, error) { return prepare(&d, cp) })
 }
 
 // operations measures one operation at a time: what a change of the code changes is seen here first.
 func operations(l *Lab) (list []Variant, _ error) {
 	for _, layout := range l.LayoutsOr() {
 		list = append(list,
-			l.operation("Commit", layout, func(ctx context.Context, d *bench.Dataset, cp *bench.Copy) (bench.Result, error) {
-				return l.commits(ctx, d, cp, bench.CommitConfig{Blocks: bench.Blocks(d.Profile, d.Gen.Next(bench.Endless))})
+			l.operation("Commit", layout, func(d *bench.Dataset, cp *bench.Copy) (workload, error) {
+				return l.commits(d, cp, bench.CommitConfig{Blocks: bench.Blocks(d.Profile, d.Gen.Next(bench.Endless))})
 			}),
-			l.operation("Update", layout, func(ctx context.Context, d *bench.Dataset, cp *bench.Copy) (bench.Result, error) {
-				return l.commits(ctx, d, cp, bench.CommitConfig{Blocks: bench.Updates(d.Profile, d.Gen, l.fresh())})
+			l.operation("Update", layout, func(d *bench.Dataset, cp *bench.Copy) (workload, error) {
+				return l.commits(d, cp, bench.CommitConfig{Blocks: bench.Updates(d.Profile, d.Gen, l.fresh())})
 			}),
-			l.operation("Get", layout, func(ctx context.Context, d *bench.Dataset, cp *bench.Copy) (bench.Result, error) {
-				return bench.Get(ctx, cp.Entities, bench.GetConfig{Profile: d.Profile, Of: d.Gen, Config: pace.Config{Duration: l.Phase, Seed: l.fresh()}})
+			l.operation("Get", layout, func(d *bench.Dataset, cp *bench.Copy) (workload, error) {
+				cfg := bench.GetConfig{Profile: d.Profile, Of: d.Gen, Config: pace.Config{Duration: l.Phase, Seed: l.fresh()}}
+				return func(ctx context.Context) (bench.Result, error) { return bench.Get(ctx, cp.Entities, cfg) }, nil
 			}))
 	}
 	return list, nil
 }
 
 // commits commits what follows a data set, for a phase where no number is given.
-func (l *Lab) commits(ctx context.Context, d *bench.Dataset, cp *bench.Copy, cfg bench.CommitConfig) (res bench.Result, err error) {
-	if cfg.Expect, err = d.Expectation(cp.Ready); err != nil {
-		return res, err
-	}
+func (l *Lab) commits(d *bench.Dataset, cp *bench.Copy, cfg bench.CommitConfig) (_ workload, err error) {
+	cfg.Expect, err = d.Expectation(cp.Ready)
 	if cfg.N == 0 {
 		cfg.Duration = l.Phase
 	}
-	return bench.Commit(ctx, cp.Entities, cfg)
+	return func(ctx context.Context) (bench.Result, error) { return bench.Commit(ctx, cp.Entities, cfg) }, err
 }
 
 // queries measures each query of the fixed set.
 func queries(l *Lab) (list []Variant, _ error) {
 	for _, layout := range l.LayoutsOr() {
 		for i, q := range bench.Queries() {
-			list = append(list, l.operation("Query", layout, func(ctx context.Context, d *bench.Dataset, cp *bench.Copy) (bench.Result, error) {
+			list = append(list, l.operation("Query", layout, func(d *bench.Dataset, cp *bench.Copy) (workload, error) {
 				answers, err := bench.Answers(d.Profile, d.Gen, bench.Queries()[i:i+1])
 				if err != nil {
-					return bench.Result{}, err
+					return nil, err
 				}
-				return bench.Query(ctx, cp.Entities, bench.QueryConfig{Query: q, Answer: answers[0], Config: pace.Config{Duration: l.Phase}})
+				cfg := bench.QueryConfig{Query: q, Answer: answers[0], Config: pace.Config{Duration: l.Phase}}
+				return func(ctx context.Context) (bench.Result, error) { return bench.Query(ctx, cp.Entities, cfg) }, nil
 			}, "query", q.Name))
 		}
 	}

@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"context"
 	"iter"
 	"math/rand/v2"
 	"time"
@@ -19,20 +18,12 @@ import (
 
 // sampled applies n blocks, of so many rows, to a data set, and keeps the time of each commit with what is in it.
 func (l *Lab) sampled(name string, c Keys, rows float64, d bench.Dataset, n int, blocks iter.Seq2[entity.Block, error]) Variant {
-	return Variant{name, c, Cost{Rows: rows}, func(ctx context.Context, r *Record) error {
-		return l.withDataset(ctx, d, l.StoreOptions(), r, func(cp *bench.Copy) error {
-			var expect *bench.Expectation
-			if err := l.Aside(func() (err error) { expect, err = d.Expectation(cp.Ready); return err }); err != nil {
-				return err
-			}
-			r.Columns = blockColumns
-			cfg := bench.CommitConfig{Blocks: blocks, Expect: expect, Config: pace.Config{N: int64(n)}}
-			cfg.Observe = func(b *entity.Block, took time.Duration) {
-				r.Rows = append(r.Rows, append(observe(b), Milliseconds(took.Round(time.Microsecond))))
-			}
-			return l.timed(ctx, cp, r, func(ctx context.Context) (bench.Result, error) { return bench.Commit(ctx, cp.Entities, cfg) })
-		})
-	}}
+	return l.prepared(name, c, Cost{Rows: rows}, d, func(cp *bench.Copy, r *Record) (workload, error) {
+		r.Columns = blockColumns
+		return l.commits(&d, cp, bench.CommitConfig{Blocks: blocks, Config: pace.Config{N: int64(n)}, Observe: func(b *entity.Block, took time.Duration) {
+			r.Rows = append(r.Rows, append(observe(b), Milliseconds(took.Round(time.Microsecond))))
+		}})
+	})
 }
 
 // designLevels are those of A14: string and numeric attributes and payload of each entity, and

@@ -104,7 +104,7 @@ func (l *Lab) phaseAt(ctx context.Context, cp *bench.Copy, warm warming, r *Reco
 }
 
 // timed is a phase of one workload, whose figures are the record's.
-func (l *Lab) timed(ctx context.Context, cp *bench.Copy, r *Record, f func(ctx context.Context) (bench.Result, error)) error {
+func (l *Lab) timed(ctx context.Context, cp *bench.Copy, r *Record, f workload) error {
 	return l.Timed(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
 		res, err := f(ctx)
 		r.Result(res)
@@ -114,9 +114,23 @@ func (l *Lab) timed(ctx context.Context, cp *bench.Copy, r *Record, f func(ctx c
 
 // TimedOn is a variant of one workload on a data set.
 func (l *Lab) TimedOn(name string, c Keys, cost Cost, d bench.Dataset, f func(ctx context.Context, cp *bench.Copy) (bench.Result, error)) Variant {
+	return l.prepared(name, c, cost, d, func(cp *bench.Copy, _ *Record) (workload, error) {
+		return func(ctx context.Context) (bench.Result, error) { return f(ctx, cp) }, nil
+	})
+}
+
+// workload is what a phase measures.
+type workload = func(ctx context.Context) (bench.Result, error)
+
+// prepared is a variant of one workload on a data set. What it is checked by is made first, beside the budget.
+func (l *Lab) prepared(name string, c Keys, cost Cost, d bench.Dataset, prepare func(cp *bench.Copy, r *Record) (workload, error)) Variant {
 	return Variant{name, c, cost, func(ctx context.Context, r *Record) error {
 		return l.withDataset(ctx, d, l.StoreOptions(), r, func(cp *bench.Copy) error {
-			return l.timed(ctx, cp, r, func(ctx context.Context) (bench.Result, error) { return f(ctx, cp) })
+			var f workload
+			if err := l.Aside(func() (err error) { f, err = prepare(cp, r); return err }); err != nil {
+				return err
+			}
+			return l.timed(ctx, cp, r, f)
 		})
 	}}
 }

@@ -70,10 +70,10 @@ func capped(l *Lab) (list []Variant, _ error) {
 	rows := l.Scaled(cappedRows, leastCappedRows)
 	for _, layout := range l.LayoutsOr() {
 		for _, most := range caps {
-			v := l.operation("Capped", layout, func(ctx context.Context, d *bench.Dataset, cp *bench.Copy) (bench.Result, error) {
+			v := l.operation("Capped", layout, func(d *bench.Dataset, cp *bench.Copy) (workload, error) {
 				gen := d.Gen.Next(rows / d.Profile.Rows())
 				gen.PerBlock = most / d.Profile.Rows()
-				return l.commits(ctx, d, cp, bench.CommitConfig{Blocks: bench.Blocks(d.Profile, gen), Config: pace.Config{N: int64(rows)}})
+				return l.commits(d, cp, bench.CommitConfig{Blocks: bench.Blocks(d.Profile, gen), Config: pace.Config{N: int64(rows)}})
 			}, "cap", itoa(most))
 			v.Phases, v.Rows = 0, float64(rows)
 			list = append(list, v)
