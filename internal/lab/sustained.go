@@ -130,10 +130,7 @@ func reorgs(l *Lab) (list []Variant, _ error) {
 func (l *Lab) reorg(ctx context.Context, layout string, r *Record) error {
 	return l.WithBase(ctx, layout, l.Scale, l.StoreOptions(), r, func(_ *bench.Dataset, cp *bench.Copy) error {
 		var reorg *bench.Reorg
-		err := l.Aside(func() (err error) {
-			reorg, err = bench.NewReorg(cp, l.fresh())
-			return err
-		})
+		err := l.Aside(func() (err error) { reorg, err = bench.NewReorg(cp, l.fresh()); return err })
 		if l.Source != "" && errors.Is(err, store.ErrInvalid) {
 			return fmt.Errorf("%w: %w", ErrSkip, err) // it has no entities for it
 		}
@@ -141,9 +138,7 @@ func (l *Lab) reorg(ctx context.Context, layout string, r *Record) error {
 			return err
 		}
 		before, after, err := sizesAround(ctx, cp, func() error {
-			return l.timed(ctx, cp, r, func(ctx context.Context) (bench.Result, error) {
-				return reorg.Run(ctx, pace.Config{Duration: l.Phase})
-			})
+			return l.timed(ctx, cp, r, func(ctx context.Context) (bench.Result, error) { return reorg.Run(ctx, pace.Config{Duration: l.Phase}) })
 		})
 		if after > 0 {
 			r.Put(float64(after-before)/1e6, "growth-MB")
