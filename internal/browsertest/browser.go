@@ -45,12 +45,12 @@ func Open(t *testing.T, pages string) *Browser {
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // Chromium refuses its sandbox to root
 	}
-	allocator, stop := chromedp.NewExecAllocator(t.Context(), options...)
-	t.Cleanup(stop)
-	ctx, cancel := chromedp.NewContext(allocator)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*time.Minute)
 	t.Cleanup(cancel)
-	ctx, cancel = context.WithTimeout(ctx, 2*time.Minute)
+	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
 	t.Cleanup(cancel)
+	ctx, _ = chromedp.NewContext(ctx)
+	t.Cleanup(func() { _ = chromedp.Cancel(ctx) }) // one that is killed leaves files
 	b := &Browser{ctx: ctx, pages: pages}
 	require.NoError(t, chromedp.Listen(ctx, b.listen))
 	_, err := chromedp.Call(ctx, network.Enable, network.EnableParams{})

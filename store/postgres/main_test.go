@@ -11,8 +11,9 @@ import (
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(runner(func() int {
-		defer os.RemoveAll(template.dir)
-		return pgtest.Main(m)
+		code := pgtest.Main(m)
+		_ = os.RemoveAll(template.dir) // not deferred: the directory is only known now
+		return code
 	}))
 }
 

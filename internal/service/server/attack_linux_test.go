@@ -124,7 +124,7 @@ type attacked struct {
 func startAttacked(t *testing.T, layout, token string) *attacked {
 	t.Helper()
 	child := exec.Command(os.Args[0], "-test.run=^TestAttack$")
-	child.Env = append(os.Environ(), "GOGC=50", attackEnv+"="+layout+" "+token) // what is not yet collected is half as much
+	child.Env = append(os.Environ(), "TMPDIR="+t.TempDir(), attackEnv+"="+layout+" "+token, "GOGC=50") // what is not yet collected is half as much
 	child.Stderr = os.Stderr
 	out, err := child.StdoutPipe()
 	require.NoError(t, err)
