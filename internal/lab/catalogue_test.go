@@ -93,7 +93,7 @@ func TestOrder(t *testing.T) {
 func TestSizes(t *testing.T) {
 	l := testLab(t)
 	l.Sizes, l.Rates, l.Layouts = []float64{1, 5}, []float64{7}, []string{"compact"}
-	for id, each := range map[string]int{"C1": 2 * len(mix.Names), "C4": 10, "D1": 1, "I3": 1} {
+	for id, each := range map[string]int{"C1": 2 * len(mix.Names), "C4": 20, "D1": 1, "I3": 1} {
 		list, err := l.Plan(find(t, id))
 		require.NoError(t, err)
 		scales := map[string]int{}

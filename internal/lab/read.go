@@ -49,7 +49,7 @@ func capacity(l *Lab) ([]Variant, error) {
 // budgets are in GiB: those of the user's documents, and less for what is smaller.
 var budgets = []float64{0.25, 1, 2, 4, 16}
 
-// againstMemory measures one mix with budgets of memory, as far as the machine has them.
+// againstMemory measures two mixes with budgets of memory, as far as the machine has them. A reads few pages, B many.
 func againstMemory(l *Lab) ([]Variant, error) {
 	var loads []readLoad
 	for _, gib := range budgets {
@@ -57,7 +57,8 @@ func againstMemory(l *Lab) ([]Variant, error) {
 			loads = append(loads, readLoad{clients: clients, memory: int64(gib * (1 << 30))})
 		}
 	}
-	return l.reads(l.sizes(), []string{l.mixes()[0]}, loads, l.LayoutsOr()), nil
+	mixes := l.mixes()
+	return l.reads(l.sizes(), mixes[:min(2, len(mixes))], loads, l.LayoutsOr()), nil
 }
 
 func (l *Lab) reads(scales []float64, mixes []string, loads []readLoad, layouts []string) (list []Variant) {

@@ -84,7 +84,7 @@ var views = map[string][]View{
 	"C1": {{Filter: "/layout:compact", Largest: "scale", Rows: "/engine /mix@alpha /clients@num", Columns: named("", "qps", "reads/s", "p50-ms", "p50 ms", "p95-ms", "p95 ms", "p99-ms", "p99 ms")}},
 	"C2": {{Largest: "scale", Rows: "/engine /mix@alpha /loop@(open-100 open-1000 open-5000 open-10000)", Columns: named("", "qps", "reads/s", "p50-ms", "p50 ms", "p99-ms", "p99 ms", "late", "late", "skipped", "skipped")}},
 	"C3": {{Largest: "scale", Rows: "/engine /mix@alpha /temperature@(cold lukewarm warm)", Columns: named("", "qps", "reads/s", "p99-ms", "p99 ms", "resident-before", "part resident before", "resident-after", "after")}},
-	"C4": {{Title: "memory in GiB", Rows: "/engine /layout /scale@num /clients@num /memory@num", Columns: named("", "qps", "reads/s", "p50-ms", "p50 ms", "p99-ms", "p99 ms", "disk-reads/s", "pages read from the disk/s")}},
+	"C4": {{Title: "memory in GiB", Rows: "/engine /layout /mix@alpha /scale@num /clients@num /memory@num", Columns: named("", "qps", "reads/s", "p50-ms", "p50 ms", "p99-ms", "p99 ms", "disk-reads/s", "pages read from the disk/s")}},
 	"D1": {{Largest: "scale", Rows: "/engine /layout /rate@alpha", Columns: named("", "rows/s", "rows/s", "settled-rows/s", "with merging done", "p50-ms", "p50 ms", "p99-ms", "p99 ms", "max-ms", "max ms", "late", "late", "wal-MB", "WAL, MB")}},
 	"D2": {{Filter: "(/kind:(with-checkpoint OR without-checkpoint) OR /kind:/^$/)", Largest: "scale", Rows: "/engine /policy@alpha /frames@num", Columns: append(append(named("/kind:/^$/", "rows/s", "rows/s", "wal-MB", "WAL, MB", "late", "late"),
 		named("/kind:without-checkpoint", "p99-ms", "p99 ms without")...), named("/kind:with-checkpoint", "p99-ms", "p99 ms with one")...)}},

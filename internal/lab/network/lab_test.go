@@ -62,7 +62,7 @@ func TestMeasured(t *testing.T) {
 		{"A15", "/bytes=5120/", 8, "p50-ms ent/s B/ent read-p50-ms"},
 		{"A16", "layout=compact/profile=typical/durability=durable/cap=10000", 1, "p50-ms max-ms rows/s"},
 		{"A17", "page=8192/memory", 4, "load-rows/s late data-MB B/row qps-A"},
-		{"C4", "layout=compact", 10, "qps p50-ms"},
+		{"C4", "layout=compact", 20, "qps p50-ms"},
 		{"I3", "layout=compact", 6, "qps read-p50-ms read-p95-ms rows/s commit-late commit-skipped"},
 		{"I5", "rate=10000/qps=1000", 4, "qps rows/s p50-ms read-p50-ms late skipped commit-late commit-skipped"},
 		{"J1", "layout=compact", 2, "sync-s rows/s data-MB B/row"},
