@@ -55,7 +55,7 @@ func TestChildBeginsCold(t *testing.T) {
 	}
 
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestBudgetedChild$", "-test.v")
-	cmd.Env = append(os.Environ(), "VARVE_BUDGETED="+cache)
+	cmd.Env = append(os.Environ(), "VARVE_BUDGETED="+cache, "TMPDIR="+t.TempDir())
 	var out strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &out
 	require.NoError(t, group.Start(cmd))
