@@ -56,23 +56,23 @@ func readTables(ctx context.Context, c *sqlstore.Conn, report func(problem strin
 func (e *engine) Reindex(ctx context.Context) error {
 	return e.WithWriter(ctx, func(c *sqlstore.Conn) error {
 		tables, err := c.QueryTexts(ctx, "SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = current_schema() ORDER BY tablename")
-		for _, table := range tables {
-			if err == nil {
-				err = reindex(ctx, c, table)
-			}
+		for i := 0; i < len(tables) && err == nil; i++ {
+			err = reindex(ctx, c, tables[i])
 		}
 		return err
 	})
 }
 
-// reindex makes the indexes of one table anew. On a connection that is shared a
-// transaction is open already.
-func reindex(ctx context.Context, c *sqlstore.Conn, table string) error {
-	script := liftTimeouts + "; REINDEX TABLE " + table
-	if !c.Shared() {
-		script = "BEGIN; " + script + "; COMMIT"
+// reindex makes the indexes of one table anew. On a connection that is shared a transaction
+// is open already. Citus has its workers run all that comes with a REINDEX, so it comes alone.
+func reindex(ctx context.Context, c *sqlstore.Conn, table string) (err error) {
+	scripts := []string{"BEGIN; " + liftTimeouts, "REINDEX TABLE " + table, "COMMIT"}
+	if c.Shared() {
+		scripts = []string{liftTimeouts, scripts[1]}
 	}
-	err := c.ExecOnce(ctx, script)
+	for i := 0; i < len(scripts) && err == nil; i++ {
+		err = c.ExecOnce(ctx, scripts[i])
+	}
 	if err != nil && !c.Shared() {
 		err = errors.Join(err, c.ExecOnce(context.WithoutCancel(ctx), "ROLLBACK"))
 	}

@@ -74,15 +74,11 @@ func TestCheckNotMade(t *testing.T) {
 		defer tx.Rollback()
 		_, err = tx.Exec(t.Context(), "LOCK TABLE small IN ACCESS EXCLUSIVE MODE")
 		require.NoError(t, err)
-		e := openTest(t, rawURL, func(o *driver.Options) { o.LockTimeout = 1 })
-		requireUnchecked(t, e, "55P03")
+		requireUnchecked(t, openTest(t, rawURL, func(o *driver.Options) { o.LockTimeout = 1 }), "55P03")
 	})
 	t.Run("not permitted", func(t *testing.T) {
 		u := withFew(t, rawURL, "GRANT SELECT ON small TO few")
-		e, err := openURL(u, func(o *driver.Options) { o.ReadOnly = true })
-		require.NoError(t, err)
-		defer func() { require.NoError(t, e.Close()) }()
-		requireUnchecked(t, e, codeRefused)
+		requireUnchecked(t, openTest(t, u, func(o *driver.Options) { o.ReadOnly = true }), codeRefused)
 	})
 	t.Run("context", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -94,14 +90,19 @@ func TestCheckNotMade(t *testing.T) {
 	})
 }
 
+// TestReindexAlone: Citus has its workers run all that comes with a REINDEX.
+func TestReindexAlone(t *testing.T) {
+	e := openNew(t, nil)
+	execute(t, e, `CREATE FUNCTION alone(n int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS
+		$$ BEGIN ASSERT current_query() NOT LIKE '%;%', current_query(); RETURN true; END $$`,
+		"CREATE TABLE one AS SELECT 1 AS n", "CREATE INDEX ON one (alone(n))")
+	require.NoError(t, e.Reindex(t.Context()))
+}
+
 // TestCheckWithoutRights: a store that a user may not read is neither damaged nor no store.
 func TestCheckWithoutRights(t *testing.T) {
 	rawURL := pgtest.NewURL(t)
-	db, err := store.Open(t.Context(), rawURL, nil)
-	require.NoError(t, err)
-	_, err = db.Entities(t.Context(), nil)
-	require.NoError(t, err)
-	require.NoError(t, db.Close())
+	openStore(t, rawURL, nil)
 	for _, grant := range []string{"SELECT 1", "GRANT SELECT ON varve_meta TO few", "GRANT SELECT ON varve_meta, varve_blocks, contents TO few"} {
 		db, err := store.Open(t.Context(), withFew(t, rawURL, grant), &store.Options{ReadOnly: true})
 		require.NoError(t, err)
