@@ -353,15 +353,16 @@ func (m *machine) hold() {
 
 // copyTo makes another store of this one, by its history or a backup, which goes on alike.
 func (m *machine) copyTo() {
-	way := one(m.Drawer, "history", "backup")
-	if way != "backup" && m.model.HeadOnly {
+	way, layouts := one(m.Drawer, "history", "backup"), schemas.EntityLayouts()
+	switch spreads := m.db.Engine().Capabilities().Spreads; {
+	case way == "backup":
+		layouts = []string{m.layout}
+	case m.model.HeadOnly:
 		return
+	case spreads: // not all layouts can be
+		layouts = m.h.layouts()
 	}
-	layout := m.layout
-	if way != "backup" {
-		layout = one(m.Drawer, schemas.EntityLayouts()...)
-	}
-	other := newMachine(m.ctx, m.t, m.Drawer, m.h, layout, m.model.Clone())
+	other := newMachine(m.ctx, m.t, m.Drawer, m.h, one(m.Drawer, layouts...), m.model.Clone())
 	m.did = append(m.did, func() string { return "copy by " + way + " into" }, func() string { return other.told() })
 	switch way {
 	case "history":
