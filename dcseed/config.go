@@ -35,7 +35,7 @@ type Config struct {
 	Seed uint64
 
 	DCs        int // data centres; 0 means 1
-	NodesPerDC int // 0 means DefaultNodes; each has five workloads
+	NodesPerDC int // 0 means DefaultNodes; each has five workloads, as in Arkiv's example and not in its formula
 	Payload    int // bytes of an entity's content; 0 means DefaultPayload
 
 	// PerBlock is how many entities a block of the initial state creates. 0 means
