@@ -197,9 +197,12 @@ func TestStatsWithoutRights(t *testing.T) {
 func TestRefused(t *testing.T) {
 	poor := asPoor(t, pgtest.NewURL(t))
 	public := pgtest.WithDatabase(t, poor, pgembed.Database)
-	_, err := openEntities(t, public, "")
+	db, err := store.Open(t.Context(), public, nil)
+	require.NoError(t, err)
+	_, err = db.Entities(t.Context(), nil)
 	require.ErrorContains(t, err, "a new store needs CREATE ON SCHEMA")
 	require.ErrorContains(t, err, "the parameter schema")
+	require.NoError(t, db.Close())
 	_, err = store.Open(t.Context(), public+"&schema=missing", nil)
 	require.ErrorContains(t, err, "it needs CREATE ON DATABASE")
 }
