@@ -6,6 +6,8 @@ import (
 	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/varvedb/varve/store/driver"
 )
@@ -22,6 +24,7 @@ type Conn struct {
 	native   any    // the driver's connection, if statements run on it; nil otherwise
 	remote   Remote // the same of a server, or nil
 	stmts    map[string]statement
+	once     statement // the last one that is not kept; closed when the next comes
 	codec    Codec
 	mapError func(error) error
 	isBroken func(error) bool
@@ -160,7 +163,8 @@ func (c *Conn) start(ctx context.Context, text string) error {
 	return errors.Join(rows.Err(), rows.Close())
 }
 
-// ExecOnce runs one statement without keeping it prepared: DDL, settings.
+// ExecOnce runs one statement without keeping it prepared, past the contract's
+// translations: settings. DDL may come by Exec as well; see keeps.
 func (c *Conn) ExecOnce(ctx context.Context, text string) (err error) {
 	if c.remote != nil {
 		_, err = c.remote.Exec(ctx, text, false, nil)
@@ -223,8 +227,48 @@ func (c *Conn) prepare(ctx context.Context, text string) (statement, error) {
 	if err != nil {
 		return nil, c.fail(err)
 	}
-	c.stmts[text] = stmt
+	if keeps(text) {
+		c.stmts[text] = stmt
+		return stmt, nil
+	}
+	c.forgetOnce()
+	c.once = stmt
 	return stmt, nil
+}
+
+// forgetOnce closes the statement that is not kept.
+func (c *Conn) forgetOnce() {
+	if c.once != nil {
+		_ = c.once.Close()
+		c.once = nil
+	}
+}
+
+// kept are the first words of the statements that stay prepared: those that a
+// store runs again and again.
+var kept = []string{
+	"SELECT", "WITH", "VALUES", "INSERT", "UPDATE", "DELETE", "BEGIN", "COMMIT", "ROLLBACK",
+}
+
+// keeps reports whether a statement stays prepared. All others, DDL among them,
+// are prepared for each run, because a plan for making a table may be good for
+// one run only: DuckDB 1.5.5 takes the columns out of it, and runs it again as
+// CREATE TABLE without columns when the transaction of the first run was rolled
+// back.
+func keeps(text string) bool {
+	for {
+		text = strings.TrimLeft(text, " \t\r\n(")
+		comment, ok := strings.CutPrefix(text, "/*")
+		if !ok {
+			break
+		}
+		_, text, _ = strings.Cut(comment, "*/")
+	}
+	word := text
+	if i := strings.IndexAny(text, " \t\r\n(;"); i >= 0 {
+		word = text[:i]
+	}
+	return slices.ContainsFunc(kept, func(k string) bool { return strings.EqualFold(k, word) })
 }
 
 func (c *Conn) prepareOn(ctx context.Context, text string) (statement, error) {
@@ -232,7 +276,7 @@ func (c *Conn) prepareOn(ctx context.Context, text string) (statement, error) {
 		return prepareDirect(ctx, c.native, text)
 	}
 	if c.remote != nil {
-		return remoteStatement{c.remote, text, !c.Shared()}, nil
+		return remoteStatement{c.remote, text, c.keepsRemote(text)}, nil
 	}
 	stmt, err := c.conn.PrepareContext(ctx, text)
 	return pooled{stmt}, err
@@ -240,6 +284,7 @@ func (c *Conn) prepareOn(ctx context.Context, text string) (statement, error) {
 
 // forget closes the prepared statements.
 func (c *Conn) forget() {
+	c.forgetOnce()
 	for _, stmt := range c.stmts {
 		_ = stmt.Close()
 	}

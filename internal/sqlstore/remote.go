@@ -50,8 +50,12 @@ func (c *Conn) later(text string) { _ = c.remote.Later(context.Background(), tex
 
 // Defer leaves a statement to a Remote's next one, whose error may be this one's.
 func (c *Conn) Defer(ctx context.Context, text string, args ...any) error {
-	return c.Mapped(c.remote.Later(ctx, c.codec.Rebind(text), !c.Shared(), c.encode(args)))
+	return c.Mapped(c.remote.Later(ctx, c.codec.Rebind(text), c.keepsRemote(text), c.encode(args)))
 }
+
+// keepsRemote reports whether a Remote keeps a statement prepared. A shared
+// connection has another session for each transaction, so nothing is kept there.
+func (c *Conn) keepsRemote(text string) bool { return !c.Shared() && keeps(text) }
 
 // Flush sends what was left to a Remote's next statement, for what goes past it.
 func (c *Conn) Flush(ctx context.Context) error { return c.Mapped(c.remote.Flush(ctx)) }

@@ -142,6 +142,7 @@ func Run(t *testing.T, h Harness) {
 		t.Run("compact", func(t *testing.T) { runCompact(t, h) })
 	}
 	t.Run("events", func(t *testing.T) { runEvents(t, h) })
+	t.Run("creation", func(t *testing.T) { runCreation(t, h) })
 	t.Run("check", func(t *testing.T) { runCheck(t, h) })
 	t.Run("beside", func(t *testing.T) { runBeside(t, h) })
 	t.Run("arkiv", func(t *testing.T) { runArkiv(t, h) })

@@ -14,8 +14,8 @@ import (
 )
 
 // tap sees the calls to an engine that are named here, and may delay them or let them fail:
-// begin, visible, sync, snapshot, check; of a transaction query, next, insert, commit; of a
-// reader read, read next, read scan. A commit that fails is rolled back.
+// begin, visible, sync, snapshot, check, reindex; of a transaction query, next, exec, insert,
+// update, commit; of a reader read, read next, read scan. A commit that fails is rolled back.
 type tap func(call, sql string) error
 
 // nextTap is that of the engine that is opened next.
@@ -104,6 +104,14 @@ func (e tappedEngine) Check(ctx context.Context, report func(string) bool) (stri
 	return e.Engine.Check(ctx, report)
 }
 
+// Reindex implements driver.Engine.
+func (e tappedEngine) Reindex(ctx context.Context) error {
+	if err := e.see("reindex", ""); err != nil {
+		return err
+	}
+	return e.Engine.Reindex(ctx)
+}
+
 type tappedOverlapper struct {
 	tappedEngine
 	overlapper driver.Overlapper
@@ -130,6 +138,22 @@ type tappedTx struct {
 // Query implements driver.Querier.
 func (tx tappedTx) Query(ctx context.Context, sql string, args ...any) (driver.Rows, error) {
 	return tappedQuery(ctx, tx.Tx, tx.see, "", sql, args)
+}
+
+// Exec implements driver.Tx.
+func (tx tappedTx) Exec(ctx context.Context, sql string, args ...any) (int64, error) {
+	if err := tx.see("exec", sql); err != nil {
+		return 0, err
+	}
+	return tx.Tx.Exec(ctx, sql, args...)
+}
+
+// Update implements driver.Tx.
+func (tx tappedTx) Update(ctx context.Context, u *driver.Update, value any, keys []any) error {
+	if err := tx.see("update", ""); err != nil {
+		return err
+	}
+	return tx.Tx.Update(ctx, u, value, keys)
 }
 
 // Insert implements driver.Tx.

@@ -1,0 +1,205 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
+)
+
+// runCreation gives up each call that makes tables or indexes, at each of its
+// statements, and repeats it on the same handle: then the store works, and a
+// check finds it sound, because nothing of the first attempt is left, neither
+// in the database nor in statements that were kept prepared.
+func runCreation(t *testing.T, h Harness) {
+	for _, c := range creatingCalls(h) {
+		t.Run(c.name, func(t *testing.T) {
+			t.Run("cancelled", func(t *testing.T) {
+				c.run(t, h, func(cancel context.CancelFunc) error { cancel(); return nil })
+			})
+			t.Run("failed", func(t *testing.T) {
+				c.run(t, h, func(context.CancelFunc) error { return errBroken })
+			})
+		})
+	}
+}
+
+// creatingCall is a call that makes tables or indexes.
+type creatingCall struct {
+	name   string
+	before func(t *testing.T, url string) // what the database holds already
+	call   func(ctx context.Context, db *store.DB) error
+	rare   bool // it has hundreds of statements, of which some are tried
+}
+
+func creatingCalls(h Harness) (list []creatingCall) {
+	entities := func(options store.EntityOptions) func(context.Context, *store.DB) error {
+		return func(ctx context.Context, db *store.DB) error {
+			_, err := db.Entities(ctx, &options)
+			return err
+		}
+	}
+	events := func(ctx context.Context, db *store.DB) error {
+		_, err := db.Events(ctx, nil)
+		return err
+	}
+	nothing := func(*testing.T, string) {}
+	made := func(calls ...func(context.Context, *store.DB) error) func(*testing.T, string) {
+		return func(t *testing.T, url string) {
+			db := must(store.Open(t.Context(), url, nil))(t)
+			for _, call := range calls {
+				require.NoError(t, call(t.Context(), db))
+			}
+			require.NoError(t, db.Close())
+		}
+	}
+	filled := func(layout string) func(*testing.T, string) {
+		return func(t *testing.T, url string) {
+			require.NoError(t, fillForCheck(t, h, url, layout).Close())
+		}
+	}
+	for _, layout := range h.layouts() {
+		if h.repeats(layout) {
+			continue
+		}
+		options := store.EntityOptions{Layout: layout}
+		list = append(list, creatingCall{name: "entities " + layout, before: nothing, call: entities(options)})
+	}
+	layouts := slices.DeleteFunc([]string{"arkiv", "compact"}, func(l string) bool { return !slices.Contains(h.layouts(), l) })
+	for _, layout := range layouts {
+		var backup []byte
+		restore := func(ctx context.Context, db *store.DB) error {
+			_, err := db.Restore(ctx, bytes.NewReader(backup), nil)
+			return err
+		}
+		back := func(t *testing.T, _ string) {
+			if backup == nil {
+				backup = backupForCheck(t, h, layout)
+			}
+		}
+		repair := func(ctx context.Context, db *store.DB) error {
+			r, err := db.Repair(ctx, nil)
+			if err == nil {
+				err = r.Err()
+			}
+			return err
+		}
+		list = append(list,
+			creatingCall{name: "restore " + layout, before: back, call: restore},
+			creatingCall{name: "repair " + layout, before: filled(layout), call: repair, rare: true})
+	}
+	return append(list,
+		creatingCall{name: "events", before: nothing, call: events},
+		creatingCall{name: "events of a store of entities", before: made(entities(store.EntityOptions{})), call: events},
+		creatingCall{name: "entities of a store of events", before: made(events), call: entities(store.EntityOptions{})},
+		creatingCall{name: "indexes", before: made(entities(store.EntityOptions{Layout: "arkiv", DeferIndexes: true})), call: entities(store.EntityOptions{})},
+		creatingCall{name: "checkpoints", before: made(events), call: func(ctx context.Context, db *store.DB) error {
+			evs, err := db.Events(ctx, nil)
+			if err == nil {
+				_, err = evs.Advance(ctx, event.Checkpoint{Consumer: "first"}, nil, nil)
+			}
+			return err
+		}})
+}
+
+// backupForCheck returns a backup of a store that has consumers.
+func backupForCheck(t *testing.T, h Harness, layout string) []byte {
+	db := fillForCheck(t, h, h.quickURL(t), layout)
+	evs := must(db.Events(t.Context(), nil))(t)
+	must(evs.Advance(t.Context(), event.Checkpoint{Consumer: "first", To: 3}, nil, nil))(t)
+	var file bytes.Buffer
+	must(db.Backup(t.Context(), &file, nil))(t)
+	require.NoError(t, db.Close())
+	return file.Bytes()
+}
+
+// run gives the call up at its first statement, its second and so on, until it
+// has fewer. After each it is repeated on the same handle: on slow engines by
+// the attempt that is given up one statement later, because to make a database
+// for each statement would take minutes there.
+func (c creatingCall) run(t *testing.T, h Harness, fault func(context.CancelFunc) error) {
+	step := int64(1)
+	switch {
+	case c.rare && h.slow():
+		step = 29
+	case c.rare:
+		step = 7
+	}
+	var db *store.DB
+	var d countdown
+	for at, fired := int64(1), true; fired; at += step {
+		if db == nil {
+			url := h.quickURL(t)
+			c.before(t, url)
+			db = must(store.Open(t.Context(), tap(d.see).tapped(t, url, false), nil))(t)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		d.arm(at, func() error { return fault(cancel) })
+		err := c.call(ctx, db)
+		fired = d.disarm()
+		cancel()
+		if err != nil {
+			require.NotErrorIs(t, err, store.ErrCorrupt, "statement %d", at)
+			if h.slow() {
+				continue
+			}
+			require.NoError(t, c.call(t.Context(), db), "after it was given up at statement %d", at)
+		}
+		requireUsable(t, db, at)
+		require.NoError(t, db.Close())
+		db = nil
+	}
+	require.Nil(t, db, "the call that is not given up succeeds")
+}
+
+// requireUsable writes to the entities, the events and a consumer, makes a backup
+// and checks everything.
+func requireUsable(t *testing.T, db *store.DB, at int64) {
+	t.Helper()
+	ctx := t.Context()
+	ents := must(db.Entities(ctx, nil))(t)
+	head := must(ents.Head(ctx))(t)
+	must(ents.Apply(ctx, newBlock(head.Number+1, on("used", opCreate(1)))))(t)
+	evs := must(db.Events(ctx, nil))(t)
+	must(evs.Append(ctx, []event.Event{ev("A", "used", "x:1")}, nil))(t)
+	c := event.Checkpoint{Consumer: "user", From: must(evs.Checkpoint(ctx, "user"))(t), To: must(evs.Head(ctx))(t)}
+	_, err := evs.Advance(ctx, c, nil, nil)
+	require.NoError(t, err, "given up at statement %d", at)
+	must(db.Backup(ctx, io.Discard, nil))(t)
+	report := must(db.Check(ctx, nil))(t)
+	require.NoError(t, report.Err(), "given up at statement %d", at)
+}
+
+// countdown lets something happen at the n-th statement or other call to an
+// engine; the rows of a query are none.
+type countdown struct {
+	left  atomic.Int64
+	fault func() error
+}
+
+// arm lets it happen at the n-th call from now.
+func (d *countdown) arm(at int64, fault func() error) {
+	d.fault = fault
+	d.left.Store(at)
+}
+
+// disarm ends that and reports whether it has happened.
+func (d *countdown) disarm() bool { return d.left.Swap(0) <= 0 }
+
+func (d *countdown) see(call, _ string) error {
+	if strings.HasSuffix(call, "next") || strings.HasSuffix(call, "scan") {
+		return nil
+	}
+	if d.left.Add(-1) == 0 {
+		return d.fault()
+	}
+	return nil
+}
