@@ -48,6 +48,9 @@ func (db *DB) Backup(ctx context.Context, w io.Writer, progress func(rows uint64
 		return c, err
 	}
 	tables, c, err := db.contents(ctx, q)
+	if err == nil {
+		err = db.meta.missing(ctx, q, tables)
+	}
 	if err != nil {
 		return c, err
 	}

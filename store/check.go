@@ -172,6 +172,9 @@ func (c *checker) run(ctx context.Context) error {
 	if err == nil {
 		err = checkRecorded(recorded)
 	}
+	if err == nil {
+		err = c.db.missing(ctx, metaTable, blocksTable)
+	}
 	if err == nil && !ents && !evs {
 		err = fmt.Errorf("%w: the store records no layout, neither of entities nor of events", ErrCorrupt)
 	}
@@ -284,7 +287,7 @@ func (c *checker) verify(ctx context.Context, e *Entities) {
 }
 
 func (c *checker) rows(ctx context.Context, e *Entities) {
-	if err := e.db.missing(ctx, e.layout.Tables()); err != nil {
+	if err := e.db.missing(ctx, e.layout.Tables()...); err != nil {
 		c.done(partEntities, true, err)
 		return
 	}
@@ -305,9 +308,12 @@ func (c *checker) events(ctx context.Context) {
 		return
 	}
 	c.report.EventLayout = eventLayout
-	if err := e.db.missing(ctx, eventlog.Tables); err != nil {
+	if err := e.db.missing(ctx, eventlog.Tables...); err != nil {
 		c.done(partEvents, true, err)
 		return
+	}
+	if err := e.missingCheckpoints(ctx); outcomeOf(err) == Damaged {
+		c.find(partEvents, true, err.Error())
 	}
 	done, head, problems, err := c.eventLog(ctx, e)
 	c.report.EventHead, c.report.Events = done.Head, done.Events
@@ -349,19 +355,9 @@ func (c *checker) engine(ctx context.Context) {
 	c.done(partEngine, false, err)
 }
 
-// missing returns an error that wraps ErrCorrupt and names the tables that are not
-// there.
-func (db *DB) missing(ctx context.Context, tables []*driver.Table) error {
-	has := map[string]bool{}
-	err := db.readBulk(ctx, func(ctx context.Context, q driver.Querier) (err error) {
-		has, err = db.meta.tables(ctx, q)
-		return err
+// missing is meta.missing in a view of its own.
+func (db *DB) missing(ctx context.Context, tables ...*driver.Table) error {
+	return db.read(ctx, func(ctx context.Context, q driver.Querier) error {
+		return db.meta.missing(ctx, q, tables)
 	})
-	var errs []error
-	for _, t := range tables {
-		if err == nil && !has[t.Name] {
-			errs = append(errs, fmt.Errorf("%w: table %s is missing; restore a backup", ErrCorrupt, t.Name))
-		}
-	}
-	return errors.Join(append(errs, err)...)
 }

@@ -106,6 +106,9 @@ func (db *DB) openEntities(ctx context.Context, name string, opts EntityOptions)
 	if err := e.check(recorded, name, opts.ExtendAdds); err != nil {
 		return nil, err
 	}
+	if err := db.missing(ctx, append([]*driver.Table{metaTable, blocksTable}, e.layout.Tables()...)...); err != nil {
+		return nil, err
+	}
 	if err := e.checkSpread(ctx); err != nil {
 		return nil, err
 	}
@@ -163,8 +166,8 @@ func (e *Entities) checkSpread(ctx context.Context) error {
 		return nil
 	}
 	return e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
-		tables, err := e.db.meta.tables(ctx, q)
-		if err == nil && !tables["varve_commit"] {
+		tables, err := e.db.meta.columns(ctx, q)
+		if err == nil && tables["varve_commit"] == nil {
 			err = driver.Of(ErrLayout, errors.New("the store's tables are not spread over machines, and the URL asks for it; leave that parameter out, or make a new store with it and import this one"))
 		}
 		return err

@@ -71,7 +71,7 @@ type Events struct {
 	news     news
 	listener listener
 
-	checkpoints atomic.Bool  // there is a table of them
+	checkpoints atomic.Bool  // there is a table of them, with its columns
 	sql         schemas.Meta // of that table
 }
 
@@ -115,6 +115,9 @@ func (db *DB) openEvents(ctx context.Context, opts EventOptions) (*Events, error
 	}
 	log, err := db.eventLog(recorded)
 	if err != nil {
+		return nil, err
+	}
+	if err := db.missing(ctx, append([]*driver.Table{metaTable}, eventlog.Tables...)...); err != nil {
 		return nil, err
 	}
 	opts = opts.withDefaults(log)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store/driver"
@@ -57,8 +58,47 @@ func (e *Events) readCheckpoints(ctx context.Context, f func(context.Context, dr
 		if err != nil || has[metaEventCheckpoints] == "" {
 			return err
 		}
+		if !e.checkpoints.Load() {
+			if err := e.db.meta.missing(ctx, q, []*driver.Table{checkpointsTable}); err != nil {
+				return err
+			}
+			e.checkpoints.Store(true)
+		}
 		return f(ctx, q)
 	})
+}
+
+// missingCheckpoints is DB.missing of the table of checkpoints, if there should
+// be one.
+func (e *Events) missingCheckpoints(ctx context.Context) error {
+	return e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
+		has, err := e.db.meta.all(ctx, q)
+		if err != nil || has[metaEventCheckpoints] == "" {
+			return err
+		}
+		return e.db.meta.missing(ctx, q, []*driver.Table{checkpointsTable})
+	})
+}
+
+// rebuildCheckpoints makes the table again when it has none of its columns, and
+// reports whether it did. No consumer can have been stored in such a table, so
+// nothing is lost. It is left alone when it is missing: then consumers are.
+func (e *Events) rebuildCheckpoints(ctx context.Context, tx driver.Tx) (bool, error) {
+	has, err := e.db.meta.all(ctx, tx)
+	if err != nil || has[metaEventCheckpoints] == "" {
+		return false, err
+	}
+	tables, err := e.db.meta.columns(ctx, tx)
+	columns, ok := tables[checkpointsTable.Name]
+	if err != nil || !ok || slices.ContainsFunc(checkpointsTable.Columns, func(c driver.Column) bool {
+		return slices.Contains(columns, c.Name)
+	}) {
+		return false, err
+	}
+	if _, err := tx.Exec(ctx, "DROP TABLE "+checkpointsTable.Name); err != nil {
+		return false, err
+	}
+	return true, createCheckpoints(ctx, tx, e.sql)
 }
 
 // checkpointOf returns where a consumer is, and whether it is known.
@@ -116,6 +156,9 @@ func (e *Events) makeCheckpoints(ctx context.Context) error {
 	_, err := e.db.create(ctx, metaEventCheckpoints, map[string]string{metaEventCheckpoints: "1"}, func(ctx context.Context, tx driver.Tx) error {
 		return createCheckpoints(ctx, tx, e.sql)
 	})
+	if err == nil {
+		err = e.db.missing(ctx, checkpointsTable)
+	}
 	e.checkpoints.Store(err == nil)
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store/driver"
@@ -67,6 +68,12 @@ func (db *DB) recorded(ctx context.Context) (values map[string]string, err error
 		values, err = db.meta.recorded(ctx, q)
 		return err
 	})
+	if err != nil {
+		// In another view: after a failed statement some engines take no other.
+		if damage := db.missing(ctx, metaTable); errors.Is(damage, ErrCorrupt) {
+			err = damage
+		}
+	}
 	return values, err
 }
 
@@ -103,16 +110,48 @@ func (db *DB) create(ctx context.Context, name string, values map[string]string,
 	return recorded, err
 }
 
-// tables returns the names of the tables that there are, whoever may read them.
-func (m meta) tables(ctx context.Context, q driver.Querier) (map[string]bool, error) {
-	names := map[string]bool{}
-	err := driver.QueryRows(ctx, q, m.Statements["list_tables"], nil, func(rows driver.Rows) error {
-		var name []byte
-		err := rows.Scan(&name)
-		names[string(name)] = true
+// columns returns the tables that there are, whoever may read them, with the
+// names of their columns.
+func (m meta) columns(ctx context.Context, q driver.Querier) (map[string][]string, error) {
+	tables := map[string][]string{}
+	err := driver.QueryRows(ctx, q, m.Statements["list_columns"], nil, func(rows driver.Rows) error {
+		var table, column []byte
+		err := rows.Scan(&table, &column)
+		tables[string(table)] = append(tables[string(table)], string(column))
 		return err
 	})
-	return names, err
+	return tables, err
+}
+
+// missing returns an error that wraps ErrCorrupt and names the tables, and the
+// columns of tables, that are not there.
+func (m meta) missing(ctx context.Context, q driver.Querier, tables []*driver.Table) error {
+	has, err := m.columns(ctx, q)
+	if err != nil {
+		return fmt.Errorf("list the tables: %w", err)
+	}
+	var errs []error
+	for _, t := range tables {
+		columns, ok := has[t.Name]
+		if !ok {
+			errs = append(errs, fmt.Errorf("%w: table %s is missing; restore a backup", ErrCorrupt, t.Name))
+			continue
+		}
+		var lost []string
+		for _, c := range t.Columns {
+			if !slices.Contains(columns, c.Name) {
+				lost = append(lost, c.Name)
+			}
+		}
+		if len(lost) > 0 {
+			next := "restore a backup"
+			if t == checkpointsTable {
+				next = "varve check --repair makes the table again"
+			}
+			errs = append(errs, fmt.Errorf("%w: table %s has no column %s; %s", ErrCorrupt, t.Name, strings.Join(lost, ", "), next))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // create makes the tables in a database that must be empty.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/varvedb/varve/internal/eventlog"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -81,6 +80,13 @@ func (db *DB) repair(ctx context.Context, opts *CheckOptions) (rebuilt []string,
 				return fmt.Errorf("events: %w", err)
 			}
 			rebuilt = append(rebuilt, "events: postings and IDs")
+			again, err := evs.rebuildCheckpoints(inner, tx)
+			if err != nil {
+				return fmt.Errorf("events: %w", err)
+			}
+			if again {
+				rebuilt = append(rebuilt, "events: the table of checkpoints, which had no columns")
+			}
 		}
 		return nil
 	})
@@ -91,9 +97,6 @@ func (db *DB) repair(ctx context.Context, opts *CheckOptions) (rebuilt []string,
 func (c *checker) soundEntities(ctx context.Context) (*Entities, error) {
 	ents, err := c.db.openedEntities(ctx)
 	if err != nil {
-		return nil, err
-	}
-	if err := c.db.missing(ctx, ents.layout.Tables()); err != nil {
 		return nil, err
 	}
 	if err = c.digest(ctx, ents); outcomeOf(err) == Damaged {
@@ -107,9 +110,6 @@ func (c *checker) soundEntities(ctx context.Context) (*Entities, error) {
 func (c *checker) soundEvents(ctx context.Context) (*Events, error) {
 	evs, err := c.db.openedEvents(ctx)
 	if err != nil {
-		return nil, err
-	}
-	if err := c.db.missing(ctx, eventlog.Tables); err != nil {
 		return nil, err
 	}
 	done, _, problems, err := c.eventLog(ctx, evs)

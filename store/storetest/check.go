@@ -30,6 +30,7 @@ func runCheck(t *testing.T, h Harness) {
 	}
 	t.Run("backup", func(t *testing.T) { runBackup(t, h) })
 	t.Run("outcome", func(t *testing.T) { runOutcomes(t, h) })
+	t.Run("columns", func(t *testing.T) { runColumns(t, h) })
 }
 
 // damage is a statement that makes a store wrong.

@@ -4,8 +4,13 @@ SELECT count(*) FROM information_schema.tables WHERE table_schema = current_sche
 -- name: other_tables
 SELECT count(*) FROM information_schema.tables WHERE table_schema = current_schema() AND table_type = 'BASE TABLE';
 
--- name: list_tables
-SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema();
+-- The tables with their columns; of a table without any, an empty name.
+-- name: list_columns
+SELECT t.table_name, coalesce(c.column_name, '')
+FROM information_schema.tables AS t
+LEFT JOIN information_schema.columns AS c
+    ON c.table_catalog = t.table_catalog AND c.table_schema = t.table_schema AND c.table_name = t.table_name
+WHERE t.table_catalog = current_database() AND t.table_schema = current_schema();
 
 -- A sort reads every block's row; of the highest number it is told without.
 -- name: head

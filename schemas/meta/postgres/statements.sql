@@ -11,5 +11,10 @@ WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_sch
   AND c.relkind IN ('r', 'p')
   AND NOT EXISTS (SELECT 1 FROM pg_depend AS d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e');
 
--- name: list_tables
-SELECT tablename::text FROM pg_tables WHERE schemaname = current_schema();
+-- The tables with their columns; of a table without any, an empty name.
+-- name: list_columns
+SELECT c.relname::text, coalesce(a.attname::text, '')
+FROM pg_class AS c
+LEFT JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
+  AND c.relkind IN ('r', 'p');

@@ -18,5 +18,9 @@ LIMIT 1;
 -- name: list_meta
 SELECT CAST(name AS BLOB), CAST(value AS BLOB) FROM varve_meta ORDER BY name;
 
--- name: list_tables
-SELECT CAST(name AS BLOB) FROM sqlite_master WHERE type = 'table';
+-- The tables with their columns; of a table without any, an empty name.
+-- name: list_columns
+SELECT CAST(t.name AS BLOB), CAST(coalesce(c.name, '') AS BLOB)
+FROM sqlite_master AS t
+LEFT JOIN pragma_table_info(t.name) AS c
+WHERE t.type = 'table';

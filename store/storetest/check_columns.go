@@ -1,0 +1,76 @@
+package storetest
+
+import (
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/event"
+)
+
+// runColumns: a table without its columns is damage, which a check names. What
+// needs the table is refused as damaged, not with an error of the engine's.
+func runColumns(t *testing.T, h Harness) {
+	for _, table := range []string{"varve_meta", "varve_blocks", "payloads", "events", "event_postings", "event_checkpoints"} {
+		t.Run(table, func(t *testing.T) { testColumns(t, h, table) })
+	}
+}
+
+func testColumns(t *testing.T, h Harness, table string) {
+	first := event.Checkpoint{Consumer: "first", To: 3}
+	url := h.quickURL(t)
+	db := fillForCheck(t, h, url, "arkiv")
+	evs := must(db.Events(t.Context(), nil))(t)
+	must(evs.Advance(t.Context(), first, nil, nil))(t)
+	inTx(t, db.Engine(), func(tx driver.Tx) {
+		exec(t, tx, "DROP TABLE "+table)
+		exec(t, tx, "CREATE TABLE "+table+" (unknown BIGINT)")
+	})
+	require.NoError(t, db.Close())
+
+	db = h.open(t, url, nil)
+	report := must(db.Check(t.Context(), nil))(t)
+	require.Equal(t, store.Damaged, report.Outcome)
+	require.ErrorContains(t, report.Err(), "table "+table+" has no column ")
+	if table != "varve_meta" { // which says what a backup is to hold
+		_, err := db.Backup(t.Context(), io.Discard, nil)
+		requireDamaged(t, err, table, table)
+	}
+	_, err := db.Entities(t.Context(), nil)
+	requireDamaged(t, err, table, "varve_meta", "varve_blocks", "payloads")
+	evs, err = db.Events(t.Context(), nil)
+	requireDamaged(t, err, table, "varve_meta", "events", "event_postings")
+	if err == nil {
+		_, err = evs.Checkpoint(t.Context(), "first")
+		requireDamaged(t, err, table, "event_checkpoints")
+		_, err = evs.Advance(t.Context(), event.Checkpoint{Consumer: "second", To: 3}, nil, nil)
+		requireDamaged(t, err, table, "event_checkpoints")
+	}
+	require.NoError(t, db.Close())
+
+	db = h.open(t, url, nil)
+	repaired, err := db.Repair(t.Context(), nil)
+	requireDamaged(t, err, table, "varve_meta", "varve_blocks", "payloads", "events", "event_postings")
+	if table == "event_checkpoints" { // it could hold nothing, so nothing is lost with it
+		require.NoError(t, repaired.Err())
+		evs = must(db.Events(t.Context(), nil))(t)
+		must(evs.Advance(t.Context(), first, nil, nil))(t)
+	}
+}
+
+// requireDamaged requires an error of damage that names the table if it is one
+// of those that are needed, and else none.
+func requireDamaged(t *testing.T, err error, table string, needed ...string) {
+	t.Helper()
+	for _, n := range needed {
+		if n == table {
+			require.ErrorIs(t, err, store.ErrCorrupt)
+			require.ErrorContains(t, err, "table "+table+" has no column ")
+			return
+		}
+	}
+	require.NoError(t, err)
+}
