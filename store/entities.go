@@ -45,19 +45,21 @@ type Entities struct {
 	layout layout.Layout
 	rules  entity.Rules
 
-	backlog    int         // EntityOptions.Backlog
-	maintainer *maintainer // nil when the layout puts nothing off
-	deferred   atomic.Bool // EntityOptions.DeferIndexes left indexes out
+	opts       EntityOptions // of the call that opened it
+	backlog    int           // EntityOptions.Backlog
+	maintainer *maintainer   // nil when the layout puts nothing off
+	deferred   atomic.Bool   // EntityOptions.DeferIndexes left indexes out
 
 	mu       sync.Mutex
 	written  uint64 // versions since the planner's statistics were gathered
 	analyzed uint64 // versions when they were; see analyze
 }
 
-// Entities opens the entity store, and makes it when the database has none. The options
-// of the first call hold while the database is open. It fails with ErrLayout when the
-// database holds another layout, or other tables and no store at all, and with ErrInvalid
-// when an option is malformed.
+// Entities opens the entity store, and makes it when the database has none. The
+// options of the first call hold while the database is open: a later call leaves
+// them out or gives the same. It fails with ErrLayout when the database holds
+// another layout, or other tables and no store at all, and with ErrInvalid when an
+// option is malformed or another than that of the first call.
 func (db *DB) Entities(ctx context.Context, options *EntityOptions) (e *Entities, err error) {
 	defer wrap(&err, "open the entities of "+db.name)
 	opts := EntityOptions{}
@@ -72,14 +74,38 @@ func (db *DB) Entities(ctx context.Context, options *EntityOptions) (e *Entities
 			return nil, err
 		}
 		if err := e.startMaintainer(ctx); err != nil {
+			e.maintainer.close()
 			return nil, err
 		}
 		db.entities = e
+	} else if err := e.sameOptions(opts); err != nil {
+		return nil, err
 	}
 	if name != "" && name != e.layout.Name() {
 		return nil, layoutMismatch(e.layout.Name(), name)
 	}
 	return e, nil
+}
+
+// sameOptions refuses options of a later call that the first one did not have.
+// The layout is compared by its name, which may be the recorded one.
+func (e *Entities) sameOptions(opts EntityOptions) error {
+	return errors.Join(
+		sameOption("Backlog", opts.Backlog, e.backlog),
+		sameOption("ExtendAdds", opts.ExtendAdds, e.rules.ExtendAdds),
+		sameOption("DeferIndexes", opts.DeferIndexes, e.opts.DeferIndexes),
+	)
+}
+
+// sameOption returns an error when an option is given and not that of the store
+// that is open, because there is one store a database.
+func sameOption[T comparable](name string, given, has T) error {
+	var zero T
+	if given == zero || given == has {
+		return nil
+	}
+	return fmt.Errorf("%w: the store is open with %s %v, and another call asks for %v; "+
+		"give all options in the first call, or close the database before", ErrInvalid, name, has, given)
 }
 
 func layoutMismatch(has, asked string) error {
@@ -90,7 +116,7 @@ func (db *DB) openEntities(ctx context.Context, name string, opts EntityOptions)
 	if opts.Backlog < 0 {
 		return nil, fmt.Errorf("%w: a backlog of %d, want zero or more", ErrInvalid, opts.Backlog)
 	}
-	e := &Entities{db: db, backlog: cmp.Or(opts.Backlog, db.backlog)}
+	e := &Entities{db: db, opts: opts, backlog: cmp.Or(opts.Backlog, db.backlog)}
 	recorded, err := db.recorded(ctx)
 	if err != nil {
 		return nil, err

@@ -76,9 +76,11 @@ type Events struct {
 }
 
 // Events opens the event store, and makes it when the database has none. The
-// options of the first call hold while the database is open. It fails with
-// ErrLayout when the database holds other tables and no store at all, or events of a
-// kind that this version does not read, and with ErrInvalid when an option is negative.
+// options of the first call hold while the database is open: a later call leaves
+// them out or gives the same. It fails with ErrLayout when the database holds other
+// tables and no store at all, or events of a kind that this version does not read,
+// and with ErrInvalid when an option is negative or another than that of the first
+// call. A clock of a later call is refused, because clocks cannot be compared.
 func (db *DB) Events(ctx context.Context, options *EventOptions) (_ *Events, err error) {
 	defer wrap(&err, "open the events of "+db.name)
 	opts := EventOptions{}
@@ -90,14 +92,29 @@ func (db *DB) Events(ctx context.Context, options *EventOptions) (_ *Events, err
 	if opts.Queue < 0 || opts.PollInterval < 0 || opts.IndexEvery < 0 || opts.LockedRows < 0 {
 		return nil, fmt.Errorf("%w: negative option in %+v", ErrInvalid, opts)
 	}
-	if db.events == nil {
-		e, err := db.openEvents(ctx, opts)
-		if err != nil {
+	if e := db.events; e != nil {
+		if err := e.sameOptions(opts); err != nil {
 			return nil, err
 		}
-		db.events = e
+		return e, nil
 	}
-	return db.events, nil
+	e, err := db.openEvents(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	db.events = e
+	return e, nil
+}
+
+// sameOptions refuses options of a later call that the first one did not have.
+func (e *Events) sameOptions(opts EventOptions) error {
+	return errors.Join(
+		sameOption("Queue", opts.Queue, e.opts.Queue),
+		sameOption("PollInterval", opts.PollInterval, e.opts.PollInterval),
+		sameOption("IndexEvery", opts.IndexEvery, e.opts.IndexEvery),
+		sameOption("LockedRows", opts.LockedRows, e.opts.LockedRows),
+		sameOption("Now", opts.Now != nil, false),
+	)
 }
 
 func (db *DB) openEvents(ctx context.Context, opts EventOptions) (*Events, error) {

@@ -68,13 +68,16 @@ func (db *DB) recorded(ctx context.Context) (values map[string]string, err error
 		values, err = db.meta.recorded(ctx, q)
 		return err
 	})
-	if err != nil {
+	if err == nil {
+		return values, nil
+	}
+	if values != nil { // the table is there, and cannot be read
 		// In another view: after a failed statement some engines take no other.
 		if damage := db.missing(ctx, metaTable); errors.Is(damage, ErrCorrupt) {
-			err = damage
+			return nil, damage
 		}
 	}
-	return values, err
+	return nil, err
 }
 
 func (m meta) recorded(ctx context.Context, q driver.Querier) (map[string]string, error) {

@@ -238,7 +238,7 @@ func (e *engine) Lease(context.Context) (driver.Lease, error) {
 func (e *engine) Close() (err error) {
 	e.closing.Do(func() {
 		if err = e.DB.Close(); err == nil {
-			err = errors.Join(e.file.guard.close(true), e.Numbers.Close())
+			err = errors.Join(e.file.unguard(), e.Numbers.Close())
 		}
 		e.file.release()
 	})

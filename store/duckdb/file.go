@@ -77,6 +77,23 @@ func (f *file) release() {
 	})
 }
 
+// unguard removes the copy that nothing needs any more, because the engine has
+// ended with a checkpoint. The engine has given its lock back then, so this takes
+// it again for the removal: who opens the database next makes a copy of the same
+// name, and whoever has the lock now has that copy too.
+func (f *file) unguard() error {
+	if f.guard.out == nil || f.db == nil {
+		return nil
+	}
+	if err := lock(f.db); err != nil {
+		if errors.Is(err, driver.ErrLocked) {
+			return nil // the copy is the next one's already
+		}
+		return err
+	}
+	return f.guard.close(true) // the lock ends with f.db, in release
+}
+
 // log returns the path of the write-ahead log. Between runs it may hold commits
 // that the database file lacks: only the engine may remove it.
 func (f *file) log() string { return f.path + ".wal" }
@@ -138,27 +155,32 @@ func (f *file) check(readOnly bool) error {
 }
 
 // mend makes a database whole that was left in the middle of a checkpoint.
-func (f *file) mend() (err error) {
+func (f *file) mend() error {
 	if _, err := os.Stat(f.guard.path); err != nil {
 		return nil // nothing to mend it with
 	}
-	if f.db == nil {
-		if f.db, err = os.OpenFile(f.path, os.O_RDWR, 0); err != nil {
-			f.db = nil
-			return nil // it does not exist yet, or the engine says what is wrong with it
-		}
+	if err := f.openDB(); err != nil {
+		return nil // it does not exist yet, or the engine says what is wrong with it
 	}
 	return f.guard.mend(f.db)
 }
 
 // protect copies what the next checkpoint may write over. The caller holds the
 // writer.
-func (f *file) protect(ctx context.Context, c *sqlstore.Conn) (err error) {
-	if f.db == nil {
-		if f.db, err = os.Open(f.path); err != nil {
-			f.db = nil
-			return err
-		}
+func (f *file) protect(ctx context.Context, c *sqlstore.Conn) error {
+	if err := f.openDB(); err != nil {
+		return err
 	}
 	return f.guard.refresh(ctx, c, f.db)
+}
+
+// openDB opens the database for writing, which its lock asks for.
+func (f *file) openDB() (err error) {
+	if f.db != nil {
+		return nil
+	}
+	if f.db, err = os.OpenFile(f.path, os.O_RDWR, 0); err != nil {
+		f.db = nil
+	}
+	return err
 }

@@ -228,15 +228,31 @@ func (g *guard) refuse(db *os.File) error {
 	return err
 }
 
-// close ends guarding. The copy is removed when nothing needs it any more.
-func (g *guard) close(remove bool) error {
+// close ends guarding. The copy is removed when nothing needs it any more, if it
+// is the file that this guard has made or taken over and no other of its name.
+func (g *guard) close(remove bool) (err error) {
 	if g.out == nil {
 		return nil
 	}
-	err := g.out.Close()
-	g.out = nil
 	if remove {
-		err = errors.Join(err, os.Remove(g.path))
+		err = g.remove()
 	}
+	err = errors.Join(err, g.out.Close())
+	g.out = nil
 	return err
+}
+
+func (g *guard) remove() error {
+	own, err := g.out.Stat()
+	if err != nil {
+		return err
+	}
+	there, err := os.Lstat(g.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // the next one has opened and closed the database
+		return nil
+	case err != nil || !os.SameFile(own, there):
+		return err
+	}
+	return os.Remove(g.path)
 }

@@ -28,6 +28,9 @@ func TestMain(m *testing.M) {
 	if path := os.Getenv(childVar); path != "" {
 		os.Exit(child(path))
 	}
+	if path := os.Getenv(turnsVar); path != "" {
+		os.Exit(appendInTurns(path))
+	}
 	goleak.VerifyTestMain(m)
 }
 
