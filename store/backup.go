@@ -48,9 +48,6 @@ func (db *DB) Backup(ctx context.Context, w io.Writer, progress func(rows uint64
 		return c, err
 	}
 	tables, c, err := db.contents(ctx, q)
-	if err == nil {
-		err = db.meta.missing(ctx, q, tables)
-	}
 	if err != nil {
 		return c, err
 	}
@@ -90,12 +87,6 @@ func (db *DB) contents(ctx context.Context, q driver.Querier) (tables []*driver.
 	}
 	c.Format, c.Layout, c.EventLayout = recorded[metaFormat], recorded[metaLayout], recorded[metaEventLayout]
 	tables = append(tables, metaTable, blocksTable)
-	if c.Head, c.Horizon, err = db.meta.headAndHorizon(ctx, q); err != nil {
-		return nil, c, err
-	}
-	if _, c.Blocks, err = db.meta.blocks(ctx, q); err != nil {
-		return nil, c, err
-	}
 	if c.Layout != "" {
 		e := &Entities{db: db}
 		if err := e.check(recorded, "", false); err != nil {
@@ -103,20 +94,29 @@ func (db *DB) contents(ctx context.Context, q driver.Querier) (tables []*driver.
 		}
 		tables = append(tables, e.layout.Tables()...)
 	}
+	var log *eventlog.Log
 	if c.EventLayout != "" {
-		log, err := db.eventLog(recorded)
-		if err != nil {
+		if log, err = db.eventLog(recorded); err != nil {
 			return nil, c, err
 		}
 		tables = append(tables, eventlog.Tables...)
 		if recorded[metaEventCheckpoints] != "" {
 			tables = append(tables, checkpointsTable)
 		}
-		if c.EventHead, err = log.Head(ctx, q); err != nil {
-			return nil, c, err
-		}
 	}
-	return tables, c, nil
+	if err := db.meta.missing(ctx, q, tables); err != nil {
+		return nil, c, err
+	}
+	if c.Head, c.Horizon, err = db.meta.headAndHorizon(ctx, q); err != nil {
+		return nil, c, err
+	}
+	if _, c.Blocks, err = db.meta.blocks(ctx, q); err != nil {
+		return nil, c, err
+	}
+	if log != nil {
+		c.EventHead, err = log.Head(ctx, q)
+	}
+	return tables, c, err
 }
 
 func (db *DB) backupTable(ctx context.Context, q driver.Querier, out *rowfile.Writer, t *driver.Table, each func() error) error {

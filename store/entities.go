@@ -93,7 +93,7 @@ func (e *Entities) sameOptions(opts EntityOptions) error {
 	return errors.Join(
 		sameOption("Backlog", opts.Backlog, e.backlog),
 		sameOption("ExtendAdds", opts.ExtendAdds, e.rules.ExtendAdds),
-		sameOption("DeferIndexes", opts.DeferIndexes, e.opts.DeferIndexes),
+		sameOption("DeferIndexes", opts.DeferIndexes, e.opts.DeferIndexes || e.db.ro), // a reader makes none
 	)
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -20,6 +21,7 @@ import (
 // check finds it sound, because nothing of the first attempt is left, neither
 // in the database nor in statements that were kept prepared.
 func runCreation(t *testing.T, h Harness) {
+	t.Run("second options", func(t *testing.T) { testSecondOptions(t, h) })
 	for _, c := range creatingCalls(h) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Run("cancelled", func(t *testing.T) {
@@ -29,6 +31,38 @@ func runCreation(t *testing.T, h Harness) {
 				c.run(t, h, func(context.CancelFunc) error { return errBroken })
 			})
 		})
+	}
+}
+
+// testSecondOptions: a database has one store of entities and one of events, and
+// a call that asks for other options is refused with the option's name.
+func testSecondOptions(t *testing.T, h Harness) {
+	ctx := t.Context()
+	db := h.open(t, h.quickURL(t), nil)
+	entities := store.EntityOptions{Layout: "arkiv", Backlog: 100}
+	events := store.EventOptions{Queue: 7, PollInterval: time.Second, IndexEvery: 5, LockedRows: 9}
+	ents := must(db.Entities(ctx, &entities))(t)
+	evs := must(db.Events(ctx, &events))(t)
+	for name, other := range map[string]store.EntityOptions{
+		"compact": {Layout: "compact"}, "Backlog": {Backlog: 101}, "ExtendAdds": {ExtendAdds: true},
+		"DeferIndexes": {DeferIndexes: true},
+	} {
+		_, err := db.Entities(ctx, &other)
+		require.ErrorContains(t, err, name)
+	}
+	for name, other := range map[string]store.EventOptions{
+		"Queue": {Queue: 8}, "PollInterval": {PollInterval: time.Minute}, "IndexEvery": {IndexEvery: 6},
+		"LockedRows": {LockedRows: 10}, "Now": {Now: time.Now},
+	} {
+		_, err := db.Events(ctx, &other)
+		require.ErrorIs(t, err, store.ErrInvalid)
+		require.ErrorContains(t, err, name)
+	}
+	for _, same := range []*store.EntityOptions{nil, {}, &entities} {
+		require.Same(t, ents, must(db.Entities(ctx, same))(t))
+	}
+	for _, same := range []*store.EventOptions{nil, {}, &events} {
+		require.Same(t, evs, must(db.Events(ctx, same))(t))
 	}
 }
 
