@@ -85,6 +85,18 @@ func TestImportState(t *testing.T) {
 	require.Contains(t, must(t, "import", ofDatabase, url(t, "e.db"), "--factor", "2"), "readable from block 1262 on")
 }
 
+// TestErrorsNameTheCommandOnce: an operation of the library may be called as the command is.
+func TestErrorsNameTheCommandOnce(t *testing.T) {
+	for _, args := range [][]string{
+		{"follow", "http://127.0.0.1:1", url(t, "a.db"), "--attempts", "1"},
+		{"query", url(t, "b.db"), "*"},
+	} {
+		_, errs, code := varve(t, args...)
+		require.Equal(t, cli.ExitError, code)
+		require.Equal(t, 1, strings.Count(errs, args[0]+": "), errs)
+	}
+}
+
 func TestQueryPrintsRecordedAnswers(t *testing.T) {
 	dst := url(t, "a.db")
 	must(t, "import", arkiv+"blocks.tar", dst)
