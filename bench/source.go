@@ -186,7 +186,7 @@ func TarSource(cache *Cache, path string, factor, seed uint64) (*Source, error) 
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
 	o := scaler.ScaleOptions{Factor: factor, Seed: seed}
-	blocks := func() iter.Seq2[entity.Block, error] { return feed.TarBlocks(path) }
+	blocks := func() iter.Seq2[entity.Block, error] { return wholeHistory(feed.TarBlocks(path)) }
 	return &Source{
 		Name:     fmt.Sprintf("tar %x factor=%d seed=%d", t.Sum[:16], factor, seed),
 		Blocks:   func() iter.Seq2[entity.Block, error] { return scaler.Scale(blocks, o) },
@@ -194,6 +194,19 @@ func TarSource(cache *Cache, path string, factor, seed uint64) (*Source, error) 
 		Changing: t.Changing, rows: factor * t.Rows, payload: factor * t.Payload,
 		follow: t.Last + factor*(t.Last-t.First+1),
 	}, nil
+}
+
+// wholeHistory takes the blocks for all that there was, because a workload may
+// read each of them: it measures operations, whoever has forgotten earlier ones.
+func wholeHistory(blocks iter.Seq2[entity.Block, error]) iter.Seq2[entity.Block, error] {
+	return func(yield func(entity.Block, error) bool) {
+		for b, err := range blocks {
+			b.Horizon = 0
+			if !yield(b, err) {
+				return
+			}
+		}
+	}
 }
 
 // Tar is what a block tar comes to.

@@ -2,9 +2,11 @@ package bench
 
 import (
 	"archive/tar"
+	"errors"
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -113,4 +115,22 @@ func TestTarSourceRefuses(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 	_, err = TarSource(cache, "source.go", 1, 1)
 	require.ErrorIs(t, err, tar.ErrHeader)
+}
+
+// A tar of a state alone is measured as a whole history: each of its blocks can be read.
+func TestTarSourceWithHorizon(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.tar")
+	f, err := os.Create(path)
+	require.NoError(t, err)
+	w := feed.NewTarWriter(f)
+	for b := range feed.TarBlocks(realTar) {
+		b.Horizon = testdata.ArkivHead
+		require.NoError(t, w.Write(b))
+	}
+	require.NoError(t, errors.Join(w.Close(), f.Close()))
+	s, err := TarSource(openCache(t), path, 2, 1)
+	require.NoError(t, err)
+	for _, b := range slices.Concat(gather(t, s.Blocks()), some(t, s.Rest(), 9)) {
+		require.Zero(t, b.Horizon, "block %d", b.Number)
+	}
 }

@@ -156,6 +156,9 @@ func (s *scaling) epoch(m *mapper, whole bool, yield func(entity.Block, error) b
 				m.copy, b.Number, uint64(entity.MaxBlockNumber))
 		}
 		c := entity.Block{Number: number}
+		if b.Horizon > 0 { // of the copy no more is known than of the original
+			c.Horizon = min(entity.AddBlocks(b.Horizon, offset), entity.MaxBlockNumber)
+		}
 		if len(b.Ops) > 0 {
 			c.Ops = make([]entity.Op, 0, len(b.Ops))
 		}

@@ -149,6 +149,17 @@ func (s *Snapshot) Head() BlockHeader { return s.head }
 // one it was imported from, was pruned.
 func (s *Snapshot) Horizon() uint64 { return s.horizon }
 
+// OldestHeader returns the first block that can be read, which is at or above the horizon: the
+// head where the layout keeps no history. It is Empty when there is none.
+func (s *Snapshot) OldestHeader(ctx context.Context) (h BlockHeader, err error) {
+	defer wrap(&err, "oldest header")
+	if err := s.idle(ctx); err != nil || !s.ents.layout.Temporal() {
+		return s.head, err
+	}
+	args := []any{int64(min(s.horizon, entity.MaxBlock))}
+	return s.ents.db.meta.queryHead(context.WithoutCancel(ctx), s.reader, "block_at_or_above", args)
+}
+
 // Headers returns the blocks from one number to another, as far as the snapshot's head. Where the
 // same number has another digest than before, the store was rewound in between.
 func (s *Snapshot) Headers(ctx context.Context, from, to uint64) (list []BlockHeader, err error) {

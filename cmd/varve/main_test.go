@@ -48,18 +48,29 @@ func TestImportForms(t *testing.T) {
 }
 
 // TestImportState imports the database of Arkiv's sqlite-bitmap-store, which has the
-// current state only, and says so. Copies of the store keep to it.
+// current state only, and says so. Copies of the store keep to it, also by way of a block
+// tar.
 func TestImportState(t *testing.T) {
 	const head = "1131"
-	first, second := url(t, "a.db"), url(t, "b.db")+"?layout=compact"
+	first, second, dir := url(t, "a.db"), url(t, "b.db")+"?layout=compact", t.TempDir()
+	ofDatabase, ofStore := filepath.Join(dir, "database.tar"), filepath.Join(dir, "store.tar")
+	third, fourth := url(t, "third.db"), url(t, "fourth.db")
 	for _, c := range []struct{ src, dst, want string }{
 		{arkiv + "sqlite-bitmap-store.db", first, "40 blocks, 416 changes"},
 		{arkiv + "sqlite-bitmap-store.db", first, "0 blocks, 0 changes"},
 		{first, second, "40 blocks, 416 changes"},
+		{arkiv + "sqlite-bitmap-store.db", ofDatabase, "40 blocks in "},
+		{ofDatabase, third, "40 blocks, 416 changes"},
+		{ofDatabase, third, "0 blocks, 0 changes"},
+		{first, ofStore, "40 blocks in "},
+		{ofStore, fourth, "40 blocks, 416 changes"},
 	} {
 		out := must(t, "import", c.src, c.dst)
 		require.Contains(t, out, c.want)
 		require.Contains(t, out, "readable from block "+head+" on")
+		if c.dst == ofDatabase || c.dst == ofStore {
+			continue
+		}
 		require.Equal(t, "382\n", must(t, "query", c.dst, "*", "--count"))
 		require.Contains(t, must(t, "check", c.dst, "--against", arkiv+"sqlite-bitmap-store.db"), "SOUND source: ")
 		_, errs, code := varve(t, "query", c.dst, "*", "--at", "1130")
@@ -70,6 +81,20 @@ func TestImportState(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(must(t, "import", arkiv+"sqlite-bitmap-store.db", url(t, "c.db"), "--json")), &result))
 	require.EqualValues(t, 1131, result.Horizon)
 	require.NotContains(t, must(t, "import", arkiv+"sqlite-store.db", url(t, "d.db")), "readable from")
+	// Copies of the state are in later blocks, each as far from its own head.
+	require.Contains(t, must(t, "import", ofDatabase, url(t, "e.db"), "--factor", "2"), "readable from block 1262 on")
+}
+
+// TestErrorsNameTheCommandOnce: an operation of the library may be called as the command is.
+func TestErrorsNameTheCommandOnce(t *testing.T) {
+	for _, args := range [][]string{
+		{"follow", "http://127.0.0.1:1", url(t, "a.db"), "--attempts", "1"},
+		{"query", url(t, "b.db"), "*"},
+	} {
+		_, errs, code := varve(t, args...)
+		require.Equal(t, cli.ExitError, code)
+		require.Equal(t, 1, strings.Count(errs, args[0]+": "), errs)
+	}
 }
 
 func TestQueryPrintsRecordedAnswers(t *testing.T) {

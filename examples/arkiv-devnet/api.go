@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"math/big"
 	"slices"
@@ -115,7 +116,10 @@ func transactionJSON(tx transaction, b *block, i int) (object, error) {
 
 func receiptJSON(b *block, i int) (object, error) {
 	tx := b.txs[i]
-	return with(b.receipts[i], object{"from": tx.from, "to": tx.To(), "contractAddress": nil})
+	// The library leaves a type of zero out, which clients want to see.
+	return with(b.receipts[i], object{
+		"type": hexutil.Uint64(tx.Type()), "from": tx.from, "to": tx.To(), "contractAddress": nil,
+	})
 }
 
 // GetBlockReceipts serves eth_getBlockReceipts.
@@ -329,7 +333,7 @@ func (a *ethAPI) try(ctx context.Context, args callArgs) error {
 	if args.From != nil {
 		tx.from = *args.From
 	}
-	_, _, err = s.run(ctx, tx)
+	_, _, _, err = s.run(ctx, tx)
 	if closing := s.close(); closing != nil {
 		return closing
 	}
@@ -353,11 +357,17 @@ func (a *ethAPI) EstimateGas(ctx context.Context, args callArgs, _ *ethrpc.Block
 // devnetAPI is what only a chain for development has.
 type devnetAPI struct{ chain *Chain }
 
+// maxMined is how many blocks a call may ask for, because nobody can stop it.
+const maxMined = 10_000
+
 // Mine serves devnet_mine: it makes blocks, one unless told.
 func (a *devnetAPI) Mine(ctx context.Context, n *uint64) (hexutil.Uint64, error) {
 	count := uint64(1)
 	if n != nil {
-		count = min(*n, 10_000)
+		count = *n
+	}
+	if count > maxMined {
+		return 0, fmt.Errorf("%d blocks, at most %d are made in a call; repeat it for more", count, maxMined)
 	}
 	for range count {
 		if err := a.chain.Mine(ctx); err != nil {

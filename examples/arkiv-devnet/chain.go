@@ -15,6 +15,8 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/trie"
 
+	"github.com/varvedb/varve/node/chain"
+	"github.com/varvedb/varve/node/rpc"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 )
@@ -47,6 +49,7 @@ type block struct {
 	*types.Block
 	txs      []transaction
 	receipts []*types.Receipt
+	logs     []*rpc.Log                 // of the receipts, and then those in the other form
 	accounts map[common.Address]account // after it; not changed once it is made
 }
 
@@ -112,10 +115,11 @@ type draft struct {
 	gas      uint64
 	txs      []transaction
 	receipts []*types.Receipt
+	others   [][]*types.Log // of each receipt: its events in the form that it does not have
 	accounts map[common.Address]account
 }
 
-func (d *draft) add(tx transaction, gas uint64, status uint64, price *big.Int, logs []*types.Log) {
+func (d *draft) add(tx transaction, gas uint64, status uint64, price *big.Int, logs, others []*types.Log) {
 	d.gas += gas
 	if logs == nil {
 		logs = []*types.Log{}
@@ -125,16 +129,18 @@ func (d *draft) add(tx transaction, gas uint64, status uint64, price *big.Int, l
 		TxHash: tx.Hash(), EffectiveGasPrice: price, TransactionIndex: uint(len(d.txs)),
 	}
 	r.Bloom = types.CreateBloom(r)
-	d.txs, d.receipts = append(d.txs, tx), append(d.receipts, r)
+	d.txs, d.receipts, d.others = append(d.txs, tx), append(d.receipts, r), append(d.others, others)
 }
 
-// told adds a transaction of the chain's own. It is told from others by another's hash.
-func (d *draft) told(from common.Address, input []byte, of common.Hash, i int, logs []*types.Log) {
+// told adds a transaction of the chain's own, which nobody has signed. Its
+// signature has another's hash, so that no two are alike, in a form that clients
+// do not refuse before they have seen who the sender is.
+func (d *draft) told(from common.Address, input []byte, of common.Hash, i int, logs, others []*types.Log) {
 	tx := types.NewTx(&types.LegacyTx{
 		Nonce: d.number, GasPrice: new(big.Int), To: &processor, Value: new(big.Int), Data: input,
-		V: new(big.Int), R: of.Big(), S: big.NewInt(int64(i + 1)),
+		V: big.NewInt(27), R: of.Big(), S: big.NewInt(int64(i + 1)),
 	})
-	d.add(transaction{tx, from}, 0, types.ReceiptStatusSuccessful, new(big.Int), logs)
+	d.add(transaction{tx, from}, 0, types.ReceiptStatusSuccessful, new(big.Int), logs, others)
 }
 
 // seal makes a block of a draft.
@@ -150,17 +156,45 @@ func seal(parent *block, d *draft) *block {
 	for _, tx := range d.txs {
 		body.Transactions = append(body.Transactions, tx.Transaction)
 	}
-	b := &block{types.NewBlock(header, body, d.receipts, trie.NewStackTrie(nil)), d.txs, d.receipts, d.accounts}
-	hash, n := b.Hash(), uint(0)
+	b := &block{
+		Block: types.NewBlock(header, body, d.receipts, trie.NewStackTrie(nil)),
+		txs:   d.txs, receipts: d.receipts, accounts: d.accounts,
+	}
 	for i, r := range b.receipts {
-		r.BlockHash, r.BlockNumber = hash, b.Number()
-		for _, l := range r.Logs {
-			l.BlockHash, l.BlockNumber, l.BlockTimestamp = hash, d.number, b.Time()
-			l.TxHash, l.TxIndex, l.Index = r.TxHash, uint(i), n
-			n++
-		}
+		r.BlockHash, r.BlockNumber = b.Hash(), b.Number()
+		b.number(i, r.Logs)
+	}
+	for i, logs := range d.others {
+		b.number(i, logs)
 	}
 	return b
+}
+
+// number adds the logs of a transaction to the block's.
+func (b *block) number(tx int, logs []*types.Log) {
+	for _, l := range logs {
+		l.BlockHash, l.BlockNumber, l.BlockTimestamp = b.Hash(), b.NumberU64(), b.Time()
+		l.TxHash, l.TxIndex, l.Index = b.txs[tx].Hash(), uint(tx), uint(len(b.logs))
+		told := &rpc.Log{
+			Address: chain.Address(l.Address), Data: l.Data,
+			TxHash: entity.Hash(l.TxHash), TxIndex: uint64(l.TxIndex), Index: uint64(l.Index),
+		}
+		for _, t := range l.Topics {
+			told.Topics = append(told.Topics, entity.Hash(t))
+		}
+		b.logs = append(b.logs, told)
+	}
+}
+
+// logs returns the logs of a block that the store has, unless it was replaced since.
+func (c *Chain) logs(head store.BlockHeader) ([]*rpc.Log, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if head.Number >= uint64(len(c.blocks)) {
+		return nil, false
+	}
+	b := c.blocks[head.Number]
+	return b.logs, entity.Hash(b.Hash()) == head.Hash
 }
 
 // extend adds a block. Once it has begun it ends.
@@ -243,7 +277,7 @@ func (c *Chain) next(ctx context.Context, parent *block) (_ *block, err error) {
 		return nil, err
 	}
 	if len(ended.processor) > 0 {
-		d.told(system, nil, parent.Hash(), 0, ended.processor)
+		d.told(system, nil, parent.Hash(), 0, ended.processor, ended.registry)
 	}
 	for _, tx := range c.pool.executable(parent.accounts) {
 		if d.gas+intrinsicGas(tx.Data()) > gasLimit || len(d.txs) > 1<<14 {
@@ -268,19 +302,19 @@ func execute(ctx context.Context, s *state, d *draft, tx transaction) error {
 	spent := new(big.Int).Mul(price, new(big.Int).SetUint64(gas))
 	d.accounts[tx.from] = account{from.nonce + 1, new(big.Int).Sub(from.balance, spent)}
 
-	told, mirrors, err := s.run(ctx, tx)
+	told, others, mirrors, err := s.run(ctx, tx)
 	var broken *brokenError
 	if errors.As(err, &broken) {
 		return err
 	}
 	if err != nil {
-		d.add(tx, gas, types.ReceiptStatusFailed, price, nil)
+		d.add(tx, gas, types.ReceiptStatusFailed, price, nil, nil)
 		return nil
 	}
 	d.pay(tx.from, *tx.To(), tx.Value())
-	d.add(tx, gas, types.ReceiptStatusSuccessful, price, told)
+	d.add(tx, gas, types.ReceiptStatusSuccessful, price, told, others)
 	for i, m := range mirrors {
-		d.told(tx.from, m.input, tx.Hash(), i, m.processor)
+		d.told(tx.from, m.input, tx.Hash(), i, m.processor, nil)
 	}
 	return nil
 }
@@ -299,20 +333,21 @@ func (d *draft) pay(from, to common.Address, value *big.Int) {
 }
 
 // run carries out what a transaction asks for, and returns what it tells, in the form in which
-// it is. What is in the contract's needs mirrors after it, for who reads the processor's alone.
-func (s *state) run(ctx context.Context, tx transaction) (told []*types.Log, mirrors []mirror, err error) {
+// it is, and in the other one. What is in the contract's form has mirrors after it instead,
+// because a follower reads the processor's alone.
+func (s *state) run(ctx context.Context, tx transaction) (told, others []*types.Log, mirrors []mirror, err error) {
 	switch *tx.To() {
 	case processor:
 		e, err := s.operations(ctx, tx.Hash(), tx.from, tx.Data())
-		return e.processor, nil, err
+		return e.processor, e.registry, nil, err
 	case registry:
 		mirrors, err := s.call(ctx, tx.Hash(), tx.from, tx.Data())
 		for _, m := range mirrors {
 			told = append(told, m.registry...)
 		}
-		return told, mirrors, err
+		return told, nil, mirrors, err
 	}
-	return nil, nil, nil
+	return nil, nil, nil, nil
 }
 
 // intrinsicGas is what a transaction costs, for there is nothing to compute.

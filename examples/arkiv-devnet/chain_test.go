@@ -237,6 +237,26 @@ func TestNonces(t *testing.T) {
 	d.verify(t)
 }
 
+// TestMine refuses more blocks in a call than it makes, and says so as clients understand.
+func TestMine(t *testing.T) {
+	d := newDevnet(t, "compact")
+	client, err := ethrpc.Dial(d.url)
+	check(t, err)
+	defer client.Close()
+	for _, c := range []struct {
+		n    any
+		want string
+	}{{1_000_000, "at most 10000"}, {"many", "invalid argument 0"}} {
+		err := client.CallContext(t.Context(), nil, "devnet_mine", c.n)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "Go") {
+			t.Errorf("devnet_mine %v: %v", c.n, err)
+		}
+	}
+	if n := d.chain.head().NumberU64(); n != 0 {
+		t.Errorf("%d blocks were made", n)
+	}
+}
+
 // TestEvents: over one connection the chain makes blocks and Varve tells of them, also of those
 // that a reorganisation takes back.
 func TestEvents(t *testing.T) {

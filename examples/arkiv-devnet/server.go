@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"reflect"
 	"strings"
@@ -35,16 +36,36 @@ func newServer(ctx context.Context, c *Chain, blockTime time.Duration, page []by
 				for i := range params {
 					list[i] = params[i]
 				}
-				return answer, client.CallContext(ctx, &answer, name, list...)
+				return answer, plain(client.CallContext(ctx, &answer, name, list...))
 			}
 		}
 	}
 	s.reads, err = rpc.New(ctx, c.ents, rpc.Options{
 		ChainID: c.id, BlockTime: blockTime, Poll: 10 * time.Millisecond, Origins: []string{"*"},
-		Methods: methods, Limits: rpc.Limits{Time: time.Minute},
+		Methods: methods, Logs: c.logs, Limits: rpc.Limits{Time: time.Minute},
 	})
 	return s, err
 }
+
+// plain returns an error without the names of Go's types, which say nothing to clients.
+func plain(err error) error {
+	if coded, ok := errors.AsType[ethrpc.Error](err); ok {
+		message, _, _ := strings.Cut(coded.Error(), " into Go ")
+		return &plainError{strings.ReplaceAll(message, "json: cannot unmarshal ", "not of its type: "), coded.ErrorCode()}
+	}
+	return err
+}
+
+type plainError struct {
+	message string
+	code    int
+}
+
+// Error implements error.
+func (e *plainError) Error() string { return e.message }
+
+// ErrorCode is what clients know the error by.
+func (e *plainError) ErrorCode() int { return e.code }
 
 // ServeHTTP implements http.Handler. Any page of the web may call: what is here is for
 // development, and the keys of its accounts are known to everybody.

@@ -191,8 +191,11 @@ func (e *env) run(parsed *kong.Context, args []string) error {
 	case other != "":
 		return e.handOver(other, args)
 	}
-	if err = parsed.Run(e); err != nil {
-		err = fmt.Errorf("%s: %w", strings.TrimPrefix(parsed.Selected().FullPath(), "varve "), err)
+	err = parsed.Run(e)
+	// An operation of the library may be called as the command is, and has said so.
+	name := strings.TrimPrefix(parsed.Selected().FullPath(), "varve ") + ": "
+	if err != nil && !strings.HasPrefix(err.Error(), name) {
+		err = fmt.Errorf("%s%w", name, err)
 	}
 	return err
 }

@@ -53,9 +53,7 @@ func (c *importCmd) Run(e *env) (err error) {
 	}
 	fmt.Fprintf(e.stdout, "%d blocks, %d changes in %.1f s, %.0f changes/s; with merges and indexes %.1f s; %d blocks skipped; head %d, digest %s\n",
 		res.Blocks, res.Changes, res.LoadSeconds, float64(res.Changes)/max(res.LoadSeconds, 1e-9), res.Seconds, res.Skipped, res.Head, res.Digest)
-	if res.Horizon > 0 {
-		fmt.Fprintf(e.stdout, "readable from block %d on: the source knows of no earlier state\n", res.Horizon)
-	}
+	printHorizon(e, res.Horizon)
 	return nil
 }
 
@@ -147,22 +145,31 @@ func load(e *env, src *source.Source, ents *store.Entities, batch int, head stor
 		took = time.Since(start)
 	}}
 	if src.History == nil {
-		l, err = ents.Load(e.ctx, src.Blocks, opts)
+		blocks := peek(src.Blocks, func(b *entity.Block) { *horizon = max(*horizon, b.Horizon) })
+		l, err = ents.Load(e.ctx, blocks, opts)
 	} else {
-		l, err = ents.Import(e.ctx, observeHorizon(src.History, horizon), opts)
+		history := peek(src.History, func(set *entity.Changeset) { *horizon = max(*horizon, set.Horizon) })
+		l, err = ents.Import(e.ctx, history, opts)
 	}
 	return l, took, err
 }
 
-// observeHorizon sets horizon to what the first changeset says of it.
-func observeHorizon(history iter.Seq2[entity.Changeset, error], horizon *uint64) iter.Seq2[entity.Changeset, error] {
-	return func(yield func(entity.Changeset, error) bool) {
-		for set, err := range history {
-			*horizon = max(*horizon, set.Horizon)
-			if !yield(set, err) {
+// peek shows each item of a stream to a function before it passes it on.
+func peek[T any](stream iter.Seq2[T, error], see func(*T)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for item, err := range stream {
+			see(&item)
+			if !yield(item, err) {
 				return
 			}
 		}
+	}
+}
+
+// printHorizon says which blocks of an import cannot be read, if there are any.
+func printHorizon(e *env, horizon uint64) {
+	if horizon > 0 {
+		fmt.Fprintf(e.stdout, "readable from block %d on: the source knows of no earlier state\n", horizon)
 	}
 }
 
@@ -171,7 +178,7 @@ func isTar(dst string) bool { return strings.HasSuffix(dst, ".tar") && !source.I
 
 // writeTar writes a source as a block tar, which appears under its name when it is complete.
 func writeTar(e *env, src *source.Source, path string) error {
-	n, last := 0, int64(0)
+	n, last, horizon := 0, int64(0), uint64(0)
 	if src.Amount != nil {
 		if err := enoughSpace(path, src.Amount.PayloadBytes); err != nil {
 			return err
@@ -182,14 +189,17 @@ func writeTar(e *env, src *source.Source, path string) error {
 	err := filesync.Write(path, 0o600, func(f *os.File) error {
 		return feed.NewTarWriter(f).WriteAll(e.ctx, src.Reopen(), func(b *entity.Block) {
 			n++
+			horizon = max(horizon, b.Horizon)
 			bar.Set(int64(b.Number))
 		})
 	})
 	bar.Finish()
-	if err == nil {
-		_, err = fmt.Fprintf(e.stdout, "%d blocks in %s\n", n, path)
+	if err != nil {
+		return err
 	}
-	return err
+	fmt.Fprintf(e.stdout, "%d blocks in %s\n", n, path)
+	printHorizon(e, horizon)
+	return nil
 }
 
 // What a database takes on disk is guessed from the layouts whose attributes are rows, rather

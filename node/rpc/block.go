@@ -2,6 +2,8 @@ package rpc
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
@@ -36,61 +38,114 @@ func (b *blockTag) given() (number uint64, ok bool) {
 	return min(b.number, entity.MaxBlock), true
 }
 
-// at returns the number of the block in a store at a head. A store does not know what its
-// chain calls final. What is so far back that its reorganisation would not be told is taken
-// for it.
-func (b *blockTag) at(head uint64) uint64 {
+// at returns the number of the block in a snapshot of the head. A store does not know what
+// its chain calls final. What is so far back that its reorganisation would not be told is
+// taken for it. The earliest block is the first that is kept, because clients read from
+// there.
+func (b *blockTag) at(ctx context.Context, snap *store.Snapshot) (uint64, error) {
+	head := snap.Head().Number
 	switch {
 	case b == nil || b.word == "latest":
-		return head
+		return head, nil
 	case b.word == "earliest":
-		return 0
+		oldest, err := snap.OldestHeader(ctx)
+		return oldest.Number, err
 	case b.word == "finalized":
-		return max(head, maxTold) - maxTold
+		return max(head, maxTold) - maxTold, nil
 	}
-	return min(b.number, entity.MaxBlock)
+	return min(b.number, entity.MaxBlock), nil
 }
 
-// getBlockByNumber serves eth_getBlockByNumber. What is asked for of transactions, in the
-// second parameter, does not matter: a store has none.
-func (h *Handler) getBlockByNumber(ctx context.Context, c *call) error {
-	var tag blockTag
-	if err := c.param(0, "the block", false, &tag); err != nil {
-		return err
-	}
-	return h.getBlock(ctx, c, func(snap *store.Snapshot) (store.BlockHeader, bool, error) {
-		number := tag.at(snap.Head().Number)
-		b, err := snap.HeaderAt(ctx, number)
-		return b, !b.Empty && b.Number == number, err
-	})
+// blockRef names a block by number, by a word, or by its hash.
+type blockRef struct {
+	tag  blockTag
+	hash *topic
 }
 
-// getBlockByHash serves eth_getBlockByHash.
-func (h *Handler) getBlockByHash(ctx context.Context, c *call) error {
-	var hash topic
-	if err := c.param(0, "the block's hash", false, &hash); err != nil {
-		return err
-	}
-	return h.getBlock(ctx, c, func(snap *store.Snapshot) (store.BlockHeader, bool, error) {
-		return h.hashes.find(ctx, snap, hash)
-	})
-}
-
-// getBlock adds a block, or null where there is none.
-func (h *Handler) getBlock(ctx context.Context, c *call, find func(*store.Snapshot) (store.BlockHeader, bool, error)) error {
-	snap, err := h.ents.At(ctx, store.Head)
-	if err != nil {
-		return err
-	}
-	defer snap.Close()
-	b, ok, err := find(snap)
-	if err != nil {
-		return err
-	}
-	if !ok {
-		c.out = append(c.out, null...)
+// UnmarshalJSON implements json.Unmarshaler. An object has one of blockHash and
+// blockNumber, as EIP-1898 has it.
+func (r *blockRef) UnmarshalJSON(text []byte) error {
+	if text[0] == '{' {
+		var named struct {
+			Hash   *topic    `json:"blockHash"`
+			Number *blockTag `json:"blockNumber"`
+		}
+		if err := json.Unmarshal(text, &named); err != nil {
+			return err
+		}
+		if (named.Hash == nil) == (named.Number == nil) {
+			return errors.New("give blockHash or blockNumber")
+		}
+		if r.hash = named.Hash; r.hash == nil {
+			r.tag = *named.Number
+		}
 		return nil
 	}
+	if len(text) == len(`"0x"`)+2*len(topic{}) {
+		r.hash = new(topic)
+		return json.Unmarshal(text, r.hash)
+	}
+	return r.tag.UnmarshalJSON(text)
+}
+
+// byNumber reads the block that the first parameter names by number or by a word.
+func byNumber(c *call) (ref blockRef, err error) {
+	return ref, c.param(0, "the block", false, &ref.tag)
+}
+
+// byHash reads the block that the first parameter names by its hash.
+func byHash(c *call) (ref blockRef, err error) {
+	ref.hash = new(topic)
+	return ref, c.param(0, "the block's hash", false, ref.hash)
+}
+
+// byEither reads the block that the first parameter names in any way.
+func byEither(c *call) (ref blockRef, err error) {
+	return ref, c.param(0, "the block", false, &ref)
+}
+
+// ofBlock makes a method that answers about a block, with null where there is none.
+func ofBlock(
+	read func(*call) (blockRef, error),
+	answer func(h *Handler, ctx context.Context, c *call, snap *store.Snapshot, b store.BlockHeader) error,
+) func(h *Handler, ctx context.Context, c *call) error {
+	return func(h *Handler, ctx context.Context, c *call) error {
+		ref, err := read(c)
+		if err != nil {
+			return err
+		}
+		snap, err := h.ents.At(ctx, store.Head)
+		if err != nil {
+			return err
+		}
+		defer snap.Close()
+		b, ok, err := h.findBlock(ctx, snap, &ref)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			c.out = append(c.out, null...)
+			return nil
+		}
+		return answer(h, ctx, c, snap, b)
+	}
+}
+
+func (h *Handler) findBlock(ctx context.Context, snap *store.Snapshot, ref *blockRef) (b store.BlockHeader, ok bool, err error) {
+	if ref.hash != nil {
+		return h.hashes.find(ctx, snap, *ref.hash)
+	}
+	number, err := ref.tag.at(ctx, snap)
+	if err != nil {
+		return b, false, err
+	}
+	b, err = snap.HeaderAt(ctx, number)
+	return b, !b.Empty && b.Number == number, err
+}
+
+// block serves eth_getBlockByNumber and eth_getBlockByHash. What is asked for of
+// transactions, in the second parameter, does not matter: a store has none.
+func (h *Handler) block(ctx context.Context, c *call, snap *store.Snapshot, b store.BlockHeader) error {
 	var parent topic
 	if b.Number > 0 {
 		before, err := snap.HeaderAt(ctx, b.Number-1)

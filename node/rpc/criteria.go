@@ -66,12 +66,12 @@ func (a *anyOf[T]) UnmarshalJSON(text []byte) error {
 }
 
 // match tells whether a log of any block is asked for.
-func (c *criteria) match(l *eventLog) bool {
-	if len(c.Addresses) > 0 && !slices.Contains(c.Addresses, l.address) || len(c.Topics) > len(l.topics) {
+func (c *criteria) match(l *Log) bool {
+	if len(c.Addresses) > 0 && !slices.Contains(c.Addresses, l.Address) || len(c.Topics) > len(l.Topics) {
 		return false
 	}
 	for i, anyOf := range c.Topics {
-		if len(anyOf) > 0 && !slices.Contains(anyOf, l.topics[i]) {
+		if len(anyOf) > 0 && !slices.Contains(anyOf, l.Topics[i]) {
 			return false
 		}
 	}

@@ -25,8 +25,22 @@ func methods() []*method {
 		{name: "arkiv_getBlockTiming", serve: (*Handler).getBlockTiming},
 		{name: "eth_chainId", serve: (*Handler).chainID},
 		{name: "eth_blockNumber", serve: (*Handler).blockNumber},
-		{name: "eth_getBlockByNumber", serve: (*Handler).getBlockByNumber},
-		{name: "eth_getBlockByHash", serve: (*Handler).getBlockByHash},
+		{name: "eth_getBlockByNumber", serve: ofBlock(byNumber, (*Handler).block)},
+		{name: "eth_getBlockByHash", serve: ofBlock(byHash, (*Handler).block)},
+		{name: "eth_getBlockReceipts", serve: ofBlock(byEither, (*Handler).receipts)},
+		{name: "eth_getBlockTransactionCountByNumber", serve: ofBlock(byNumber, (*Handler).none)},
+		{name: "eth_getBlockTransactionCountByHash", serve: ofBlock(byHash, (*Handler).none)},
+		{name: "eth_getUncleCountByBlockNumber", serve: ofBlock(byNumber, (*Handler).none)},
+		{name: "eth_getUncleCountByBlockHash", serve: ofBlock(byHash, (*Handler).none)},
+		{name: "eth_getTransactionByHash", serve: (*Handler).transaction},
+		{name: "eth_getTransactionByBlockHashAndIndex", serve: (*Handler).transaction},
+		{name: "eth_getTransactionByBlockNumberAndIndex", serve: (*Handler).transaction},
+		{name: "eth_getTransactionReceipt", serve: (*Handler).transaction},
+		{name: "eth_syncing", serve: (*Handler).syncing},
+		{name: "eth_accounts", serve: (*Handler).accounts},
+		{name: "eth_gasPrice", serve: (*Handler).fee},
+		{name: "eth_maxPriorityFeePerGas", serve: (*Handler).fee},
+		{name: "eth_feeHistory", serve: (*Handler).feeHistory},
 		{name: "eth_getLogs", serve: (*Handler).getLogs},
 		{name: "eth_newFilter", serve: (*Handler).newFilter},
 		{name: "eth_newBlockFilter", serve: (*Handler).newBlockFilter},
@@ -48,8 +62,9 @@ type message struct {
 	socket *socket     // that it came over, nil for HTTP
 	after  []func()    // what to do when the answer was sent
 
-	part func([]byte) error // sends a part of the answer; nil: all of it is held
-	sent bool               // a part was
+	part   func([]byte) error // sends a part of the answer; nil: all of it is held
+	sent   bool               // a part was
+	broken bool               // a part was, and the rest cannot be had
 }
 
 // call is a request that is being answered. It adds the result to the answer.
@@ -81,8 +96,9 @@ func (c *call) param(n int, name string, optional bool, dst any) error {
 		}
 		return failf(CodeParams, "parameter %d, %s, is missing", n+1, name)
 	}
+	// Members that are not known are an error where the type of dst says so.
 	if err := json.Unmarshal(c.params[n], dst); err != nil {
-		return failf(CodeParams, "parameter %d, %s: %v", n+1, name, err)
+		return failf(CodeParams, "parameter %d, %s: %s", n+1, name, inWords(err))
 	}
 	return nil
 }
@@ -163,10 +179,11 @@ func (h *Handler) answer(ctx context.Context, m *message, r *request, before str
 			h.opts.Log.Error("call", "method", r.method, "error", err)
 		}
 		if m.sent {
-			m.out = appendError(append(m.out[:0], endOfPage...), f)
-		} else {
-			m.out = appendError(appendHead(m.out[:head], r.id), f)
+			m.broken, m.out = true, m.out[:0]
+			h.metrics.end(name, begun, code)
+			return true
 		}
+		m.out = appendError(appendHead(m.out[:head], r.id), f)
 		m.after = m.after[:after]
 	}
 	h.metrics.end(name, begun, code)

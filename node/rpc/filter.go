@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -198,7 +199,11 @@ func (h *Handler) appendLogs(ctx context.Context, c *call, criteria *criteria) e
 		return err
 	}
 	defer snap.Close()
-	from, to := criteria.From.at(snap.Head().Number), criteria.To.at(snap.Head().Number)
+	from, err := criteria.From.at(ctx, snap)
+	to, failed := criteria.To.at(ctx, snap)
+	if err = errors.Join(err, failed); err != nil {
+		return err
+	}
 	if criteria.Hash != nil {
 		b, ok, err := h.hashes.find(ctx, snap, *criteria.Hash)
 		if err != nil {
@@ -220,7 +225,7 @@ func (h *Handler) appendLogs(ctx context.Context, c *call, criteria *criteria) e
 		return failf(CodeTooLarge, "a range of %d blocks, at most %d are allowed", to-from+1, h.opts.Limits.Blocks)
 	}
 	n := 0
-	err = h.eachBlock(ctx, snap, from, to, func(b store.BlockHeader, logs []*eventLog) bool {
+	err = h.eachBlock(ctx, snap, from, to, func(b store.BlockHeader, logs []*Log) bool {
 		for _, l := range logs {
 			if !criteria.match(l) {
 				continue

@@ -13,7 +13,7 @@ import (
 type blockLogs struct {
 	head    store.BlockHeader
 	parent  topic // its hash; zero when it is not known
-	logs    []*eventLog
+	logs    []*Log
 	removed bool // the block is no longer part of the chain
 }
 
@@ -21,21 +21,21 @@ type blockLogs struct {
 // one for each block.
 const recentCount = 64 << 10
 
-func newRecent() *otter.Cache[store.BlockHeader, []*eventLog] {
-	return otter.Must(&otter.Options[store.BlockHeader, []*eventLog]{
+func newRecent() *otter.Cache[store.BlockHeader, []*Log] {
+	return otter.Must(&otter.Options[store.BlockHeader, []*Log]{
 		MaximumWeight: recentCount,
-		Weigher:       func(_ store.BlockHeader, logs []*eventLog) uint32 { return uint32(1 + len(logs)) },
+		Weigher:       func(_ store.BlockHeader, logs []*Log) uint32 { return uint32(1 + len(logs)) },
 	})
 }
 
 // eachBlock gives the logs of the blocks of a range, in order, until give returns false.
-func (h *Handler) eachBlock(ctx context.Context, snap *store.Snapshot, from, to uint64, give func(store.BlockHeader, []*eventLog) bool) error {
+func (h *Handler) eachBlock(ctx context.Context, snap *store.Snapshot, from, to uint64, give func(store.BlockHeader, []*Log) bool) error {
 	blocks, err := snap.Headers(ctx, from, to)
 	if err != nil {
 		return err
 	}
 	for i, b := range blocks {
-		logs, ok := h.recent.GetIfPresent(b)
+		logs, ok := h.knownLogs(b)
 		if !ok {
 			return h.readBlocks(ctx, snap, blocks[i].Number, to, give)
 		}
@@ -46,7 +46,17 @@ func (h *Handler) eachBlock(ctx context.Context, snap *store.Snapshot, from, to 
 	return ctx.Err()
 }
 
-func (h *Handler) readBlocks(ctx context.Context, snap *store.Snapshot, from, to uint64, give func(store.BlockHeader, []*eventLog) bool) error {
+// knownLogs returns the logs of a block that need not be read from the store.
+func (h *Handler) knownLogs(b store.BlockHeader) ([]*Log, bool) {
+	if h.opts.Logs != nil {
+		if logs, ok := h.opts.Logs(b); ok {
+			return logs, true
+		}
+	}
+	return h.recent.GetIfPresent(b)
+}
+
+func (h *Handler) readBlocks(ctx context.Context, snap *store.Snapshot, from, to uint64, give func(store.BlockHeader, []*Log) bool) error {
 	for set, err := range snap.Changes(ctx, from, to) {
 		if err != nil {
 			return err
@@ -94,7 +104,7 @@ func (h *Handler) advance(ctx context.Context, f *follower) (news []blockLogs, m
 		return news, false, nil
 	}
 	count, last := 0, to
-	tell := func(b store.BlockHeader, all []*eventLog) bool {
+	tell := func(b store.BlockHeader, all []*Log) bool {
 		step := blockLogs{head: b}
 		if n := len(f.told); n > 0 {
 			step.parent = blockHash(f.told[n-1].head)

@@ -107,6 +107,12 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 		m := message{out: b.out, hold: mine, size: int64(b.in.Cap()), part: parts.send}
 		note = h.handle(r.Context(), &m, b.in.Bytes())
 		b.out = m.out
+		if m.broken {
+			// The connection ends with the answer unfinished, because a client takes
+			// data for the whole answer, whatever stands behind them.
+			accesslog.Add(r.Context(), slog.String("call", clip(note)))
+			panic(http.ErrAbortHandler)
+		}
 	}
 	accesslog.Add(r.Context(), slog.String("call", clip(note)))
 	if len(b.out) == 0 {

@@ -29,21 +29,23 @@ const (
 	opExpired      = 6
 )
 
-// eventLog is a log as far as the store can tell it.
-type eventLog struct {
-	address chain.Address
-	topics  []topic
-	data    []byte
-	tx      uint64 // of a creation; of other events it is not kept
-	index   int    // in the block
+// Log is an event of a block. Of those that are made of what a block changed, TxHash is
+// zero, and TxIndex too unless the event is a creation, because a store keeps neither.
+type Log struct {
+	Address chain.Address
+	Topics  []entity.Hash
+	Data    []byte
+	TxHash  entity.Hash
+	TxIndex uint64
+	Index   uint64 // in the block
 }
 
 // logWriter makes the logs of a block.
-type logWriter struct{ logs []*eventLog }
+type logWriter struct{ logs []*Log }
 
 // logsOf returns the logs of a block: what ran out before what was done, creations in
 // their order before the rest in the order of keys.
-func logsOf(set *store.BlockChanges) []*eventLog {
+func logsOf(set *store.BlockChanges) []*Log {
 	var w logWriter
 	for _, e := range set.Expired {
 		w.add(e, chain.TopicExpired, opExpired, e.Owner)
@@ -76,7 +78,7 @@ func (w *logWriter) change(before, after *entity.Entity) {
 	switch {
 	case after == nil:
 	case created(before, after):
-		w.add(after, chain.TopicCreated, opCreated, after.Owner, after.Expiration, 0).tx = after.TxIndex()
+		w.add(after, chain.TopicCreated, opCreated, after.Owner, after.Expiration, 0).TxIndex = after.TxIndex()
 	default:
 		given := before.Owner != after.Owner
 		moved := before.Expiration != after.Expiration
@@ -98,10 +100,10 @@ func sameContent(a, b *entity.Entity) bool {
 }
 
 // add adds an event in both of its forms and returns the first.
-func (w *logWriter) add(e *entity.Entity, event topic, op byte, owner entity.Address, numbers ...uint64) *eventLog {
-	l := &eventLog{address: chain.Processor, topics: []topic{event, topic(e.Key), addressTopic(owner)}, index: len(w.logs)}
+func (w *logWriter) add(e *entity.Entity, event topic, op byte, owner entity.Address, numbers ...uint64) *Log {
+	l := &Log{Address: chain.Processor, Topics: []topic{event, topic(e.Key), addressTopic(owner)}, Index: uint64(len(w.logs))}
 	for _, n := range numbers {
-		l.data = appendWord(l.data, n)
+		l.Data = appendWord(l.Data, n)
 	}
 	w.logs = append(w.logs, l)
 	w.operation(e, op, owner)
@@ -109,17 +111,17 @@ func (w *logWriter) add(e *entity.Entity, event topic, op byte, owner entity.Add
 }
 
 func (w *logWriter) ownerChanged(before, after *entity.Entity) {
-	w.logs = append(w.logs, &eventLog{
-		address: chain.Processor, index: len(w.logs),
-		topics: []topic{chain.TopicOwnerChanged, topic(after.Key), addressTopic(before.Owner), addressTopic(after.Owner)},
+	w.logs = append(w.logs, &Log{
+		Address: chain.Processor, Index: uint64(len(w.logs)),
+		Topics: []topic{chain.TopicOwnerChanged, topic(after.Key), addressTopic(before.Owner), addressTopic(after.Owner)},
 	})
 	w.operation(after, opOwnerChanged, after.Owner)
 }
 
 // operation adds the contract's form. The entity's hash is not kept, and zero.
 func (w *logWriter) operation(e *entity.Entity, op byte, owner entity.Address) {
-	l := &eventLog{address: chain.Registry, topics: []topic{chain.TopicOperation, topic(e.Key), {31: op}, addressTopic(owner)}, index: len(w.logs)}
-	l.data = append(appendWord(nil, min(e.Expiration, math.MaxUint32)), make([]byte, 32)...)
+	l := &Log{Address: chain.Registry, Topics: []topic{chain.TopicOperation, topic(e.Key), {31: op}, addressTopic(owner)}, Index: uint64(len(w.logs))}
+	l.Data = append(appendWord(nil, min(e.Expiration, math.MaxUint32)), make([]byte, 32)...)
 	w.logs = append(w.logs, l)
 }
 
@@ -150,23 +152,25 @@ func blockTime(head store.BlockHeader, seen time.Time) uint64 {
 	return uint64(max(seen.Unix(), 0))
 }
 
-// appendLog adds a log of a block as JSON. What the store does not keep is zero: hashes of
-// transactions, and their indexes but of creations.
-func appendLog(b []byte, head store.BlockHeader, l *eventLog, removed bool) []byte {
+// appendLog adds a log of a block as JSON.
+func appendLog(b []byte, head store.BlockHeader, l *Log, removed bool) []byte {
 	hash := blockHash(head)
-	b = append(jsonuint.AppendHex(append(b, `{"address":"`...), l.address[:]), `","topics":[`...)
-	for i := range l.topics {
+	b = append(jsonuint.AppendHex(append(b, `{"address":"`...), l.Address[:]), `","topics":[`...)
+	for i := range l.Topics {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(jsonuint.AppendHex(append(b, '"'), l.topics[i][:]), '"')
+		b = append(jsonuint.AppendHex(append(b, '"'), l.Topics[i][:]), '"')
 	}
-	b = append(jsonuint.AppendHex(append(b, `],"data":"`...), l.data), '"')
+	b = append(jsonuint.AppendHex(append(b, `],"data":"`...), l.Data), '"')
 	b = appendQuantity(append(b, `,"blockNumber":`...), head.Number)
+	if head.Time != 0 {
+		b = appendQuantity(append(b, `,"blockTimestamp":`...), head.Time)
+	}
 	b = append(jsonuint.AppendHex(append(b, `,"blockHash":"`...), hash[:]), '"')
-	b = append(jsonuint.AppendHex(append(b, `,"transactionHash":"`...), make([]byte, 32)), '"')
-	b = appendQuantity(append(b, `,"transactionIndex":`...), l.tx)
-	b = appendQuantity(append(b, `,"logIndex":`...), uint64(l.index))
+	b = append(jsonuint.AppendHex(append(b, `,"transactionHash":"`...), l.TxHash[:]), '"')
+	b = appendQuantity(append(b, `,"transactionIndex":`...), l.TxIndex)
+	b = appendQuantity(append(b, `,"logIndex":`...), l.Index)
 	if removed {
 		return append(b, `,"removed":true}`...)
 	}

@@ -51,6 +51,7 @@ func TestMalformed(t *testing.T) {
 		{"a method that is no text", `{"jsonrpc":"2.0","id":1,"method":2}`, "1", CodeRequest},
 		{"an id that is none", `{"jsonrpc":"2.0","id":{},"method":"eth_chainId"}`, "null", CodeRequest},
 		{"a long id", `{"jsonrpc":"2.0","id":"` + strings.Repeat("a", 2000) + `","method":"eth_chainId"}`, "null", CodeRequest},
+		{"an id that is not UTF-8", "{\"jsonrpc\":\"2.0\",\"id\":\"\xff\",\"method\":\"eth_chainId\"}", "null", CodeRequest},
 		{"no id and no request", `{"jsonrpc":"2.0"}`, "null", CodeRequest},
 		{"unknown method", body("eth_sendTransaction", "[]"), "1", CodeMethod},
 		{"named parameters", body("arkiv_query", `{"query":"*"}`), "1", CodeParams},
@@ -60,6 +61,9 @@ func TestMalformed(t *testing.T) {
 		{"options that are a text", body("arkiv_query", `["*","x"]`), "1", CodeParams},
 		{"a block that is none", body("arkiv_query", `["*",{"atBlock":"0xzz"}]`), "1", CodeParams},
 		{"a page that is none", body("arkiv_query", `["*",{"resultsPerPage":"-1"}]`), "1", CodeParams},
+		{"an option that is not known", body("arkiv_query", `["*",{"at_block":"0xa"}]`), "1", CodeParams},
+		{"a field that is not known", body("arkiv_query", `["*",{"includeData":{"keys":true}}]`), "1", CodeParams},
+		{"an order of what is not known", body("arkiv_query", `["*",{"orderBy":[{"name":"a","type":"string","dsc":true}]}]`), "1", CodeParams},
 		{"an order that is none", body("arkiv_query", `["*",{"orderBy":[{"name":"a","type":"float"}]}]`), "1", CodeParams},
 		{"an order without a name", body("arkiv_query", `["*",{"orderBy":[{"type":"string"}]}]`), "1", CodeParams},
 		{"an order by too much", body("arkiv_query", `["*",{"orderBy":[`+strings.TrimSuffix(strings.Repeat(`{"name":"a","type":"string"},`, 50), ",")+`]}]`), "1", CodeParams},
@@ -87,8 +91,10 @@ func TestMalformed(t *testing.T) {
 			require.Equal(t, c.code, a.Error.Code, a.Error.Message)
 			require.Equal(t, c.id, string(a.ID))
 			require.Nil(t, a.Result)
+			require.NotRegexp(t, `\bGo\b|json:|rpc\.|uint64|\[\]`, a.Error.Message)
 		})
 	}
+	require.Contains(t, n.fails(t, CodeParams, "arkiv_query", "*", m{"at_block": "0xa"}), `"at_block"`)
 	a := n.call(t, "arkiv_query", "a = 1 &&\n b ==")
 	require.JSONEq(t, `{"line":2,"column":4}`, string(a.Error.Data))
 	status, text := n.post(t, `["`+strings.Repeat("a", 200<<10)+`"]`)
@@ -96,6 +102,13 @@ func TestMalformed(t *testing.T) {
 	require.Contains(t, text, fmt.Sprint(CodeTooLarge))
 	_, text = n.post(t, "["+strings.Repeat("1,", 10)+"1]")
 	require.Contains(t, text, fmt.Sprint(CodeTooLarge))
+	// Clients look for a list with the id of a call of theirs.
+	var list []answered
+	_, text = n.post(t, "["+body("eth_chainId", "[]")+strings.Repeat(",1", 10)+"]")
+	require.NoError(t, json.Unmarshal([]byte(text), &list), text)
+	require.Len(t, list, 1)
+	require.Equal(t, "1", string(list[0].ID))
+	require.Equal(t, CodeTooLarge, list[0].Error.Code)
 }
 
 // TestBatch: members are answered in their order, each for itself; notifications are not.
@@ -105,7 +118,7 @@ func TestBatch(t *testing.T) {
 	_, text := n.post(t, `[{"jsonrpc":"2.0","id":"a","method":"eth_chainId"}, {"jsonrpc":"2.0","method":"eth_chainId","params":[]}, 7,
 		{"jsonrpc":"2.0","id":null,"method":"nope"}, {"jsonrpc":"2.0","id":2,"method":"eth_blockNumber","params":null}]`)
 	require.JSONEq(t, `[{"jsonrpc":"2.0","id":"a","result":"0x539"},
-		{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"not a request: json: cannot unmarshal number into Go value of type rpc.envelope"}},
+		{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"not a request: number, want an object"}},
 		{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"there is no method \"nope\" here"}},
 		{"jsonrpc":"2.0","id":2,"result":"0xa"}]`, text)
 	status, text := n.post(t, `[{"jsonrpc":"2.0","method":"eth_chainId"}]`)

@@ -1,7 +1,9 @@
 package rpc
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 
 	"github.com/varvedb/varve/store"
@@ -18,6 +20,16 @@ type queryOptions struct {
 	Cursor         store.Cursor `json:"cursor"`
 }
 
+// UnmarshalJSON implements json.Unmarshaler. What is not known is refused: an
+// option that is spelt wrongly would else be answered for another block, or in
+// another order.
+func (o *queryOptions) UnmarshalJSON(text []byte) error {
+	type plain queryOptions
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	return dec.Decode((*plain)(o))
+}
+
 type orderBy struct {
 	Name string `json:"name"`
 	Type string `json:"type"`
@@ -30,22 +42,16 @@ type page struct {
 	options store.QueryOptions
 	in      include
 	at      uint64
-	over    bool // it is asked to have more entities than it may: when it would, it is an error
-
 	block   uint64       // that it is of
 	next    store.Cursor // of the next page, or empty
 	started bool
 	bytes   int64 // sent
 }
 
-// endOfPage ends the result of a page of which parts were sent and the rest cannot be. What
-// follows is the error, which clients look at before they look at a result.
-const endOfPage = `]},`
-
 // query serves arkiv_query. As Arkiv has it, a page that is full has a cursor, also when
-// nothing follows: the JavaScript SDK goes on then, and fails without one. A page is never
-// shorter than what was asked for, unless there is no more, for that SDK stops then. One
-// that is too long to be held is sent in parts. Between them no view of the store is open,
+// nothing follows: the JavaScript SDK goes on then, and fails without one. A page has as
+// many entities as were asked for, up to Limits.MaxResults and Limits.Page, unless there are
+// no more. One that is too long to be held is sent in parts. Between them no view of the store is open,
 // so that a client that is slow holds up nobody; a cursor leads from one part to the next.
 func (h *Handler) query(ctx context.Context, c *call) error {
 	p, err := h.readQuery(ctx, c)
@@ -93,17 +99,18 @@ func (h *Handler) readQuery(ctx context.Context, c *call) (p page, err error) {
 	if number, ok := o.AtBlock.given(); ok {
 		p.at = number
 	} else if o.AtBlock != nil && o.AtBlock.word != "latest" {
-		head, err := h.head(ctx)
+		snap, err := h.ents.At(ctx, store.Head)
 		if err != nil {
 			return p, err
 		}
-		p.at = o.AtBlock.at(head.Number)
+		p.at, err = o.AtBlock.at(ctx, snap)
+		if err = errors.Join(err, snap.Close()); err != nil {
+			return p, err
+		}
 	}
 	limit := h.opts.Limits.Results
 	if o.ResultsPerPage > 0 {
-		most := quantity(h.opts.Limits.MaxResults)
-		p.over = o.ResultsPerPage > most
-		limit = int(min(o.ResultsPerPage, most+1))
+		limit = int(min(o.ResultsPerPage, quantity(h.opts.Limits.MaxResults)))
 	}
 	p.options = store.QueryOptions{Limit: limit, After: o.Cursor, Parts: store.Metadata}
 	if p.in.Attributes {
@@ -166,7 +173,7 @@ func (h *Handler) appendPart(ctx context.Context, c *call, p *page) (whole bool,
 		}
 	}
 	var last *entity.Entity
-	n, options := 0, p.options
+	n, full, options := 0, false, p.options
 	for e, err := range snap.Query(ctx, p.expr, &options) {
 		if err != nil {
 			return false, asCursorFault(err, p.options.After)
@@ -185,29 +192,18 @@ func (h *Handler) appendPart(ctx context.Context, c *call, p *page) (whole bool,
 		c.out = appendEntity(c.out, e, &p.in)
 		last, p.started = e, true
 		n++
-		if err := h.checkSize(c, p); err != nil {
-			return false, err
+		if c.part == nil && len(c.out) > h.opts.Limits.Answer {
+			return false, h.tooLarge()
+		}
+		if full = p.bytes+int64(len(c.out)) > h.opts.Limits.Page; full {
+			break
 		}
 	}
-	if n == options.Limit && p.over {
-		return false, failf(CodeTooLarge, "more than %d entities match; ask for at most as many a page (resultsPerPage)", h.opts.Limits.MaxResults)
-	}
-	if n == options.Limit {
+	if n == options.Limit || full {
 		p.next, err = cursorAfter(snap, last, options)
 		return true, err
 	}
 	return true, ctx.Err()
-}
-
-// checkSize tells when a page has become too large.
-func (h *Handler) checkSize(c *call, p *page) error {
-	switch {
-	case c.part == nil && len(c.out) > h.opts.Limits.Answer:
-		return h.tooLarge()
-	case p.bytes+int64(len(c.out)) > h.opts.Limits.Page:
-		return failf(CodeTooLarge, "the page has more than %d bytes; ask for fewer entities a page (resultsPerPage)", h.opts.Limits.Page)
-	}
-	return nil
 }
 
 func appendByKey(ctx context.Context, c *call, snap *store.Snapshot, key entity.Key, p *page) error {

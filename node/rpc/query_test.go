@@ -3,6 +3,11 @@ package rpc
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -168,29 +173,30 @@ func TestPageParts(t *testing.T) {
 	}
 }
 
-// TestPageTooLarge: a page above a bound is an error that clients find, also when a part of
-// it was sent, and never a short page.
-func TestPageTooLarge(t *testing.T) {
+// TestPageLimits: a page has at most so many entities, and about so many bytes, however many
+// are asked for. Where that is less there is a cursor, which leads to the rest.
+func TestPageLimits(t *testing.T) {
 	n := newNode(t, "compact", Options{Limits: Limits{Part: 2000, Answer: 6000, Page: 10_000, MaxResults: 12}})
 	for i := range 13 {
 		op := create(i)
 		op.Content = make([]byte, 500)
 		n.apply(t, uint64(10+i), op)
 	}
-	require.Contains(t, n.fails(t, CodeTooLarge, "arkiv_query", "*", m{"resultsPerPage": "0xc"}), "fewer entities")
-	pages := n.pages(t, "*", m{"resultsPerPage": "0x6"})
+	pages := n.pages(t, "*", m{"resultsPerPage": "0xc"})
+	require.Len(t, pages, 2)
+	require.Len(t, pages[0].Data, 8)
+	require.Len(t, joined(pages), 13)
+	pages = n.pages(t, "*", m{"resultsPerPage": "0x6"})
 	require.Len(t, pages, 3)
 	require.Len(t, joined(pages), 13)
 
 	without := m{"includeData": m{"key": true}}
-	pages = n.pages(t, "*", with(without, "resultsPerPage", "0xc"))
-	require.Len(t, pages, 2)
-	require.Len(t, pages[0].Data, 12)
-	require.Len(t, pages[1].Data, 1)
-	require.Contains(t, n.fails(t, CodeTooLarge, "arkiv_query", "*", with(without, "resultsPerPage", "0xd")), "at most")
-	var page gotPage
-	n.result(t, &page, "arkiv_query", "n < 12", with(without, "resultsPerPage", "0xffff"))
-	require.Len(t, page.Data, 12, "fewer match than a page may have")
+	for _, size := range []string{"0xc", "0xd", "0x3b9aca00"} {
+		pages = n.pages(t, "*", with(without, "resultsPerPage", size))
+		require.Len(t, pages, 2)
+		require.Len(t, pages[0].Data, 12)
+		require.Len(t, pages[1].Data, 1)
+	}
 
 	// What is held until it is whole has a bound of its own.
 	var list []answered
@@ -212,7 +218,8 @@ func with(options m, name string, value any) m {
 }
 
 // TestPartsRewound: when the block of a page is rewound after a part of it was sent, the
-// error is in the answer behind that part. A call whose client takes a part has no place.
+// answer ends unfinished, because clients take data for an answer. A call whose client
+// takes a part has no place.
 func TestPartsRewound(t *testing.T) {
 	n := newNode(t, "compact", Options{Limits: Limits{Part: 200, Concurrent: 1}})
 	for i := range 6 {
@@ -229,11 +236,43 @@ func TestPartsRewound(t *testing.T) {
 	}}
 	n.handler.handle(t.Context(), &answer, []byte(body("arkiv_query", `["*"]`)))
 	require.NotEmpty(t, sent)
-	var a answered
-	require.NoError(t, json.Unmarshal(append(sent, answer.out...), &a), "%s%s", sent, answer.out)
-	require.NotNil(t, a.Error)
-	require.Equal(t, CodeRewound, a.Error.Code)
+	require.True(t, answer.broken)
+	require.Empty(t, answer.out)
 	require.Empty(t, n.handler.places)
+}
+
+// rewinding is a connection at whose first part the store is rewound.
+type rewinding struct {
+	http.ResponseWriter
+	rewind func()
+}
+
+// Write implements http.ResponseWriter.
+func (r *rewinding) Write(part []byte) (int, error) {
+	r.rewind()
+	return r.ResponseWriter.Write(part)
+}
+
+// TestPartsBroken: a client of HTTP is told by the connection that an answer is unfinished.
+func TestPartsBroken(t *testing.T) {
+	n := newNode(t, "compact", Options{Limits: Limits{Part: 200}})
+	for i := range 6 {
+		op := create(i)
+		op.Content = make([]byte, 10_000) // more than is held back until there is more to send
+		n.apply(t, uint64(10+i), op)
+	}
+	rewind := sync.OnceFunc(func() { require.NoError(t, n.ents.Rewind(t.Context(), 13)) })
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n.handler.ServeHTTP(&rewinding{w, rewind}, r)
+	}))
+	defer web.Close()
+	r, err := http.Post(web.URL, "application/json", strings.NewReader(body("arkiv_query", `["*"]`)))
+	require.NoError(t, err)
+	defer r.Body.Close()
+	text, err := io.ReadAll(r.Body)
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF, "%s", text)
+	require.Contains(t, string(text), `"data":[`)
+	require.NotContains(t, string(text), `"error"`)
 }
 
 // TestRewound: the next page of a block that is gone is an error of its own, and of one

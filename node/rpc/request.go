@@ -2,10 +2,14 @@ package rpc
 
 import (
 	"bytes"
+	"encoding"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // request is one call as it came.
@@ -42,7 +46,12 @@ func decode(body []byte, most int) (list []request, batch bool, fault *failure) 
 	case len(members) == 0:
 		return nil, true, failf(CodeRequest, "an empty batch")
 	case len(members) > most:
-		return nil, true, failf(CodeTooLarge, "a batch of %d calls, at most %d are allowed", len(members), most)
+		// The answer is a list, and has the id of the first call, as with go-ethereum,
+		// because clients look there for what became of their batch.
+		first, _ := decodeOne(members[0])
+		first.id = properID(first.id)
+		first.err = failf(CodeTooLarge, "a batch of %d calls, at most %d are allowed", len(members), most)
+		return []request{first}, true, nil
 	}
 	list = make([]request, len(members))
 	for i, text := range members {
@@ -52,6 +61,38 @@ func decode(body []byte, most int) (list []request, batch bool, fault *failure) 
 		}
 	}
 	return list, true, nil
+}
+
+// inWords says what is wrong with JSON. A client knows nothing of Go's types.
+func inWords(err error) string {
+	var unfit *json.UnmarshalTypeError
+	if !errors.As(err, &unfit) {
+		return strings.TrimPrefix(err.Error(), "json: ")
+	}
+	message := fmt.Sprintf("%s, want %s", unfit.Value, kindInWords(unfit.Type))
+	if unfit.Field != "" {
+		message = fmt.Sprintf("%q: %s", unfit.Field, message)
+	}
+	return message
+}
+
+func kindInWords(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return kindInWords(t.Elem())
+	case reflect.Bool:
+		return "true or false"
+	case reflect.String:
+		return "a string"
+	case reflect.Slice, reflect.Array:
+		if reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+			return "a string"
+		}
+		return "an array"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	}
+	return "a number"
 }
 
 func parseFault(err error) *failure { return failf(CodeParse, "the request is not JSON: %v", err) }
@@ -64,12 +105,12 @@ func decodeOne(text []byte) (r request, fault *failure) {
 		if errors.As(err, &syntax) || len(text) == 0 {
 			return request{id: null}, parseFault(err)
 		}
-		return request{id: properID(e.ID), err: failf(CodeRequest, "not a request: %v", err)}, nil
+		return request{id: properID(e.ID), err: failf(CodeRequest, "not a request: %s", inWords(err))}, nil
 	}
 	r.id = e.ID
 	switch {
 	case e.ID != nil && !isID(e.ID):
-		r.id, r.err = null, failf(CodeRequest, "an id is a string, a number or null")
+		r.id, r.err = null, failf(CodeRequest, "an id is a string in UTF-8 with at most %d bytes, a number or null", maxID)
 	case e.Version == nil || *e.Version != "2.0":
 		r.err = failf(CodeRequest, `"jsonrpc" must be "2.0"`)
 	case e.Method == nil:
@@ -92,7 +133,7 @@ func (r *request) setParams(text json.RawMessage) *failure {
 		return failf(CodeParams, "parameters go by position, in an array")
 	}
 	if err := json.Unmarshal(text, &r.params); err != nil {
-		return failf(CodeParams, "parameters: %v", err)
+		return failf(CodeParams, "parameters: %s", inWords(err))
 	}
 	return nil
 }
@@ -101,7 +142,7 @@ func (r *request) setParams(text json.RawMessage) *failure {
 const maxID = 1024
 
 func isID(text json.RawMessage) bool {
-	return len(text) <= maxID && (text[0] == '"' || text[0] == '-' || '0' <= text[0] && text[0] <= '9' || string(text) == "null")
+	return len(text) <= maxID && utf8.Valid(text) && (text[0] == '"' || text[0] == '-' || '0' <= text[0] && text[0] <= '9' || string(text) == "null")
 }
 
 func properID(text json.RawMessage) json.RawMessage {

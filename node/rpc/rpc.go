@@ -38,6 +38,11 @@ type Options struct {
 	// Methods are those of a chain's own, by name, beside those of a store or in their place.
 	Methods map[string]Method
 
+	// Logs returns the logs of a block as its chain has them, which is more than a store
+	// keeps, or false where the chain does not have the block. Nil, or then, they are made
+	// of what the block changed. The logs are not written to.
+	Logs func(block store.BlockHeader) ([]*Log, bool)
+
 	Log     *slog.Logger          // what clients are not told; nil drops it
 	Access  *slog.Logger          // a line for each request; nil: none
 	Metrics prometheus.Registerer // nil: nobody counts
@@ -58,7 +63,7 @@ type Limits struct {
 	Page          int64         // bytes of a page; 512 MiB, as Arkiv has it
 	Part          int           // bytes of a page that are held at a time, if it is sent in parts; 2 MiB
 	Answer        int           // bytes of any other answer, of a batch all together; 32 MiB
-	Batch         int           // calls; 100
+	Batch         int           // calls; 1,000, as go-ethereum has it
 	Results       int           // entities of a page, unless told; 200
 	MaxResults    int           // entities of a page at most; 10,000
 	Concurrent    int           // calls at a time; 1024
@@ -85,7 +90,7 @@ func (o Options) withDefaults() Options {
 	l.Part = cmp.Or(l.Part, 2<<20)
 	l.Answer = cmp.Or(l.Answer, 32<<20)
 	l.Part = min(l.Part, l.Answer)
-	l.Batch = cmp.Or(l.Batch, 100)
+	l.Batch = cmp.Or(l.Batch, 1000)
 	l.Results = cmp.Or(l.Results, 200)
 	l.MaxResults = cmp.Or(l.MaxResults, 10_000)
 	l.Concurrent = cmp.Or(l.Concurrent, 1024)
@@ -117,7 +122,7 @@ type Handler struct {
 
 	heads    heads
 	count    countCache
-	recent   *otter.Cache[store.BlockHeader, []*eventLog]
+	recent   *otter.Cache[store.BlockHeader, []*Log]
 	hashes   hashIndex
 	filters  filters
 	sockets  chan struct{} // one for each connection

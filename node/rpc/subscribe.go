@@ -137,12 +137,19 @@ func appendNotice(b []byte, id string) []byte {
 	return append(append(append(b, `{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"`...), id...), `","result":`...)
 }
 
-// zeros are the fields of a header that a store knows nothing of.
-const zeros = `,"nonce":"0x0000000000000000","sha3Uncles":"0x` + zeroHash + `","logsBloom":"0x` + zeroBloom +
-	`","transactionsRoot":"0x` + zeroHash + `","stateRoot":"0x` + zeroHash + `","receiptsRoot":"0x` + zeroHash +
-	`","miner":"0x0000000000000000000000000000000000000000","difficulty":"0x0","extraData":"0x","gasLimit":"0x0","gasUsed":"0x0","mixHash":"0x` + zeroHash + `"}`
+// unknownFields are the fields of a header that a store knows nothing of. Lists are
+// empty, so their hashes are those of empty lists, because clients compare them.
+const unknownFields = `,"nonce":"0x0000000000000000","sha3Uncles":"0x` + emptyUncles + `","logsBloom":"0x` + zeroBloom +
+	`","transactionsRoot":"0x` + emptyRoot + `","stateRoot":"0x` + emptyRoot + `","receiptsRoot":"0x` + emptyRoot +
+	`","miner":"0x0000000000000000000000000000000000000000","difficulty":"0x0","totalDifficulty":"0x0","extraData":"0x",` +
+	`"gasLimit":"0x0","gasUsed":"0x0","mixHash":"0x` + zeroHash + `"}`
 
 const (
+	// emptyUncles is Keccak-256 of the RLP of an empty list, emptyRoot the root of an
+	// empty trie: Keccak-256 of the RLP of an empty text.
+	emptyUncles = "1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347"
+	emptyRoot   = "56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421"
+
 	zeroHash  = "0000000000000000000000000000000000000000000000000000000000000000"
 	zeroBloom = zeroHash + zeroHash + zeroHash + zeroHash + zeroHash + zeroHash + zeroHash + zeroHash
 )
@@ -160,5 +167,5 @@ func (h *Handler) appendHeader(b []byte, head store.BlockHeader, parent topic) [
 	b = append(jsonuint.AppendHex(append(b, `,"hash":"`...), hash[:]), '"')
 	b = append(jsonuint.AppendHex(append(b, `,"parentHash":"`...), parent[:]), '"')
 	b = appendQuantity(append(b, `,"timestamp":`...), blockTime(head, seen))
-	return append(b, zeros...)
+	return append(b, unknownFields...)
 }

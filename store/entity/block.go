@@ -79,6 +79,9 @@ func (b *Block) Validate() error {
 	if b.Number > MaxBlockNumber {
 		return fmt.Errorf("block %d: %w: above the highest block number %d", b.Number, ErrInvalid, uint64(MaxBlockNumber))
 	}
+	if b.Horizon > MaxBlockNumber {
+		return fmt.Errorf("block %d: %w: its horizon %d is above the highest block number %d", b.Number, ErrInvalid, b.Horizon, uint64(MaxBlockNumber))
+	}
 	for i := range b.Ops {
 		if err := b.Ops[i].validate(); err != nil {
 			return b.OpError(i, fmt.Errorf("%w: %w", ErrInvalid, err))

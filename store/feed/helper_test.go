@@ -57,6 +57,8 @@ type entry struct {
 	lines string // compressed into the entry; empty: an entry of no bytes
 	raw   string // the entry's bytes, instead of lines
 	typ   byte
+
+	records map[string]string // of its extended header
 }
 
 func block(n, lines string) entry { return entry{name: "block-" + n + ".json.zst", lines: lines} }
@@ -73,7 +75,7 @@ func makeTar(t testing.TB, entries ...entry) []byte {
 		if e.typ == 0 {
 			e.typ = tar.TypeReg
 		}
-		hdr := &tar.Header{Name: e.name, Mode: 0o644, Size: int64(len(data)), Typeflag: e.typ, Linkname: ""}
+		hdr := &tar.Header{Name: e.name, Mode: 0o644, Size: int64(len(data)), Typeflag: e.typ, PAXRecords: e.records}
 		require.NoError(t, w.WriteHeader(hdr))
 		_, err := w.Write(data)
 		require.NoError(t, err)

@@ -34,14 +34,19 @@ type limits struct {
 
 const entryPrefix, entrySuffix = "block-", ".json.zst"
 
-// The extended header records of an entry that tell hash and time of its block, which the name has
-// no place for. Arkiv's own tars have neither, and readers that do not know them pass over them.
-const recordHash, recordTime = "VARVE.hash", "VARVE.time"
+// The extended header records of an entry: hash, time and horizon of its block,
+// which the name has no place for. Arkiv's own tars have none of them, and
+// readers that do not know them pass over them.
+const (
+	recordHash    = "VARVE.hash"
+	recordTime    = "VARVE.time"
+	recordHorizon = "VARVE.horizon"
+)
 
 // ReadTar streams the blocks of a block tar, in the order of the tar, which must be the order of
 // their numbers. An entry of no bytes is an empty block. The sequence can be ranged over once. It
 // ends at the first error, which names entry and line and wraps ErrFormat unless reading r itself
-// failed. Hash and time are those that TarWriter has written, or unknown. Blocks have passed
+// failed. Hash, time and horizon are those that TarWriter has written, or unknown. Blocks have passed
 // entity.Block.Validate and belong to the caller; empty contents and attribute maps are nil.
 //
 // A compressed tar is not accepted: its entries are compressed already.
@@ -193,7 +198,7 @@ func (t *tarReader) number(hdr *tar.Header) (uint64, error) {
 	return n, nil
 }
 
-// identify reads hash and time from an entry's extended header.
+// identify reads hash, time and horizon from an entry's extended header.
 func identify(b *entity.Block, records map[string]string) (err error) {
 	if text, ok := records[recordHash]; ok {
 		if b.Hash, err = entity.ParseHash(text); err != nil {
@@ -203,6 +208,14 @@ func identify(b *entity.Block, records map[string]string) (err error) {
 	if text, ok := records[recordTime]; ok {
 		if b.Time, err = strconv.ParseUint(text, 10, 64); err != nil {
 			return fmt.Errorf("header record %s: %w", recordTime, err)
+		}
+	}
+	if text, ok := records[recordHorizon]; ok {
+		if b.Horizon, err = strconv.ParseUint(text, 10, 64); err == nil && b.Horizon > entity.MaxBlockNumber {
+			err = fmt.Errorf("block %d is above %d", b.Horizon, uint64(entity.MaxBlockNumber))
+		}
+		if err != nil {
+			return fmt.Errorf("header record %s: %w", recordHorizon, err)
 		}
 	}
 	return nil

@@ -136,6 +136,8 @@ func TestReadTarEntries(t *testing.T) {
 		{"no number", []entry{name("block-.json.zst")}, 0, "has not the form"},
 		{"number above the limit", []entry{block("4294967296", "")}, 0, "block number 4294967296 is above 4294967295"},
 		{"number above 64 bits", []entry{block("99999999999999999999", "")}, 0, "block number 99999999999999999999 is above"},
+		{"no horizon", []entry{{name: "block-1.json.zst", records: map[string]string{recordHorizon: "-1"}}}, 0, "header record VARVE.horizon"},
+		{"horizon above the limit", []entry{{name: "block-1.json.zst", records: map[string]string{recordHorizon: "4294967296"}}}, 0, "block 4294967296 is above 4294967295"},
 		{"directory", []entry{{name: "block-1.json.zst/", typ: tar.TypeDir}}, 0, "not a regular file"},
 		{"symbolic link", []entry{{name: "block-1.json.zst", typ: tar.TypeSymlink}}, 0, "not a regular file"},
 		{"no frame", []entry{{name: "block-1.json.zst", raw: deleteLine}}, 0, `entry "block-1.json.zst": line 1: decompress: invalid input: magic number mismatch`},

@@ -138,6 +138,9 @@ func (t *TarWriter) entry(b *entity.Block, data []byte) error {
 	if b.Time != 0 {
 		records[recordTime] = strconv.FormatUint(b.Time, 10)
 	}
+	if b.Horizon != 0 {
+		records[recordHorizon] = strconv.FormatUint(b.Horizon, 10)
+	}
 	if len(records) > 0 {
 		hdr.Format, hdr.PAXRecords = tar.FormatPAX, records
 	}

@@ -18,6 +18,7 @@ import (
 
 func TestTarRoundTrip(t *testing.T) {
 	want := sampleBlocks()
+	want[0].Horizon = want[len(want)-1].Number
 	data := writeTar(t, want)
 	require.Equal(t, want, collect(t, ReadTar(bytes.NewReader(data))))
 	require.Equal(t, data, writeTar(t, want), "the same blocks give the same bytes")
@@ -66,6 +67,7 @@ func TestTarWriterRefuses(t *testing.T) {
 	size := buf.Len()
 	require.ErrorContains(t, w.Write(entity.Block{Number: 5}), "block 5 after block 5")
 	require.ErrorIs(t, w.Write(entity.Block{Number: entity.MaxBlockNumber + 1}), entity.ErrInvalid)
+	require.ErrorIs(t, w.Write(entity.Block{Number: 6, Horizon: entity.MaxBlockNumber + 1}), entity.ErrInvalid)
 	require.ErrorIs(t, w.Write(entity.Block{Number: 6, Ops: []entity.Op{{Kind: 9}}}), entity.ErrInvalid)
 	huge := entity.Op{Kind: entity.Create, Content: make([]byte, MaxLine*3/4)}
 	require.ErrorContains(t, w.Write(entity.Block{Number: 6, Ops: []entity.Op{huge}}), "a line may have")

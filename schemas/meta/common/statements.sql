@@ -23,6 +23,9 @@ LIMIT 1;
 -- name: block_at_or_below
 SELECT block, digest FROM varve_blocks WHERE block <= ? ORDER BY block DESC LIMIT 1;
 
+-- name: block_at_or_above
+SELECT block, digest FROM varve_blocks WHERE block >= ? ORDER BY block LIMIT 1;
+
 -- name: blocks_between
 SELECT block, digest FROM varve_blocks WHERE block >= ? AND block <= ? ORDER BY block;
 

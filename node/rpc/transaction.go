@@ -1,0 +1,107 @@
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/varvedb/varve/store"
+)
+
+// A store has blocks without transactions and fees. Clients that ask for them, as many do
+// before anything else, get the answers of a chain on which none were sent: an error would
+// end the client, and no number would be truer.
+
+// syncing serves eth_syncing: a store is never behind itself.
+func (h *Handler) syncing(_ context.Context, c *call) error {
+	c.out = append(c.out, "false"...)
+	return nil
+}
+
+// accounts serves eth_accounts: a store has no keys.
+func (h *Handler) accounts(_ context.Context, c *call) error {
+	c.out = append(c.out, "[]"...)
+	return nil
+}
+
+// fee serves eth_gasPrice and eth_maxPriorityFeePerGas.
+func (h *Handler) fee(_ context.Context, c *call) error {
+	c.out = appendQuantity(c.out, 0)
+	return nil
+}
+
+// transaction serves the methods that return a transaction or a receipt.
+func (h *Handler) transaction(_ context.Context, c *call) error {
+	c.out = append(c.out, null...)
+	return nil
+}
+
+// none serves the methods that count the transactions or uncles of a block.
+func (h *Handler) none(_ context.Context, c *call, _ *store.Snapshot, _ store.BlockHeader) error {
+	c.out = appendQuantity(c.out, 0)
+	return nil
+}
+
+// receipts serves eth_getBlockReceipts.
+func (h *Handler) receipts(_ context.Context, c *call, _ *store.Snapshot, _ store.BlockHeader) error {
+	c.out = append(c.out, "[]"...)
+	return nil
+}
+
+// The bounds of eth_feeHistory, as go-ethereum has them.
+const (
+	maxFeeBlocks   = 1024
+	maxPercentiles = 100
+)
+
+// feeHistory serves eth_feeHistory.
+func (h *Handler) feeHistory(ctx context.Context, c *call) error {
+	var count quantity
+	var newest blockTag
+	var percentiles []float64
+	for _, err := range []error{
+		c.param(0, "the number of blocks", false, &count),
+		c.param(1, "the newest block", false, &newest),
+		c.param(2, "the percentiles", true, &percentiles),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	if len(percentiles) > maxPercentiles {
+		return failf(CodeParams, "%d percentiles, at most %d are allowed", len(percentiles), maxPercentiles)
+	}
+	snap, err := h.ents.At(ctx, store.Head)
+	if err != nil {
+		return err
+	}
+	defer snap.Close()
+	oldest, err := snap.OldestHeader(ctx)
+	if err != nil {
+		return err
+	}
+	last, err := newest.at(ctx, snap)
+	switch {
+	case err != nil:
+		return err
+	case last > snap.Head().Number:
+		return fmt.Errorf("block %d is %w: the last one is %d", last, errAhead, snap.Head().Number)
+	case last < oldest.Number:
+		return failf(CodePruned, "block %d is below the first one, %d", last, oldest.Number)
+	}
+	n := min(uint64(count), maxFeeBlocks, last-oldest.Number+1)
+	fees := struct {
+		Oldest  string     `json:"oldestBlock"`
+		Base    []string   `json:"baseFeePerGas"`
+		Used    []int      `json:"gasUsedRatio"`
+		Rewards [][]string `json:"reward,omitempty"`
+	}{Oldest: fmt.Sprintf("%#x", last+1-n), Used: make([]int, n)}
+	fees.Base = slices.Repeat([]string{"0x0"}, int(n)+1) // that of the next block is among them
+	if len(percentiles) > 0 {
+		fees.Rewards = slices.Repeat([][]string{slices.Repeat([]string{"0x0"}, len(percentiles))}, int(n))
+	}
+	text, err := json.Marshal(fees)
+	c.out = append(c.out, text...)
+	return err
+}
