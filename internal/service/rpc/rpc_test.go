@@ -318,3 +318,26 @@ func TestPanic(t *testing.T) {
 		isCode(t, codes.NotFound, err)
 	}
 }
+
+// FuzzPut: no message makes the interface answer with anything but a write or a
+// fault of the client's.
+func FuzzPut(f *testing.F) {
+	w := newWorld(f, service.Options{MaxPayload: 1000}, service.Serving{})
+	for _, r := range []*varvev1.PutRequest{
+		{Key: key(1), Payload: []byte("p"), StringAttributes: map[string]string{"a": "b"}, Lifetime: proto.Uint64(1)},
+		{Key: key(2), Owner: key(1)[:20], NumericAttributes: map[string]uint64{"": 1}},
+		{Key: key(1), Lifetime: proto.Uint64(0), Guard: &varvev1.Guard{Exists: proto.Bool(true), LastModifiedAtBlock: []uint64{7}}},
+	} {
+		b, err := proto.Marshal(r)
+		require.NoError(f, err)
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r := new(varvev1.PutRequest)
+		if proto.Unmarshal(data, r) != nil {
+			return // gRPC refuses it
+		}
+		_, err := w.entities.Put(context.Background(), r)
+		require.Contains(t, []codes.Code{codes.OK, codes.InvalidArgument, codes.ResourceExhausted, codes.Aborted}, status.Code(err), "%v", err)
+	})
+}
