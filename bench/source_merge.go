@@ -116,9 +116,19 @@ func (g *merger) follow(block uint64, op *entity.Op) (end uint64) {
 // flush returns the group and begins another.
 func (g *merger) flush() entity.Block {
 	b := g.group
-	for i := range b.Ops {
-		if end := g.until[i]; end > 0 && end < entity.MaxBlock {
-			b.Ops[i].BTL = end - min(end, b.Number)
+	b.Ops = make([]entity.Op, 0, len(g.group.Ops))
+	for i, op := range g.group.Ops {
+		end := g.until[i]
+		if end > 0 && end < entity.MaxBlock {
+			op.BTL = end - min(end, b.Number)
+		}
+		over := op.BTL == 0 && (op.Kind == entity.Create || op.Kind == entity.Update)
+		if over {
+			op.BTL = 1 // the least that there is
+		}
+		b.Ops = append(b.Ops, op)
+		if over {
+			b.Ops = append(b.Ops, entity.Op{Kind: entity.ExtendBTL, TxIndex: op.TxIndex, OpIndex: op.OpIndex, Key: op.Key})
 		}
 	}
 	g.group, g.until, g.tx, g.limit = entity.Block{}, g.until[:0], 0, math.MaxUint64

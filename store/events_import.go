@@ -204,7 +204,10 @@ func stamp(records []eventlog.Record, timed []event.Sequenced, last, now int64) 
 		case t.After(time.UnixMicro(max(last, now+maxAhead.Microseconds()))):
 			return 0, fmt.Errorf("%w: an event of %s, more than %s ahead of the clock: all later ones would have its time; correct it, or give no times, so that it is of now",
 				ErrInvalid, t.UTC().Format(time.RFC3339Nano), maxAhead)
-		case at < last || at <= 0:
+		case at <= 0:
+			return 0, fmt.Errorf("%w: an event of %s, which is not after 1970, where times begin; correct it, or give no times, so that it is of now",
+				ErrInvalid, t.UTC().Format(time.RFC3339Nano))
+		case at < last:
 			return 0, fmt.Errorf("%w: an event of %s behind one of %s: times do not fall; import it into a store of its own, or give no times, so that it is of now",
 				ErrInvalid, t.UTC().Format(time.RFC3339Nano), time.UnixMicro(last).UTC().Format(time.RFC3339Nano))
 		}

@@ -35,6 +35,11 @@ func parse(text []byte) (ev event.Sequenced, err error) {
 		return ev, fmt.Errorf("%w: time: %w", event.ErrInvalid, err)
 	}
 	ev.Time = ev.Time.UTC().Truncate(time.Microsecond)
+	if !ev.Time.After(time.Unix(0, 0)) {
+		// The store begins in 1970, and would take the zero time for none at all:
+		// the event would be of now, and the line after it refused as older.
+		return ev, fmt.Errorf("%w: time %s is not after 1970; correct it, or leave it out", event.ErrInvalid, ev.Time.Format(time.RFC3339Nano))
+	}
 	return ev, nil
 }
 

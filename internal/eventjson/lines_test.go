@@ -63,16 +63,18 @@ func TestLines(t *testing.T) {
 
 func TestLinesErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"{\"type\":\"A\"}\n\n{":                      "line 3, column 2",
-		"{\"type\":\"A\"} rubbish\n":                 "line 1, column 14: invalid: something follows the value",
-		"{\"type\":\"A\",\"tags\":[],\"tags\":[]}":   "line 1, column 23: invalid: the name \"tags\" is given twice",
-		"{}\n\u00a0\n":                               "line 2, column 1",
-		`{"type":"A","time":"yesterday"}`:            "line 1: invalid: time",
-		`{"type":"A","unknown":1}`:                   "line 1",
-		`{"type":"A","tags":[["only"]]}`:             "want a key and a value",
-		`{"type":"A","id":"0"}`:                      "not an ID",
-		`{"type":"A","position":-1}`:                 "line 1",
-		`{"type":"A","data":1,"data_base64":"AA=="}`: "given as JSON and in base 64",
+		"{\"type\":\"A\"}\n\n{":                    "line 3, column 2",
+		"{\"type\":\"A\"} rubbish\n":               "line 1, column 14: invalid: something follows the value",
+		"{\"type\":\"A\",\"tags\":[],\"tags\":[]}": "line 1, column 23: invalid: the name \"tags\" is given twice",
+		"{}\n\u00a0\n":                             "line 2, column 1",
+		`{"type":"A","time":"yesterday"}`:          "line 1: invalid: time",
+		"{\"type\":\"A\"}\n{\"type\":\"A\",\"time\":\"0001-01-01T00:00:00Z\"}": "line 2: invalid: time 0001-01-01T00:00:00Z is not after 1970",
+		`{"type":"A","time":"1970-01-01T00:00:00.0000009Z"}`:                   "line 1: invalid: time 1970-01-01T00:00:00Z is not after 1970",
+		`{"type":"A","unknown":1}`:                                             "line 1",
+		`{"type":"A","tags":[["only"]]}`:                                       "want a key and a value",
+		`{"type":"A","id":"0"}`:                                                "not an ID",
+		`{"type":"A","position":-1}`:                                           "line 1",
+		`{"type":"A","data":1,"data_base64":"AA=="}`:                           "given as JSON and in base 64",
 	} {
 		var last error
 		for _, err := range eventjson.Lines(strings.NewReader(text)) {

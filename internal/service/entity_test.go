@@ -126,7 +126,7 @@ func TestModel(t *testing.T) {
 						p.Lifetime = &n
 					}
 					if rapid.Bool().Draw(rt, "owned") {
-						p.Owner = &entity.Address{byte(k)}
+						p.Owner = &entity.Address{byte(k + 1)} // an owner is not taken away
 					}
 					go func() {
 						_, err := s.Put(context.Background(), p)

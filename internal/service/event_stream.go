@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"time"
 
 	"github.com/varvedb/varve/internal/quota"
 	"github.com/varvedb/varve/store/event"
@@ -52,6 +53,19 @@ func (b *batch) reset() {
 	}
 	clear(b.events)
 	b.events, b.bytes = b.events[:0], 0
+}
+
+// TimeBound returns a bound of event.ReadOptions, where the zero time is none. A
+// request that gives the zero time has a bound nonetheless, and no event is as
+// old as the first microsecond after it.
+func TimeBound(given *time.Time) time.Time {
+	switch {
+	case given == nil:
+		return time.Time{}
+	case given.IsZero():
+		return given.Add(time.Microsecond)
+	}
+	return *given
 }
 
 // ReadBatches gives the events of a read to send in batches, and returns the last of them, so

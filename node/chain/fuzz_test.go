@@ -23,6 +23,32 @@ func FuzzOperations(f *testing.F) {
 	})
 }
 
+// FuzzInput: no input of a transaction, which is Brotli of anybody's making, ends the
+// program, and what is taken is encoded again as it was.
+func FuzzInput(f *testing.F) {
+	for _, ops := range []*Operations{sample(60), {}} {
+		input, err := ops.Encode()
+		require.NoError(f, err)
+		f.Add(input)
+		f.Add(input[:len(input)/2])
+	}
+	f.Add([]byte{})
+	f.Add([]byte("not Brotli"))
+	f.Add([]byte("\x8b\x00\x80\xaa\xaa\xaa\xea\xff\x74\xe5")) // cut off
+	f.Fuzz(func(t *testing.T, input []byte) {
+		ops, err := DecodeOperations(input)
+		require.Equal(t, err == nil, ops != nil)
+		if err != nil {
+			return
+		}
+		input, err = ops.Encode()
+		require.NoError(t, err)
+		again, err := DecodeOperations(input)
+		require.NoError(t, err)
+		require.Equal(t, ops.encodeRLP(), again.encodeRLP())
+	})
+}
+
 // FuzzBlock: no answer of an execution client ends the program, and what is decoded is
 // of the block.
 func FuzzBlock(f *testing.F) {

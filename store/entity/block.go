@@ -38,8 +38,13 @@ type Op struct {
 	OpIndex uint32 // operation within the transaction, at most 65535
 	Key     Key
 
-	BTL   uint64  // Create, Update, ExtendBTL: blocks to live
-	Owner Address // Create, Update, ChangeOwner
+	// BTL is the blocks to live. Create and Update need at least 1; ExtendBTL
+	// with 0 ends the entity at the block.
+	BTL uint64
+
+	// Owner is for Create, Update and ChangeOwner. An Update must not leave it
+	// out where the entity has an owner: only ChangeOwner takes that away.
+	Owner Address
 
 	// Create, Update.
 	ContentType       string
@@ -73,8 +78,8 @@ type Block struct {
 const MaxBlockNumber = math.MaxUint32
 
 // Validate checks everything about a block that does not depend on a store:
-// number, indexes, kinds, attribute names and text. The error is an *OpError
-// that wraps ErrInvalid and names block, transaction and operation.
+// number, indexes, kinds, lifetimes, attribute names and text. The error is an
+// *OpError that wraps ErrInvalid and names block, transaction and operation.
 func (b *Block) Validate() error {
 	if b.Number > MaxBlockNumber {
 		return fmt.Errorf("block %d: %w: above the highest block number %d", b.Number, ErrInvalid, uint64(MaxBlockNumber))
@@ -87,7 +92,41 @@ func (b *Block) Validate() error {
 			return b.OpError(i, fmt.Errorf("%w: %w", ErrInvalid, err))
 		}
 	}
+	if i := b.repeatedSequence(); i >= 0 {
+		return b.OpError(i, fmt.Errorf("%w: TxIndex and OpIndex are those of an earlier create of the block, "+
+			"and both entities would have one sequence; count the creates of a transaction", ErrInvalid))
+	}
 	return nil
+}
+
+// repeatedSequence returns the index of the first Create whose sequence an
+// earlier one of the block has, or -1. Only creates are compared, because feeds
+// count each kind of operation in a transaction for itself, and no other kind
+// makes a sequence.
+func (b *Block) repeatedSequence() int {
+	// Most feeds count upwards, and where sequences rise none repeats: the usual
+	// block needs no set.
+	rising, next := true, uint64(0)
+	for i := range b.Ops {
+		if op := &b.Ops[i]; op.Kind == Create {
+			sequence := MakeSequence(0, op.TxIndex, op.OpIndex)
+			rising, next = rising && sequence >= next, sequence+1
+		}
+	}
+	if rising {
+		return -1
+	}
+	seen := make(map[uint64]bool, len(b.Ops))
+	for i := range b.Ops {
+		if op := &b.Ops[i]; op.Kind == Create {
+			sequence := MakeSequence(0, op.TxIndex, op.OpIndex)
+			if seen[sequence] {
+				return i
+			}
+			seen[sequence] = true
+		}
+	}
+	return -1
 }
 
 func (op *Op) validate() error {
@@ -99,6 +138,11 @@ func (op *Op) validate() error {
 	}
 	if op.Kind != Create && op.Kind != Update {
 		return nil
+	}
+	if op.BTL == 0 {
+		// Whoever means to end an entity has Delete, or ExtendBTL with 0.
+		return fmt.Errorf("BTL is 0, with which the entity would be gone at once; "+
+			"give the blocks to live, %d for ever", uint64(MaxBlock))
 	}
 	if !utf8.ValidString(op.ContentType) {
 		return fmt.Errorf("content type %q is not UTF-8", op.ContentType)

@@ -15,7 +15,7 @@ func (b *Block) Confirm(set Changeset, rules Rules, forgotten bool) error {
 	if b.Hash != set.Hash && b.Hash != (Hash{}) && set.Hash != (Hash{}) {
 		return fmt.Errorf("it has hash %s, the other one %s", b.Hash, set.Hash)
 	}
-	made, err := Fold(b, b.prior(set, forgotten), Rules{ExtendAdds: rules.ExtendAdds, Pruned: true})
+	made, err := Fold(b, b.prior(set, forgotten), Rules{ExtendAdds: rules.ExtendAdds, Pruned: true, madeUp: true})
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package entity
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 )
 
@@ -56,12 +57,21 @@ type Rules struct {
 	// an Expire of a key of which nothing is known has nothing left to do and
 	// is not an error.
 	Pruned bool
+
+	// madeUp says that the owners of what was there before are not known.
+	madeUp bool
 }
+
+// errNoOwner refuses an Update that would take away an entity's owner, because
+// an Owner that was left out is the likelier cause: Arkiv's feeds always name
+// the sender.
+var errNoOwner = fmt.Errorf("%w: Owner is missing, and an update sets it; give the owner that the entity has, "+
+	"or take it away by change_owner first", ErrInvalid)
 
 // Fold applies a block's operations in order to what the store held before and
 // returns the net changes: only the state after the last operation on a key
-// counts. It fails with an *OpError that wraps ErrNotFound or ErrExists. The
-// block must be valid. New versions share memory with the block's operations.
+// counts. It fails with an *OpError that wraps ErrNotFound, ErrExists or, where
+// an Update lacks an owner, ErrInvalid. The block must be valid. New versions share memory with the block's operations.
 func Fold(b *Block, prior map[Key]Prior, rules Rules) (Changeset, error) {
 	states := make(map[Key]*state, len(b.Ops))
 	for i := range b.Ops {
@@ -122,6 +132,9 @@ func (s *state) apply(block uint64, op *Op, rules Rules) error {
 	}
 	switch op.Kind {
 	case Update:
+		if op.Owner == (Address{}) && s.now.Owner != op.Owner && !rules.madeUp {
+			return errNoOwner
+		}
 		s.begin(block)
 		s.replace(block, op)
 	case ExtendBTL:

@@ -10,8 +10,11 @@ import (
 // one ended. That one operation did it is all that a history still tells, so
 // the operations of a feed are not restored, but the states they led to are. An
 // entity whose creation was pruned is created where what is left of it begins.
-// Transaction and operation indexes are those of the creation for a Create, and
-// count up from the highest of these for the rest.
+// Two states need a second operation, because no Create or Update may ask for
+// them: a version that is never visible gets an ExtendBTL of 0 (which ends an
+// entity where extensions count from the block), and an update without an owner
+// follows a ChangeOwner. Transaction and operation indexes are those of the
+// creation for a Create, and count up from the highest of these for the rest.
 func Operations(history iter.Seq2[Changeset, error]) iter.Seq2[Block, error] {
 	return func(yield func(Block, error) bool) {
 		for set, err := range history {
@@ -29,43 +32,63 @@ func Operations(history iter.Seq2[Changeset, error]) iter.Seq2[Block, error] {
 func operations(set Changeset) Block {
 	b := Block{Number: set.Block, Hash: set.Hash, Time: set.Time, Horizon: set.Horizon}
 	var later []Op
-	tx := uint32(0)
+	free := uint64(0) // the first place above the creations: transaction<<16 | operation
 	for i := range set.Changes {
 		c := &set.Changes[i]
-		if c.New != nil && c.New.Trace() {
+		if c.New == nil {
+			later = append(later, Op{Kind: Delete, Key: c.Key})
+			continue
+		}
+		if c.New.Trace() {
 			later = append(later, Op{Kind: Create, Key: c.Key, BTL: 1, Owner: c.New.Owner}, Op{Kind: Delete, Key: c.Key})
 			continue
 		}
-		if created := c.New != nil && c.New.CreatedAtBlock() == set.Block; created {
+		switch created := c.New.CreatedAtBlock() == set.Block; {
+		case created:
 			if c.Old != nil {
 				b.Ops = append(b.Ops, Op{Kind: Delete, Key: c.Key})
 			}
 			op := c.New.operation(Create, set.Block)
 			op.TxIndex, op.OpIndex = uint32(c.New.TxIndex()), uint32(c.New.OpIndex())
-			tx = max(tx, op.TxIndex+1)
+			free = max(free, uint64(op.TxIndex+1)<<16)
 			b.Ops = append(b.Ops, op)
-			continue
-		}
-		switch {
-		case c.New == nil:
-			later = append(later, Op{Kind: Delete, Key: c.Key})
 		case c.Old == nil:
 			later = append(later, c.New.operation(Create, set.Block))
 		default:
+			if c.New.Owner == (Address{}) {
+				later = append(later, Op{Kind: ChangeOwner, Key: c.Key})
+			}
 			later = append(later, c.New.operation(Update, set.Block))
 		}
+		if c.New.Expiration <= set.Block {
+			later = append(later, Op{Kind: ExtendBTL, Key: c.Key})
+		}
 	}
-	for i := range later { // in the last transaction there can be, if need be
-		later[i].TxIndex, later[i].OpIndex = min(tx+uint32(i>>16), math.MaxUint16), uint32(i&0xffff)
+	// Where there is no room above the creations the rest goes between them,
+	// because two creates in one place are refused.
+	var taken map[uint64]bool
+	if free+uint64(len(later)) > 1<<32 {
+		free, taken = 0, make(map[uint64]bool, len(b.Ops))
+		for i := range b.Ops {
+			taken[uint64(b.Ops[i].TxIndex)<<16|uint64(b.Ops[i].OpIndex)] = true
+		}
+	}
+	for i := range later {
+		for taken[free] {
+			free++
+		}
+		later[i].TxIndex, later[i].OpIndex = uint32(free>>16), uint32(free&math.MaxUint16)
+		free++
 	}
 	b.Ops = append(b.Ops, later...)
 	return b
 }
 
-// operation returns the Create or Update that makes a version.
+// operation returns the Create or Update that makes a version, or one that is
+// visible at the block alone where the version never is.
 func (e *Entity) operation(kind Kind, block uint64) Op {
 	return Op{
-		Kind: kind, Key: e.Key, BTL: e.Expiration - min(e.Expiration, block), Owner: e.Owner,
+		Kind: kind, Key: e.Key, BTL: max(e.Expiration, block+1) - block, Owner: e.Owner,
 		ContentType: e.ContentType, Content: e.Content,
 		StringAttributes: e.StringAttributes, NumericAttributes: e.NumericAttributes,
 	}

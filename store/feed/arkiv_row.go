@@ -127,7 +127,7 @@ func take[V any](m map[string]V, name string, err *error) V {
 // validate checks the user's part as the store will when a block brings it.
 func validate(e *entity.Entity) error {
 	op := entity.Op{
-		Kind: entity.Create, Key: e.Key, ContentType: e.ContentType,
+		Kind: entity.Create, Key: e.Key, BTL: 1, ContentType: e.ContentType, // a row may be over at once
 		StringAttributes: e.StringAttributes, NumericAttributes: e.NumericAttributes,
 	}
 	b := entity.Block{Number: e.LastModifiedAtBlock, Ops: []entity.Op{op}}

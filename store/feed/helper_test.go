@@ -124,7 +124,7 @@ func sampleBlocks() []entity.Block {
 		StringAttributes:  map[string]string{"type": "node", "empty": "", "größe": "\x00\t\u2028<&>\\\"𝄞", "\x7f": "a"},
 		NumericAttributes: map[string]uint64{"type": 0, "most": 1<<64 - 1, "half": 1 << 63},
 	}
-	bare := entity.Op{Kind: entity.Update, Key: sampleKey(1)}
+	bare := entity.Op{Kind: entity.Update, Key: sampleKey(1), BTL: 1}
 	return []entity.Block{
 		{Number: 0},
 		{Number: 7, Hash: entity.Hash{0: 1, 31: 7}, Time: 1_700_000_007, Ops: []entity.Op{full, bare}},

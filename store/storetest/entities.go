@@ -54,6 +54,7 @@ func runBlocks(t *testing.T, h Harness, layout string) {
 	t.Run("many operations", func(t *testing.T) { testManyOperations(t, l) })
 	t.Run("many attributes", func(t *testing.T) { testManyAttributes(t, l) })
 	t.Run("malformed", func(t *testing.T) { testMalformed(t, l) })
+	t.Run("unmeant", func(t *testing.T) { testUnmeant(t, l) })
 	t.Run("ended at once", func(t *testing.T) { testEndedAtOnce(t, l) })
 	t.Run("pruned rows", func(t *testing.T) { testPrunedRows(t, h, layout) })
 	t.Run("of another hash", func(t *testing.T) { testOtherHashes(t, h, layout) })
@@ -142,6 +143,50 @@ func testMalformed(t *testing.T, l *ledger) {
 		require.ErrorIs(t, err, store.ErrInvalid)
 	}
 	requireSame(t, want, l.state(t))
+}
+
+// testUnmeant: an operation that lacks a field, or repeats the place of another, is
+// refused with the name of the field.
+func testUnmeant(t *testing.T, l *ledger) {
+	l.apply(t, on("owned", opCreate(50)), on("free", opCreate(50, owner(entity.Address{}))))
+	want := l.state(t)
+	unowned := opUpdate(50, owner(entity.Address{}))
+	for _, c := range []struct {
+		field string
+		bad   int // the operation that is refused
+		ops   ops
+	}{
+		{"BTL", 0, ops{on("x", opCreate(0))}},
+		{"BTL", 1, ops{on("x", opCreate(9)), on("owned", opUpdate(0))}},
+		{"Owner", 0, ops{on("owned", unowned)}},
+		{"Owner", 1, ops{on("x", opCreate(9)), on("x", unowned)}},
+		{"OpIndex", 1, ops{on("x", opCreate(9)), on("y", opCreate(9))}},
+		{"OpIndex", 2, ops{on("x", opCreate(9)), on("x", opDelete), on("x", opCreate(9))}},
+	} {
+		b := newBlock(l.head+1, c.ops...)
+		for i := range b.Ops {
+			if c.field == "OpIndex" {
+				b.Ops[i].TxIndex, b.Ops[i].OpIndex = 3, 7
+			}
+		}
+		_, err := l.ents.Apply(t.Context(), b)
+		requireRefusal(t, err, store.ErrInvalid, b, c.bad)
+		require.ErrorContains(t, err, c.field)
+	}
+	// Creates out of order, and operations of another kind in the same place, are a
+	// feed's right: it counts each kind of a transaction for itself.
+	b := newBlock(l.head+1, on("x", opCreate(9)), on("y", opCreate(9)), on("x", opUpdate(9)), on("owned", opExtend(0)))
+	for i, index := range []uint32{1, 0, 1, 1} {
+		b.Ops[i].TxIndex, b.Ops[i].OpIndex = 0, index
+	}
+	requireSame(t, want, l.state(t))
+	l.applyBlocks(t, b)
+	require.Equal(t, entity.MakeSequence(l.head, 0, 0), l.get(t, keyOf("y")).Sequence)
+	// An entity without an owner stays without one.
+	l.apply(t, on("free", unowned))
+	require.Zero(t, l.get(t, keyOf("free")).Owner)
+	l.apply(t, on("x", opOwner(entity.Address{})), on("x", unowned))
+	require.Zero(t, l.get(t, keyOf("x")).Owner)
 }
 
 // testEndedAtOnce: what ended in the block that made it did not run out.

@@ -83,6 +83,7 @@ func importTimes(t *testing.T, h Harness) {
 	require.NoError(t, run(past, past, past.Add(time.Microsecond)))
 	require.ErrorIs(t, run(past), store.ErrInvalid)
 	require.ErrorIs(t, run(past.AddDate(1, 0, 0), past), store.ErrInvalid)
+	require.ErrorContains(t, run(time.Unix(0, 0)), "not after 1970")
 	require.ErrorIs(t, run(time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC)), store.ErrInvalid)
 	for _, ahead := range []time.Time{time.Now().Add(2 * time.Hour), time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC), time.Date(400_000, 1, 1, 0, 0, 0, 0, time.UTC)} {
 		require.ErrorIs(t, run(ahead), store.ErrInvalid, "all later events would have this time")

@@ -33,8 +33,8 @@ type (
 	}
 	readBody struct {
 		subscribeBody
-		Since     time.Time     `json:"since"`
-		Until     time.Time     `json:"until"`
+		Since     *time.Time    `json:"since"`
+		Until     *time.Time    `json:"until"`
 		OnlyLast  bool          `json:"only_last"`
 		Backwards bool          `json:"backwards"`
 		Limit     jsonuint.Uint `json:"limit"`
@@ -99,7 +99,7 @@ func (h *Handler) readEvents(w *answer, r *http.Request) error {
 		return err
 	}
 	opts := event.ReadOptions{
-		From: uint64(body.From), Since: body.Since, Until: body.Until,
+		From: uint64(body.From), Since: service.TimeBound(body.Since), Until: service.TimeBound(body.Until),
 		OnlyLast: body.OnlyLast, Backwards: body.Backwards, Limit: int(min(body.Limit, math.MaxInt)),
 	}
 	lines := h.lines(w, linesType)

@@ -68,6 +68,9 @@ func TestReadEvents(t *testing.T) {
 		{"tag=x:1&tag=y:a:b", `{"query":{"items":[{"tags":[["x","1"],["y","a:b"]]}]}}`, "2", `{"count":1,"head":4}`},
 		{"type=N&from=2&limit=1", `{"query":{"items":[{"types":["N"]}]},"from":"2","limit":1}`, "2", `{"count":1}`},
 		{"type=N&backwards=true", `{"query":{"items":[{"types":["N"]}]},"backwards":true}`, "4 2 1", `{"count":3}`},
+		{"until=1970-01-01T00:00:00Z", `{"until":"1970-01-01T00:00:00Z"}`, "", `{"count":0,"head":0}`},
+		{"until=0001-01-01T00:00:00Z", `{"until":"0001-01-01T00:00:00Z"}`, "", `{"count":0,"head":0}`},
+		{"since=0001-01-01T00:00:00Z&limit=2", `{"since":"0001-01-01T00:00:00Z","limit":2}`, "1 2", `{"count":2}`},
 		{"type=None", `{"query":{"items":[{"types":["None"]}]}}`, "", `{"count":0,"head":4}`},
 	} {
 		for _, rec := range []*httptest.ResponseRecorder{

@@ -114,7 +114,8 @@ func timeOf(micros *int64) time.Time {
 	if micros == nil {
 		return time.Time{}
 	}
-	return time.UnixMicro(*micros)
+	t := time.UnixMicro(*micros)
+	return service.TimeBound(&t)
 }
 
 // eventsOf returns the events of a request, which share its memory.

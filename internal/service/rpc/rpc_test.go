@@ -3,6 +3,7 @@ package rpc_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -123,6 +124,54 @@ func TestEntities(t *testing.T) {
 	require.Equal(t, uint64(2), gone.GetBlock())
 	_, err = w.entities.Delete(ctx, &varvev1.DeleteRequest{Key: key(1)})
 	isCode(t, codes.NotFound, err)
+}
+
+// TestTimeBounds: a bound of zero is one, and one that is left out is none.
+func TestTimeBounds(t *testing.T) {
+	ctx, w := t.Context(), newWorld(t, service.Options{}, service.Serving{})
+	_, err := w.events.Append(ctx, &varvev1.AppendRequest{Events: []*varvev1.Event{{Type: "A"}}})
+	require.NoError(t, err)
+	year1 := proto.Int64(time.Time{}.UnixMicro())
+	for _, c := range []struct {
+		request *varvev1.ReadRequest
+		events  int
+	}{
+		{&varvev1.ReadRequest{}, 1},
+		{&varvev1.ReadRequest{Since: year1}, 1},
+		{&varvev1.ReadRequest{Since: proto.Int64(0)}, 1},
+		{&varvev1.ReadRequest{Until: year1}, 0},
+		{&varvev1.ReadRequest{Until: proto.Int64(0)}, 0},
+	} {
+		stream, err := w.events.Read(ctx, c.request)
+		require.NoError(t, err)
+		got := 0
+		for {
+			answer, err := stream.Recv()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			require.NoError(t, err)
+			got += len(answer.GetEvents())
+		}
+		require.Equal(t, c.events, got, "%v", c.request)
+	}
+}
+
+// TestOwnerStays: an owner is changed by a put, and not taken away.
+func TestOwnerStays(t *testing.T) {
+	ctx, w := t.Context(), newWorld(t, service.Options{}, service.Serving{})
+	put := func(owner []byte) error {
+		_, err := w.entities.Put(ctx, &varvev1.PutRequest{Key: key(1), Owner: owner})
+		return err
+	}
+	nobody := make([]byte, 20)
+	require.NoError(t, put(nobody))
+	require.NoError(t, put(nil), "without one before")
+	require.NoError(t, put(bytes.Repeat([]byte{9}, 20)))
+	err := put(nobody)
+	isCode(t, codes.InvalidArgument, err)
+	require.ErrorContains(t, err, "Owner")
+	require.NoError(t, put(nil))
 }
 
 // TestAccessLog: of requests with an answer, without one, and of streams.
@@ -268,4 +317,27 @@ func TestPanic(t *testing.T) {
 		_, err = w.entities.Get(t.Context(), &varvev1.GetRequest{Key: key(1)})
 		isCode(t, codes.NotFound, err)
 	}
+}
+
+// FuzzPut: no message makes the interface answer with anything but a write or a
+// fault of the client's.
+func FuzzPut(f *testing.F) {
+	w := newWorld(f, service.Options{MaxPayload: 1000}, service.Serving{})
+	for _, r := range []*varvev1.PutRequest{
+		{Key: key(1), Payload: []byte("p"), StringAttributes: map[string]string{"a": "b"}, Lifetime: proto.Uint64(1)},
+		{Key: key(2), Owner: key(1)[:20], NumericAttributes: map[string]uint64{"": 1}},
+		{Key: key(1), Lifetime: proto.Uint64(0), Guard: &varvev1.Guard{Exists: proto.Bool(true), LastModifiedAtBlock: []uint64{7}}},
+	} {
+		b, err := proto.Marshal(r)
+		require.NoError(f, err)
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r := new(varvev1.PutRequest)
+		if proto.Unmarshal(data, r) != nil {
+			return // gRPC refuses it
+		}
+		_, err := w.entities.Put(context.Background(), r)
+		require.Contains(t, []codes.Code{codes.OK, codes.InvalidArgument, codes.ResourceExhausted, codes.Aborted}, status.Code(err), "%v", err)
+	})
 }

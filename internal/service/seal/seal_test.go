@@ -129,3 +129,37 @@ func TestSealAlike(t *testing.T) {
 	_, err := ring(t, key(1)).Open([]byte("o"), r.SealAlike(r.Newest(), []byte("o"), nil))
 	require.ErrorIs(t, err, seal.ErrUnknownKey)
 }
+
+// FuzzOpen: nothing but what was sealed is opened.
+func FuzzOpen(f *testing.F) {
+	r := ring(f, key(1))
+	sealed, err := hex.DecodeString(golden) // the same in every process of the fuzzer
+	require.NoError(f, err)
+	f.Add(sealed)
+	f.Add(sealed[:seal.Overhead])
+	f.Add([]byte("varvesl\x01"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		opened, err := r.Open([]byte("owner"), data)
+		if bytes.Equal(data, sealed) {
+			require.NoError(t, err)
+			return
+		}
+		require.Error(t, err)
+		require.Nil(t, opened)
+	})
+}
+
+// FuzzParse: a list of keys has one at least, or is refused as no keys.
+func FuzzParse(f *testing.F) {
+	f.Add(hex.EncodeToString(key(1)))
+	f.Add(hex.EncodeToString(key(1)) + "\n" + hex.EncodeToString(key(1)))
+	f.Add("#\n,,\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		r, err := seal.Parse(text)
+		if err == nil {
+			require.NotEmpty(t, r.IDs())
+			return
+		}
+		require.ErrorIs(t, err, seal.ErrKey)
+	})
+}

@@ -135,6 +135,9 @@ func (d *Drawer) op(i int) entity.Op {
 	if d.Many > 0 {
 		op := manyOp(d.Rand, manyOwners, d.Keys, d.Many)
 		op.TxIndex, op.OpIndex = uint32(i/100), uint32(i%100/2) // some indexes are equal
+		if op.Kind == entity.Create {
+			op.OpIndex = uint32(100 + i%100) // but not those of creates, which make the sequence
+		}
 		return op
 	}
 	op := entity.Op{
@@ -143,14 +146,20 @@ func (d *Drawer) op(i int) entity.Op {
 		TxIndex: uint32(i / 2), OpIndex: uint32(i % 2),
 		Key: one(d, d.Keys...), BTL: one(d, fewBTLs...), Owner: one(d, fewOwners...),
 	}
-	switch n := d.IntN(100); {
+	n := d.IntN(100)
+	switch {
 	case n < 2:
-		op.TxIndex, op.OpIndex = math.MaxUint16, 0
+		op.TxIndex, op.OpIndex = math.MaxUint16, uint32(i)
 	case n == 2 && !d.Valid:
 		op.TxIndex = math.MaxUint16 + 1 // malformed
+	case n == 3 && !d.Valid:
+		op.TxIndex, op.OpIndex = 0, 0 // a create may repeat another's sequence
 	}
 	if op.Kind != entity.Create && op.Kind != entity.Update {
 		return op
+	}
+	if op.BTL == 0 && (n != 4 || d.Valid) {
+		op.BTL = 1 // without a lifetime it is malformed
 	}
 	op.ContentType = one(d, "text/plain", "", "application/ünïcode")
 	several := bytes.Repeat(binary.AppendUvarint(nil, d.Uint64()), d.IntN(1000)) // pages

@@ -113,6 +113,8 @@ func (m *Model) operate(state map[entity.Key]*entity.Entity, block uint64, op *e
 	case op.Kind == entity.Delete || op.Kind == entity.Expire:
 		delete(state, op.Key)
 		return nil
+	case op.Kind == entity.Update && op.Owner == entity.Address{} && old.Owner != entity.Address{}:
+		return store.ErrInvalid
 	}
 
 	version := entity.Entity{Key: op.Key, Creator: op.Owner}

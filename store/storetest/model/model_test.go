@@ -38,7 +38,7 @@ func modelBlockOf(number uint64, ops ...entity.Op) entity.Block {
 // after some blocks: "." for no, and for yes the block of its version.
 func TestModelLifetimes(t *testing.T) {
 	create, update := modelOp(entity.Create, 3), modelOp(entity.Update, 2)
-	forever, dead := modelOp(entity.Create, math.MaxUint64), modelOp(entity.Create, 0)
+	forever, dead := modelOp(entity.Create, math.MaxUint64), modelOp(entity.ExtendBTL, 0)
 	extend, remove, expire := modelOp(entity.ExtendBTL, 4), modelOp(entity.Delete, 0), modelOp(entity.Expire, 0)
 	give := modelOp(entity.ChangeOwner, 0)
 	for _, tt := range []struct {
@@ -49,7 +49,7 @@ func TestModelLifetimes(t *testing.T) {
 	}{
 		{"expires by itself", false, []entity.Block{modelBlockOf(10, create)}, "aaa..."},
 		{"lives for ever", false, []entity.Block{modelBlockOf(10, forever)}, "aaaaaa"},
-		{"BTL 0", false, []entity.Block{modelBlockOf(10, dead)}, "......"},
+		{"BTL 0", false, []entity.Block{modelBlockOf(10, create, dead)}, "......"},
 		{"update", false, []entity.Block{modelBlockOf(10, create), modelBlockOf(11, update)}, "abb..."},
 		{"create and update", false, []entity.Block{modelBlockOf(10, create, update)}, "aa...."},
 		{"create and delete", false, []entity.Block{modelBlockOf(10, create, remove)}, "......"},
@@ -237,7 +237,7 @@ func TestModelPast(t *testing.T) {
 func TestModelQuery(t *testing.T) {
 	m, b := Model{}, entity.Block{Number: 1}
 	for i, attributes := range []map[string]uint64{{"n": 5}, {"n": math.MaxUint64}, nil, {"n": 5}, {"n": 0}} {
-		b.Ops = append(b.Ops, entity.Op{Kind: entity.Create, Key: someKeys[i], BTL: 9, OpIndex: uint32(i / 4), NumericAttributes: attributes})
+		b.Ops = append(b.Ops, entity.Op{Kind: entity.Create, Key: someKeys[i], BTL: 9, TxIndex: uint32(3 - i%4), OpIndex: uint32(i / 4), NumericAttributes: attributes})
 	}
 	require.NoError(t, m.Apply(b))
 	s, err := m.At(store.Head)
@@ -251,7 +251,7 @@ func TestModelQuery(t *testing.T) {
 		after *entity.Entity
 		want  []int // indexes of keys
 	}{
-		{"newest first, then by key", nil, nil, 0, nil, []int{4, 0, 1, 2, 3}},
+		{"newest first", nil, nil, 0, nil, []int{4, 0, 1, 2, 3}},
 		{"by number, missing last", query.All{}, byN, 0, nil, []int{4, 0, 3, 1, 2}},
 		{"descending, missing last", nil, []store.Order{{Name: "n", Kind: entity.Numeric, Desc: true}}, 0, nil, []int{1, 0, 3, 4, 2}},
 		{"by a name that nobody has", nil, []store.Order{{Name: "n", Kind: entity.String}}, 2, nil, []int{4, 0}},
