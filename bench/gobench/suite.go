@@ -272,6 +272,9 @@ func (f *Flags) options() (o lab.Options, err error) {
 	return o, err
 }
 
+// All reports whether everything is asked for, and not the core set alone.
+func (f *Flags) All() bool { return f.all }
+
 // Skip skips a benchmark that is not of the core set, unless everything is asked for.
 func (f *Flags) Skip(b *testing.B) {
 	b.Helper()

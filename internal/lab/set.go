@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -166,7 +167,7 @@ func (s *Set) Add(experiment, engine, sitting string, r *Record) error {
 	stem := experiment + "-" + engine + "-" + sitting
 	config := configOf(experiment, r)
 	list := []*benchfmt.Result{line(config, r.Name, r.Keys, r.Count, r.Figures())}
-	if len(r.Metrics) == 0 { // a line has some
+	if len(list[0].Values) == 0 { // a line has some
 		list[0].Values = []bench.Metric{{Value: 1, Unit: "failed"}}
 	}
 	for _, k := range r.Kinds {
@@ -209,13 +210,15 @@ func benchName(line string) benchfmt.Name {
 	return benchfmt.Name(line)
 }
 
-// Figures are the metrics without those of a unit that an earlier one has: they would be taken for repetitions.
+// Figures are the metrics that are written. A second one of a unit is left out,
+// because it would be taken for a repetition, and so is a quotient by nothing, as of
+// a phase in which no operation finished.
 func (r *Record) Figures() []bench.Metric {
 	seen := make(map[string]bool, len(r.Metrics))
 	return slices.DeleteFunc(slices.Clone(r.Metrics), func(m bench.Metric) bool {
 		before := seen[m.Unit]
 		seen[m.Unit] = true
-		return before
+		return before || math.IsNaN(m.Value) || math.IsInf(m.Value, 0)
 	})
 }
 
