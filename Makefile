@@ -28,12 +28,12 @@ fmt:
 # The core set, as in README.
 bench:
 	go test -run='^$$' -bench=. -benchtime=0.5s -count=6 ./bench/... | tee new.txt
-	go tool benchstat -filter '.unit:ns/op' -row '.name /mix /policy /clients /engine' -col /layout -ignore pkg new.txt
+	go tool benchstat -filter '.unit:ns/op' -row '.name /mix /clients /engine' -col /layout -ignore pkg new.txt
 
-# Each experiment once, on each engine, to see that it works.
+# Each benchmark once, on each engine, and each experiment, to see that it works.
 smoke:
 	go test -run='^$$' -bench=. -benchtime=1x -short ./bench/...
-	go test -run='^$$' -bench=. -benchtime=1x -short ./bench/sqlite ./bench/sqlitego ./bench/libsql ./bench/duckdb ./bench/postgres -varve.all
+	go test -run=TestExperiments -bench=. -benchtime=1x -short ./bench/sqlite ./bench/sqlitego ./bench/libsql ./bench/duckdb ./bench/postgres -varve.all
 
 # Every fuzz target for a while. Go minimises an input for a minute unless told
 # otherwise, and does nothing else where coverage varies by itself (zstd).

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -76,7 +77,8 @@ type blockWriter struct {
 	next func() (entity.Block, error, bool)
 	stop func()
 
-	block, last entity.Block // the next one, and the one before it
+	block, last entity.Block      // the next one, and the one before it
+	head        store.BlockHeader // after that one
 	ended       bool
 	failed      error // to draw the first
 
@@ -120,33 +122,94 @@ func (w *blockWriter) draw() (err error) {
 	return err
 }
 
-// apply applies the block that was drawn. It checks the head and draws the next when the time no longer counts.
+// apply applies the block that was drawn, and follows it when the time no longer counts.
 func (w *blockWriter) apply(ctx context.Context, s *pace.Step) error {
 	s.Kind = "commit"
 	start := time.Now()
-	applied, err := w.ents.Apply(ctx, w.block)
+	err := w.write(ctx)
 	s.Stop()
 	took := time.Since(start)
 	if err != nil {
 		return err
 	}
-	w.last = w.block
 	if s.Measured {
-		entities, rows := Written(&w.block)
-		w.entities, w.rows = w.entities+uint64(entities), w.rows+uint64(rows)
+		w.count()
 	}
 	if w.Observe != nil {
-		w.Observe(&w.block, took)
+		w.Observe(&w.last, took)
 	}
+	return w.follow()
+}
+
+// write applies the block that was drawn.
+func (w *blockWriter) write(ctx context.Context) error {
+	applied, err := w.ents.Apply(ctx, w.block)
+	if err == nil {
+		w.last, w.head = w.block, applied.Head
+	}
+	return err
+}
+
+// count counts the last block.
+func (w *blockWriter) count() {
+	entities, rows := Written(&w.last)
+	w.entities, w.rows = w.entities+uint64(entities), w.rows+uint64(rows)
+}
+
+// follow checks the head that the last block has made, and draws the next one.
+func (w *blockWriter) follow() error {
 	if w.Expect != nil {
-		if err := w.Expect.Apply(&w.block); err != nil {
+		if err := w.Expect.Apply(&w.last); err != nil {
 			return err
 		}
-		if err := sameHead(applied.Head, w.Expect.head); err != nil {
+		if err := sameHead(w.head, w.Expect.head); err != nil {
 			return err
 		}
 	}
 	return w.draw()
+}
+
+// EachCommit gives f the commits of blocks, one at a time, on a store as the
+// expectation has it. The expectation follows them, as in Commit.
+func EachCommit(ctx context.Context, ents *store.Entities, cfg CommitConfig, f func(*Operations) error) error {
+	before, err := ents.Head(ctx)
+	if err != nil {
+		return err
+	}
+	w := newBlockWriter(ents, cfg)
+	defer w.stop()
+	next := func() error { // after an operation
+		w.count()
+		return w.follow()
+	}
+	begun := false
+	return f(&Operations{
+		Prepare: func() error {
+			if !begun {
+				begun = true
+				return w.failed
+			}
+			if err := next(); err != nil || !w.ended {
+				return err
+			}
+			return fmt.Errorf("all blocks are applied, the last is block %d: there are no more operations", w.last.Number)
+		},
+		Do: func(ctx context.Context, _ int) error { return w.write(ctx) },
+		Check: func(ctx context.Context, n int64) error {
+			err := next()
+			if moved := w.head.Number - before.Number; err == nil && moved != uint64(n) {
+				err = mismatch("the head moved by %d blocks in %d commits", moved, n)
+			}
+			if err == nil {
+				err = w.Expect.Check(ctx, ents)
+			}
+			if err == nil {
+				err = checkCreated(ctx, ents, w.last)
+			}
+			return err
+		},
+		Rows: func() uint64 { return w.rows },
+	})
 }
 
 func whole(op *entity.Op) bool { return op.Kind == entity.Create || op.Kind == entity.Update }
@@ -253,4 +316,46 @@ func Combined(ctx context.Context, ents *store.Entities, writes CommitConfig, re
 	group.Go(func() error { return err })
 	err = group.Wait()
 	return wrote, read, err
+}
+
+// answers is how many reads of a mix EachRead repeats: few enough that all are
+// compared with the right answers before the clock starts.
+const answers = 500
+
+// EachRead gives f reads of a mix by clients, one at a time. The answers to all
+// were right before.
+func EachRead(ctx context.Context, ents *store.Entities, reads mix.Reads, clients int, seed uint64, f func(*Operations) error) error {
+	type read struct {
+		op   mix.Op
+		want uint64 // entities
+	}
+	drawn := make([][]read, max(clients, 1))
+	readers := make([]*mix.Reader, len(drawn))
+	for client := range drawn {
+		readers[client] = mix.NewReader(ents)
+		stream := reads.Stream(mix.StreamOptions{HeadOnly: !ents.Temporal()})
+		random := rand.New(rand.NewPCG(seed, uint64(client)))
+		for range answers / len(drawn) {
+			op := stream(random)
+			answer, err := readers[client].Do(ctx, op)
+			if err == nil {
+				err = reads.Check(op, answer)
+			}
+			if err != nil {
+				return fmt.Errorf("read mix %s: %s: %w", reads.Name(), op.Kind, err)
+			}
+			drawn[client] = append(drawn[client], read{op, answer.Count})
+		}
+	}
+	at := make([]int, len(drawn)) // of each client's reads
+	return f(&Operations{Clients: clients, Do: func(ctx context.Context, client int) error {
+		list := drawn[client]
+		r := &list[at[client]%len(list)]
+		at[client]++
+		answer, err := readers[client].Do(ctx, r.op)
+		if err == nil && answer.Count != r.want {
+			err = mismatch("%s: %d entities, want %d", r.op.Kind, answer.Count, r.want)
+		}
+		return err
+	}})
 }

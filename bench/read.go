@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -114,6 +115,34 @@ func Query(ctx context.Context, ents *store.Entities, cfg QueryConfig) (res Resu
 	return res, err
 }
 
+// EachQuery gives f the runs of a query, one at a time, on one open snapshot at
+// the head. Its answer was right before.
+func EachQuery(ctx context.Context, ents *store.Entities, cfg QueryConfig, f func(*Operations) error) error {
+	cfg.N = 1
+	if _, err := Query(ctx, ents, cfg); err != nil {
+		return err
+	}
+	expr, err := query.Parse(cfg.Query.Text)
+	if err != nil {
+		return err
+	}
+	return withHead(ctx, ents, func(snap *store.Snapshot) error {
+		return f(&Operations{Do: func(ctx context.Context, _ int) error {
+			n := 0
+			for _, err := range snap.Query(ctx, expr, &store.QueryOptions{Limit: cfg.Query.Limit}) {
+				if err != nil {
+					return err
+				}
+				n++
+			}
+			if n != len(cfg.Answer) {
+				return mismatch("%d entities, want %d", n, len(cfg.Answer))
+			}
+			return nil
+		}})
+	})
+}
+
 // GetConfig is a closed loop of reads by key on one open snapshot at the head.
 type GetConfig struct {
 	pace.Config // whose seed chooses the entities
@@ -144,14 +173,51 @@ func Get(ctx context.Context, ents *store.Entities, cfg GetConfig) (res Result, 
 	return res, err
 }
 
-// atHead reads on one open snapshot at the head.
-func atHead(ctx context.Context, ents *store.Entities, cfg pace.Config, read func(ctx context.Context, snap *store.Snapshot, s *pace.Step) error) (*pace.Outcome, error) {
+// EachGet gives f reads of existing entities, one at a time, on one open snapshot
+// at the head. All of these entities were right before.
+func EachGet(ctx context.Context, ents *store.Entities, cfg GetConfig, f func(*Operations) error) error {
+	wants, err := cfg.wants()
+	if err != nil {
+		return err
+	}
+	return withHead(ctx, ents, func(snap *store.Snapshot) error {
+		for _, w := range wants {
+			if err := w.check(snap.Get(ctx, w.Key)); err != nil {
+				return fmt.Errorf("get: %w", err)
+			}
+		}
+		next := 0
+		return f(&Operations{Do: func(ctx context.Context, _ int) error {
+			w := wants[next%len(wants)]
+			next++
+			e, err := snap.Get(ctx, w.Key)
+			if err == nil && e.Key != w.Key {
+				err = mismatch("entity %s, want %s", e.Key, w.Key)
+			}
+			return err
+		}})
+	})
+}
+
+// withHead runs f on one open snapshot at the head.
+func withHead(ctx context.Context, ents *store.Entities, f func(*store.Snapshot) error) error {
 	snap, err := ents.At(ctx, store.Head)
 	if err != nil {
-		return new(pace.Outcome), err
+		return err
 	}
-	defer snap.Close()
-	return pace.Loop(ctx, cfg, func(ctx context.Context, s *pace.Step) error { return read(ctx, snap, s) })
+	return errors.Join(f(snap), snap.Close())
+}
+
+// atHead reads on one open snapshot at the head.
+func atHead(ctx context.Context, ents *store.Entities, cfg pace.Config, read func(ctx context.Context, snap *store.Snapshot, s *pace.Step) error) (out *pace.Outcome, err error) {
+	err = withHead(ctx, ents, func(snap *store.Snapshot) (err error) {
+		out, err = pace.Loop(ctx, cfg, func(ctx context.Context, s *pace.Step) error { return read(ctx, snap, s) })
+		return err
+	})
+	if out == nil {
+		out = new(pace.Outcome)
+	}
+	return out, err
 }
 
 // wants returns what the sampled entities must be.

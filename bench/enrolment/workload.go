@@ -23,33 +23,44 @@ type Workload struct {
 
 	// Run measures in a loop. It fails with bench.ErrMismatch when the store does not hold or answer what it should.
 	Run func(ctx context.Context, cp *bench.Copy, loop pace.Config) (bench.Result, error)
+
+	// Each gives f the same one operation at a time; nil where the figure is not of
+	// an operation.
+	Each func(ctx context.Context, cp *bench.Copy, f func(*bench.Operations) error) error
+}
+
+// measured is what a Workload is made of.
+type measured interface {
+	run(ctx context.Context, cp *bench.Copy, loop pace.Config) (bench.Result, error)
+	each(ctx context.Context, cp *bench.Copy, f func(*bench.Operations) error) error
 }
 
 // Workloads returns all, in a fixed order.
 func Workloads(d Data) (list []Workload) {
-	add := func(group, key, value string, run func(context.Context, *bench.Copy, pace.Config) (bench.Result, error)) {
-		list = append(list, Workload{Group: group, Key: key, Value: value, Run: run})
+	add := func(group, key, value string, m measured) {
+		list = append(list, Workload{Group: group, Key: key, Value: value, Run: m.run, Each: m.each})
 	}
 	for _, n := range []int{1, 10, 100, 1000} {
-		add("Append", "batch", strconv.Itoa(n), Writes{Clients: 1, Do: Append, batch: n}.on)
+		add("Append", "batch", strconv.Itoa(n), Writes{Clients: 1, Do: Append, batch: n})
 	}
 	for _, n := range []int{1, 5, 10, 20} {
-		add("AppendConcurrent", "clients", strconv.Itoa(n), Writes{Clients: n, Do: Append}.on)
+		add("AppendConcurrent", "clients", strconv.Itoa(n), Writes{Clients: n, Do: Append})
 	}
 	for _, n := range []int{1, 16, 128} {
-		add("AppendConditional", "clients", strconv.Itoa(n), Writes{Clients: n, Do: AppendIfNew}.on)
+		add("AppendConditional", "clients", strconv.Itoa(n), Writes{Clients: n, Do: AppendIfNew})
 	}
 	for _, n := range []int{1, 16} {
-		add("AppendRandom", "clients", strconv.Itoa(n), Writes{Clients: n, Do: AppendIfNew, random: true}.on)
-		add("Decide", "clients", strconv.Itoa(n), Writes{Clients: n, Do: Decide}.on)
+		add("AppendRandom", "clients", strconv.Itoa(n), Writes{Clients: n, Do: AppendIfNew, random: true})
+		add("Decide", "clients", strconv.Itoa(n), Writes{Clients: n, Do: Decide})
 	}
 	for _, q := range queries {
-		add("Read", "query", q.name, reads{data: d, of: []event.Query{q.of}, do: readAll}.run)
+		add("Read", "query", q.name, reads{data: d, of: []event.Query{q.of}, do: readAll})
 	}
-	add("ReadMemory", "query", "everything", reads{data: d, of: []event.Query{event.All()}, do: readAll}.memory)
-	add("Stream", "query", "student", reads{data: d, of: []event.Query{event.Tagged(student)}, do: stream}.run)
+	list = append(list, Workload{Group: "ReadMemory", Key: "query", Value: "everything",
+		Run: reads{data: d, of: []event.Query{event.All()}, do: readAll}.memory})
+	add("Stream", "query", "student", reads{data: d, of: []event.Query{event.Tagged(student)}, do: stream})
 	for _, n := range []int{1, 5} {
-		add("Project", "projectors", strconv.Itoa(n), reads{data: d, of: projected[:n], do: project}.run)
+		add("Project", "projectors", strconv.Itoa(n), reads{data: d, of: projected[:n], do: project})
 	}
 	return list
 }
@@ -87,20 +98,33 @@ type reads struct {
 	do func(ctx context.Context, evs *store.Events, of []event.Query, want int) (int, error)
 }
 
-// run records the latency of each pass. The number of events must be that of the data.
+// run records the latency of each pass.
 func (r reads) run(ctx context.Context, cp *bench.Copy, loop pace.Config) (bench.Result, error) {
-	want := 0
-	for _, q := range r.of {
-		want += r.data.Count(q)
-	}
-	out, err := pace.Loop(ctx, loop, func(ctx context.Context, _ *pace.Step) error {
-		n, err := r.do(ctx, cp.Events, r.of, want)
-		if err == nil && n != want {
-			err = fmt.Errorf("%w: %d events, want %d", bench.ErrMismatch, n, want)
-		}
-		return err
-	})
+	want := r.want()
+	out, err := pace.Loop(ctx, loop, func(ctx context.Context, _ *pace.Step) error { return r.pass(ctx, cp, want) })
 	return bench.Result{Outcome: out, Events: uint64(out.Count) * uint64(want)}, err
+}
+
+func (r reads) each(_ context.Context, cp *bench.Copy, f func(*bench.Operations) error) error {
+	want := r.want()
+	return f(&bench.Operations{Do: func(ctx context.Context, _ int) error { return r.pass(ctx, cp, want) }})
+}
+
+// want is how many events the queries select of the data.
+func (r reads) want() (n int) {
+	for _, q := range r.of {
+		n += r.data.Count(q)
+	}
+	return n
+}
+
+// pass is one, which must find as many events as are wanted.
+func (r reads) pass(ctx context.Context, cp *bench.Copy, want int) error {
+	n, err := r.do(ctx, cp.Events, r.of, want)
+	if err == nil && n != want {
+		err = fmt.Errorf("%w: %d events, want %d", bench.ErrMismatch, n, want)
+	}
+	return err
 }
 
 func readAll(ctx context.Context, evs *store.Events, of []event.Query, _ int) (int, error) {

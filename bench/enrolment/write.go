@@ -38,21 +38,50 @@ func (w Writes) Run(ctx context.Context, events event.Store, loop pace.Config) (
 		return res, err
 	}
 	res.Events = uint64(res.Count) * uint64(w.batch)
-	after, err := events.Head(ctx)
-	if err == nil && after-before != res.Events {
-		err = fmt.Errorf("%w: head %d, was %d before %d events", bench.ErrMismatch, after, before, res.Events)
-	}
-	return res, err
+	return res, w.moved(ctx, events, before, res.Events)
 }
 
-// on is Run on the events of a copy, with how often a second the log was synced, where the engine tells.
-func (w Writes) on(ctx context.Context, cp *bench.Copy, loop pace.Config) (res bench.Result, err error) {
+// moved fails unless the head is as many events beyond an earlier one.
+func (w Writes) moved(ctx context.Context, events event.Store, before, by uint64) error {
+	after, err := events.Head(ctx)
+	if err == nil && after-before != by {
+		err = fmt.Errorf("%w: head %d, was %d before %d events", bench.ErrMismatch, after, before, by)
+	}
+	return err
+}
+
+// each gives f the appends, one at a time. The events of one client are made
+// while the clock stands.
+func (w Writes) each(ctx context.Context, cp *bench.Copy, f func(*bench.Operations) error) error {
+	before, err := cp.Events.Head(ctx)
+	if err != nil {
+		return err
+	}
+	w.batch = max(w.batch, 1)
+	next := func() []event.Event { return newEnrolments(w.batch, w.random) }
+	ops := &bench.Operations{
+		Clients: w.Clients,
+		Do:      func(ctx context.Context, _ int) error { return w.Do(ctx, cp.Events, next()) },
+		Check: func(ctx context.Context, n int64) error {
+			return w.moved(ctx, cp.Events, before, uint64(n)*uint64(w.batch))
+		},
+	}
+	if w.Clients == 1 {
+		var batch []event.Event
+		ops.Prepare = func() error { batch = next(); return nil }
+		ops.Do = func(ctx context.Context, _ int) error { return w.Do(ctx, cp.Events, batch) }
+	}
+	return f(ops)
+}
+
+// run is Run on the events of a copy, with how often a second the log was synced, where the engine tells.
+func (w Writes) run(ctx context.Context, cp *bench.Copy, loop pace.Config) (res bench.Result, err error) {
 	before, err := cp.DB.Engine().Stats(ctx)
 	if err == nil {
 		res, err = w.Run(ctx, cp.Events, loop)
 	}
 	after, noStats := cp.DB.Engine().Stats(ctx)
-	if err = errors.Join(err, noStats); err == nil && before.Syncs != nil && after.Syncs != nil {
+	if err = errors.Join(err, noStats); err == nil && before.Syncs != nil && after.Syncs != nil && res.Elapsed > 0 {
 		res.More = append(res.More, bench.Metric{Value: float64(*after.Syncs-*before.Syncs) / res.Elapsed.Seconds(), Unit: "sync/s"})
 	}
 	return res, err

@@ -1,18 +1,24 @@
-// Package gobench makes benchmarks of go test of the catalogue of internal/lab, whose entries
-// varve run measures too, and holds an engine against their oracles. A package bench/<engine>
-// runs it on one engine. No program imports it, because it brings package testing along.
+// Package gobench makes benchmarks of go test of the catalogue of internal/lab: of
+// what can be repeated one operation at a time, so that -benchtime, -benchmem, -count
+// and profiles mean what they mean for any benchmark. What is measured at a rate, or
+// has no operation, varve run measures. It also holds an engine against the oracles of
+// the whole catalogue. A package bench/<engine> runs it on one engine. No program
+// imports it, because it brings package testing along.
 package gobench
 
 import (
 	"cmp"
 	"errors"
 	"flag"
+	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/latency"
 	"github.com/varvedb/varve/internal/lab"
 	"github.com/varvedb/varve/internal/source"
 	"github.com/varvedb/varve/store/driver"
@@ -26,19 +32,16 @@ import (
 type Suite struct {
 	Engine bench.Engine
 	Flags  *Flags
-
-	runs map[string]int // how often each name was asked for: -count asks again
 }
 
-// NewSuite returns the benchmarks of an engine, told by the command line of go test. A
-// test package calls it when it is initialised.
+// NewSuite returns the benchmarks of an engine, with the flags of the command line of
+// go test. A test package calls it when it is initialised.
 func NewSuite(engine string) Suite {
-	return Suite{Engine: bench.Engine{Name: engine}, Flags: RegisterFlags(flag.CommandLine), runs: map[string]int{}}
+	return Suite{Engine: bench.Engine{Name: engine}, Flags: RegisterFlags(flag.CommandLine)}
 }
 
 // Run measures what the catalogue has under a name: the core set, whatever the pattern of
-// -bench, or all of it with -varve.all; with -short, of each experiment the first. Each phase
-// verifies what it measures, and fails when the store is wrong.
+// -bench, or all of it with -varve.all; with -short, of each experiment the first.
 func (s Suite) Run(b *testing.B, name string) {
 	o, err := s.Flags.options()
 	must(b, err)
@@ -47,12 +50,10 @@ func (s Suite) Run(b *testing.B, name string) {
 	if !slices.Contains(linked.Capabilities.Durabilities, o.Durability) {
 		b.Skipf("engine %s has no durability %s", s.Engine.Name, o.Durability)
 	}
-	o.Repeat = s.runs[name]
-	s.runs[name]++
 	cache, err := bench.OpenCache("")
 	must(b, err)
 	l := &lab.Lab{Options: o, Engine: s.Engine, Cache: cache, Log: b.Logf}
-	measured := false
+	measured := map[string]bool{}
 	for _, e := range lab.All() {
 		if !slices.Contains(e.Names, name) || !s.Flags.all && !e.Core(nil) {
 			continue
@@ -60,18 +61,22 @@ func (s Suite) Run(b *testing.B, name string) {
 		list, err := l.Plan(e)
 		must(b, err)
 		for _, v := range s.chosen(list, name, &e) {
-			measured = true
-			b.Run(v.Keys.String(), func(b *testing.B) { measure(b, l, &v) })
+			if line := v.Keys.String(); !measured[line] { // some stand in two experiments
+				measured[line] = true
+				b.Run(line, func(b *testing.B) { measure(b, &v) })
+			}
 		}
 	}
-	if !measured {
+	if len(measured) == 0 {
 		b.Skip("nothing of the core set: -varve.all measures all")
 	}
 }
 
 // chosen returns what is measured of a plan, in the order of its names.
 func (s Suite) chosen(list []lab.Variant, name string, e *lab.Experiment) []lab.Variant {
-	list = slices.DeleteFunc(list, func(v lab.Variant) bool { return v.Name != name || !s.Flags.all && !e.Core(&v) })
+	list = slices.DeleteFunc(list, func(v lab.Variant) bool {
+		return v.Each == nil || v.Name != name || !s.Flags.all && !e.Core(&v)
+	})
 	slices.SortFunc(list, func(a, b lab.Variant) int { return cmp.Compare(a.Keys.String(), b.Keys.String()) })
 	if testing.Short() && len(list) > 1 {
 		list = list[:1]
@@ -79,9 +84,106 @@ func (s Suite) chosen(list []lab.Variant, name string, e *lab.Experiment) []lab.
 	return list
 }
 
+// measure repeats the operations of a variant.
+func measure(b *testing.B, v *lab.Variant) {
+	err := v.Each(b.Context(), func(ops *bench.Operations) error {
+		repeat := loop
+		if ops.Clients > 1 {
+			repeat = parallel
+		}
+		took, err := repeat(b, ops)
+		if err == nil && ops.Check != nil {
+			err = ops.Check(b.Context(), took.Count())
+		}
+		if err == nil {
+			figures(b, ops, took)
+		}
+		return err
+	})
+	if errors.Is(err, lab.ErrSkip) {
+		b.Skip(err)
+	}
+	must(b, err)
+}
+
+// loop repeats operations of one client.
+func loop(b *testing.B, ops *bench.Operations) (*latency.Recorder, error) {
+	b.ReportAllocs()
+	took := latency.NewRecorder()
+	for b.Loop() {
+		if ops.Prepare != nil {
+			b.StopTimer()
+			if err := ops.Prepare(); err != nil {
+				return took, err
+			}
+			b.StartTimer()
+		}
+		start := time.Now()
+		if err := ops.Do(b.Context(), 0); err != nil {
+			return took, err
+		}
+		took.Record(time.Since(start))
+	}
+	return took, nil
+}
+
+// parallel repeats operations of several clients at once.
+func parallel(b *testing.B, ops *bench.Operations) (*latency.Recorder, error) {
+	b.ReportAllocs()
+	recorders, errs := make([]*latency.Recorder, ops.Clients), make([]error, ops.Clients)
+	for i := range recorders {
+		recorders[i] = latency.NewRecorder()
+	}
+	// Package testing starts a multiple of GOMAXPROCS goroutines. Those that are more
+	// than the clients end at once.
+	procs := runtime.GOMAXPROCS(0)
+	b.SetParallelism((ops.Clients + procs - 1) / procs)
+	var started atomic.Int64
+	b.ResetTimer()
+	b.RunParallel(func(turns *testing.PB) {
+		client := int(started.Add(1)) - 1
+		if client >= ops.Clients {
+			return
+		}
+		for turns.Next() {
+			start := time.Now()
+			if err := ops.Do(b.Context(), client); err != nil {
+				errs[client] = err
+				b.Fail() // which ends the others, too
+				return
+			}
+			recorders[client].Record(time.Since(start))
+		}
+	})
+	b.StopTimer()
+	for _, r := range recorders[1:] {
+		recorders[0].Merge(r)
+	}
+	return recorders[0], errors.Join(errs...)
+}
+
+// figures adds to the time and the allocations of an operation the quantiles, from
+// as many operations on as they mean something, and the rows that were written.
+func figures(b *testing.B, ops *bench.Operations, took *latency.Recorder) {
+	const needsP50, needsP99 = 10, 100
+	for _, q := range []struct {
+		unit    string
+		percent float64
+		needs   int64
+	}{{"p50-ns", 50, needsP50}, {"p99-ns", 99, needsP99}} {
+		if took.Count() >= q.needs {
+			b.ReportMetric(float64(took.Quantile(q.percent)), q.unit)
+		}
+	}
+	if ops.Rows != nil && b.Elapsed() > 0 {
+		b.ReportMetric(float64(ops.Rows())/b.Elapsed().Seconds(), "rows/s")
+	}
+}
+
 // Check measures what the catalogue has under some names, as little of it as can be: each with
-// one layout, and of what has a part in the core set that alone. Answers are held against an
-// oracle, beside writes too. Data of one's own, if there are some, are in place of the base profile.
+// one layout, and of what has a part in the core set that alone; without names, of each experiment
+// the first. Answers are held against an oracle, beside writes too. Data of one's own, if there
+// are some, are in place of the base profile.
 func (s Suite) Check(t *testing.T, own string, names ...string) {
 	o, err := s.Flags.options()
 	must(t, err)
@@ -95,7 +197,7 @@ func (s Suite) Check(t *testing.T, own string, names ...string) {
 	}
 	l := &lab.Lab{Options: o, Engine: s.Engine, Cache: cache, Log: t.Logf}
 	for _, e := range lab.All() {
-		if !slices.ContainsFunc(e.Names, func(name string) bool { return slices.Contains(names, name) }) || o.Source != "" && !e.Own {
+		if !slices.ContainsFunc(e.Names, func(name string) bool { return len(names) == 0 || slices.Contains(names, name) }) || o.Source != "" && !e.Own {
 			continue
 		}
 		list, err := l.Plan(e)
@@ -103,36 +205,28 @@ func (s Suite) Check(t *testing.T, own string, names ...string) {
 		done := map[string]bool{}
 		for _, v := range list {
 			id := v.Name + v.Keys.With("layout", "").String()
-			if slices.Contains(names, v.Name) && (e.Core(&v) || !inCore(v.Name)) && !done[id] {
+			wanted := slices.Contains(names, v.Name) && (e.Core(&v) || !inCore(v.Name))
+			if len(names) == 0 {
+				id, wanted = v.Name, true
+			}
+			if wanted && !done[id] {
 				done[id] = true
-				t.Run(v.Name+"/"+v.Keys.String(), func(t *testing.T) { must(t, l.Measure(t.Context(), &v).Err) })
+				t.Run(e.ID+"/"+v.Name+"/"+v.Keys.String(), func(t *testing.T) { s.check(t, l.Measure(t.Context(), &v)) })
 			}
 		}
 	}
 }
 
-// inCore tells whether the core set has something of a name.
-func inCore(name string) bool {
-	return slices.ContainsFunc(lab.All(), func(e lab.Experiment) bool { return e.Core(nil) && slices.Contains(e.Names, name) })
+func (s Suite) check(t *testing.T, r *lab.Record) {
+	if errors.Is(r.Err, lab.ErrSkip) {
+		t.Skip(r.Err)
+	}
+	must(t, r.Err)
 }
 
-// measure measures a phase, of which the iterations are the operations: its figures are in place of those that
-// package testing would take, which knows nothing of what goes on outside of the calls.
-func measure(b *testing.B, l *lab.Lab, v *lab.Variant) {
-	var r *lab.Record
-	for b.Loop() {
-		if r == nil {
-			r = l.Measure(b.Context(), v)
-		}
-	}
-	if errors.Is(r.Err, lab.ErrSkip) {
-		b.Skip(r.Err)
-	}
-	must(b, r.Err)
-	b.N = int(max(r.Count, 1)) //nolint:staticcheck // the iterations that are printed are the operations
-	for _, m := range r.Figures() {
-		b.ReportMetric(m.Value, m.Unit)
-	}
+// inCore reports whether the core set has something of a name.
+func inCore(name string) bool {
+	return slices.ContainsFunc(lab.All(), func(e lab.Experiment) bool { return e.Core(nil) && slices.Contains(e.Names, name) })
 }
 
 func must(tb testing.TB, err error) {
@@ -163,10 +257,9 @@ func RegisterFlags(set *flag.FlagSet) *Flags {
 // memory is the budget that caches follow from. Here nothing keeps it.
 const memory = 1 << 30
 
-// options returns those of the lab. A phase takes what -benchtime says: of a number of
-// operations, as 1x, as little as can be.
+// options returns those of the lab.
 func (f *Flags) options() (o lab.Options, err error) {
-	o = lab.Options{Scale: f.scale, Phase: 50 * time.Millisecond, Seed: 1, Memory: memory, Sitting: "go-test"}
+	o = lab.Options{Scale: f.scale, Seed: 1, Memory: memory, Sitting: "go-test"}
 	if o.Scale == 0 {
 		if o.Scale = 0.0125; testing.Short() {
 			o.Scale = 0.0025
@@ -175,14 +268,12 @@ func (f *Flags) options() (o lab.Options, err error) {
 	if f.layouts != "" {
 		o.Layouts = strings.Split(f.layouts, ",")
 	}
-	if given := flag.Lookup("test.benchtime"); given != nil {
-		if phase, err := time.ParseDuration(given.Value.String()); err == nil {
-			o.Phase = phase
-		}
-	}
 	o.Durability, err = driver.ParseDurability(f.durability)
 	return o, err
 }
+
+// All reports whether everything is asked for, and not the core set alone.
+func (f *Flags) All() bool { return f.all }
 
 // Skip skips a benchmark that is not of the core set, unless everything is asked for.
 func (f *Flags) Skip(b *testing.B) {

@@ -1,13 +1,13 @@
 package gobench
 
 import (
+	"context"
 	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -17,14 +17,22 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// TestRegistration: each engine has a benchmark for each name of the catalogue, and no other.
+// TestRegistration: each engine has a benchmark for each name of the catalogue that
+// has operations, and no other.
 func TestRegistration(t *testing.T) {
 	var names []string
 	for _, e := range lab.All() {
-		names = append(names, e.Names...)
+		// Plans that are elsewhere, of the service and of a node, have none.
+		list, _ := e.Variants(lab.Options{Scale: 1, Seed: 1}, bench.Engine{Name: "sqlite"})
+		for _, v := range list {
+			if v.Each != nil {
+				names = append(names, v.Name)
+			}
+		}
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)
+	require.Contains(t, names, "Commit")
 	for _, of := range engine.Names() {
 		text, err := os.ReadFile(filepath.Join("..", of, "bench_test.go"))
 		require.NoError(t, err)
@@ -38,6 +46,20 @@ func TestRegistration(t *testing.T) {
 	}
 }
 
+// TestCoreHasOperations: all of the core set can be repeated one operation at a time.
+func TestCoreHasOperations(t *testing.T) {
+	for _, e := range lab.All() {
+		if !e.Core(nil) {
+			continue
+		}
+		list, err := e.Variants(lab.Options{Scale: 1, Seed: 1}, bench.Engine{Name: "sqlite"})
+		require.NoError(t, err)
+		for _, v := range list {
+			require.True(t, v.Each != nil || !e.Core(&v), "%s %s", e.ID, v.Keys)
+		}
+	}
+}
+
 func parse(t *testing.T, args ...string) *Flags {
 	t.Helper()
 	set := flag.NewFlagSet("test", flag.ContinueOnError)
@@ -48,8 +70,9 @@ func parse(t *testing.T, args ...string) *Flags {
 
 // TestCoreSet: what is measured does not depend on the pattern of -bench, but on -varve.all.
 func TestCoreSet(t *testing.T) {
-	core := lab.Variant{Name: "ReadMix", Keys: lab.Keys{{Name: "layout", Value: "arkiv"}, {Name: "mix", Value: "A"}, {Name: "clients", Value: "1"}}}
-	other := lab.Variant{Name: "ReadMix", Keys: core.Keys.With("clients", "10")}
+	each := func(context.Context, func(*bench.Operations) error) error { return nil }
+	core := lab.Variant{Name: "ReadMix", Each: each, Keys: lab.Keys{{Name: "layout", Value: "arkiv"}, {Name: "mix", Value: "A"}, {Name: "clients", Value: "1"}}}
+	other := lab.Variant{Name: "ReadMix", Each: each, Keys: core.Keys.With("clients", "10")}
 	found, err := lab.Find([]string{"C1"})
 	require.NoError(t, err)
 	pattern := flag.Lookup("test.bench").Value
@@ -73,13 +96,6 @@ func TestFlags(t *testing.T) {
 	require.InDelta(t, 0.5, o.Scale, 0)
 	require.Equal(t, driver.Relaxed, o.Durability)
 	require.Equal(t, []string{"bare", "arkiv-3"}, o.Layouts)
-	require.Positive(t, o.Phase)
 	_, err = parse(t, "-varve.durability=x").options()
 	require.ErrorContains(t, err, "x")
-	benchtime := flag.Lookup("test.benchtime").Value
-	defer func(old string) { require.NoError(t, benchtime.Set(old)) }(benchtime.String())
-	require.NoError(t, benchtime.Set("3s"))
-	o, err = parse(t).options()
-	require.NoError(t, err)
-	require.Equal(t, 3*time.Second, o.Phase)
 }

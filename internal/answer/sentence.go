@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/perf/benchfmt"
 
@@ -30,13 +31,41 @@ func say(set *report.Set, id string) (string, error) {
 	if len(s.all) > 0 {
 		text = t.say(s)
 	}
-	switch {
+	switch short := tooShort(s.set); {
+	case text != "" && short != "":
+		text = "Cannot be judged: " + short + ". The tables have the figures; more --time makes phases longer."
+	case text == "" && len(s.unjudged) > 0:
+		text = fmt.Sprintf("Cannot be judged: n is below %d for %s. The tables have the figures; more --time repeats them.", report.Judged, names(s.unjudged))
 	case text == "":
 		text = "Not known: nothing was measured of it. varve answer measures it, and varve run " + t.experiment + " that alone."
-	case s.few:
-		text += fmt.Sprintf(" Nothing is judged where n is below %d.", report.Judged)
+	case len(s.unjudged) > 0:
+		text += fmt.Sprintf(" Not judged, since n is below %d: %s.", report.Judged, names(s.unjudged))
 	}
 	return text, s.err
+}
+
+// names writes candidates.
+func names(list []candidate) string {
+	texts := make([]string, len(list))
+	for i, c := range list {
+		texts[i] = c.String()
+	}
+	return strings.Join(texts, ", ")
+}
+
+// judgedPhase is how long a phase lasts that is judged: a shorter one may end
+// before the first checkpoint or merge.
+const judgedPhase = time.Second
+
+// tooShort names a phase of a set that is too short to be judged, "" when there
+// is none.
+func tooShort(set *report.Set) string {
+	for _, l := range set.Lines {
+		if phase, err := time.ParseDuration(l.GetConfig("phase")); err == nil && phase < judgedPhase {
+			return fmt.Sprintf("a phase lasted %v, which is below %v", phase, judgedPhase)
+		}
+	}
+	return ""
 }
 
 // sayer finds the figures of a sentence.
@@ -48,8 +77,9 @@ type sayer struct {
 	scale string   // the largest of those at which most candidates were measured
 	base  bool     // scales are those of the base profile
 	mix   string   // that the sentence is of: the first of mixes; the tables have the others
-	few   bool     // a figure is of so few measurements that nothing is judged
 	err   error
+
+	unjudged []candidate // that have too few measurements to be ranked
 }
 
 const mixes = "WBAC"
@@ -116,7 +146,6 @@ func (s *sayer) in(f *report.Figure, unit string) string {
 	if f == nil {
 		return "an unknown number of " + unit
 	}
-	s.few = s.few || f.N < report.Judged
 	return f.In(unit)
 }
 
@@ -125,7 +154,10 @@ func (s *sayer) latency(c candidate, filter, what, prefix string) string {
 	if f := s.figure(c, filter, prefix+"p99-ms"); f != nil {
 		return what + " p99 " + s.in(f, "ms")
 	}
-	return "longest " + what + " " + s.in(s.figure(c, filter, prefix+"max-ms"), "ms")
+	if f := s.figure(c, filter, prefix+"max-ms"); f != nil {
+		return "longest " + what + " " + s.in(f, "ms")
+	}
+	return "no " + what + " finished"
 }
 
 // size writes a scale.
@@ -145,10 +177,15 @@ type ranked struct {
 	by *report.Figure
 }
 
-// rank orders the candidates that have a figure, the highest first.
+// rank orders the candidates that have a figure of enough measurements, the
+// highest first.
 func (s *sayer) rank(by func(candidate) *report.Figure) (list []ranked) {
 	for _, c := range s.all {
-		if f := by(c); f != nil {
+		switch f := by(c); {
+		case f == nil:
+		case f.N < report.Judged:
+			s.leave(c)
+		default:
 			list = append(list, ranked{c, f})
 		}
 	}
@@ -156,9 +193,19 @@ func (s *sayer) rank(by func(candidate) *report.Figure) (list []ranked) {
 	return list
 }
 
+// leave leaves a candidate out of the judgement.
+func (s *sayer) leave(c candidate) {
+	if !slices.Contains(s.unjudged, c) {
+		s.unjudged = append(s.unjudged, c)
+	}
+}
+
 // end compares the first candidate with the second.
 func (s *sayer) end(list []ranked, unit string) string {
-	if len(list) < 2 {
+	switch {
+	case len(list) < 2 && len(s.unjudged) > 0:
+		return "; nothing else was measured often enough."
+	case len(list) < 2:
 		return "; nothing else was measured of it."
 	}
 	word := "not told apart from"
@@ -174,6 +221,9 @@ func (s *sayer) writes() string {
 	if len(list) == 0 {
 		return ""
 	}
+	if list[0].by.Center <= 0 {
+		return fmt.Sprintf("At %s no commit finished.", s.size(s.scale))
+	}
 	return fmt.Sprintf("At %s %s keeps up most writes: %s, %s%s", s.size(s.scale), list[0], s.in(list[0].by, "rows/s"),
 		s.latency(list[0].candidate, most, "commit", ""), s.end(list, "rows/s"))
 }
@@ -184,6 +234,9 @@ func (s *sayer) reads() string {
 	if len(list) == 0 {
 		return ""
 	}
+	if list[0].by.Center <= 0 {
+		return fmt.Sprintf("At %s no read of mix %s finished.", s.size(s.scale), s.mix)
+	}
 	best, alone := list[0].candidate, ""
 	if f := s.figure(best, one, "qps"); f != nil {
 		alone = ", and " + s.in(f, "reads/s") + " with one, " + s.latency(best, one, "read", "")
@@ -192,16 +245,25 @@ func (s *sayer) reads() string {
 		s.in(list[0].by, "reads/s"), s.latency(best, ten, "read", ""), alone, s.end(list, "reads/s"))
 }
 
-// carries tells whether all measurements of a load were within the limits of the third question.
-func (s *sayer) carries(c candidate, filter string, rows, reads float64) bool {
+// carries judges whether all measurements of a load were within the limits of the
+// third question. A load that was not asked has no outcome, which is "".
+func (s *sayer) carries(c candidate, filter string, rows, reads float64) Outcome {
+	asked := s.figure(c, filter, "rows/s")
+	if asked == nil {
+		return ""
+	}
+	if asked.N < report.Judged {
+		s.leave(c)
+		return Unknown
+	}
 	for _, l := range carried(filter, rows, reads) {
 		k, err := c.criterion(s.set, l)
 		s.err = cmp.Or(s.err, err)
 		if k.Figure == nil || !l.holds(k.Figure) {
-			return false
+			return Fail
 		}
 	}
-	return true
+	return Pass
 }
 
 // delivered writes what came of a load.
@@ -210,21 +272,35 @@ func (s *sayer) delivered(c candidate, filter string) string {
 		s.latency(c, filter, "commit", ""), s.latency(c, filter, "read", "read-"))
 }
 
-// sweetSpot ranks by the rate of writes that is carried, and by the reads of those that carry the same.
+// sweetSpot ranks by the rate of writes that is carried, and by the reads of the
+// candidates that carry the same.
 func (s *sayer) sweetSpot() string {
-	rates, spots := s.numbers("rate"), map[candidate]string{} // spots are the highest rates that each carries
+	rates := s.numbers("rate")
+	spots, asked := map[candidate]string{}, map[candidate]string{} // the highest rates that each carries, and was asked for
+	judged := false
 	at := func(c candidate) string { return s.at(s.scale) + "/rate:" + spots[c] }
 	list := s.rank(func(c candidate) *report.Figure {
 		for _, rate := range slices.Backward(rates) {
 			spots[c] = rate
-			if rate != "0" && s.carries(c, at(c), number(rate), 0) {
+			outcome := Outcome("")
+			if rate != "0" {
+				outcome = s.carries(c, at(c), number(rate), 0)
+			}
+			if outcome != "" {
+				asked[c] = cmp.Or(asked[c], rate)
+			}
+			judged = judged || outcome == Pass || outcome == Fail
+			if outcome == Pass {
 				return s.figure(c, at(c), "qps")
 			}
 		}
 		return nil
 	})
 	const within = "with commits below 2 s and reads below 100 ms at p99"
-	if len(list) == 0 {
+	switch {
+	case len(list) == 0 && !judged:
+		return ""
+	case len(list) == 0:
 		return fmt.Sprintf("At %s nothing carried any rate of writes that was asked for %s; the table has what was delivered.", s.size(s.scale), within)
 	}
 	slices.SortStableFunc(list, func(a, b ranked) int { return cmp.Compare(number(spots[b.candidate]), number(spots[a.candidate])) })
@@ -235,57 +311,88 @@ func (s *sayer) sweetSpot() string {
 			list[i].by = s.figure(r.candidate, at(r.candidate), unit)
 		}
 	}
-	return fmt.Sprintf("At %s %s carries most of both %s: %s%s", s.size(s.scale), best, within, s.delivered(best, at(best)), s.end(list, unit))
+	text := fmt.Sprintf("At %s %s carries most of both %s: %s%s", s.size(s.scale), best, within, s.delivered(best, at(best)), s.end(list, unit))
+	for _, r := range list[:min(len(list), 2)] {
+		if most := asked[r.candidate]; most == spots[r.candidate] && number(most) < number(rates[len(rates)-1]) {
+			text += fmt.Sprintf(" Above %s rows/s %s was not asked.", report.Number(number(most)), r.candidate)
+		}
+	}
+	return text
 }
 
-func (s *sayer) degradation() string {
-	if len(s.sizes) < 2 {
-		return "Not known: one size was measured, " + s.size(s.scale) + ". varve answer measures more of them in more --time."
-	}
-	rows := func(c candidate, scale string) *report.Figure {
-		return s.figure(c, s.at(scale)+"/rate:max", "settled-rows/s", "rows/s")
-	}
-	smallest, largest := s.sizes[0], s.sizes[len(s.sizes)-1]
-	list := s.rank(func(c candidate) *report.Figure { // by what it keeps of its writes
-		from, to := rows(c, smallest), rows(c, largest)
+// kept ranks by the part that is left of a figure from one size to another.
+func (s *sayer) kept(at func(candidate, string) *report.Figure, smallest, largest string) []ranked {
+	return s.rank(func(c candidate) *report.Figure {
+		from, to := at(c, smallest), at(c, largest)
 		if from == nil || to == nil || from.Lo <= 0 {
 			return nil
 		}
 		return &report.Figure{N: min(from.N, to.N), Center: 100 * to.Center / from.Center, Lo: 100 * to.Lo / from.Hi, Hi: 100 * to.Hi / from.Lo}
 	})
+}
+
+// degradation ranks by the writes that are kept, and by the reads apart from
+// these, because one may slow down where the other does not.
+func (s *sayer) degradation() string {
+	if len(s.sizes) < 2 {
+		return "Not known: one size was measured, " + s.size(s.scale) + ". varve answer measures more of them in more --time."
+	}
+	smallest, largest := s.sizes[0], s.sizes[len(s.sizes)-1]
+	rows := func(c candidate, scale string) *report.Figure {
+		return s.figure(c, s.at(scale)+"/rate:max", "settled-rows/s", "rows/s")
+	}
+	list := s.kept(rows, smallest, largest)
 	if len(list) == 0 {
 		return ""
 	}
-	best, reads := list[0].candidate, newSayer(s.whole, "C1")
-	ten := func(scale string) string {
-		return s.in(reads.figure(best, reads.at(scale)+"/clients:10", "qps"), "reads/s")
+	best := list[0].candidate
+	text := fmt.Sprintf("From %s to %s %s keeps most of its writes: from %s to %s, that is %s%s", s.size(smallest), s.size(largest), best,
+		s.in(rows(best, smallest), "rows/s"), s.in(rows(best, largest), "rows/s"), s.in(list[0].by, "%"), s.end(list, "%"))
+	reads := newSayer(s.whole, "C1")
+	ten := func(c candidate, scale string) *report.Figure {
+		return reads.figure(c, reads.at(scale)+"/clients:10", "qps")
 	}
-	return fmt.Sprintf("From %s to %s %s slows down least: from %s to %s, and from %s to %s of mix %s with 10 clients; it keeps %s%s",
-		s.size(smallest), s.size(largest), best, s.in(rows(best, smallest), "rows/s"), s.in(rows(best, largest), "rows/s"),
-		ten(smallest), ten(largest), reads.mix, s.in(list[0].by, "% of its writes"), s.end(list, "%"))
+	if list = reads.kept(ten, smallest, largest); len(list) > 0 {
+		best = list[0].candidate
+		text += fmt.Sprintf(" Of its reads of mix %s with 10 clients %s keeps most: from %s to %s, that is %s%s", reads.mix, best,
+			s.in(ten(best, smallest), "reads/s"), s.in(ten(best, largest), "reads/s"), s.in(list[0].by, "%"), reads.end(list, "%"))
+	}
+	s.err = cmp.Or(s.err, reads.err)
+	return text
 }
 
 func (s *sayer) firstVersion() string {
 	filter := func(rows, reads float64) string {
 		return fmt.Sprintf("%s/rate:%.0f /qps:%.0f", s.at(s.scale), rows, reads)
 	}
-	smallest := catalogue.FirstVersion[0]
-	best, most, last := s.all[0], 0, filter(smallest[0], smallest[1])
+	var best candidate
+	var last string // the largest load that it carries, or the smallest that it was asked for
+	most, of := -1, 0
 	for _, c := range s.all {
-		count, largest := 0, ""
-		for _, load := range catalogue.FirstVersion {
-			if f := filter(load[0], load[1]); s.carries(c, f, load[0], load[1]) {
-				count, largest = count+1, f
+		count, asked, load := 0, 0, ""
+		for _, v := range catalogue.FirstVersion {
+			switch f := filter(v[0], v[1]); s.carries(c, f, v[0], v[1]) {
+			case Pass:
+				count, asked, load = count+1, asked+1, f
+			case Fail:
+				asked, load = asked+1, cmp.Or(load, f)
 			}
 		}
-		if count > most {
-			best, most, last = c, count, largest
+		if asked > 0 && count > most {
+			best, most, of, last = c, count, asked, load
 		}
 	}
-	if most == 0 {
-		return fmt.Sprintf("At %s nothing carries any of V1's nine loads; of the smallest, 10,000 rows/s with 1,000 reads/s, %s delivers %s.", s.size(s.scale), best, s.delivered(best, last))
+	if most < 0 {
+		return ""
 	}
-	return fmt.Sprintf("At %s %s carries %d of V1's nine loads, none carries more; of the largest of them it delivers %s.", s.size(s.scale), best, most, s.delivered(best, last))
+	rest := ""
+	if n := len(catalogue.FirstVersion) - of; n > 0 {
+		rest = fmt.Sprintf(" Of V1's nine loads %d were not asked of it often enough to be judged.", n)
+	}
+	if most == 0 {
+		return fmt.Sprintf("At %s nothing carries any of the V1 loads that were asked; of the smallest of them %s delivers %s.%s", s.size(s.scale), best, s.delivered(best, last), rest)
+	}
+	return fmt.Sprintf("At %s %s carries %d of the %d V1 loads that were asked of it, none carries more; of the largest of them it delivers %s.%s", s.size(s.scale), best, most, of, s.delivered(best, last), rest)
 }
 
 // only is what a set has of experiments, without single kinds of operations.

@@ -201,6 +201,9 @@ func (c candidate) criterion(set *report.Set, l limit) (Criterion, error) {
 	case k.Outcome == Unknown:
 		k.Why = "the range holds the limit"
 	}
+	if short := tooShort(set); k.Figure != nil && short != "" {
+		k.Outcome, k.Why = Unknown, short
+	}
 	return k, nil
 }
 

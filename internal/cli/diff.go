@@ -216,13 +216,25 @@ func (d *difference) tooFew() string {
 	return fmt.Sprintf("%d of %d rows have too few repetitions to tell, repeat both sides %d times, or compare less", d.count(verdictUnknown), len(d.Rows), d.Need)
 }
 
+// change is the part of the old median by which the new one differs, where there
+// is such a part.
+func (r *diffRow) change() string {
+	switch {
+	case r.New == r.Old:
+		return "+0.0%"
+	case r.Old == 0:
+		return "from 0"
+	}
+	return fmt.Sprintf("%+.1f%%", 100*(r.New-r.Old)/math.Abs(r.Old))
+}
+
 func (d *difference) print(w io.Writer) error {
 	out := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	for i, r := range d.Rows {
 		if i == 0 || d.Rows[i-1].Unit != r.Unit {
 			fmt.Fprintf(out, "%s\told\tnew\tchange\n", r.Unit)
 		}
-		fmt.Fprintf(out, "%s\t%s\t%s\t%+.1f%% (%s)\t%s\n", r.Name, report.Number(r.Old), report.Number(r.New), 100*(r.New-r.Old)/math.Abs(r.Old),
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s (%s)\t%s\n", r.Name, report.Number(r.Old), report.Number(r.New), r.change(),
 			benchmath.Comparison{P: r.P, N1: r.N[0], N2: r.N[1]}, strings.TrimPrefix(r.Verdict, verdictSame))
 	}
 	for _, name := range d.Gone {

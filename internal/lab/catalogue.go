@@ -43,7 +43,7 @@ func elsewhere(id string) func(l *Lab) ([]Variant, error) {
 	}
 }
 
-// Core tells whether a variant is of the core set, which is small enough to be repeated and read: what go test
+// Core reports whether a variant is of the core set, which is small enough to be repeated and read: what go test
 // -bench=. measures; of nil, whether any is.
 func (e *Experiment) Core(v *Variant) bool {
 	return e.core != nil && (v == nil || v.Keys.of(e.core))
@@ -86,7 +86,7 @@ func All() []Experiment {
 		{Entry: of("C4"), Names: words("ReadMix"), Own: true, Layouts: answers, Plan: againstMemory},
 		{Entry: of("D1"), Names: words("Sustained"), Own: true, Layouts: writeLayouts, Changes: true, Plan: sustain},
 		{Entry: of("D2"), Names: words("Checkpoint"), Own: true, Layouts: answers, Changes: true,
-			Plan: checkpoints, core: values{"layout": "arkiv", "policy": "inline background", "frames": "1000"}},
+			Plan: checkpoints},
 		{Entry: of("D3"), Names: words("Reorg"), Own: true, Layouts: writeLayouts, Changes: true, Plan: reorgs},
 		{Entry: of("D4"), Names: words("Combined"), Own: true, Layouts: answers, Changes: true, Plan: besides},
 		{Entry: of("D5"), Names: words("Degradation"), Own: true, Layouts: answers, Changes: true,

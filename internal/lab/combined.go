@@ -75,7 +75,7 @@ func (l *Lab) besides(name string, scales []float64, loads []beside) (list []Var
 				default:
 					c = c.With("qps", Ftoa(b.reads))
 				}
-				list = append(list, Variant{name, c, cost, run})
+				list = append(list, Variant{Name: name, Keys: c, Cost: cost, Run: run})
 			}
 		}
 	}
@@ -185,7 +185,7 @@ func grown(name string, phases, loads float64, f func(l *Lab, ctx context.Contex
 		}
 		for _, layout := range l.LayoutsOr() {
 			for _, scale := range given(l.Sizes, least*l.Scale, l.Scale, 4*l.Scale) {
-				list = append(list, Variant{name, l.OnBase(layout, scale), baseCost(scale, phases, loads), func(ctx context.Context, r *Record) error { return f(l, ctx, layout, scale, r) }})
+				list = append(list, Variant{Name: name, Keys: l.OnBase(layout, scale), Cost: baseCost(scale, phases, loads), Run: func(ctx context.Context, r *Record) error { return f(l, ctx, layout, scale, r) }})
 			}
 		}
 		return list, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"slices"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/varvedb/varve/internal/memlimit"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // The profiles of Arkiv's Experiments 5 and 6, and the one of 7.
@@ -88,7 +90,7 @@ func committing(plans func(*Lab) []commitPlan, layouts ...string) func(*Lab) ([]
 		for _, layout := range l.LayoutsOr(layouts...) {
 			for _, p := range plans(l) {
 				c := l.On(layout, p.profile.Name, append([]string{"entities", itoa(p.entities)}, p.more...)...).With("durability", string(p.options.Durability))
-				list = append(list, Variant{"Commit", c, Cost{Rows: float64(p.entities * p.profile.Rows())}, func(ctx context.Context, r *Record) error { return l.commit(ctx, layout, p, r) }})
+				list = append(list, Variant{Name: "Commit", Keys: c, Cost: Cost{Rows: float64(p.entities * p.profile.Rows())}, Run: func(ctx context.Context, r *Record) error { return l.commit(ctx, layout, p, r) }})
 			}
 		}
 		return list, nil
@@ -151,7 +153,7 @@ func (p insertPlan) variants(l *Lab) (list []Variant, _ error) {
 			cfg := row.Config{Indexes: indexes, Rows: l.Scaled(p.size, minRows), PerCommit: p.perCommit, Mode: mode, Seed: l.fresh(), Limit: insertPhases * l.Phase}
 			c := l.KeysOf("durability", string(o.Durability), "store", in, "indexes", itoa(indexes),
 				"commit", itoa(p.perCommit), "mode", string(mode), "rows", itoa(cfg.Rows))
-			list = append(list, Variant{"Insert", c, Cost{Rows: float64(cfg.Rows)}, func(ctx context.Context, r *Record) error {
+			list = append(list, Variant{Name: "Insert", Keys: c, Cost: Cost{Rows: float64(cfg.Rows)}, Run: func(ctx context.Context, r *Record) error {
 				return l.WithNew(ctx, dir, "", o, r, func(cp *bench.Copy) error {
 					res, err := row.Insert(ctx, cp.DB, cfg)
 					if r.Result(res); err == nil && res.Rows < uint64(cfg.Rows) {
@@ -168,30 +170,56 @@ func (p insertPlan) variants(l *Lab) (list []Variant, _ error) {
 // memoryDir is on a file system in memory.
 var memoryDir = fmt.Sprintf("/dev/shm/varve-%d", os.Getuid())
 
-// operation is one workload on a data set of typical entities.
-func (l *Lab) operation(name, layout string, prepare func(d *bench.Dataset, cp *bench.Copy) (workload, error), more ...string) Variant {
-	d := bench.Dataset{
+// typical is a data set of typical entities.
+func (l *Lab) typical(layout string) bench.Dataset {
+	return bench.Dataset{
 		Engine: l.Engine, Layout: layout, Profile: bench.Typical,
 		Gen: bench.GenOptions{Entities: l.Scaled(800_000, 2_000), PerBlock: perBlock, Seed: l.Seed},
 	}
+}
+
+// operation is one workload on a data set of typical entities.
+func (l *Lab) operation(name, layout string, prepare func(d *bench.Dataset, cp *bench.Copy) (workload, error), more ...string) Variant {
+	d := l.typical(layout)
 	cost := Cost{Phases: 1, Set: float64(d.Gen.Entities * d.Profile.Rows())}
 	return l.prepared(name, l.On(layout, d.Profile.Name, more...), cost, d, func(cp *bench.Copy, _ *Record) (workload, error) { return prepare(&d, cp) })
+}
+
+// committed is the operation that commits blocks which follow the data set.
+func (l *Lab) committed(name, layout string, blocks func(d *bench.Dataset) iter.Seq2[entity.Block, error]) Variant {
+	v := l.operation(name, layout, func(d *bench.Dataset, cp *bench.Copy) (workload, error) {
+		return l.commits(d, cp, bench.CommitConfig{Blocks: blocks(d)})
+	})
+	d := l.typical(layout)
+	v.Each = l.eachOn(d, func(ctx context.Context, cp *bench.Copy, f func(*bench.Operations) error) error {
+		expect, err := d.Expectation(cp.Ready)
+		if err != nil {
+			return err
+		}
+		return bench.EachCommit(ctx, cp.Entities, bench.CommitConfig{Blocks: blocks(&d), Expect: expect}, f)
+	})
+	return v
 }
 
 // operations measures one operation at a time: what a change of the code changes is seen here first.
 func operations(l *Lab) (list []Variant, _ error) {
 	for _, layout := range l.LayoutsOr() {
+		d := l.typical(layout)
+		cfg := bench.GetConfig{Profile: d.Profile, Of: d.Gen, Config: pace.Config{Duration: l.Phase, Seed: l.fresh()}}
+		get := l.operation("Get", layout, func(_ *bench.Dataset, cp *bench.Copy) (workload, error) {
+			return func(ctx context.Context) (bench.Result, error) { return bench.Get(ctx, cp.Entities, cfg) }, nil
+		})
+		get.Each = l.eachOn(d, func(ctx context.Context, cp *bench.Copy, f func(*bench.Operations) error) error {
+			return bench.EachGet(ctx, cp.Entities, cfg, f)
+		})
 		list = append(list,
-			l.operation("Commit", layout, func(d *bench.Dataset, cp *bench.Copy) (workload, error) {
-				return l.commits(d, cp, bench.CommitConfig{Blocks: bench.Blocks(d.Profile, d.Gen.Next(bench.Endless))})
+			l.committed("Commit", layout, func(d *bench.Dataset) iter.Seq2[entity.Block, error] {
+				return bench.Blocks(d.Profile, d.Gen.Next(bench.Endless))
 			}),
-			l.operation("Update", layout, func(d *bench.Dataset, cp *bench.Copy) (workload, error) {
-				return l.commits(d, cp, bench.CommitConfig{Blocks: bench.Updates(d.Profile, d.Gen, l.fresh())})
+			l.committed("Update", layout, func(d *bench.Dataset) iter.Seq2[entity.Block, error] {
+				return bench.Updates(d.Profile, d.Gen, l.fresh())
 			}),
-			l.operation("Get", layout, func(d *bench.Dataset, cp *bench.Copy) (workload, error) {
-				cfg := bench.GetConfig{Profile: d.Profile, Of: d.Gen, Config: pace.Config{Duration: l.Phase, Seed: l.fresh()}}
-				return func(ctx context.Context) (bench.Result, error) { return bench.Get(ctx, cp.Entities, cfg) }, nil
-			}))
+			get)
 	}
 	return list, nil
 }
@@ -209,14 +237,26 @@ func (l *Lab) commits(d *bench.Dataset, cp *bench.Copy, cfg bench.CommitConfig) 
 func queries(l *Lab) (list []Variant, _ error) {
 	for _, layout := range l.LayoutsOr() {
 		for i, q := range bench.Queries() {
-			list = append(list, l.operation("Query", layout, func(d *bench.Dataset, cp *bench.Copy) (workload, error) {
+			d := l.typical(layout)
+			config := func() (bench.QueryConfig, error) {
 				answers, err := bench.Answers(d.Profile, d.Gen, bench.Queries()[i:i+1])
 				if err != nil {
-					return nil, err
+					return bench.QueryConfig{}, err
 				}
-				cfg := bench.QueryConfig{Query: q, Answer: answers[0], Config: pace.Config{Duration: l.Phase}}
-				return func(ctx context.Context) (bench.Result, error) { return bench.Query(ctx, cp.Entities, cfg) }, nil
-			}, "query", q.Name))
+				return bench.QueryConfig{Query: q, Answer: answers[0], Config: pace.Config{Duration: l.Phase}}, nil
+			}
+			v := l.operation("Query", layout, func(_ *bench.Dataset, cp *bench.Copy) (workload, error) {
+				cfg, err := config()
+				return func(ctx context.Context) (bench.Result, error) { return bench.Query(ctx, cp.Entities, cfg) }, err
+			}, "query", q.Name)
+			v.Each = l.eachOn(d, func(ctx context.Context, cp *bench.Copy, f func(*bench.Operations) error) error {
+				cfg, err := config()
+				if err != nil {
+					return err
+				}
+				return bench.EachQuery(ctx, cp.Entities, cfg, f)
+			})
+			list = append(list, v)
 		}
 	}
 	return list, nil

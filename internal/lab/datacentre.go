@@ -45,7 +45,7 @@ func centres(name, key string, values []int, f func(l *Lab, ctx context.Context,
 		for _, layout := range l.LayoutsOr() {
 			for _, value := range values {
 				c := l.On(layout, "dc", "scale", Ftoa(l.Scale), key, itoa(value))
-				list = append(list, Variant{name, c, baseCost(l.Scale, 1, 0), func(ctx context.Context, r *Record) error {
+				list = append(list, Variant{Name: name, Keys: c, Cost: baseCost(l.Scale, 1, 0), Run: func(ctx context.Context, r *Record) error {
 					d, err := l.centre(layout)
 					if err != nil {
 						return err

@@ -31,9 +31,13 @@ func events(groups ...string) func(*Lab) ([]Variant, error) {
 					continue
 				}
 				c := l.On(enrolment.Layout, data.Name, w.Key, w.Value)
-				list = append(list, l.TimedOn("Event"+w.Group, c, Cost{Phases: .5}, data.Dataset(l.Engine), func(ctx context.Context, cp *bench.Copy) (bench.Result, error) {
+				v := l.TimedOn("Event"+w.Group, c, Cost{Phases: .5}, data.Dataset(l.Engine), func(ctx context.Context, cp *bench.Copy) (bench.Result, error) {
 					return w.Run(ctx, cp, pace.Config{Duration: l.Phase / 2})
-				}))
+				})
+				if w.Each != nil {
+					v.Each = l.eachOn(data.Dataset(l.Engine), w.Each)
+				}
+				list = append(list, v)
 			}
 		}
 		return list, nil

@@ -58,7 +58,7 @@ func firstLook(l *Lab) (list []Variant, _ error) {
 
 // look loads a source into a new store, reads it by the everyday mix, and goes on with blocks of its own.
 func (l *Lab) look(layout string, rows float64, c Keys, commits int, of func() (*bench.Source, error)) Variant {
-	return Variant{"FirstLook", c, Cost{Rows: rows}, func(ctx context.Context, r *Record) error {
+	return Variant{Name: "FirstLook", Keys: c, Cost: Cost{Rows: rows}, Run: func(ctx context.Context, r *Record) error {
 		source, err := of()
 		if err == nil && l.Source != "" {
 			err = l.roomToLoad(3 * l.Scale) // and for the answers

@@ -124,7 +124,7 @@ type workload = func(ctx context.Context) (bench.Result, error)
 
 // prepared is a variant of one workload on a data set. What it is checked by is made first, beside the budget.
 func (l *Lab) prepared(name string, c Keys, cost Cost, d bench.Dataset, prepare func(cp *bench.Copy, r *Record) (workload, error)) Variant {
-	return Variant{name, c, cost, func(ctx context.Context, r *Record) error {
+	return Variant{Name: name, Keys: c, Cost: cost, Run: func(ctx context.Context, r *Record) error {
 		return l.withDataset(ctx, d, l.StoreOptions(), r, func(cp *bench.Copy) error {
 			var f workload
 			if err := l.Aside(func() (err error) { f, err = prepare(cp, r); return err }); err != nil {
@@ -133,6 +133,13 @@ func (l *Lab) prepared(name string, c Keys, cost Cost, d bench.Dataset, prepare 
 			return l.timed(ctx, cp, r, f)
 		})
 	}}
+}
+
+// eachOn is the Each of a variant on a data set.
+func (l *Lab) eachOn(d bench.Dataset, each func(ctx context.Context, cp *bench.Copy, f func(*bench.Operations) error) error) func(context.Context, func(*bench.Operations) error) error {
+	return func(ctx context.Context, f func(*bench.Operations) error) error {
+		return l.withDataset(ctx, d, l.StoreOptions(), new(Record), func(cp *bench.Copy) error { return each(ctx, cp, f) })
+	}
 }
 
 // residency adds the part of the files that is in the page cache.

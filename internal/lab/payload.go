@@ -30,7 +30,7 @@ func payloads(l *Lab) (list []Variant, _ error) {
 					PerCommit: min(perBlock, mostInCommit/size), Sync: l.Durability == driver.Durable, Limit: l.Phase,
 				}
 				c := l.KeysOf("durability", string(l.Durability), "content", content, "bytes", itoa(size), "kept", place)
-				list = append(list, Variant{"Payload", c, Cost{Phases: 1.5}, func(ctx context.Context, r *Record) error {
+				list = append(list, Variant{Name: "Payload", Keys: c, Cost: Cost{Phases: 1.5}, Run: func(ctx context.Context, r *Record) error {
 					return l.WithNew(ctx, "", "", l.StoreOptions(), r, func(cp *bench.Copy) error { return l.payload(ctx, cp, cfg, r) })
 				}})
 			}
@@ -97,7 +97,7 @@ func pageSizes(l *Lab) (list []Variant, _ error) {
 			page := itoa(kib << 10)
 			for _, part := range []float64{2, 0.1} {
 				c := l.OnBase(layout, l.Scale, "page", page, "memory", Ftoa(part))
-				list = append(list, Variant{"PageSize", c, Cost{Phases: 2, Rows: baseCost(l.Scale, 0, 1).Rows}, func(ctx context.Context, r *Record) error {
+				list = append(list, Variant{Name: "PageSize", Keys: c, Cost: Cost{Phases: 2, Rows: baseCost(l.Scale, 0, 1).Rows}, Run: func(ctx context.Context, r *Record) error {
 					if linked.Params[pageParam] == "" || l.Engine.Server != "" {
 						return fmt.Errorf("%w: the size of this engine's pages cannot be chosen", ErrSkip)
 					}

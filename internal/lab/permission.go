@@ -32,7 +32,7 @@ func (l *Lab) tables(layout, data string, readers int, produce func() error, fil
 
 // loading measures how they are loaded.
 func (t *tables) loading(name string, c Keys, rows int) Variant {
-	return Variant{name, c, Cost{Rows: float64(rows)}, func(ctx context.Context, r *Record) error {
+	return Variant{Name: name, Keys: c, Cost: Cost{Rows: float64(rows)}, Run: func(ctx context.Context, r *Record) error {
 		if err := t.made(); err != nil {
 			return err
 		}
@@ -44,7 +44,7 @@ func (t *tables) loading(name string, c Keys, rows int) Variant {
 func (t *tables) loaded(name string, c Keys, f func(ctx context.Context, cp *bench.Copy, r *Record) error) Variant {
 	fill := func(ctx context.Context, db *store.DB) error { return t.fill(ctx, db, new(Record)) }
 	d := bench.Dataset{Engine: t.Engine, Layout: t.layout, Source: &bench.Source{Name: t.data, Fill: fill}}
-	return Variant{name, c, Cost{Phases: 1}, func(ctx context.Context, r *Record) error {
+	return Variant{Name: name, Keys: c, Cost: Cost{Phases: 1}, Run: func(ctx context.Context, r *Record) error {
 		if err := t.made(); err != nil {
 			return err
 		}

@@ -68,7 +68,7 @@ func (l *Lab) reads(scales []float64, mixes []string, loads []readLoad, layouts 
 			for _, name := range mixes {
 				for _, v := range loads {
 					v.mix = name
-					list = append(list, Variant{"ReadMix", l.OnBase(layout, scale, v.keys()...), baseCost(scale, 1.1, 0), func(ctx context.Context, r *Record) error {
+					on := func(ctx context.Context, r *Record, f func(at *Lab, oracle *mix.Oracle, cp *bench.Copy) error) error {
 						at, err := l.within(v.memory, r)
 						if err != nil {
 							return err
@@ -80,17 +80,36 @@ func (l *Lab) reads(scales []float64, mixes []string, loads []readLoad, layouts 
 								oracles[scale], err = at.Oracle(d)
 							}
 							if err == nil {
-								err = v.read(ctx, at, oracles[scale], cp, r)
+								err = f(at, oracles[scale], cp)
 							}
 							return err
 						})
-					}})
+					}
+					of := Variant{Name: "ReadMix", Keys: l.OnBase(layout, scale, v.keys()...), Cost: baseCost(scale, 1.1, 0), Run: func(ctx context.Context, r *Record) error {
+						return on(ctx, r, func(at *Lab, oracle *mix.Oracle, cp *bench.Copy) error { return v.read(ctx, at, oracle, cp, r) })
+					}}
+					if v.each() {
+						of.Each = func(ctx context.Context, f func(*bench.Operations) error) error {
+							return on(ctx, new(Record), func(at *Lab, oracle *mix.Oracle, cp *bench.Copy) error {
+								m, err := mix.New(v.mix, oracle)
+								if err != nil {
+									return err
+								}
+								return bench.EachRead(ctx, cp.Entities, m, v.clients, at.fresh(), f)
+							})
+						}
+					}
+					list = append(list, of)
 				}
 			}
 		}
 	}
 	return list
 }
+
+// each reports whether the load is one of single reads: in a closed loop, within
+// the lab's memory.
+func (v readLoad) each() bool { return v.rate == 0 && v.temperature == "" && v.memory == 0 }
 
 func (v readLoad) keys() []string {
 	switch {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/latency"
 	"github.com/varvedb/varve/internal/filesync"
+	"github.com/varvedb/varve/internal/result"
 )
 
 // Set is a directory of results in the Go benchmark format: a file for each experiment on each
@@ -93,13 +95,12 @@ func (s *Set) open(name string) error {
 	s.files[name] = f
 	stem := strings.TrimSuffix(name, ".txt")
 	runs := !strings.HasSuffix(stem, timelineFile) && !strings.HasSuffix(stem, blocksFile)
-	reader := benchfmt.NewReader(bytes.NewReader(text), path)
-	for reader.Scan() {
-		switch r := reader.Result().(type) {
+	_, err = result.Read(bytes.NewReader(text), path, func(record benchfmt.Record) error {
+		switch r := record.(type) {
 		case *benchfmt.SyntaxError:
 			return fmt.Errorf("%s: %w; mend or remove the line", path, r)
 		case *benchfmt.Result:
-			if err := f.write(r.Clone()); err != nil {
+			if err := f.write(r); err != nil {
 				return err
 			}
 			if f.text.Reset(); runs {
@@ -107,8 +108,9 @@ func (s *Set) open(name string) error {
 				s.has[runID{r.GetConfig(experimentKey), string(r.Name), repeat}] = ending{r.GetConfig(excludedKey) != "", r.GetConfig(hostKey), r.GetConfig(sittingKey)}
 			}
 		}
-	}
-	return reader.Err()
+		return nil
+	})
+	return err
 }
 
 // file is one of a set. What it has decides how the next lines are written: the configuration that
@@ -125,13 +127,12 @@ func newFile() *file {
 	return f
 }
 
-// write adds a line, whose units are those in which it was written: the format's reader makes bytes of MB.
+// write adds a line that readers accept.
 func (f *file) write(r *benchfmt.Result) error {
-	for i, v := range r.Values {
-		if v.OrigUnit != "" {
-			v = bench.Metric{Value: v.OrigValue, Unit: v.OrigUnit}
-			r.Values[i] = v
-		}
+	if err := result.Check(r); err != nil {
+		return err
+	}
+	for _, v := range r.Values {
 		if better := Better(v.Unit); !f.units[v.Unit] && better != "" {
 			fmt.Fprintf(&f.text, "Unit %s better=%s\n", v.Unit, better)
 		}
@@ -166,7 +167,7 @@ func (s *Set) Add(experiment, engine, sitting string, r *Record) error {
 	stem := experiment + "-" + engine + "-" + sitting
 	config := configOf(experiment, r)
 	list := []*benchfmt.Result{line(config, r.Name, r.Keys, r.Count, r.Figures())}
-	if len(r.Metrics) == 0 { // a line has some
+	if len(list[0].Values) == 0 { // a line has some
 		list[0].Values = []bench.Metric{{Value: 1, Unit: "failed"}}
 	}
 	for _, k := range r.Kinds {
@@ -209,13 +210,15 @@ func benchName(line string) benchfmt.Name {
 	return benchfmt.Name(line)
 }
 
-// Figures are the metrics without those of a unit that an earlier one has: they would be taken for repetitions.
+// Figures are the metrics that are written. A second one of a unit is left out,
+// because it would be taken for a repetition, and so is a quotient by nothing, as of
+// a phase in which no operation finished.
 func (r *Record) Figures() []bench.Metric {
 	seen := make(map[string]bool, len(r.Metrics))
 	return slices.DeleteFunc(slices.Clone(r.Metrics), func(m bench.Metric) bool {
 		before := seen[m.Unit]
 		seen[m.Unit] = true
-		return before
+		return before || math.IsNaN(m.Value) || math.IsInf(m.Value, 0)
 	})
 }
 

@@ -68,7 +68,7 @@ func checkpoints(l *Lab) (list []Variant, _ error) {
 // sustained is commits of so many rows a second of what comes after the loaded part of the
 // base profile; 0 is as fast as possible.
 func (l *Lab) sustained(name, layout string, scale, rate float64, o *store.Options, more ...string) Variant {
-	return Variant{name, l.OnBase(layout, scale, more...), baseCost(scale, 2, 0), func(ctx context.Context, r *Record) error {
+	return Variant{Name: name, Keys: l.OnBase(layout, scale, more...), Cost: baseCost(scale, 2, 0), Run: func(ctx context.Context, r *Record) error {
 		return l.WithBase(ctx, layout, scale, o, r, func(d *bench.Dataset, cp *bench.Copy) error {
 			return l.onRest(ctx, d, cp, rate, 2*l.Phase, r)
 		})
@@ -122,7 +122,7 @@ func (l *Lab) paced(ctx context.Context, cp *bench.Copy, cfg bench.CommitConfig,
 func reorgs(l *Lab) (list []Variant, _ error) {
 	for _, layout := range l.LayoutsOr() {
 		c := l.OnBase(layout, l.Scale, "for", l.Phase.String())
-		list = append(list, Variant{"Reorg", c, baseCost(l.Scale, 1, 0), func(ctx context.Context, r *Record) error { return l.reorg(ctx, layout, r) }})
+		list = append(list, Variant{Name: "Reorg", Keys: c, Cost: baseCost(l.Scale, 1, 0), Run: func(ctx context.Context, r *Record) error { return l.reorg(ctx, layout, r) }})
 	}
 	return list, nil
 }

@@ -28,7 +28,7 @@ func Operated(name, key string, phases, loads float64, operations map[string]Ope
 	return func(l *Lab) (list []Variant, _ error) {
 		for _, layout := range l.LayoutsOr() {
 			for _, value := range slices.Sorted(maps.Keys(operations)) {
-				list = append(list, Variant{name, l.OnBase(layout, l.Scale, key, value), baseCost(l.Scale, phases, loads), func(ctx context.Context, r *Record) error { return operations[value](l, ctx, layout, r) }})
+				list = append(list, Variant{Name: name, Keys: l.OnBase(layout, l.Scale, key, value), Cost: baseCost(l.Scale, phases, loads), Run: func(ctx context.Context, r *Record) error { return operations[value](l, ctx, layout, r) }})
 			}
 		}
 		return list, nil

@@ -94,7 +94,7 @@ func (f *Figure) In(unit string) string {
 // ranked writes a figure with half of its range in percent and what its rank is.
 func (f *Figure) ranked(mark string) Cell {
 	text := Number(f.Center)
-	if half := math.Round(50 * (f.Hi - f.Lo) / f.Center); half >= 1 {
+	if half := math.Round(50 * (f.Hi - f.Lo) / math.Abs(f.Center)); half >= 1 && f.Center != 0 {
 		text += fmt.Sprintf("±%.0f%%", half)
 	}
 	return Cell{Text: text + mark}

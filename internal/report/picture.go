@@ -106,6 +106,9 @@ func (s *Set) svg(k Sketch) ([]byte, error) {
 			legend = explain(legend, c, mark)
 		}
 	}
+	if legend == nil { // no operation finished; tables show that
+		return nil, nil
+	}
 	leaveRoom(p)
 	canvas := &fitted{Canvas: vgsvg.New(12.5*vg.Centimeter, 8*vg.Centimeter)}
 	all := draw.Crop(draw.New(canvas), vg.Points(4), vg.Points(-6), vg.Points(5), vg.Points(-4))
@@ -171,13 +174,17 @@ func (c *fitted) text() ([]byte, error) {
 	return []byte("<svg" + strings.Join(parts, "")), nil
 }
 
-// leaveRoom keeps the legend, at the top, from hiding curves.
+// leaveRoom keeps the legend, at the top, from hiding curves. It widens axes of
+// one value, which gonum would begin one below it: not above 0, where a logarithmic
+// axis has to be.
 func leaveRoom(p *plot.Plot) {
 	const room = 0.4
-	if _, log := p.Y.Scale.(plot.LogScale); log {
-		if p.Y.Min == p.Y.Max { // gonum would begin one below it, which may be less than zero
-			p.Y.Min /= 2
+	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
+		if _, log := axis.Scale.(plot.LogScale); log && axis.Min == axis.Max {
+			axis.Min, axis.Max = axis.Min/2, axis.Max*2
 		}
+	}
+	if _, log := p.Y.Scale.(plot.LogScale); log {
 		p.Y.Max *= math.Pow(p.Y.Max/p.Y.Min, room)
 	} else {
 		p.Y.Max += room * (p.Y.Max - p.Y.Min)
@@ -223,7 +230,7 @@ func drawQuantiles(p *plot.Plot, _ Sketch, c curve) (plot.Thumbnailer, error) {
 func drawTimeLine(p *plot.Plot, k Sketch, c curve) (plot.Thumbnailer, error) {
 	var points, marks plotter.XYs
 	for _, l := range c.lines {
-		second, err := strconv.ParseFloat(Key(l, "second"), 64)
+		second, err := numberOf(l, "second")
 		if err != nil {
 			return nil, err
 		}
@@ -245,11 +252,11 @@ func drawTimeLine(p *plot.Plot, k Sketch, c curve) (plot.Thumbnailer, error) {
 func drawDegradation(p *plot.Plot, k Sketch, c curve) (plot.Thumbnailer, error) {
 	sizes := make(map[float64][]float64)
 	for _, l := range c.lines {
-		scale, err := strconv.ParseFloat(Key(l, "scale"), 64)
+		scale, err := numberOf(l, "scale")
 		if err != nil {
 			return nil, err
 		}
-		if v, ok := l.Value(k.Unit); ok && v > 0 {
+		if v, ok := l.Value(k.Unit); ok && v > 0 && scale > 0 {
 			sizes[scale] = append(sizes[scale], v)
 		}
 	}
@@ -370,6 +377,18 @@ func valuesOf(lines []*benchfmt.Result, unit string) (values []float64) {
 		}
 	}
 	return values
+}
+
+// numberOf is a number in the name of a line.
+func numberOf(l *benchfmt.Result, key string) (float64, error) {
+	v, err := strconv.ParseFloat(Key(l, key), 64)
+	if err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
+		err = strconv.ErrRange
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%s: its %s is no number: %w", l.Name, key, err)
+	}
+	return v, nil
 }
 
 func byX(points plotter.XYs) {

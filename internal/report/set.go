@@ -15,6 +15,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 
 	"github.com/varvedb/varve/internal/engine"
+	"github.com/varvedb/varve/internal/result"
 )
 
 // documents are published figures that ours stand beside.
@@ -64,31 +65,23 @@ func Load(path string) (*Set, error) {
 
 // read adds the lines of a file; name is for messages.
 func (s *Set) read(r io.Reader, name string) error {
-	in := benchfmt.NewReader(r, name)
-	for in.Scan() {
-		switch line := in.Result().(type) {
+	units, err := result.Read(r, name, func(record benchfmt.Record) error {
+		switch line := record.(type) {
 		case *benchfmt.SyntaxError:
 			s.Warnings = append(s.Warnings, line.Error())
 		case *benchfmt.Result:
-			s.add(line.Clone())
+			s.add(line)
 		}
-	}
-	if err := in.Err(); err != nil {
-		return fmt.Errorf("read %s: %w", name, err)
-	}
-	for key, unit := range in.Units() {
+		return nil
+	})
+	for key, unit := range units {
 		key.Unit = unit.OrigUnit
 		s.Units[key] = unit
 	}
-	return nil
+	return err
 }
 
 func (s *Set) add(line *benchfmt.Result) {
-	for i, v := range line.Values {
-		if v.OrigUnit != "" {
-			line.Values[i] = benchfmt.Value{Value: v.OrigValue, Unit: v.OrigUnit}
-		}
-	}
 	switch base := string(line.Name.Base()); {
 	case base == "Peer":
 		s.Peers = append(s.Peers, line)

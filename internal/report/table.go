@@ -55,6 +55,7 @@ func (s *Set) Table(v View) (*Table, error) {
 		t.Rows = append(t.Rows, cells)
 	}
 	t.sayOnce()
+	t.Note += unfinished(rows)
 	if v.Ranked {
 		s.rank(sel, t, rows)
 	}
@@ -62,6 +63,31 @@ func (s *Set) Table(v View) (*Table, error) {
 		t.Under = s.compare(sel, *v.Compare)
 	}
 	return t, nil
+}
+
+// unfinished names the rows with phases in which no commit, or no read, finished:
+// their times are missing and not unmeasured.
+func unfinished(rows []row) (note string) {
+	for _, r := range rows {
+		for _, what := range []struct{ name, rate, key, time string }{
+			{"commit", "rows/s", "rate", "max-ms"}, {"read", "qps", "mix", "read-max-ms"},
+		} {
+			n := 0
+			for _, l := range r.lines {
+				rate, has := l.Value(what.rate)
+				_, timed := l.Value(what.time)
+				_, longest := l.Value("max-ms") // of a phase of reads alone
+				asked := Key(l, what.key)
+				if has && rate == 0 && !timed && !longest && asked != "" && asked != "0" {
+					n++
+				}
+			}
+			if n > 0 {
+				note += fmt.Sprintf(", no %s finished in %d of %s", what.name, n, strings.Join(r.key, " "))
+			}
+		}
+	}
+	return note
 }
 
 // numbers has the places of some sittings among all.

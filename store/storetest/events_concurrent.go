@@ -18,6 +18,50 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
+// The race for unique names: 16 racers for each of 50 names.
+const (
+	raceNames  = 50
+	raceRacers = 16
+)
+
+// runEventRace lets racers claim names after they found them free. Each name must
+// have exactly one winner, also among several processes: go-crablet, whose
+// conditions take no lock, had 542 winners of 50.
+func runEventRace(t *testing.T, h Harness) {
+	s := h.indexedEvents(t)
+	processes := []eventStream{s, s.another(t, h)}
+	var winners [raceNames]atomic.Int64
+	start := make(chan struct{})
+	var wg sync.WaitGroup
+	for n := range raceNames * raceRacers {
+		name, via := n%raceNames, processes[n/raceNames%2]
+		wg.Go(func() {
+			<-start
+			claim := ev("Claimed", fmt.Sprint(n), fmt.Sprintf("name:%d", name))
+			taken := seen(event.Tagged(claim.Tags...))
+			cond, err := event.Project(soon(t), via, taken)
+			if err != nil {
+				t.Error(err)
+			}
+			if err != nil || taken.State {
+				return
+			}
+			switch _, err = via.Append(soon(t), []event.Event{claim}, cond); {
+			case err == nil:
+				winners[name].Add(1)
+			case !errors.Is(err, store.ErrConflict):
+				t.Error(err)
+			}
+		})
+	}
+	close(start)
+	wait(t, &wg)
+	for name := range winners {
+		require.EqualValues(t, 1, winners[name].Load(), "winners of name %d", name)
+	}
+	require.Len(t, s.all(t), raceNames)
+}
+
 // runEventGroup checks what appends that share commits owe each other.
 func runEventGroup(t *testing.T, h Harness) {
 	t.Run("cancel", func(t *testing.T) { groupCancel(t, h) })
