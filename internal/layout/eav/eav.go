@@ -21,7 +21,6 @@ type Layout struct {
 	dialect dialect
 	shape   *shape
 	closing [tables]*driver.Update // that end versions
-	access  map[string]access
 	sql     *statement.Set
 }
 
@@ -33,10 +32,9 @@ var (
 
 // New returns the layout of a schema for an engine's dialect and capabilities.
 func New(schema schemas.Layout, d driver.Dialect, caps driver.Capabilities) *Layout {
-	access := newAccess(schema)
 	l := &Layout{
 		schema: schema, dialect: newDialect(d, caps), shape: &temporal,
-		closing: newClosings(access), access: access, sql: statement.New(schema.Statements),
+		closing: newClosings(schema), sql: statement.New(schema.Statements),
 	}
 	if !schema.Temporal {
 		l.shape = &simple
