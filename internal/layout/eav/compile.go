@@ -132,7 +132,7 @@ func (c *compiler) exists(table, name, test string, args ...any) {
 		// it expects half.
 		before, after = "coalesce((SELECT TRUE", "), FALSE)"
 	}
-	c.write(before+" FROM "+table+" AS a WHERE "+c.same("a")+" AND a.key = ?", name)
+	c.write(before+" FROM "+table+" AS a"+c.hints[table]+" WHERE "+c.same("a")+" AND a.key = ?", name)
 	c.write(test+after, args...)
 }
 
@@ -250,9 +250,10 @@ func (c *compiler) query(req layout.Request, l *lead) {
 			name = "" // as no attribute is called
 		}
 		columns[i] = row + ".value"
-		c.write(" LEFT JOIN "+tableOf(o.Kind)+" AS "+row+" ON "+c.same(row)+" AND "+row+".key = ?", name)
+		table := tableOf(o.Kind)
+		c.write(" LEFT JOIN "+table+" AS "+row+c.hints[table]+" ON "+c.same(row)+" AND "+row+".key = ?", name)
 	}
-	c.write(" LEFT JOIN "+numbers+" AS s ON "+c.same("s")+" AND s.key = ?", entity.AttrSequence)
+	c.write(" LEFT JOIN "+numbers+" AS s"+c.hints[numbers]+" ON "+c.same("s")+" AND s.key = ?", entity.AttrSequence)
 	c.where(req.Expr)
 	c.led(l)
 	if req.After != nil {

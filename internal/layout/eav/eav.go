@@ -21,6 +21,7 @@ type Layout struct {
 	dialect dialect
 	shape   *shape
 	closing [tables]*driver.Update // that end versions
+	hints   map[string]string      // by table of attributes, how SQLite looks one up
 	sql     *statement.Set
 }
 
@@ -34,7 +35,14 @@ var (
 func New(schema schemas.Layout, d driver.Dialect, caps driver.Capabilities) *Layout {
 	l := &Layout{
 		schema: schema, dialect: newDialect(d, caps), shape: &temporal,
-		closing: newClosings(schema), sql: statement.New(schema.Statements),
+		closing: newClosings(schema), hints: map[string]string{}, sql: statement.New(schema.Statements),
+	}
+	for _, table := range []string{texts, numbers} {
+		// Arkiv's store has this hint, of an index with the same columns. SQLite
+		// might search by the value instead, which reads all rows that have it.
+		if d == driver.SQLite && hasIndex(schema, table+"_pk") {
+			l.hints[table] = " INDEXED BY " + table + "_pk"
+		}
 	}
 	if !schema.Temporal {
 		l.shape = &simple

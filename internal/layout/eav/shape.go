@@ -50,13 +50,16 @@ func table(name string, columns ...driver.Column) *driver.Table {
 	return &driver.Table{Name: name, Columns: columns}
 }
 
+func hasIndex(schema schemas.Layout, name string) bool {
+	return slices.ContainsFunc(schema.Indexes, func(index schemas.Index) bool { return index.Name == name })
+}
+
 // newClosings describes the updates that end versions, by what a schema's
 // indexes find.
 func newClosings(schema schemas.Layout) (list [tables]*driver.Update) {
 	for i, table := range temporal.tables {
-		u := &driver.Update{Table: table.Name, Set: toBlock, Indexed: slices.ContainsFunc(schema.Indexes, func(index schemas.Index) bool {
-			return index.Name == table.Name+"_pk" || index.Name == table.Name+"_key_idx"
-		})}
+		byEntity := hasIndex(schema, table.Name+"_pk") || hasIndex(schema, table.Name+"_key_idx")
+		u := &driver.Update{Table: table.Name, Set: toBlock, Indexed: byEntity}
 		if u.Key = []driver.Column{entityKey, attrKey, fromBlock}; i == inPayloads {
 			u.Key = []driver.Column{entityKey, fromBlock}
 		}
