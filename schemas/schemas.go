@@ -23,15 +23,16 @@ var files embed.FS
 
 // Layout describes one SQL shape of the entity store in one dialect.
 type Layout struct {
-	Name       string
-	About      string            // what it is, for documents
-	Runs       bool              // entities are found by sorted runs that are merged later (HasRuns)
-	Temporal   bool              // keeps history: rows valid in [from_block, to_block)
-	Analyze    bool              // the planner's statistics are gathered (ANALYZE)
-	Tables     []string          // CREATE TABLE statements
-	Spread     []string          // what spreads them over machines, none where that cannot be
-	Indexes    []Index           // in the order in which they are made
-	Statements map[string]string // by name
+	Name        string
+	About       string            // what it is, for documents
+	Runs        bool              // entities are found by sorted runs that are merged later (HasRuns)
+	Temporal    bool              // keeps history: rows valid in [from_block, to_block)
+	Analyze     bool              // the planner's statistics are gathered (ANALYZE)
+	NewestFirst bool              // the newest matches are read in the order of an index
+	Tables      []string          // CREATE TABLE statements
+	Spread      []string          // what spreads them over machines, none where that cannot be
+	Indexes     []Index           // in the order in which they are made
+	Statements  map[string]string // by name
 }
 
 // Index is one index of a layout.
@@ -46,6 +47,7 @@ type entityLayout struct {
 	about   string
 	folder  string
 	analyze bool
+	newest  bool
 	runs    bool
 	indexes func([]Index) []Index
 }
@@ -60,7 +62,7 @@ var entityLayouts = map[string]entityLayout{
 		about: "the same with the planner's statistics"},
 	"arkiv-columnar": {folder: "arkiv", indexes: only("payloads_key_idx"),
 		about: "the same for engines that scan columns"},
-	"arkiv-ordered": {folder: "arkiv", indexes: without(disorderedIndexes...),
+	"arkiv-ordered": {folder: "arkiv", indexes: without(disorderedIndexes...), newest: true,
 		about: "the same, and ranges of numbers are read newest first"},
 	"arkiv-pruned": {folder: "arkiv", indexes: only(prunedIndexes...),
 		about: "the same with the indexes that queries use"},
@@ -170,15 +172,16 @@ func Entities(name, dialect string) (Layout, error) {
 		return Layout{}, err
 	}
 	return Layout{
-		Name:       name,
-		About:      def.about,
-		Runs:       def.runs,
-		Temporal:   def.temporal(),
-		Analyze:    def.analyze,
-		Tables:     tables,
-		Spread:     spread,
-		Indexes:    def.indexes(indexes),
-		Statements: statements,
+		Name:        name,
+		About:       def.about,
+		Runs:        def.runs,
+		Temporal:    def.temporal(),
+		Analyze:     def.analyze,
+		NewestFirst: def.newest,
+		Tables:      tables,
+		Spread:      spread,
+		Indexes:     def.indexes(indexes),
+		Statements:  statements,
 	}, nil
 }
 

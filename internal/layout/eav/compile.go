@@ -1,209 +1,324 @@
 package eav
 
 import (
-	"context"
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 
+	"github.com/varvedb/varve/internal/layout"
 	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
 )
 
-// maxArgs bounds the values of one query. SQLite allows 32,766 and Postgres 65,535.
+// maxArgs bounds the values of one query. SQLite allows 32,766 and Postgres
+// 65,535.
 const maxArgs = 32000
 
-// compiler turns a condition into SQL text and arguments. The tree is compiled as it stands: each
-// comparison is one subquery over an attribute table, each && and || one AND and OR.
+// maxJoins is how many conditions Postgres may turn into joins, which it does
+// with an EXISTS that stands under nothing but AND. It searches for their best
+// order, and for some hundreds that takes minutes.
+const maxJoins = 16
+
+// Conditions with a known answer.
+const (
+	always = "1 = 1"
+	never  = "1 = 0"
+)
+
+// compiler writes the SQL of a query in the form in which Arkiv's store sends
+// it (github.com/Arkiv-Network/sqlite-store): the versions in payloads that are
+// visible at the block, an EXISTS about an attribute for each comparison, and a
+// LEFT JOIN for each attribute to sort by. It differs where Arkiv's answer
+// would be wrong. The tree is compiled as it stands, because Arkiv's normal form
+// grows exponentially; its OR stands in parentheses, so that it does not make
+// other versions visible; and a NOT stays in front of its term.
 type compiler struct {
-	l    *Layout
-	at   int64
-	sql  strings.Builder
-	args []any
-
-	byValue bool // see driver.PlanByValue
+	*Layout
+	at         int64
+	row        string // alias of the row of the version that conditions are about
+	sql        strings.Builder
+	args       []any
+	conditions int // on attributes, so far
+	err        error
 }
 
-// place is where in a statement a condition stands.
-type place struct {
-	row    string // alias of the row, with entity_key and first block, that the condition is about
-	inner  string // alias that a subquery there uses
-	driven bool   // the rows are found already; this only sorts some out
-}
-
-// payloads is the place in a statement over the payloads p.
-var payloads = place{row: "p", inner: "a"}
-
-// prepare turns a query tree into the condition to compile, which on some
-// engines takes a look at the data.
-func (l *Layout) prepare(ctx context.Context, q driver.Querier, e query.Expr) (node, error) {
-	if e == nil {
-		return always, nil
-	}
-	t := translator{dialect: l.dialect}
-	n := t.expr(e)
-	if limit := l.dialect.maxConditions; t.err == nil && limit > 0 && t.conditions > limit {
-		t.err = fmt.Errorf("%w: query has %d conditions, this engine plans %d; split it", driver.ErrUnsupported, t.conditions, limit)
-	}
-	if t.err != nil || !l.dialect.correlates {
-		return n, t.err
-	}
-	p := planner{l: l, q: q, left: maxPlanned}
-	return p.plan(ctx, n)
-}
+// compiler returns one for conditions about the payloads e.
+func (v view) compiler() *compiler { return &compiler{Layout: v.Layout, at: int64(v.at), row: "e"} }
 
 func (c *compiler) write(text string, args ...any) {
 	c.sql.WriteString(text)
 	c.args = append(c.args, args...)
 }
 
-// where writes the condition that payload p is visible and matches.
-func (c *compiler) where(n node) {
-	c.write(" WHERE " + c.l.shape.payloadVisible)
-	c.writeAt(c.l.shape.visibleArgs)
-	if n == always {
+// where writes the condition that payload e is visible and matches.
+func (c *compiler) where(e query.Expr) {
+	c.write(" WHERE "+c.shape.visible, c.at)
+	if e == nil {
 		return
 	}
-	if c.l.dialect.name != driver.Postgres {
-		c.write(" AND ")
-		c.node(n, payloads)
-		return
-	}
-	_, alone := n.(*attribute)
-	c.byValue = !alone && !one(n)
 	c.write(" AND (")
-	c.node(n, payloads)
-	conditions := 0
-	attributes(n, func(*attribute) { conditions++ })
-	if conditions > maxJoins {
-		c.write(") IS TRUE")
-	} else {
-		c.write(")")
-	}
-}
-
-// maxJoins is how many conditions Postgres may turn into joins, which it does
-// with an IN that stands under nothing but AND. It searches for their best
-// order, and for some hundreds that takes minutes; IS TRUE keeps them subqueries.
-const maxJoins = 16
-
-func (c *compiler) writeAt(n int) {
-	for range n {
-		c.args = append(c.args, c.at)
+	c.expr(e)
+	c.write(")")
+	if c.dialect.name == driver.Postgres && c.conditions > maxJoins {
+		c.write(" IS TRUE") // keeps them subqueries
 	}
 }
 
 // finish returns the statement, or an error if it is too large.
 func (c *compiler) finish() (string, []any, error) {
-	if len(c.args) > maxArgs {
+	switch most := c.dialect.maxConditions; {
+	case c.err != nil:
+		return "", nil, c.err
+	case most > 0 && c.conditions > most:
+		return "", nil, fmt.Errorf("%w: query has %d conditions, this engine plans %d; split it", driver.ErrUnsupported, c.conditions, most)
+	case len(c.args) > maxArgs:
 		return "", nil, fmt.Errorf("%w: query needs %d values, the limit is %d; split it", driver.ErrUnsupported, len(c.args), maxArgs)
 	}
-	text := c.sql.String()
-	if c.byValue {
-		text = driver.PlanByValue + text
-	}
-	return text, c.args, nil
+	return c.sql.String(), c.args, nil
 }
 
-func (c *compiler) node(n node, at place) {
-	switch n := n.(type) {
-	case literal:
-		c.write(string(n))
-	case version:
-		column := at.row + "." + c.l.shape.from
-		if n.byKey {
-			column = at.row + ".entity_key"
-		}
-		c.write(column+n.test, n.args...)
-	case *attribute:
-		if n.lookup {
-			c.lookup(n, at)
-		} else {
-			c.list(n, nil, at)
-		}
-	case conjunction:
-		c.join(" AND ", n, at)
-	case disjunction:
-		c.join(" OR ", n, at)
-	case negation:
+func (c *compiler) expr(e query.Expr) {
+	switch e := e.(type) {
+	case query.All:
+		c.write(always)
+	case query.And:
+		c.join(" AND ", e.Terms)
+	case query.Or:
+		c.join(" OR ", e.Terms)
+	case query.Not:
 		c.write("NOT (")
-		c.node(n.term, at)
+		c.expr(e.Term)
 		c.write(")")
-	case driven:
-		c.driven(n, at)
+	case query.Compare:
+		c.compare(e)
+	case query.In:
+		c.in(e)
+	case query.Glob:
+		c.glob(e)
+	default:
+		c.err = fmt.Errorf("query: unknown node %T", e)
 	}
 }
 
-func (c *compiler) join(op string, terms []node, at place) {
-	balanced(c, op, terms, func(n node) { c.node(n, at) })
-}
-
-// balanced writes terms as a balanced tree: engines limit how deep an expression
-// may be, and a AND b AND c is as deep as it is long.
-func balanced[T any](c *compiler, op string, terms []T, write func(T)) {
+// join writes terms as a balanced tree, because engines limit how deep an
+// expression may be, and a AND b AND c is as deep as it is long.
+func (c *compiler) join(op string, terms []query.Expr) {
 	if len(terms) == 1 {
-		write(terms[0])
+		c.expr(terms[0])
 		return
 	}
 	half := len(terms) / 2
 	c.write("(")
-	balanced(c, op, terms[:half], write)
+	c.join(op, terms[:half])
 	c.write(op)
-	balanced(c, op, terms[half:], write)
+	c.join(op, terms[half:])
 	c.write(")")
 }
 
-// driven writes the condition that finds entities around those that sort some of them out.
-func (c *compiler) driven(n driven, at place) {
-	if a, ok := n.driver.(*attribute); ok {
-		c.list(a, n.rest, at)
+// exists writes that the version has an attribute whose value, a.value, passes
+// a test.
+func (c *compiler) exists(table, name, test string, args ...any) {
+	if !c.dialect.holds(name) {
+		c.write(never)
 		return
 	}
-	c.write("(")
-	c.node(n.driver, at)
-	c.write(" AND ")
-	at.driven = true
-	c.join(" AND ", n.rest, at)
-	c.write(")")
-}
-
-// list writes that the entity is among those with an attribute, visible at the
-// block, of whose version further conditions are true.
-func (c *compiler) list(n *attribute, rest conjunction, at place) {
-	row, key := at.inner, at.row+".entity_key"
-	if at.driven {
-		key = c.l.dialect.hidden(key) // the list must not find rows instead
-	}
-	c.write(key+" IN (SELECT "+row+".entity_key FROM "+n.table+" AS "+row+" WHERE "+row+".key = ?", n.name)
-	c.values(n.values, row+".value")
-	c.write(c.l.shape.attributeVisible(row))
-	c.writeAt(c.l.shape.attributeArgs)
-	if len(rest) > 0 {
-		c.write(" AND ")
-		c.join(" AND ", rest, place{row: row, inner: "b", driven: true})
-	}
-	c.write(")")
-}
-
-// lookup writes that the version has an attribute. It is not an EXISTS, since SQLite makes joins of
-// those from 3.51 on, and puts them after all other tables; nor is it to search by value. Postgres
-// takes what is not NULL to be true of nearly all rows and its opposite of nearly none, and of a
-// boolean that it knows nothing of, a half: with less it would rather sort.
-func (c *compiler) lookup(n *attribute, at place) {
-	row, from := at.inner, c.l.shape.from
-	before, after := "(SELECT 1", ") IS NOT NULL"
-	if c.l.dialect.name == driver.Postgres {
+	c.conditions++
+	before, after := "EXISTS (SELECT 1", ")"
+	if c.row != "e" && c.dialect.name == driver.Postgres {
+		// Of a leading term. Postgres would join an EXISTS, and sort, because it
+		// takes it to be true of few rows; of a boolean that it knows nothing of
+		// it expects half.
 		before, after = "coalesce((SELECT TRUE", "), FALSE)"
 	}
-	c.write(before+" FROM "+n.table+" AS "+row+" WHERE "+row+".entity_key = "+at.row+".entity_key AND "+row+".key = ?", n.name)
-	c.write(" AND " + row + "." + from + " = " + at.row + "." + from)
-	c.values(n.values, c.l.dialect.hidden(row+".value"))
-	c.write(after)
+	c.write(before+" FROM "+table+" AS a"+c.hints[table]+" WHERE "+c.same("a")+" AND a.key = ?", name)
+	c.write(test+after, args...)
 }
 
-// values writes the conditions on a value.
-func (c *compiler) values(list []condition, column string) {
-	if len(list) > 0 {
-		c.write(" AND ")
-		balanced(c, " AND ", list, func(v condition) { c.write(v.text(column), v.args...) })
+// same is the condition that a row of an alias is of the version.
+func (c *compiler) same(alias string) string {
+	from := "." + c.shape.from
+	return alias + ".entity_key = " + c.row + ".entity_key AND " + alias + from + " = " + c.row + from
+}
+
+var operators = map[query.CompareOp]string{
+	query.Equal: "=", query.NotEqual: "<>",
+	query.Less: "<", query.LessOrEqual: "<=",
+	query.Greater: ">", query.GreaterOrEqual: ">=",
+}
+
+func (c *compiler) compare(e query.Compare) {
+	op := operators[e.Op]
+	switch {
+	case isBlock(e.Name, e.Value):
+		c.write(c.row+"."+c.shape.from+" "+op+" ?", blockNumber(e.Value))
+	case e.Value.Kind == entity.Numeric:
+		c.exists(numbers, e.Name, " AND a.value "+op+" ?", e.Value.Number)
+	case c.dialect.holds(e.Value.Text):
+		c.exists(texts, e.Name, " AND a.value "+op+" ?", e.Value.Text)
+	default:
+		c.compareNUL(e)
 	}
+}
+
+// compareNUL compares with a literal that has a NUL, on an engine whose text has
+// none: it lies between the text before the NUL and everything that is longer.
+func (c *compiler) compareNUL(e query.Compare) {
+	before, _, _ := strings.Cut(e.Value.Text, "\x00")
+	switch e.Op {
+	case query.Equal:
+		c.write(never)
+	case query.NotEqual:
+		c.exists(texts, e.Name, "")
+	case query.Less, query.LessOrEqual:
+		c.exists(texts, e.Name, " AND a.value <= ?", before)
+	default:
+		c.exists(texts, e.Name, " AND a.value > ?", before)
+	}
+}
+
+// isBlock tells whether an attribute is the version's first block, which is no
+// row of its own.
+func isBlock(name string, v query.Value) bool {
+	return name == entity.AttrLastModifiedAtBlock && v.Kind == entity.Numeric
+}
+
+// blockNumber returns a number to compare a version's first block with. That
+// column is signed, and no version begins above the greatest number that it
+// holds.
+func blockNumber(v query.Value) int64 { return int64(min(v.Number, math.MaxInt64)) }
+
+func (c *compiler) in(e query.In) {
+	first, values := e.Values[0], make([]any, 0, len(e.Values))
+	for _, v := range e.Values {
+		switch {
+		case isBlock(e.Name, v):
+			values = append(values, blockNumber(v))
+		case v.Kind == entity.Numeric:
+			values = append(values, v.Number)
+		case c.dialect.holds(v.Text):
+			values = append(values, v.Text)
+		}
+	}
+	op := " IN "
+	if e.Negated {
+		op = " NOT IN "
+	}
+	switch {
+	case isBlock(e.Name, first):
+		c.write(c.row+"."+c.shape.from+op+placeholders(len(values)), values...)
+	case len(values) > 0:
+		c.exists(tableOf(first.Kind), e.Name, " AND a.value"+op+placeholders(len(values)), values...)
+	case e.Negated:
+		c.exists(texts, e.Name, "")
+	default:
+		c.write(never)
+	}
+}
+
+func placeholders(n int) string { return "(" + strings.Repeat("?, ", n-1) + "?)" }
+
+func (c *compiler) glob(e query.Glob) {
+	if !c.dialect.holds(e.Pattern) {
+		c.err = fmt.Errorf("%w: a NUL in a pattern, on an engine whose text cannot hold one", driver.ErrUnsupported)
+		return
+	}
+	test, args := c.dialect.glob(e.Pattern)
+	if e.Negated {
+		test = "NOT (" + test + ")"
+	}
+	c.exists(texts, e.Name, " AND "+test, args...)
+}
+
+// Sorted queries. Arkiv's store sorts by the version's first block and key, and
+// before these by the attributes that a request names. The order here is by
+// $sequence where Arkiv has the first block, as another attribute.
+
+// query writes a request, sorted. The leading term, if there is one, finds the
+// payloads.
+func (c *compiler) query(req layout.Request, l *lead) {
+	c.write(c.selectColumns(req.Content) + " FROM payloads AS e")
+	columns := make([]string, len(req.Order))
+	for i, o := range req.Order {
+		if o.Name == entity.AttrLastModifiedAtBlock {
+			columns[i] = "e." + c.shape.from
+			continue
+		}
+		row, name := "o"+strconv.Itoa(i), o.Name
+		if !c.dialect.holds(name) {
+			name = "" // as no attribute is called
+		}
+		columns[i] = row + ".value"
+		table := tableOf(o.Kind)
+		c.write(" LEFT JOIN "+table+" AS "+row+c.hints[table]+" ON "+c.same(row)+" AND "+row+".key = ?", name)
+	}
+	c.write(" LEFT JOIN "+numbers+" AS s"+c.hints[numbers]+" ON "+c.same("s")+" AND s.key = ?", entity.AttrSequence)
+	c.where(req.Expr)
+	c.led(l)
+	if req.After != nil {
+		c.after(req.Order, columns, req.After)
+	}
+	c.write(" ORDER BY ")
+	for i, column := range columns {
+		direction := ""
+		if req.Order[i].Desc {
+			direction = " DESC"
+		}
+		c.write("CASE WHEN " + column + " IS NULL THEN 1 ELSE 0 END, " + column + direction + ", ")
+	}
+	c.write("s.value DESC, e.entity_key")
+	if req.Limit > 0 {
+		c.write(" LIMIT ?", int64(req.Limit))
+	}
+}
+
+func tableOf(kind entity.AttributeKind) string {
+	if kind == entity.Numeric {
+		return numbers
+	}
+	return texts
+}
+
+// selectColumns returns SELECT with the columns of e that scanEntity reads.
+func (l *Layout) selectColumns(content bool) string {
+	columns := []string{"e.entity_key", "e." + l.shape.from}
+	for _, column := range []string{"e.content_type", "e.string_attributes", "e.numeric_attributes"} {
+		columns = append(columns, l.dialect.text(column))
+	}
+	if content {
+		columns = append(columns, "e.payload")
+	}
+	return "SELECT " + strings.Join(columns, ", ")
+}
+
+// after writes the condition that a row comes after a position.
+func (c *compiler) after(order []layout.Order, columns []string, pos *layout.Position) {
+	c.write(" AND ")
+	end := ""
+	for i, column := range columns {
+		if pos.Values[i].Missing {
+			c.write("(" + column + " IS NULL AND ")
+			end += ")"
+			continue
+		}
+		op := " > ?"
+		if order[i].Desc {
+			op = " < ?"
+		}
+		value := orderValue(order[i], pos.Values[i].Value)
+		c.write("("+column+" IS NULL OR "+column+op+" OR ("+column+" = ? AND ", value, value)
+		end += "))"
+	}
+	c.write("(s.value < ? OR (s.value = ? AND e.entity_key > ?))"+end, pos.Sequence, pos.Sequence, pos.Key[:])
+}
+
+func orderValue(o layout.Order, v query.Value) any {
+	switch {
+	case o.Name == entity.AttrLastModifiedAtBlock:
+		return int64(v.Number)
+	case o.Kind == entity.Numeric:
+		return v.Number
+	}
+	return v.Text
 }

@@ -1,7 +1,6 @@
 package eav
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/varvedb/varve/store/driver"
@@ -10,33 +9,22 @@ import (
 
 // dialect is the SQL of expressions that the dialects write differently.
 type dialect struct {
-	name    driver.Dialect
-	textNUL bool // text may contain U+0000
-	analyze bool // ANALYZE is worth running
-	castBin bool // text is read as BLOB, so that no driver interprets it
-
-	rowid      bool // rows have a rowid, by which fetching them is cheap
-	correlates bool // a condition on few rows must be written as a subquery about each, not as an IN over a list
-	walks      bool // an index can be read in its order, with subqueries about each row; see walk
-
-	maxConditions int // attribute conditions of one query; 0 for no limit
-
-	orderedJoin string // a join whose left side is evaluated first, where that can be said
-	keyed       string // a row of values, the key and the first block of a version
+	name          driver.Dialect
+	textNUL       bool // text may contain U+0000
+	analyze       bool // ANALYZE is worth running
+	walks         bool // an index can be read in its order; see lead
+	maxConditions int  // attribute conditions of one query; 0 for no limit
 }
 
 func newDialect(d driver.Dialect, caps driver.Capabilities) dialect {
-	dl := dialect{name: d, textNUL: caps.TextNUL, analyze: caps.Analyze, castBin: d == driver.SQLite, orderedJoin: " JOIN", keyed: "(?, ?)", maxConditions: caps.MaxConditions}
-	if d == driver.SQLite {
-		dl.rowid, dl.correlates = true, true
-		dl.orderedJoin = " CROSS JOIN" // https://www.sqlite.org/optoverview.html#crossjoin
+	return dialect{
+		name: d, textNUL: caps.TextNUL, analyze: caps.Analyze, maxConditions: caps.MaxConditions,
+		walks: d == driver.SQLite || d == driver.Postgres && !caps.Spreads,
 	}
-	if d == driver.Postgres {
-		dl.keyed = "(?::bytea, ?::bigint)" // which are text otherwise
-	}
-	dl.walks = d == driver.SQLite || d == driver.Postgres && !caps.Spreads
-	return dl
 }
+
+// holds tells whether text of the engine can be s.
+func (d dialect) holds(s string) bool { return d.textNUL || strings.IndexByte(s, 0) < 0 }
 
 // hidden keeps SQLite from searching by a column. Others choose by statistics.
 func (d dialect) hidden(column string) string {
@@ -46,62 +34,32 @@ func (d dialect) hidden(column string) string {
 	return column
 }
 
-// text selects a text column so that it can be scanned into []byte unchanged.
+// text selects a text column so that it can be scanned into []byte unchanged:
+// on SQLite as BLOB, so that no driver interprets it.
 func (d dialect) text(column string) string {
-	if d.castBin {
+	if d.name == driver.SQLite {
 		return "CAST(" + column + " AS BLOB)"
 	}
 	return column
 }
 
-// glob returns the conditions that a value matches a pattern. A pattern with a
-// prefix has a range among them, which an index serves.
-func (d dialect) glob(pattern string) ([]condition, error) {
-	p := query.CompileGlob(pattern)
-	if text, ok := p.Literal(); ok {
-		return []condition{compared("=", text, true)}, nil
+// glob returns the condition that a.value matches a pattern.
+func (d dialect) glob(pattern string) (test string, args []any) {
+	if d.name == driver.SQLite && !d.textNUL {
+		return "a.value GLOB ?", []any{pattern}
 	}
-	prefix, onlyStar := p.Prefix()
-	within := prefixRange(prefix)
-	if onlyStar {
-		return within, nil
+	if d.name == driver.SQLite && strings.IndexByte(pattern, 0) >= 0 {
+		return "varve_glob(?, a.value)", []any{pattern} // GLOB would cut the pattern
 	}
-	re, ok := p.Regexp()
+	if d.name == driver.SQLite { // GLOB stops at a NUL; varve_glob, slower, does not
+		return "(CASE instr(a.value, char(0)) WHEN 0 THEN a.value GLOB ? ELSE varve_glob(?, a.value) END)", []any{pattern, pattern}
+	}
+	re, ok := query.CompileGlob(pattern).Regexp()
 	if !ok {
-		return []condition{{text: func(string) string { return string(never) }}}, nil
+		return never, nil
 	}
-	switch {
-	case d.name == driver.SQLite && d.textNUL && strings.IndexByte(pattern, 0) >= 0:
-		// GLOB would cut the pattern.
-		return append(within, condition{args: []any{pattern}, text: func(column string) string {
-			return "varve_glob(?, " + column + ")"
-		}}), nil
-	case d.name == driver.SQLite && d.textNUL:
-		// GLOB stops at a NUL; varve_glob, slower, does not.
-		return append(within, condition{args: []any{pattern, pattern}, text: func(column string) string {
-			return "(CASE instr(" + column + ", char(0)) WHEN 0 THEN " + column + " GLOB ? ELSE varve_glob(?, " + column + ") END)"
-		}}), nil
-	case d.name == driver.SQLite:
-		return append(within, compared("GLOB", pattern, false)), nil
-	case d.name == driver.DuckDB:
-		return append(within, condition{args: []any{re}, text: func(column string) string {
-			return "regexp_full_match(" + column + ", ?, 's')"
-		}}), nil
-	case d.name == driver.Postgres:
-		return append(within, compared("~", re, false)), nil
+	if d.name == driver.DuckDB {
+		return "regexp_full_match(a.value, ?, 's')", []any{re}
 	}
-	return nil, fmt.Errorf("%w: glob patterns in dialect %q", driver.ErrUnsupported, d.name)
-}
-
-// prefixRange returns the conditions that text begins with a prefix: none for
-// an empty one.
-func prefixRange(prefix string) (list []condition) {
-	lo, hi := query.PrefixRange(prefix)
-	if lo != "" {
-		list = append(list, compared(">=", lo, true))
-	}
-	if hi != "" {
-		list = append(list, compared("<", hi, true))
-	}
-	return list
+	return "a.value ~ ?", []any{re}
 }

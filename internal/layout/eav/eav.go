@@ -21,7 +21,7 @@ type Layout struct {
 	dialect dialect
 	shape   *shape
 	closing [tables]*driver.Update // that end versions
-	access  map[string]access
+	hints   map[string]string      // by table of attributes, how SQLite looks one up
 	sql     *statement.Set
 }
 
@@ -33,10 +33,16 @@ var (
 
 // New returns the layout of a schema for an engine's dialect and capabilities.
 func New(schema schemas.Layout, d driver.Dialect, caps driver.Capabilities) *Layout {
-	access := newAccess(schema)
 	l := &Layout{
 		schema: schema, dialect: newDialect(d, caps), shape: &temporal,
-		closing: newClosings(access), access: access, sql: statement.New(schema.Statements),
+		closing: newClosings(schema), hints: map[string]string{}, sql: statement.New(schema.Statements),
+	}
+	for _, table := range []string{texts, numbers} {
+		// Arkiv's store has this hint, of an index with the same columns. SQLite
+		// might search by the value instead, which reads all rows that have it.
+		if d == driver.SQLite && hasIndex(schema, table+"_pk") {
+			l.hints[table] = " INDEXED BY " + table + "_pk"
+		}
 	}
 	if !schema.Temporal {
 		l.shape = &simple

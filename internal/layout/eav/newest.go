@@ -8,126 +8,300 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/varvedb/varve/internal/layout"
 	"github.com/varvedb/varve/internal/statement"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/query"
 )
 
-// How many rows a walk asks for at first, and how many times more when too few matched.
+// This file is the leading term, the one mechanism that the layout arkiv-ordered
+// adds to Arkiv's tables and SQL. One term of a condition leads: an index finds
+// its versions, newest first, and the other terms are tried on each.
+//
+// Results come newest creation first, and no index has that order. But no
+// version is older than its entity. So once the last of as many results as are
+// wanted was created after the first block of the version at hand, no later row
+// can come before it, and the reading ends. It reads in vain the versions of
+// entities that were created long ago and changed lately.
+
+// Bounds of leading terms.
 const (
-	walkSpare  = 16
-	walkGrowth = 8
+	maxWalked  = 4096 // the largest limit of a query that is read newest first
+	maxLegs    = 32   // values of a leading term, each of which repeats the others
+	maxReach   = 1000 // newest versions of a term that are counted
+	walkSpare  = 16   // versions read at first, above twice the limit
+	walkGrowth = 8    // times more are read when those did not suffice
+	fetchSize  = 16   // results whose rows one statement fetches
 )
 
-// walkRows is how many rows a walk with a limit asks for at first. Engines in the process
-// stop when the walk does. A server reads and sends them all: most walks of the base profile
-// need no more than these, and others ask once more.
-func (d dialect) walkRows(limit int) int64 {
-	if d.rowid {
-		return 2*int64(limit) + walkSpare
-	}
-	return int64(limit) + int64(limit)/4 + walkSpare
+// lead is the leading term of a condition.
+type lead struct {
+	table        string
+	legs         []leg
+	rest         []query.Expr // the other terms
+	lower, upper uint64       // first and last block in which versions begin
 }
 
-// found is a version without its content, of which it has the length in bytes.
-type found struct {
-	*entity.Entity
-	length int64
+// leg is a condition on w, a row of an attribute. An index has the rows that
+// meet it next to each other, newest first.
+type leg struct {
+	test string
+	args []any
+}
+
+// lead returns the leading term of a condition, or nil if there is none. An
+// equality leads before others. With limited, when only the newest few are
+// wanted, a comparison of a number may lead as well, by all versions that have
+// the attribute, and after that $sequence, which all versions have.
+func (v view) lead(ctx context.Context, e query.Expr, limited bool) (*lead, error) {
+	if !v.schema.NewestFirst || !v.dialect.walks {
+		return nil, nil
+	}
+	terms := []query.Expr{e}
+	if and, ok := e.(query.And); ok {
+		terms = and.Terms
+	}
+	l := &lead{upper: v.at}
+	var equal, compared []int // of the other terms
+	for _, term := range terms {
+		if _, all := term.(query.All); all || term == nil || l.within(term) {
+			continue
+		}
+		if _, legs := v.dialect.equalities(term); 0 < len(legs) && len(legs) <= max(1, maxLegs/len(terms)) {
+			equal = append(equal, len(l.rest))
+		} else if c, ok := term.(query.Compare); ok && c.Value.Kind == entity.Numeric && v.dialect.holds(c.Name) {
+			compared = append(compared, len(l.rest))
+		}
+		l.rest = append(l.rest, term)
+	}
+	switch {
+	case len(equal) > 0:
+		return l, v.chooseEqual(ctx, l, equal)
+	case !limited:
+		return nil, nil
+	}
+	l.table, l.legs = numbers, []leg{{"w.key = ?", []any{entity.AttrSequence}}}
+	if len(compared) > 0 {
+		c := l.rest[compared[0]].(query.Compare)
+		l.legs = []leg{{"w.key = ? AND " + v.dialect.hidden("w.value") + " " + operators[c.Op] + " ?", []any{c.Name, c.Value.Number}}}
+		l.rest = slices.Delete(l.rest, compared[0], compared[0]+1)
+	}
+	return l, nil
+}
+
+// within narrows the blocks in which versions begin to those of a term, if it is
+// about these. Of two bounds in a statement SQLite would search by either.
+func (l *lead) within(e query.Expr) bool {
+	c, ok := e.(query.Compare)
+	if !ok || !isBlock(c.Name, c.Value) || c.Op == query.NotEqual {
+		return false
+	}
+	n := c.Value.Number
+	switch c.Op {
+	case query.Less:
+		if n == 0 {
+			n, l.lower = 1, math.MaxUint64
+		}
+		l.upper = min(l.upper, n-1)
+	case query.LessOrEqual:
+		l.upper = min(l.upper, n)
+	case query.Equal:
+		l.lower, l.upper = max(l.lower, n), min(l.upper, n)
+	case query.GreaterOrEqual:
+		l.lower = max(l.lower, n)
+	case query.Greater:
+		l.lower = max(l.lower, n+min(1, math.MaxUint64-n))
+	}
+	return true
+}
+
+// equalities returns a leg for each value that a term allows an attribute, or
+// none if these are not listed or are too many.
+func (d dialect) equalities(e query.Expr) (table string, legs []leg) {
+	var list query.In
+	switch e := e.(type) {
+	case query.Compare:
+		list = query.In{Name: e.Name, Values: []query.Value{e.Value}, Negated: e.Op != query.Equal}
+	case query.In:
+		list = e
+	}
+	if list.Negated || len(list.Values) > maxLegs || !d.holds(list.Name) {
+		return "", nil
+	}
+	for i, value := range list.Values {
+		switch {
+		case isBlock(list.Name, value) || !d.holds(value.Text):
+			return "", nil
+		case slices.Contains(list.Values[:i], value):
+			continue // its versions would be found twice
+		}
+		arg := any(value.Text)
+		if table = tableOf(value.Kind); value.Kind == entity.Numeric {
+			arg = value.Number
+		}
+		legs = append(legs, leg{"w.key = ? AND w.value = ?", []any{list.Name, arg}})
+	}
+	return table, legs
+}
+
+// chooseEqual makes one of some equalities lead: the one with the fewest
+// versions or, if all have many, with the fewest among the newest. That is the
+// one whose newest thousand reach back furthest.
+func (v view) chooseEqual(ctx context.Context, l *lead, equal []int) error {
+	best, fewest, furthest := equal[0], int64(math.MaxInt64), int64(0)
+	for _, i := range equal[:min(len(equal), maxLegs)] {
+		if len(equal) == 1 {
+			break
+		}
+		l.table, l.legs = v.dialect.equalities(l.rest[i])
+		entries, first, err := v.reach(ctx, l)
+		if err != nil {
+			return err
+		}
+		if cmp.Or(cmp.Compare(entries, fewest), cmp.Compare(first, furthest)) < 0 {
+			best, fewest, furthest = i, entries, first
+		}
+	}
+	l.table, l.legs = v.dialect.equalities(l.rest[best])
+	l.rest = slices.Delete(l.rest, best, best+1)
+	return nil
+}
+
+// reach returns how many versions a leading term has among the newest thousand,
+// and in which block the first of these begins. Versions that ended count,
+// because leaving them out could read many more.
+func (v view) reach(ctx context.Context, l *lead) (entries, first int64, err error) {
+	c := v.compiler()
+	c.write("SELECT count(*), coalesce(min(f), 0) FROM (")
+	c.versions(l, "w.from_block AS f", maxReach, func() {})
+	c.write(") AS n")
+	text, args, err := c.finish()
+	if err == nil {
+		err = driver.QueryRow(ctx, v.q, text, args, &entries, &first)
+	}
+	return entries, first, err
+}
+
+// versions writes that columns of a leading term's versions are wanted, which
+// meet further conditions: so many from the newest on, or all if rows is 0.
+// SQLite merges legs by their indexes; Postgres takes as many of each as of all.
+func (c *compiler) versions(l *lead, columns string, rows int64, further func()) {
+	newest := func() {
+		if rows > 0 {
+			c.write(" ORDER BY f DESC LIMIT ?", rows)
+		}
+	}
+	each := c.dialect.name == driver.Postgres && len(l.legs) > 1
+	for i, g := range l.legs {
+		if i > 0 {
+			c.write(" UNION ALL ")
+		}
+		if each {
+			c.write("(")
+		}
+		c.write("SELECT "+columns+" FROM "+l.table+" AS w WHERE "+g.test, g.args...)
+		c.write(" AND w.from_block BETWEEN ? AND ?", int64(min(l.lower, math.MaxInt64)), int64(l.upper))
+		further()
+		if each {
+			newest()
+			c.write(")")
+		}
+	}
+	newest()
+}
+
+// led writes that payload e is among the versions of a leading term, in a
+// statement that sorts or counts all matches.
+func (c *compiler) led(l *lead) {
+	if l == nil {
+		return
+	}
+	c.write(" AND (e.entity_key, e.from_block) IN (")
+	c.versions(l, "w.entity_key, w.from_block", 0, func() { c.write(" AND w.to_block > ?", c.at) })
+	c.write(")")
+}
+
+// result is an entity that a query finds, without its rows.
+type result struct {
+	key      entity.Key
+	sequence uint64
 }
 
 // newestFirst is the order of results.
-func newestFirst(a, b found) int {
-	return cmp.Or(cmp.Compare(b.Sequence, a.Sequence), bytes.Compare(a.Key[:], b.Key[:]))
+func newestFirst(a, b result) int {
+	return cmp.Or(cmp.Compare(b.sequence, a.sequence), bytes.Compare(a.key[:], b.key[:]))
 }
 
-// newest returns the answer to a request in order, without contents, if a walk finds it.
-func (v view) newest(ctx context.Context, req layout.Request) (list []found, walked bool, err error) {
-	w, err := v.walk(ctx, req)
-	if err != nil || w == nil || len(w.legs) == 0 {
-		return nil, w != nil, err
+// newest returns the results of a request in order, if a leading term finds them
+// newest first.
+func (v view) newest(ctx context.Context, req layout.Request) (list []result, found bool, err error) {
+	if len(req.Order) > 0 || req.Limit == 0 || req.Limit > maxWalked {
+		return nil, false, nil
 	}
-	r := &walkReader{view: v, walk: w, after: req.After, most: req.Limit}
-	p := part{lower: w.lower, upper: w.upper, newest: math.MaxUint64, rows: v.dialect.walkRows(req.Limit)}
-	if req.Limit == 0 {
-		r.most, p.rows = math.MaxInt, firstLimit // of which there are fewer, see walker.choose
+	l, err := v.lead(ctx, req.Expr, true)
+	if err != nil || l == nil {
+		return nil, false, err
 	}
-	if req.After != nil {
-		p.newest = req.After.Sequence
-	}
-	for first := true; ; first = false {
-		done, err := r.read(ctx, p)
-		if first && errors.Is(err, driver.ErrUnsupported) {
-			return nil, false, nil // without legs there are fewer values
+	rows := int64(2*req.Limit + walkSpare)
+	for done := l.lower > l.upper; !done; rows *= walkGrowth {
+		list, done, err = v.walk(ctx, l, rows, req, list)
+		if errors.Is(err, driver.ErrUnsupported) {
+			return nil, false, nil // without legs the statement is shorter
 		}
-		if err != nil || done {
-			return r.list, true, err
+		if err != nil {
+			return nil, false, err
 		}
-		p = r.next(p)
 	}
+	return list, true, nil
 }
 
-// walkReader reads a walk, part by part.
-type walkReader struct {
-	view
-	walk  *walk
-	after *layout.Position
-	most  int     // wanted
-	list  []found // in order
-	last  uint64  // first block of the version read last
-}
-
-// next returns what to read after a part that did not tell: more, from the block on that it
-// came to. Once as many are found as are wanted, others must have been created no earlier than
-// the last of these: they are looked for by their sequence, before anything else is read of them.
-func (r *walkReader) next(p part) part {
-	if len(r.list) < r.most {
-		p.rows *= walkGrowth
-		p.upper = int64(r.last)
-		return p
-	}
-	worst := r.list[r.most-1]
-	p.lower, p.upper = max(p.lower, int64(worst.CreatedAtBlock())), int64(r.last)
-	p.oldest, p.rows = worst.Sequence, -1
-	return p
-}
-
-// read reads a part. It returns false when that does not tell.
-func (r *walkReader) read(ctx context.Context, p part) (done bool, err error) {
-	text, args, err := r.walkSQL(r.walk, p)
+// walk reads so many versions of a leading term, the newest that begin up to its
+// last block, adds the results among them to a list, and lowers that block. It
+// returns whether no other version can be a result.
+func (v view) walk(ctx context.Context, l *lead, rows int64, req layout.Request, list []result) (_ []result, done bool, err error) {
+	c := v.compiler()
+	c.row = "w"
+	sequence := "(SELECT s.value FROM numeric_attributes AS s WHERE " + c.same("s") + " AND s.key = '" + entity.AttrSequence + "')"
+	c.versions(l, "w.entity_key AS k, w.from_block AS f, "+sequence+" AS s", rows, func() {
+		c.write(" AND w.to_block > ?", c.at)
+		if len(l.rest) > 0 {
+			c.write(" AND ")
+			c.join(" AND ", l.rest)
+		}
+	})
+	text, args, err := c.finish()
 	if err != nil {
-		return false, err
+		return nil, false, err
 	}
-	rows, err := r.q.Query(ctx, text, args...)
-	if err != nil {
-		return false, err
-	}
-	defer rows.Close()
 	var n int64
-	for r.last = math.MaxUint64; rows.Next(); n++ {
-		var e found
-		if e.Entity, err = scanEntity(rows, &e.length); err != nil {
-			return false, err
+	err = statement.Each(ctx, v.q, text, args, func(r driver.Rows) error {
+		var key []byte
+		var from int64
+		var e result
+		if err := r.Scan(&key, &from, &e.sequence); err != nil {
+			return err
 		}
-		if e.LastModifiedAtBlock > r.last {
-			return false, fmt.Errorf("%w: versions out of order: %s of block %d after one of block %d", driver.ErrCorrupt, e.Key, e.LastModifiedAtBlock, r.last)
+		if n++; len(key) != len(e.key) || uint64(from) > l.upper {
+			return fmt.Errorf("%w: version of block %d of 0x%x after one of block %d", driver.ErrCorrupt, from, key, l.upper)
 		}
-		r.last = e.LastModifiedAtBlock
-		if r.after == nil || newestFirst(e, found{Entity: &entity.Entity{Key: r.after.Key, Sequence: r.after.Sequence}}) > 0 {
-			r.list = insert(r.list, e, r.most)
+		e.key, l.upper = entity.Key(key), uint64(from)
+		if len(list) == req.Limit && list[req.Limit-1].sequence>>32 > l.upper {
+			done = true
+			return statement.ErrEnough
 		}
-		if len(r.list) == r.most && r.list[r.most-1].CreatedAtBlock() > r.last {
-			return true, nil
+		if req.After == nil || newestFirst(e, result{req.After.Key, req.After.Sequence}) > 0 {
+			list = insert(list, e, req.Limit)
 		}
-	}
-	return p.rows < 0 || n < p.rows, rows.Err()
+		return nil
+	})
+	return list, done || n < rows, err
 }
 
-// insert puts a version into its place of a sorted list with a greatest length, unless it
-// is there: legs of a value that is asked for twice find it twice, as parts that meet do.
-func insert(list []found, e found, most int) []found {
+// insert puts a result into its place of a sorted list with a greatest length,
+// unless it is there, because parts that meet in a block both find it.
+func insert(list []result, e result, most int) []result {
 	at, has := slices.BinarySearchFunc(list, e, newestFirst)
 	if has || at == most {
 		return list
@@ -136,57 +310,37 @@ func insert(list []found, e found, most int) []found {
 	return list[:min(len(list), most)]
 }
 
-// fetchSizes are of how many versions one statement fetches the contents: few sizes, so
-// that few statements are prepared. Together they have at most fetchBytes, or are one.
-var fetchSizes = [...]int{64, 16, 4, 1}
-
-const fetchBytes = 1 << 20
-
-// fetch yields the versions of a list with their contents.
-func (v view) fetch(ctx context.Context, list []found, yield func(*entity.Entity, error) bool) {
-	for len(list) > 0 {
-		size := fetchSize(list)
-		if err := v.contents(ctx, list[:size]); err != nil {
-			yield(nil, err)
-			return
+// fetch yields the entities of a list, some at a time.
+func (v view) fetch(ctx context.Context, list []result, content bool, yield func(*entity.Entity, error) bool) {
+	for some := range slices.Chunk(list, fetchSize) {
+		keys := make([]any, fetchSize)
+		for i := range keys {
+			keys[i] = some[min(i, len(some)-1)].key[:] // of one length, so that one statement is prepared
 		}
-		for i := range list[:size] {
-			e := list[i].Entity
-			list[i].Entity = nil // its content goes when who asked is done with it
+		c := v.compiler()
+		c.write(c.selectColumns(content) + " FROM payloads AS e")
+		c.where(nil)
+		c.write(" AND e.entity_key IN "+placeholders(fetchSize), keys...)
+		found := map[entity.Key]*entity.Entity{}
+		var failed error
+		v.stream(ctx, c.sql.String(), c.args, content, func(e *entity.Entity, err error) bool {
+			if failed = err; err == nil {
+				found[e.Key] = e
+			}
+			return err == nil
+		})
+		for _, r := range some {
+			e := found[r.key]
+			if failed == nil && e == nil {
+				failed = fmt.Errorf("%w: no payload of %s at block %d", driver.ErrCorrupt, r.key, v.at)
+			}
+			if failed != nil {
+				yield(nil, failed)
+				return
+			}
 			if !yield(e, nil) {
 				return
 			}
 		}
-		list = list[size:]
 	}
-}
-
-// fetchSize is how many of a list the next statement fetches.
-func fetchSize(list []found) int {
-	n, bytes := 0, int64(0)
-	for n < min(len(list), fetchSizes[0]) && (n == 0 || bytes+list[n].length <= fetchBytes) {
-		bytes += list[n].length
-		n++
-	}
-	return fetchSizes[slices.IndexFunc(fetchSizes[:], func(size int) bool { return size <= n })]
-}
-
-// contents reads the contents of some versions.
-func (v view) contents(ctx context.Context, list []found) error {
-	args, versions := []any{}, map[entity.Key]*entity.Entity{}
-	for _, e := range list {
-		args = append(args, e.Key[:], int64(e.LastModifiedAtBlock))
-		versions[e.Key] = e.Entity
-	}
-	row := v.dialect.keyed
-	text := "SELECT q.entity_key, q.payload FROM (VALUES " + row + strings.Repeat(", "+row, len(list)-1) + ") AS x" +
-		v.dialect.orderedJoin + " payloads AS q ON q.entity_key = x.column1 AND q.from_block = x.column2"
-	return statement.Each(ctx, v.q, text, args, func(rows driver.Rows) error {
-		var key, content []byte
-		err := rows.Scan(&key, &content)
-		if err == nil {
-			versions[entity.Key(key)].Content = content
-		}
-		return err
-	})
 }

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
-	"strconv"
 
 	"github.com/varvedb/varve/internal/layout"
 	"github.com/varvedb/varve/internal/statement"
@@ -41,13 +39,14 @@ func (v view) Get(ctx context.Context, key entity.Key) (*entity.Entity, error) {
 
 // Count implements layout.View.
 func (v view) Count(ctx context.Context, e query.Expr) (uint64, error) {
-	cond, err := v.prepare(ctx, v.q, e)
+	l, err := v.lead(ctx, e, false)
 	if err != nil {
 		return 0, err
 	}
-	c := compiler{l: v.Layout, at: int64(v.at)}
-	c.write("SELECT count(*) FROM payloads AS p")
-	c.where(cond)
+	c := v.compiler()
+	c.write("SELECT count(*) FROM payloads AS e")
+	c.where(e)
+	c.led(l)
 	text, args, err := c.finish()
 	if err != nil {
 		return 0, err
@@ -59,17 +58,9 @@ func (v view) Count(ctx context.Context, e query.Expr) (uint64, error) {
 // Query implements layout.View.
 func (v view) Query(ctx context.Context, req layout.Request) iter.Seq2[*entity.Entity, error] {
 	return func(yield func(*entity.Entity, error) bool) {
-		list, walked, err := v.newest(ctx, req)
-		if err == nil && walked && req.Content {
-			v.fetch(ctx, list, yield)
-			return
-		}
-		if err == nil && walked {
-			for _, e := range list {
-				if !yield(e.Entity, nil) {
-					return
-				}
-			}
+		list, found, err := v.newest(ctx, req)
+		if err == nil && found {
+			v.fetch(ctx, list, req.Content, yield)
 			return
 		}
 		var text string
@@ -85,67 +76,15 @@ func (v view) Query(ctx context.Context, req layout.Request) iter.Seq2[*entity.E
 	}
 }
 
-// compileQuery returns the statement for a request. With a limit, the keys are
-// found and sorted first and the rows fetched after, so that payloads do not
-// travel through the sort.
+// compileQuery returns the statement for a request.
 func (v view) compileQuery(ctx context.Context, req layout.Request) (string, []any, error) {
-	l := v.Layout
-	cond, err := l.prepare(ctx, v.q, req.Expr)
+	l, err := v.lead(ctx, req.Expr, false)
 	if err != nil {
 		return "", nil, err
 	}
-	c := compiler{l: l, at: int64(v.at)}
-	if one(cond) && req.After == nil { // there is nothing to sort
-		c.write(l.selectColumns("p", req.Content) + " FROM payloads AS p")
-		c.where(cond)
-		return c.finish()
-	}
-	first, err := l.first(ctx, v.q, cond, req)
-	if err != nil {
-		return "", nil, err
-	}
-	from, inner := l.shape.from, c.inner(req.Order)
-	if req.Limit > 0 {
-		c.write(l.selectColumns("q", req.Content) + " FROM (SELECT p.entity_key AS k, p." + from + " AS f, s.value AS s")
-		for i, column := range inner.values {
-			c.write(", " + column + " AS v" + strconv.Itoa(i))
-		}
-	} else {
-		c.write(l.selectColumns("p", req.Content))
-	}
-	c.writeFrom(req.Order, first)
-	c.where(cond)
-	c.writeAfter(req.Order, inner, req.After)
-	c.writeOrder(req.Order, inner)
-	if req.Limit > 0 {
-		c.write(" LIMIT ?) AS x JOIN payloads AS q ON q.entity_key = x.k AND q."+from+" = x.f", int64(req.Limit))
-		c.writeOrder(req.Order, outer(req.Order))
-	}
+	c := v.compiler()
+	c.query(req, l)
 	return c.finish()
-}
-
-// one tells whether no more than one entity can meet a condition.
-func one(n node) bool {
-	switch n := n.(type) {
-	case version:
-		return n.byKey && len(n.args) == 1
-	case conjunction:
-		return slices.ContainsFunc(n, one)
-	case driven:
-		return one(n.driver)
-	}
-	return false
-}
-
-// selectColumns returns SELECT with the columns that scanEntity reads.
-func (l *Layout) selectColumns(table string, content bool) string {
-	d := l.dialect
-	text := "SELECT " + table + ".entity_key, " + table + "." + l.shape.from + ", " +
-		d.text(table+".content_type") + ", " + d.text(table+".string_attributes") + ", " + d.text(table+".numeric_attributes")
-	if content {
-		text += ", " + table + ".payload"
-	}
-	return text
 }
 
 // stream yields the entities of a statement.
@@ -196,11 +135,11 @@ func opened(a, b *entity.Entity) bool {
 // sorted without them and fetched in the order of the first table of the join,
 // which the caller checks.
 func (l *Layout) openings() string {
-	if !l.dialect.rowid {
+	if l.dialect.name != driver.SQLite {
 		return l.schema.Statements["openings"]
 	}
-	return l.selectColumns("q", true) + " FROM (SELECT rowid AS id FROM payloads ORDER BY " + l.shape.from + ", entity_key LIMIT -1) AS x" +
-		" CROSS JOIN payloads AS q ON q.rowid = x.id"
+	return l.selectColumns(true) + " FROM (SELECT rowid AS id FROM payloads ORDER BY " + l.shape.from + ", entity_key LIMIT -1) AS x" +
+		" CROSS JOIN payloads AS e ON e.rowid = x.id"
 }
 
 // Closings implements layout.View.
