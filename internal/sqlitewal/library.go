@@ -121,7 +121,7 @@ func (l *Library) OpenFile(ctx context.Context, path string, opts driver.Options
 		Pin:          "SELECT 1 FROM sqlite_master",
 		Codec:        sqlstore.OrderedBlob{},
 		Bulk:         &sqlstore.MultiRow{},
-		MapError:     l.MapError,
+		MapError:     func(err error) error { return explainTemp(l.MapError(err)) },
 		IsBroken:     l.IsBroken,
 		BeforeWrite: func(ctx context.Context, c *sqlstore.Conn) error {
 			if err := e.log.failure(); err != nil {

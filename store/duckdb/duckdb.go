@@ -239,6 +239,7 @@ func (e *engine) Lease(context.Context) (driver.Lease, error) {
 func (e *engine) Leave() {
 	ctx := context.Background()
 	_ = e.WithWriter(ctx, func(c *sqlstore.Conn) error {
+		e.file.guard.stays = true
 		return c.ExecOnce(ctx, "PRAGMA disable_checkpoint_on_shutdown")
 	})
 }

@@ -34,6 +34,8 @@ type guard struct {
 	out  *os.File
 	of   header // that the copy belongs to; nil before the first one
 
+	stays bool // the copy stays when guarding ends; see driver.Keeper's Leave
+
 	peek [headerBytes + 8]byte // from one header's iteration to the other's
 }
 
@@ -235,7 +237,7 @@ func (g *guard) close(remove bool) error {
 	}
 	err := g.out.Close()
 	g.out = nil
-	if remove {
+	if remove && !g.stays {
 		err = errors.Join(err, os.Remove(g.path))
 	}
 	return err

@@ -208,8 +208,9 @@ func (f *files) runs(t *testing.T, c command, dir string) {
 	_, errs, code := Run(t, c.args(x)...)
 	more := unchanged(t, dir, before, errs)
 	switch {
-	case code != cli.ExitOK:
+	case code != cli.ExitOK && c.name != "import": // which leaves what it has until it goes on
 		require.Empty(t, more, "it has failed: %s", errs)
+	case code != cli.ExitOK:
 	case c.fails:
 		require.Fail(t, "it should have failed")
 	default:
