@@ -168,7 +168,13 @@ func (db *DB) Restore(ctx context.Context, r io.Reader, progress func(rows uint6
 			return c, fmt.Errorf("%w: the head of the backup: %w", ErrCorrupt, err)
 		}
 	}
+	if err := db.whole(ctx); err != nil {
+		return c, err
+	}
 	err = db.writeBulk(ctx, func(inner context.Context, tx driver.Tx) error {
+		if err := db.holdsNothing(inner, tx); err != nil {
+			return err
+		}
 		s := &restoring{db: db, tx: tx, done: ctx.Err, progress: progress}
 		if err := s.all(inner, in); err != nil {
 			return err
@@ -181,6 +187,24 @@ func (db *DB) Restore(ctx context.Context, r io.Reader, progress func(rows uint6
 		return err
 	})
 	return c, err
+}
+
+// holdsNothing fails with ErrLayout when there is a store. Other tables are refused
+// when the first one is made.
+func (db *DB) holdsNothing(ctx context.Context, q driver.Querier) error {
+	recorded, err := db.meta.recorded(ctx, q)
+	if err != nil || recorded == nil {
+		return err
+	}
+	var kinds []string
+	if layout := recorded[metaLayout]; layout != "" {
+		kinds = append(kinds, "entities of layout "+layout)
+	}
+	if recorded[metaEventLayout] != "" {
+		kinds = append(kinds, "events")
+	}
+	return driver.Of(ErrLayout, fmt.Errorf("the database holds a Varve store already (%s); restore into a new database, "+
+		"or on Postgres into a schema of its own, as ?schema=name in the URL", strings.Join(kinds, " and ")))
 }
 
 // restoring is a backup on its way into a database.

@@ -122,7 +122,7 @@ func (db *DB) openEvents(ctx context.Context, opts EventOptions) (*Events, error
 	if err != nil {
 		return nil, err
 	}
-	if err := db.wholeEvents(ctx); err != nil {
+	if err := db.whole(ctx); err != nil {
 		return nil, err
 	}
 	if recorded[metaEventLayout] == "" {

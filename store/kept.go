@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/varvedb/varve/store/driver"
@@ -75,9 +76,23 @@ func (db *DB) keepEvents(at uint64) {
 	}
 }
 
-// whole fails with ErrCorrupt when less is there than a process has left word of. Has
-// returns the last block plus one, or the last event.
-func (db *DB) whole(ctx context.Context, i int, what string, has func(context.Context, driver.Querier, map[string]string) (uint64, error)) error {
+// whole fails with ErrCorrupt when blocks or events are missing of which a process has
+// left word. Each opening looks for both: what it would write goes where the log has
+// what is missing. The log then stays as it is.
+func (db *DB) whole(ctx context.Context) error {
+	err := db.wholeBlocks(ctx)
+	if err == nil {
+		err = db.wholeEvents(ctx)
+	}
+	if k := db.keeper(); k != nil && errors.Is(err, ErrCorrupt) {
+		k.Leave()
+	}
+	return err
+}
+
+// wholeOf is whole for one kind of data. Has returns the last block plus one, or the
+// last event.
+func (db *DB) wholeOf(ctx context.Context, i int, what string, has func(context.Context, driver.Querier, map[string]string) (uint64, error)) error {
 	k := db.keeper()
 	if k == nil {
 		return nil
@@ -113,10 +128,10 @@ func (db *DB) whole(ctx context.Context, i int, what string, has func(context.Co
 	}
 }
 
-// wholeBlocks is whole, of the blocks, and wholeEvents of the events. Whether there are any is
+// wholeBlocks is whole of the blocks, and wholeEvents of the events. Whether there are any is
 // read with the last one, since another process may make the store meanwhile.
 func (db *DB) wholeBlocks(ctx context.Context) error {
-	return db.whole(ctx, keptBlocks, "block numbers", func(ctx context.Context, q driver.Querier, recorded map[string]string) (next uint64, err error) {
+	return db.wholeOf(ctx, keptBlocks, "block numbers", func(ctx context.Context, q driver.Querier, recorded map[string]string) (next uint64, err error) {
 		if recorded[metaLayout] == "" {
 			return 0, nil
 		}
@@ -129,7 +144,7 @@ func (db *DB) wholeBlocks(ctx context.Context) error {
 }
 
 func (db *DB) wholeEvents(ctx context.Context) error {
-	return db.whole(ctx, keptEvents, "event positions", func(ctx context.Context, q driver.Querier, recorded map[string]string) (uint64, error) {
+	return db.wholeOf(ctx, keptEvents, "event positions", func(ctx context.Context, q driver.Querier, recorded map[string]string) (uint64, error) {
 		if recorded[metaEventLayout] == "" {
 			return 0, nil
 		}

@@ -40,7 +40,10 @@ func (db *DB) repair(ctx context.Context, opts *CheckOptions) (rebuilt []string,
 	if used {
 		return nil, fmt.Errorf("%w: the entities or events are open; repair a database before they are", ErrInvalid)
 	}
-	// First: the sources are read through indexes.
+	if err := db.whole(ctx); err != nil { // before anything is written
+		return nil, err
+	}
+	// Indexes come first: the sources are read through them.
 	switch err := db.engine.Reindex(ctx); {
 	case err == nil:
 		rebuilt = append(rebuilt, "indexes")

@@ -9,14 +9,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
 	"time"
 
-	"github.com/varvedb/varve/internal/dbfile"
 	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/filesync"
+	"github.com/varvedb/varve/internal/pgembed"
 	"github.com/varvedb/varve/internal/rowfile"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
@@ -45,8 +46,9 @@ type backupCmd struct {
 
 // Run backs up. What is at the destination afterwards is whole, or nothing is.
 func (c *backupCmd) Run(e *env) (err error) {
+	taken := fmt.Errorf("%q exists already; name another file", c.File)
 	if _, err := os.Lstat(c.File); err == nil {
-		return fmt.Errorf("%q exists already; name another file", c.File)
+		return taken
 	}
 	db, err := store.Open(e.ctx, c.URL, &store.Options{ReadOnly: true, MaxReaderAge: 24 * time.Hour})
 	if err != nil {
@@ -54,7 +56,7 @@ func (c *backupCmd) Run(e *env) (err error) {
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	var m manifest
-	err = filesync.Write(c.File, 0o600, func(f *os.File) (err error) {
+	err = filesync.Create(c.File, 0o600, func(f *os.File) (err error) {
 		if m, err = writeBackup(e, db, f); err != nil || c.NoVerify {
 			return err
 		}
@@ -63,6 +65,9 @@ func (c *backupCmd) Run(e *env) (err error) {
 		}
 		return e.ctx.Err()
 	})
+	if errors.Is(err, fs.ErrExist) {
+		err = taken // another process was quicker
+	}
 	if err != nil {
 		return err
 	}
@@ -109,12 +114,12 @@ func verifyBackup(e *env, f *os.File, m manifest, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	scratch, err := os.MkdirTemp(dir, ".varve-verify-")
+	temp, err := filesync.TempDir(filepath.Join(dir, ".varve-verify"), pgembed.RemoveSockets)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
-	target := (&url.URL{Scheme: engine, Path: filepath.Join(scratch, "store")}).String()
+	defer func() { err = errors.Join(err, temp.Remove()) }()
+	target := (&url.URL{Scheme: engine, Path: filepath.Join(temp.Path(), "store")}).String()
 	db, err := store.Open(e.ctx, target, &store.Options{Durability: weakest(engine)})
 	if err != nil {
 		return err
@@ -158,20 +163,18 @@ func (c *restoreCmd) Run(e *env) (err error) {
 		return err
 	}
 	defer f.Close()
-	path, existed := localPath(c.URL)
-	if existed {
-		return fmt.Errorf("%q exists already; name another store", path)
-	}
-	defer func() {
-		if err != nil && path != "" {
-			err = errors.Join(err, dbfile.Remove(path))
-		}
-	}()
 	if head := m.Contents.Head.Number; c.At != nil && (*c.At > head || *c.At < m.Contents.Horizon) {
 		return fmt.Errorf("--at=%d: %w: the backup has blocks %d to %d", *c.At, store.ErrBlockRange, m.Contents.Horizon, head)
 	}
-	if err := c.restore(e, f, &m); err != nil {
+	at, err := newDraft(c.URL)
+	if err != nil {
 		return err
+	}
+	if err = c.restore(e, f, &m, at.url); err == nil {
+		err = at.publish()
+	}
+	if err != nil {
+		return errors.Join(err, at.giveUp())
 	}
 	if c.JSON {
 		return printJSON(e.stdout, m)
@@ -180,8 +183,8 @@ func (c *restoreCmd) Run(e *env) (err error) {
 	return nil
 }
 
-func (c *restoreCmd) restore(e *env, f *os.File, m *manifest) (err error) {
-	db, err := store.Open(e.ctx, c.URL, nil)
+func (c *restoreCmd) restore(e *env, f *os.File, m *manifest, url string) (err error) {
+	db, err := store.Open(e.ctx, url, nil)
 	if err != nil {
 		return err
 	}
@@ -190,23 +193,6 @@ func (c *restoreCmd) restore(e *env, f *os.File, m *manifest) (err error) {
 		e.sayNew(m.Contents.Layout, c.URL)
 	}
 	return restoreInto(e, f, m, c.At, db)
-}
-
-// localPath returns the file or directory that a URL names, "" for a server, and
-// whether it exists.
-func localPath(raw string) (path string, exists bool) {
-	u, err := driver.ParseURL(raw)
-	if err != nil || u.Host != "" || u.Query().Get("host") != "" {
-		return "", false
-	}
-	if path, err = driver.FilePath(u); err != nil {
-		return "", false
-	}
-	if path, err = dbfile.Resolve(path); err != nil {
-		return "", false
-	}
-	_, err = os.Lstat(path)
-	return path, err == nil
 }
 
 // openBackup opens the file of a backup and reads what it holds.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/varvedb/varve/internal/filesync"
 	"github.com/varvedb/varve/internal/source"
+	"github.com/varvedb/varve/internal/storeurl"
 	"github.com/varvedb/varve/scaler"
 	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store"
@@ -70,6 +72,15 @@ type filled struct {
 }
 
 func (c *importCmd) fill(e *env, src *source.Source) (res filled, err error) {
+	if _, exists := localPath(c.Dst); !exists { // before there is a store that nobody fills
+		target, err := storeurl.Parse(c.Dst, nil)
+		if err == nil {
+			err = c.hasRoom(src, cmp.Or(target.Layout, schemas.DefaultLayout))
+		}
+		if err != nil {
+			return res, err
+		}
+	}
 	_, ents, end, err := e.openFed(c.Dst, store.EntityOptions{DeferIndexes: true})
 	if err != nil {
 		return res, err
@@ -95,6 +106,15 @@ func (c *importCmd) fill(e *env, src *source.Source) (res filled, err error) {
 	return res, nil
 }
 
+// hasRoom refuses a source for which the disk has no room in a layout.
+func (c *importCmd) hasRoom(src *source.Source, layout string) error {
+	path, _ := localPath(c.Dst)
+	if path == "" || src.Amount == nil {
+		return nil
+	}
+	return enoughSpace(path, diskBytes(*src.Amount, layout))
+}
+
 // begin makes sure that the store may be filled, and that there is room for it. What has an
 // origin is recorded in an empty store, which then is filled from nothing else.
 func (c *importCmd) begin(e *env, ents *store.Entities, src *source.Source, head store.BlockHeader) error {
@@ -107,10 +127,8 @@ func (c *importCmd) begin(e *env, ents *store.Entities, src *source.Source, head
 	case src.Origin != "" && has == "" && !head.Empty:
 		return fmt.Errorf("the store holds %d blocks from elsewhere; give a new one", head.Number)
 	}
-	if path, _ := localPath(c.Dst); path != "" && src.Amount != nil {
-		if err := enoughSpace(path, diskBytes(*src.Amount, ents.Layout())); err != nil {
-			return err
-		}
+	if err := c.hasRoom(src, ents.Layout()); err != nil {
+		return err
 	}
 	if src.Origin != "" && has == "" { // the store is empty
 		return ents.SetOrigin(e.ctx, src.Origin)

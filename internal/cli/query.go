@@ -110,6 +110,10 @@ func parseOrder(text string, desc bool) (store.Order, error) {
 	return o, nil
 }
 
+// alignedRows are the rows whose columns are aligned with each other. They are held until
+// their widths are known, so it is not all rows.
+const alignedRows = 100
+
 // printer returns what prints entities of a block as was asked for, and what is to be called
 // after them, which is told whether they are all.
 func (c *queryCmd) printer(to io.Writer, block uint64) (show func(*entity.Entity) error, end func(all bool) error) {
@@ -124,7 +128,11 @@ func (c *queryCmd) printer(to io.Writer, block uint64) (show func(*entity.Entity
 	w, n := tabwriter.NewWriter(to, 0, 4, 2, ' ', 0), 0
 	fmt.Fprintln(w, "KEY\tOWNER\tCREATED\tCHANGED\tEXPIRES\tBYTES\tATTRIBUTES")
 	show = func(ent *entity.Entity) error {
-		n++
+		if n++; n%alignedRows == 0 {
+			if err := w.Flush(); err != nil {
+				return err
+			}
+		}
 		_, err := fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%d\t%s\n", ent.Key, ent.Owner, ent.CreatedAtBlock(), ent.LastModifiedAtBlock,
 			expiration(ent.Expiration), len(ent.Content), attributes(ent))
 		return err

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 
@@ -15,8 +14,8 @@ import (
 const newMode = 0o600
 
 // Make makes the file of a database when there is none. Fill makes one with what an empty
-// database has, under another name. It gets its own afterwards, so that a process which is
-// killed leaves none that is empty: such a file has lost what was in it. Durable says that
+// database has, in a directory of this run. It gets its name afterwards, so that a process
+// which is killed leaves none that is empty: such a file has lost what was in it. Durable says that
 // the file is to survive the loss of power before anything is in it.
 //
 // Of several that make one at once the first does, and the others find it.
@@ -24,17 +23,18 @@ func Make(path string, durable bool, fill func(path string) error) error {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	temp := fmt.Sprintf("%s.new-%016x", path, rand.Uint64())
-	err := fill(temp)
-	if err == nil {
-		err = own(temp, durable)
-	}
-	if err == nil {
-		err = name(temp, path)
-	}
+	temp, err := filesync.TempDir(path+".new", nil)
 	if err != nil {
-		err = errors.Join(err, os.RemoveAll(temp))
-	} else if durable {
+		return fmt.Errorf("make %q: %w", path, err)
+	}
+	file := filepath.Join(temp.Path(), filepath.Base(path))
+	if err = fill(file); err == nil {
+		err = own(file, durable)
+	}
+	if err == nil {
+		err = filesync.Name(file, path)
+	}
+	if err = errors.Join(err, temp.Remove()); err == nil && durable {
 		err = filesync.Dir(filepath.Dir(path))
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
@@ -57,13 +57,4 @@ func own(path string, durable bool) error {
 		err = f.Sync()
 	}
 	return errors.Join(err, f.Close())
-}
-
-// link is name where a file cannot be renamed without replacing another. For a moment it has
-// both names.
-func link(from, to string) error {
-	if err := os.Link(from, to); err != nil {
-		return err
-	}
-	return os.Remove(from)
 }

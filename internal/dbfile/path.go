@@ -89,7 +89,7 @@ func Check(path string, readOnly bool) error {
 // checkNew refuses a place where no database can be made. To a log that is left alone the
 // engine would add the new file, or the other way round.
 func checkNew(path string) error {
-	for _, end := range []string{"-wal", ".wal"} {
+	for _, end := range []string{"-wal", ".wal", "-journal"} {
 		if st, err := os.Lstat(path + end); err == nil && st.Size() > 0 {
 			if _, err := os.Lstat(path); err == nil {
 				return Check(path, false) // another process has made it meanwhile
@@ -112,19 +112,6 @@ func checkNew(path string) error {
 		return driver.Of(driver.ErrReadOnly, fmt.Errorf("directory %q cannot be written: %w", dir, err))
 	}
 	return nil
-}
-
-// beside are the ends of the names of all that belongs to a database, of whatever engine.
-var beside = []string{"", "-wal", "-shm", "-journal", "-durable", "-lease", ".wal", ".guard", ".tmp"}
-
-// Remove removes a database, a file or a directory, with all that is beside it. Nobody may
-// have it open.
-func Remove(path string) error {
-	var errs []error
-	for _, end := range beside {
-		errs = append(errs, os.RemoveAll(path+end))
-	}
-	return errors.Join(errs...)
 }
 
 // Mode is that of what is made beside a database: who may use it may use that too.

@@ -15,3 +15,6 @@ func names(os.FileInfo) int { return 1 }
 
 // MayRead leaves it to the engine to say.
 func MayRead(...string) error { return nil }
+
+// OwnLike does not know owners here.
+func OwnLike(string, string) error { return nil }

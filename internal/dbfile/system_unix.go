@@ -35,3 +35,15 @@ func MayRead(paths ...string) error {
 	}
 	return nil
 }
+
+// OwnLike gives a new file or directory to the owner of another.
+func OwnLike(path, like string) error {
+	st, err := os.Stat(like)
+	if err != nil {
+		return err
+	}
+	if system, ok := st.Sys().(*syscall.Stat_t); ok && os.Geteuid() == 0 {
+		return os.Lchown(path, int(system.Uid), int(system.Gid))
+	}
+	return nil
+}

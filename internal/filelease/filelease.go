@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"time"
@@ -43,6 +44,9 @@ func Take(path string, readOnly bool) (driver.Lease, error) {
 			return nil, errors.Join(fmt.Errorf("%w: process %s has the lease, %s", err, bytes.TrimSpace(owner[:n]), path), f.Close())
 		}
 		if current(f, path) {
+			if err := ours(f); err != nil {
+				return nil, errors.Join(err, f.Close())
+			}
 			l := lease{f}
 			return l, l.sign()
 		}
@@ -91,6 +95,20 @@ func current(f *os.File, path string) bool {
 	}
 	there, err := os.Stat(path)
 	return err == nil && os.SameFile(mine, there)
+}
+
+// ours refuses a file that is no lease: it is empty, or has the number of a process.
+// Another is somebody's own, which taking the lease would remove.
+func ours(f *os.File) error {
+	text := make([]byte, 21)
+	n, err := f.ReadAt(text, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("lease: %w", err)
+	}
+	if _, err := strconv.ParseUint(string(bytes.TrimSpace(text[:n])), 10, 64); n > 0 && err != nil {
+		return fmt.Errorf("lease: %q is not a file of Varve's; give it another name", f.Name())
+	}
+	return nil
 }
 
 // sign writes who has the lease, for people.

@@ -5,6 +5,7 @@ package filelease
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -82,6 +83,9 @@ func (s *Numbers) open() error {
 		if err != nil {
 			return err
 		}
+		if err = recognise(f); err != nil {
+			return errors.Join(err, f.Close())
+		}
 		if err = Lock(f); err == nil {
 			err = s.setBack(f)
 		}
@@ -106,6 +110,16 @@ func (s *Numbers) open() error {
 		s.file, s.memory = f, memory
 		return nil
 	}
+}
+
+// recognise refuses a file that cannot be one of numbers by its size, because it is
+// somebody's own. An earlier version has made shorter ones.
+func recognise(f *os.File) error {
+	st, err := f.Stat()
+	if err == nil && (!st.Mode().IsRegular() || st.Size() > numberSize || st.Size()%8 != 0) {
+		err = fmt.Errorf("%q is not a file of Varve's", f.Name())
+	}
+	return err
 }
 
 // setBack sets the number that is raised to zero, and also those that are kept when they

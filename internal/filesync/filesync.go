@@ -4,20 +4,25 @@ package filesync
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // Dir makes the entries of a directory durable: the names of new files, and that of
-// one that was renamed.
+// one that was renamed. Where the file system does not offer that, as network
+// shares do not, it does nothing: the files themselves are durable.
 func Dir(path string) error {
 	d, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.Sync(), d.Close())
+	err = d.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		err = nil
+	}
+	return errors.Join(err, d.Close())
 }
 
 // Replace writes a file anew, whole or not at all.
@@ -30,8 +35,9 @@ func Replace(path string, text []byte, mode os.FileMode) error {
 
 // Write makes a file, or makes it anew, of what write gives it. It appears under its name
 // when it is whole and durable; when that fails nothing is left, and what was there before
-// stays. The mode is of a new file; one that is replaced keeps its own. What is no regular
-// file, such as a terminal or a pipe, is written to.
+// stays. Of several that write one at once each writes a file of its own, and the last
+// one stays. The mode is of a new file; one that is replaced keeps its own. What is no
+// regular file, such as a terminal or a pipe, is written to.
 func Write(path string, mode os.FileMode, write func(f *os.File) error) (err error) {
 	switch st, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -49,25 +55,43 @@ func Write(path string, mode os.FileMode, write func(f *os.File) error) (err err
 			return err
 		}
 	}
-	part := path + ".partial"
-	if err := os.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a process that was killed
-		return err
-	}
-	f, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("directory %q does not exist; make it first", filepath.Dir(path))
-	}
+	return publish(path, mode, write, os.Rename)
+}
+
+// Create is Write for a file that is new: when there is one of its name by then,
+// it fails with fs.ErrExist.
+func Create(path string, mode os.FileMode, write func(f *os.File) error) error {
+	return publish(path, mode, write, Name)
+}
+
+func publish(path string, mode os.FileMode, write func(f *os.File) error, name func(from, to string) error) error {
+	part, err := tempFile(path+".partial", mode)
 	if err != nil {
 		return err
 	}
-	if err = write(f); err == nil {
-		err = f.Sync()
+	if err = write(part.file); err == nil {
+		err = part.file.Sync()
 	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(part, path)
+	if err == nil {
+		err = name(part.path, path)
 	}
-	if err != nil {
-		return errors.Join(err, os.Remove(part))
+	if err = errors.Join(err, part.Remove()); err != nil {
+		return err
 	}
 	return Dir(filepath.Dir(path))
+}
+
+// link is Name where a file cannot be renamed without replacing another. For a
+// moment it has both names. A directory cannot have two.
+func link(from, to string) error {
+	if st, err := os.Lstat(from); err == nil && st.IsDir() {
+		if _, err := os.Lstat(to); err == nil {
+			return &os.LinkError{Op: "rename", Old: from, New: to, Err: fs.ErrExist}
+		}
+		return os.Rename(from, to)
+	}
+	if err := os.Link(from, to); err != nil {
+		return err
+	}
+	return os.Remove(from)
 }

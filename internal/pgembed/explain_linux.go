@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -17,6 +18,10 @@ import (
 // little that is left of one may hold a log line but no page of a database.
 const minFree = 64 << 10
 
+// noSharedMemory matches the line of a server that finds no room in /dev/shm, which
+// ends as if a disk were full.
+var noSharedMemory = regexp.MustCompile(`shared memory segment.*No space left on device`)
+
 // explain adds the sentinel that fits why a start failed, found in the error or
 // in what a program wrote.
 func explain(dir string, err error) error {
@@ -26,6 +31,8 @@ func explain(dir string, err error) error {
 		wrote = log.text
 	}
 	switch {
+	case noSharedMemory.MatchString(wrote):
+		return fmt.Errorf("%w: the shared memory, /dev/shm, is full; give it more, as with docker's --shm-size: %w", driver.ErrMemory, err)
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT),
 		strings.Contains(wrote, "No space left on device"),
 		log != nil && isFull(dir): // where the log itself may be cut

@@ -18,6 +18,7 @@ type User struct {
 	path    string
 	is      os.FileInfo // nil until there is a file
 	leaving bool
+	kept    *os.File // the database, when its log is to stay; see Kept
 }
 
 var users struct {
@@ -79,6 +80,10 @@ func (u *User) Alone() bool {
 
 // Path is that of the database.
 func (u *User) Path() string { return u.path }
+
+// Kept returns the database's file that this package has open while the library closes
+// it, because the log is to stay; nil when it is not.
+func (u *User) Kept() *os.File { return u.kept }
 
 // End ends the use.
 func (u *User) End() {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/varvedb/varve/internal/dbfile"
@@ -78,6 +79,7 @@ type Engine struct {
 	user    *User
 	log     *logFile
 	file    *sharedFile // nil: nothing is read ahead
+	left    atomic.Bool // Leave was called
 	once    sync.Once   // of Close
 }
 
@@ -119,7 +121,7 @@ func (l *Library) OpenFile(ctx context.Context, path string, opts driver.Options
 		Pin:          "SELECT 1 FROM sqlite_master",
 		Codec:        sqlstore.OrderedBlob{},
 		Bulk:         &sqlstore.MultiRow{},
-		MapError:     l.MapError,
+		MapError:     func(err error) error { return explainTemp(l.MapError(err)) },
 		IsBroken:     l.IsBroken,
 		BeforeWrite: func(ctx context.Context, c *sqlstore.Conn) error {
 			if err := e.log.failure(); err != nil {
@@ -168,13 +170,31 @@ func (e *Engine) Lease(context.Context) (driver.Lease, error) {
 	return filelease.Take(e.path, e.log.readOnly)
 }
 
+// Leave implements driver.Keeper.
+func (e *Engine) Leave() { e.left.Store(true) }
+
 // Close implements driver.Engine.
 func (e *Engine) Close() (err error) {
 	e.once.Do(func() {
 		e.Stop()
-		err = errors.Join(e.DB.Close(), e.closed(e.cfg.Options.ReadOnly))
+		if e.left.Load() && e.user.Alone() { // else another user keeps the log
+			err = e.keepLog()
+		}
+		err = errors.Join(err, e.DB.Close(), e.closed(e.cfg.Options.ReadOnly))
 	})
 	return err
+}
+
+// keepLog has the log stay where it is. The file with the lock is closed after the
+// database; see sharedFile.
+func (e *Engine) keepLog() (err error) {
+	if e.file == nil {
+		if e.file, err = openShared(e.path); err != nil {
+			return err
+		}
+	}
+	e.user.kept = e.file.file
+	return keepLog(e.file.file)
 }
 
 // closed ends what is beside the library. The WAL-index goes after that has closed the

@@ -61,6 +61,10 @@ type Keeper interface {
 	// Confirm says that the database holds what a number names. One that a process has left
 	// and nobody has confirmed is not forgotten by Close.
 	Confirm(i int)
+
+	// Leave has Close leave the database and its log as they are, because the database
+	// was refused: what a log holds that cannot be read may still be mended.
+	Leave()
 }
 
 // Remote is implemented by transactions and views of servers, to which a statement is a message.

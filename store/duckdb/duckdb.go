@@ -234,6 +234,16 @@ func (e *engine) Lease(context.Context) (driver.Lease, error) {
 	return filelease.Take(e.file.path, e.cfg.Options.ReadOnly)
 }
 
+// Leave implements driver.Keeper. Should the statement fail, Close writes the part of
+// the log into the database that the engine could read.
+func (e *engine) Leave() {
+	ctx := context.Background()
+	_ = e.WithWriter(ctx, func(c *sqlstore.Conn) error {
+		e.file.guard.stays = true
+		return c.ExecOnce(ctx, "PRAGMA disable_checkpoint_on_shutdown")
+	})
+}
+
 // Close implements driver.Engine.
 func (e *engine) Close() (err error) {
 	e.closing.Do(func() {

@@ -34,6 +34,8 @@ type guard struct {
 	out  *os.File
 	of   header // that the copy belongs to; nil before the first one
 
+	stays bool // the copy stays when guarding ends; see driver.Keeper's Leave
+
 	peek [headerBytes + 8]byte // from one header's iteration to the other's
 }
 
@@ -234,7 +236,7 @@ func (g *guard) close(remove bool) (err error) {
 	if g.out == nil {
 		return nil
 	}
-	if remove {
+	if remove && !g.stays {
 		err = g.remove()
 	}
 	err = errors.Join(err, g.out.Close())

@@ -45,7 +45,7 @@ func idOf(st *unix.Stat_t) fileID {
 func closed(u *sqlitewal.User, readOnly bool) error {
 	err := awaitRelease(u)
 	_, missing := os.Stat(u.Path() + "-wal")
-	if err != nil || missing != nil || readOnly || !u.Alone() {
+	if err != nil || missing != nil || readOnly || u.Kept() != nil || !u.Alone() {
 		return err
 	}
 	// When it fails another process is at the database. The log is safe where it
@@ -62,7 +62,7 @@ func awaitRelease(u *sqlitewal.User) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	for start := time.Now(); err == nil && u.Alone() && isOpen(id); time.Sleep(releasePoll) {
+	for start := time.Now(); err == nil && u.Alone() && isOpen(id, u.Kept()); time.Sleep(releasePoll) {
 		if time.Since(start) > releaseTimeout {
 			err = fmt.Errorf("close %q: the library still has it open after %v", u.Path(), releaseTimeout)
 		}
@@ -70,9 +70,13 @@ func awaitRelease(u *sqlitewal.User) error {
 	return err
 }
 
-// isOpen tells whether a descriptor of this process is that of a file. Where
-// the system does not list descriptors it says no.
-func isOpen(id fileID) bool {
+// isOpen reports whether a descriptor of this process is that of a file, but for one
+// that is ours. Where the system does not list descriptors it says no.
+func isOpen(id fileID, ours *os.File) bool {
+	mine := -1
+	if ours != nil {
+		mine = int(ours.Fd())
+	}
 	dir, err := os.Open("/dev/fd")
 	if err != nil {
 		return false
@@ -84,7 +88,7 @@ func isOpen(id fileID) bool {
 	}
 	for _, name := range names {
 		fd, err := strconv.Atoi(name)
-		if err != nil {
+		if err != nil || fd == mine {
 			continue
 		}
 		var st unix.Stat_t

@@ -72,6 +72,9 @@ func mapError(err error) error {
 	if native.Code == "58P01" && native.File == "dfmgr.c" {
 		return err // the library of an extension is missing, and no file of the database
 	}
+	if native.Code == "53100" && native.File == "dsm_impl.c" { // whose disk is memory
+		return fmt.Errorf("%w: the server's shared memory, /dev/shm, is full; give it more, as with docker's --shm-size: %w", driver.ErrMemory, err)
+	}
 	m, ok := meanings[native.Code]
 	if !ok {
 		m = meanings[native.Code[:2]]

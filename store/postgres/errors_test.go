@@ -17,6 +17,14 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
+// TestSharedMemory: the server says of its shared memory what it says of a full disk.
+func TestSharedMemory(t *testing.T) {
+	err := mapError(&pgconn.PgError{Code: "53100", File: "dsm_impl.c", Message: `could not resize shared memory segment "/PostgreSQL.1" to 1048576 bytes: No space left on device`})
+	require.ErrorIs(t, err, driver.ErrMemory)
+	require.NotErrorIs(t, err, driver.ErrDiskFull)
+	require.ErrorContains(t, err, "/dev/shm")
+}
+
 func TestMapError(t *testing.T) {
 	for _, c := range []struct {
 		code string

@@ -1,4 +1,4 @@
-package dbfile
+package filesync
 
 import (
 	"errors"
@@ -7,8 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// name gives a file another name, unless that is taken.
-func name(from, to string) error {
+// Name gives a file or directory another name, unless that is taken, which is
+// fs.ErrExist.
+func Name(from, to string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) { // the file system cannot
 		return link(from, to)

@@ -1,0 +1,140 @@
+package filesync
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/varvedb/varve/internal/filelease"
+)
+
+// Temp is a file or a directory that this run has made, under a name that no
+// other run has. It owns what it made by device and inode: whatever else has the
+// name by then is not removed, because other people's files have names as well.
+//
+// The run has a lock on it. The next run that makes one of the same stem removes
+// those whose lock is free, because the runs that made them were killed.
+type Temp struct {
+	path string
+	file *os.File // of a directory it is for the lock alone
+	is   os.FileInfo
+}
+
+// nameBytes is the random part of a name, in hex after the stem and a dash.
+const nameBytes = 8
+
+// TempDir makes a directory. Forget, which may be nil, gives back what else a
+// killed run has left, before its directory is removed.
+func TempDir(stem string, forget func(path string) error) (*Temp, error) {
+	err := sweep(stem, true, forget)
+	if err != nil {
+		return nil, fmt.Errorf("remove what a run has left that was killed: %w", err)
+	}
+	return newTemp(stem, func(path string) (*os.File, error) {
+		if err := os.Mkdir(path, 0o700); err != nil {
+			return nil, err
+		}
+		return os.Open(path)
+	})
+}
+
+// tempFile makes a file.
+func tempFile(stem string, mode os.FileMode) (*Temp, error) {
+	_ = sweep(stem, false, nil) // it is in nobody's way
+	return newTemp(stem, func(path string) (*os.File, error) {
+		return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
+	})
+}
+
+func newTemp(stem string, make func(path string) (*os.File, error)) (*Temp, error) {
+	for {
+		path := fmt.Sprintf("%s-%016x", stem, rand.Uint64())
+		f, err := make(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			if _, gone := os.Stat(filepath.Dir(path)); gone != nil {
+				return nil, fmt.Errorf("directory %q does not exist; make it first", filepath.Dir(path))
+			}
+			continue // another run has taken it for one that was left
+		}
+		if err != nil {
+			return nil, err
+		}
+		s := &Temp{path: path, file: f}
+		if s.is, err = f.Stat(); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		// Where there are no locks no run removes what another has left.
+		locked := filelease.Lock(f)
+		if locked == nil && !s.mine() { // it was taken for one that was left
+			_ = f.Close()
+			continue
+		}
+		return s, nil
+	}
+}
+
+// sweep removes what runs have left that were killed. What it cannot lock, or has
+// another name than a Temp, it leaves alone.
+func sweep(stem string, dirs bool, forget func(path string) error) error {
+	entries, err := os.ReadDir(filepath.Dir(stem))
+	if err != nil {
+		return nil // whoever makes something there says why
+	}
+	var errs []error
+	for _, entry := range entries {
+		if entry.IsDir() != dirs || !IsTemp(stem, entry.Name()) || !dirs && !entry.Type().IsRegular() {
+			continue
+		}
+		path := filepath.Join(filepath.Dir(stem), entry.Name())
+		f, err := os.Open(path)
+		if err != nil {
+			continue
+		}
+		left := &Temp{path: path, file: f}
+		if left.is, err = f.Stat(); err == nil && filelease.Lock(f) == nil {
+			if forget != nil {
+				err = forget(path)
+			}
+			errs = append(errs, errors.Join(err, left.remove()))
+		}
+		_ = f.Close()
+	}
+	return errors.Join(errs...)
+}
+
+// IsTemp reports whether a name in the directory of a stem is one of its
+// temporary ones.
+func IsTemp(stem, name string) bool {
+	end, ok := strings.CutPrefix(name, filepath.Base(stem)+"-")
+	random, err := hex.DecodeString(end)
+	return ok && err == nil && len(random) == nameBytes
+}
+
+// Path is its name.
+func (s *Temp) Path() string { return s.path }
+
+// Lock is the file with its lock. A process that inherits it keeps the lock until
+// it ends too.
+func (s *Temp) Lock() *os.File { return s.file }
+
+// mine reports whether its name is still that of what was made.
+func (s *Temp) mine() bool {
+	is, err := os.Lstat(s.path)
+	return err == nil && os.SameFile(s.is, is)
+}
+
+func (s *Temp) remove() error {
+	if !s.mine() {
+		return nil
+	}
+	return os.RemoveAll(s.path)
+}
+
+// Remove removes what was made, unless it has got another name, and gives the lock
+// back.
+func (s *Temp) Remove() error { return errors.Join(s.remove(), s.file.Close()) }
