@@ -62,39 +62,39 @@ func (in *admission) counted(desc grpc.ServiceDesc) *grpc.ServiceDesc {
 	return in.admitted(desc)
 }
 
-// admitted puts the admission before the methods of a service. gRPC's own interceptors are
-// called when the message was received.
+// admitted puts the admission before the methods of a service. gRPC's own interceptors are called
+// when the message was received. A method with one answer becomes a stream of one, because gRPC says
+// nothing about an answer that a handler returns to it.
 func (in *admission) admitted(desc grpc.ServiceDesc) *grpc.ServiceDesc {
-	desc.Methods = slices.Clone(desc.Methods)
-	for i, m := range desc.Methods {
+	desc.Streams = slices.Clone(desc.Streams)
+	for _, m := range desc.Methods {
 		name := "/" + desc.ServiceName + "/" + m.MethodName
-		desc.Methods[i].Handler = func(srv any, ctx context.Context, receive func(any) error, more grpc.UnaryServerInterceptor) (any, error) {
-			return in.unary(ctx, name, receive, func(ctx context.Context, receive func(any) error) (any, error) {
-				return m.Handler(srv, ctx, receive, more)
-			})
-		}
+		desc.Streams = append(desc.Streams, grpc.StreamDesc{StreamName: m.MethodName, Handler: func(srv any, stream grpc.ServerStream) error {
+			return in.unary(srv, stream, name, m.Handler)
+		}})
 	}
+	desc.Methods = nil
 	return &desc
 }
 
-func (in *admission) unary(ctx context.Context, name string, receive func(any) error, handle func(context.Context, func(any) error) (any, error)) (any, error) {
-	c := in.call(ctx, name)
+func (in *admission) unary(srv any, stream grpc.ServerStream, name string, handle grpc.MethodHandler) error {
+	c := in.call(stream.Context(), name)
 	defer c.received.Release()
 	var reply any
-	err := c.serve(ctx, func(header metadata.MD) error { return grpc.SetHeader(ctx, header) }, func(ctx context.Context) (err error) {
+	err := c.serve(stream.Context(), stream.SetHeader, func(ctx context.Context) (err error) {
 		if t := in.with.Timeouts; t.Work > 0 {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(ctx, t.Read+t.Work)
 			defer cancel()
 		}
-		reply, err = handle(ctx, func(m any) error { return c.receive(ctx, m, receive) })
+		reply, err = handle(srv, ctx, func(m any) error { return c.receive(ctx, m, stream.RecvMsg) }, nil)
 		return err
 	})
 	if err != nil {
 		c.hold.Release()
-		return nil, err
+		return err
 	}
-	return c.outgoing(reply), nil
+	return c.reply(stream, reply)
 }
 
 func (in *admission) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
@@ -122,7 +122,7 @@ func (s *admittedStream) RecvMsg(m any) error {
 }
 
 // SendMsg implements grpc.ServerStream.
-func (s *admittedStream) SendMsg(m any) error { return s.call.send(m, s.ServerStream.SendMsg) }
+func (s *admittedStream) SendMsg(m any) error { return s.call.send(s.ServerStream, m) }
 
 // call is one request.
 type call struct {

@@ -312,3 +312,74 @@ func TestLeavingIsNoError(t *testing.T) {
 	w.end(t)
 	require.Empty(t, log.String())
 }
+
+// TestCancelledCalls: a client that gives calls up keeps its connection and its other calls, and what
+// it gave up holds no memory.
+func TestCancelledCalls(t *testing.T) {
+	const write = 300 * time.Millisecond
+	w := run(t, service.Options{CacheBytes: -1}, server.Options{
+		Limits: service.GateOptions{Memory: 2 << 20}, Timeouts: service.Timeouts{Write: write},
+	})
+	data := bytes.Repeat([]byte("d"), 200_000)
+	key := make([]byte, 32)
+	_, err := w.service.Put(t.Context(), &service.Put{Payload: data})
+	require.NoError(t, err)
+	for range 20 {
+		_, err := w.service.Events().Append(t.Context(), []event.Event{{Type: "A", Data: data[:20_000]}}, nil)
+		require.NoError(t, err)
+	}
+	conn := dialPlain(t, w)
+	entities, events := varvev1.NewEntityServiceClient(conn), varvev1.NewEventServiceClient(conn)
+	follows, err := events.Subscribe(t.Context(), &varvev1.SubscribeRequest{From: 21})
+	require.NoError(t, err)
+	_, err = follows.Header()
+	require.NoError(t, err)
+	// Each takes what comes until it is cancelled. How that ends does not matter.
+	drain := func(recv func() error, err error) {
+		for err == nil {
+			err = recv()
+		}
+	}
+	calls := []func(ctx context.Context){
+		func(ctx context.Context) {
+			s, err := events.Subscribe(ctx, &varvev1.SubscribeRequest{})
+			drain(func() error { _, err := s.Recv(); return err }, err)
+		},
+		func(ctx context.Context) {
+			s, err := events.Read(ctx, &varvev1.ReadRequest{})
+			drain(func() error { _, err := s.Recv(); return err }, err)
+		},
+		func(ctx context.Context) {
+			s, err := entities.Query(ctx, &varvev1.QueryRequest{Query: "*"})
+			drain(func() error { _, err := s.Recv(); return err }, err)
+		},
+		func(ctx context.Context) { _, _ = entities.Get(ctx, &varvev1.GetRequest{Key: key}) },
+	}
+	var wg sync.WaitGroup
+	end := time.Now().Add(4 * time.Second)
+	for _, call := range calls {
+		wg.Go(func() {
+			for n := 0; time.Now().Before(end); n++ {
+				ctx, cancel := context.WithCancel(context.Background())
+				within := time.Duration(n%80) * 100 * time.Microsecond
+				if n%2 == 0 {
+					ctx, cancel = context.WithTimeout(context.Background(), within) // the server knows of it
+				}
+				time.AfterFunc(within, cancel)
+				call(ctx)
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	time.Sleep(2 * write) // until whatever was given up would be too slow
+	_, err = w.service.Events().Append(t.Context(), []event.Event{{Type: "B"}}, nil)
+	require.NoError(t, err)
+	got, err := follows.Recv()
+	require.NoError(t, err, "the other call on the connection")
+	require.Equal(t, "B", got.GetEvents()[0].GetEvent().GetType())
+	for range 3 {
+		_, err = entities.Get(t.Context(), &varvev1.GetRequest{Key: key})
+		require.NoError(t, err)
+	}
+}
