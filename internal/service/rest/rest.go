@@ -107,8 +107,8 @@ func (h *Handler) handle(r route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		begun := counts.Begin()
 		status := http.StatusOK
-		answer := newAnswer(w, h.with.Timeouts.Write, h.with.Gate.Memory)
-		defer answer.hold.Release()
+		answer := newAnswer(w, h.with.Timeouts.Write, h.with.Gate)
+		defer answer.release()
 		defer func() { counts.End(begun, status) }() // after a panic, too
 		err := h.admitted(r, answer, req)
 		if err != nil {

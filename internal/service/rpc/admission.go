@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
@@ -79,7 +80,7 @@ func (in *admission) admitted(desc grpc.ServiceDesc) *grpc.ServiceDesc {
 
 func (in *admission) unary(srv any, stream grpc.ServerStream, name string, handle grpc.MethodHandler) error {
 	c := in.call(stream.Context(), name)
-	defer c.received.Release()
+	defer c.release()
 	var reply any
 	err := c.serve(stream.Context(), stream.SetHeader, func(ctx context.Context) (err error) {
 		if t := in.with.Timeouts; t.Work > 0 {
@@ -90,16 +91,18 @@ func (in *admission) unary(srv any, stream grpc.ServerStream, name string, handl
 		reply, err = handle(srv, ctx, func(m any) error { return c.receive(ctx, m, stream.RecvMsg) }, nil)
 		return err
 	})
-	if err != nil {
-		c.hold.Release()
-		return err
+	if err == nil {
+		err = c.reply(stream, reply)
 	}
-	return c.reply(stream, reply)
+	if err != nil {
+		c.hold.Release() // there is no answer that is waited for
+	}
+	return err
 }
 
 func (in *admission) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 	c := in.call(stream.Context(), info.FullMethod)
-	defer c.received.Release()
+	defer c.release()
 	defer c.hold.Release()
 	return c.serve(stream.Context(), stream.SetHeader, func(ctx context.Context) error {
 		return handle(srv, &admittedStream{stream, ctx, c})
@@ -132,6 +135,7 @@ type call struct {
 	conn     *conn              // nil: not known
 	cut      func(error)        // ends the call before its message is there
 	received *quota.Hold        // the request
+	decoded  *quota.Hold        // what is made of it
 	hold     *quota.Hold        // what is sent
 }
 
@@ -159,7 +163,10 @@ func arrive(ctx context.Context, _ *tap.Info) (context.Context, error) {
 
 func (in *admission) call(ctx context.Context, name string) *call {
 	c := &call{in: in, name: name, counts: in.operations[name], conn: connOf(ctx), cut: func(error) {}}
-	c.hold = in.with.Gate.Memory.Hold(c.conn.cut)
+	c.hold, c.decoded = in.with.Gate.Memory.Hold(c.conn.cut), in.with.Gate.Decoding.Hold(nil)
+	// A client that sends compressed messages would get such answers, of which gRPC does not say
+	// when they were taken.
+	_ = grpc.SetSendCompressor(ctx, encoding.Identity) // which every client understands
 	if a, ok := ctx.Value(callKey{}).(*arrival); ok {
 		c.cut, a.hold = a.cut, c.hold
 	}
@@ -171,6 +178,12 @@ func (in *admission) call(ctx context.Context, name string) *call {
 		c.cut(fmt.Errorf("%w: others wait for the memory that its request is received into", service.ErrSlow))
 	})
 	return c
+}
+
+// release gives back what the request holds.
+func (c *call) release() {
+	c.received.Release()
+	c.decoded.Release()
 }
 
 // enter takes the place of a call.
@@ -229,20 +242,4 @@ func (c *call) serve(ctx context.Context, identify func(metadata.MD) error, serv
 		in.with.Log.Error("request", "method", c.name, "code", code, "error", err)
 	}
 	return st.Err()
-}
-
-// receive receives a message, while its time lasts.
-func (c *call) receive(ctx context.Context, m any, receive func(any) error) error {
-	if err := c.received.Take(ctx, int64(c.in.service.MaxMessage())); err != nil {
-		return fmt.Errorf("receive: %w", err)
-	}
-	c.received.Await()
-	if t := c.in.with.Timeouts.Read; t > 0 {
-		timer := time.AfterFunc(t, func() { c.cut(fmt.Errorf("%w: its request did not come in %s", service.ErrSlow, t)) })
-		defer timer.Stop()
-	}
-	err := receive(m)
-	c.received.Work()
-	c.received.Shrink(size(m))
-	return err
 }

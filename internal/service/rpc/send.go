@@ -86,9 +86,6 @@ type codec struct{ encoding.CodecV2 }
 // Name implements encoding.CodecV2.
 func (codec) Name() string { return proto.Name }
 
-// Unmarshal implements encoding.CodecV2.
-func (codec) Unmarshal(data mem.BufferSlice, v any) error { return protocol.Unmarshal(data, v) }
-
 var protocol = encoding.GetCodecV2(proto.Name)
 
 // Marshal implements encoding.CodecV2.
@@ -112,14 +109,6 @@ func (codec) Marshal(v any) (mem.BufferSlice, error) {
 	}
 	*buffer = text
 	return mem.BufferSlice{mem.NewBuffer(buffer, &follower{mem.DefaultBufferPool(), out.begin(n)})}, nil
-}
-
-// size returns the bytes of a message that was received.
-func size(v any) int64 {
-	if m, ok := v.(protobuf.Message); ok {
-		return int64(protobuf.Size(m))
-	}
-	return 0
 }
 
 // follower gives a buffer back, and tells that it was taken.
