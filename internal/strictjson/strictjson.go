@@ -233,18 +233,20 @@ func (w *walker) object(in, name string) error {
 			return err
 		}
 		member := nameOf(raw)
-		key, memory := strings.ToLower(member), int64(0) // as members of Go are found
+		memory := int64(0)
 		if attributes(name) {
-			key, memory = member, attributeBytes
+			memory = attributeBytes
+		} else if member != strings.ToLower(member) {
+			return wrong(at, "unknown field %q: names are in lower case", member) // encoding/json takes it
 		}
-		if seen[key] {
+		if seen[member] {
 			return wrong(at, "the name %q is given twice", member)
 		}
-		seen[key] = true
+		seen[member] = true
 		if err = w.count(len(seen), w.most().Members, "members of an object", memory); err != nil {
 			return err
 		}
-		if in == list && (key == "data" || key == "metadata") {
+		if in == list && (member == "data" || member == "metadata") {
 			err = w.dec.SkipValue()
 		} else {
 			err = w.value(name, member)

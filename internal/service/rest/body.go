@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -75,6 +76,10 @@ func mediaType(r *http.Request) (string, error) {
 
 // readBody reads the body into a buffer. The caller puts the buffer back.
 func (h *Handler) readBody(w *answer, r *http.Request) (*bytes.Buffer, error) {
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		w.Header().Set("Accept-Encoding", "identity")
+		return nil, fmt.Errorf("%w: Content-Encoding %q: send the body as it is", service.ErrMediaType, coding)
+	}
 	if r.ContentLength > h.maxBody {
 		return nil, fmt.Errorf("%w: a body of %d bytes, at most %d", service.ErrTooLarge, r.ContentLength, h.maxBody)
 	}
