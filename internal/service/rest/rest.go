@@ -148,7 +148,7 @@ func (h *Handler) admitted(r route, w *answer, req *http.Request) error {
 func (h *Handler) fail(w *answer, req *http.Request, err error) int {
 	class := service.Classify(err)
 	if class.Hidden || class.Status >= http.StatusInternalServerError {
-		h.with.Log.Error("request", "id", w.Header().Get(accesslog.Header), "method", req.Method, "path", req.URL.Path, "problem", class.Slug, "error", err)
+		h.with.Report(class, err, "id", w.Header().Get(accesslog.Header), "method", req.Method, "path", req.URL.Path)
 	}
 	if w.status != 0 {
 		return class.Status

@@ -238,8 +238,9 @@ func (c *call) serve(ctx context.Context, identify func(metadata.MD) error, serv
 		return nil
 	}
 	st := statusOf(err)
-	if code = st.Code(); service.Classify(err).Status >= http.StatusInternalServerError && status.Code(err) == codes.Unknown {
-		in.with.Log.Error("request", "method", c.name, "code", code, "error", err)
+	class := service.Classify(err)
+	if code = st.Code(); class.Status >= http.StatusInternalServerError && status.Code(err) == codes.Unknown {
+		in.with.Report(class, err, "method", c.name, "code", code)
 	}
 	return st.Err()
 }

@@ -196,12 +196,12 @@ func TestStockClient(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, code)
 	}
-	attributes := map[string]string{}
-	for i := range 80 {
-		attributes[fmt.Sprintf("a%d", i)] = strings.Repeat("v", 1000)
-	}
-	for n, want := range map[int]error{service.DefaultMaxPayload: service.ErrTooLarge, service.DefaultMaxPayload - 20_000: nil} {
-		_, err := w.service.Put(t.Context(), &service.Put{Payload: make([]byte, n), StringAttributes: attributes})
+	for n, want := range map[int]error{80: service.ErrTooLarge, 60: nil} {
+		attributes := map[string]string{}
+		for i := range n {
+			attributes[fmt.Sprintf("a%d", i)] = strings.Repeat("v", 1000)
+		}
+		_, err := w.service.Put(t.Context(), &service.Put{Payload: make([]byte, service.DefaultMaxPayload), StringAttributes: attributes})
 		require.ErrorIs(t, err, want)
 	}
 	conn := dialPlain(t, w)
@@ -287,6 +287,33 @@ func (l *locked) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.w.Write(b)
+}
+
+// TestBusyIsNoError: a service that has too much to do does not write a line for each request.
+func TestBusyIsNoError(t *testing.T) {
+	var log bytes.Buffer
+	var mu sync.Mutex
+	w := run(t, service.Options{}, server.Options{
+		Log: slog.New(slog.NewTextHandler(&locked{w: &log, mu: &mu}, nil)), Limits: service.GateOptions{Subscriptions: 1},
+	})
+	events := varvev1.NewEventServiceClient(dialPlain(t, w))
+	first, err := events.Subscribe(t.Context(), &varvev1.SubscribeRequest{})
+	require.NoError(t, err)
+	_, err = first.Header()
+	require.NoError(t, err)
+	const n = 100
+	for range n {
+		code, _ := w.ask(t, "GET", w.server.REST()+"/v1/events/subscribe", "localhost", "")
+		require.Equal(t, http.StatusServiceUnavailable, code)
+		other, err := events.Subscribe(t.Context(), &varvev1.SubscribeRequest{})
+		require.NoError(t, err)
+		_, err = other.Recv()
+		require.Equal(t, codes.Unavailable, status.Code(err))
+	}
+	w.end(t)
+	require.NotContains(t, log.String(), "level=ERROR")
+	require.Contains(t, log.String(), "problem=busy")
+	require.Less(t, strings.Count(log.String(), "\n"), n/2, log.String())
 }
 
 // TestLeavingIsNoError: a client that leaves is not logged as an error.
