@@ -147,20 +147,40 @@ func TestSecretFiles(t *testing.T) {
 	for _, name := range []string{"VARVE_KEYS", "VARVE_TOKEN", "CREDENTIALS_DIRECTORY"} {
 		t.Setenv(name, "")
 	}
-	for _, mode := range []os.FileMode{0o644, 0o640, 0o620, 0o602} {
+	const nobody = 65534
+	root := os.Geteuid() == 0
+	for _, c := range []struct {
+		mode    os.FileMode
+		owner   int
+		refused bool
+	}{
+		{0o600, 0, false}, {0o640, 0, false}, {0o440, 0, false}, {0o400, 0, false}, // as Postgres has it
+		{0o600, nobody, false}, {0o400, nobody, false},
+		{0o644, 0, true}, {0o660, 0, true}, {0o650, 0, true}, {0o604, 0, true}, {0o602, 0, true},
+		{0o640, nobody, true}, {0o440, nobody, true}, {0o604, nobody, true}, {0o620, nobody, true},
+	} {
+		if c.owner == 0 && !root {
+			continue // only root makes files of root
+		}
 		file := filepath.Join(t.TempDir(), "secret")
 		require.NoError(t, os.WriteFile(file, []byte(strings.Repeat("ab", 32)), 0o600))
-		require.NoError(t, os.Chmod(file, mode))
-		for _, args := range [][]string{
-			{"serve", url(t, "s.db"), "--key-file", file},
-			{"serve", url(t, "s.db"), "--plaintext", "--token-file", file},
-		} {
-			_, errs, code := varve(t, args...)
-			require.Equal(t, cli.ExitUsage, code, "%v: %s", args, errs)
-			require.Contains(t, errs, "chmod 600 "+file)
+		require.NoError(t, os.Chmod(file, c.mode))
+		if root {
+			require.NoError(t, os.Chown(file, c.owner, c.owner))
 		}
+		says := func(args ...string) {
+			t.Helper()
+			_, errs, code := varve(t, append([]string{"serve", url(t, "s.db"), "--owner=me"}, args...)...)
+			require.Equal(t, cli.ExitUsage, code)
+			require.Equal(t, c.refused, strings.Contains(errs, "chmod 600 "+file), "%o of %d, %v: %s", c.mode, c.owner, args, errs)
+		}
+		says("--key-file", file)
+		t.Setenv("VARVE_KEYS", strings.Repeat("ab", 32))
+		_, errs, _ := varve(t, "serve", url(t, "s.db"), "--tls-cert", file, "--tls-key", file)
+		require.Equal(t, c.refused, strings.Contains(errs, "chmod 600 "+file), errs)
+		t.Setenv("VARVE_KEYS", "")
 		t.Setenv("CREDENTIALS_DIRECTORY", filepath.Dir(file))
-		_, errs, _ := varve(t, "serve", url(t, "s.db"), "--key-file", file, "--owner=me")
+		_, errs, _ = varve(t, "serve", url(t, "s.db"), "--key-file", file, "--owner=me")
 		require.NotContains(t, errs, "chmod", "systemd's own show rights of the group")
 		t.Setenv("CREDENTIALS_DIRECTORY", "")
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -76,7 +77,15 @@ func (f *listenFlags) certificate() (*tls.Certificate, error) {
 	if f.TLSCert == "" || f.TLSKey == "" {
 		return nil, errors.New("--tls-cert and --tls-key: give both of them")
 	}
-	certificate, err := tls.LoadX509KeyPair(f.TLSCert, f.TLSKey)
+	public, err := os.ReadFile(f.TLSCert)
+	if err != nil {
+		return nil, fmt.Errorf("--tls-cert: %w", err)
+	}
+	key, err := readSecret(f.TLSKey)
+	if err != nil {
+		return nil, fmt.Errorf("--tls-key: %w", err)
+	}
+	certificate, err := tls.X509KeyPair(public, key)
 	if err != nil {
 		return nil, fmt.Errorf("--tls-cert %s, --tls-key %s: %w", f.TLSCert, f.TLSKey, err)
 	}

@@ -189,15 +189,7 @@ func secret(file, variable string) (string, error) {
 	if file == "" {
 		return strings.TrimSpace(os.Getenv(variable)), nil
 	}
-	f, err := os.Open(file)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	if err := private(f); err != nil {
-		return "", err
-	}
-	all, err := io.ReadAll(f)
+	all, err := readSecret(file)
 	text := strings.TrimSpace(string(all))
 	if err == nil && text == "" {
 		err = fmt.Errorf("%s is empty; make its content with: openssl rand -hex 32", file)
@@ -205,10 +197,23 @@ func secret(file, variable string) (string, error) {
 	return text, err
 }
 
-// private refuses a secret that the group or others may read or replace. What is
-// no file, such as a pipe of the shell, is as private as its maker made it; and
-// systemd keeps its credentials private by other means, which show as rights of
-// the group.
+// readSecret reads a file that is private.
+func readSecret(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if err := private(f); err != nil {
+		return nil, err
+	}
+	return io.ReadAll(f)
+}
+
+// private refuses a secret that others may read or replace, by the rule of Postgres: a file of its own
+// for the user alone, or one of root that a group may read, as Kubernetes mounts secrets. What is no
+// file, such as a pipe of the shell, is as private as its maker made it; and systemd keeps its
+// credentials private by other means, which show as rights of the group.
 func private(f *os.File) error {
 	st, err := f.Stat()
 	if err != nil {
@@ -217,8 +222,13 @@ func private(f *os.File) error {
 	if dir := os.Getenv("CREDENTIALS_DIRECTORY"); dir != "" && filepath.Dir(f.Name()) == filepath.Clean(dir) {
 		return nil
 	}
-	if open := st.Mode().Perm() & 0o077; open != 0 && st.Mode().IsRegular() && runtime.GOOS != "windows" {
-		return fmt.Errorf("%s: other users may read or write it (mode %04o); chmod 600 %s", f.Name(), st.Mode().Perm(), f.Name())
+	others := os.FileMode(0o077)
+	if ownedByRoot(st) {
+		others = 0o037
+	}
+	if st.Mode().Perm()&others != 0 && st.Mode().IsRegular() && runtime.GOOS != "windows" {
+		return fmt.Errorf("%s: other users may read or write it (mode %04o): chmod 600 %s; or make root its owner and chmod 640 it, so that a group may read it",
+			f.Name(), st.Mode().Perm(), f.Name())
 	}
 	return nil
 }

@@ -14,8 +14,13 @@ import (
 
 // Event is an event, stored when it has a position.
 type Event struct {
-	Position       jsonuint.Uint   `json:"position,omitempty"`
-	Time           string          `json:"time,omitempty"`
+	Position jsonuint.Uint `json:"position,omitempty"`
+	Time     string        `json:"time,omitempty"`
+	New
+}
+
+// New is an event that is to be appended: the store gives it position and time.
+type New struct {
 	ID             string          `json:"id,omitempty"`
 	Type           string          `json:"type"`
 	Tags           Tags            `json:"tags,omitempty"`
@@ -45,8 +50,8 @@ type Condition struct {
 	After jsonuint.Uint `json:"after"`
 }
 
-// Event returns the event without position and time. Errors wrap event.ErrInvalid.
-func (e *Event) Event() (ev event.Event, err error) {
+// Event returns the event. Errors wrap event.ErrInvalid.
+func (e *New) Event() (ev event.Event, err error) {
 	if e.Data != nil && e.DataBase64 != nil || e.Metadata != nil && e.MetadataBase64 != nil {
 		return ev, fmt.Errorf("%w: the same bytes given as JSON and in base 64", event.ErrInvalid)
 	}
@@ -70,7 +75,7 @@ func (e *Event) Event() (ev event.Event, err error) {
 
 // Of returns a stored event.
 func Of(ev *event.Sequenced) Event {
-	e := Event{Position: jsonuint.Uint(ev.Position), Time: ev.Time.Format("2006-01-02T15:04:05.000000Z"), Type: ev.Type}
+	e := Event{Position: jsonuint.Uint(ev.Position), Time: ev.Time.Format("2006-01-02T15:04:05.000000Z"), New: New{Type: ev.Type}}
 	if !ev.ID.IsZero() {
 		e.ID = ev.ID.String()
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/varvedb/varve/internal/accesslog"
 	"github.com/varvedb/varve/internal/quota"
@@ -148,20 +149,32 @@ func (s *Service) checkPut(p *Put) error {
 	if len(p.Payload) > s.opts.MaxPayload {
 		return fmt.Errorf("%w: a payload of %d bytes, at most %d", ErrTooLarge, len(p.Payload), s.opts.MaxPayload)
 	}
-	size := messageOverhead + len(p.Payload) + len(p.ContentType)
+	if !IsContentType(p.ContentType) {
+		return fmt.Errorf("%w: a content type has at most %d printable characters of ASCII, got %.40q", store.ErrInvalid, maxContentType, p.ContentType)
+	}
+	size := messageOverhead + len(p.ContentType)
 	for name, value := range p.StringAttributes {
 		size += attributeOverhead + len(name) + len(value)
 	}
 	for name := range p.NumericAttributes {
 		size += attributeOverhead + len(name)
 	}
-	if err := s.checkMessage(size); err != nil {
-		return err
+	if size > envelope {
+		return fmt.Errorf("%w: %d bytes beside the payload, at most %d: shorten names and values of attributes", ErrTooLarge, size, envelope)
 	}
 	if !s.Sealed() && seal.IsSealed(p.Payload) {
 		return fmt.Errorf("%w: the payload begins like a sealed one, and this service has no keys", store.ErrInvalid)
 	}
 	return nil
+}
+
+// maxContentType is the length in bytes of a content type. A media type has 127 for each of its two
+// names, and few have a parameter.
+const maxContentType = 256
+
+// IsContentType reports whether a text can be sent as the header Content-Type.
+func IsContentType(text string) bool {
+	return len(text) <= maxContentType && strings.IndexFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) < 0
 }
 
 // What a message of gRPC has at most beside payload, texts and names: keys, addresses and
@@ -171,10 +184,10 @@ const (
 	attributeOverhead = 24
 )
 
-// checkMessage refuses an entity or an event that is too large a message of gRPC.
+// checkMessage refuses an event that is too large a message of gRPC.
 func (s *Service) checkMessage(size int) error {
 	if most := s.MaxMessage(); size > most {
-		return fmt.Errorf("%w: with its attributes or tags a message of %d bytes, at most %d; store the content elsewhere and keep a reference", ErrTooLarge, size, most)
+		return fmt.Errorf("%w: with its tags a message of %d bytes, at most %d; store the content elsewhere and keep a reference", ErrTooLarge, size, most)
 	}
 	return nil
 }

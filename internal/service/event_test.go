@@ -221,3 +221,27 @@ func TestSealedSizes(t *testing.T) {
 		require.ErrorContains(t, err, "keep a reference")
 	}
 }
+
+// TestKeyOfTheNewestPayload: a service does not start without the key of the payload that was written
+// last, however old its entity is.
+func TestKeyOfTheNewestPayload(t *testing.T) {
+	ctx, db := t.Context(), fresh(t)
+	s := start(t, db, service.Options{Keys: keyring(t, 1)})
+	for n := range 20 {
+		_, err := s.Put(ctx, put(n, "old"))
+		require.NoError(t, err)
+	}
+	require.NoError(t, s.SetKeys(ctx, keyring(t, 1, 2)))
+	_, err := s.Put(ctx, put(3, "new"))
+	require.NoError(t, err)
+	for n := range 9 { // blocks without a payload
+		_, err = s.Delete(ctx, key(10+n), service.Guard{})
+		require.NoError(t, err)
+	}
+	require.ErrorIs(t, s.SetKeys(ctx, keyring(t, 1)), seal.ErrUnknownKey)
+	require.NoError(t, s.SetKeys(ctx, keyring(t, 2)), "of the newest alone")
+	s.Close()
+	_, err = service.New(ctx, db, service.Options{Keys: keyring(t, 1)})
+	require.ErrorIs(t, err, seal.ErrUnknownKey)
+	require.ErrorContains(t, err, key(3).String())
+}

@@ -14,10 +14,19 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/varvedb/varve/internal/quota"
+	"github.com/varvedb/varve/store/event"
 )
 
 // MaxHeader bounds the bytes of a request's head, or of its metadata.
 const MaxHeader = 16 << 10
+
+// The bounds of what a request is decoded into. They are looked at before it is, because a few
+// bytes, compressed fewer, can stand for much memory.
+const (
+	MaxList    = event.MaxEvents // items of a list
+	MaxMembers = 4096            // of an object of JSON; attributes have fewer
+	MaxDecoded = 48 << 20        // bytes of all items, beside those of the request
+)
 
 // MinToken is the length in bytes below which a token is refused.
 const MinToken = 16
@@ -40,6 +49,7 @@ type Gate struct {
 	requests      places       // of requests, but for the next kind
 	subscriptions places       // of those that end when the client likes
 	Memory        *quota.Quota // for bodies and answers
+	Decoding      *quota.Quota // for what is made of bodies, which is held beside them
 }
 
 // GateOptions say what a gate lets in. A zero limit means its default.
@@ -67,7 +77,7 @@ func NewGate(o GateOptions) (*Gate, error) {
 	o.Subscriptions = cmp.Or(o.Subscriptions, DefaultSubscriptions)
 	o.Memory = cmp.Or(o.Memory, DefaultMemory)
 	g := &Gate{
-		hosts: o.Hosts, any: !o.Local, Memory: quota.New(o.Memory),
+		hosts: o.Hosts, any: !o.Local, Memory: quota.New(o.Memory), Decoding: quota.New(o.Memory),
 		requests: newPlaces(o.Concurrent, "requests"), subscriptions: newPlaces(o.Subscriptions, "subscriptions"),
 	}
 	if o.Token != "" {

@@ -22,6 +22,7 @@ import (
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/query"
 )
 
 // Defaults of Options.
@@ -159,7 +160,7 @@ func (s *Service) open(ctx context.Context) (err error) {
 	return err
 }
 
-// checkKeys opens the newest payload and the newest event, so that a service with the wrong keys does
+// checkKeys opens the payload that was written last and the newest event, so that a service with the wrong keys does
 // not start. A payload that was tampered with is an error of its own reader.
 func (s *Service) checkKeys(ctx context.Context, keys *seal.Keyring) (err error) {
 	snap, err := s.ents.At(ctx, store.Head)
@@ -167,15 +168,50 @@ func (s *Service) checkKeys(ctx context.Context, keys *seal.Keyring) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, snap.Close()) }()
-	for e, err := range snap.Query(ctx, nil, &store.QueryOptions{Limit: 1}) {
-		if err != nil {
-			return err
-		}
+	e, err := newest(ctx, snap)
+	if err != nil {
+		return err
+	}
+	if e != nil {
 		if _, err := unseal(keys, e.Key, e.Content); err != nil && !errors.Is(err, seal.ErrTampered) {
-			return fmt.Errorf("the newest entity, %s: %w", e.Key, err)
+			return fmt.Errorf("the newest payload, of %s: %w", e.Key, err)
 		}
 	}
 	return s.checkEventKeys(ctx, keys)
+}
+
+// newest returns the entity whose payload was written last, nil if there is none. It asks for blocks
+// from the head down, in steps that double, and then halves the last step, because sorting by the
+// block would read every entity of a large store.
+func newest(ctx context.Context, snap *store.Snapshot) (found *entity.Entity, err error) {
+	since := func(block uint64) (*entity.Entity, error) {
+		expr, err := query.Parse(fmt.Sprintf("%s >= %d", entity.AttrLastModifiedAtBlock, block))
+		if err != nil {
+			return nil, err
+		}
+		for e, err := range snap.Query(ctx, expr, &store.QueryOptions{Limit: 1}) {
+			return e, err
+		}
+		return nil, nil
+	}
+	low, last := snap.Number(), snap.Number()
+	for step := uint64(1); ; step *= 2 {
+		if found, err = since(low); err != nil || found != nil || low == 0 {
+			break
+		}
+		last = low - 1
+		low -= min(low, step)
+	}
+	for err == nil && found != nil && found.LastModifiedAtBlock < last {
+		middle := last - (last-found.LastModifiedAtBlock)/2
+		var later *entity.Entity
+		if later, err = since(middle); later != nil {
+			found = later
+		} else {
+			last = middle - 1
+		}
+	}
+	return found, err
 }
 
 const (

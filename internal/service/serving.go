@@ -14,6 +14,8 @@ type Serving struct {
 	Ending   context.Context // done when the server goes down, which ends subscriptions; nil: never
 	Log      *slog.Logger    // errors that clients are not told; nil drops them
 	Access   *slog.Logger    // a line for each request; nil: none
+
+	reports *reports
 }
 
 // Timeouts cut off who is too slow.
@@ -41,5 +43,6 @@ func (t Timeouts) WithDefaults() Timeouts {
 func (s Serving) WithDefaults() Serving {
 	s.Ending = cmp.Or(s.Ending, context.Background())
 	s.Log = cmp.Or(s.Log, slog.New(slog.DiscardHandler))
+	s.reports = &reports{log: s.Log, kinds: map[string]*reported{}}
 	return s
 }

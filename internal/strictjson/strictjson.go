@@ -36,20 +36,63 @@ func wrong(offset int, format string, args ...any) error {
 
 var byteOrderMark = []byte("\ufeff")
 
+// Limits bound what a document is decoded into. They are looked at before it is, because two bytes
+// of it can stand for a hundred of memory.
+type Limits struct {
+	List    int // items of a list
+	Members int // of an object
+
+	// Admit is called with the memory that the items of all lists and the attributes take, beside
+	// their bytes, before any of it is made; nil: it is not limited.
+	Admit func(memory int64) error
+	// Memory is how much that may be.
+	Memory int64
+
+	TooLarge error // what an error wraps when there is more of something
+}
+
+// What an item takes in memory beside its bytes, at most: a list or an object, with what is made of it
+// later, and a text or a number. An attribute is the entry of a map.
+const (
+	compositeBytes = 200
+	textBytes      = 48
+	attributeBytes = 96
+)
+
 // Decode reads a document of one value into what dst points to. It fails with an *Error when
 // the document is not UTF-8, has something behind the value, a member that dst does not know
 // or a name twice, half of a surrogate pair, or a null where a member cannot be left out.
 // What the members "data" and "metadata" hold is kept as it is, so it may have all of these
 // but what is not UTF-8.
-func Decode(text []byte, dst any) error {
+func Decode(text []byte, dst any) error { return DecodeWithin(text, dst, nil) }
+
+// DecodeWithin does the same within limits; nil: there are none.
+func DecodeWithin(text []byte, dst any, limits *Limits) error {
 	switch {
 	case bytes.HasPrefix(text, byteOrderMark):
 		return wrong(0, "a byte order mark: save the text as UTF-8 without one")
 	case !utf8.Valid(text):
 		return wrong(invalidUTF8(text), "not UTF-8")
 	}
+	walk := walker{limits: limits, dec: jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
+	walked := walk.value(list, "")
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
+	if limits != nil {
+		// Where the walk has not come to the end nothing is known of the rest. A fault of the
+		// syntax is found again, with better words, before encoding/json makes anything.
+		place := new(Error)
+		switch {
+		case errors.As(walked, &place), errors.Is(walked, limits.TooLarge):
+			return walked
+		case walked != nil:
+			dst = new(json.RawMessage)
+		case limits.Admit != nil:
+			if err := limits.Admit(walk.memory); err != nil {
+				return err
+			}
+		}
+	}
 	if err := dec.Decode(dst); err != nil {
 		return located(text, dec, err)
 	}
@@ -57,8 +100,7 @@ func Decode(text []byte, dst any) error {
 	if rest := bytes.TrimLeft(text[end:], " \t\r\n"); len(rest) > 0 {
 		return wrong(len(text)-len(rest), "something follows the value")
 	}
-	again := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	return check(again, list, "")
+	return walked
 }
 
 func invalidUTF8(text []byte) int {
@@ -114,71 +156,129 @@ func attributes(name string) bool {
 	return name == "string_attributes" || name == "numeric_attributes"
 }
 
-// check passes a value that encoding/json has read, with the name of its member, if it is one.
-// Null as a member says that the member is left out, but an item of a list and an attribute
-// would become an empty text or a zero, which nobody has asked for.
-func check(dec *jsontext.Decoder, in, name string) (err error) {
-	switch dec.PeekKind() {
+// walker passes over a document before it is decoded.
+type walker struct {
+	dec    *jsontext.Decoder
+	limits *Limits // nil: none
+	memory int64   // that what was passed takes
+}
+
+// count notes one more of n items or members, which takes memory.
+func (w *walker) count(n, most int, of string, memory int64) error {
+	w.memory += memory
+	switch {
+	case w.limits == nil:
+	case n > most:
+		return w.tooLarge("more than %d %s", most, of)
+	case w.memory > w.limits.Memory:
+		return w.tooLarge("what it says takes more than %d bytes of memory; cut it into several", w.limits.Memory)
+	}
+	return nil
+}
+
+func (w *walker) tooLarge(format string, args ...any) error {
+	return &Error{int(w.dec.InputOffset()), fmt.Errorf("%w: %s", w.limits.TooLarge, fmt.Sprintf(format, args...))}
+}
+
+// value passes a value, with the name of its member, if it is one. Null as a member says that
+// the member is left out, but an item of a list and an attribute would become an empty text
+// or a zero, which nobody has asked for.
+func (w *walker) value(in, name string) (err error) {
+	switch w.dec.PeekKind() {
 	case '{':
-		err = object(dec, in, name)
+		err = w.object(in, name)
 	case '[':
-		for _, err = dec.ReadToken(); err == nil && dec.PeekKind() != ']'; {
-			err = check(dec, list, "")
-		}
-		if err == nil {
-			_, err = dec.ReadToken()
-		}
+		err = w.array()
 	case 'n':
-		if _, err = dec.ReadToken(); in == list || attributes(in) {
-			err = wrong(int(dec.InputOffset())-len("null"), "null, where a text, a number or an object is wanted")
+		if _, err = w.dec.ReadToken(); in == list || attributes(in) {
+			err = wrong(int(w.dec.InputOffset())-len("null"), "null, where a text, a number or an object is wanted")
 		}
 	default:
-		_, _, err = text(dec)
+		_, _, err = w.text()
 	}
 	return err
 }
 
+// array passes a list.
+func (w *walker) array() error {
+	_, err := w.dec.ReadToken()
+	for n := 1; err == nil && w.dec.PeekKind() != ']'; n++ {
+		memory := int64(textBytes)
+		if kind := w.dec.PeekKind(); kind == '{' || kind == '[' {
+			memory = compositeBytes
+		}
+		if err = w.count(n, w.most().List, "items in a list", memory); err == nil {
+			err = w.value(list, "")
+		}
+	}
+	if err == nil {
+		_, err = w.dec.ReadToken()
+	}
+	return err
+}
+
+func (w *walker) most() Limits {
+	if w.limits == nil {
+		return Limits{}
+	}
+	return *w.limits
+}
+
 // object passes an object with the name of its member, if it is one.
-func object(dec *jsontext.Decoder, in, name string) error {
-	_, err := dec.ReadToken()
-	for seen := map[string]bool{}; err == nil && dec.PeekKind() != '}'; {
-		member, at, err := text(dec)
+func (w *walker) object(in, name string) error {
+	_, err := w.dec.ReadToken()
+	for seen := map[string]bool{}; err == nil && w.dec.PeekKind() != '}'; {
+		raw, at, err := w.text()
 		if err != nil {
 			return err
 		}
-		key := member
-		if !attributes(name) {
-			key = strings.ToLower(member) // as members of Go are found
+		member := nameOf(raw)
+		memory := int64(0)
+		if attributes(name) {
+			memory = attributeBytes
+		} else if member != strings.ToLower(member) {
+			return wrong(at, "unknown field %q: names are in lower case", member) // encoding/json takes it
 		}
-		if seen[key] {
+		if seen[member] {
 			return wrong(at, "the name %q is given twice", member)
 		}
-		seen[key] = true
-		if in == list && (key == "data" || key == "metadata") {
-			err = dec.SkipValue()
+		seen[member] = true
+		if err = w.count(len(seen), w.most().Members, "members of an object", memory); err != nil {
+			return err
+		}
+		if in == list && (member == "data" || member == "metadata") {
+			err = w.dec.SkipValue()
 		} else {
-			err = check(dec, name, member)
+			err = w.value(name, member)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	_, end := dec.ReadToken()
+	_, end := w.dec.ReadToken()
 	return cmp.Or(err, end)
 }
 
 // text passes a number, a word or a string, in which no half of a surrogate pair may be, and
-// returns it with its place.
-func text(dec *jsontext.Decoder) (s string, at int, err error) {
-	raw, err := dec.ReadValue()
-	at = int(dec.InputOffset()) - len(raw)
-	if err != nil || !bytes.ContainsRune(raw, '\\') {
-		return string(bytes.Trim(raw, `"`)), at, err
+// returns it as it stands, until the next is read, with its place.
+func (w *walker) text() (raw []byte, at int, err error) {
+	raw, err = w.dec.ReadValue()
+	at = int(w.dec.InputOffset()) - len(raw)
+	if err != nil || bytes.IndexByte(raw, '\\') < 0 {
+		return raw, at, err
 	}
-	strict := jsontext.NewDecoder(bytes.NewReader(raw))
-	token, err := strict.ReadToken()
+	_, err = jsontext.NewDecoder(bytes.NewReader(raw)).ReadToken()
 	if half := (*jsontext.SyntacticError)(nil); errors.As(err, &half) {
-		return "", at, wrong(at+int(half.ByteOffset), "half of a surrogate pair, which is no character")
+		return nil, at, wrong(at+int(half.ByteOffset), "half of a surrogate pair, which is no character")
 	}
-	return token.String(), at, err
+	return raw, at, err
+}
+
+// nameOf returns what the string of a name says.
+func nameOf(raw []byte) string {
+	name, err := jsontext.AppendUnquote(nil, raw)
+	if err != nil {
+		return string(raw) // text has refused it
+	}
+	return string(name)
 }

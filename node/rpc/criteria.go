@@ -27,14 +27,31 @@ const (
 // UnmarshalJSON implements json.Unmarshaler.
 func (c *criteria) UnmarshalJSON(text []byte) error {
 	type plain criteria
-	if err := json.Unmarshal(text, (*plain)(c)); err != nil {
+	asked := struct {
+		*plain
+		Topics json.RawMessage `json:"topics"` // counted before they are read
+	}{plain: (*plain)(c)}
+	if err := json.Unmarshal(text, &asked); err != nil {
 		return err
+	}
+	if asked.Topics != nil && string(asked.Topics) != "null" {
+		topics, err := elements(asked.Topics, maxTopics)
+		if errors.Is(err, errTooMany) {
+			return fmt.Errorf("more than %d topics, which logs do not have", maxTopics)
+		}
+		if err != nil {
+			return err
+		}
+		c.Topics = make([]anyOf[topic], len(topics))
+		for i, text := range topics {
+			if err := json.Unmarshal(text, &c.Topics[i]); err != nil {
+				return err
+			}
+		}
 	}
 	switch {
 	case c.Hash != nil && (c.From != nil || c.To != nil):
 		return errors.New("give blockHash, or fromBlock and toBlock")
-	case len(c.Topics) > maxTopics:
-		return fmt.Errorf("%d topics, logs have at most %d", len(c.Topics), maxTopics)
 	}
 	return nil
 }
@@ -45,24 +62,38 @@ type anyOf[T any] []T
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (a *anyOf[T]) UnmarshalJSON(text []byte) error {
-	if text[0] != '[' {
-		text = slices.Concat([]byte("["), text, []byte("]"))
-	}
-	var list []*T
-	if err := json.Unmarshal(text, &list); err != nil {
-		return err
-	}
-	if len(list) > maxAnyOf {
-		return fmt.Errorf("a list of %d, at most %d are allowed", len(list), maxAnyOf)
+	list := []json.RawMessage{text}
+	if text[0] == '[' {
+		var err error
+		list, err = elements(text, maxAnyOf)
+		if errors.Is(err, errTooMany) {
+			return fmt.Errorf("a list of more than %d", maxAnyOf)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	*a = nil
-	if slices.Contains(list, nil) {
+	if slices.ContainsFunc(list, func(text json.RawMessage) bool { return string(text) == "null" }) {
 		return nil
 	}
-	for _, value := range list {
-		*a = append(*a, *value)
+	values := make([]T, len(list))
+	for i, text := range list {
+		if err := json.Unmarshal(text, &values[i]); err != nil {
+			return err
+		}
 	}
+	*a = values
 	return nil
+}
+
+// bytes is the memory of what is asked for.
+func (c *criteria) bytes() int64 {
+	n := len(c.Addresses) * len(chain.Address{})
+	for _, list := range c.Topics {
+		n += len(list) * len(topic{})
+	}
+	return int64(n)
 }
 
 // match tells whether a log of any block is asked for.

@@ -45,6 +45,7 @@ func (f *filters) expire(since time.Time) {
 	defer f.mu.Unlock()
 	for id, filter := range f.list {
 		if filter.asked.Before(since) {
+			filter.follower.release()
 			delete(f.list, id)
 		}
 	}
@@ -75,8 +76,11 @@ func (f *filters) find(id string, now time.Time) (*installed, error) {
 func (f *filters) remove(id string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	_, ok := f.list[id]
-	delete(f.list, id)
+	filter, ok := f.list[id]
+	if ok {
+		filter.follower.release()
+		delete(f.list, id)
+	}
 	return ok
 }
 
@@ -100,6 +104,9 @@ func (h *Handler) installFilter(ctx context.Context, c *call, criteria *criteria
 		return err
 	}
 	id, err := h.filters.install(follower, h.opts.Limits.Filters, h.opts.Now())
+	if err != nil {
+		follower.release()
+	}
 	c.out = fmt.Appendf(c.out, "%q", id)
 	return err
 }

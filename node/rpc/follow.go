@@ -3,9 +3,11 @@ package rpc
 import (
 	"context"
 	"errors"
+	"unsafe"
 
 	"github.com/maypok86/otter/v2"
 
+	"github.com/varvedb/varve/internal/quota"
 	"github.com/varvedb/varve/store"
 )
 
@@ -75,9 +77,23 @@ func (h *Handler) readBlocks(ctx context.Context, snap *store.Snapshot, from, to
 
 // follower is what a filter or a subscription was told.
 type follower struct {
-	criteria *criteria // nil: of blocks only
-	next     uint64    // the first block that it was not told of
-	told     []blockLogs
+	criteria *criteria              // nil: of blocks only
+	next     uint64                 // the first block that it was not told of
+	told     []store.BlockHeader    // the last blocks that it was told of
+	logs     map[uint64][]*Log // of these, by number, where there are some
+	hold     *quota.Hold            // its memory
+}
+
+// release gives back what a follower holds, which is not used any more.
+func (f *follower) release() { f.hold.Release() }
+
+// bytes is the memory of a follower that was told of as many blocks as it remembers.
+func (f *follower) bytes() int64 {
+	n := int64(maxTold) * int64(unsafe.Sizeof(store.BlockHeader{}))
+	if f.criteria != nil {
+		n += f.criteria.bytes()
+	}
+	return n
 }
 
 const (
@@ -107,7 +123,7 @@ func (h *Handler) advance(ctx context.Context, f *follower) (news []blockLogs, m
 	tell := func(b store.BlockHeader, all []*Log) bool {
 		step := blockLogs{head: b}
 		if n := len(f.told); n > 0 {
-			step.parent = blockHash(f.told[n-1].head)
+			step.parent = blockHash(f.told[n-1])
 		}
 		if f.criteria != nil && f.criteria.within(b.Number) {
 			for _, l := range all {
@@ -116,7 +132,8 @@ func (h *Handler) advance(ctx context.Context, f *follower) (news []blockLogs, m
 				}
 			}
 		}
-		news, f.told = append(news, step), append(f.told, step)
+		news = append(news, step)
+		f.tell(b, step.logs)
 		f.next, last = b.Number+1, b.Number
 		count += len(step.logs)
 		return count < h.opts.Limits.Logs
@@ -138,10 +155,23 @@ func (h *Handler) advance(ctx context.Context, f *follower) (news []blockLogs, m
 	if count < h.opts.Limits.Logs {
 		f.next, last = to+1, to // past gaps
 	}
-	if n := len(f.told) - maxTold; n > 0 {
-		f.told = append([]blockLogs(nil), f.told[n:]...)
-	}
 	return news, last < head.Number, nil
+}
+
+// tell notes that a block was told. A follower lives long and there are many, so the oldest block makes
+// room for it.
+func (f *follower) tell(b store.BlockHeader, logs []*Log) {
+	if len(f.told) == maxTold {
+		delete(f.logs, f.told[0].Number)
+		f.told = f.told[:copy(f.told, f.told[1:])]
+	}
+	f.told = append(f.told, b)
+	if len(logs) > 0 {
+		if f.logs == nil {
+			f.logs = map[uint64][]*Log{}
+		}
+		f.logs[b.Number] = logs
+	}
 }
 
 // retract returns the blocks that were told and are no longer part of the chain, the newest
@@ -149,16 +179,16 @@ func (h *Handler) advance(ctx context.Context, f *follower) (news []blockLogs, m
 func (f *follower) retract(ctx context.Context, snap *store.Snapshot) (removed []blockLogs, err error) {
 	for len(f.told) > 0 {
 		last := f.told[len(f.told)-1]
-		now, err := snap.HeaderAt(ctx, last.head.Number)
-		if err != nil || now == last.head {
+		now, err := snap.HeaderAt(ctx, last.Number)
+		if err != nil || now == last {
 			return removed, err
 		}
-		last.removed = true
-		removed = append(removed, last)
+		removed = append(removed, blockLogs{head: last, logs: f.logs[last.Number], removed: true})
+		delete(f.logs, last.Number)
 		f.told = f.told[:len(f.told)-1]
-		f.next = last.head.Number
+		f.next = last.Number
 		if n := len(f.told); n > 0 {
-			f.next = f.told[n-1].head.Number + 1 // other blocks may be where there was a gap
+			f.next = f.told[n-1].Number + 1 // other blocks may be where there was a gap
 		}
 	}
 	// What was told before is forgotten, or there was nothing but a head that is gone.
@@ -168,26 +198,32 @@ func (f *follower) retract(ctx context.Context, snap *store.Snapshot) (removed [
 	return removed, nil
 }
 
-// newFollower returns one that is told of what comes after the head.
+// newFollower returns one that is told of what comes after the head. The caller releases it.
 func (h *Handler) newFollower(ctx context.Context, c *criteria) (*follower, error) {
 	if c != nil && !h.ents.Temporal() {
 		return nil, failf(CodeNotSupported, "layout %s keeps only the head, and so no events; they need a store with history", h.ents.Layout())
 	}
+	f := &follower{criteria: c, hold: h.followers.Hold(nil)}
+	if !f.hold.Try(f.bytes()) {
+		return nil, failf(CodeTooManyOpened, "filters and subscriptions hold all the memory that they may; ask for fewer addresses and topics, or uninstall some")
+	}
 	snap, err := h.ents.At(ctx, store.Head)
 	if err != nil {
+		f.release()
 		return nil, err
 	}
 	defer snap.Close()
 	head := snap.Head()
 	if head.Empty {
-		return &follower{criteria: c}, nil
+		return f, nil
 	}
 	// What it was not told it need not take back, but it must know where another history
 	// begins.
-	blocks, err := snap.Headers(ctx, max(head.Number, maxTold)-maxTold, head.Number)
-	f := &follower{criteria: c, next: head.Number + 1}
-	for _, b := range blocks {
-		f.told = append(f.told, blockLogs{head: b})
+	blocks, err := snap.Headers(ctx, max(head.Number, maxTold-1)-(maxTold-1), head.Number)
+	if err != nil {
+		f.release()
+		return nil, err
 	}
-	return f, err
+	f.next, f.told = head.Number+1, append(make([]store.BlockHeader, 0, maxTold), blocks...)
+	return f, nil
 }

@@ -81,14 +81,19 @@ func (h *Handler) allowed(origin string) bool {
 	return slices.ContainsFunc(h.opts.Origins, func(o string) bool { return o == "*" || strings.EqualFold(o, origin) })
 }
 
-// mediaTypes are what clients call JSON-RPC.
-var mediaTypes = []string{"", "application/json", "application/json-rpc", "application/jsonrequest"}
+// mediaTypes are what clients call JSON-RPC. A page of another origin has to ask whether it may send
+// them. It need not ask for a body of no type, which a browser sends of a Blob, nor for text/plain.
+var mediaTypes = []string{"application/json", "application/json-rpc", "application/jsonrequest"}
 
 func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
-	// A page of another origin can send other types without asking whether it may.
 	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	if !slices.Contains(mediaTypes, strings.ToLower(strings.TrimSpace(kind))) {
 		http.Error(w, "want Content-Type: application/json", http.StatusUnsupportedMediaType)
+		return
+	}
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		w.Header().Set("Accept-Encoding", "identity")
+		http.Error(w, "want a body without Content-Encoding", http.StatusUnsupportedMediaType)
 		return
 	}
 	b := getBuffer()

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"bytes"
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // request is one call as it came.
@@ -38,20 +41,19 @@ func decode(body []byte, most int) (list []request, batch bool, fault *failure) 
 		r, fault := decodeOne(body)
 		return []request{r}, false, fault
 	}
-	var members []json.RawMessage
-	if err := json.Unmarshal(body, &members); err != nil {
-		return nil, true, parseFault(err)
-	}
+	members, err := elements(body, most)
 	switch {
-	case len(members) == 0:
-		return nil, true, failf(CodeRequest, "an empty batch")
-	case len(members) > most:
+	case errors.Is(err, errTooMany):
 		// The answer is a list, and has the id of the first call, as with go-ethereum,
 		// because clients look there for what became of their batch.
 		first, _ := decodeOne(members[0])
 		first.id = properID(first.id)
-		first.err = failf(CodeTooLarge, "a batch of %d calls, at most %d are allowed", len(members), most)
+		first.err = failf(CodeTooLarge, "a batch of more than %d calls", most)
 		return []request{first}, true, nil
+	case err != nil:
+		return nil, true, parseFault(err)
+	case len(members) == 0:
+		return nil, true, failf(CodeRequest, "an empty batch")
 	}
 	list = make([]request, len(members))
 	for i, text := range members {
@@ -95,6 +97,35 @@ func kindInWords(t reflect.Type) string {
 	return "a number"
 }
 
+// errTooMany: a list has more elements than are taken.
+var errTooMany = errors.New("too many elements")
+
+// elements returns the elements of a list, with errTooMany the first of them when there are more than most.
+// What is not looked at costs no memory, because a list of a million numbers is two million bytes and
+// was forty times as many as a slice of them. The elements share the memory of the text.
+func elements(text []byte, most int) (list []json.RawMessage, err error) {
+	if !json.Valid(text) {
+		var any json.RawMessage
+		return nil, json.Unmarshal(text, &any) // which says what is wrong
+	}
+	dec := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if token, err := dec.ReadToken(); err != nil || token.Kind() != '[' {
+		return nil, cmp.Or(err, errors.New("want a list"))
+	}
+	for dec.PeekKind() != ']' {
+		if len(list) == most {
+			return list, errTooMany
+		}
+		value, err := dec.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		end := dec.InputOffset()
+		list = append(list, text[end-int64(len(value)):end:end])
+	}
+	return list, nil
+}
+
 func parseFault(err error) *failure { return failf(CodeParse, "the request is not JSON: %v", err) }
 
 // decodeOne reads one request. It fails when the text is not JSON.
@@ -132,11 +163,15 @@ func (r *request) setParams(text json.RawMessage) *failure {
 	if text[0] != '[' {
 		return failf(CodeParams, "parameters go by position, in an array")
 	}
-	if err := json.Unmarshal(text, &r.params); err != nil {
-		return failf(CodeParams, "parameters: %s", inWords(err))
+	var err error
+	if r.params, err = elements(text, maxParams); err != nil {
+		return failf(CodeParams, "parameters: %v, at most %d are taken", err, maxParams)
 	}
 	return nil
 }
+
+// maxParams bounds the parameters of a call. No method takes as many.
+const maxParams = 16
 
 // maxID bounds an id, which is sent back.
 const maxID = 1024

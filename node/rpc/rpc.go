@@ -58,7 +58,7 @@ type Limits struct {
 	Time          time.Duration // for a call or a batch; 10s
 	Receive       time.Duration // for a message that has begun over WebSocket; 20s
 	Send          time.Duration // for a client to take an answer; 20s
-	Memory        int64         // bytes of all requests and answers at a time; 16 MiB
+	Memory        int64         // bytes of all requests and answers at a time, and of all filters and subscriptions; 16 MiB
 	Request       int64         // bytes of a request; 1 MiB
 	Page          int64         // bytes of a page; 512 MiB, as Arkiv has it
 	Part          int           // bytes of a page that are held at a time, if it is sent in parts; 2 MiB
@@ -73,6 +73,7 @@ type Limits struct {
 	FilterIdle    time.Duration // after which a filter that nobody asks is gone; 5m
 	Sockets       int           // WebSocket connections; 1,000
 	Subscriptions int           // of a connection; 32
+	Following     int           // subscriptions of all connections; 1,024
 }
 
 func (o Options) withDefaults() Options {
@@ -100,6 +101,7 @@ func (o Options) withDefaults() Options {
 	l.FilterIdle = cmp.Or(l.FilterIdle, 5*time.Minute)
 	l.Sockets = cmp.Or(l.Sockets, 1000)
 	l.Subscriptions = cmp.Or(l.Subscriptions, 32)
+	l.Following = cmp.Or(l.Following, 1024)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Metrics == nil {
 		o.Metrics = prometheus.NewRegistry()
@@ -120,6 +122,9 @@ type Handler struct {
 	places  chan struct{} // one for each call at a time
 	memory  *quota.Quota  // of requests and answers
 
+	followers *quota.Quota  // of filters and subscriptions, which outlive their requests
+	following chan struct{} // one for each subscription
+
 	heads    heads
 	count    countCache
 	recent   *otter.Cache[store.BlockHeader, []*Log]
@@ -136,10 +141,11 @@ type Handler struct {
 func New(ctx context.Context, ents *store.Entities, o Options) (*Handler, error) {
 	o = o.withDefaults()
 	l := o.Limits
-	if o.Poll < 0 || min(l.Time, l.Receive, l.Send) < 0 || min(l.Memory, l.Page) < 0 || slices.Min([]int{l.Part, l.Answer, l.Batch, l.Results, l.MaxResults, l.Concurrent, l.Logs, l.Filters, l.Sockets, l.Subscriptions}) < 0 {
+	if o.Poll < 0 || min(l.Time, l.Receive, l.Send) < 0 || min(l.Memory, l.Page) < 0 || slices.Min([]int{l.Part, l.Answer, l.Batch, l.Results, l.MaxResults, l.Concurrent, l.Logs, l.Filters, l.Sockets, l.Subscriptions, l.Following}) < 0 {
 		return nil, fmt.Errorf("rpc: %w: a limit below zero", store.ErrInvalid)
 	}
 	h := &Handler{ents: ents, opts: o, places: make(chan struct{}, l.Concurrent), sockets: make(chan struct{}, l.Sockets), hashes: newHashIndex(), memory: quota.New(l.Memory)}
+	h.followers, h.following = quota.New(l.Memory), make(chan struct{}, l.Following)
 	h.filters.list, h.heads.moved = map[string]*installed{}, make(chan struct{})
 	h.count.turn = make(chan struct{}, 1)
 	h.methods = map[string]*method{}

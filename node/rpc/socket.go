@@ -32,7 +32,7 @@ type socket struct {
 	calls   int // answered, for the log
 
 	mu            sync.Mutex
-	subscriptions map[string]context.CancelFunc
+	subscriptions map[string]func() // by id, what ends one
 }
 
 // serveSocket answers what comes over a WebSocket connection until it ends.
@@ -44,7 +44,7 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "too many connections, or shutting down", http.StatusServiceUnavailable)
 		return
 	}
-	s := &socket{timeout: h.opts.Limits.Send, subscriptions: map[string]context.CancelFunc{}}
+	s := &socket{timeout: h.opts.Limits.Send, subscriptions: map[string]func(){}}
 	s.ctx, s.cancel = context.WithCancel(r.Context())
 	defer s.cancel()
 	taken := &hijacked{ResponseWriter: w}
@@ -64,6 +64,7 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 	h.readSocket(s)
 	s.cancel()
 	s.work.Wait()
+	s.endAll()
 	accesslog.Add(r.Context(), slog.Int("calls", s.calls))
 }
 
@@ -171,8 +172,9 @@ func (s *socket) ping() {
 	}
 }
 
-// subscribe registers a subscription, whose run begins with the function that comes back.
-func (s *socket) subscribe(most int, run func(ctx context.Context, id string) error) (id string, begin func(), err error) {
+// subscribe registers a subscription, whose run begins with the function that comes back. When it was
+// ended, by whatever, leave is called once.
+func (s *socket) subscribe(most int, leave func(), run func(ctx context.Context, id string) error) (id string, begin func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.subscriptions) >= most {
@@ -180,7 +182,7 @@ func (s *socket) subscribe(most int, run func(ctx context.Context, id string) er
 	}
 	id = newID()
 	ctx, cancel := context.WithCancel(s.ctx)
-	s.subscriptions[id] = cancel
+	s.subscriptions[id] = func() { cancel(); leave() }
 	return id, func() {
 		s.work.Go(func() {
 			defer s.unsubscribe(id)
@@ -194,10 +196,20 @@ func (s *socket) subscribe(most int, run func(ctx context.Context, id string) er
 func (s *socket) unsubscribe(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	cancel, ok := s.subscriptions[id]
+	end, ok := s.subscriptions[id]
 	if ok {
-		cancel()
+		end()
 		delete(s.subscriptions, id)
 	}
 	return ok
+}
+
+// endAll ends the subscriptions of a connection that has ended: of some the run has not begun.
+func (s *socket) endAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, end := range s.subscriptions {
+		end()
+		delete(s.subscriptions, id)
+	}
 }

@@ -35,15 +35,32 @@ func (h *Handler) subscribe(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	id, begin, err := c.socket.subscribe(h.opts.Limits.Subscriptions, func(ctx context.Context, id string) error {
-		return h.notify(ctx, c.socket, id, follower)
-	})
+	id, begin, err := h.place(c.socket, follower)
 	if err != nil {
+		follower.release()
 		return err
 	}
 	c.after = append(c.after, begin) // what it is told comes after its id
 	c.out = fmt.Appendf(c.out, "%q", id)
 	return nil
+}
+
+// place gives a subscription a place on its connection and among all of them. It gives place and
+// follower back when it ends.
+func (h *Handler) place(s *socket, f *follower) (id string, begin func(), err error) {
+	select {
+	case h.following <- struct{}{}:
+	default:
+		return "", nil, failf(CodeTooManyOpened, "more than %d subscriptions of all connections", cap(h.following))
+	}
+	leave := func() { <-h.following }
+	id, begin, err = s.subscribe(h.opts.Limits.Subscriptions, func() { f.release(); leave() }, func(ctx context.Context, id string) error {
+		return h.notify(ctx, s, id, f)
+	})
+	if err != nil {
+		leave()
+	}
+	return id, begin, err
 }
 
 // unsubscribe serves eth_unsubscribe.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/internal/quota"
+	"github.com/varvedb/varve/internal/service"
 )
 
 // answer is an answer that has begun or is yet to begin, and what its request holds.
@@ -15,14 +16,21 @@ type answer struct {
 	timeout time.Duration // to write; zero: none
 	status  int           // that was sent
 	hold    *quota.Hold
+	decoded *quota.Hold // what is made of the body
 	reading atomic.Bool // the body is being read
 	read    bool        // it was read
 }
 
-func newAnswer(w http.ResponseWriter, timeout time.Duration, memory *quota.Quota) *answer {
+func newAnswer(w http.ResponseWriter, timeout time.Duration, gate *service.Gate) *answer {
 	a := &answer{ResponseWriter: w, control: http.NewResponseController(w), timeout: timeout}
-	a.hold = memory.Hold(a.cutOff)
+	a.hold, a.decoded = gate.Memory.Hold(a.cutOff), gate.Decoding.Hold(nil)
 	return a
+}
+
+// release gives back what the request holds.
+func (a *answer) release() {
+	a.hold.Release()
+	a.decoded.Release()
 }
 
 // cutOff ends reading the body or else writing the answer, at once.

@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -75,6 +76,10 @@ func mediaType(r *http.Request) (string, error) {
 
 // readBody reads the body into a buffer. The caller puts the buffer back.
 func (h *Handler) readBody(w *answer, r *http.Request) (*bytes.Buffer, error) {
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		w.Header().Set("Accept-Encoding", "identity")
+		return nil, fmt.Errorf("%w: Content-Encoding %q: send the body as it is", service.ErrMediaType, coding)
+	}
 	if r.ContentLength > h.maxBody {
 		return nil, fmt.Errorf("%w: a body of %d bytes, at most %d", service.ErrTooLarge, r.ContentLength, h.maxBody)
 	}
@@ -120,12 +125,18 @@ func (h *Handler) readJSON(w *answer, r *http.Request, dst any) error {
 		return err
 	}
 	defer putBuffer(body)
-	return decodeJSON(body.Bytes(), dst)
+	return decodeJSON(body.Bytes(), dst, func(memory int64) error { return w.decoded.Take(r.Context(), memory) })
 }
 
-// decodeJSON reads one JSON value and says where it is wrong.
-func decodeJSON(body []byte, dst any) error {
-	err := strictjson.Decode(body, dst)
+// decodeJSON reads one JSON value and says where it is wrong. Before anything is made of it, admit is
+// called with the memory that it will take.
+func decodeJSON(body []byte, dst any, admit func(memory int64) error) error {
+	err := strictjson.DecodeWithin(body, dst, &strictjson.Limits{
+		List: service.MaxList, Members: service.MaxMembers, Memory: service.MaxDecoded, Admit: admit, TooLarge: service.ErrTooLarge,
+	})
+	if errors.Is(err, service.ErrTooLarge) {
+		return fmt.Errorf("body: %w", err)
+	}
 	if place := new(strictjson.Error); errors.As(err, &place) {
 		return bodyAt(body, place.Offset, place.Err)
 	}

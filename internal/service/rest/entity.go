@@ -240,12 +240,13 @@ func (h *Handler) read(w *answer, r *http.Request, answer func(e *entity.Entity)
 // must not run in a browser as a page of this service.
 func sendRaw(w http.ResponseWriter, e *entity.Entity) error {
 	kind := e.ContentType
-	if kind == "" || strings.ContainsAny(kind, "\r\n\x00") {
+	if kind == "" || !service.IsContentType(kind) { // others than this service may have written it
 		kind = octets
 	}
 	header := w.Header()
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Content-Security-Policy", "sandbox; default-src 'none'")
+	header.Set("Cross-Origin-Resource-Policy", "same-origin") // nor as a part of another's
 	return send(w, http.StatusOK, kind, e.Content)
 }
 

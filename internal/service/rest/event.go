@@ -11,7 +11,7 @@ import (
 
 // appendBody is what a POST to /v1/events holds.
 type appendBody struct {
-	Events    []eventjson.Event    `json:"events"`
+	Events    []eventjson.New      `json:"events"`
 	Condition *eventjson.Condition `json:"condition"`
 }
 

@@ -107,8 +107,8 @@ func (h *Handler) handle(r route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		begun := counts.Begin()
 		status := http.StatusOK
-		answer := newAnswer(w, h.with.Timeouts.Write, h.with.Gate.Memory)
-		defer answer.hold.Release()
+		answer := newAnswer(w, h.with.Timeouts.Write, h.with.Gate)
+		defer answer.release()
 		defer func() { counts.End(begun, status) }() // after a panic, too
 		err := h.admitted(r, answer, req)
 		if err != nil {
@@ -148,7 +148,7 @@ func (h *Handler) admitted(r route, w *answer, req *http.Request) error {
 func (h *Handler) fail(w *answer, req *http.Request, err error) int {
 	class := service.Classify(err)
 	if class.Hidden || class.Status >= http.StatusInternalServerError {
-		h.with.Log.Error("request", "id", w.Header().Get(accesslog.Header), "method", req.Method, "path", req.URL.Path, "problem", class.Slug, "error", err)
+		h.with.Report(class, err, "id", w.Header().Get(accesslog.Header), "method", req.Method, "path", req.URL.Path)
 	}
 	if w.status != 0 {
 		return class.Status

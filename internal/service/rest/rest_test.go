@@ -117,7 +117,7 @@ func TestEntities(t *testing.T) {
 	path := entityPath(1)
 	w.problem(w.do("GET", path, ""), 404, "not-found")
 	payload := base64.StdEncoding.EncodeToString([]byte("pay\x00load"))
-	rec := w.do("PUT", path, `{"content_type":"text/plain; x=\"ü\"","payload":"`+payload+`","lifetime":10,
+	rec := w.do("PUT", path, `{"content_type":"text/plain; x=\"u\"","payload":"`+payload+`","lifetime":10,
 		"string_attributes":{"a":"ü\"\u0000\n"},"numeric_attributes":{"n":18446744073709551615},
 		"owner":"0x00000000000000000000000000000000000000ff"}`, asJSON)
 	require.Equal(t, 201, rec.Code, rec.Body)
@@ -126,14 +126,14 @@ func TestEntities(t *testing.T) {
 	require.Equal(t, 200, rec.Code)
 	require.Equal(t, "application/json", rec.Header().Get("Content-Type"))
 	require.JSONEq(t, `{"key":"`+path[len("/v1/entities/"):]+`","owner":"0x00000000000000000000000000000000000000ff",
-		"creator":"0x00000000000000000000000000000000000000ff","content_type":"text/plain; x=\"ü\"","payload":"`+payload+`",
+		"creator":"0x00000000000000000000000000000000000000ff","content_type":"text/plain; x=\"u\"","payload":"`+payload+`",
 		"string_attributes":{"a":"ü\"\u0000\n"},"numeric_attributes":{"n":"18446744073709551615"},
 		"sequence":4294967296,"created_at_block":1,"last_modified_at_block":1,"expiration":11}`, rec.Body.String())
 	require.Contains(t, rec.Body.String(), "18446744073709551615", "all digits")
 
 	rec = w.do("GET", path+"/payload", "")
 	require.Equal(t, "pay\x00load", rec.Body.String())
-	require.Equal(t, `text/plain; x="ü"`, rec.Header().Get("Content-Type"))
+	require.Equal(t, `text/plain; x="u"`, rec.Header().Get("Content-Type"))
 	require.Equal(t, "nosniff", rec.Header().Get("X-Content-Type-Options"))
 	require.Contains(t, rec.Header().Get("Content-Security-Policy"), "sandbox")
 
@@ -254,6 +254,20 @@ func TestConditions(t *testing.T) {
 	require.Equal(t, 200, w.do("DELETE", path, "", `If-Match: "2"`).Code)
 }
 
+// list is a document with a list of so many items.
+func list(name, item string, n int) string {
+	return `{"` + name + `":[` + strings.TrimSuffix(strings.Repeat(item+",", n), ",") + "]}"
+}
+
+// members is a document with so many attributes.
+func members(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `,"%d":""`, i)
+	}
+	return `{"string_attributes":{` + b.String()[1:] + "}}"
+}
+
 func TestProblems(t *testing.T) {
 	w := newWorld(t, service.Options{MaxPayload: 100}, service.Serving{})
 	path, raw, large := entityPath(1), payloadPath(1), strings.Repeat("x", 101)
@@ -280,6 +294,17 @@ func TestProblems(t *testing.T) {
 		"parameter of a get":    {"GET", path + "?raw=true", "", "", 400, "malformed", 0, 0},
 		"parameter of a delete": {"DELETE", path + "?x=1", "", "", 400, "malformed", 0, 0},
 		"halves of a character": {"GET", "/v1/events?type=%C3&type=%A9", "", "", 400, "malformed", 0, 0},
+		"time of an event":      {"POST", "/v1/events", "{\"events\":[{\"type\":\"A\",\"time\":\"2020-01-01T00:00:00Z\"}]}", asJSON, 400, "malformed", 1, 0},
+		"position of an event":  {"POST", "/v1/events/checkpoints/c", "{\"to\":1,\"events\":[{\"type\":\"A\",\"position\":1}]}", asJSON, 400, "malformed", 1, 0},
+		"name in upper case":    {"POST", "/v1/query", "{\"Query\":\"*\"}", asJSON, 400, "malformed", 1, 2},
+		"many events":           {"POST", "/v1/events", list("events", "{}", 100_001), asJSON, 413, "too-large", 0, 0},
+		"many tags":             {"POST", "/v1/events", "{\"events\":[" + list("tags", "[]", 80_000) + "," + list("tags", "[]", 80_000) + "," + list("tags", "[]", 80_000) + "," + list("tags", "[]", 80_000) + "]}", asJSON, 413, "too-large", 0, 0},
+		"many items":            {"POST", "/v1/events/read", "{\"query\":" + list("items", "{}", 100_001) + "}", asJSON, 413, "too-large", 0, 0},
+		"many columns":          {"POST", "/v1/query", list("order", "{}", 100_001), asJSON, 413, "too-large", 0, 0},
+		"many attributes":       {"PUT", path, members(5000), asJSON, 413, "too-large", 0, 0},
+		"control in a type":     {"PUT", path, "{\"content_type\":\"a/b\\u0001\"}", asJSON, 422, "invalid", 0, 0},
+		"type not of ASCII":     {"PUT", path, "{\"content_type\":\"\u00e4/b\"}", asJSON, 422, "invalid", 0, 0},
+		"long type":             {"PUT", path, "{\"content_type\":\"" + strings.Repeat("t", 257) + "\"}", asJSON, 422, "invalid", 0, 0},
 		"no document":           {"PUT", path, "x", "Content-Type: text/plain", 415, "media-type", 0, 0},
 		"ETag without quotes":   {"PUT", path, "{}", "If-Match: 7", 400, "malformed", 0, 0},
 		"no content type":       {"PUT", raw, "x", "", 415, "media-type", 0, 0},
@@ -324,6 +349,24 @@ func TestProblems(t *testing.T) {
 		})
 	}
 	require.Zero(t, w.service.Head(), "nothing was written")
+}
+
+// TestBodies: a body is what it is called, and all but the payload is short, however much a payload
+// may have.
+func TestBodies(t *testing.T) {
+	w := newWorld(t, service.Options{}, service.Serving{})
+	for _, coding := range []string{"gzip", "br", "gzip, identity"} {
+		rec := w.do("PUT", payloadPath(1), "x", "Content-Type: text/plain", "Content-Encoding: "+coding)
+		w.problem(rec, 415, "media-type")
+		require.Equal(t, "identity", rec.Header().Get("Accept-Encoding"))
+		w.problem(w.do("POST", "/v1/events", `{"events":[{"type":"A"}]}`, asJSON, "Content-Encoding: "+coding), 415, "media-type")
+	}
+	name := func(n int) string { return `{"string_attributes":{"` + strings.Repeat("n", n) + `":""}}` }
+	w.problem(w.do("PUT", entityPath(1), name(64<<10), asJSON), 413, "too-large")
+	require.Equal(t, 201, w.do("PUT", entityPath(1), name(60_000), asJSON).Code)
+	require.Equal(t, 200, w.do("PUT", payloadPath(1), "x", "Content-Type: text/plain", "Content-Encoding: identity").Code)
+	rec := w.do("GET", payloadPath(1), "")
+	require.Equal(t, "same-origin", rec.Header().Get("Cross-Origin-Resource-Policy"))
 }
 
 // lines reads a stream.

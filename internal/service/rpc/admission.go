@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
@@ -62,44 +63,46 @@ func (in *admission) counted(desc grpc.ServiceDesc) *grpc.ServiceDesc {
 	return in.admitted(desc)
 }
 
-// admitted puts the admission before the methods of a service. gRPC's own interceptors are
-// called when the message was received.
+// admitted puts the admission before the methods of a service. gRPC's own interceptors are called
+// when the message was received. A method with one answer becomes a stream of one, because gRPC says
+// nothing about an answer that a handler returns to it.
 func (in *admission) admitted(desc grpc.ServiceDesc) *grpc.ServiceDesc {
-	desc.Methods = slices.Clone(desc.Methods)
-	for i, m := range desc.Methods {
+	desc.Streams = slices.Clone(desc.Streams)
+	for _, m := range desc.Methods {
 		name := "/" + desc.ServiceName + "/" + m.MethodName
-		desc.Methods[i].Handler = func(srv any, ctx context.Context, receive func(any) error, more grpc.UnaryServerInterceptor) (any, error) {
-			return in.unary(ctx, name, receive, func(ctx context.Context, receive func(any) error) (any, error) {
-				return m.Handler(srv, ctx, receive, more)
-			})
-		}
+		desc.Streams = append(desc.Streams, grpc.StreamDesc{StreamName: m.MethodName, Handler: func(srv any, stream grpc.ServerStream) error {
+			return in.unary(srv, stream, name, m.Handler)
+		}})
 	}
+	desc.Methods = nil
 	return &desc
 }
 
-func (in *admission) unary(ctx context.Context, name string, receive func(any) error, handle func(context.Context, func(any) error) (any, error)) (any, error) {
-	c := in.call(ctx, name)
-	defer c.received.Release()
+func (in *admission) unary(srv any, stream grpc.ServerStream, name string, handle grpc.MethodHandler) error {
+	c := in.call(stream.Context(), name)
+	defer c.release()
 	var reply any
-	err := c.serve(ctx, func(header metadata.MD) error { return grpc.SetHeader(ctx, header) }, func(ctx context.Context) (err error) {
+	err := c.serve(stream.Context(), stream.SetHeader, func(ctx context.Context) (err error) {
 		if t := in.with.Timeouts; t.Work > 0 {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(ctx, t.Read+t.Work)
 			defer cancel()
 		}
-		reply, err = handle(ctx, func(m any) error { return c.receive(ctx, m, receive) })
+		reply, err = handle(srv, ctx, func(m any) error { return c.receive(ctx, m, stream.RecvMsg) }, nil)
 		return err
 	})
-	if err != nil {
-		c.hold.Release()
-		return nil, err
+	if err == nil {
+		err = c.reply(stream, reply)
 	}
-	return c.outgoing(reply), nil
+	if err != nil {
+		c.hold.Release() // there is no answer that is waited for
+	}
+	return err
 }
 
 func (in *admission) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 	c := in.call(stream.Context(), info.FullMethod)
-	defer c.received.Release()
+	defer c.release()
 	defer c.hold.Release()
 	return c.serve(stream.Context(), stream.SetHeader, func(ctx context.Context) error {
 		return handle(srv, &admittedStream{stream, ctx, c})
@@ -122,7 +125,7 @@ func (s *admittedStream) RecvMsg(m any) error {
 }
 
 // SendMsg implements grpc.ServerStream.
-func (s *admittedStream) SendMsg(m any) error { return s.call.send(m, s.ServerStream.SendMsg) }
+func (s *admittedStream) SendMsg(m any) error { return s.call.send(s.ServerStream, m) }
 
 // call is one request.
 type call struct {
@@ -132,6 +135,7 @@ type call struct {
 	conn     *conn              // nil: not known
 	cut      func(error)        // ends the call before its message is there
 	received *quota.Hold        // the request
+	decoded  *quota.Hold        // what is made of it
 	hold     *quota.Hold        // what is sent
 }
 
@@ -159,7 +163,10 @@ func arrive(ctx context.Context, _ *tap.Info) (context.Context, error) {
 
 func (in *admission) call(ctx context.Context, name string) *call {
 	c := &call{in: in, name: name, counts: in.operations[name], conn: connOf(ctx), cut: func(error) {}}
-	c.hold = in.with.Gate.Memory.Hold(c.conn.cut)
+	c.hold, c.decoded = in.with.Gate.Memory.Hold(c.conn.cut), in.with.Gate.Decoding.Hold(nil)
+	// A client that sends compressed messages would get such answers, of which gRPC does not say
+	// when they were taken.
+	_ = grpc.SetSendCompressor(ctx, encoding.Identity) // which every client understands
 	if a, ok := ctx.Value(callKey{}).(*arrival); ok {
 		c.cut, a.hold = a.cut, c.hold
 	}
@@ -171,6 +178,12 @@ func (in *admission) call(ctx context.Context, name string) *call {
 		c.cut(fmt.Errorf("%w: others wait for the memory that its request is received into", service.ErrSlow))
 	})
 	return c
+}
+
+// release gives back what the request holds.
+func (c *call) release() {
+	c.received.Release()
+	c.decoded.Release()
 }
 
 // enter takes the place of a call.
@@ -225,24 +238,9 @@ func (c *call) serve(ctx context.Context, identify func(metadata.MD) error, serv
 		return nil
 	}
 	st := statusOf(err)
-	if code = st.Code(); service.Classify(err).Status >= http.StatusInternalServerError && status.Code(err) == codes.Unknown {
-		in.with.Log.Error("request", "method", c.name, "code", code, "error", err)
+	class := service.Classify(err)
+	if code = st.Code(); class.Status >= http.StatusInternalServerError && status.Code(err) == codes.Unknown {
+		in.with.Report(class, err, "method", c.name, "code", code)
 	}
 	return st.Err()
-}
-
-// receive receives a message, while its time lasts.
-func (c *call) receive(ctx context.Context, m any, receive func(any) error) error {
-	if err := c.received.Take(ctx, int64(c.in.service.MaxMessage())); err != nil {
-		return fmt.Errorf("receive: %w", err)
-	}
-	c.received.Await()
-	if t := c.in.with.Timeouts.Read; t > 0 {
-		timer := time.AfterFunc(t, func() { c.cut(fmt.Errorf("%w: its request did not come in %s", service.ErrSlow, t)) })
-		defer timer.Stop()
-	}
-	err := receive(m)
-	c.received.Work()
-	c.received.Shrink(size(m))
-	return err
 }

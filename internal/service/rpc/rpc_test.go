@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,9 +18,11 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/encoding/gzip"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
+	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/proto"
@@ -41,6 +45,7 @@ type world struct {
 	conn     *grpc.ClientConn
 	entities varvev1.EntityServiceClient
 	events   varvev1.EventServiceClient
+	received *payloads
 }
 
 func newWorld(t testing.TB, so service.Options, ro service.Serving, more ...grpc.ServerOption) *world {
@@ -69,11 +74,12 @@ func newWorldAt(t testing.TB, url string, so service.Options, ro service.Serving
 		server.Stop()
 		require.NoError(t, <-done)
 	})
-	conn, err := grpc.NewClient("passthrough:///varve", grpc.WithTransportCredentials(insecure.NewCredentials()),
+	received := &payloads{}
+	conn, err := grpc.NewClient("passthrough:///varve", grpc.WithStatsHandler(received), grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, conn.Close()) })
-	return &world{db, server, conn, varvev1.NewEntityServiceClient(conn), varvev1.NewEventServiceClient(conn)}
+	return &world{db, server, conn, varvev1.NewEntityServiceClient(conn), varvev1.NewEventServiceClient(conn), received}
 }
 
 func newGate(t testing.TB, o service.GateOptions) *service.Gate {
@@ -299,18 +305,47 @@ func TestGate(t *testing.T) {
 	isCode(t, codes.Unauthenticated, err)
 }
 
+// payloads counts the bytes of the last message that a client received, as they came.
+type payloads struct {
+	handler
+	bytes atomic.Int64
+}
+
+// HandleRPC implements stats.Handler.
+func (p *payloads) HandleRPC(_ context.Context, event stats.RPCStats) {
+	if m, ok := event.(*stats.InPayload); ok {
+		p.bytes.Store(int64(m.CompressedLength))
+	}
+}
+
+// handler is a stats.Handler, but for what it is there for.
+type handler struct{}
+
+func (handler) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context   { return ctx }
+func (handler) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+func (handler) HandleConn(context.Context, stats.ConnStats)                       {}
+
+// faulty panics when a delete is received.
+type faulty struct{ handler }
+
+type faultyKey struct{}
+
+// TagRPC implements stats.Handler.
+func (faulty) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
+	return context.WithValue(ctx, faultyKey{}, info.FullMethodName)
+}
+
+// HandleRPC implements stats.Handler.
+func (faulty) HandleRPC(ctx context.Context, event stats.RPCStats) {
+	if _, ok := event.(*stats.InPayload); ok && ctx.Value(faultyKey{}) == "/varve.v1.EntityService/Delete" {
+		panic("a fault of the program")
+	}
+}
+
 // TestPanic: a request that panics fails alone, and gives its place back.
 func TestPanic(t *testing.T) {
 	gate := newGate(t, service.GateOptions{Concurrent: 1})
-	closed := &world{}
-	w := newWorld(t, service.Options{}, service.Serving{Gate: gate},
-		grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-			if _, ok := req.(*varvev1.DeleteRequest); ok {
-				closed.server.Stop() // nil: a fault of the program
-			}
-			return handle(ctx, req)
-		}),
-	)
+	w := newWorld(t, service.Options{}, service.Serving{Gate: gate}, grpc.StatsHandler(faulty{}))
 	for range 2 {
 		_, err := w.entities.Delete(t.Context(), &varvev1.DeleteRequest{Key: key(1)})
 		isCode(t, codes.Internal, err)
@@ -340,4 +375,39 @@ func FuzzPut(f *testing.F) {
 		_, err := w.entities.Put(context.Background(), r)
 		require.Contains(t, []codes.Code{codes.OK, codes.InvalidArgument, codes.ResourceExhausted, codes.Aborted}, status.Code(err), "%v", err)
 	})
+}
+
+// TestDecodedSize: what a message would become is looked at before it is decoded, also when few bytes
+// came. The lists are longer than any that the store takes.
+func TestDecodedSize(t *testing.T) {
+	ctx, w := t.Context(), newWorld(t, service.Options{}, service.Serving{})
+	_, err := w.events.Append(ctx, &varvev1.AppendRequest{Events: slices.Repeat([]*varvev1.Event{{}}, 2_000_000)}, grpc.UseCompressor(gzip.Name))
+	isCode(t, codes.ResourceExhausted, err)
+	require.ErrorContains(t, err, "cut the request")
+	// As many lists as are allowed, none of which is too long.
+	tags := slices.Repeat([]*varvev1.Tag{{}}, 90_000)
+	_, err = w.events.Append(ctx, &varvev1.AppendRequest{Events: slices.Repeat([]*varvev1.Event{{Tags: tags}}, 10)})
+	isCode(t, codes.ResourceExhausted, err)
+	_, err = w.entities.Put(ctx, &varvev1.PutRequest{Key: key(1), Guard: &varvev1.Guard{LastModifiedAtBlock: make([]uint64, 3_000_000)}})
+	isCode(t, codes.ResourceExhausted, err)
+	read, err := w.events.Read(ctx, &varvev1.ReadRequest{Query: &varvev1.EventQuery{Items: slices.Repeat([]*varvev1.EventItem{{}}, 1_000_000)}})
+	require.NoError(t, err)
+	_, err = read.Recv()
+	isCode(t, codes.ResourceExhausted, err)
+	// What fits is taken.
+	done, err := w.events.Append(ctx, &varvev1.AppendRequest{Events: slices.Repeat([]*varvev1.Event{{Type: "A"}}, 100_000)}, grpc.UseCompressor(gzip.Name))
+	require.NoError(t, err)
+	require.Len(t, done.GetPositions(), 100_000)
+}
+
+// TestAnswersAreNotCompressed: gRPC does not say when a compressed message was taken, so its memory
+// could not be counted.
+func TestAnswersAreNotCompressed(t *testing.T) {
+	w := newWorld(t, service.Options{}, service.Serving{})
+	_, err := w.entities.Put(t.Context(), &varvev1.PutRequest{Key: key(1), Payload: make([]byte, 100_000)})
+	require.NoError(t, err)
+	got, err := w.entities.Get(t.Context(), &varvev1.GetRequest{Key: key(1)}, grpc.UseCompressor(gzip.Name))
+	require.NoError(t, err)
+	require.Len(t, got.GetEntity().GetPayload(), 100_000)
+	require.Greater(t, w.received.bytes.Load(), int64(100_000))
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
@@ -18,8 +19,9 @@ import (
 )
 
 // A message that is sent lies in gRPC's queue until its client opens its window, also when the
-// call has ended. A client that does not take one in time loses its connection: there is no
-// other way to be rid of the message.
+// call has ended. A client that does not take one in time loses its connection, because there is
+// no other way to be rid of the message. A call that its client gives up is another matter: gRPC
+// drops its messages, and the connection stays.
 
 // large is the size of a message from which a stream waits until it was taken.
 const large = 128 << 10
@@ -30,31 +32,28 @@ type outgoing struct {
 	begin   func(size int) (taken func())
 }
 
-// outgoing follows a message until the client's connection has taken it, and gives back then
-// what the call holds.
-func (c *call) outgoing(m any) *outgoing {
-	return &outgoing{m, func(int) func() {
-		c.hold.Await()
-		return c.conn.follow(c.in.with.Timeouts.Write, c.hold.Release)
-	}}
+// reply sends the answer of a call that has one. What the call holds is given back when the client
+// has taken the answer, which may be after the call has ended.
+func (c *call) reply(stream grpc.ServerStream, m any) error {
+	c.hold.Await()
+	return c.deliver(stream, m, func(int) func() { return c.hold.Release })
 }
 
 // send sends a message of a stream. With a large one it waits until that was taken, so that it
 // is held as long.
-func (c *call) send(m any, send func(any) error) error {
-	timeout := c.in.with.Timeouts.Write
-	if timeout > 0 {
+func (c *call) send(stream grpc.ServerStream, m any) error {
+	if timeout := c.in.with.Timeouts.Write; timeout > 0 {
 		timer := time.AfterFunc(timeout, c.conn.cut) // while small ones fill the queue
 		defer timer.Stop()
 	}
 	var taken chan struct{}
-	err := send(&outgoing{m, func(size int) func() {
+	err := c.deliver(stream, m, func(size int) func() {
 		if size < large {
-			return c.conn.follow(timeout, func() {})
+			return func() {}
 		}
 		taken = make(chan struct{})
-		return c.conn.follow(timeout, func() { close(taken) })
-	}})
+		return func() { close(taken) }
+	})
 	if err == nil && taken != nil {
 		<-taken
 	}
@@ -64,14 +63,28 @@ func (c *call) send(m any, send func(any) error) error {
 	return err
 }
 
+// deliver gives a message to gRPC and follows it. What begin returns for its size is called once
+// when it was taken, or is not sent any more.
+func (c *call) deliver(stream grpc.ServerStream, m any, begin func(size int) func()) error {
+	taken := func() {}
+	err := stream.SendMsg(&outgoing{m, func(size int) func() {
+		taken = c.conn.follow(c.in.with.Timeouts.Write, begin(size))
+		return taken
+	}})
+	// gRPC frees what is in a stream's queue when the stream is reset. It does not free a message
+	// that comes to the queue after that (loopyWriter.preprocessData), so whether it will be freed
+	// is known only of a message that came before.
+	if stream.Context().Err() != nil {
+		c.conn.written(taken)
+	}
+	return err
+}
+
 // codec is that of Protocol Buffers, and tells when a message was taken.
 type codec struct{ encoding.CodecV2 }
 
 // Name implements encoding.CodecV2.
 func (codec) Name() string { return proto.Name }
-
-// Unmarshal implements encoding.CodecV2.
-func (codec) Unmarshal(data mem.BufferSlice, v any) error { return protocol.Unmarshal(data, v) }
 
 var protocol = encoding.GetCodecV2(proto.Name)
 
@@ -98,14 +111,6 @@ func (codec) Marshal(v any) (mem.BufferSlice, error) {
 	return mem.BufferSlice{mem.NewBuffer(buffer, &follower{mem.DefaultBufferPool(), out.begin(n)})}, nil
 }
 
-// size returns the bytes of a message that was received.
-func size(v any) int64 {
-	if m, ok := v.(protobuf.Message); ok {
-		return int64(protobuf.Size(m))
-	}
-	return 0
-}
-
 // follower gives a buffer back, and tells that it was taken.
 type follower struct {
 	mem.BufferPool
@@ -121,8 +126,16 @@ func (f *follower) Put(b *[]byte) {
 // conn is the connection of a client, which can be found from a call.
 type conn struct {
 	net.Conn
-	ctx    context.Context // until it is closed
-	cancel context.CancelFunc
+	ctx     context.Context // until it is closed
+	cancel  context.CancelFunc
+	writing sync.Mutex // held while bytes are written, which ends when the client's machine takes them
+}
+
+// Write implements net.Conn.
+func (c *conn) Write(b []byte) (int, error) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	return c.Conn.Write(b)
 }
 
 // Close implements net.Conn.
@@ -175,6 +188,24 @@ func (c *conn) follow(timeout time.Duration, done func()) (taken func()) {
 		stop()
 		once()
 	}
+}
+
+// written calls a function when the write that is under way has ended: gRPC has come to all that was
+// in its queue then. A client that takes no bytes at all does not get rid of what it holds by giving
+// calls up.
+func (c *conn) written(done func()) {
+	if c == nil || c.writing.TryLock() {
+		if c != nil {
+			c.writing.Unlock()
+		}
+		done()
+		return
+	}
+	go func() {
+		c.writing.Lock()
+		defer c.writing.Unlock()
+		done()
+	}()
 }
 
 // listener makes conns.

@@ -196,12 +196,12 @@ func TestStockClient(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, code)
 	}
-	attributes := map[string]string{}
-	for i := range 80 {
-		attributes[fmt.Sprintf("a%d", i)] = strings.Repeat("v", 1000)
-	}
-	for n, want := range map[int]error{service.DefaultMaxPayload: service.ErrTooLarge, service.DefaultMaxPayload - 20_000: nil} {
-		_, err := w.service.Put(t.Context(), &service.Put{Payload: make([]byte, n), StringAttributes: attributes})
+	for n, want := range map[int]error{80: service.ErrTooLarge, 60: nil} {
+		attributes := map[string]string{}
+		for i := range n {
+			attributes[fmt.Sprintf("a%d", i)] = strings.Repeat("v", 1000)
+		}
+		_, err := w.service.Put(t.Context(), &service.Put{Payload: make([]byte, service.DefaultMaxPayload), StringAttributes: attributes})
 		require.ErrorIs(t, err, want)
 	}
 	conn := dialPlain(t, w)
@@ -289,6 +289,33 @@ func (l *locked) Write(b []byte) (int, error) {
 	return l.w.Write(b)
 }
 
+// TestBusyIsNoError: a service that has too much to do does not write a line for each request.
+func TestBusyIsNoError(t *testing.T) {
+	var log bytes.Buffer
+	var mu sync.Mutex
+	w := run(t, service.Options{}, server.Options{
+		Log: slog.New(slog.NewTextHandler(&locked{w: &log, mu: &mu}, nil)), Limits: service.GateOptions{Subscriptions: 1},
+	})
+	events := varvev1.NewEventServiceClient(dialPlain(t, w))
+	first, err := events.Subscribe(t.Context(), &varvev1.SubscribeRequest{})
+	require.NoError(t, err)
+	_, err = first.Header()
+	require.NoError(t, err)
+	const n = 100
+	for range n {
+		code, _ := w.ask(t, "GET", w.server.REST()+"/v1/events/subscribe", "localhost", "")
+		require.Equal(t, http.StatusServiceUnavailable, code)
+		other, err := events.Subscribe(t.Context(), &varvev1.SubscribeRequest{})
+		require.NoError(t, err)
+		_, err = other.Recv()
+		require.Equal(t, codes.Unavailable, status.Code(err))
+	}
+	w.end(t)
+	require.NotContains(t, log.String(), "level=ERROR")
+	require.Contains(t, log.String(), "problem=busy")
+	require.Less(t, strings.Count(log.String(), "\n"), n/2, log.String())
+}
+
 // TestLeavingIsNoError: a client that leaves is not logged as an error.
 func TestLeavingIsNoError(t *testing.T) {
 	var log bytes.Buffer
@@ -311,4 +338,75 @@ func TestLeavingIsNoError(t *testing.T) {
 	}, 20*time.Second, 5*time.Millisecond)
 	w.end(t)
 	require.Empty(t, log.String())
+}
+
+// TestCancelledCalls: a client that gives calls up keeps its connection and its other calls, and what
+// it gave up holds no memory.
+func TestCancelledCalls(t *testing.T) {
+	const write = 300 * time.Millisecond
+	w := run(t, service.Options{CacheBytes: -1}, server.Options{
+		Limits: service.GateOptions{Memory: 2 << 20}, Timeouts: service.Timeouts{Write: write},
+	})
+	data := bytes.Repeat([]byte("d"), 200_000)
+	key := make([]byte, 32)
+	_, err := w.service.Put(t.Context(), &service.Put{Payload: data})
+	require.NoError(t, err)
+	for range 20 {
+		_, err := w.service.Events().Append(t.Context(), []event.Event{{Type: "A", Data: data[:20_000]}}, nil)
+		require.NoError(t, err)
+	}
+	conn := dialPlain(t, w)
+	entities, events := varvev1.NewEntityServiceClient(conn), varvev1.NewEventServiceClient(conn)
+	follows, err := events.Subscribe(t.Context(), &varvev1.SubscribeRequest{From: 21})
+	require.NoError(t, err)
+	_, err = follows.Header()
+	require.NoError(t, err)
+	// Each takes what comes until it is cancelled. How that ends does not matter.
+	drain := func(recv func() error, err error) {
+		for err == nil {
+			err = recv()
+		}
+	}
+	calls := []func(ctx context.Context){
+		func(ctx context.Context) {
+			s, err := events.Subscribe(ctx, &varvev1.SubscribeRequest{})
+			drain(func() error { _, err := s.Recv(); return err }, err)
+		},
+		func(ctx context.Context) {
+			s, err := events.Read(ctx, &varvev1.ReadRequest{})
+			drain(func() error { _, err := s.Recv(); return err }, err)
+		},
+		func(ctx context.Context) {
+			s, err := entities.Query(ctx, &varvev1.QueryRequest{Query: "*"})
+			drain(func() error { _, err := s.Recv(); return err }, err)
+		},
+		func(ctx context.Context) { _, _ = entities.Get(ctx, &varvev1.GetRequest{Key: key}) },
+	}
+	var wg sync.WaitGroup
+	end := time.Now().Add(4 * time.Second)
+	for _, call := range calls {
+		wg.Go(func() {
+			for n := 0; time.Now().Before(end); n++ {
+				ctx, cancel := context.WithCancel(context.Background())
+				within := time.Duration(n%80) * 100 * time.Microsecond
+				if n%2 == 0 {
+					ctx, cancel = context.WithTimeout(context.Background(), within) // the server knows of it
+				}
+				time.AfterFunc(within, cancel)
+				call(ctx)
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	time.Sleep(2 * write) // until whatever was given up would be too slow
+	_, err = w.service.Events().Append(t.Context(), []event.Event{{Type: "B"}}, nil)
+	require.NoError(t, err)
+	got, err := follows.Recv()
+	require.NoError(t, err, "the other call on the connection")
+	require.Equal(t, "B", got.GetEvents()[0].GetEvent().GetType())
+	for range 3 {
+		_, err = entities.Get(t.Context(), &varvev1.GetRequest{Key: key})
+		require.NoError(t, err)
+	}
 }
