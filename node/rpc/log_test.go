@@ -171,6 +171,12 @@ func TestFilters(t *testing.T) {
 	require.True(t, removed)
 	n.result(t, &removed, "eth_uninstallFilter", blocks)
 	require.False(t, removed)
+	// A filter that was asked for is not unused, however old it is.
+	now = now.Add(50 * time.Second)
+	n.result(t, &all, "eth_getFilterLogs", logs)
+	n.handler.filters.expire(now.Add(-time.Second))
+	changes()
+	n.fails(t, CodeNoFilter, "eth_getFilterChanges", bounded)
 	n.handler.filters.expire(now.Add(time.Second))
 	n.fails(t, CodeNoFilter, "eth_getFilterChanges", logs)
 }

@@ -24,6 +24,8 @@ func TestParseDepthLimit(t *testing.T) {
 		{"60000 negations", nest("!", "", 60_000), "query 1:201: " + tooDeep},
 		{"10000 words", nest("not ", "", 10_000), "query 1:801: " + tooDeep},
 		{"199 negations", nest("!", "", 199), ""},
+		{"250 negations in a row", strings.Repeat("!a = 1 && ", 249) + "!a = 1", ""},
+		{"250 negated words in a row", strings.Repeat("not (a = 1) || ", 249) + "not (a = 1)", ""},
 		{"200 negations", nest("!", "", 200), "query 1:1: " + tooDeep},
 		{"tree of height 199", nest("b=1||b=1&&(", ")", 99), ""},
 		{"tree of height 201", nest("b=1||b=1&&(", ")", 100), "query 1:1: " + tooDeep},

@@ -197,6 +197,12 @@ func testEndedAtOnce(t *testing.T, l *ledger) {
 	b := newBlock(l.head+1, on("once", opExpire))
 	_, err := l.ents.Apply(t.Context(), b)
 	requireRefusal(t, err, store.ErrNotFound, b, 0)
+
+	l.apply(t, on("same block", opCreate(1)))
+	l.apply(t)
+	b = newBlock(l.head+1, on("same block", opCreate(9)), on("same block", opDelete), on("same block", opExpire))
+	_, err = l.ents.Apply(t.Context(), b)
+	requireRefusal(t, err, store.ErrNotFound, b, 2)
 }
 
 // testPrunedRows: what nobody can see any more is gone.

@@ -47,6 +47,62 @@ func explain(ctx context.Context, q driver.Querier, text string, args []any) (st
 	return steps, errors.Join(rows.Err(), rows.Close())
 }
 
+// TestEndedAtTheLog: what blocks ended is found on both sides of the place where the merged ones
+// end and the log begins.
+func TestEndedAtTheLog(t *testing.T) {
+	ctx := context.Background()
+	b := newRig(t, compact.Options{})
+	defer func() { require.NoError(t, b.engine.Close()) }()
+	one, two := entity.Key{1}, entity.Key{2}
+	b.apply(true, entity.Block{Number: 1, Ops: []entity.Op{
+		{Kind: entity.Create, Key: one, BTL: 100}, {Kind: entity.Create, Key: two, OpIndex: 1, BTL: 100},
+	}})
+	b.apply(true, entity.Block{Number: 2, Ops: []entity.Op{{Kind: entity.Delete, Key: one}}})
+	b.drain()
+	b.apply(true, entity.Block{Number: 3, Ops: []entity.Op{{Kind: entity.Delete, Key: two}}})
+	r, err := b.engine.Snapshot(ctx)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
+	v, err := b.layout.View(ctx, r, 3)
+	require.NoError(t, err)
+	for from, want := range map[uint64][]entity.Closing{
+		2: {{Block: 2, Key: one, From: 1}, {Block: 3, Key: two, From: 1}},
+		3: {{Block: 3, Key: two, From: 1}},
+	} {
+		var got []entity.Closing
+		for c, err := range v.ClosingsBetween(ctx, from, 3) {
+			require.NoError(t, err)
+			got = append(got, c)
+		}
+		require.Equal(t, want, got, "from block %d", from)
+	}
+}
+
+// TestDebtIsKept: what was put off stays known when it cannot be read again.
+func TestDebtIsKept(t *testing.T) {
+	b := newRig(t, compact.Options{Backlog: 2, Steps: 1})
+	defer func() { require.NoError(t, b.engine.Close()) }()
+	ops := []entity.Op{}
+	for i := range uint32(20) {
+		ops = append(ops, entity.Op{Kind: entity.Create, Key: entity.Key{byte(i)}, OpIndex: i, BTL: 100})
+	}
+	b.apply(true, entity.Block{Number: 1, Ops: ops})
+	_, late := b.layout.Due(0)
+	require.True(t, late)
+	r, err := b.engine.Snapshot(context.Background())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
+	gone, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err = b.layout.Owed(gone, r)
+	require.ErrorIs(t, err, context.Canceled)
+	_, late = b.layout.Due(0)
+	require.True(t, late, "the debt is forgotten")
+	owed, err := b.layout.Owed(context.Background(), r)
+	require.NoError(t, err)
+	require.Equal(t, 20, owed)
+}
+
 // TestEndedIsFound: what operations ended in merged blocks is found by an index that has
 // nothing else.
 func TestEndedIsFound(t *testing.T) {

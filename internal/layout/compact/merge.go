@@ -12,8 +12,11 @@ import (
 // Owed implements layout.Maintained.
 func (l *Layout) Owed(ctx context.Context, q driver.Querier) (int, error) {
 	p, err := l.readProgress(ctx, q)
+	if err != nil {
+		return 0, err // and the hint stays: that nothing was read says nothing of the debt
+	}
 	l.owed.set(&p)
-	return p.owed(), err
+	return p.owed(), nil
 }
 
 // Maintain implements layout.Maintained: one slice of merging.

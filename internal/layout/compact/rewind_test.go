@@ -172,3 +172,35 @@ func TestRewindReadsWhatItTakesBack(t *testing.T) {
 	require.Less(t, len(b.versions()), before)
 	b.check()
 }
+
+// TestRewindKeepsContents: a payload that a version took over from one before it stays when the
+// blocks that took it over are rewound, whether the version before it is merged or in the log.
+func TestRewindKeepsContents(t *testing.T) {
+	for _, merged := range []bool{true, false} {
+		t.Run(fmt.Sprintf("merged=%t", merged), func(t *testing.T) {
+			ctx := context.Background()
+			b := newRig(t, compact.Options{})
+			defer func() { require.NoError(t, b.engine.Close()) }()
+			payload := []byte("the payload")
+			key := entity.Key{1}
+			b.apply(true, entity.Block{Number: 1, Ops: []entity.Op{{Kind: entity.Create, Key: key, BTL: 100, Content: payload}}})
+			if merged {
+				b.drain()
+			}
+			b.apply(true, entity.Block{Number: 2, Ops: []entity.Op{{Kind: entity.ExtendBTL, Key: key, BTL: 200}}})
+			b.apply(true, entity.Block{Number: 3, Ops: []entity.Op{{Kind: entity.ChangeOwner, Key: key, Owner: entity.Address{1}}}})
+			for _, to := range []int64{2, 1} {
+				b.rewind(true, uint64(to+1), to, same)
+				r, err := b.engine.Snapshot(ctx)
+				require.NoError(t, err)
+				v, err := b.layout.View(ctx, r, uint64(to))
+				require.NoError(t, err)
+				e, err := v.Get(ctx, key)
+				require.NoError(t, err)
+				require.Equal(t, payload, e.Content, "at block %d", to)
+				require.NoError(t, r.Close())
+			}
+			b.check()
+		})
+	}
+}

@@ -111,7 +111,7 @@ func TestSealAlike(t *testing.T) {
 	require.Equal(t, []seal.ID{ring(t, key(2)).Newest(), ring(t, key(1)).Newest()}, r.IDs())
 	nonces := map[string]bool{}
 	for _, id := range r.IDs() {
-		for _, owner := range []string{"", "o", "owner"} {
+		for _, owner := range []string{"", "o", "owner", "other"} {
 			for _, payload := range []string{"", "p", "o", "owner", "nero"} {
 				sealed := r.SealAlike(id, []byte(owner), []byte(payload))
 				require.Equal(t, sealed, r.SealAlike(id, []byte(owner), []byte(payload)))
@@ -125,7 +125,7 @@ func TestSealAlike(t *testing.T) {
 			}
 		}
 	}
-	require.Len(t, nonces, 2*3*5)
+	require.Len(t, nonces, 2*4*5)
 	_, err := ring(t, key(1)).Open([]byte("o"), r.SealAlike(r.Newest(), []byte("o"), nil))
 	require.ErrorIs(t, err, seal.ErrUnknownKey)
 }
