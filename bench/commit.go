@@ -68,8 +68,12 @@ func (w *blockWriter) commit(ctx context.Context) (Result, error) {
 	return res, err
 }
 
-// blockWriter applies one block after the other. The next one is made when the
-// last is committed, so that it is there when its time comes.
+// blocksAhead is how many blocks are made before they are asked for: few,
+// because one may take megabytes.
+const blocksAhead = 4
+
+// blockWriter applies one block after the other. The next ones are made in
+// another goroutine, so that they are there when their time comes.
 type blockWriter struct {
 	CommitConfig
 	ents *store.Entities
@@ -86,7 +90,7 @@ type blockWriter struct {
 // newBlockWriter draws the first block. That may take seconds: a generator passes over what the store has.
 func newBlockWriter(ents *store.Entities, cfg CommitConfig) *blockWriter {
 	w := &blockWriter{CommitConfig: cfg, ents: ents}
-	w.next, w.stop = iter.Pull2(w.Blocks)
+	w.next, w.stop = pace.Ahead(w.Blocks, blocksAhead)
 	w.failed = w.draw()
 	return w
 }
@@ -120,7 +124,8 @@ func (w *blockWriter) draw() (err error) {
 	return err
 }
 
-// apply applies the block that was drawn. It checks the head and draws the next when the time no longer counts.
+// apply applies the block that was drawn and draws the next. The head is
+// checked when the time no longer counts, in another goroutine.
 func (w *blockWriter) apply(ctx context.Context, s *pace.Step) error {
 	s.Kind = "commit"
 	start := time.Now()
@@ -130,21 +135,22 @@ func (w *blockWriter) apply(ctx context.Context, s *pace.Step) error {
 	if err != nil {
 		return err
 	}
-	w.last = w.block
+	b := w.block
+	w.last = b
 	if s.Measured {
-		entities, rows := Written(&w.block)
+		entities, rows := Written(&b)
 		w.entities, w.rows = w.entities+uint64(entities), w.rows+uint64(rows)
 	}
 	if w.Observe != nil {
-		w.Observe(&w.block, took)
+		w.Observe(&b, took)
 	}
 	if w.Expect != nil {
-		if err := w.Expect.Apply(&w.block); err != nil {
-			return err
-		}
-		if err := sameHead(applied.Head, w.Expect.head); err != nil {
-			return err
-		}
+		s.Check(func() error {
+			if err := w.Expect.Apply(&b); err != nil {
+				return err
+			}
+			return sameHead(applied.Head, w.Expect.head)
+		})
 	}
 	return w.draw()
 }
@@ -214,7 +220,9 @@ func ReadMix(ctx context.Context, ents *store.Entities, cfg ReadMixConfig) (*pac
 		if err != nil {
 			return fmt.Errorf("%s: %w", op.Kind, err)
 		}
-		return cfg.Mix.Check(op, answer)
+		answer.Keys = slices.Clone(answer.Keys) // which the reader uses again
+		s.Check(func() error { return cfg.Mix.Check(op, answer) })
+		return nil
 	})
 	if err != nil {
 		return out, fmt.Errorf("read mix %s: %w", cfg.Mix.Name(), err)

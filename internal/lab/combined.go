@@ -214,7 +214,7 @@ func (l *Lab) readsThenWrites(ctx context.Context, d *bench.Dataset, cp *bench.C
 		err = l.phaseAt(ctx, cp, l.warmed(cp, m, 1, shortReads), of, func(ctx context.Context) (*pace.Outcome, error) {
 			out, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{Mix: m, Config: l.Loop(1, 0, shortReads)})
 			all := out.All()
-			r.Put(out.Capacity(), "qps-"+name)
+			r.Put(out.Rate(), "qps-"+name)
 			r.Put(Milliseconds(all.Quantile(99)), "p99-ms-"+name)
 			r.Kind("mix-"+name, all)
 			return out, err

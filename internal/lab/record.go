@@ -75,6 +75,8 @@ type Record struct {
 	Rows     [][]float64      // observations of single blocks
 	Notes    []string         // for readers: what was left out, and why
 	Err      error            // why it did not end well
+
+	operations int64 // that its phase did, those of the warm-up too: what costs are divided by
 }
 
 // Metric returns the figure of a unit; false when the record has none.
@@ -115,6 +117,7 @@ func (r *Record) Kind(name string, rec *latency.Recorder) {
 // Result adds a workload's figures, if it has begun.
 func (r *Record) Result(res bench.Result) {
 	if res.Outcome != nil {
+		r.operations += res.Total
 		r.Count += res.Count
 		r.Metrics = append(r.Metrics, res.Metrics()...)
 	}
@@ -130,10 +133,25 @@ func (r *Record) part(name string, rec *latency.Recorder) {
 // Outcome adds what a loop did, and how long all and each kind of its operations took.
 func (r *Record) Outcome(out *pace.Outcome) {
 	all := out.All()
+	r.operations += out.Total
 	r.Count += all.Count()
 	r.Metrics = append(append(r.Metrics, all.Metrics("")...), out.Metrics()...)
 	if len(out.Kinds) > 1 {
 		r.Kinds = append(r.Kinds, out.Kinds...)
+	}
+}
+
+// costs adds what an operation of a phase took of the machine.
+func (r *Record) costs(c probe.Cost) {
+	if r.operations == 0 {
+		return
+	}
+	each := func(total float64, unit string) { r.Put(total/float64(r.operations), unit) }
+	each(float64(c.CPU), "cpu-ns/op")
+	each(float64(c.Written), "write-B/op")
+	each(float64(c.Read), "read-B/op")
+	if c.Syncs != nil {
+		each(float64(*c.Syncs), "syncs/op")
 	}
 }
 

@@ -284,7 +284,7 @@ func (s *Set) append(name string, list []*benchfmt.Result) (err error) {
 }
 
 // neutral begin the units of figures that describe and are neither good nor bad.
-var neutral = []string{"share-", "resident", "ops", "block", "entities", "strings", "numbers", "attributes", "payload_bytes"}
+var neutral = []string{"share-", "busy", "resident", "ops", "block", "entities", "strings", "numbers", "attributes", "payload_bytes"}
 
 // Better returns which values of a unit are good ones by its name, "higher" or "lower": rates (…/s, qps) are
 // better when higher; everything else is a time, a size or a count of things that went wrong. "" is neither.
