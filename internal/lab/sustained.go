@@ -66,11 +66,22 @@ func checkpoints(l *Lab) (list []Variant, _ error) {
 // sustained is commits of so many rows a second of what comes after the loaded part of the
 // base profile; 0 is as fast as possible.
 func (l *Lab) sustained(name, layout string, scale, rate float64, o *store.Options, more ...string) Variant {
-	return Variant{name, l.OnBase(layout, scale, more...), baseCost(scale, 2, 0), func(ctx context.Context, r *Record) error {
+	phases := sustainedPhases(scale, rate)
+	return Variant{name, l.OnBase(layout, scale, more...), baseCost(scale, phases, 0), func(ctx context.Context, r *Record) error {
 		return l.WithBase(ctx, layout, scale, o, r, func(d *bench.Dataset, cp *bench.Copy) error {
-			return l.onRest(ctx, d, cp, rate, 2*l.Phase, r)
+			return l.onRest(ctx, d, cp, rate, time.Duration(phases*float64(l.Phase)), r)
 		})
 	}}
+}
+
+// sustainedPhases is how many phases commits go on for. At full rate they are
+// as long for every engine and layout, and longer for a larger store, because
+// an engine adds the same share to each size then and meets its deep merges.
+func sustainedPhases(scale, rate float64) float64 {
+	if rate > 0 {
+		return 2
+	}
+	return 2 * max(scale, 1)
 }
 
 // onRest runs commits of so many rows a second of what comes after the loaded part.
