@@ -177,9 +177,34 @@ func (r *Record) samples(s *probe.Samples, started time.Time, seconds []latency.
 	if len(read) > 0 {
 		r.Put(mean(read)*1e6/diskPage, "disk-reads/s")
 	}
+	if rate, known := steady(r.Timeline); known {
+		r.Put(rate, "steady")
+	}
 	if s.Err != nil {
 		r.Note("some samples are missing: " + s.Err.Error())
 	}
+}
+
+// leastSteady is the seconds of a phase from which its ends are compared.
+const leastSteady = 10
+
+// steady returns the operations of the last fifth of a phase over those of the
+// first one: 1 where nothing changed meanwhile. It is false for what is too
+// short, or did nothing in the first fifth.
+func steady(seconds []latency.Second) (rate float64, known bool) {
+	if len(seconds) < leastSteady {
+		return 0, false
+	}
+	whole := seconds[:len(seconds)-1] // the last one is cut short
+	fifth := len(whole) / 5
+	count := func(part []latency.Second) (n float64) {
+		for i := range part {
+			n += float64(part[i].Count)
+		}
+		return n
+	}
+	first, last := count(whole[:fifth]), count(whole[len(whole)-fifth:])
+	return last / first, first > 0
 }
 
 // diskPage is the unit in which reads from the disk are counted.
