@@ -69,8 +69,12 @@ func (w *blockWriter) commit(ctx context.Context) (Result, error) {
 	return res, err
 }
 
-// blockWriter applies one block after the other. The next one is made when the
-// last is committed, so that it is there when its time comes.
+// blocksAhead is how many blocks are made before they are asked for: few,
+// because one may take megabytes.
+const blocksAhead = 4
+
+// blockWriter applies one block after the other. The next ones are made in
+// another goroutine, so that they are there when their time comes.
 type blockWriter struct {
 	CommitConfig
 	ents *store.Entities
@@ -88,7 +92,7 @@ type blockWriter struct {
 // newBlockWriter draws the first block. That may take seconds: a generator passes over what the store has.
 func newBlockWriter(ents *store.Entities, cfg CommitConfig) *blockWriter {
 	w := &blockWriter{CommitConfig: cfg, ents: ents}
-	w.next, w.stop = iter.Pull2(w.Blocks)
+	w.next, w.stop = pace.Ahead(w.Blocks, blocksAhead)
 	w.failed = w.draw()
 	return w
 }
@@ -122,7 +126,8 @@ func (w *blockWriter) draw() (err error) {
 	return err
 }
 
-// apply applies the block that was drawn, and follows it when the time no longer counts.
+// apply applies the block that was drawn and draws the next. The head is
+// checked when the time no longer counts, in another goroutine.
 func (w *blockWriter) apply(ctx context.Context, s *pace.Step) error {
 	s.Kind = "commit"
 	start := time.Now()
@@ -138,7 +143,11 @@ func (w *blockWriter) apply(ctx context.Context, s *pace.Step) error {
 	if w.Observe != nil {
 		w.Observe(&w.last, took)
 	}
-	return w.follow()
+	if w.Expect != nil {
+		b, head := w.last, w.head
+		s.Check(func() error { return w.expected(&b, head) })
+	}
+	return w.draw()
 }
 
 // write applies the block that was drawn.
@@ -159,14 +168,19 @@ func (w *blockWriter) count() {
 // follow checks the head that the last block has made, and draws the next one.
 func (w *blockWriter) follow() error {
 	if w.Expect != nil {
-		if err := w.Expect.Apply(&w.last); err != nil {
-			return err
-		}
-		if err := sameHead(w.head, w.Expect.head); err != nil {
+		if err := w.expected(&w.last, w.head); err != nil {
 			return err
 		}
 	}
 	return w.draw()
+}
+
+// expected compares the head after a block with the one that it should make.
+func (w *blockWriter) expected(b *entity.Block, head store.BlockHeader) error {
+	if err := w.Expect.Apply(b); err != nil {
+		return err
+	}
+	return sameHead(head, w.Expect.head)
 }
 
 // EachCommit gives f the commits of blocks, one at a time, on a store as the
@@ -277,7 +291,9 @@ func ReadMix(ctx context.Context, ents *store.Entities, cfg ReadMixConfig) (*pac
 		if err != nil {
 			return fmt.Errorf("%s: %w", op.Kind, err)
 		}
-		return cfg.Mix.Check(op, answer)
+		answer.Keys = slices.Clone(answer.Keys) // which the reader uses again
+		s.Check(func() error { return cfg.Mix.Check(op, answer) })
+		return nil
 	})
 	if err != nil {
 		return out, fmt.Errorf("read mix %s: %w", cfg.Mix.Name(), err)

@@ -161,8 +161,8 @@ func Get(ctx context.Context, ents *store.Entities, cfg GetConfig) (res Result, 
 		res.Outcome, err = atHead(ctx, ents, cfg.Config, func(ctx context.Context, snap *store.Snapshot, s *pace.Step) error {
 			w := wants[s.Rand.IntN(len(wants))]
 			e, err := snap.Get(ctx, w.Key)
-			s.Stop()
-			return w.check(e, err)
+			s.Check(func() error { return w.check(e, err) })
+			return nil
 		})
 		res.Entities = uint64(res.Count)
 		res.Rows = res.Entities * uint64(cfg.Profile.Rows())

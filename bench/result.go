@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/varvedb/varve/bench/latency"
 	"github.com/varvedb/varve/bench/pace"
@@ -24,19 +23,23 @@ type Result struct {
 // Metric is one figure with its unit in benchfmt's way; see [latency.Metric].
 type Metric = latency.Metric
 
-// Metrics returns the figures in a fixed order: those of the latencies, then the rates of
-// operations, events, rows and entities without pauses.
+// Metrics returns the figures in a fixed order: those of the latencies, then
+// the rates of operations, events, rows and entities over the elapsed time, and
+// which part of that the operations were (busy).
 func (r *Result) Metrics() []Metric {
-	list, busy := r.All().Metrics(""), r.Busy()
-	add := func(n float64, over time.Duration, unit string) {
-		if n > 0 && over > 0 {
-			list = append(list, Metric{Value: n / over.Seconds(), Unit: unit})
+	list := r.All().Metrics("")
+	add := func(n float64, unit string) {
+		if n > 0 && r.Elapsed > 0 {
+			list = append(list, Metric{Value: n / r.Elapsed.Seconds(), Unit: unit})
 		}
 	}
-	add(float64(r.Count), busy, "op/s")
-	add(float64(r.Events), busy, "ev/s")
-	add(float64(r.Rows), busy, "rows/s")
-	add(float64(r.Entities), busy, "ent/s")
+	add(float64(r.Count), "op/s")
+	add(float64(r.Events), "ev/s")
+	add(float64(r.Rows), "rows/s")
+	add(float64(r.Entities), "ent/s")
+	if busy := r.Busy(); busy > 0 {
+		list = append(list, Metric{Value: busy, Unit: "busy"})
+	}
 	return append(list, r.More...)
 }
 

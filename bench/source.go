@@ -71,7 +71,9 @@ func (s *Source) keeps() (map[entity.Key]bool, error) {
 }
 
 // MendozaSource returns a history of the base profile of package scaler at a scale relative to 800,000 entities. Of
-// its time the data set holds a share, above 0 and up to 1; what comes after it is Source.Rest. Blocks of the
+// its time the data set holds a share, above 0 and up to 1; what comes after it is Source.Rest, which goes on
+// with copies of the whole history under fresh keys, because a fast engine would come to its end before the time
+// of a phase is up. Expectations go on to the end of the history. Blocks of the
 // profile, of which most are empty or create one entity, are merged into blocks of about perBlock operations, as
 // Merged does; 0 leaves them as they are. It fails with store.ErrInvalid when a parameter is out of range.
 func MendozaSource(scale float64, seed uint64, perBlock int, share float64) (*Source, error) {
@@ -85,21 +87,19 @@ func MendozaSource(scale float64, seed uint64, perBlock int, share float64) (*So
 		return nil, fmt.Errorf("mendoza source: %w: %w", store.ErrInvalid, err)
 	}
 	part := func(n uint64) uint64 { return uint64(share * float64(n)) }
-	m := mendoza{opts, perBlock, plan.FirstBlock - 1 + part(plan.Blocks)}
-	s := &Source{
+	m := mendoza{opts, perBlock, plan, plan.FirstBlock - 1 + part(plan.Blocks)}
+	return &Source{
 		Name:   fmt.Sprintf("mendoza scale=%v seed=%d ops=%d share=%v", scale, seed, perBlock, share),
-		Blocks: m.first, rows: part(plan.Rows()), payload: part(plan.PayloadRowBytes),
-	}
-	if m.cut < plan.LastBlock {
-		s.Rest = m.rest
-	}
-	return s, nil
+		Blocks: m.first, Rest: m.rest, rows: part(plan.Rows()), payload: part(plan.PayloadRowBytes),
+		follow: plan.LastBlock,
+	}, nil
 }
 
 // mendoza is the two parts of a MendozaSource.
 type mendoza struct {
 	opts     scaler.Options
 	perBlock int
+	plan     scaler.Totals
 	cut      uint64 // last block of the first part
 }
 
@@ -114,9 +114,7 @@ func (m mendoza) first() iter.Seq2[entity.Block, error] {
 // rest goes on merging with what the first part left behind, which it learns
 // from the same operations without payloads.
 func (m mendoza) rest() iter.Seq2[entity.Block, error] {
-	from := m.opts
-	from.From = m.cut + 1
-	blocks := scaler.Stream(scaler.Mendoza(), from)
+	blocks := m.endless()
 	if m.perBlock == 0 {
 		return blocks
 	}
@@ -130,6 +128,23 @@ func (m mendoza) rest() iter.Seq2[entity.Block, error] {
 			g.pass(&b)
 		}
 		g.run(blocks, yield)
+	}
+}
+
+// endless streams the blocks of the profile after the first part, and then
+// copies of all its blocks.
+func (m mendoza) endless() iter.Seq2[entity.Block, error] {
+	from := m.opts
+	from.From = m.cut + 1
+	whole := func() iter.Seq2[entity.Block, error] { return scaler.Stream(scaler.Mendoza(), m.opts) }
+	copies := scaler.ScaleOptions{Factor: 1, Seed: m.opts.Seed}
+	return func(yield func(entity.Block, error) bool) {
+		for b, err := range scaler.Stream(scaler.Mendoza(), from) {
+			if !yield(b, err) {
+				return
+			}
+		}
+		scaler.Continue(whole, copies, m.plan.FirstBlock, m.plan.LastBlock)(yield)
 	}
 }
 

@@ -29,8 +29,10 @@ func (w Writes) Run(ctx context.Context, events event.Store, loop pace.Config) (
 		return res, err
 	}
 	w.batch, loop.Workers = max(w.batch, 1), w.Clients
+	next, stop := pace.Ahead(w.batches, 2*w.Clients)
+	defer stop()
 	res.Outcome, err = pace.Loop(ctx, loop, func(ctx context.Context, s *pace.Step) error {
-		batch := newEnrolments(w.batch, w.random)
+		batch, _, _ := next()
 		s.Begin()
 		return w.Do(ctx, events, batch)
 	})
@@ -72,6 +74,12 @@ func (w Writes) each(ctx context.Context, cp *bench.Copy, f func(*bench.Operatio
 		ops.Do = func(ctx context.Context, _ int) error { return w.Do(ctx, cp.Events, batch) }
 	}
 	return f(ops)
+}
+
+// batches yields the events of appends without end.
+func (w Writes) batches(yield func([]event.Event, error) bool) {
+	for yield(newEnrolments(w.batch, w.random), nil) {
+	}
 }
 
 // run is Run on the events of a copy, with how often a second the log was synced, where the engine tells.

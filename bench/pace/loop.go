@@ -36,12 +36,14 @@ type Config struct {
 	wait func(ctx context.Context, until time.Time) error // in tests, whose clock moves only while everybody sleeps
 }
 
-// An arrival of a Rate that waits for a worker as long as maxLag is skipped, like a user who gives up, and so
-// is what has not started when drain has passed after Duration: a rate beyond the engine's ends in time. What
-// is skipped has no latency, so the distribution lacks the worst: look at Outcome.Skipped.
+// MaxWait is how long an arrival of a Rate waits for a worker before it is
+// given up, as a user gives up. What has not started when drain has passed
+// after Duration is given up too, so that a rate beyond the engine's ends in
+// time. An arrival that was given up counts with the time that it waited, see
+// Outcome.All.
 const (
-	maxLag = 2 * time.Second
-	drain  = time.Second
+	MaxWait = 2 * time.Second
+	drain   = time.Second
 )
 
 // Loop does operations. Latency is from the scheduled start to the end of the timed
@@ -104,6 +106,7 @@ func (l *loop) work(ctx context.Context, op Op) error {
 		group.Go(func() {
 			w := worker{loop: l, step: newStep(i, l.now), samples: make([]sample, 0, batch)}
 			defer w.record()
+			defer w.checked()
 			for {
 				n, start, ok := l.next(halt)
 				if !ok {
@@ -113,6 +116,9 @@ func (l *loop) work(ctx context.Context, op Op) error {
 				if !w.do(ctx, start, op) {
 					cancel()
 					return
+				}
+				if w.step.check != nil {
+					w.later(w.step.check, cancel)
 				}
 			}
 		})
@@ -147,10 +153,11 @@ func (l *loop) next(halt context.Context) (n int64, due time.Duration, ok bool) 
 			l.out.Scheduled++
 		}
 		if !skip {
+			l.out.Total++
 			return n, due, true
 		}
 		if measured {
-			l.out.Skipped++
+			l.out.giveUp(now - due)
 		}
 	}
 	return 0, 0, false
@@ -165,13 +172,54 @@ func (l *loop) over(due time.Duration, measured bool) bool {
 }
 
 func (l *loop) skip(now, due time.Duration) bool {
-	return l.cfg.Rate > 0 && now-due > maxLag || l.cfg.Duration > 0 && now > l.cfg.WarmUp+l.cfg.Duration+drain
+	return l.cfg.Rate > 0 && now-due > MaxWait || l.cfg.Duration > 0 && now > l.cfg.WarmUp+l.cfg.Duration+drain
 }
 
 type worker struct {
 	*loop
 	step    *Step
 	samples []sample // not yet recorded
+
+	checks chan func() error // of answers, for the goroutine that runs them
+	done   sync.WaitGroup    // that goroutine
+}
+
+// maxUnchecked is the answers of a worker that wait for their checks: few,
+// because each stays in memory so long.
+const maxUnchecked = 4
+
+// later hands a check to the goroutine that runs the checks of this worker in
+// their order. A check that fails ends the loop.
+func (w *worker) later(check func() error, cancel func()) {
+	if w.checks == nil {
+		w.checks = make(chan func() error, maxUnchecked)
+		w.done.Go(func() {
+			for check := range w.checks {
+				if err := check(); err != nil {
+					w.fail(err)
+					cancel()
+				}
+			}
+		})
+	}
+	w.checks <- check
+}
+
+// checked waits for the checks that were handed over.
+func (w *worker) checked() {
+	if w.checks != nil {
+		close(w.checks)
+		w.done.Wait()
+	}
+}
+
+// fail keeps the first error that ends the loop.
+func (l *loop) fail(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil {
+		l.err = err
+	}
 }
 
 // do runs one operation; false ends the loop.
@@ -180,18 +228,21 @@ func (w *worker) do(ctx context.Context, due time.Duration, op Op) bool {
 	w.step.Measured = due >= w.cfg.WarmUp
 	err := op(ctx, w.step)
 	s.ended = w.now()
-	if err != nil && !w.tolerate(ctx, err) {
-		return false
+	if err != nil {
+		w.step.check = nil // of an answer that did not come
+		if !w.tolerate(ctx, err) {
+			return false
+		}
 	}
 	if !w.step.Measured {
 		return true
 	}
 	if w.step.begun > 0 && !w.out.open {
-		s.started, s.untimed = w.step.begun, w.step.begun-s.started
+		s.started = w.step.begun
 	}
 	s.kind, s.err = w.step.Kind, err
 	if w.step.stopped {
-		s.ended, s.untimed = w.step.ended, s.untimed+s.ended-w.step.ended
+		s.ended = w.step.ended
 	}
 	if w.samples = append(w.samples, s); len(w.samples) == batch {
 		w.record()
@@ -249,22 +300,33 @@ type Step struct {
 	stopped bool
 	begun   time.Duration // when its timed part began, if it was told; otherwise 0
 	ended   time.Duration // when it was stopped
+	check   func() error  // of the answer
 }
 
 // Begin begins the timed part in a closed loop, where something is made ready before.
 func (s *Step) Begin() { s.begun = s.now() }
 
-// Stop ends the timed part. What the Op does afterwards is not measured: the check of an answer, or the preparation
-// of this worker's next operation. The worker is busy with it, though: in an open loop an arrival that waits for it
-// is late, so give the loop workers enough. Without Stop, all of the Op is timed. Only the first call counts.
+// Stop ends the timed part. The rest of the Op is not in its latency, but
+// keeps the worker from its next operation, so that a closed loop is not busy
+// (see Outcome.Busy) and an arrival of an open one is late. Hand longer work
+// to Check. Without Stop, all of the Op is timed. Only the first call counts.
 func (s *Step) Stop() {
 	if !s.stopped {
 		s.stopped, s.ended = true, s.now()
 	}
 }
 
+// Check ends the timed part, as Stop does, and has another goroutine compare
+// the answer, because nothing but the operation may be between two operations
+// of a closed loop. The checks of a worker run in order, after its Op returned
+// without an error; one that fails ends the loop, whatever OnError says.
+func (s *Step) Check(f func() error) {
+	s.Stop()
+	s.check = f
+}
+
 func (s *Step) reset(seed uint64, n int64) {
-	s.N, s.Kind, s.stopped, s.begun = n, "", false, 0
+	s.N, s.Kind, s.stopped, s.begun, s.check = n, "", false, 0, nil
 	s.source.Seed(seed, splitmix.Scramble(uint64(n)))
 }
 

@@ -13,22 +13,22 @@ type Outcome struct {
 	Started time.Time     // the end of the warm-up, where the timeline begins
 	Elapsed time.Duration // to the end of the last operation, or of the schedule if that is later
 
+	Total     int64 // operations that were started, those of the warm-up too
 	Scheduled int64 // operations that were due
 	Count     int64 // that ended well
 	Errors    int64 // that failed; they have no latency
 	First     error // of these; nil when there is none
-	Skipped   int64 // that were never started
+	Skipped   int64 // that were given up: never started
 	Late      int64 // that started more than a millisecond late
 
 	Kinds []Kind // sorted by name
 
-	// Untimed is the time that workers spent in operations before Begin and after Stop, summed over them. Where
-	// it is long, a closed loop was not at capacity, and an open loop was late by its own doing.
-	Untimed time.Duration
 	Workers int
 
 	open    bool
-	seconds []latency.Second // in which operations ended
+	timed   time.Duration     // of all operations together, also failed ones
+	seconds []latency.Second  // in which operations ended
+	waited  *latency.Recorder // until they were given up; nil for none
 }
 
 // late is when a start is.
@@ -44,7 +44,6 @@ type Kind struct {
 type sample struct {
 	kind                      string
 	scheduled, started, ended time.Duration
-	untimed                   time.Duration
 	err                       error
 }
 
@@ -55,7 +54,7 @@ const batch = 512
 func (o *Outcome) add(s *sample, origin time.Duration) {
 	ended, took := s.ended-origin, s.ended-s.started
 	o.Elapsed = max(o.Elapsed, ended)
-	o.Untimed += s.untimed
+	o.timed += s.ended - max(s.started, origin) // what began in the warm-up counts from its end
 	if o.open {
 		took = s.ended - s.scheduled
 		if s.started-s.scheduled > late {
@@ -104,24 +103,36 @@ func (o *Outcome) Rate() float64 {
 	return float64(o.Count) / o.Elapsed.Seconds()
 }
 
-// Busy returns how long the operations of a closed loop took, without what was untimed.
-func (o *Outcome) Busy() time.Duration {
-	return o.Elapsed - o.Untimed/time.Duration(max(o.Workers, 1))
-}
-
-// Capacity returns the operations a second that the workers of a closed loop would reach if nothing were untimed.
-func (o *Outcome) Capacity() float64 {
-	if o.Busy() <= 0 {
+// Busy returns the part (0…1) of the workers' time that was operations; the
+// rest was the loop's own: making the next operation, or looking at the last.
+// A rate of a closed loop that is not busy is not the engine's capacity. In an
+// open loop it means nothing, because workers wait for arrivals; it is 0 then.
+func (o *Outcome) Busy() float64 {
+	if o.open || o.Elapsed <= 0 {
 		return 0
 	}
-	return float64(o.Count) / o.Busy().Seconds()
+	return o.timed.Seconds() / (o.Elapsed.Seconds() * float64(max(o.Workers, 1)))
 }
 
-// All returns the latencies of all kinds together.
+// giveUp counts an arrival that was given up after it had waited so long.
+func (o *Outcome) giveUp(waited time.Duration) {
+	if o.waited == nil {
+		o.waited = latency.NewRecorder()
+	}
+	o.Skipped++
+	o.waited.Record(waited)
+}
+
+// All returns the latencies of all kinds together. An arrival that was given
+// up is in it with the time that it waited, because a distribution without it
+// would lack the worst: its latency is at least that.
 func (o *Outcome) All() *latency.Recorder {
 	all := latency.NewRecorder()
 	for _, k := range o.Kinds {
 		all.Merge(k.Latency)
+	}
+	if o.waited != nil {
+		all.Merge(o.waited)
 	}
 	return all
 }
@@ -136,11 +147,12 @@ func (o *Outcome) Seconds() []latency.Second {
 	return list
 }
 
-// Metrics returns qps and errors, and for an open loop late and skipped.
+// Metrics returns qps and errors; for an open loop late and skipped, for a
+// closed one busy.
 func (o *Outcome) Metrics() []latency.Metric {
 	list := []latency.Metric{{Value: o.Rate(), Unit: "qps"}, {Value: float64(o.Errors), Unit: "errors"}}
 	if !o.open {
-		return list
+		return append(list, latency.Metric{Value: o.Busy(), Unit: "busy"})
 	}
 	return append(list, latency.Metric{Value: float64(o.Late), Unit: "late"}, latency.Metric{Value: float64(o.Skipped), Unit: "skipped"})
 }

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"os"
 	"strings"
@@ -112,18 +113,32 @@ func (k *keeper) close() {
 
 // write writes all entities, or those that the time is enough for.
 func (k *keeper) write(ctx context.Context) (bench.Result, error) {
+	next, stop := pace.Ahead(k.commits(), 2)
+	defer stop()
 	loop := pace.Config{Duration: k.Limit, More: func() bool { return k.written < k.Entities }}
 	out, err := pace.Loop(ctx, loop, func(ctx context.Context, s *pace.Step) error {
-		contents := make([][]byte, min(k.PerCommit, k.Entities-k.written))
-		for i := range contents {
-			contents[i] = k.content(k.written + i)
-		}
+		contents, _, _ := next()
 		s.Begin()
 		err := k.commit(ctx, contents)
 		k.written += len(contents)
 		return err
 	})
 	return bench.Result{Outcome: out, Entities: uint64(k.written)}, err
+}
+
+// commits yields the payloads of all entities, those of a commit at a time.
+func (k *keeper) commits() iter.Seq2[[][]byte, error] {
+	return func(yield func([][]byte, error) bool) {
+		for done := 0; done < k.Entities; done += k.PerCommit {
+			contents := make([][]byte, min(k.PerCommit, k.Entities-done))
+			for i := range contents {
+				contents[i] = k.content(done + i)
+			}
+			if !yield(contents, nil) {
+				return
+			}
+		}
+	}
 }
 
 // commit writes the entities of these payloads. What is in the file is there before the database says where.
@@ -176,10 +191,12 @@ func (k *keeper) readAll(ctx context.Context) (out *pace.Outcome, err error) {
 	return pace.Loop(ctx, pace.Config{Duration: k.Reads, Seed: k.Seed}, func(ctx context.Context, s *pace.Step) error {
 		nth := s.Rand.IntN(k.written)
 		content, err := k.read(ctx, view, k.key(nth))
-		s.Stop()
-		if err == nil && !bytes.Equal(content, k.content(nth)) {
-			err = fmt.Errorf("%w: payload %d is %d bytes of something else", bench.ErrMismatch, nth, len(content))
-		}
+		s.Check(func() error {
+			if !bytes.Equal(content, k.content(nth)) {
+				return fmt.Errorf("%w: payload %d is %d bytes of something else", bench.ErrMismatch, nth, len(content))
+			}
+			return nil
+		})
 		return err
 	})
 }

@@ -6,8 +6,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -40,6 +42,13 @@ func obey(in io.Reader, out io.Writer) {
 			if text, err := os.ReadFile(rest); err != nil || len(text) != fileSize {
 				answer = fmt.Sprint(len(text), err)
 			}
+		case "write": // a file of fileSize, and so many syncs
+			name, count, _ := strings.Cut(rest, " ")
+			if err := writeSynced(name, count); err != nil {
+				answer = err.Error()
+			}
+		case "burn": // so much processor time
+			burn(rest)
 		case "child": // does one thing and ends
 			child := exec.Command(os.Args[0])
 			child.Env = append(os.Environ(), obeys+"=1")
@@ -49,6 +58,34 @@ func obey(in io.Reader, out io.Writer) {
 			}
 		}
 		fmt.Fprintln(out, answer, len(held))
+	}
+}
+
+// writeSynced writes a file in as many equal parts as it syncs.
+func writeSynced(name, count string) error {
+	n, err := strconv.Atoi(count)
+	if err != nil {
+		return err
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for range n {
+		if _, err := f.Write(make([]byte, fileSize/n)); err != nil {
+			return err
+		}
+		if err := f.Sync(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func burn(text string) {
+	for d, _ := time.ParseDuration(text); func() bool { used, _ := ownCPU(); return used < d }(); {
+		work()
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -79,17 +80,29 @@ func Insert(ctx context.Context, db *store.DB, cfg Config) (res bench.Result, er
 // run inserts until the rows or the time end.
 func (t *table) run(ctx context.Context, cfg Config) (bench.Result, error) {
 	each, done := cmp.Or(cfg.PerCommit, cfg.Rows), 0
-	rows := make([]any, 0, each*len(t.Columns))
+	next, stop := pace.Ahead(t.commits(cfg.Rows, each), 1)
+	defer stop()
 	loop := pace.Config{Duration: cfg.Limit, More: func() bool { return done < cfg.Rows }}
 	out, err := pace.Loop(ctx, loop, func(ctx context.Context, s *pace.Step) error {
-		n := min(each, cfg.Rows-done)
-		rows = t.rows(rows[:0], done, n)
+		rows, _, _ := next()
 		s.Begin()
 		err := t.db.Write(ctx, func(ctx context.Context, tx driver.Tx) error { return t.insert(ctx, tx, cfg.Mode, rows) })
-		done += n
+		done += len(rows) / len(t.Columns)
 		return err
 	})
 	return bench.Result{Outcome: out, Rows: uint64(done), Entities: uint64(done / attributes)}, err
+}
+
+// commits yields the values of all rows, those of a commit at a time.
+func (t *table) commits(rows, each int) iter.Seq2[[]any, error] {
+	return func(yield func([]any, error) bool) {
+		for done := 0; done < rows; done += each {
+			n := min(each, rows-done)
+			if !yield(t.rows(make([]any, 0, n*len(t.Columns)), done, n), nil) {
+				return
+			}
+		}
+	}
 }
 
 // table is the table of string attributes of a layout.

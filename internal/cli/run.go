@@ -31,7 +31,7 @@ type runCmd struct {
 	List    bool          `help:"List the experiments and stop."`
 	Engines []string      `help:"Engines to measure, or URLs of servers of yours." default:"${engines}"`
 	Out     string        `help:"Directory of the results." default:"results/latest" type:"path"`
-	Repeats int           `min:"1" max:"1000" help:"How often everything is measured: in turns over the engines, each time in another order with other questions." default:"3"`
+	Repeats int           `min:"1" max:"1000" help:"How often everything is measured, each time with other questions. Two are a round: SQLite, the others, the others backwards, SQLite." default:"4"`
 	Empty   bool          `help:"First remove the data sets that earlier runs have left, to free the disk."`
 	Timeout time.Duration `min:"0s" max:"720h" help:"Time after which an experiment on one engine is ended; its results so far are kept. When not given it follows from the phase and the size."`
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/filelease"
 	"github.com/varvedb/varve/internal/lab"
 	"github.com/varvedb/varve/internal/source"
@@ -48,17 +49,18 @@ func (t task) String() string {
 	return fmt.Sprintf("%s on %s, repeat %d", t.of.ID, t.engine.Label(), t.repeat+1)
 }
 
-// tasks returns all: experiment after experiment, and of each the repeats, in which the engines come in random
-// order. What is not kept is a look, in the order of its engines: the quickest answer first.
+// tasks returns all: experiment after experiment, and of each the repeats, in which the engines take turns around
+// the reference (lab.Turns). What is not kept is a look, in the order of its engines: the quickest answer first.
 func (r *runner) tasks() (list []task) {
 	for _, x := range r.found {
 		for repeat := range r.repeats {
 			first := len(list)
-			for _, engine := range r.engines {
-				list = append(list, task{x, engine, repeat})
+			for _, e := range r.engines {
+				list = append(list, task{x, e, repeat})
 			}
 			if r.kept || repeat > 0 {
-				lab.Shuffle(list[first:], r.options.Seed, repeat, x.ID)
+				reference := func(t task) bool { return t.engine.Label() == engine.Reference() }
+				lab.Turns(list[first:], repeat, reference, r.options.Seed, r.options.Sitting, x.ID)
 			}
 		}
 	}

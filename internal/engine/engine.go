@@ -49,6 +49,10 @@ var All = []Engine{
 		Internal: []string{"pgembed", "pgtest"}, File: "varve", Server: true},
 }
 
+// Reference returns the engine that others are measured against, in the same
+// sitting: the first one.
+func Reference() string { return All[0].Name }
+
 // Names returns the names in this order.
 func Names() []string {
 	names := make([]string, len(All))

@@ -96,7 +96,7 @@ func All() []Experiment {
 		{Entry: of("E2"), Names: words("DataCentreWrite"), Layouts: answers, Changes: true,
 			Plan: centres("DataCentreWrite", "dc", []int{0, 30, 70, 100}, (*Lab).centreWrites)},
 		{Entry: of("E3"), Names: words("DataCentreCombined"), Layouts: answers, Changes: true,
-			Plan: centres("DataCentreCombined", "qps", []int{100, 500}, (*Lab).centreBeside)},
+			Plan: centreVersion},
 		{Entry: of("F1"), Names: words("EventAppend"), Changes: true, Plan: events("Append")},
 		{Entry: of("F2"), Names: words("EventAppendConcurrent EventAppendRandom"), Changes: true,
 			Plan: events("AppendConcurrent", "AppendRandom")},

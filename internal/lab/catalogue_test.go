@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"runtime/debug"
+	"slices"
 	"testing"
 	"time"
 
@@ -87,6 +88,16 @@ func TestOrder(t *testing.T) {
 	require.ElementsMatch(t, first, second)
 	require.NotEqual(t, first, second)
 	require.NotEqual(t, seed, other)
+
+	reversed := slices.Clone(first)
+	slices.Reverse(reversed)
+	require.Equal(t, reversed, second, "two repeats are a round: what came last comes first")
+	require.Contains(t, first[0], "layout=compact", "the reference is around the others")
+	third, _ := order(2)
+	require.NotEqual(t, first, third, "each round has an order of its own")
+	l.Sitting = "later"
+	_, later := order(0)
+	require.NotEqual(t, seed, later, "each sitting has seeds of its own")
 }
 
 // TestSizes: what is measured at each of --sizes has the scale in its name.

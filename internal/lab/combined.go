@@ -18,9 +18,9 @@ const commitLimit = 2 * time.Second
 // readers is how many connections read beside a writer.
 const readers = 10
 
-// A beside is writes with reads beside them. As the reads, ceiling searches for the most of them
-// that fit, and closed has as many as readers get that wait for their answers.
-type beside struct{ rows, reads float64 }
+// concurrent is a load of writes and reads at the same time, both a second. As the reads, ceiling
+// searches for the most that fit, and closed has as many as readers get that wait for their answers.
+type concurrent struct{ rows, reads float64 }
 
 const (
 	ceiling = -1
@@ -28,7 +28,7 @@ const (
 )
 
 // The user's documents' steps, and the lower end of what a first version must carry.
-var combinedLoads = []beside{{ArkivRowRate, 0}, {ArkivRowRate, 100}, {ArkivRowRate, 1_000}, {ArkivRowRate, 5_000}, {10_000, 1_000}, {ArkivRowRate, ceiling}}
+var combinedLoads = []concurrent{{ArkivRowRate, 0}, {ArkivRowRate, 100}, {ArkivRowRate, 1_000}, {ArkivRowRate, 5_000}, {10_000, 1_000}, {ArkivRowRate, ceiling}}
 
 func besides(l *Lab) ([]Variant, error) {
 	return l.besides("Combined", []float64{l.Scale}, combinedLoads), nil
@@ -39,9 +39,9 @@ var frontierRates = []float64{0, 2_000, ArkivRowRate, 10_000, 25_000, 50_000}
 
 // frontier measures how many reads a second clients get beside each rate of writes.
 func frontier(l *Lab) ([]Variant, error) {
-	var loads []beside
+	var loads []concurrent
 	for _, rate := range l.RatesOr(frontierRates...) {
-		loads = append(loads, beside{rate, closed})
+		loads = append(loads, concurrent{rate, closed})
 	}
 	return l.besides("Frontier", l.sizes(), loads), nil
 }
@@ -54,14 +54,14 @@ func firstVersion(l *Lab) ([]Variant, error) {
 	if l.Source != "" {
 		scale = l.Scale
 	}
-	var loads []beside
+	var loads []concurrent
 	for _, load := range catalogue.FirstVersion {
-		loads = append(loads, beside{load[0], load[1]})
+		loads = append(loads, concurrent{load[0], load[1]})
 	}
 	return l.besides("V1", []float64{scale}, loads), nil
 }
 
-func (l *Lab) besides(name string, scales []float64, loads []beside) (list []Variant) {
+func (l *Lab) besides(name string, scales []float64, loads []concurrent) (list []Variant) {
 	for _, layout := range l.LayoutsOr() {
 		for _, scale := range scales {
 			for _, b := range loads {
@@ -84,7 +84,7 @@ func (l *Lab) besides(name string, scales []float64, loads []beside) (list []Var
 
 // beside runs commits of so many rows a second with so many reads of a mix, and
 // tells whether both kept up: commits under their limit, reads not skipped.
-func (l *Lab) beside(ctx context.Context, layout string, scale float64, b beside, r *Record) (kept bool, err error) {
+func (l *Lab) beside(ctx context.Context, layout string, scale float64, b concurrent, r *Record) (kept bool, err error) {
 	o := l.StoreOptions()
 	o.Readers = readers
 	err = l.WithBase(ctx, layout, scale, o, r, func(d *bench.Dataset, cp *bench.Copy) error {
@@ -130,6 +130,7 @@ func (l *Lab) together(ctx context.Context, cp *bench.Copy, writes bench.CommitC
 		r.Metrics = append(append(r.Metrics, commits.Metrics("")...), reads.Metrics("read-")...)
 		r.Metrics = append(r.Metrics, read.Metrics()...)
 		r.Put(wrote.RowRate(), "rows/s")
+		r.Put(float64(wrote.Rows), "rows")
 		r.Put(float64(wrote.Late), "commit-late")
 		r.Put(float64(wrote.Skipped), "commit-skipped")
 		r.Kind("commit", commits)
@@ -157,7 +158,7 @@ func (l *Lab) ceiling(ctx context.Context, layout string, r *Record) error {
 	for range ceilingSteps {
 		qps := math.Round(math.Sqrt(max(low, ceilingLow/2) * high))
 		try := &Record{Name: r.Name, Keys: r.Keys, Manifest: r.Manifest}
-		kept, err := l.beside(ctx, layout, l.Scale, beside{ArkivRowRate, qps}, try)
+		kept, err := l.beside(ctx, layout, l.Scale, concurrent{ArkivRowRate, qps}, try)
 		if err != nil {
 			return err
 		}
@@ -214,7 +215,7 @@ func (l *Lab) readsThenWrites(ctx context.Context, d *bench.Dataset, cp *bench.C
 		err = l.phaseAt(ctx, cp, l.warmed(cp, m, 1, shortReads), of, func(ctx context.Context) (*pace.Outcome, error) {
 			out, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{Mix: m, Config: l.Loop(1, 0, shortReads)})
 			all := out.All()
-			r.Put(out.Capacity(), "qps-"+name)
+			r.Put(out.Rate(), "qps-"+name)
 			r.Put(Milliseconds(all.Quantile(99)), "p99-ms-"+name)
 			r.Kind("mix-"+name, all)
 			return out, err

@@ -8,6 +8,7 @@ import (
 	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/dcseed"
+	"github.com/varvedb/varve/internal/catalogue"
 	"github.com/varvedb/varve/scaler"
 	"github.com/varvedb/varve/store/entity"
 )
@@ -18,8 +19,8 @@ type centre struct {
 	model *dcseed.Model
 }
 
-func (l *Lab) centre(layout string) (centre, error) {
-	cfg, err := dcseed.ForScale(l.Scale)
+func (l *Lab) centre(layout string, scale float64) (centre, error) {
+	cfg, err := dcseed.ForScale(scale)
 	if err != nil {
 		return centre{}, err
 	}
@@ -46,7 +47,7 @@ func centres(name, key string, values []int, f func(l *Lab, ctx context.Context,
 			for _, value := range values {
 				c := l.On(layout, "dc", "scale", Ftoa(l.Scale), key, itoa(value))
 				list = append(list, Variant{Name: name, Keys: c, Cost: baseCost(l.Scale, 1, 0), Run: func(ctx context.Context, r *Record) error {
-					d, err := l.centre(layout)
+					d, err := l.centre(layout, l.Scale)
 					if err != nil {
 						return err
 					}
@@ -98,14 +99,40 @@ func numbered(blocks iter.Seq2[entity.Block, error], first uint64) iter.Seq2[ent
 	}
 }
 
-// centreRows are the rows of updates a second beside readers: five blocks of them.
-const centreRows = 2_000
+// centreVersionScale is that of a first version, which has 621,000 entities.
+const centreVersionScale = 621_000. / 1_200_000
 
-func (l *Lab) centreBeside(ctx context.Context, d centre, qps int, r *Record) error {
-	o := l.StoreOptions()
-	o.Readers = readers
-	return l.withDataset(ctx, d.Dataset, o, r, func(cp *bench.Copy) error {
-		_, _, err := l.together(ctx, cp, bench.CommitConfig{Blocks: d.Source.Rest(), RowRate: centreRows}, d.reads(), float64(qps), r)
-		return err
-	})
+// centreLoads are what a first version must carry, after the updates of a
+// data centre of that size with few reads.
+func centreLoads() []concurrent {
+	loads := []concurrent{{rows: 2_000, reads: 100}, {rows: 2_000, reads: 500}}
+	for _, load := range catalogue.FirstVersion {
+		loads = append(loads, concurrent{load[0], load[1]})
+	}
+	return loads
+}
+
+// centreVersion measures the loads of a first version on data centres, whose
+// own queries have known answers: updates and reads are both due at their
+// times.
+func centreVersion(l *Lab) (list []Variant, _ error) {
+	scale := centreVersionScale * l.Scale
+	for _, layout := range l.LayoutsOr() {
+		for _, load := range centreLoads() {
+			c := l.On(layout, "dc", "scale", Ftoa(scale), "mix", "dc", "rate", Ftoa(load.rows), "qps", Ftoa(load.reads))
+			list = append(list, Variant{Name: "DataCentreCombined", Keys: c, Cost: baseCost(scale, 1, 0), Run: func(ctx context.Context, r *Record) error {
+				d, err := l.centre(layout, scale)
+				if err != nil {
+					return err
+				}
+				o := l.StoreOptions()
+				o.Readers = readers
+				return l.withDataset(ctx, d.Dataset, o, r, func(cp *bench.Copy) error {
+					_, _, err := l.together(ctx, cp, bench.CommitConfig{Blocks: d.Source.Rest(), RowRate: load.rows}, d.reads(), load.reads, r)
+					return err
+				})
+			}})
+		}
+	}
+	return list, nil
 }

@@ -84,9 +84,7 @@ func (l *Lab) look(layout string, rows float64, c Keys, commits int, of func() (
 			n := int64(min(commits, source.Changing))
 			res, err := bench.Commit(ctx, ents, bench.CommitConfig{Blocks: d.Rest(), Expect: expect, Config: pace.Config{N: n}})
 			r.part("commit", res.All())
-			if busy := res.Busy().Seconds(); busy > 0 {
-				r.Put(float64(res.Rows)/busy, "rows/s")
-			}
+			r.Put(res.RowRate(), "rows/s")
 			summary, failed := ents.Summary(ctx)
 			if err := errors.Join(err, failed); err != nil {
 				return err

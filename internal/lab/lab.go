@@ -23,6 +23,7 @@ import (
 	"github.com/varvedb/varve/bench/probe"
 	"github.com/varvedb/varve/internal/memlimit"
 	"github.com/varvedb/varve/internal/splitmix"
+	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -69,8 +70,7 @@ type Lab struct {
 	used     bool           // something was measured or loaded in this process
 }
 
-// Plan returns the configurations of an experiment in the random order that the seed, the
-// repeat, the experiment and the engine give.
+// Plan returns the configurations of an experiment in the order of their turns.
 func (l *Lab) Plan(e Experiment) ([]Variant, error) {
 	l.of = &e
 	l.whole()
@@ -79,7 +79,8 @@ func (l *Lab) Plan(e Experiment) ([]Variant, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", e.ID, err)
 	}
-	Shuffle(list, l.Seed, l.Repeat, e.ID, l.Engine.Label())
+	reference := func(v Variant) bool { return v.Keys.Get("layout") == schemas.DefaultLayout }
+	Turns(list, l.Repeat, reference, l.Seed, l.Sitting, e.ID, l.Engine.Label())
 	return list, nil
 }
 
@@ -189,6 +190,7 @@ func (l *Lab) Measure(ctx context.Context, v *Variant) *Record {
 	r := &Record{Name: v.Name, Keys: v.Keys, Manifest: l.manifest}
 	r.Manifest.Set("repeat", strconv.Itoa(l.Repeat+1))
 	r.Manifest.Set("seed", strconv.FormatUint(l.fresh(), 10))
+	r.Manifest.Set("begun", time.Now().UTC().Format(time.RFC3339))
 	watched := memlimit.Watch()
 	r.Err = v.Run(ctx, r)
 	l.used = true
@@ -198,10 +200,33 @@ func (l *Lab) Measure(ctx context.Context, v *Variant) *Record {
 	return r
 }
 
-// fresh is the seed of what is asked, in which order and when: another in each repeat, the
-// same for all that is compared in it.
+// fresh is the seed of what is asked, in which order and when: another in each
+// repeat of each sitting, the same for all that is compared in it.
 func (l *Lab) fresh() uint64 {
-	return splitmix.Scramble(l.Seed + splitmix.Scramble(uint64(l.Repeat)+1))
+	h := fnv.New64a()
+	fmt.Fprint(h, l.Sitting)
+	return splitmix.Scramble(l.Seed + splitmix.Scramble(h.Sum64()+uint64(l.Repeat)+1))
+}
+
+// Turns puts a list into the order of a repeat. Two repeats are a round: the
+// reference, the others, the others backwards, the reference (ABBA). So a
+// machine that becomes faster or slower from the first to the last of them is
+// on average the same for all. The others are in random order, another in each
+// round.
+func Turns[T any](list []T, repeat int, reference func(T) bool, seed uint64, of ...any) {
+	Shuffle(list, seed, append(of, repeat/2)...)
+	slices.SortStableFunc(list, func(a, b T) int {
+		if reference(a) == reference(b) {
+			return 0
+		}
+		if reference(a) {
+			return -1
+		}
+		return 1
+	})
+	if repeat%2 == 1 {
+		slices.Reverse(list)
+	}
 }
 
 // Shuffle puts a list into the random order that a seed and what it is for give.

@@ -88,7 +88,8 @@ func (l *Lab) phaseAt(ctx context.Context, cp *bench.Copy, warm warming, r *Reco
 	}
 	started := time.Now()
 	sampler := probe.Start(ctx, 0, cp.DB.Engine().Stats)
-	out, err := f(ctx)
+	var out *pace.Outcome
+	err = l.metered(ctx, cp, r, func() (err error) { out, err = f(ctx); return err })
 	samples := sampler.Stop()
 	var seconds []latency.Second
 	if out != nil {
@@ -101,6 +102,32 @@ func (l *Lab) phaseAt(ctx context.Context, cp *bench.Copy, warm warming, r *Reco
 		}
 	}
 	return err
+}
+
+// metered runs a phase and adds what each of its operations took of the
+// machine, where the engine's processes can be seen.
+func (l *Lab) metered(ctx context.Context, cp *bench.Copy, r *Record, f func() error) error {
+	if l.Engine.Server != "" {
+		return f()
+	}
+	stats, err := cp.DB.Engine().Stats(ctx)
+	if err != nil {
+		return err
+	}
+	meter, err := probe.NewMeter(stats.EnginePIDs)
+	if errors.Is(err, probe.ErrUnsupported) {
+		return f()
+	}
+	if err != nil {
+		return err
+	}
+	defer meter.Close()
+	failed := f()
+	cost, err := meter.Cost()
+	if err == nil {
+		r.costs(cost)
+	}
+	return errors.Join(failed, err)
 }
 
 // timed is a phase of one workload, whose figures are the record's.

@@ -75,6 +75,8 @@ type Record struct {
 	Rows     [][]float64      // observations of single blocks
 	Notes    []string         // for readers: what was left out, and why
 	Err      error            // why it did not end well
+
+	operations int64 // that its phase did, those of the warm-up too: what costs are divided by
 }
 
 // Metric returns the figure of a unit; false when the record has none.
@@ -115,6 +117,7 @@ func (r *Record) Kind(name string, rec *latency.Recorder) {
 // Result adds a workload's figures, if it has begun.
 func (r *Record) Result(res bench.Result) {
 	if res.Outcome != nil {
+		r.operations += res.Total
 		r.Count += res.Count
 		r.Metrics = append(r.Metrics, res.Metrics()...)
 	}
@@ -130,10 +133,25 @@ func (r *Record) part(name string, rec *latency.Recorder) {
 // Outcome adds what a loop did, and how long all and each kind of its operations took.
 func (r *Record) Outcome(out *pace.Outcome) {
 	all := out.All()
+	r.operations += out.Total
 	r.Count += all.Count()
 	r.Metrics = append(append(r.Metrics, all.Metrics("")...), out.Metrics()...)
 	if len(out.Kinds) > 1 {
 		r.Kinds = append(r.Kinds, out.Kinds...)
+	}
+}
+
+// costs adds what an operation of a phase took of the machine.
+func (r *Record) costs(c probe.Cost) {
+	if r.operations == 0 {
+		return
+	}
+	each := func(total float64, unit string) { r.Put(total/float64(r.operations), unit) }
+	each(float64(c.CPU), "cpu-ns/op")
+	each(float64(c.Written), "write-B/op")
+	each(float64(c.Read), "read-B/op")
+	if c.Syncs != nil {
+		each(float64(*c.Syncs), "syncs/op")
 	}
 }
 
@@ -159,9 +177,34 @@ func (r *Record) samples(s *probe.Samples, started time.Time, seconds []latency.
 	if len(read) > 0 {
 		r.Put(mean(read)*1e6/diskPage, "disk-reads/s")
 	}
+	if rate, known := steady(r.Timeline); known {
+		r.Put(rate, "steady")
+	}
 	if s.Err != nil {
 		r.Note("some samples are missing: " + s.Err.Error())
 	}
+}
+
+// leastSteady is the seconds of a phase from which its ends are compared.
+const leastSteady = 10
+
+// steady returns the operations of the last fifth of a phase over those of the
+// first one: 1 where nothing changed meanwhile. It is false for what is too
+// short, or did nothing in the first fifth.
+func steady(seconds []latency.Second) (rate float64, known bool) {
+	if len(seconds) < leastSteady {
+		return 0, false
+	}
+	whole := seconds[:len(seconds)-1] // the last one is cut short
+	fifth := len(whole) / 5
+	count := func(part []latency.Second) (n float64) {
+		for i := range part {
+			n += float64(part[i].Count)
+		}
+		return n
+	}
+	first, last := count(whole[:fifth]), count(whole[len(whole)-fifth:])
+	return last / first, first > 0
 }
 
 // diskPage is the unit in which reads from the disk are counted.

@@ -26,7 +26,7 @@ import (
 // engine in each sitting, with its manifest as configuration lines,
 //
 //	C1-sqlite-20261125T101112Z.txt           a line for each variant and repeat, and for each kind of operation
-//	D1-sqlite-20261125T101112Z-timeline.txt  a line for each second
+//	D1-sqlite-20261125T101112Z-timeline.txt  a line for each ten seconds
 //	A8-sqlite-20261125T101112Z-blocks.txt    a line for each block
 //
 // Each is on the disk when Add returns. One process at a time adds to a set.
@@ -222,21 +222,36 @@ func (r *Record) Figures() []bench.Metric {
 	})
 }
 
-// timeline returns a line for each second.
+// timelineStep is the seconds of a line of a timeline.
+const timelineStep = 10
+
+// timeline returns a line for each ten seconds. Counts are summed, of
+// everything else it is the largest.
 func timeline(config []benchfmt.Config, r *Record) (list []*benchfmt.Result) {
-	for i := range r.Timeline {
-		s := &r.Timeline[i]
-		values := []bench.Metric{{Value: float64(s.Count), Unit: "ops"}}
-		if s.Count > 0 {
-			values = append(values, latency.Milliseconds(s.Max, "max-ms"))
+	for part := range slices.Chunk(r.Timeline, timelineStep) {
+		sum := latency.Second{At: part[len(part)-1].At, Sampled: map[string]float64{}}
+		for i := range part {
+			s := &part[i]
+			sum.Count, sum.Errors, sum.Max = sum.Count+s.Count, sum.Errors+s.Errors, max(sum.Max, s.Max)
+			for unit, v := range s.Sampled {
+				if unit == "wal-MB" { // a size, not a count
+					sum.Sampled[unit] = max(sum.Sampled[unit], v)
+				} else {
+					sum.Sampled[unit] += v
+				}
+			}
 		}
-		for _, unit := range slices.Sorted(maps.Keys(s.Sampled)) {
-			values = append(values, bench.Metric{Value: s.Sampled[unit], Unit: unit})
+		values := []bench.Metric{{Value: float64(sum.Count), Unit: "ops"}}
+		if sum.Count > 0 {
+			values = append(values, latency.Milliseconds(sum.Max, "max-ms"))
 		}
-		if s.Errors > 0 {
-			values = append(values, bench.Metric{Value: float64(s.Errors), Unit: "errors"})
+		for _, unit := range slices.Sorted(maps.Keys(sum.Sampled)) {
+			values = append(values, bench.Metric{Value: sum.Sampled[unit], Unit: unit})
 		}
-		list = append(list, line(config, "Timeline", r.Keys.With("second", strconv.FormatFloat(s.At, 'g', 5, 64)), s.Count, values))
+		if sum.Errors > 0 {
+			values = append(values, bench.Metric{Value: float64(sum.Errors), Unit: "errors"})
+		}
+		list = append(list, line(config, "Timeline", r.Keys.With("second", strconv.FormatFloat(sum.At, 'g', 5, 64)), sum.Count, values))
 	}
 	return list
 }
@@ -287,7 +302,7 @@ func (s *Set) append(name string, list []*benchfmt.Result) (err error) {
 }
 
 // neutral begin the units of figures that describe and are neither good nor bad.
-var neutral = []string{"share-", "resident", "ops", "block", "entities", "strings", "numbers", "attributes", "payload_bytes"}
+var neutral = []string{"share-", "busy", "steady", "resident", "ops", "block", "entities", "strings", "numbers", "attributes", "payload_bytes"}
 
 // Better returns which values of a unit are good ones by its name, "higher" or "lower": rates (…/s, qps) are
 // better when higher; everything else is a time, a size or a count of things that went wrong. "" is neither.

@@ -106,14 +106,18 @@ func TestSetOfSeconds(t *testing.T) {
 	s, err := OpenSet(dir)
 	require.NoError(t, err)
 	r := record("1", nil)
-	r.Timeline = []latency.Second{{At: 1, Count: 7, Max: time.Second, Sampled: map[string]float64{"wal-MB": 2}}, {At: 1.5}}
+	r.Timeline = []latency.Second{{At: 1, Count: 7, Max: time.Second, Sampled: map[string]float64{"wal-MB": 2, "checkpoints": 1}}}
+	for at := 2.0; at <= 10; at++ {
+		r.Timeline = append(r.Timeline, latency.Second{At: at, Count: 1, Max: time.Millisecond, Sampled: map[string]float64{"wal-MB": 1, "checkpoints": 2}})
+	}
+	r.Timeline = append(r.Timeline, latency.Second{At: 10.5})
 	r.Columns, r.Rows = []string{"entities", "ms"}, [][]float64{{10, 3.5}}
 	require.NoError(t, s.Add("A5", "sqlite", "now", r))
 	require.Len(t, lines(t, dir), 3)
 	text, err := os.ReadFile(filepath.Join(dir, "A5-sqlite-now-timeline.txt"))
 	require.NoError(t, err)
-	require.Contains(t, string(text), "BenchmarkTimeline/engine=sqlite/layout=arkiv-13/second=1 7 7 ops 1000 max-ms 2 wal-MB\n")
-	require.Contains(t, string(text), "second=1.5 1 0 ops\n")
+	require.Contains(t, string(text), "BenchmarkTimeline/engine=sqlite/layout=arkiv-13/second=10 16 16 ops 1000 max-ms 19 checkpoints 2 wal-MB\n")
+	require.Contains(t, string(text), "second=10.5 1 0 ops\n")
 	text, err = os.ReadFile(filepath.Join(dir, "A5-sqlite-now-blocks.txt"))
 	require.NoError(t, err)
 	require.Contains(t, string(text), "BenchmarkBlock/engine=sqlite/layout=arkiv-13/block=1 1 10 entities 3.5 ms\n")

@@ -8,7 +8,7 @@
 //   - table.go makes them by comparisons of rows and settings (compare.go) and regressions
 //     (fit.go), and picture.go draws.
 //   - selection.go takes the lines of a view (view.go), as columns of ours and of others
-//     (column.go) with their figures (figure.go), from a Set (set.go).
+//     (column.go) with ratios to a reference (ratio.go) and figures (figure.go), from a Set (set.go).
 package report
 
 import (

@@ -86,14 +86,13 @@ var views = map[string][]View{
 	"C3": {{Largest: "scale", Rows: "/engine /mix@alpha /temperature@(cold lukewarm warm)", Columns: named("", "qps", "reads/s", "p99-ms", "p99 ms", "resident-before", "part resident before", "resident-after", "after")}},
 	"C4": {{Title: "memory in GiB", Rows: "/engine /layout /mix@alpha /scale@num /clients@num /memory@num", Columns: named("", "qps", "reads/s", "p50-ms", "p50 ms", "p99-ms", "p99 ms", "disk-reads/s", "pages read from the disk/s")}},
 	"D1": {{Largest: "scale", Rows: "/engine /layout /rate@alpha", Columns: named("", "rows/s", "rows/s", "settled-rows/s", "with merging done", "p50-ms", "p50 ms", "p99-ms", "p99 ms", "max-ms", "max ms", "late", "late", "wal-MB", "WAL, MB")}},
-	"D2": {{Filter: "(/kind:(with-checkpoint OR without-checkpoint) OR /kind:/^$/)", Largest: "scale", Rows: "/engine /policy@alpha /frames@num", Columns: append(append(named("/kind:/^$/", "rows/s", "rows/s", "wal-MB", "WAL, MB", "p99-ms", "p99 ms", "max-ms", "max ms"),
-		named("/kind:without-checkpoint", "p99-ms", "p99 ms without")...), named("/kind:with-checkpoint", "p99-ms", "p99 ms with one")...)}},
+	"D2": {{Largest: "scale", Rows: "/engine /policy@alpha /frames@num", Columns: named("", "rows/s", "rows/s", "wal-MB", "WAL, MB", "p99-ms", "p99 ms", "max-ms", "max ms")}},
 	"D3": {{Largest: "scale", Rows: "/engine /for@alpha", Columns: named("", "p50-ms", "p50 ms", "p99-ms", "p99 ms", "max-ms", "max ms", "growth-MB", "growth, MB")}},
 	"D4": {{Title: "SQLite and Postgres, smaller sizes", Filter: "-/scale:1", Rows: "/engine /scale@num /rate@num /qps@num", Columns: named("", "rows/s", "rows/s", "qps", "reads/s", "p99-ms", "commit p99, ms", "read-p99-ms", "read p99, ms", "late", "late", "skipped", "skipped")}},
 	"D5": {{Rows: "/engine /layout /scale@num", Columns: named("", "p50-ms", "commit p50, ms", "max-ms", "max, ms", "late", "late", "wal-MB", "WAL, MB", "qps-A", "reads/s, A", "qps-C", "reads/s, C", "qps-W", "reads/s, W", "data-MB", "data, MB")}},
 	"E1": {{Rows: "/scale@num /clients@num", Columns: engines("qps", "p99-ms")}},
 	"E2": {{Title: "dc is the part of updates, in percent", Rows: "/scale@num /dc@num", Columns: engines("rows/s", "p99-ms")}},
-	"E3": {{Rows: "/engine /scale@num /qps@num", Columns: named("", "rows/s", "rows/s", "qps", "reads/s", "p99-ms", "commit p99, ms", "late", "late", "skipped", "skipped")}},
+	"E3": {{Rows: "/engine /layout /scale@num /rate@num /qps@num", Columns: asked}},
 	"F1": {{Filter: "/layout:tags", Rows: events + " /batch@num", Columns: engines("ev/s")}},
 	"F2": {{Filter: ".name:EventAppendConcurrent /layout:tags", Rows: events + " /clients@num", Columns: engines("ev/s")}},
 	"F3": {{Filter: "/layout:tags", Rows: events + " /clients@num", Columns: engines("op/s")}},
@@ -114,8 +113,7 @@ var views = map[string][]View{
 	"H3": {{Largest: "scale", Rows: "/engine /protocol@alpha /op@alpha /loop", Columns: named("", "qps", "calls/s", "p50-ms", "p50 ms", "p99-ms", "p99 ms", "follow-p99-ms", "block p99, ms")}},
 	"I3": {{Rows: "/engine /layout /scale@num /mix@alpha /rate@num",
 		Columns: named("", "rows/s", "rows/s", "qps", "reads/s", "p50-ms", "commit p50, ms", "p99-ms", "p99 ms", "max-ms", "max ms", "read-p50-ms", "read p50, ms", "read-p99-ms", "p99 ms", "commit-late", "late", "commit-skipped", "skipped")}},
-	"I5": {{Largest: "scale", Rows: "/engine /layout /rate@num /qps@num",
-		Columns: named("", "rows/s", "rows/s", "qps", "reads/s", "p50-ms", "commit p50, ms", "p99-ms", "p99 ms", "max-ms", "max ms", "read-p50-ms", "read p50, ms", "read-p99-ms", "p99 ms", "commit-skipped", "commits skipped", "skipped", "reads skipped")}},
+	"I5": {{Largest: "scale", Rows: "/engine /layout /rate@num /qps@num", Columns: asked}},
 	"J1": {synced},
 	"J2": {synced},
 	"J3": {{Rows: "/engine /layout /scale@num", Columns: named("", "data-MB", "data, MB", "backup-MB", "backup, MB", "backup-s", "backup, s", "restore-s", "restore, s", "check-s", "check, s", "rows/s", "rows/s meanwhile", "p50-ms", "commit p50, ms", "p99-ms", "p99 ms", "max-ms", "max ms")}},
@@ -126,6 +124,11 @@ var views = map[string][]View{
 	"Q2": {{Rows: ".name /layout", Columns: engines("p50-ms", "p99-ms")}},
 	"Q3": {{Rows: "/layout /query", Columns: engines("p50-ms")}},
 }
+
+// asked are writes and reads that are both due at their times: delivered, late
+// and given up of each, and how long they took.
+var asked = named("", "rows/s", "rows/s", "commit-late", "commits late", "commit-skipped", "given up", "p50-ms", "commit p50, ms", "p99-ms", "p99 ms", "max-ms", "max ms",
+	"qps", "reads/s", "late", "reads late", "skipped", "given up", "read-p50-ms", "read p50, ms", "read-p99-ms", "p99 ms")
 
 // firstLook is what a newcomer sees of engines and layouts that were given the same blocks.
 func firstLook(title, filter string) View {

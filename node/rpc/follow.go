@@ -77,11 +77,11 @@ func (h *Handler) readBlocks(ctx context.Context, snap *store.Snapshot, from, to
 
 // follower is what a filter or a subscription was told.
 type follower struct {
-	criteria *criteria              // nil: of blocks only
-	next     uint64                 // the first block that it was not told of
-	told     []store.BlockHeader    // the last blocks that it was told of
-	logs     map[uint64][]*Log // of these, by number, where there are some
-	hold     *quota.Hold            // its memory
+	criteria *criteria           // nil: of blocks only
+	next     uint64              // the first block that it was not told of
+	told     []store.BlockHeader // the last blocks that it was told of
+	logs     map[uint64][]*Log   // of these, by number, where there are some
+	hold     *quota.Hold         // its memory
 }
 
 // release gives back what a follower holds, which is not used any more.
