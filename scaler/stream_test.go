@@ -86,6 +86,21 @@ func TestStreamFoldsTiny(t *testing.T) {
 	})
 }
 
+// TestStreamFromAnywhere: a stream that begins at any block goes on as the whole one, whose
+// entities live as long as any may.
+func TestStreamFromAnywhere(t *testing.T) {
+	p := tiny()
+	item := &p.Kinds[0]
+	item.Steps = nil
+	item.Fate = Fate{Ephemeral: 1, Lifetime: Histogram{{1000, 89, 89}}} // into the third cycle, all but the first block's
+	o := Options{Scale: 0.5, Seed: 3}
+	all := collect(t, Stream(p, o))
+	for from := range all {
+		o.From = uint64(from + 1)
+		require.Equal(t, all[from:], collect(t, Stream(p, o)), "from block %d", o.From)
+	}
+}
+
 func TestStreamSmallerIsBeginning(t *testing.T) {
 	small := collect(t, Stream(Mendoza(), Options{Scale: 0.002, Seed: 9}))
 	large := collect(t, Stream(Mendoza(), Options{Scale: 0.0035, Seed: 9}))

@@ -2,6 +2,7 @@ package feed
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,6 +29,7 @@ func FuzzReadTar(f *testing.F) {
 	f.Add(uint8(fuzzFrame), compress(f, lines))
 	f.Add(uint8(fuzzFrame), []byte(lines))
 	f.Add(uint8(fuzzLines), []byte(lines))
+	f.Add(uint8(fuzzLines), []byte(strings.Replace(createLine, `"op_index":2`, `"op_index":3`, 1)+createLine))
 	f.Add(uint8(fuzzLines), bytes.Repeat([]byte(createLine), 50))
 	f.Fuzz(func(t *testing.T, layer uint8, data []byte) {
 		switch layer % 3 {

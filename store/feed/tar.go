@@ -162,7 +162,7 @@ func (t *tarReader) entry(hdr *tar.Header) (b entity.Block, line int, err error)
 		case err != nil:
 			return b, line, fmt.Errorf("decompress: %w", err)
 		case !more:
-			return b, 0, nil
+			return b, 0, b.Validate() // what only all lines together show
 		}
 		op, err := decode(lines.Bytes())
 		if err != nil {

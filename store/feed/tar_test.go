@@ -197,7 +197,7 @@ func TestReadTarLimits(t *testing.T) {
 	require.ErrorContains(t, read(deleteLine+" "+deleteLine, lim), "line 2: the line is longer than")
 
 	// Lines longer than the buffer.
-	long := lineFor(entity.Op{Kind: entity.Create, BTL: 1, Content: make([]byte, 256<<10)})
+	long := lineFor(entity.Op{Kind: entity.Update, BTL: 1, Content: make([]byte, 256<<10)})
 	lim = limits{entry: 1 << 30, line: len(long) - 1, window: 1 << 23}
 	require.NoError(t, read(deleteLine+long+deleteLine+long, lim))
 	lim.line--

@@ -2,6 +2,7 @@ package compact_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -331,6 +332,43 @@ func TestSlowRowsAreReadAhead(t *testing.T) {
 	ahead = ask(nil, 100)
 	require.Len(t, ahead["current_versions"], 100)
 	require.Contains(t, ahead["current_versions"], int64(entities-99))
+}
+
+// TestAlternativesInLog: of many versions that are not merged an alternative finds those that any
+// of its arms matches, also where one arm is a comparison of values and the other one is not.
+func TestAlternativesInLog(t *testing.T) {
+	ctx := context.Background()
+	b := newRig(t, compact.Options{})
+	defer func() { require.NoError(t, b.engine.Close()) }()
+	const entities = 300 // more than are compared one by one
+	block := entity.Block{Number: 1}
+	for i := range uint32(entities) {
+		block.Ops = append(block.Ops, entity.Op{
+			Kind: entity.Create, Key: entity.Key{byte(i), byte(i >> 8)}, OpIndex: i, BTL: 100,
+			StringAttributes: map[string]string{"name": fmt.Sprint("n", i)}, NumericAttributes: map[string]uint64{"n": uint64(i)},
+		})
+	}
+	b.apply(true, block)
+	r, err := b.engine.Snapshot(ctx)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
+	v, err := b.layout.View(ctx, r, 1)
+	require.NoError(t, err)
+	for text, want := range map[string]int{
+		`name = "n7" || n >= 290`:               11,
+		`n >= 290 || name = "n7"`:               11,
+		`name = "n7" || name = "n8" || n < 5`:   7,
+		`(name = "n7" || n >= 290) && n != 295`: 10,
+	} {
+		expr, err := query.Parse(text)
+		require.NoError(t, err)
+		got := 0
+		for _, err := range v.Query(ctx, layout.Request{Expr: expr}) {
+			require.NoError(t, err)
+			got++
+		}
+		require.Equal(t, want, got, text)
+	}
 }
 
 // countedStatements counts what a transaction runs.
