@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -50,6 +51,21 @@ func TestServeArkiv(t *testing.T) {
 		require.Zero(t, r.stop(), &r.errs)
 		require.Equal(t, slices.Contains(args, "--access-log"), strings.Contains(r.errs.String(), "call=eth_chainId"))
 	}
+	// A store that has recorded its chain answers that one's id, and takes no other.
+	require.NoError(t, ents.SetChain(t.Context(), store.Chain{ID: 9999, Genesis: entity.Hash{1}}))
+	for _, args := range [][]string{nil, {"--chain-id=9999"}} {
+		r := begin(t, append([]string{"serve", at, "--arkiv=127.0.0.1:0", "--read-only", "--listen=off", "--grpc=off"}, args...)...)
+		arkiv := r.says(t, `Arkiv on (\S+),`)[0]
+		res, err := http.Post("http://"+arkiv, "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}`))
+		require.NoError(t, err)
+		text, err := io.ReadAll(res.Body)
+		require.NoError(t, errors.Join(err, res.Body.Close()))
+		require.Contains(t, string(text), `"0x270f"`)
+		require.Zero(t, r.stop(), &r.errs)
+	}
+	_, errs, code := varve(t, "serve", at, "--arkiv=127.0.0.1:0", "--read-only", "--listen=off", "--grpc=off", "--chain-id=42")
+	require.NotZero(t, code)
+	require.Contains(t, errs, "the store is of chain 9999")
 	for _, args := range [][]string{
 		{"--arkiv=off", "--listen=off", "--grpc=off"}, {"--arkiv=0.0.0.0:0", "--listen=off", "--grpc=off"}, {"--arkiv=127.0.0.1:0", "--block-time=0s", "--read-only"},
 	} {

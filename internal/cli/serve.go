@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -42,7 +43,7 @@ type serveCmd struct {
 
 	Arkiv     string        `help:"Address for Arkiv's JSON-RPC over HTTP and WebSocket, such as 127.0.0.1:8555; off for none. It only reads." default:"off"`
 	JSONRPC   arkivFlags    `embed:"" prefix:"arkiv-"`
-	ChainID   uint64        `any:"" name:"chain-id" help:"Chain id that Arkiv's JSON-RPC answers." default:"1337"`
+	ChainID   uint64        `any:"" name:"chain-id" help:"Chain id that Arkiv's JSON-RPC answers. Else the one that the store has recorded, or 1337. Another one than that is refused." default:"0"`
 	BlockTime time.Duration `min:"1ms" max:"24h" help:"Time from one block of the chain to the next." default:"2s"`
 
 	KeyFile   string `help:"File of the keys that seal payloads, one a line in hex or base 64, 32 bytes each, the newest last. Else $VARVE_KEYS." type:"existingfile" placeholder:"FILE"`
@@ -88,7 +89,11 @@ func (c *serveCmd) Run(e *env) (err error) {
 			return err
 		}
 		site := server.Site{Address: c.Arkiv, Metrics: s.Metrics().Handler()}
-		about := rpc.Options{ChainID: c.ChainID, BlockTime: c.BlockTime, Metrics: s.Metrics().Registry()}
+		id, err := chainID(e.ctx, ents, c.ChainID)
+		if err != nil {
+			return err
+		}
+		about := rpc.Options{ChainID: id, BlockTime: c.BlockTime, Metrics: s.Metrics().Registry()}
 		if err := c.JSONRPC.add(e.ctx, &listen, site, ents, about); err != nil {
 			return err
 		}
@@ -118,6 +123,19 @@ func (c *serveCmd) Run(e *env) (err error) {
 		fmt.Fprintf(e.stdout, "the page is %s://%s/ui\n", scheme, srv.REST())
 	}
 	return srv.Run(e.ctx)
+}
+
+// chainID returns the id of a store's chain: the one that it has recorded, which must be the
+// one that is asked for, if there is one. Zero is the default of clients.
+func chainID(ctx context.Context, ents *store.Entities, asked uint64) (uint64, error) {
+	chain, recorded, err := ents.Chain(ctx)
+	switch {
+	case err != nil || !recorded:
+		return asked, err
+	case asked != 0 && asked != chain.ID:
+		return 0, fmt.Errorf("--chain-id %d: the store is of chain %d; leave the flag out", asked, chain.ID)
+	}
+	return chain.ID, nil
 }
 
 // reads tells whether the flag or the URL says that nothing is to be written, or nothing is

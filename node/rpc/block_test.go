@@ -69,6 +69,32 @@ func TestBlocks(t *testing.T) {
 	n.fails(t, CodeParams, "eth_getBlockByNumber")
 }
 
+// TestEarliest: the earliest block is the first that is kept, for each method.
+func TestEarliest(t *testing.T) {
+	n := newNode(t, "compact", Options{})
+	for number := uint64(10); number <= 20; number++ {
+		n.apply(t, number, create(int(number)))
+	}
+	earliest := func(block string, first, logs int) {
+		t.Helper()
+		var b gotBlock
+		n.result(t, &b, "eth_getBlockByNumber", "earliest", false)
+		require.Equal(t, block, b.Number)
+		var page gotPage
+		n.result(t, &page, "arkiv_query", "*", m{"atBlock": "earliest"})
+		require.Equal(t, block, page.Block)
+		require.Len(t, page.Data, first)
+		var list []gotLog
+		n.result(t, &list, "eth_getLogs", with(fromProcessor, "fromBlock", "earliest"))
+		require.Len(t, list, logs)
+	}
+	earliest("0xa", 1, 11)
+	require.NoError(t, n.ents.Prune(t.Context(), 15))
+	earliest("0xf", 6, 5) // of block 15 no more is known than what it left
+	require.NoError(t, n.ents.Prune(t.Context(), 20))
+	earliest("0x14", 11, 0)
+}
+
 // TestLogsByHash: the logs of any block that the store has are found by its hash, and those of
 // a block that was replaced are not, also when the one in its place did the same.
 func TestLogsByHash(t *testing.T) {

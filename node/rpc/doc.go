@@ -5,8 +5,9 @@
 // arkiv_query takes a text in the language of package query, as the SDKs send it: an empty
 // one and "1 = 1" match all, and what stands between quotes need not be escaped. A page is
 // of the block of the first one, also while the head moves, which its cursor knows; when
-// that block was rewound the next page is CodeRewound. A page is whole: it has what was asked
-// for, and is sent in parts over HTTP where that is much. For a block that is ahead of the
+// that block was rewound the next page is CodeRewound. A page has what was asked
+// for, up to a limit above which it has a cursor, and is sent in parts over HTTP where that is
+// much. For a block that is ahead of the
 // head a query waits, and so do logs.
 //
 // # Events
@@ -17,6 +18,7 @@
 //   - What a block did and undid again does not show, and two updates of it are one.
 //   - An entity that was ended before its time was deleted, whatever ended it.
 //   - Entities that run out do so at their expiration, whether or not the chain says so.
+//   - A change of the owner to the same owner is an update.
 //   - Hashes of transactions are zero, and their indexes but of creations. Costs are zero.
 //   - Logs are in the order: what ran out, what was created, the rest by key.
 //   - A block's hash is that of the chain if the store was told, else one that differs
@@ -24,7 +26,8 @@
 //
 // Each event comes in two forms: one of the six events of the processor at
 // 0x…61726b6976, and the one event EntityOperation of the contract 0x44…44 that newer SDKs
-// ask for, with a hash of zero. Clients name the address or the topics that they want.
+// ask for, with a hash of zero. Clients name the address or the topics that they want. A
+// program that has the logs of its chain gives them instead, by Options.Logs.
 //
 // A filter is told what comes after it was installed. When the store was rewound, filters
 // and subscriptions are told the logs of the last blocks as removed.

@@ -223,6 +223,12 @@ func (h *Handler) appendLogs(ctx context.Context, c *call, criteria *criteria) e
 	}
 	list := newList(c)
 	defer list.end()
+	// What the block at the horizon changed is not known, only the state after it.
+	if horizon := snap.Horizon(); horizon > 0 && criteria.From != nil && criteria.From.word == "earliest" {
+		if from = max(from, horizon+1); to == horizon {
+			return nil
+		}
+	}
 	switch {
 	case snap.Head().Empty:
 		return nil

@@ -102,3 +102,33 @@ func (n *node) changes(t *testing.T) {
 	n.apply(t, 23, entity.Op{Kind: entity.ChangeOwner, Key: keyOf(4), Owner: bob}, create(501))
 	n.apply(t, 24, entity.Op{Kind: entity.Expire, Key: keyOf(500)}, entity.Op{Kind: entity.Delete, Key: keyOf(5)})
 }
+
+// TestStockClients reads a node by means of clients that know nothing of Arkiv: blocks in
+// batches, logs, and what they ask of any chain. Go's client is in examples/arkiv-devnet.
+func TestStockClients(t *testing.T) {
+	if testing.Short() {
+		t.Skip("installs libraries of other languages")
+	}
+	for library, script := range map[string]string{"javascript": "viem.mjs", "python": "web3.py"} {
+		t.Run(script, func(t *testing.T) {
+			n := newStore(t, "compact")
+			for i := range 12 { // blocks 10 to 21
+				var list []entity.Op
+				for j := range 15 {
+					if i < 10 {
+						list = append(list, create(15*i+j))
+					}
+				}
+				n.apply(t, uint64(10+i), list...)
+			}
+			require.NoError(t, n.ents.Prune(t.Context(), 12))
+			n.serve(t, Options{Limits: Limits{MaxResults: 100}})
+			text, err := os.ReadFile("testdata/sdk/" + script)
+			require.NoError(t, err)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			defer cancel()
+			out, err := rpctest.Command(ctx, t, library, string(text), n.url, "ws"+strings.TrimPrefix(n.url, "http")).CombinedOutput()
+			require.NoError(t, err, "%s", out)
+		})
+	}
+}

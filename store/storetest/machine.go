@@ -134,6 +134,9 @@ func (m *machine) check() {
 	number := m.At(m.model)
 	got := must(m.ents.HeaderAt(m.ctx, min(number, entity.MaxBlock)))(m.t)
 	require.Equal(m.t, m.model.BlockAt(number), got, "block %d", number)
+	snap := must(m.ents.At(m.ctx, store.Head))(m.t)
+	defer snap.Close()
+	require.Equal(m.t, m.model.Oldest(), must(snap.OldestHeader(m.ctx))(m.t), "with the horizon %d", m.model.Horizon())
 }
 
 func (m *machine) checkHead(got store.BlockHeader) {

@@ -210,6 +210,16 @@ func (m *Model) BlockAt(number uint64) store.BlockHeader {
 	return store.BlockHeader{Number: b.number, Digest: b.digest, Hash: b.hash, Time: b.time}
 }
 
+// Oldest returns the first block that can be read.
+func (m *Model) Oldest() store.BlockHeader {
+	for _, b := range m.blocks {
+		if b.number >= m.horizon && !m.HeadOnly && b.entities != nil {
+			return m.BlockAt(b.number)
+		}
+	}
+	return m.Head()
+}
+
 // Rewind returns to a block, or returns the error that a store must return.
 func (m *Model) Rewind(to uint64) error {
 	switch {
