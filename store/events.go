@@ -108,12 +108,14 @@ func (db *DB) Events(ctx context.Context, options *EventOptions) (_ *Events, err
 
 // sameOptions refuses options of a later call that the first one did not have.
 func (e *Events) sameOptions(opts EventOptions) error {
+	if opts.Now != nil {
+		return fmt.Errorf("%w: the store is open and keeps its clock (Now); give it in the first call only", ErrInvalid)
+	}
 	return errors.Join(
 		sameOption("Queue", opts.Queue, e.opts.Queue),
 		sameOption("PollInterval", opts.PollInterval, e.opts.PollInterval),
 		sameOption("IndexEvery", opts.IndexEvery, e.opts.IndexEvery),
 		sameOption("LockedRows", opts.LockedRows, e.opts.LockedRows),
-		sameOption("Now", opts.Now != nil, false),
 	)
 }
 

@@ -232,8 +232,12 @@ func (d *countdown) see(call, _ string) error {
 	if strings.HasSuffix(call, "next") || strings.HasSuffix(call, "scan") {
 		return nil
 	}
-	if d.left.Add(-1) == 0 {
-		return d.fault()
+	if d.left.Add(-1) != 0 {
+		return nil
 	}
-	return nil
+	err := d.fault()
+	if call == "sync" { // one that fails has the database opened again, which is another suite's
+		return nil
+	}
+	return err
 }

@@ -61,7 +61,7 @@ func eventHistory(t *testing.T, h Harness, i int) {
 		all = append(all, m.truncate)
 	}
 	if h.connect == nil { // what serves a store has its lease until the test ends
-		all = append(all, m.reopen)
+		all = append(all, m.reopen, m.giveUp, m.giveUp, m.giveUp)
 	}
 	for range 30 {
 		m.now = m.now.Add(one(m.Drawer, 0, 0, time.Nanosecond, time.Microsecond, time.Second, -time.Minute, time.Hour))
@@ -83,6 +83,7 @@ type eventMachine struct {
 	url       string
 	processes []eventStream // the second one as another process would
 	breaks    string        // the call of the first one that fails, or empty
+	countdown countdown     // to the statement of the first one at which a call is given up
 
 	model       []event.Sequenced
 	checkpoints map[string]uint64
@@ -90,22 +91,29 @@ type eventMachine struct {
 	ids         int    // that were given
 }
 
-func (m *eventMachine) open(rawURL string) {
+func (m *eventMachine) open(rawURL string) { m.openWith(rawURL, nil) }
+
+// openWith opens the database whose calls may fail, does what is first to be done
+// with it, if anything, and opens the events.
+func (m *eventMachine) openWith(rawURL string, first func(db *store.DB, opts *store.EventOptions)) {
 	m.url = rawURL
-	m.openProcess(tap(func(call, _ string) error {
+	m.openProcess(tap(func(call, sql string) error {
 		if call == m.breaks {
 			return errBroken
 		}
-		return nil
-	}).tapped(m.t, rawURL, true))
+		return m.countdown.see(call, sql)
+	}).tapped(m.t, rawURL, true), first)
 	m.processes[0] = m.h.connected(m.t, m.processes[0])
 }
 
-func (m *eventMachine) openProcess(rawURL string) {
+func (m *eventMachine) openProcess(rawURL string, first func(db *store.DB, opts *store.EventOptions)) {
 	opts := store.EventOptions{
 		LockedRows: 4, IndexEvery: one(m.Drawer, 1, 2, 3, 5, 8, 16, 0), Now: func() time.Time { return m.now },
 	}
 	db := must(store.Open(m.ctx, rawURL, nil))(m.t)
+	if first != nil {
+		first(db, &opts)
+	}
 	m.processes = append(m.processes, streamOf(m.t, db, rawURL, opts))
 }
 
@@ -126,7 +134,7 @@ func (m *eventMachine) head() uint64 { return uint64(len(m.model)) }
 // openOther opens the database once more, where the engine allows that.
 func (m *eventMachine) openOther() {
 	if len(m.processes) == 1 && m.processes[0].db.Engine().Capabilities().MultiProcess {
-		m.openProcess(m.url)
+		m.openProcess(m.url, nil)
 	}
 	m.begin()
 }

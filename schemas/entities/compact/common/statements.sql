@@ -222,6 +222,18 @@ FROM (
 LEFT JOIN contents AS p ON p.no = v.content
 ORDER BY v.from_block, v.entity_key;
 
+-- A page of these without payloads, behind a block and a key.
+-- name: openings_after
+SELECT v.id, v.from_block, v.to_block, v.expires, v.entity_key, v.content, v.data
+FROM (
+    SELECT id, from_block, expires AS to_block, expires, entity_key, content, data FROM current_versions
+    UNION ALL
+    SELECT id, from_block, to_block, expires, entity_key, content, data FROM closed_versions
+) AS v
+WHERE v.from_block > ? OR (v.from_block = ? AND v.entity_key > ?)
+ORDER BY v.from_block, v.entity_key
+LIMIT CAST(? AS BIGINT);
+
 -- name: closings
 SELECT to_block, entity_key, from_block
 FROM closed_versions
