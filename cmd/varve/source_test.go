@@ -72,7 +72,7 @@ func TestScaleZero(t *testing.T) {
 		dst := url(t, "a.db")
 		for _, args := range [][]string{
 			{"import", src, dst}, {"import", src, dst + ".tar"}, {"compare", "--source", src, "sqlite"},
-			{"answer", "--source", src, "--out", t.TempDir(), "--time=1m"},
+			{"answer", src, "--out", t.TempDir(), "--time=1m"},
 		} {
 			_, errs, code := varve(t, args...)
 			require.NotEqual(t, cli.ExitOK, code, "%s %s", args[0], src)
