@@ -19,6 +19,7 @@ import (
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/internal/cli"
 	"github.com/varvedb/varve/internal/cli/clitest"
+	"github.com/varvedb/varve/internal/filelease"
 	"github.com/varvedb/varve/internal/memlimit"
 )
 
@@ -55,6 +56,37 @@ func TestInterruptLeavesNothing(t *testing.T) {
 			p.leavesNothing(t)
 		})
 	}
+}
+
+// TestKilledLeavesToTheNext: what a command leaves that was killed the next one removes,
+// and not what one leaves that runs.
+func TestKilledLeavesToTheNext(t *testing.T) {
+	p := newGroup(t, "compare", "--entities=200000", "sqlite")
+	require.Eventually(t, func() bool { return strings.Contains(p.errs.String(), "FirstLook/engine=sqlite") }, time.Minute, time.Millisecond, &p.errs)
+	again := func() {
+		next := newGroupIn(t, p.temp, p.cache, "compare", "--entities=100", "--commits=5", "--repeats=1", "--layouts=compact", "sqlite")
+		require.Equal(t, cli.ExitOK, next.wait(), &next.errs)
+	}
+	before, err := os.ReadDir(p.temp)
+	require.NoError(t, err)
+	again()
+	for _, made := range before {
+		require.DirExists(t, filepath.Join(p.temp, made.Name()), "its command runs")
+	}
+	require.NoError(t, p.cmd.Process.Kill())
+	p.wait()
+	p.lastChild(t)
+	for _, made := range before { // the kernel closes a process's files after its memory
+		require.Eventually(t, func() bool {
+			dir, err := os.Open(filepath.Join(p.temp, made.Name()))
+			require.NoError(t, err)
+			defer dir.Close()
+			return filelease.Lock(dir) == nil
+		}, time.Minute, 5*time.Millisecond, made.Name())
+	}
+	again()
+	p.others = controlGroups(t)
+	p.leavesNothing(t)
 }
 
 // TestMemoryBudget: what takes more memory than its budget is killed, which is said.

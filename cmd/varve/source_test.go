@@ -65,3 +65,19 @@ func TestSourceUsage(t *testing.T) {
 		require.Contains(t, errs, c.says)
 	}
 }
+
+// TestScaleZero: a scale of zero is no scale, of either stream and wherever one is named.
+func TestScaleZero(t *testing.T) {
+	for _, src := range []string{"mendoza:scale=0", "dc:scale=0", "mendoza:scale=-1", "mendoza:scale=NaN"} {
+		dst := url(t, "a.db")
+		for _, args := range [][]string{
+			{"import", src, dst}, {"import", src, dst + ".tar"}, {"compare", "--source", src, "sqlite"},
+			{"answer", src, "--out", t.TempDir(), "--time=1m"},
+		} {
+			_, errs, code := varve(t, args...)
+			require.NotEqual(t, cli.ExitOK, code, "%s %s", args[0], src)
+			require.Contains(t, errs, "scale", "%s %s", args[0], src)
+		}
+		require.NoFileExists(t, strings.TrimPrefix(dst, "sqlite:"))
+	}
+}

@@ -50,6 +50,12 @@ func (c *answerCmd) Run(e *env) error {
 		_, err = c.print(e, set)
 		return err
 	}
+	if g, generated, err := source.ParseGenerated(c.Source); generated { // before the disk is measured
+		_, wrong := g.Plan()
+		if err := cmp.Or(err, wrong); err != nil {
+			return err
+		}
+	}
 	sitting := time.Now().UTC().Format(sittingForm)
 	began, failed := c.measure(e, sitting)
 	switch {

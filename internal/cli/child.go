@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/procfs"
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/internal/filesync"
 	"github.com/varvedb/varve/internal/memlimit"
 	"github.com/varvedb/varve/internal/pgembed"
 )
@@ -56,7 +57,7 @@ func (c *child) run(e *env) (err error) {
 			defer func() { err = errors.Join(err, budget.Close()) }()
 		}
 	}
-	temp, err := os.MkdirTemp(c.dir, "varve-")
+	temp, err := filesync.TempDir(filepath.Join(cmp.Or(c.dir, os.TempDir()), "varve"), pgembed.RemoveSockets)
 	if err != nil {
 		return err
 	}
@@ -64,13 +65,16 @@ func (c *child) run(e *env) (err error) {
 	ctx, cancel := context.WithTimeout(e.ctx, cmp.Or(c.timeout, math.MaxInt64))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, c.args...)
-	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp.Path())
 	if c.of.Server != "" {
 		cmd.Env = append(cmd.Env, serverVariable+"="+c.of.Server)
 	}
 	if c.apart {
-		cmd.Env = append(cmd.Env, bench.CacheEnv+"="+filepath.Join(temp, "cache"))
+		cmd.Env = append(cmd.Env, bench.CacheEnv+"="+filepath.Join(temp.Path(), "cache"))
 	}
+	// A killed command leaves its files to the next one. They are in use while the child, or a
+	// server that it has started, lives: all have the lock.
+	cmd.ExtraFiles = []*os.File{temp.Lock()}
 	// The kernel ends it when its parent dies, for which it takes the thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -112,13 +116,13 @@ func killAtSecond(signals <-chan os.Signal, p *os.Process) {
 }
 
 // clean waits for the end of what a killed child had started, and removes files.
-func (c *child) clean(temp string) (err error) {
-	for begun := time.Now(); err == nil && running("TMPDIR="+temp, time.Since(begun) > interruptGrace); time.Sleep(5 * time.Millisecond) {
+func (c *child) clean(temp *filesync.Temp) (err error) {
+	for begun := time.Now(); err == nil && running("TMPDIR="+temp.Path(), time.Since(begun) > interruptGrace); time.Sleep(5 * time.Millisecond) {
 		if time.Since(begun) > 2*interruptGrace {
 			err = fmt.Errorf("processes of %s do not end; ps shows them", c.of.Label())
 		}
 	}
-	err = errors.Join(err, pgembed.RemoveSockets(temp), os.RemoveAll(temp))
+	err = errors.Join(err, pgembed.RemoveSockets(temp.Path()), temp.Remove())
 	if !c.apart {
 		err = errors.Join(err, bench.SweepCache())
 	}

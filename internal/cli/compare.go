@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/varvedb/varve/internal/engine"
+	"github.com/varvedb/varve/internal/filesync"
 	"github.com/varvedb/varve/internal/lab"
 	"github.com/varvedb/varve/internal/report"
 )
@@ -26,7 +28,7 @@ type compareCmd struct {
 }
 
 // Run compares. It prints what it has when an engine fails, and fails then.
-func (c *compareCmd) Run(e *env) (err error) {
+func (c *compareCmd) Run(e *env) (failed error) {
 	if len(c.Engines) == 0 {
 		c.Engines = here(e, "compare")
 	}
@@ -43,12 +45,14 @@ func (c *compareCmd) Run(e *env) (err error) {
 		found[0].Title, labels(engines), strings.Join(c.Layouts, ", "), c.Repeats)
 	r := &runner{found: found, engines: engines, options: o, repeats: c.Repeats, out: c.Out, kept: c.Out != "", dir: c.Dir, apart: true}
 	if !r.kept {
-		if r.out, err = os.MkdirTemp("", "varve-compare-"); err != nil {
+		temp, err := filesync.TempDir(filepath.Join(os.TempDir(), "varve-compare"), nil)
+		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, os.RemoveAll(r.out)) }()
+		defer func() { failed = errors.Join(failed, temp.Remove()) }()
+		r.out = temp.Path()
 	}
-	failed := r.run(e)
+	failed = r.run(e)
 	if e.ctx.Err() != nil {
 		return failed
 	}

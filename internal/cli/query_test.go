@@ -1,6 +1,9 @@
 package cli_test
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -88,3 +91,28 @@ func TestQueryBesideLoad(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "1\n", must(t, "query", url, "n = 7", "--count"))
 }
+
+// TestQueryStreams: rows are printed while others are read, so that those of a large
+// store are not held.
+func TestQueryStreams(t *testing.T) {
+	url := "sqlite:" + filepath.Join(t.TempDir(), "a.db")
+	db, err := store.Open(t.Context(), url, nil)
+	require.NoError(t, err)
+	ents, err := db.Entities(t.Context(), nil)
+	require.NoError(t, err)
+	block := entity.Block{Number: 1}
+	for n := range 1000 {
+		block.Ops = append(block.Ops, entity.Op{Kind: entity.Create, Key: entity.Key{byte(n), byte(n >> 8)}, BTL: 100})
+	}
+	_, err = ents.Apply(t.Context(), block)
+	require.NoError(t, errors.Join(err, db.Close()))
+	ctx, stop := context.WithCancel(t.Context())
+	var out, errs bytes.Buffer
+	first := writerFunc(func(p []byte) (int, error) { stop(); return out.Write(p) })
+	require.NotEqual(t, cli.ExitOK, cli.Run(ctx, []string{"query", url, "*"}, first, &errs))
+	require.Less(t, bytes.Count(out.Bytes(), []byte("\n")), 1000, "all were read before the first was printed")
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }

@@ -47,5 +47,5 @@ func TestLibrary(t *testing.T) {
 	id, err := identify(path)
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
-	require.Eventually(t, func() bool { return !isOpen(id) }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return !isOpen(id, nil) }, time.Minute, time.Millisecond)
 }

@@ -118,9 +118,9 @@ func TestCloseLeavesNothing(t *testing.T) {
 		require.NoError(t, err)
 		id, err := identify(path)
 		require.NoError(t, err)
-		require.True(t, isOpen(id))
+		require.True(t, isOpen(id, nil))
 		require.NoError(t, e.Close())
-		require.False(t, isOpen(id))
+		require.False(t, isOpen(id, nil))
 		require.NoFileExists(t, path+"-wal")
 	}
 }

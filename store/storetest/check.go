@@ -174,4 +174,5 @@ func runBackup(t *testing.T, h Harness) {
 	require.Equal(t, contents.Head, must(must(restored.Entities(t.Context(), nil))(t).Head(t.Context()))(t))
 	_, err = restored.Restore(t.Context(), bytes.NewReader(copied.Bytes()), nil)
 	require.ErrorIs(t, err, store.ErrLayout)
+	require.ErrorContains(t, err, "holds a Varve store already")
 }

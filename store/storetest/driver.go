@@ -29,6 +29,7 @@ func runDriver(t *testing.T, h Harness) {
 	t.Run("files", func(t *testing.T) { runFiles(t, h) })
 	t.Run("moved", func(t *testing.T) { runMoved(t, h) })
 	t.Run("lost", func(t *testing.T) { runLost(t, h) })
+	t.Run("lost other", func(t *testing.T) { runLostOther(t, h) })
 	t.Run("lease", func(t *testing.T) { runLease(t, h) })
 	t.Run("overlap", func(t *testing.T) { runOverlap(t, h) })
 	t.Run("log", func(t *testing.T) { runLog(t, h) })

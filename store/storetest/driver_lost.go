@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -69,16 +70,26 @@ func runLost(t *testing.T, h Harness) {
 		require.NoFileExists(t, path+"-durable")
 	})
 	for name, change := range map[string]func(t *testing.T, path string){
-		"log":            func(t *testing.T, path string) { require.NoError(t, os.Remove(logOf(path))) },
+		"log": func(t *testing.T, path string) { require.NoError(t, os.Remove(logOf(path))) },
+		"start of log": func(t *testing.T, path string) {
+			text := must(os.ReadFile(logOf(path)))(t)
+			text[100] ^= 0xff
+			require.NoError(t, os.WriteFile(logOf(path), text, 0o600))
+		},
 		"end of log":     func(t *testing.T, path string) { cutHalf(t, logOf(path)) },
 		"last of either": func(t *testing.T, path string) { require.NoError(t, os.WriteFile(logOf(path), before, 0o600)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			rawURL, path := leave(change)(t)
-			for range 2 { // also when the log is gone after the first time
+			log, _ := os.ReadFile(logOf(path)) // there may be none
+			for range 2 {                      // also when the log is gone after the first time
 				for _, readOnly := range []bool{true, false} {
-					db := must(store.Open(t.Context(), rawURL, &store.Options{ReadOnly: readOnly}))(t)
-					_, err := db.Entities(t.Context(), nil)
+					db, err := store.Open(t.Context(), rawURL, &store.Options{ReadOnly: readOnly})
+					if err != nil { // the engine itself finds that its log is damaged
+						require.ErrorIs(t, err, store.ErrCorrupt)
+						continue
+					}
+					_, err = db.Entities(t.Context(), nil)
 					require.ErrorIs(t, err, store.ErrCorrupt)
 					_, err = db.Events(t.Context(), nil)
 					require.ErrorIs(t, err, store.ErrCorrupt)
@@ -86,6 +97,12 @@ func runLost(t *testing.T, h Harness) {
 					require.Equal(t, store.Damaged, must(db.Check(t.Context(), nil))(t).Outcome)
 					require.NoError(t, db.Close())
 				}
+			}
+			if len(log) > 0 {
+				require.True(t, bytes.Equal(log, must(os.ReadFile(logOf(path)))(t)), "who was refused has changed the log")
+			}
+			if name == "start of log" {
+				return // which engines take for an empty log, or do not read at all
 			}
 			require.NoError(t, os.Remove(path+"-durable"))
 			db := must(store.Open(t.Context(), rawURL, nil))(t)
@@ -95,6 +112,56 @@ func runLost(t *testing.T, h Harness) {
 		})
 	}
 }
+
+// runLostOther: who opens the other kind of data finds what is lost, before it writes where
+// the log has it.
+func runLostOther(t *testing.T, h Harness) {
+	if h.Server {
+		t.Skip("databases belong to a server: their files are its own affair")
+	}
+	entities := func(db *store.DB) error { return second(db.Entities(t.Context(), nil)) }
+	events := func(db *store.DB) error { return second(db.Events(t.Context(), nil)) }
+	restore := func(db *store.DB) error {
+		var backup bytes.Buffer
+		from := h.open(t, h.NewURL(t), nil)
+		must(from.Entities(t.Context(), nil))(t)
+		must(from.Backup(t.Context(), &backup, nil))(t)
+		return second(db.Restore(t.Context(), &backup, nil))
+	}
+	repair := func(db *store.DB) error { return second(db.Repair(t.Context(), nil)) }
+	for _, c := range []struct {
+		name   string
+		events bool // what is lost, else blocks
+		open   func(db *store.DB) error
+	}{
+		{"events of a store of entities", false, events}, {"entities of a store of events", true, entities},
+		{"restore", false, restore}, {"repair", false, repair}, {"repair of events", true, repair},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			rawURL := h.NewURL(t)
+			path := filePath(t, rawURL)
+			db := h.open(t, rawURL, nil)
+			if _, ok := db.Engine().(driver.Keeper); !ok {
+				t.Skip("this engine keeps nothing beside a database")
+			}
+			if c.events {
+				must(must(db.Events(t.Context(), nil))(t).Append(t.Context(), []event.Event{{Type: "A"}}, nil))(t)
+			} else {
+				must(must(db.Entities(t.Context(), nil))(t).Apply(t.Context(), entity.Block{Number: 1}))(t)
+			}
+			copied := filepath.Join(t.TempDir(), filepath.Base(path))
+			for _, name := range []string{path, path + "-durable"} { // and no log
+				require.NoError(t, os.WriteFile(copied+strings.TrimPrefix(name, path), must(os.ReadFile(name))(t), 0o600))
+			}
+			lost := must(store.Open(t.Context(), urlOf(t, rawURL, copied), nil))(t)
+			require.ErrorIs(t, c.open(lost), store.ErrCorrupt)
+			require.NoError(t, lost.Close())
+			require.FileExists(t, copied+"-durable")
+		})
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
 
 // logOf returns the log of a database, in which is what was committed last.
 func logOf(path string) string {
