@@ -203,10 +203,10 @@ var attackKinds = []attackKind{
 	{"REST empty events", func(a *attacked, _ int, idle func()) error { return raw(a.rest, idle, emptyEvents, 0) }},
 	{"REST events to append", func(a *attacked, _ int, idle func()) error { return raw(a.rest, idle, manyEvents, 0) }},
 	{"gRPC empty events", func(a *attacked, _ int, idle func()) error {
-		return overHTTP2(a.grpc, "varve.v1.EventService/Append", "gzip", compressed(2_000_000, nil), 0, idle)
+		return overHTTP2(a.grpc, "varve.v1.EventService/Append", "gzip", emptyAppend(), 0, idle)
 	}},
 	{"gRPC events to append", func(a *attacked, _ int, idle func()) error {
-		return overHTTP2(a.grpc, "varve.v1.EventService/Append", "gzip", compressed(event.MaxEvents, tagged), 0, idle)
+		return overHTTP2(a.grpc, "varve.v1.EventService/Append", "gzip", manyAppend(), 0, idle)
 	}},
 	{"JSON-RPC numbers", func(a *attacked, _ int, idle func()) error { return raw(a.arkiv, idle, post("/", numbers), 0) }},
 	{"JSON-RPC parameters", func(a *attacked, _ int, idle func()) error {
@@ -233,16 +233,19 @@ var (
 	manyEvents    = post("/v1/events", `{"events":[`+strings.TrimSuffix(strings.Repeat(`{"type":"","tags":[["a","b"]]},`, event.MaxEvents), ",")+`]}`)
 	tagged        = []*varvev1.Tag{{Key: "a", Value: "b"}}
 
-	// compressed is an append of so many events without a type, as few bytes.
-	compressed = func(n int, tags []*varvev1.Tag) []byte {
-		m, _ := proto.Marshal(&varvev1.AppendRequest{Events: slices.Repeat([]*varvev1.Event{{Tags: tags}}, n)})
-		var b bytes.Buffer
-		w := gzip.NewWriter(&b)
-		_, _ = w.Write(m)
-		_ = w.Close()
-		return b.Bytes()
-	}
+	emptyAppend = sync.OnceValue(func() []byte { return compressed(2_000_000, nil) })
+	manyAppend  = sync.OnceValue(func() []byte { return compressed(event.MaxEvents, tagged) })
 )
+
+// compressed is an append of so many events without a type, as few bytes.
+func compressed(n int, tags []*varvev1.Tag) []byte {
+	m, _ := proto.Marshal(&varvev1.AppendRequest{Events: slices.Repeat([]*varvev1.Event{{Tags: tags}}, n)})
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, _ = w.Write(m)
+	_ = w.Close()
+	return b.Bytes()
+}
 
 func post(path, body string) string {
 	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body)
