@@ -107,6 +107,14 @@ func (h *Hold) Take(ctx context.Context, n int64) error {
 	}
 }
 
+// Bytes returns how many bytes are held and counted.
+func (h *Hold) Bytes() int64 {
+	if h == nil {
+		return 0
+	}
+	return h.n
+}
+
 // Shrink gives back what is above n bytes.
 func (h *Hold) Shrink(n int64) {
 	if h == nil || h.n == 0 || n >= h.n {

@@ -115,18 +115,25 @@ type part struct {
 	block    uint64
 	cursor   store.Cursor
 	last     bool // nothing comes after it
+	bytes    int64
 }
 
 // part reads results until there are enough of them or of their bytes, or no more of them
 // can be held. For one that alone cannot it waits, without a reader of the store.
 func (s *Service) part(work *worktime, at uint64, expr query.Expr, opts store.QueryOptions, hold *quota.Hold) (p part, err error) {
 	for {
+		// As many read at a time as there is room for what they read, and not as many as ask.
+		if err := hold.Take(work.ctx, partBytes); err != nil {
+			return p, err
+		}
 		work.run()
 		p, wants, err := s.readPart(work.ctx, at, expr, opts, hold)
 		work.stand()
 		if err != nil || wants == 0 {
+			hold.Shrink(p.bytes)
 			return p, err
 		}
+		hold.Release() // who waits with something in its hands may wait for another who does
 		if err := hold.Take(work.ctx, wants); err != nil {
 			return p, err
 		}
@@ -153,7 +160,7 @@ func (s *Service) readPart(ctx context.Context, at uint64, expr query.Expr, opts
 			}
 			break
 		}
-		p.entities = append(p.entities, e)
+		p.entities, p.bytes = append(p.entities, e), held
 		if bytes += len(e.Content); bytes >= partBytes {
 			p.last = false
 			break

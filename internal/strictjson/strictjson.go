@@ -10,7 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
+	"slices"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -74,7 +75,7 @@ func DecodeWithin(text []byte, dst any, limits *Limits) error {
 	case !utf8.Valid(text):
 		return wrong(invalidUTF8(text), "not UTF-8")
 	}
-	walk := walker{limits: limits, dec: jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
+	walk := walker{doc: text, limits: limits, dec: jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
 	walked := walk.value(list, "")
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
@@ -158,6 +159,7 @@ func attributes(name string) bool {
 
 // walker passes over a document before it is decoded.
 type walker struct {
+	doc    []byte
 	dec    *jsontext.Decoder
 	limits *Limits // nil: none
 	memory int64   // that what was passed takes
@@ -227,29 +229,29 @@ func (w *walker) most() Limits {
 // object passes an object with the name of its member, if it is one.
 func (w *walker) object(in, name string) error {
 	_, err := w.dec.ReadToken()
-	for seen := map[string]bool{}; err == nil && w.dec.PeekKind() != '}'; {
+	var seen names
+	for err == nil && w.dec.PeekKind() != '}' {
 		raw, at, err := w.text()
 		if err != nil {
 			return err
 		}
-		member := nameOf(raw)
+		member := w.nameOf(raw, at)
 		memory := int64(0)
 		if attributes(name) {
 			memory = attributeBytes
-		} else if member != strings.ToLower(member) {
+		} else if bytes.ContainsFunc(member, unicode.IsUpper) {
 			return wrong(at, "unknown field %q: names are in lower case", member) // encoding/json takes it
 		}
-		if seen[member] {
+		if !seen.add(member) {
 			return wrong(at, "the name %q is given twice", member)
 		}
-		seen[member] = true
-		if err = w.count(len(seen), w.most().Members, "members of an object", memory); err != nil {
+		if err = w.count(seen.count, w.most().Members, "members of an object", memory); err != nil {
 			return err
 		}
-		if in == list && (member == "data" || member == "metadata") {
+		if in == list && (string(member) == "data" || string(member) == "metadata") {
 			err = w.dec.SkipValue()
 		} else {
-			err = w.value(name, member)
+			err = w.value(name, placeOf(member))
 		}
 		if err != nil {
 			return err
@@ -274,11 +276,51 @@ func (w *walker) text() (raw []byte, at int, err error) {
 	return raw, at, err
 }
 
-// nameOf returns what the string of a name says.
-func nameOf(raw []byte) string {
+// nameOf returns what the string of a name says, which stays as it is while the document does.
+func (w *walker) nameOf(raw []byte, at int) []byte {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return w.doc[at+1 : at+len(raw)-1]
+	}
 	name, err := jsontext.AppendUnquote(nil, raw)
 	if err != nil {
-		return string(raw) // text has refused it
+		return raw // text has refused it
 	}
-	return string(name)
+	return name
+}
+
+// placeOf returns the name of a member as far as value wants to know it.
+func placeOf(member []byte) string {
+	switch string(member) {
+	case "string_attributes":
+		return "string_attributes"
+	case "numeric_attributes":
+		return "numeric_attributes"
+	}
+	return "" // most, so it costs no memory
+}
+
+// names are those of an object's members. Most objects have few, and a document a hundred thousand
+// objects, so the first ones are in a list.
+type names struct {
+	count int
+	first [12][]byte
+	more  map[string]bool
+}
+
+// add adds a name, and reports whether it was not there.
+func (n *names) add(name []byte) bool {
+	first := n.first[:min(n.count, len(n.first))]
+	if slices.ContainsFunc(first, func(other []byte) bool { return bytes.Equal(other, name) }) || n.more[string(name)] {
+		return false
+	}
+	if n.count < len(n.first) {
+		n.first[n.count] = name
+	} else {
+		if n.more == nil {
+			n.more = map[string]bool{}
+		}
+		n.more[string(name)] = true
+	}
+	n.count++
+	return true
 }

@@ -183,7 +183,7 @@ func (in *admission) call(ctx context.Context, name string) *call {
 // release gives back what the request holds.
 func (c *call) release() {
 	c.received.Release()
-	c.decoded.Release()
+	service.Done(c.decoded)
 }
 
 // enter takes the place of a call.

@@ -7,6 +7,7 @@ package server_test
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -18,6 +19,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -42,7 +44,7 @@ const (
 	// attackEnv makes of this program the server that is attacked; its value is the token.
 	attackEnv = "VARVE_TEST_ATTACKED"
 
-	attackers    = 100       // requests of a kind at a time
+	attackers    = 200       // requests of a kind at a time
 	attackMemory = 100 << 20 // that they may cost together
 	attackTime   = 30 * time.Second
 
@@ -59,7 +61,7 @@ func TestAttack(t *testing.T) {
 		return
 	}
 	t.Parallel()
-	places := make(chan struct{}, 4) // servers at a time: they wait for the most part
+	places := make(chan struct{}, 2) // servers at a time: they wait for the most part
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	attack := func(name, layout, token string, n int, kind attackKind) {
@@ -124,7 +126,7 @@ type attacked struct {
 func startAttacked(t *testing.T, layout, token string) *attacked {
 	t.Helper()
 	child := exec.Command(os.Args[0], "-test.run=^TestAttack$")
-	child.Env = append(os.Environ(), "TMPDIR="+t.TempDir(), attackEnv+"="+layout+" "+token, "GOGC=50") // what is not yet collected is half as much
+	child.Env = append(os.Environ(), "TMPDIR="+t.TempDir(), attackEnv+"="+layout+" "+token, "GOGC=", "GOMEMLIMIT=") // the defaults
 	child.Stderr = os.Stderr
 	out, err := child.StdoutPipe()
 	require.NoError(t, err)
@@ -177,35 +179,73 @@ var attackKinds = []attackKind{
 	}},
 	{"gRPC put", func(a *attacked, n int, idle func()) error {
 		m, _ := proto.Marshal(&varvev1.PutRequest{Key: bytes.Repeat([]byte{byte(n)}, 32), Payload: payload})
-		return overHTTP2(a.grpc, "varve.v1.EntityService/Put", m, 1, idle)
+		return overHTTP2(a.grpc, "varve.v1.EntityService/Put", "", m, 1, idle)
 	}},
 	{"gRPC get", func(a *attacked, n int, idle func()) error {
 		m, _ := proto.Marshal(&varvev1.GetRequest{Key: append(make([]byte, 31), byte(n%payloads))})
-		return overHTTP2(a.grpc, "varve.v1.EntityService/Get", m, 0, idle)
+		return overHTTP2(a.grpc, "varve.v1.EntityService/Get", "", m, 0, idle)
 	}},
 	{"gRPC query", func(a *attacked, _ int, idle func()) error {
 		m, _ := proto.Marshal(&varvev1.QueryRequest{Query: "*"})
-		return overHTTP2(a.grpc, "varve.v1.EntityService/Query", m, 0, idle)
+		return overHTTP2(a.grpc, "varve.v1.EntityService/Query", "", m, 0, idle)
 	}},
 	{"gRPC subscribe", func(a *attacked, _ int, idle func()) error {
-		return overHTTP2(a.grpc, "varve.v1.EventService/Subscribe", nil, 0, idle)
+		return overHTTP2(a.grpc, "varve.v1.EventService/Subscribe", "", nil, 0, idle)
 	}},
 	{"gRPC health", func(a *attacked, _ int, idle func()) error {
 		m := protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), payload)
-		return overHTTP2(a.grpc, "grpc.health.v1.Health/Watch", m, 1, idle)
+		return overHTTP2(a.grpc, "grpc.health.v1.Health/Watch", "", m, 1, idle)
 	}},
 	{"JSON-RPC request", func(a *attacked, _ int, idle func()) error {
 		return raw(a.arkiv, idle, "POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n", 999_999)
 	}},
 	{"JSON-RPC batch", func(a *attacked, _ int, idle func()) error { return raw(a.arkiv, idle, post("/", batch), 0) }},
-	{"WebSocket message", func(a *attacked, _ int, idle func()) error { return overWebSocket(a.arkiv, payload[:1<<20-1], idle) }},
-	{"WebSocket batch", func(a *attacked, _ int, idle func()) error { return overWebSocket(a.arkiv, nil, idle) }},
+	{"REST empty events", func(a *attacked, _ int, idle func()) error { return raw(a.rest, idle, emptyEvents, 0) }},
+	{"REST events to append", func(a *attacked, _ int, idle func()) error { return raw(a.rest, idle, manyEvents, 0) }},
+	{"gRPC empty events", func(a *attacked, _ int, idle func()) error {
+		return overHTTP2(a.grpc, "varve.v1.EventService/Append", "gzip", emptyAppend(), 0, idle)
+	}},
+	{"gRPC events to append", func(a *attacked, _ int, idle func()) error {
+		return overHTTP2(a.grpc, "varve.v1.EventService/Append", "gzip", manyAppend(), 0, idle)
+	}},
+	{"JSON-RPC numbers", func(a *attacked, _ int, idle func()) error { return raw(a.arkiv, idle, post("/", numbers), 0) }},
+	{"JSON-RPC parameters", func(a *attacked, _ int, idle func()) error {
+		return raw(a.arkiv, idle, post("/", `{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":`+numbers+`}`), 0)
+	}},
+	{"JSON-RPC topics", func(a *attacked, _ int, idle func()) error {
+		return raw(a.arkiv, idle, post("/", `{"jsonrpc":"2.0","id":1,"method":"eth_newFilter","params":[{"topics":`+numbers+`}]}`), 0)
+	}},
+	{"WebSocket subscriptions", func(a *attacked, _ int, idle func()) error {
+		return overWebSocket(a.arkiv, "", []byte(subscriptions), idle)
+	}},
+	{"WebSocket message", func(a *attacked, _ int, idle func()) error {
+		return overWebSocket(a.arkiv, string(payload[:1<<20-1]), nil, idle)
+	}},
+	{"WebSocket batch", func(a *attacked, _ int, idle func()) error { return overWebSocket(a.arkiv, "", []byte(batch), idle) }},
 }
 
 var (
-	payload = bytes.Repeat([]byte("x"), payloadBytes)
-	batch   = "[" + strings.TrimSuffix(strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"arkiv_query","params":["*",{"includeData":{"payload":true},"resultsPerPage":"0x1"}]},`, 100), ",") + "]"
+	payload       = bytes.Repeat([]byte("x"), payloadBytes)
+	batch         = "[" + strings.TrimSuffix(strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"arkiv_query","params":["*",{"includeData":{"payload":true},"resultsPerPage":"0x1"}]},`, 100), ",") + "]"
+	subscriptions = "[" + strings.TrimSuffix(strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["newHeads"]},`, 32), ",") + "]"
+	numbers       = "[" + strings.Repeat("1,", 500_000) + "1]"
+	emptyEvents   = post("/v1/events", `{"events":[`+strings.Repeat("{},", 2_200_000)+`{}]}`)
+	manyEvents    = post("/v1/events", `{"events":[`+strings.TrimSuffix(strings.Repeat(`{"type":"","tags":[["a","b"]]},`, event.MaxEvents), ",")+`]}`)
+	tagged        = []*varvev1.Tag{{Key: "a", Value: "b"}}
+
+	emptyAppend = sync.OnceValue(func() []byte { return compressed(2_000_000, nil) })
+	manyAppend  = sync.OnceValue(func() []byte { return compressed(event.MaxEvents, tagged) })
 )
+
+// compressed is an append of so many events without a type, as few bytes.
+func compressed(n int, tags []*varvev1.Tag) []byte {
+	m, _ := proto.Marshal(&varvev1.AppendRequest{Events: slices.Repeat([]*varvev1.Event{{Tags: tags}}, n)})
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, _ = w.Write(m)
+	_ = w.Close()
+	return b.Bytes()
+}
 
 func post(path, body string) string {
 	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body)
@@ -231,7 +271,7 @@ func raw(address string, idle func(), head string, more int) error {
 
 // overHTTP2 makes a call of gRPC, of which so many bytes are missing, by hand: gRPC's own client
 // takes what there is.
-func overHTTP2(address, method string, message []byte, missing int, idle func()) error {
+func overHTTP2(address, method, encoding string, message []byte, missing int, idle func()) error {
 	protocols := new(http.Protocols)
 	protocols.SetUnencryptedHTTP2(true)
 	transport := &http.Transport{
@@ -241,7 +281,11 @@ func overHTTP2(address, method string, message []byte, missing int, idle func())
 	defer transport.CloseIdleConnections()
 	ctx, cancel := context.WithTimeout(context.Background(), attackTime)
 	defer cancel()
-	framed := append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message))), message...)
+	flag := []byte{0}
+	if encoding != "" {
+		flag[0] = 1
+	}
+	framed := append(binary.BigEndian.AppendUint32(flag, uint32(len(message))), message...)
 	body, in := io.Pipe()
 	go func() {
 		_, _ = in.Write(framed[:len(framed)-missing]) // until the server has ended it
@@ -256,6 +300,9 @@ func overHTTP2(address, method string, message []byte, missing int, idle func())
 	r.Host = "localhost"
 	r.Header.Set("Content-Type", "application/grpc")
 	r.Header.Set("Te", "trailers")
+	if encoding != "" {
+		r.Header.Set("Grpc-Encoding", encoding)
+	}
 	// Who is refused leaves; who is answered does not take it.
 	if answer, err := transport.RoundTrip(r); err == nil && missing == 0 {
 		idle()
@@ -264,8 +311,8 @@ func overHTTP2(address, method string, message []byte, missing int, idle func())
 	return nil
 }
 
-// overWebSocket sends a part of a message, or a batch of which it takes no answer.
-func overWebSocket(address string, part []byte, idle func()) error {
+// overWebSocket sends a part of a message, or all of one of which it takes no answer.
+func overWebSocket(address, part string, whole []byte, idle func()) error {
 	ctx, cancel := context.WithTimeout(context.Background(), attackTime)
 	defer cancel()
 	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, address string) (net.Conn, error) { return small(ctx, address) }}}
@@ -276,12 +323,12 @@ func overWebSocket(address string, part []byte, idle func()) error {
 	}
 	defer func() { _ = conn.CloseNow() }() // the server may have closed it
 	conn.SetReadLimit(-1)
-	if part == nil {
-		err = conn.Write(ctx, websocket.MessageText, []byte(batch))
+	if whole != nil {
+		err = conn.Write(ctx, websocket.MessageText, whole)
 	} else {
 		var w io.WriteCloser
 		if w, err = conn.Writer(ctx, websocket.MessageText); err == nil {
-			_, err = w.Write(part)
+			_, err = io.WriteString(w, part)
 		}
 	}
 	if err != nil {
