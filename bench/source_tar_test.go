@@ -123,7 +123,8 @@ func TestTarSourceWithHorizon(t *testing.T) {
 	f, err := os.Create(path)
 	require.NoError(t, err)
 	w := feed.NewTarWriter(f)
-	for b := range feed.TarBlocks(realTar) {
+	for b, err := range feed.TarBlocks(realTar) {
+		require.NoError(t, err)
 		b.Horizon = testdata.ArkivHead
 		require.NoError(t, w.Write(b))
 	}

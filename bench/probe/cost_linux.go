@@ -85,7 +85,7 @@ func fromDetachedTracefs(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(fs)
+	defer func() { _ = unix.Close(fs) }()
 	if err := unix.FsconfigCreate(fs); err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func fromDetachedTracefs(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(mount)
+	defer func() { _ = unix.Close(mount) }()
 	fd, err := unix.Openat(mount, path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err

@@ -51,10 +51,10 @@ func tempFile(stem string, mode os.FileMode) (*Temp, error) {
 	})
 }
 
-func newTemp(stem string, make func(path string) (*os.File, error)) (*Temp, error) {
+func newTemp(stem string, create func(path string) (*os.File, error)) (*Temp, error) {
 	for {
 		path := fmt.Sprintf("%s-%016x", stem, rand.Uint64())
-		f, err := make(path)
+		f, err := create(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			if _, gone := os.Stat(filepath.Dir(path)); gone != nil {
 				return nil, fmt.Errorf("directory %q does not exist; make it first", filepath.Dir(path))

@@ -49,8 +49,7 @@ func (c *criteria) UnmarshalJSON(text []byte) error {
 			}
 		}
 	}
-	switch {
-	case c.Hash != nil && (c.From != nil || c.To != nil):
+	if c.Hash != nil && (c.From != nil || c.To != nil) {
 		return errors.New("give blockHash, or fromBlock and toBlock")
 	}
 	return nil

@@ -105,8 +105,8 @@ var errTooMany = errors.New("too many elements")
 // was forty times as many as a slice of them. The elements share the memory of the text.
 func elements(text []byte, most int) (list []json.RawMessage, err error) {
 	if !json.Valid(text) {
-		var any json.RawMessage
-		return nil, json.Unmarshal(text, &any) // which says what is wrong
+		var whole json.RawMessage
+		return nil, json.Unmarshal(text, &whole) // which says what is wrong
 	}
 	dec := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if token, err := dec.ReadToken(); err != nil || token.Kind() != '[' {
