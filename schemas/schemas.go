@@ -63,7 +63,7 @@ var entityLayouts = map[string]entityLayout{
 	"arkiv-columnar": {folder: "arkiv", indexes: only("payloads_key_idx"),
 		about: "the same for engines that scan columns"},
 	"arkiv-ordered": {folder: "arkiv", indexes: without(disorderedIndexes...), newest: true,
-		about: "the same, and ranges of numbers are read newest first"},
+		about: "the same with one mechanism of ours: the newest matches are read newest first"},
 	"arkiv-pruned": {folder: "arkiv", indexes: only(prunedIndexes...),
 		about: "the same with the indexes that queries use"},
 	"bare": {folder: "arkiv", indexes: first(0),

@@ -76,7 +76,11 @@ func (c *compiler) finish() (string, []any, error) {
 	case len(c.args) > maxArgs:
 		return "", nil, fmt.Errorf("%w: query needs %d values, the limit is %d; split it", driver.ErrUnsupported, len(c.args), maxArgs)
 	}
-	return c.sql.String(), c.args, nil
+	text := c.sql.String()
+	if c.row == "e" && c.conditions > 1 && c.dialect.name == driver.Postgres {
+		text = driver.PlanByValue + text
+	}
+	return text, c.args, nil
 }
 
 func (c *compiler) expr(e query.Expr) {
