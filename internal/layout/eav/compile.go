@@ -21,11 +21,7 @@ const maxArgs = 32000
 // order, and for some hundreds that takes minutes.
 const maxJoins = 16
 
-// Conditions with a known answer.
-const (
-	always = "1 = 1"
-	never  = "1 = 0"
-)
+const never = "1 = 0"
 
 // compiler writes the SQL of a query in the form in which Arkiv's store sends
 // it (github.com/Arkiv-Network/sqlite-store): the versions in payloads that are
@@ -86,7 +82,7 @@ func (c *compiler) finish() (string, []any, error) {
 func (c *compiler) expr(e query.Expr) {
 	switch e := e.(type) {
 	case query.All:
-		c.write(always)
+		c.write("1 = 1")
 	case query.And:
 		c.join(" AND ", e.Terms)
 	case query.Or:

@@ -76,10 +76,10 @@ func (v view) lead(ctx context.Context, e query.Expr, limited bool) (*lead, erro
 		}
 		l.rest = append(l.rest, term)
 	}
-	switch {
-	case len(equal) > 0:
+	if len(equal) > 0 {
 		return l, v.chooseEqual(ctx, l, equal)
-	case !limited:
+	}
+	if !limited {
 		return nil, nil
 	}
 	l.table, l.legs = numbers, []leg{{"w.key = ?", []any{entity.AttrSequence}}}
@@ -153,7 +153,7 @@ func (v view) chooseEqual(ctx context.Context, l *lead, equal []int) error {
 	best, fewest, furthest := equal[0], int64(math.MaxInt64), int64(0)
 	for _, i := range equal[:min(len(equal), maxLegs)] {
 		if len(equal) == 1 {
-			break
+			break // there is no choice
 		}
 		l.table, l.legs = v.dialect.equalities(l.rest[i])
 		entries, first, err := v.reach(ctx, l)
@@ -313,29 +313,14 @@ func insert(list []result, e result, most int) []result {
 // fetch yields the entities of a list, some at a time.
 func (v view) fetch(ctx context.Context, list []result, content bool, yield func(*entity.Entity, error) bool) {
 	for some := range slices.Chunk(list, fetchSize) {
-		keys := make([]any, fetchSize)
-		for i := range keys {
-			keys[i] = some[min(i, len(some)-1)].key[:] // of one length, so that one statement is prepared
-		}
-		c := v.compiler()
-		c.write(c.selectColumns(content) + " FROM payloads AS e")
-		c.where(nil)
-		c.write(" AND e.entity_key IN "+placeholders(fetchSize), keys...)
-		found := map[entity.Key]*entity.Entity{}
-		var failed error
-		v.stream(ctx, c.sql.String(), c.args, content, func(e *entity.Entity, err error) bool {
-			if failed = err; err == nil {
-				found[e.Key] = e
-			}
-			return err == nil
-		})
+		found, err := v.fetchSome(ctx, some, content)
 		for _, r := range some {
 			e := found[r.key]
-			if failed == nil && e == nil {
-				failed = fmt.Errorf("%w: no payload of %s at block %d", driver.ErrCorrupt, r.key, v.at)
+			if err == nil && e == nil {
+				err = fmt.Errorf("%w: no payload of %s at block %d", driver.ErrCorrupt, r.key, v.at)
 			}
-			if failed != nil {
-				yield(nil, failed)
+			if err != nil {
+				yield(nil, err)
 				return
 			}
 			if !yield(e, nil) {
@@ -343,4 +328,23 @@ func (v view) fetch(ctx context.Context, list []result, content bool, yield func
 			}
 		}
 	}
+}
+
+func (v view) fetchSome(ctx context.Context, list []result, content bool) (found map[entity.Key]*entity.Entity, err error) {
+	keys := make([]any, fetchSize) // of one length, so that one statement is prepared
+	for i := range keys {
+		keys[i] = list[min(i, len(list)-1)].key[:]
+	}
+	c := v.compiler()
+	c.write(c.selectColumns(content) + " FROM payloads AS e")
+	c.where(nil)
+	c.write(" AND e.entity_key IN "+placeholders(fetchSize), keys...)
+	found = map[entity.Key]*entity.Entity{}
+	v.stream(ctx, c.sql.String(), c.args, content, func(e *entity.Entity, failed error) bool {
+		if err = failed; err == nil {
+			found[e.Key] = e
+		}
+		return err == nil
+	})
+	return found, err
 }
