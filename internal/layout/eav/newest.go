@@ -69,9 +69,12 @@ func (v view) lead(ctx context.Context, e query.Expr, limited bool) (*lead, erro
 		if _, all := term.(query.All); all || term == nil || l.within(term) {
 			continue
 		}
-		if _, legs := v.dialect.equalities(term); 0 < len(legs) && len(legs) <= max(1, maxLegs/len(terms)) {
+		_, legs := v.dialect.equalities(term)
+		c, comparison := term.(query.Compare)
+		switch {
+		case 0 < len(legs) && len(legs) <= max(1, maxLegs/len(terms)):
 			equal = append(equal, len(l.rest))
-		} else if c, ok := term.(query.Compare); ok && c.Value.Kind == entity.Numeric && v.dialect.holds(c.Name) {
+		case comparison && c.Value.Kind == entity.Numeric && v.dialect.holds(c.Name):
 			compared = append(compared, len(l.rest))
 		}
 		l.rest = append(l.rest, term)
@@ -85,7 +88,9 @@ func (v view) lead(ctx context.Context, e query.Expr, limited bool) (*lead, erro
 	l.table, l.legs = numbers, []leg{{"w.key = ?", []any{entity.AttrSequence}}}
 	if len(compared) > 0 {
 		c := l.rest[compared[0]].(query.Compare)
-		l.legs = []leg{{"w.key = ? AND " + v.dialect.hidden("w.value") + " " + operators[c.Op] + " ?", []any{c.Name, c.Value.Number}}}
+		// Hidden, so that SQLite does not search by the value, and sort.
+		test := "w.key = ? AND " + v.dialect.hidden("w.value") + " " + operators[c.Op] + " ?"
+		l.legs = []leg{{test, []any{c.Name, c.Value.Number}}}
 		l.rest = slices.Delete(l.rest, compared[0], compared[0]+1)
 	}
 	return l, nil
@@ -236,7 +241,7 @@ func newestFirst(a, b result) int {
 
 // newest returns the results of a request in order, if a leading term finds them
 // newest first.
-func (v view) newest(ctx context.Context, req layout.Request) (list []result, found bool, err error) {
+func (v view) newest(ctx context.Context, req layout.Request) (list []result, ok bool, err error) {
 	if len(req.Order) > 0 || req.Limit == 0 || req.Limit > maxWalked {
 		return nil, false, nil
 	}
@@ -260,10 +265,13 @@ func (v view) newest(ctx context.Context, req layout.Request) (list []result, fo
 // walk reads so many versions of a leading term, the newest that begin up to its
 // last block, adds the results among them to a list, and lowers that block. It
 // returns whether no other version can be a result.
-func (v view) walk(ctx context.Context, l *lead, rows int64, req layout.Request, list []result) (_ []result, done bool, err error) {
+func (v view) walk(
+	ctx context.Context, l *lead, rows int64, req layout.Request, list []result,
+) (_ []result, done bool, err error) {
 	c := v.compiler()
 	c.row = "w"
-	sequence := "(SELECT s.value FROM numeric_attributes AS s WHERE " + c.same("s") + " AND s.key = '" + entity.AttrSequence + "')"
+	sequence := "(SELECT s.value FROM numeric_attributes AS s" +
+		" WHERE " + c.same("s") + " AND s.key = '" + entity.AttrSequence + "')"
 	c.versions(l, "w.entity_key AS k, w.from_block AS f, "+sequence+" AS s", rows, func() {
 		c.write(" AND w.to_block > ?", c.at)
 		if len(l.rest) > 0 {
@@ -284,7 +292,8 @@ func (v view) walk(ctx context.Context, l *lead, rows int64, req layout.Request,
 			return err
 		}
 		if n++; len(key) != len(e.key) || uint64(from) > l.upper {
-			return fmt.Errorf("%w: version of block %d of 0x%x after one of block %d", driver.ErrCorrupt, from, key, l.upper)
+			return fmt.Errorf("%w: version of block %d of 0x%x after one of block %d",
+				driver.ErrCorrupt, from, key, l.upper)
 		}
 		e.key, l.upper = entity.Key(key), uint64(from)
 		if len(list) == req.Limit && list[req.Limit-1].sequence>>32 > l.upper {
@@ -311,7 +320,9 @@ func insert(list []result, e result, most int) []result {
 }
 
 // fetch yields the entities of a list, some at a time.
-func (v view) fetch(ctx context.Context, list []result, content bool, yield func(*entity.Entity, error) bool) {
+func (v view) fetch(
+	ctx context.Context, list []result, content bool, yield func(*entity.Entity, error) bool,
+) {
 	for some := range slices.Chunk(list, fetchSize) {
 		found, err := v.fetchSome(ctx, some, content)
 		for _, r := range some {
@@ -330,7 +341,9 @@ func (v view) fetch(ctx context.Context, list []result, content bool, yield func
 	}
 }
 
-func (v view) fetchSome(ctx context.Context, list []result, content bool) (found map[entity.Key]*entity.Entity, err error) {
+func (v view) fetchSome(
+	ctx context.Context, list []result, content bool,
+) (found map[entity.Key]*entity.Entity, err error) {
 	keys := make([]any, fetchSize) // of one length, so that one statement is prepared
 	for i := range keys {
 		keys[i] = list[min(i, len(list)-1)].key[:]

@@ -106,10 +106,12 @@ func (b *batch) open(temporal bool, e *entity.Entity) {
 // Rewind implements layout.Writer. Numbers come last, because the others read
 // their expirations there.
 func (w writer) Rewind(ctx context.Context, head uint64, to int64) error {
-	if err := w.each(ctx, []string{"rewind_delete_strings", "rewind_delete_numbers", "rewind_delete_payloads"}, to); err != nil {
+	newer := []string{"rewind_delete_strings", "rewind_delete_numbers", "rewind_delete_payloads"}
+	ended := []string{"rewind_reopen_strings", "rewind_reopen_payloads", "rewind_reopen_numbers"}
+	if err := w.each(ctx, newer, to); err != nil {
 		return err
 	}
-	return w.each(ctx, []string{"rewind_reopen_strings", "rewind_reopen_payloads", "rewind_reopen_numbers"}, to, int64(head))
+	return w.each(ctx, ended, to, int64(head))
 }
 
 // Prune implements layout.Writer.
