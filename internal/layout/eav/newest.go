@@ -135,12 +135,9 @@ func (d dialect) equalities(e query.Expr) (table string, legs []leg) {
 	if list.Negated || len(list.Values) > maxLegs || !d.holds(list.Name) {
 		return "", nil
 	}
-	for i, value := range list.Values {
-		switch {
-		case isBlock(list.Name, value) || !d.holds(value.Text):
+	for _, value := range list.Values {
+		if isBlock(list.Name, value) || !d.holds(value.Text) {
 			return "", nil
-		case slices.Contains(list.Values[:i], value):
-			continue // its versions would be found twice
 		}
 		arg := any(value.Text)
 		if table = tableOf(value.Kind); value.Kind == entity.Numeric {
@@ -309,7 +306,8 @@ func (v view) walk(
 }
 
 // insert puts a result into its place of a sorted list with a greatest length,
-// unless it is there, because parts that meet in a block both find it.
+// unless it is there, because parts that meet in a block both find it, as two
+// legs of one value do.
 func insert(list []result, e result, most int) []result {
 	at, has := slices.BinarySearchFunc(list, e, newestFirst)
 	if has || at == most {
