@@ -63,9 +63,9 @@ var entityLayouts = map[string]entityLayout{
 	"arkiv-columnar": {folder: "arkiv", indexes: only("payloads_key_idx"),
 		about: "the same for engines that scan columns"},
 	"arkiv-ordered": {folder: "arkiv", indexes: without(disorderedIndexes...), newest: true,
-		about: "the same, and ranges of numbers are read newest first"},
+		about: "the same with one mechanism of ours: the newest matches are read newest first"},
 	"arkiv-pruned": {folder: "arkiv", indexes: only(prunedIndexes...),
-		about: "the same with the indexes that queries use"},
+		about: "the same with the indexes of entities and of values"},
 	"bare": {folder: "arkiv", indexes: first(0),
 		about: "the same without an index"},
 	"simple": {folder: "simple", indexes: first(6),
@@ -75,7 +75,8 @@ var entityLayouts = map[string]entityLayout{
 }
 
 // prunedIndexes are what is left of the thirteen when every index goes that is
-// a prefix of another or that no query uses.
+// a prefix of another or begins with a block. Arkiv's SQL does not search by
+// value, and people who query the tables themselves do.
 var prunedIndexes = []string{
 	"string_attributes_pk", "string_attributes_kv_temporal_idx",
 	"numeric_attributes_pk", "numeric_attributes_kv_temporal_idx",

@@ -13,6 +13,6 @@ func TestConformance(t *testing.T) {
 	storetest.Run(t, storetest.Harness{
 		NewURL:  func(t testing.TB) string { return "libsql://" + filepath.Join(t.TempDir(), "varve.db") },
 		Checks:  10,
-		Layouts: []string{"arkiv", "simple", "compact"},
+		Layouts: []string{"arkiv", "arkiv-ordered", "simple", "compact"},
 	})
 }

@@ -11,6 +11,6 @@ import (
 // nothing but their indexes and statistics.
 func TestConformance(t *testing.T) {
 	storetest.Run(t, storetest.Harness{
-		NewURL: pgtest.NewURL, Server: true, Checks: 5, Layouts: []string{"arkiv-analyzed", "simple", "compact"},
+		NewURL: pgtest.NewURL, Server: true, Checks: 5, Layouts: []string{"arkiv-analyzed", "arkiv-ordered", "simple", "compact"},
 	})
 }

@@ -11,7 +11,7 @@ import (
 // statistics: those are tried on the other SQLite, whose SQL is the same.
 var harness = storetest.Harness{
 	NewURL:  func(t testing.TB) string { return "sqlitego://" + t.TempDir() + "/varve.db" },
-	Layouts: []string{"arkiv", "simple", "compact"},
+	Layouts: []string{"arkiv", "arkiv-ordered", "simple", "compact"},
 	Checks:  5,
 }
 

@@ -21,11 +21,7 @@ const maxArgs = 32000
 // order, and for some hundreds that takes minutes.
 const maxJoins = 16
 
-// Conditions with a known answer.
-const (
-	always = "1 = 1"
-	never  = "1 = 0"
-)
+const never = "1 = 0"
 
 // compiler writes the SQL of a query in the form in which Arkiv's store sends
 // it (github.com/Arkiv-Network/sqlite-store): the versions in payloads that are
@@ -72,17 +68,23 @@ func (c *compiler) finish() (string, []any, error) {
 	case c.err != nil:
 		return "", nil, c.err
 	case most > 0 && c.conditions > most:
-		return "", nil, fmt.Errorf("%w: query has %d conditions, this engine plans %d; split it", driver.ErrUnsupported, c.conditions, most)
+		return "", nil, fmt.Errorf("%w: query has %d conditions, this engine plans %d; split it",
+			driver.ErrUnsupported, c.conditions, most)
 	case len(c.args) > maxArgs:
-		return "", nil, fmt.Errorf("%w: query needs %d values, the limit is %d; split it", driver.ErrUnsupported, len(c.args), maxArgs)
+		return "", nil, fmt.Errorf("%w: query needs %d values, the limit is %d; split it",
+			driver.ErrUnsupported, len(c.args), maxArgs)
 	}
-	return c.sql.String(), c.args, nil
+	text := c.sql.String()
+	if c.row == "e" && c.conditions > 1 && c.dialect.name == driver.Postgres {
+		text = driver.PlanByValue + text
+	}
+	return text, c.args, nil
 }
 
 func (c *compiler) expr(e query.Expr) {
 	switch e := e.(type) {
 	case query.All:
-		c.write(always)
+		c.write("1 = 1")
 	case query.And:
 		c.join(" AND ", e.Terms)
 	case query.Or:
@@ -178,7 +180,7 @@ func (c *compiler) compareNUL(e query.Compare) {
 	}
 }
 
-// isBlock tells whether an attribute is the version's first block, which is no
+// isBlock reports whether an attribute is the version's first block, which is no
 // row of its own.
 func isBlock(name string, v query.Value) bool {
 	return name == entity.AttrLastModifiedAtBlock && v.Kind == entity.Numeric
@@ -221,7 +223,8 @@ func placeholders(n int) string { return "(" + strings.Repeat("?, ", n-1) + "?)"
 
 func (c *compiler) glob(e query.Glob) {
 	if !c.dialect.holds(e.Pattern) {
-		c.err = fmt.Errorf("%w: a NUL in a pattern, on an engine whose text cannot hold one", driver.ErrUnsupported)
+		c.err = fmt.Errorf("%w: a NUL in a pattern, on an engine whose text cannot hold one",
+			driver.ErrUnsupported)
 		return
 	}
 	test, args := c.dialect.glob(e.Pattern)
@@ -250,10 +253,9 @@ func (c *compiler) query(req layout.Request, l *lead) {
 			name = "" // as no attribute is called
 		}
 		columns[i] = row + ".value"
-		table := tableOf(o.Kind)
-		c.write(" LEFT JOIN "+table+" AS "+row+c.hints[table]+" ON "+c.same(row)+" AND "+row+".key = ?", name)
+		c.leftJoin(tableOf(o.Kind), row, name)
 	}
-	c.write(" LEFT JOIN "+numbers+" AS s"+c.hints[numbers]+" ON "+c.same("s")+" AND s.key = ?", entity.AttrSequence)
+	c.leftJoin(numbers, "s", entity.AttrSequence)
 	c.where(req.Expr)
 	c.led(l)
 	if req.After != nil {
@@ -271,6 +273,12 @@ func (c *compiler) query(req layout.Request, l *lead) {
 	if req.Limit > 0 {
 		c.write(" LIMIT ?", int64(req.Limit))
 	}
+}
+
+// leftJoin writes the join of the version's row of an attribute to sort by.
+func (c *compiler) leftJoin(table, row, name string) {
+	c.write(" LEFT JOIN " + table + " AS " + row + c.hints[table])
+	c.write(" ON "+c.same(row)+" AND "+row+".key = ?", name)
 }
 
 func tableOf(kind entity.AttributeKind) string {
@@ -310,7 +318,8 @@ func (c *compiler) after(order []layout.Order, columns []string, pos *layout.Pos
 		c.write("("+column+" IS NULL OR "+column+op+" OR ("+column+" = ? AND ", value, value)
 		end += "))"
 	}
-	c.write("(s.value < ? OR (s.value = ? AND e.entity_key > ?))"+end, pos.Sequence, pos.Sequence, pos.Key[:])
+	c.write("(s.value < ? OR (s.value = ? AND e.entity_key > ?))"+end,
+		pos.Sequence, pos.Sequence, pos.Key[:])
 }
 
 func orderValue(o layout.Order, v query.Value) any {

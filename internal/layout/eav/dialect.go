@@ -23,7 +23,7 @@ func newDialect(d driver.Dialect, caps driver.Capabilities) dialect {
 	}
 }
 
-// holds tells whether text of the engine can be s.
+// holds reports whether text of the engine can be s.
 func (d dialect) holds(s string) bool { return d.textNUL || strings.IndexByte(s, 0) < 0 }
 
 // hidden keeps SQLite from searching by a column. Others choose by statistics.
@@ -52,7 +52,8 @@ func (d dialect) glob(pattern string) (test string, args []any) {
 		return "varve_glob(?, a.value)", []any{pattern} // GLOB would cut the pattern
 	}
 	if d.name == driver.SQLite { // GLOB stops at a NUL; varve_glob, slower, does not
-		return "(CASE instr(a.value, char(0)) WHEN 0 THEN a.value GLOB ? ELSE varve_glob(?, a.value) END)", []any{pattern, pattern}
+		test = "(CASE instr(a.value, char(0)) WHEN 0 THEN a.value GLOB ? ELSE varve_glob(?, a.value) END)"
+		return test, []any{pattern, pattern}
 	}
 	re, ok := query.CompileGlob(pattern).Regexp()
 	if !ok {

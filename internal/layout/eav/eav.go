@@ -138,14 +138,13 @@ func (l *Layout) Analyze(ctx context.Context, tx driver.Tx) error {
 }
 
 // Rows implements layout.View.
-func (v view) Rows(ctx context.Context) ([]layout.TableRows, error) {
-	list := []layout.TableRows{{Table: "string_attributes"}, {Table: "numeric_attributes"}, {Table: "payloads"}}
+func (v view) Rows(ctx context.Context) (list []layout.TableRows, err error) {
 	for i, name := range []string{"count_strings", "count_numbers", "count_payloads"} {
 		n, err := v.sql.Int(ctx, v.q, name)
 		if err != nil {
 			return nil, err
 		}
-		list[i].Rows = uint64(n)
+		list = append(list, layout.TableRows{Table: v.shape.tables[i].Name, Rows: uint64(n)})
 	}
 	return list, nil
 }

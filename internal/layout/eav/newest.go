@@ -69,23 +69,28 @@ func (v view) lead(ctx context.Context, e query.Expr, limited bool) (*lead, erro
 		if _, all := term.(query.All); all || term == nil || l.within(term) {
 			continue
 		}
-		if _, legs := v.dialect.equalities(term); 0 < len(legs) && len(legs) <= max(1, maxLegs/len(terms)) {
+		_, legs := v.dialect.equalities(term)
+		c, comparison := term.(query.Compare)
+		switch {
+		case 0 < len(legs) && len(legs) <= max(1, maxLegs/len(terms)):
 			equal = append(equal, len(l.rest))
-		} else if c, ok := term.(query.Compare); ok && c.Value.Kind == entity.Numeric && v.dialect.holds(c.Name) {
+		case comparison && c.Value.Kind == entity.Numeric && v.dialect.holds(c.Name):
 			compared = append(compared, len(l.rest))
 		}
 		l.rest = append(l.rest, term)
 	}
-	switch {
-	case len(equal) > 0:
+	if len(equal) > 0 {
 		return l, v.chooseEqual(ctx, l, equal)
-	case !limited:
+	}
+	if !limited {
 		return nil, nil
 	}
 	l.table, l.legs = numbers, []leg{{"w.key = ?", []any{entity.AttrSequence}}}
 	if len(compared) > 0 {
 		c := l.rest[compared[0]].(query.Compare)
-		l.legs = []leg{{"w.key = ? AND " + v.dialect.hidden("w.value") + " " + operators[c.Op] + " ?", []any{c.Name, c.Value.Number}}}
+		// Hidden, so that SQLite does not search by the value, and sort.
+		test := "w.key = ? AND " + v.dialect.hidden("w.value") + " " + operators[c.Op] + " ?"
+		l.legs = []leg{{test, []any{c.Name, c.Value.Number}}}
 		l.rest = slices.Delete(l.rest, compared[0], compared[0]+1)
 	}
 	return l, nil
@@ -130,12 +135,9 @@ func (d dialect) equalities(e query.Expr) (table string, legs []leg) {
 	if list.Negated || len(list.Values) > maxLegs || !d.holds(list.Name) {
 		return "", nil
 	}
-	for i, value := range list.Values {
-		switch {
-		case isBlock(list.Name, value) || !d.holds(value.Text):
+	for _, value := range list.Values {
+		if isBlock(list.Name, value) || !d.holds(value.Text) {
 			return "", nil
-		case slices.Contains(list.Values[:i], value):
-			continue // its versions would be found twice
 		}
 		arg := any(value.Text)
 		if table = tableOf(value.Kind); value.Kind == entity.Numeric {
@@ -153,7 +155,7 @@ func (v view) chooseEqual(ctx context.Context, l *lead, equal []int) error {
 	best, fewest, furthest := equal[0], int64(math.MaxInt64), int64(0)
 	for _, i := range equal[:min(len(equal), maxLegs)] {
 		if len(equal) == 1 {
-			break
+			break // there is no choice
 		}
 		l.table, l.legs = v.dialect.equalities(l.rest[i])
 		entries, first, err := v.reach(ctx, l)
@@ -236,7 +238,7 @@ func newestFirst(a, b result) int {
 
 // newest returns the results of a request in order, if a leading term finds them
 // newest first.
-func (v view) newest(ctx context.Context, req layout.Request) (list []result, found bool, err error) {
+func (v view) newest(ctx context.Context, req layout.Request) (list []result, ok bool, err error) {
 	if len(req.Order) > 0 || req.Limit == 0 || req.Limit > maxWalked {
 		return nil, false, nil
 	}
@@ -260,10 +262,13 @@ func (v view) newest(ctx context.Context, req layout.Request) (list []result, fo
 // walk reads so many versions of a leading term, the newest that begin up to its
 // last block, adds the results among them to a list, and lowers that block. It
 // returns whether no other version can be a result.
-func (v view) walk(ctx context.Context, l *lead, rows int64, req layout.Request, list []result) (_ []result, done bool, err error) {
+func (v view) walk(
+	ctx context.Context, l *lead, rows int64, req layout.Request, list []result,
+) (_ []result, done bool, err error) {
 	c := v.compiler()
 	c.row = "w"
-	sequence := "(SELECT s.value FROM numeric_attributes AS s WHERE " + c.same("s") + " AND s.key = '" + entity.AttrSequence + "')"
+	sequence := "(SELECT s.value FROM numeric_attributes AS s" +
+		" WHERE " + c.same("s") + " AND s.key = '" + entity.AttrSequence + "')"
 	c.versions(l, "w.entity_key AS k, w.from_block AS f, "+sequence+" AS s", rows, func() {
 		c.write(" AND w.to_block > ?", c.at)
 		if len(l.rest) > 0 {
@@ -284,7 +289,8 @@ func (v view) walk(ctx context.Context, l *lead, rows int64, req layout.Request,
 			return err
 		}
 		if n++; len(key) != len(e.key) || uint64(from) > l.upper {
-			return fmt.Errorf("%w: version of block %d of 0x%x after one of block %d", driver.ErrCorrupt, from, key, l.upper)
+			return fmt.Errorf("%w: version of block %d of 0x%x after one of block %d",
+				driver.ErrCorrupt, from, key, l.upper)
 		}
 		e.key, l.upper = entity.Key(key), uint64(from)
 		if len(list) == req.Limit && list[req.Limit-1].sequence>>32 > l.upper {
@@ -300,7 +306,8 @@ func (v view) walk(ctx context.Context, l *lead, rows int64, req layout.Request,
 }
 
 // insert puts a result into its place of a sorted list with a greatest length,
-// unless it is there, because parts that meet in a block both find it.
+// unless it is there, because parts that meet in a block both find it, as two
+// legs of one value do.
 func insert(list []result, e result, most int) []result {
 	at, has := slices.BinarySearchFunc(list, e, newestFirst)
 	if has || at == most {
@@ -311,31 +318,18 @@ func insert(list []result, e result, most int) []result {
 }
 
 // fetch yields the entities of a list, some at a time.
-func (v view) fetch(ctx context.Context, list []result, content bool, yield func(*entity.Entity, error) bool) {
+func (v view) fetch(
+	ctx context.Context, list []result, content bool, yield func(*entity.Entity, error) bool,
+) {
 	for some := range slices.Chunk(list, fetchSize) {
-		keys := make([]any, fetchSize)
-		for i := range keys {
-			keys[i] = some[min(i, len(some)-1)].key[:] // of one length, so that one statement is prepared
-		}
-		c := v.compiler()
-		c.write(c.selectColumns(content) + " FROM payloads AS e")
-		c.where(nil)
-		c.write(" AND e.entity_key IN "+placeholders(fetchSize), keys...)
-		found := map[entity.Key]*entity.Entity{}
-		var failed error
-		v.stream(ctx, c.sql.String(), c.args, content, func(e *entity.Entity, err error) bool {
-			if failed = err; err == nil {
-				found[e.Key] = e
-			}
-			return err == nil
-		})
+		found, err := v.fetchSome(ctx, some, content)
 		for _, r := range some {
 			e := found[r.key]
-			if failed == nil && e == nil {
-				failed = fmt.Errorf("%w: no payload of %s at block %d", driver.ErrCorrupt, r.key, v.at)
+			if err == nil && e == nil {
+				err = fmt.Errorf("%w: no payload of %s at block %d", driver.ErrCorrupt, r.key, v.at)
 			}
-			if failed != nil {
-				yield(nil, failed)
+			if err != nil {
+				yield(nil, err)
 				return
 			}
 			if !yield(e, nil) {
@@ -343,4 +337,25 @@ func (v view) fetch(ctx context.Context, list []result, content bool, yield func
 			}
 		}
 	}
+}
+
+func (v view) fetchSome(
+	ctx context.Context, list []result, content bool,
+) (found map[entity.Key]*entity.Entity, err error) {
+	keys := make([]any, fetchSize) // of one length, so that one statement is prepared
+	for i := range keys {
+		keys[i] = list[min(i, len(list)-1)].key[:]
+	}
+	c := v.compiler()
+	c.write(c.selectColumns(content) + " FROM payloads AS e")
+	c.where(nil)
+	c.write(" AND e.entity_key IN "+placeholders(fetchSize), keys...)
+	found = map[entity.Key]*entity.Entity{}
+	v.stream(ctx, c.sql.String(), c.args, content, func(e *entity.Entity, failed error) bool {
+		if err = failed; err == nil {
+			found[e.Key] = e
+		}
+		return err == nil
+	})
+	return found, err
 }

@@ -83,7 +83,7 @@ func operation(kind entity.Kind, i, n int) entity.Op {
 // terms draws a comparison, true of few or of many.
 func terms() *rapid.Generator[query.Expr] {
 	return rapid.Custom(func(t *rapid.T) query.Expr {
-		texts := []string{`type = "node"`, `type = "workload"`, `status = "up"`, `status in ("up", "lost")`, `all = "same"`,
+		texts := []string{`type = "node"`, `type = "workload"`, `status = "up"`, `status in ("up", "lost", "up")`, `all = "same"`,
 			`vm = "gpu_0"`, `rare = "yes"`, `rare = 1001`, `type ~ "no*"`, `vm ~ "gpu*"`, `status ~ "*o*"`, `status != "up"`,
 			`status !~ "u*"`, `cpu >= 4`, `cpu < 8`, `cpu != 3`, `cpu not in (1, 2)`, `ram < 40`, `ram > 100`, `none = "x"`, `*`,
 			`$lastModifiedAtBlock >= 2`, `$lastModifiedAtBlock in (1, 3)`, `$owner ~ "0x*"`,

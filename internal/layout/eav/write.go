@@ -103,25 +103,26 @@ func (b *batch) open(temporal bool, e *entity.Entity) {
 	b.rows[inPayloads] = append(b.rows[inPayloads], key, from, to, content, e.ContentType, textJSON, numberJSON)
 }
 
-// Rewind implements layout.Writer.
+// Rewind implements layout.Writer. Numbers come last, because the others read
+// their expirations there.
 func (w writer) Rewind(ctx context.Context, head uint64, to int64) error {
-	for _, name := range []string{"rewind_delete_strings", "rewind_delete_numbers", "rewind_delete_payloads"} {
-		if err := w.sql.Exec(ctx, w.tx, name, to); err != nil {
-			return err
-		}
+	newer := []string{"rewind_delete_strings", "rewind_delete_numbers", "rewind_delete_payloads"}
+	ended := []string{"rewind_reopen_strings", "rewind_reopen_payloads", "rewind_reopen_numbers"}
+	if err := w.each(ctx, newer, to); err != nil {
+		return err
 	}
-	for _, name := range []string{"rewind_reopen_strings", "rewind_reopen_payloads", "rewind_reopen_numbers"} {
-		if err := w.sql.Exec(ctx, w.tx, name, to, int64(head)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return w.each(ctx, ended, to, int64(head))
 }
 
 // Prune implements layout.Writer.
 func (w writer) Prune(ctx context.Context, before uint64) error {
-	for _, name := range []string{"prune_strings", "prune_numbers", "prune_payloads"} {
-		if err := w.sql.Exec(ctx, w.tx, name, int64(before)); err != nil {
+	return w.each(ctx, []string{"prune_strings", "prune_numbers", "prune_payloads"}, int64(before))
+}
+
+// each runs some statements with the same arguments.
+func (w writer) each(ctx context.Context, names []string, args ...any) error {
+	for _, name := range names {
+		if err := w.sql.Exec(ctx, w.tx, name, args...); err != nil {
 			return err
 		}
 	}
