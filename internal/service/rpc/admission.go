@@ -63,57 +63,67 @@ func (in *admission) counted(desc grpc.ServiceDesc) *grpc.ServiceDesc {
 	return in.admitted(desc)
 }
 
-// admitted puts the admission before the methods of a service. gRPC's own interceptors are called
-// when the message was received. A method with one answer becomes a stream of one, because gRPC says
-// nothing about an answer that a handler returns to it.
+// admitted makes a stream of one of each method with one answer, because gRPC says nothing about an
+// answer that a handler returns to it, and calls its interceptors for such methods when the message
+// was received. So all calls pass stream.
 func (in *admission) admitted(desc grpc.ServiceDesc) *grpc.ServiceDesc {
 	desc.Streams = slices.Clone(desc.Streams)
 	for _, m := range desc.Methods {
-		name := "/" + desc.ServiceName + "/" + m.MethodName
-		desc.Streams = append(desc.Streams, grpc.StreamDesc{StreamName: m.MethodName, Handler: func(srv any, stream grpc.ServerStream) error {
-			return in.unary(srv, stream, name, m.Handler)
-		}})
+		desc.Streams = append(desc.Streams, grpc.StreamDesc{
+			StreamName:    m.MethodName,
+			ServerStreams: true, // else gRPC does not call the interceptors of streams
+			Handler: func(srv any, stream grpc.ServerStream) error {
+				return in.unary(srv, stream, m.Handler)
+			},
+		})
 	}
 	desc.Methods = nil
 	return &desc
 }
 
-func (in *admission) unary(srv any, stream grpc.ServerStream, name string, handle grpc.MethodHandler) error {
-	c := in.call(stream.Context(), name)
-	defer c.release()
-	var reply any
-	err := c.serve(stream.Context(), stream.SetHeader, func(ctx context.Context) (err error) {
-		if t := in.with.Timeouts; t.Work > 0 {
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(ctx, t.Read+t.Work)
-			defer cancel()
-		}
-		reply, err = handle(srv, ctx, func(m any) error { return c.receive(ctx, m, stream.RecvMsg) }, nil)
-		return err
-	})
-	if err == nil {
-		err = c.reply(stream, reply)
+// unary receives the message of a method with one answer, and sends that.
+func (in *admission) unary(srv any, stream grpc.ServerStream, handle grpc.MethodHandler) error {
+	ctx := stream.Context()
+	s := ctx.Value(admittedKey{}).(*admittedStream)
+	if t := in.with.Timeouts; t.Work > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, t.Read+t.Work)
+		defer cancel()
 	}
+	reply, err := handle(srv, ctx, func(m any) error { return s.call.receive(ctx, m, s.ServerStream.RecvMsg) }, nil)
 	if err != nil {
-		c.hold.Release() // there is no answer that is waited for
+		return err
 	}
+	err = s.call.reply(s.ServerStream, reply)
+	s.replied = err == nil
 	return err
 }
 
+// stream puts the admission before a call.
 func (in *admission) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 	c := in.call(stream.Context(), info.FullMethod)
 	defer c.release()
-	defer c.hold.Release()
+	s := &admittedStream{ServerStream: stream, call: c}
+	defer func() {
+		if !s.replied { // else when the answer was taken
+			c.hold.Release()
+		}
+	}()
 	return c.serve(stream.Context(), stream.SetHeader, func(ctx context.Context) error {
-		return handle(srv, &admittedStream{stream, ctx, c})
+		s.ctx = context.WithValue(ctx, admittedKey{}, s)
+		return handle(srv, s)
 	})
 }
+
+// admittedKey is that of the admittedStream in the context of a call.
+type admittedKey struct{}
 
 // admittedStream is a stream whose messages are received and sent as a call's are.
 type admittedStream struct {
 	grpc.ServerStream
-	ctx  context.Context
-	call *call
+	ctx     context.Context
+	call    *call
+	replied bool // with the one answer of its method
 }
 
 // Context implements grpc.ServerStream.
