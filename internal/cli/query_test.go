@@ -102,7 +102,7 @@ func TestQueryStreams(t *testing.T) {
 	require.NoError(t, err)
 	block := entity.Block{Number: 1}
 	for n := range 1000 {
-		block.Ops = append(block.Ops, entity.Op{Kind: entity.Create, Key: entity.Key{byte(n), byte(n >> 8)}, BTL: 100})
+		block.Ops = append(block.Ops, entity.Op{Kind: entity.Create, OpIndex: uint32(n), Key: entity.Key{byte(n), byte(n >> 8)}, BTL: 100})
 	}
 	_, err = ents.Apply(t.Context(), block)
 	require.NoError(t, errors.Join(err, db.Close()))

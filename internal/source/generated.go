@@ -97,7 +97,7 @@ const dcRows = 20
 // Plan returns the amount of the stream.
 func (g Generated) Plan() (Amount, error) {
 	if g.Scale == 0 { // which package scaler takes for one
-		return Amount{}, errors.New("scale 0: want more than 0")
+		return Amount{}, errors.New("scale 0: want above 0")
 	}
 	if g.Model == "dc" {
 		m, err := g.centre()
