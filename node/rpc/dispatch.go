@@ -96,8 +96,13 @@ func (c *call) param(n int, name string, optional bool, dst any) error {
 		}
 		return failf(CodeParams, "parameter %d, %s, is missing", n+1, name)
 	}
-	// Members that are not known are an error where the type of dst says so.
-	if err := json.Unmarshal(c.params[n], dst); err != nil {
+	// Members that are not known are an error where the type of dst says so. The text is JSON: where
+	// the type reads it itself, json.Unmarshal would first go through all of it twice.
+	read := func(text []byte) error { return json.Unmarshal(text, dst) }
+	if own, ok := dst.(json.Unmarshaler); ok {
+		read = own.UnmarshalJSON
+	}
+	if err := read(c.params[n]); err != nil {
 		return failf(CodeParams, "parameter %d, %s: %s", n+1, name, inWords(err))
 	}
 	return nil

@@ -15,7 +15,7 @@ import (
 type queryOptions struct {
 	AtBlock        *blockTag    `json:"atBlock"`
 	IncludeData    *include     `json:"includeData"`
-	OrderBy        []orderBy    `json:"orderBy"`
+	OrderBy        orders       `json:"orderBy"`
 	ResultsPerPage quantity     `json:"resultsPerPage"`
 	Cursor         store.Cursor `json:"cursor"`
 }
@@ -25,15 +25,38 @@ type queryOptions struct {
 // another order.
 func (o *queryOptions) UnmarshalJSON(text []byte) error {
 	type plain queryOptions
+	return strictly(text, (*plain)(o))
+}
+
+// strictly decodes an object whose members are all known.
+func strictly(text []byte, dst any) error {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
-	return dec.Decode((*plain)(o))
+	return dec.Decode(dst)
+}
+
+// orders is what a page is sorted by.
+type orders []orderBy
+
+// maxOrders bounds them where they are decoded; the store takes fewer.
+const maxOrders = 64
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (o *orders) UnmarshalJSON(text []byte) (err error) {
+	*o, err = readList[orderBy](text, maxOrders)
+	return err
 }
 
 type orderBy struct {
 	Name string `json:"name"`
 	Type string `json:"type"`
 	Desc bool   `json:"desc"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (by *orderBy) UnmarshalJSON(text []byte) error {
+	type plain orderBy
+	return strictly(text, (*plain)(by))
 }
 
 // page is a query that is ready to run.
@@ -177,6 +200,10 @@ func (h *Handler) appendPart(ctx context.Context, c *call, p *page) (whole bool,
 	for e, err := range snap.Query(ctx, p.expr, &options) {
 		if err != nil {
 			return false, asCursorFault(err, p.options.After)
+		}
+		// An answer that is refused is not made first.
+		if c.part == nil && len(c.out)+2*len(e.Content) > h.opts.Limits.Answer {
+			return false, h.tooLarge()
 		}
 		if c.part != nil && n > 0 && len(c.out) > h.opts.Limits.Part {
 			p.options.After, err = cursorAfter(snap, last, options)
