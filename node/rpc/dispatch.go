@@ -62,6 +62,8 @@ type message struct {
 	socket *socket     // that it came over, nil for HTTP
 	after  []func()    // what to do when the answer was sent
 
+	most   int                // bytes of the answer, unless it is sent in parts
+	full   bool               // a query was refused because the answer would be too long: no others are asked
 	part   func([]byte) error // sends a part of the answer; nil: all of it is held
 	sent   bool               // a part was
 	broken bool               // a part was, and the rest cannot be had
@@ -126,7 +128,10 @@ func (h *Handler) handle(ctx context.Context, m *message, body []byte) (note str
 		return "malformed"
 	}
 	note = list[0].method
+	m.most = h.opts.Limits.Answer
 	if len(list) > 1 {
+		// A batch is not more than what is counted: its clients can ask in several.
+		m.most = int(min(int64(m.most), h.opts.Limits.Memory))
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, h.opts.Limits.Time)
 		defer cancel()
@@ -150,8 +155,11 @@ func (h *Handler) handle(ctx context.Context, m *message, body []byte) (note str
 	return note
 }
 
-func (h *Handler) tooLarge() *failure {
-	return failf(CodeTooLarge, "the answer would be of more than %d bytes; ask for less at a time", h.opts.Limits.Answer)
+// tooLarge refuses a query whose answer is too long. In a batch that is all of its answer, so the
+// store is not asked for what comes next.
+func (m *message) tooLarge() *failure {
+	m.full = true
+	return failf(CodeTooLarge, "the answer would be of more than %d bytes; ask for less at a time", m.most)
 }
 
 func appendHead(b []byte, id json.RawMessage) []byte {
@@ -173,8 +181,8 @@ func (h *Handler) answer(ctx context.Context, m *message, r *request, before str
 	if err == nil {
 		err = m.room(0)
 	}
-	if err == nil && !m.sent && len(m.out) > h.opts.Limits.Answer {
-		err = h.tooLarge()
+	if err == nil && !m.sent && len(m.out) > m.most {
+		err = m.tooLarge()
 	}
 	code := 0
 	if err != nil {

@@ -177,6 +177,9 @@ func (h *Handler) readQuery(ctx context.Context, c *call) (p page, err error) {
 func (h *Handler) appendPart(ctx context.Context, c *call, p *page) (whole bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, h.opts.Limits.Time)
 	defer cancel()
+	if c.full {
+		return false, c.tooLarge()
+	}
 	if err := c.begin(ctx); err != nil {
 		return false, err
 	}
@@ -202,8 +205,8 @@ func (h *Handler) appendPart(ctx context.Context, c *call, p *page) (whole bool,
 			return false, asCursorFault(err, p.options.After)
 		}
 		// An answer that is refused is not made first.
-		if c.part == nil && len(c.out)+2*len(e.Content) > h.opts.Limits.Answer {
-			return false, h.tooLarge()
+		if c.part == nil && len(c.out)+2*len(e.Content) > c.most {
+			return false, c.tooLarge()
 		}
 		if c.part != nil && n > 0 && len(c.out) > h.opts.Limits.Part {
 			p.options.After, err = cursorAfter(snap, last, options)
@@ -219,8 +222,8 @@ func (h *Handler) appendPart(ctx context.Context, c *call, p *page) (whole bool,
 		c.out = appendEntity(c.out, e, &p.in)
 		last, p.started = e, true
 		n++
-		if c.part == nil && len(c.out) > h.opts.Limits.Answer {
-			return false, h.tooLarge()
+		if c.part == nil && len(c.out) > c.most {
+			return false, c.tooLarge()
 		}
 		if full = p.bytes+int64(len(c.out)) > h.opts.Limits.Page; full {
 			break
