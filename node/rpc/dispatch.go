@@ -63,6 +63,7 @@ type message struct {
 	after  []func()    // what to do when the answer was sent
 
 	most   int                // bytes of the answer, unless it is sent in parts
+	usual  int64              // what a query holds before it asks the store
 	full   bool               // a query was refused because the answer would be too long: no others are asked
 	part   func([]byte) error // sends a part of the answer; nil: all of it is held
 	sent   bool               // a part was
@@ -128,10 +129,10 @@ func (h *Handler) handle(ctx context.Context, m *message, body []byte) (note str
 		return "malformed"
 	}
 	note = list[0].method
-	m.most = h.opts.Limits.Answer
+	m.most, m.usual = h.opts.Limits.Answer, usualAnswer
 	if len(list) > 1 {
 		// A batch is not more than what is counted: its clients can ask in several.
-		m.most = int(min(int64(m.most), h.opts.Limits.Memory))
+		m.most, m.usual = int(min(int64(m.most), h.opts.Limits.Memory)), usualBatch
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, h.opts.Limits.Time)
 		defer cancel()

@@ -55,10 +55,14 @@ func (h *Handler) receive(ctx context.Context, mine *quota.Hold, b *bytes.Buffer
 // usualAnswer is what a query holds before it asks the store: hardly one needs more.
 const usualAnswer = 1 << 20
 
+// usualBatch is the same of a batch. A large payload is counted when it was read, and a batch can
+// read one after another: 16 at a time had 64 MB that were not counted.
+const usualBatch = 4 << 20
+
 // begin waits for what the answer to a query needs beside what is there. The store is not asked
 // before.
 func (m *message) begin(ctx context.Context) error {
-	return m.hold.Take(ctx, m.size+int64(len(m.out))+usualAnswer)
+	return m.hold.Take(ctx, m.size+int64(len(m.out))+m.usual)
 }
 
 // room holds what the answer to a call needs with n more bytes, and does not wait: others wait
