@@ -20,10 +20,10 @@ import (
 // for the body, and for what is copied from it, such as strings.
 const decodeFactor = 4
 
-// whileDecoded is what a request with a body of n bytes holds while it is decoded. What a query
-// needs is in it, because a request that holds some and waits for more could wait for others that
+// whileDecoded is what a request with a body of n bytes holds while it is decoded. What the
+// queries of a batch need is in it, because a request that holds some and waits for more could wait for others that
 // do the same.
-func whileDecoded(n int64) int64 { return decodeFactor*n + usualAnswer }
+func whileDecoded(n int64) int64 { return max(decodeFactor*n, n+usualBatch+quota.Free) }
 
 // receive reads a body. Is it longer than what is not counted, the request waits for all that it
 // will hold before it reads on. Of a length that is not known, below zero, the longest counts until

@@ -51,6 +51,7 @@ type Options struct {
 
 // Method answers calls of a method, in JSON. An error of it that has a method ErrorCode, as those
 // of go-ethereum's package rpc have, is told to clients; any other is internal.
+// The parameters are part of the request: they are not kept after the method has returned.
 type Method func(ctx context.Context, params []json.RawMessage) (result json.RawMessage, err error)
 
 // Limits bound what clients may ask for. A zero field means its default.
