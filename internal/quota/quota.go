@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"sync"
 	"time"
 
@@ -156,6 +157,18 @@ func (h *Hold) Release() {
 	h.Work()
 	h.quota.room.Release(h.n)
 	h.n = 0
+}
+
+// collectFrom is what a request has held from which its memory is collected at its end. Go would let
+// it grow to twice as much before it looked, and the next one holds as much meanwhile.
+const collectFrom = 8 << 20
+
+// Done gives all back, when nothing refers any more to the memory that was held.
+func (h *Hold) Done() {
+	if h.Bytes() >= collectFrom {
+		runtime.GC()
+	}
+	h.Release()
 }
 
 // cutOff cuts off who has held memory longer than the grace, and returns after which time to

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -154,18 +153,6 @@ func (g *Gate) Enter(follows bool) (leave func(), err error) {
 		return g.subscriptions.enter()
 	}
 	return g.requests.enter()
-}
-
-// collectFrom is what a request was decoded into from which its memory is collected at its end. Go
-// would let it grow to twice as much before it looked, and the next one is decoded meanwhile.
-const collectFrom = 8 << 20
-
-// Done gives back what a request was decoded into, which nothing refers to any more.
-func Done(decoded *quota.Hold) {
-	if decoded.Bytes() >= collectFrom {
-		runtime.GC()
-	}
-	decoded.Release()
 }
 
 // places bound how many there are of something at a time.

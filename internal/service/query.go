@@ -18,6 +18,10 @@ import (
 const (
 	partEntities = 256
 	partBytes    = 1 << 20
+
+	// readBytes is what a query holds while it reads a part. A payload counts when it was read, and
+	// of sixteen queries at a time 64 MB were not counted.
+	readBytes = 4 << 20
 )
 
 // Query asks for entities.
@@ -123,7 +127,7 @@ type part struct {
 func (s *Service) part(work *worktime, at uint64, expr query.Expr, opts store.QueryOptions, hold *quota.Hold) (p part, err error) {
 	for {
 		// As many read at a time as there is room for what they read, and not as many as ask.
-		if err := hold.Take(work.ctx, partBytes); err != nil {
+		if err := hold.Take(work.ctx, readBytes); err != nil {
 			return p, err
 		}
 		work.run()

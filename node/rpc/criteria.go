@@ -15,7 +15,16 @@ type criteria struct {
 	To        *blockTag            `json:"toBlock"`
 	Hash      *topic               `json:"blockHash"` // of the one block, instead of a range
 	Addresses anyOf[chain.Address] `json:"address"`
-	Topics    []anyOf[topic]       `json:"topics"` // by position
+	Topics    topics               `json:"topics"`
+}
+
+// topics are the topics that a log may have, by position.
+type topics []anyOf[topic]
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *topics) UnmarshalJSON(text []byte) (err error) {
+	*t, err = readList[anyOf[topic]](text, maxTopics)
+	return err
 }
 
 // The bounds of criteria. Logs have at most four topics.
@@ -27,27 +36,8 @@ const (
 // UnmarshalJSON implements json.Unmarshaler.
 func (c *criteria) UnmarshalJSON(text []byte) error {
 	type plain criteria
-	asked := struct {
-		*plain
-		Topics json.RawMessage `json:"topics"` // counted before they are read
-	}{plain: (*plain)(c)}
-	if err := json.Unmarshal(text, &asked); err != nil {
+	if err := json.Unmarshal(text, (*plain)(c)); err != nil {
 		return err
-	}
-	if asked.Topics != nil && string(asked.Topics) != "null" {
-		topics, err := elements(asked.Topics, maxTopics)
-		if errors.Is(err, errTooMany) {
-			return fmt.Errorf("more than %d topics, which logs do not have", maxTopics)
-		}
-		if err != nil {
-			return err
-		}
-		c.Topics = make([]anyOf[topic], len(topics))
-		for i, text := range topics {
-			if err := json.Unmarshal(text, &c.Topics[i]); err != nil {
-				return err
-			}
-		}
 	}
 	if c.Hash != nil && (c.From != nil || c.To != nil) {
 		return errors.New("give blockHash, or fromBlock and toBlock")

@@ -62,6 +62,9 @@ type message struct {
 	socket *socket     // that it came over, nil for HTTP
 	after  []func()    // what to do when the answer was sent
 
+	most   int                // bytes of the answer, unless it is sent in parts
+	usual  int64              // what a query holds before it asks the store
+	full   bool               // a query was refused because the answer would be too long: no others are asked
 	part   func([]byte) error // sends a part of the answer; nil: all of it is held
 	sent   bool               // a part was
 	broken bool               // a part was, and the rest cannot be had
@@ -96,8 +99,13 @@ func (c *call) param(n int, name string, optional bool, dst any) error {
 		}
 		return failf(CodeParams, "parameter %d, %s, is missing", n+1, name)
 	}
-	// Members that are not known are an error where the type of dst says so.
-	if err := json.Unmarshal(c.params[n], dst); err != nil {
+	// Members that are not known are an error where the type of dst says so. The text is JSON: where
+	// the type reads it itself, json.Unmarshal would first go through all of it twice.
+	read := func(text []byte) error { return json.Unmarshal(text, dst) }
+	if own, ok := dst.(json.Unmarshaler); ok {
+		read = own.UnmarshalJSON
+	}
+	if err := read(c.params[n]); err != nil {
 		return failf(CodeParams, "parameter %d, %s: %s", n+1, name, inWords(err))
 	}
 	return nil
@@ -121,7 +129,10 @@ func (h *Handler) handle(ctx context.Context, m *message, body []byte) (note str
 		return "malformed"
 	}
 	note = list[0].method
+	m.most, m.usual = h.opts.Limits.Answer, usualAnswer
 	if len(list) > 1 {
+		// A batch is not more than what is counted: its clients can ask in several.
+		m.most, m.usual = int(min(int64(m.most), h.opts.Limits.Memory)), usualBatch
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, h.opts.Limits.Time)
 		defer cancel()
@@ -145,8 +156,11 @@ func (h *Handler) handle(ctx context.Context, m *message, body []byte) (note str
 	return note
 }
 
-func (h *Handler) tooLarge() *failure {
-	return failf(CodeTooLarge, "the answer would be of more than %d bytes; ask for less at a time", h.opts.Limits.Answer)
+// tooLarge refuses a query whose answer is too long. In a batch that is all of its answer, so the
+// store is not asked for what comes next.
+func (m *message) tooLarge() *failure {
+	m.full = true
+	return failf(CodeTooLarge, "the answer would be of more than %d bytes; ask for less at a time", m.most)
 }
 
 func appendHead(b []byte, id json.RawMessage) []byte {
@@ -168,8 +182,8 @@ func (h *Handler) answer(ctx context.Context, m *message, r *request, before str
 	if err == nil {
 		err = m.room(0)
 	}
-	if err == nil && !m.sent && len(m.out) > h.opts.Limits.Answer {
-		err = h.tooLarge()
+	if err == nil && !m.sent && len(m.out) > m.most {
+		err = m.tooLarge()
 	}
 	code := 0
 	if err != nil {

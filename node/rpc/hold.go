@@ -1,9 +1,11 @@
 package rpc
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/bits"
 	"net/http"
 	"os"
@@ -14,13 +16,53 @@ import (
 // What requests and answers hold is bounded together, by Limits.Memory. Who wants more waits,
 // and who holds memory that others wait for, because a client dawdles, is cut off.
 
+// decodeFactor is how many times the length of its body a request holds while it is decoded: once
+// for the body, and for what is copied from it, such as strings.
+const decodeFactor = 4
+
+// whileDecoded is what a request with a body of n bytes holds while it is decoded. What the
+// queries of a batch need is in it, because a request that holds some and waits for more could wait for others that
+// do the same.
+func whileDecoded(n int64) int64 { return max(decodeFactor*n, n+usualBatch+quota.Free) }
+
+// receive reads a body. Is it longer than what is not counted, the request waits for all that it
+// will hold before it reads on. Of a length that is not known, below zero, the longest counts until
+// the body is there.
+func (h *Handler) receive(ctx context.Context, mine *quota.Hold, b *bytes.Buffer, body io.Reader, length int64) error {
+	switch _, err := io.CopyN(b, body, quota.Free-bytes.MinRead); {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err != nil:
+		return err
+	}
+	known := 0 <= length && length <= h.opts.Limits.Request
+	if !known {
+		length = h.opts.Limits.Request
+	}
+	if err := mine.Take(ctx, whileDecoded(length)); err != nil {
+		return err
+	}
+	if known {
+		b.Grow(int(length) - b.Len() + bytes.MinRead) // which reading to the end wants free
+	}
+	mine.Await()
+	_, err := b.ReadFrom(body)
+	mine.Work()
+	mine.Shrink(whileDecoded(int64(b.Len())))
+	return err
+}
+
 // usualAnswer is what a query holds before it asks the store: hardly one needs more.
 const usualAnswer = 1 << 20
+
+// usualBatch is the same of a batch. A large payload is counted when it was read, and a batch can
+// read one after another: 16 at a time had 64 MB that were not counted.
+const usualBatch = 4 << 20
 
 // begin waits for what the answer to a query needs beside what is there. The store is not asked
 // before.
 func (m *message) begin(ctx context.Context) error {
-	return m.hold.Take(ctx, m.size+int64(len(m.out))+usualAnswer)
+	return m.hold.Take(ctx, m.size+int64(len(m.out))+m.usual)
 }
 
 // room holds what the answer to a call needs with n more bytes, and does not wait: others wait

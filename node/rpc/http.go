@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/internal/accesslog"
+	"github.com/varvedb/varve/internal/quota"
 )
 
 // buffers are for bodies and answers. One that has become large is dropped.
@@ -25,12 +26,16 @@ type buffer struct {
 
 const keepBuffer = 64 << 10
 
-func (b *buffer) free() {
+// free gives back a buffer and then all that was held for it.
+func (b *buffer) free(held *quota.Hold) {
 	if b.in.Cap() <= keepBuffer && cap(b.out) <= keepBuffer {
 		b.in.Reset()
 		b.out = b.out[:0]
 		buffers.Put(b)
+	} else {
+		*b = buffer{} // the memory can be collected from now on, also where b is known
 	}
+	held.Done()
 }
 
 func getBuffer() *buffer {
@@ -97,11 +102,15 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	b := getBuffer()
-	defer b.free()
 	control := http.NewResponseController(w)
-	mine := h.memory.Hold(func() { _ = control.SetWriteDeadline(time.Unix(1, 0)) })
-	defer mine.Release()
-	status, fault := h.readBody(w, r, b)
+	// One hold is of the body and then of its answer too: between two there would be bodies that
+	// are decoded and not counted. Each part of an answer sets the time for it again.
+	mine := h.memory.Hold(func() {
+		past := time.Unix(1, 0)
+		_, _ = control.SetReadDeadline(past), control.SetWriteDeadline(past)
+	})
+	defer b.free(mine)
+	status, fault := h.readBody(w, r, mine, b)
 	var note string
 	parts := parts{to: w, control: control, timeout: h.opts.Limits.Send}
 	if fault != nil {
@@ -160,14 +169,10 @@ func (p *parts) send(part []byte) error {
 	return err
 }
 
-// readBody reads the body. What it holds is held until it is there; then it is counted with
-// the answer.
-func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, b *buffer) (int, *failure) {
-	control := http.NewResponseController(w)
-	body := h.memory.Hold(func() { _ = control.SetReadDeadline(time.Unix(1, 0)) })
-	defer body.Release()
+// readBody reads the body, which is held from then on.
+func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, mine *quota.Hold, b *buffer) (int, *failure) {
 	most := h.opts.Limits.Request
-	if err := body.Read(r.Context(), &b.in, http.MaxBytesReader(w, r.Body, most), min(r.ContentLength, most)); err != nil {
+	if err := h.receive(r.Context(), mine, &b.in, http.MaxBytesReader(w, r.Body, most), r.ContentLength); err != nil {
 		return receiveFault(err, most)
 	}
 	return http.StatusOK, nil

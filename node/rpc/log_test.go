@@ -224,6 +224,30 @@ func (n *node) subscribe(t *testing.T, params ...any) (id string, send func(any)
 	return id, send, read
 }
 
+// TestFollowing: the subscriptions of all connections are bounded together.
+func TestFollowing(t *testing.T) {
+	n := newNode(t, "compact", Options{Limits: Limits{Subscriptions: 2000}})
+	n.apply(t, 9)
+	call := m{"jsonrpc": "2.0", "id": 1, "method": "eth_subscribe", "params": []any{"newHeads"}}
+	_, first, answer := n.dial(t)
+	_, second, other := n.dial(t)
+	for range 512 {
+		first(call)
+		second(call)
+		require.Nil(t, answer().Error)
+		require.Nil(t, other().Error)
+	}
+	second(call)
+	require.Equal(t, CodeTooManyOpened, other().Error.Code, "the 1,025th")
+	first(call)
+	a := answer()
+	require.Equal(t, CodeTooManyOpened, a.Error.Code)
+	require.Contains(t, a.Error.Message, "1024 subscriptions of all connections")
+	_, third, last := n.dial(t)
+	third(call)
+	require.Equal(t, CodeTooManyOpened, last().Error.Code)
+}
+
 // TestSubscribe: subscriptions tell each event once, also beside calls on the connection.
 func TestSubscribe(t *testing.T) {
 	n := newNode(t, "compact", Options{Limits: Limits{Subscriptions: 1}})

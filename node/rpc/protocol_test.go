@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -269,6 +270,13 @@ func TestHTTP(t *testing.T) {
 		status, _ = send("POST", body("eth_chainId", "[]"), "Content-Type", kind)
 		require.Equal(t, want, status, kind)
 	}
+	// A page of any origin may send a body without a type.
+	status, _ = send("POST", body("eth_chainId", "[]"))
+	require.Equal(t, http.StatusUnsupportedMediaType, status)
+	for coding, want := range map[string]int{"gzip": 415, "br, gzip": 415, "identity": 200} {
+		status, _ = send("POST", body("eth_chainId", "[]"), "Content-Type", "application/json", "Content-Encoding", coding)
+		require.Equal(t, want, status, coding)
+	}
 	status, header := send("POST", body("eth_chainId", "[]"), "Content-Type", "application/json; charset=utf-8", "Origin", "https://app.example", accesslog.Header, "mine",
 		accesslog.TraceHeader, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 	require.Equal(t, http.StatusOK, status)
@@ -293,6 +301,62 @@ func TestBatchTime(t *testing.T) {
 	_, text := n.post(t, "["+body+"]")
 	require.Positive(t, strings.Count(text, fmt.Sprint(CodeTimeout)))
 	require.Equal(t, 50, strings.Count(text, fmt.Sprint(CodeTimeout))+strings.Count(text, fmt.Sprint(CodeAhead)), text)
+}
+
+// TestShared: parameters share the memory of their body, also where a method reads them itself.
+func TestShared(t *testing.T) {
+	text := []byte(body("eth_getLogs", `["0x1",{"topics":[]}]`))
+	list, _, fault := decode(text, 1)
+	require.Nil(t, fault)
+	require.Len(t, list[0].params, 2)
+	copy(text[bytes.Index(text, []byte("0x1")):], "0x2")
+	require.Equal(t, `"0x2"`, string(list[0].params[0]))
+}
+
+// TestLists: a list is counted before it is decoded, wherever a parameter has one.
+func TestLists(t *testing.T) {
+	n := newNode(t, "compact", Options{})
+	n.apply(t, 10, create(1))
+	many := func(item string) []json.RawMessage {
+		return slices.Repeat([]json.RawMessage{json.RawMessage(item)}, 1001)
+	}
+	for method, params := range map[string][]any{
+		"eth_getLogs":    {m{"topics": many("1")}},
+		"eth_newFilter":  {m{"address": many("1")}},
+		"arkiv_query":    {"*", m{"orderBy": many("1")}},
+		"eth_feeHistory": {"0x1", "latest", many(`"x"`)},
+	} {
+		// What is wrong with an item is not looked at.
+		require.Contains(t, n.fails(t, CodeParams, method, params...), "a list of more than", method)
+	}
+}
+
+// TestBodyMemory: a body that is large waits for the memory of its decoding before it is read, and
+// has it until its call was answered.
+func TestBodyMemory(t *testing.T) {
+	const size = 100 << 10
+	during := make(chan bool, 2)
+	var n *node
+	n = newNode(t, "compact", Options{Limits: Limits{Memory: 4 << 20}, Methods: map[string]Method{
+		"own": func(context.Context, []json.RawMessage) (json.RawMessage, error) {
+			other := n.handler.memory.Hold(nil)
+			defer other.Release()
+			during <- other.Try(4<<20 - decodeFactor*size)
+			return null, nil
+		},
+	}})
+	large := body("own", `["`+strings.Repeat("a", size)+`"]`)
+	n.post(t, large)
+	require.False(t, <-during, "the body is counted")
+	n.post(t, body("own", "[]"))
+	require.True(t, <-during, "it is given back, and a small one is not counted")
+	n.handler.memory.Wait = time.Millisecond
+	taken := n.handler.memory.Hold(nil)
+	require.True(t, taken.Try(4<<20-size))
+	status, text := n.post(t, large)
+	require.Equal(t, http.StatusServiceUnavailable, status)
+	require.Contains(t, text, fmt.Sprint(CodeBusy))
+	require.Empty(t, during, "it was not called")
 }
 
 // TestMemory: answers that find no room are refused, and found again later.

@@ -15,7 +15,7 @@ import (
 type queryOptions struct {
 	AtBlock        *blockTag    `json:"atBlock"`
 	IncludeData    *include     `json:"includeData"`
-	OrderBy        []orderBy    `json:"orderBy"`
+	OrderBy        orders       `json:"orderBy"`
 	ResultsPerPage quantity     `json:"resultsPerPage"`
 	Cursor         store.Cursor `json:"cursor"`
 }
@@ -25,15 +25,38 @@ type queryOptions struct {
 // another order.
 func (o *queryOptions) UnmarshalJSON(text []byte) error {
 	type plain queryOptions
+	return strictly(text, (*plain)(o))
+}
+
+// strictly decodes an object whose members are all known.
+func strictly(text []byte, dst any) error {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
-	return dec.Decode((*plain)(o))
+	return dec.Decode(dst)
+}
+
+// orders is what a page is sorted by.
+type orders []orderBy
+
+// maxOrders bounds them where they are decoded; the store takes fewer.
+const maxOrders = 64
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (o *orders) UnmarshalJSON(text []byte) (err error) {
+	*o, err = readList[orderBy](text, maxOrders)
+	return err
 }
 
 type orderBy struct {
 	Name string `json:"name"`
 	Type string `json:"type"`
 	Desc bool   `json:"desc"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (by *orderBy) UnmarshalJSON(text []byte) error {
+	type plain orderBy
+	return strictly(text, (*plain)(by))
 }
 
 // page is a query that is ready to run.
@@ -154,6 +177,9 @@ func (h *Handler) readQuery(ctx context.Context, c *call) (p page, err error) {
 func (h *Handler) appendPart(ctx context.Context, c *call, p *page) (whole bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, h.opts.Limits.Time)
 	defer cancel()
+	if c.full {
+		return false, c.tooLarge()
+	}
 	if err := c.begin(ctx); err != nil {
 		return false, err
 	}
@@ -178,6 +204,10 @@ func (h *Handler) appendPart(ctx context.Context, c *call, p *page) (whole bool,
 		if err != nil {
 			return false, asCursorFault(err, p.options.After)
 		}
+		// An answer that is refused is not made first.
+		if c.part == nil && len(c.out)+2*len(e.Content) > c.most {
+			return false, c.tooLarge()
+		}
 		if c.part != nil && n > 0 && len(c.out) > h.opts.Limits.Part {
 			p.options.After, err = cursorAfter(snap, last, options)
 			p.options.Limit, p.at = options.Limit-n, store.Head
@@ -192,8 +222,8 @@ func (h *Handler) appendPart(ctx context.Context, c *call, p *page) (whole bool,
 		c.out = appendEntity(c.out, e, &p.in)
 		last, p.started = e, true
 		n++
-		if c.part == nil && len(c.out) > h.opts.Limits.Answer {
-			return false, h.tooLarge()
+		if c.part == nil && len(c.out) > c.most {
+			return false, c.tooLarge()
 		}
 		if full = p.bytes+int64(len(c.out)) > h.opts.Limits.Page; full {
 			break

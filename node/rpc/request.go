@@ -25,10 +25,21 @@ type request struct {
 
 // envelope is a request as JSON. Pointers tell what is missing from what is empty.
 type envelope struct {
-	Version *string         `json:"jsonrpc"`
-	ID      json.RawMessage `json:"id"`
-	Method  *string         `json:"method"`
-	Params  json.RawMessage `json:"params"`
+	Version *string `json:"jsonrpc"`
+	ID      shared  `json:"id"`
+	Method  *string `json:"method"`
+	Params  shared  `json:"params"`
+}
+
+// shared is JSON in the memory of the text that it was decoded from. A json.RawMessage is a copy,
+// and parameters can be almost all of a body.
+type shared json.RawMessage
+
+// UnmarshalJSON implements json.Unmarshaler. It may keep the text because the caller of
+// json.Unmarshal keeps what that is a part of.
+func (s *shared) UnmarshalJSON(text []byte) error {
+	*s = text
+	return nil
 }
 
 var null = json.RawMessage("null")
@@ -40,6 +51,10 @@ func decode(body []byte, most int) (list []request, batch bool, fault *failure) 
 	if len(body) == 0 || body[0] != '[' {
 		r, fault := decodeOne(body)
 		return []request{r}, false, fault
+	}
+	if !json.Valid(body) {
+		var any json.RawMessage
+		return nil, true, parseFault(json.Unmarshal(body, &any)) // which says what is wrong
 	}
 	members, err := elements(body, most)
 	switch {
@@ -102,12 +117,8 @@ var errTooMany = errors.New("too many elements")
 
 // elements returns the elements of a list, with errTooMany the first of them when there are more than most.
 // What is not looked at costs no memory, because a list of a million numbers is two million bytes and
-// was forty times as many as a slice of them. The elements share the memory of the text.
+// was forty times as many as a slice of them. The elements share the memory of the text, which is JSON.
 func elements(text []byte, most int) (list []json.RawMessage, err error) {
-	if !json.Valid(text) {
-		var whole json.RawMessage
-		return nil, json.Unmarshal(text, &whole) // which says what is wrong
-	}
 	dec := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if token, err := dec.ReadToken(); err != nil || token.Kind() != '[' {
 		return nil, cmp.Or(err, errors.New("want a list"))
@@ -126,6 +137,28 @@ func elements(text []byte, most int) (list []json.RawMessage, err error) {
 	return list, nil
 }
 
+// readList reads a list of at most as many values, which are counted before they are read. Null is
+// no list.
+func readList[T any](text []byte, most int) ([]T, error) {
+	if string(text) == "null" {
+		return nil, nil
+	}
+	texts, err := elements(text, most)
+	if errors.Is(err, errTooMany) {
+		return nil, fmt.Errorf("a list of more than %d", most)
+	}
+	if err != nil {
+		return nil, err
+	}
+	list := make([]T, len(texts))
+	for i, text := range texts {
+		if err := json.Unmarshal(text, &list[i]); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
 func parseFault(err error) *failure { return failf(CodeParse, "the request is not JSON: %v", err) }
 
 // decodeOne reads one request. It fails when the text is not JSON.
@@ -136,11 +169,11 @@ func decodeOne(text []byte) (r request, fault *failure) {
 		if errors.As(err, &syntax) || len(text) == 0 {
 			return request{id: null}, parseFault(err)
 		}
-		return request{id: properID(e.ID), err: failf(CodeRequest, "not a request: %s", inWords(err))}, nil
+		return request{id: properID(json.RawMessage(e.ID)), err: failf(CodeRequest, "not a request: %s", inWords(err))}, nil
 	}
-	r.id = e.ID
+	r.id = json.RawMessage(e.ID)
 	switch {
-	case e.ID != nil && !isID(e.ID):
+	case r.id != nil && !isID(r.id):
 		r.id, r.err = null, failf(CodeRequest, "an id is a string in UTF-8 with at most %d bytes, a number or null", maxID)
 	case e.Version == nil || *e.Version != "2.0":
 		r.err = failf(CodeRequest, `"jsonrpc" must be "2.0"`)
@@ -156,7 +189,7 @@ func decodeOne(text []byte) (r request, fault *failure) {
 	return r, nil
 }
 
-func (r *request) setParams(text json.RawMessage) *failure {
+func (r *request) setParams(text shared) *failure {
 	if len(text) == 0 || string(text) == "null" {
 		return nil
 	}

@@ -51,6 +51,7 @@ type Options struct {
 
 // Method answers calls of a method, in JSON. An error of it that has a method ErrorCode, as those
 // of go-ethereum's package rpc have, is told to clients; any other is internal.
+// The parameters are part of the request: they are not kept after the method has returned.
 type Method func(ctx context.Context, params []json.RawMessage) (result json.RawMessage, err error)
 
 // Limits bound what clients may ask for. A zero field means its default.
@@ -62,7 +63,7 @@ type Limits struct {
 	Request       int64         // bytes of a request; 1 MiB
 	Page          int64         // bytes of a page; 512 MiB, as Arkiv has it
 	Part          int           // bytes of a page that are held at a time, if it is sent in parts; 2 MiB
-	Answer        int           // bytes of any other answer, of a batch all together; 32 MiB
+	Answer        int           // bytes of any other answer; 32 MiB. Of a batch all together, and no more than Memory
 	Batch         int           // calls; 1,000, as go-ethereum has it
 	Results       int           // entities of a page, unless told; 200
 	MaxResults    int           // entities of a page at most; 10,000

@@ -104,7 +104,7 @@ func (h *Handler) readSocket(s *socket) {
 			return
 		}
 		b, mine := getBuffer(), h.memory.Hold(s.cancel)
-		if err := s.receive(h.opts.Limits.Receive, mine, b, body); err != nil {
+		if err := h.receiveMessage(s, mine, b, body); err != nil {
 			mine.Release()
 			return
 		}
@@ -117,8 +117,7 @@ func (h *Handler) readSocket(s *socket) {
 		s.calls++
 		s.work.Go(func() {
 			defer func() { <-places }()
-			defer b.free()
-			defer mine.Release()
+			defer b.free(mine)
 			m := message{out: b.out, hold: mine, size: int64(b.in.Cap()), socket: s}
 			h.handle(s.ctx, &m, b.in.Bytes())
 			b.out = m.out
@@ -134,12 +133,11 @@ func (h *Handler) readSocket(s *socket) {
 	}
 }
 
-// receive receives a message that has begun, in the time that it may take.
-func (s *socket) receive(timeout time.Duration, mine *quota.Hold, b *buffer, body io.Reader) error {
-	timer := time.AfterFunc(timeout, s.cancel)
+// receiveMessage receives a message that has begun, in the time that it may take.
+func (h *Handler) receiveMessage(s *socket, mine *quota.Hold, b *buffer, body io.Reader) error {
+	timer := time.AfterFunc(h.opts.Limits.Receive, s.cancel)
 	defer timer.Stop()
-	defer mine.Work()
-	return mine.Read(s.ctx, &b.in, body, -1)
+	return h.receive(s.ctx, mine, &b.in, body, -1)
 }
 
 // send sends a message. A client that does not take it is cut off.

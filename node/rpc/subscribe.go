@@ -116,7 +116,7 @@ func (h *Handler) tell(ctx context.Context, s *socket, id string, f *follower) (
 	cancel()
 	more = more || err != nil
 	b := getBuffer()
-	defer b.free()
+	defer b.free(nil)
 	for _, step := range news {
 		switch {
 		case f.criteria != nil:

@@ -55,22 +55,28 @@ const (
 	maxPercentiles = 100
 )
 
+// percentiles are those of the rewards that are asked for.
+type percentiles []float64
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *percentiles) UnmarshalJSON(text []byte) (err error) {
+	*p, err = readList[float64](text, maxPercentiles)
+	return err
+}
+
 // feeHistory serves eth_feeHistory.
 func (h *Handler) feeHistory(ctx context.Context, c *call) error {
 	var count quantity
 	var newest blockTag
-	var percentiles []float64
+	var rewards percentiles
 	for _, err := range []error{
 		c.param(0, "the number of blocks", false, &count),
 		c.param(1, "the newest block", false, &newest),
-		c.param(2, "the percentiles", true, &percentiles),
+		c.param(2, "the percentiles", true, &rewards),
 	} {
 		if err != nil {
 			return err
 		}
-	}
-	if len(percentiles) > maxPercentiles {
-		return failf(CodeParams, "%d percentiles, at most %d are allowed", len(percentiles), maxPercentiles)
 	}
 	snap, err := h.ents.At(ctx, store.Head)
 	if err != nil {
@@ -98,8 +104,8 @@ func (h *Handler) feeHistory(ctx context.Context, c *call) error {
 		Rewards [][]string `json:"reward,omitempty"`
 	}{Oldest: fmt.Sprintf("%#x", last+1-n), Used: make([]int, n)}
 	fees.Base = slices.Repeat([]string{"0x0"}, int(n)+1) // that of the next block is among them
-	if len(percentiles) > 0 {
-		fees.Rewards = slices.Repeat([][]string{slices.Repeat([]string{"0x0"}, len(percentiles))}, int(n))
+	if len(rewards) > 0 {
+		fees.Rewards = slices.Repeat([][]string{slices.Repeat([]string{"0x0"}, len(rewards))}, int(n))
 	}
 	text, err := json.Marshal(fees)
 	c.out = append(c.out, text...)

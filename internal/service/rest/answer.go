@@ -30,7 +30,7 @@ func newAnswer(w http.ResponseWriter, timeout time.Duration, gate *service.Gate)
 // release gives back what the request holds.
 func (a *answer) release() {
 	a.hold.Release()
-	service.Done(a.decoded)
+	a.decoded.Done()
 }
 
 // cutOff ends reading the body or else writing the answer, at once.

@@ -193,7 +193,7 @@ func (in *admission) call(ctx context.Context, name string) *call {
 // release gives back what the request holds.
 func (c *call) release() {
 	c.received.Release()
-	service.Done(c.decoded)
+	c.decoded.Done()
 }
 
 // enter takes the place of a call.
