@@ -309,7 +309,8 @@ func TestShared(t *testing.T) {
 	list, _, fault := decode(text, 1)
 	require.Nil(t, fault)
 	require.Len(t, list[0].params, 2)
-	copy(text[bytes.Index(text, []byte("0x1")):], "0x2")
+	at := bytes.Index(text, []byte("0x1"))
+	copy(text[at:], "0x2")
 	require.Equal(t, `"0x2"`, string(list[0].params[0]))
 }
 

@@ -53,8 +53,8 @@ func decode(body []byte, most int) (list []request, batch bool, fault *failure) 
 		return []request{r}, false, fault
 	}
 	if !json.Valid(body) {
-		var any json.RawMessage
-		return nil, true, parseFault(json.Unmarshal(body, &any)) // which says what is wrong
+		var whole json.RawMessage
+		return nil, true, parseFault(json.Unmarshal(body, &whole)) // which says what is wrong
 	}
 	members, err := elements(body, most)
 	switch {
