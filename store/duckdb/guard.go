@@ -129,6 +129,11 @@ func (g *guard) write(text []byte) (err error) {
 		if g.out, err = os.OpenFile(g.path, os.O_RDWR|os.O_CREATE, g.mode); err != nil {
 			return err
 		}
+		if err := g.ours(); err != nil {
+			err = errors.Join(err, g.out.Close())
+			g.out = nil
+			return err
+		}
 		if err := filesync.Dir(filepath.Dir(g.path)); err != nil {
 			return err
 		}
@@ -140,6 +145,21 @@ func (g *guard) write(text []byte) (err error) {
 		return err
 	}
 	return g.out.Sync()
+}
+
+// ours refuses a file of the copy's name that somebody else has made, because
+// the copy would replace what is in it. After a power cut a copy may begin with
+// zeros.
+func (g *guard) ours() error {
+	var head [len(guardMagic)]byte
+	n, err := g.out.ReadAt(head[:], 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if begun := head[:n]; !bytes.HasPrefix([]byte(guardMagic), begun) && len(bytes.Trim(begun, "\x00")) > 0 {
+		return fmt.Errorf("%q is in the way and not Varve's; move it", g.path)
+	}
+	return nil
 }
 
 // mapOS joins an error of the system with the contract's sentinel.

@@ -127,3 +127,15 @@ func TestGuardMustBeWritten(t *testing.T) {
 	_, err := open(path, driver.Options{})
 	require.ErrorContains(t, err, filepath.Base(path)+".guard")
 }
+
+// A file of the copy's name that somebody else has made stays as it is.
+func TestForeignGuard(t *testing.T) {
+	path := newPath(t)
+	mine := []byte("my own notes\n")
+	require.NoError(t, os.WriteFile(path+".guard", mine, 0o600))
+	_, err := open(path, driver.Options{})
+	require.ErrorContains(t, err, "move it")
+	is, err := os.ReadFile(path + ".guard")
+	require.NoError(t, err)
+	require.Equal(t, mine, is)
+}
