@@ -52,6 +52,13 @@ func (e Events) Follow(ctx context.Context, sub Subscription, send func([]event.
 	var b batch
 	for from := sub.From; ; {
 		b.reset()
+		// Large events are held before they are read, because each of a hundred subscribers would
+		// have read one before the first of them is counted. Whoever has small ones never waits.
+		if b.usual == 0 || b.usual > batchBytes {
+			if err := sub.Hold.Take(ctx, readAhead); err != nil {
+				return err
+			}
+		}
 		for ev, err := range e.unsealed(stored.Read(ctx, sub.Query, &event.ReadOptions{From: from, Limit: b.fits()})) {
 			if err != nil && len(b.events) == 0 {
 				return err
@@ -60,8 +67,11 @@ func (e Events) Follow(ctx context.Context, sub Subscription, send func([]event.
 				break // an error comes again
 			}
 		}
-		if wants := b.memory(); !sub.Hold.Try(wants) {
+		if wants := b.memory(); sub.Hold.Try(wants) {
+			sub.Hold.Shrink(wants)
+		} else {
 			b.reset() // it is read again when there is room for it
+			sub.Hold.Release()
 			if err := sub.Hold.Take(ctx, wants); err != nil {
 				return err
 			}

@@ -258,7 +258,7 @@ func history() []entity.Block {
 		newBlock(110, on("a", opCreate(1000, v("a1"), number("n", 1))), on("b", opCreate(3, v("b1"))), on("c", opCreate(1000, v("c1")))),
 		newBlock(111, on("a", opUpdate(1000, v("a2"), content("c", "two"))), on("d", opCreate(2, v("d1")))),
 		newBlock(112),
-		newBlock(115, on("b", opExpire), on("c", opOwner(bob)), on("c", opExtend(9)), on("e", opCreate(0, v("e1")))),
+		newBlock(115, on("b", opExpire), on("c", opOwner(bob)), on("c", opExtend(9)), on("e", opCreate(9, v("e1"))), on("e", opExtend(0))),
 		newBlock(120, on("d", opCreate(1000, v("d2"))), on("a", opDelete), on("f", opCreate(2, v("f1"))), on("f", opUpdate(30, v("f2")))),
 		newBlock(121, on("a", opCreate(1000, v("a3"))), on("f", opDelete), on("f", opCreate(4, v("f3"), number("n", math.MaxUint64)))),
 		newBlock(130, on("a", opUpdate(1000, v("a4"))), on("a", opUpdate(1000, v("a5"))), on("d", opExpire), on("c", opExpire)),

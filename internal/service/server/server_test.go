@@ -225,6 +225,7 @@ func TestArkiv(t *testing.T) {
 			r, err := http.NewRequest(http.MethodPost, "http://"+w.server.Site(), strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}`))
 			require.NoError(t, err)
 			r.Header.Set("Authorization", authorization)
+			r.Header.Set("Content-Type", "application/json")
 			answer, err := w.client.Do(r)
 			require.NoError(t, err)
 			require.NoError(t, answer.Body.Close())

@@ -156,7 +156,7 @@ func block(n uint64) entity.Block {
 				NumericAttributes: map[string]uint64{"block": n, "round": round}}
 		}
 		op := attributes(0)
-		op.Kind = entity.Create
+		op.Kind, op.OpIndex = entity.Create, uint32(i)
 		b.Ops = append(b.Ops, op)
 		if n > 1 && i < 10 {
 			op = attributes(1)

@@ -23,7 +23,7 @@ func TestLargeResults(t *testing.T) {
 			for n := range uint64(4) {
 				b := entity.Block{Number: n + 1}
 				for i := range 100 {
-					b.Ops = append(b.Ops, entity.Op{Kind: entity.Create, Key: entity.Key{byte(n), byte(i)}, BTL: 1000, ContentType: "text/plain",
+					b.Ops = append(b.Ops, entity.Op{Kind: entity.Create, OpIndex: uint32(i), Key: entity.Key{byte(n), byte(i)}, BTL: 1000, ContentType: "text/plain",
 						Content: bytes.Repeat([]byte{byte(n), byte(i)}, 5000), StringAttributes: map[string]string{"kind": "large"}})
 				}
 				_, err := es.Apply(ctx, b)
