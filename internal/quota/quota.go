@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -62,6 +63,7 @@ type Hold struct {
 	cut   func()
 	n     int64
 	since time.Time // that it waits for its client; guarded by quota.mu
+	makes bool      // much is made, see Make
 }
 
 // need returns how many bytes there must be more to hold n. More than there are of all is all.
@@ -163,8 +165,54 @@ func (h *Hold) Release() {
 // it grow to twice as much before it looked, and the next one holds as much meanwhile.
 const collectFrom = 8 << 20
 
+// Make takes n bytes for what is about to be made, until Done. While it is much, the collector lets the
+// heap grow by a tenth of what is in use and not to twice as much, because what is made of a list
+// grows through many smaller ones.
+func (h *Hold) Make(ctx context.Context, n int64) error {
+	if err := h.Take(ctx, n); err != nil {
+		return err
+	}
+	if h.Bytes() >= collectFrom && !h.makes {
+		h.makes = true
+		collector.tighten()
+	}
+	return nil
+}
+
+// collector is how Go collects garbage, which all that makes much shares.
+var collector tightened
+
+type tightened struct {
+	mu    sync.Mutex
+	makes int // holds that make much
+	usual int // the percentage without them
+}
+
+// tightPercent is that of debug.SetGCPercent while much is made.
+const tightPercent = 10
+
+func (c *tightened) tighten() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.makes++; c.makes == 1 {
+		c.usual = debug.SetGCPercent(tightPercent)
+	}
+}
+
+func (c *tightened) loosen() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.makes--; c.makes == 0 {
+		debug.SetGCPercent(c.usual)
+	}
+}
+
 // Done gives all back, when nothing refers any more to the memory that was held.
 func (h *Hold) Done() {
+	if h != nil && h.makes {
+		h.makes = false
+		defer collector.loosen()
+	}
 	if h.Bytes() >= collectFrom {
 		runtime.GC()
 	}

@@ -55,7 +55,7 @@ func (e Events) Follow(ctx context.Context, sub Subscription, send func([]event.
 		// Large events are held before they are read, because each of a hundred subscribers would
 		// have read one before the first of them is counted. Whoever has small ones never waits.
 		if b.usual == 0 || b.usual > batchBytes {
-			if err := sub.Hold.Take(ctx, readAhead); err != nil {
+			if err := sub.Hold.Take(ctx, readBytes); err != nil {
 				return err
 			}
 		}

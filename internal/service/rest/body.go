@@ -125,14 +125,18 @@ func (h *Handler) readJSON(w *answer, r *http.Request, dst any) error {
 		return err
 	}
 	defer putBuffer(body)
-	return decodeJSON(body.Bytes(), dst, func(memory int64) error { return w.decoded.Take(r.Context(), memory) })
+	return decodeJSON(body.Bytes(), dst, func(memory int64) error { return w.decoded.Make(r.Context(), memory) })
 }
+
+// maxDecoded is what may be made of JSON. It is less than over gRPC, because a list of JSON grows while
+// it is read, and the smaller ones before it wait to be collected.
+const maxDecoded = service.MaxDecoded / 2
 
 // decodeJSON reads one JSON value and says where it is wrong. Before anything is made of it, admit is
 // called with the memory that it will take.
 func decodeJSON(body []byte, dst any, admit func(memory int64) error) error {
 	err := strictjson.DecodeWithin(body, dst, &strictjson.Limits{
-		List: service.MaxList, Members: service.MaxMembers, Memory: service.MaxDecoded, Admit: admit, TooLarge: service.ErrTooLarge,
+		List: service.MaxList, Members: service.MaxMembers, Memory: maxDecoded, Admit: admit, TooLarge: service.ErrTooLarge,
 	})
 	if errors.Is(err, service.ErrTooLarge) {
 		return fmt.Errorf("body: %w", err)

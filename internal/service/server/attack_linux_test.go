@@ -230,7 +230,7 @@ var (
 	subscriptions = "[" + strings.TrimSuffix(strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"eth_subscribe","params":["newHeads"]},`, 32), ",") + "]"
 	numbers       = "[" + strings.Repeat("1,", 500_000) + "1]"
 	emptyEvents   = post("/v1/events", `{"events":[`+strings.Repeat("{},", 2_200_000)+`{}]}`)
-	manyEvents    = post("/v1/events", `{"events":[`+strings.TrimSuffix(strings.Repeat(`{"type":"","tags":[["a","b"]]},`, event.MaxEvents), ",")+`]}`)
+	manyEvents    = post("/v1/events", `{"events":[`+strings.TrimSuffix(strings.Repeat(`{"type":"","tags":[["a","b"]]},`, 50_000), ",")+`]}`)
 	tagged        = []*varvev1.Tag{{Key: "a", Value: "b"}}
 
 	emptyAppend = sync.OnceValue(func() []byte { return compressed(2_000_000, nil) })
