@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -38,6 +39,7 @@ type Quota struct {
 
 	size int64
 	room *semaphore.Weighted
+	used atomic.Int64
 
 	mu   sync.Mutex
 	held map[*Hold]struct{} // those that wait for their clients
@@ -63,7 +65,6 @@ type Hold struct {
 	cut   func()
 	n     int64
 	since time.Time // that it waits for its client; guarded by quota.mu
-	makes bool      // much is made, see Make
 }
 
 // need returns how many bytes there must be more to hold n. More than there are of all is all.
@@ -82,6 +83,7 @@ func (h *Hold) Try(n int64) bool {
 	}
 	if more > 0 {
 		h.n += more // of a nil Hold there is never more
+		h.quota.use(more)
 	}
 	return true
 }
@@ -102,6 +104,7 @@ func (h *Hold) Take(ctx context.Context, n int64) error {
 		cancel()
 		if err == nil {
 			h.n += more
+			q.use(more)
 			return nil
 		}
 		if ctx.Err() != nil {
@@ -127,6 +130,7 @@ func (h *Hold) Shrink(n int64) {
 		n = 0
 	}
 	h.quota.room.Release(h.n - n)
+	h.quota.use(n - h.n)
 	h.n = n
 }
 
@@ -158,6 +162,7 @@ func (h *Hold) Release() {
 	}
 	h.Work()
 	h.quota.room.Release(h.n)
+	h.quota.use(-h.n)
 	h.n = 0
 }
 
@@ -165,54 +170,46 @@ func (h *Hold) Release() {
 // it grow to twice as much before it looked, and the next one holds as much meanwhile.
 const collectFrom = 8 << 20
 
-// Make takes n bytes for what is about to be made, until Done. While it is much, the collector lets the
-// heap grow by a tenth of what is in use and not to twice as much, because what is made of a list
-// grows through many smaller ones.
-func (h *Hold) Make(ctx context.Context, n int64) error {
-	if err := h.Take(ctx, n); err != nil {
-		return err
+// use notes that requests hold so many bytes more. While they hold a quarter of a quota together, the
+// collector lets the heap grow by a tenth and not to twice as much, because what large requests leave
+// behind would count as much as what they hold.
+func (q *Quota) use(delta int64) {
+	now, much := q.used.Add(delta), q.size/4
+	switch before := now - delta; {
+	case before < much && now >= much:
+		collector.add(1)
+	case before >= much && now < much:
+		collector.add(-1)
 	}
-	if h.Bytes() >= collectFrom && !h.makes {
-		h.makes = true
-		collector.tighten()
-	}
-	return nil
 }
 
-// collector is how Go collects garbage, which all that makes much shares.
-var collector tightened
+// collector is how Go collects garbage, which all quotas share.
+var collector tightening
 
-type tightened struct {
+type tightening struct {
 	mu    sync.Mutex
-	makes int // holds that make much
-	usual int // the percentage without them
+	full  int // quotas of which much is used
+	usual int // the percentage while there is none
 }
 
-// tightPercent is that of debug.SetGCPercent while much is made.
+// tightPercent is that of debug.SetGCPercent meanwhile.
 const tightPercent = 10
 
-func (c *tightened) tighten() {
+func (c *tightening) add(quotas int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.makes++; c.makes == 1 {
+	before := c.full
+	c.full += quotas
+	switch {
+	case before == 0 && c.full == 1:
 		c.usual = debug.SetGCPercent(tightPercent)
-	}
-}
-
-func (c *tightened) loosen() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.makes--; c.makes == 0 {
+	case before == 1 && c.full == 0:
 		debug.SetGCPercent(c.usual)
 	}
 }
 
 // Done gives all back, when nothing refers any more to the memory that was held.
 func (h *Hold) Done() {
-	if h != nil && h.makes {
-		h.makes = false
-		defer collector.loosen()
-	}
 	if h.Bytes() >= collectFrom {
 		runtime.GC()
 	}

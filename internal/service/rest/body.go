@@ -125,7 +125,7 @@ func (h *Handler) readJSON(w *answer, r *http.Request, dst any) error {
 		return err
 	}
 	defer putBuffer(body)
-	return decodeJSON(body.Bytes(), dst, func(memory int64) error { return w.decoded.Make(r.Context(), memory) })
+	return decodeJSON(body.Bytes(), dst, func(memory int64) error { return w.decoded.Take(r.Context(), memory) })
 }
 
 // maxDecoded is what may be made of JSON. It is less than over gRPC, because a list of JSON grows while

@@ -121,7 +121,7 @@ func (c *call) receive(ctx context.Context, m any, receive func(any) error) erro
 	in := &incoming{message: message, admit: func(memory int64) error {
 		cut() // it is there
 		c.received.Work()
-		return c.decoded.Make(ctx, memory)
+		return c.decoded.Take(ctx, memory)
 	}}
 	err := receive(in)
 	c.received.Work()
