@@ -44,7 +44,7 @@ func BenchmarkBesideUmaDB(b *testing.B) {
 				appends := enrolment.Writes{Clients: clients, Do: enrolment.AppendIfNew}
 				res, err := appends.Run(b.Context(), systems[name], pace.Config{More: b.Loop})
 				require.NoError(b, err)
-				b.ReportMetric(float64(res.All().Quantile(50))/1e6, "p50-ms")
+				b.ReportMetric(float64(res.All().Quantile(50)), "p50-ns")
 			})
 		}
 		b.Run("op=read/system="+name, func(b *testing.B) {

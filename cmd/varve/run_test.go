@@ -78,7 +78,7 @@ func TestLabKeepsBlocksAndSeconds(t *testing.T) {
 	must(t, "lab", "--experiment=A14", "--engine=sqlite", "--out="+out, "--options="+tiny(t))
 	text, err := os.ReadFile(filepath.Join(out, "A14-sqlite-now-blocks.txt"))
 	require.NoError(t, err)
-	require.Regexp(t, `BenchmarkBlock/engine=sqlite/\S+/block=108 1 \d+ entities \d+ strings \d+ numbers [\d.e+]+ payload_bytes [\d.]+ ms`, string(text))
+	require.Regexp(t, `BenchmarkBlock/engine=sqlite/\S+/block=108 1 \d+ entities \d+ strings \d+ numbers [\d.e+]+ payload_bytes [\d.e+]+ ns`, string(text))
 	must(t, "lab", "--experiment=D4", "--engine=sqlite", "--out="+out, "--options="+strings.Replace(tiny(t), `"phase":50000000`, `"phase":300000000`, 1))
 	text, err = os.ReadFile(filepath.Join(out, "D4-sqlite-now-timeline.txt"))
 	require.NoError(t, err)

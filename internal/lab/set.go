@@ -127,12 +127,14 @@ func newFile() *file {
 	return f
 }
 
-// write adds a line that readers accept.
+// write adds a line that readers accept, in the units of files.
 func (f *file) write(r *benchfmt.Result) error {
 	if err := result.Check(r); err != nil {
 		return err
 	}
-	for _, v := range r.Values {
+	for i, v := range r.Values {
+		v = result.ForFile(v)
+		r.Values[i] = v
 		if better := Better(v.Unit); !f.units[v.Unit] && better != "" {
 			fmt.Fprintf(&f.text, "Unit %s better=%s\n", v.Unit, better)
 		}

@@ -59,7 +59,7 @@ func TestSet(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(text), "experiment: A5\n")
 	require.Contains(t, string(text), "Unit qps better=higher\n")
-	require.Contains(t, string(text), "BenchmarkCommit/engine=sqlite/layout=arkiv-13-1 1 1e+06 ns/op 1 p50-ms 1 p95-ms 1 max-ms 4371 qps\n")
+	require.Contains(t, string(text), "BenchmarkCommit/engine=sqlite/layout=arkiv-13-1 1 1e+06 ns/op 1e+06 p50-ns 1e+06 p95-ns 1e+06 max-ns 4371 qps\n")
 	require.NoError(t, os.WriteFile(path, append(text, "BenchmarkCommit/engine=sqlite 1 1e"...), 0o600))
 
 	s, err = OpenSet(dir)
@@ -116,9 +116,9 @@ func TestSetOfSeconds(t *testing.T) {
 	require.Len(t, lines(t, dir), 3)
 	text, err := os.ReadFile(filepath.Join(dir, "A5-sqlite-now-timeline.txt"))
 	require.NoError(t, err)
-	require.Contains(t, string(text), "BenchmarkTimeline/engine=sqlite/layout=arkiv-13/second=10 16 16 ops 1000 max-ms 19 checkpoints 2 wal-MB\n")
+	require.Contains(t, string(text), "BenchmarkTimeline/engine=sqlite/layout=arkiv-13/second=10 16 16 ops 1e+09 max-ns 19 checkpoints 2 wal-MB\n")
 	require.Contains(t, string(text), "second=10.5 1 0 ops\n")
 	text, err = os.ReadFile(filepath.Join(dir, "A5-sqlite-now-blocks.txt"))
 	require.NoError(t, err)
-	require.Contains(t, string(text), "BenchmarkBlock/engine=sqlite/layout=arkiv-13/block=1 1 10 entities 3.5 ms\n")
+	require.Contains(t, string(text), "BenchmarkBlock/engine=sqlite/layout=arkiv-13/block=1 1 10 entities 3.5e+06 ns\n")
 }

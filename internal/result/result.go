@@ -7,14 +7,51 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 
 	"golang.org/x/perf/benchfmt"
+	"golang.org/x/perf/benchunit"
 )
 
+// Files have nanoseconds, because benchstat gives those the prefix that fits:
+// p50-ns. People read milliseconds, which all times have once they are read:
+// p50-ms. Files of before have these too. Sizes are megabytes in both, which
+// benchstat scales: data-MB. They cannot be data-B, because B is a mix: qps-B.
+var (
+	inFiles  = strings.NewReplacer("-ms-", "-ns-")
+	inMemory = strings.NewReplacer("-ns-", "-ms-")
+)
+
+// million is nanoseconds in a millisecond.
+const million = 1e6
+
+// renamed returns a unit with some of its words, which hyphens separate, replaced.
+func renamed(unit string, words *strings.Replacer) string {
+	return strings.Trim(words.Replace("-"+unit+"-"), "-")
+}
+
+// ForFile returns a figure in the unit that files have.
+func ForFile(v benchfmt.Value) benchfmt.Value {
+	if unit := renamed(v.Unit, inFiles); unit != v.Unit {
+		return benchfmt.Value{Value: math.Round(v.Value * million), Unit: unit}
+	}
+	return v
+}
+
+// read returns a figure of a file in the unit that all others in memory have.
+func read(v benchfmt.Value) benchfmt.Value {
+	if v.OrigUnit != "" { // the reader has made B of MB and sec of ns
+		v = benchfmt.Value{Value: v.OrigValue, Unit: v.OrigUnit}
+	}
+	if unit := renamed(v.Unit, inMemory); unit != v.Unit {
+		return benchfmt.Value{Value: v.Value / million, Unit: unit}
+	}
+	return v
+}
+
 // Read calls each with the records of a file, whose name is for messages: results
-// with the units in which they were written, and lines that could not be read, as
-// *benchfmt.SyntaxError. A record is the caller's. Read returns what the file says
-// of units. It ends at the first error of each, of the file, or of Check.
+// with times in milliseconds, and lines that could not be read, as *benchfmt.SyntaxError. A record is the caller's. Read returns what the
+// file says of units. It ends at the first error of each, of the file, or of Check.
 func Read(r io.Reader, name string, each func(benchfmt.Record) error) (benchfmt.UnitMetadataMap, error) {
 	in := benchfmt.NewReader(r, name)
 	for in.Scan() {
@@ -22,9 +59,7 @@ func Read(r io.Reader, name string, each func(benchfmt.Record) error) (benchfmt.
 		if line, ok := record.(*benchfmt.Result); ok {
 			line = line.Clone()
 			for i, v := range line.Values {
-				if v.OrigUnit != "" { // the reader has made B of MB and sec of ns
-					line.Values[i] = benchfmt.Value{Value: v.OrigValue, Unit: v.OrigUnit}
-				}
+				line.Values[i] = read(v)
 			}
 			if err := Check(line); err != nil {
 				return nil, err
@@ -38,7 +73,14 @@ func Read(r io.Reader, name string, each func(benchfmt.Record) error) (benchfmt.
 	if err := in.Err(); err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
-	return in.Units(), nil
+	units := benchfmt.UnitMetadataMap{}
+	for key, unit := range in.Units() {
+		_, key.Unit = benchunit.Tidy(1, renamed(unit.OrigUnit, inMemory)) // where Get looks
+		said := *unit
+		said.UnitMetadataKey, said.OrigUnit = key, key.Unit
+		units[key] = &said
+	}
+	return units, nil
 }
 
 // Check refuses a line with a figure that is not a finite number, because no
