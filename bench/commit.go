@@ -22,14 +22,16 @@ import (
 type CommitConfig struct {
 	pace.Config // of one worker, which ends with Blocks at the latest
 
-	// Blocks are drawn outside of the time that is measured.
+	// Blocks are made outside of the time that is measured. With Expect they are
+	// made twice, so each iteration must give the same ones.
 	Blocks iter.Seq2[entity.Block, error]
 
 	// RowRate, if not 0, has blocks arrive when the rows of those before come to so many a second.
 	RowRate float64
 
-	// Expect is what the store holds before the first block. It follows the blocks,
-	// each head is checked against it, and the store at the end. Nil is no check.
+	// Expect is what the store holds before the first block. After the last one it
+	// follows them, and each head is checked against it, and the store. Nil is no
+	// check.
 	Expect *Expectation
 
 	// Mix, if not nil, follows each block before it is applied, for readers beside.
@@ -43,9 +45,11 @@ type CommitConfig struct {
 // readBack is how many entities of the last block Commit reads again.
 const readBack = 8
 
-// Commit applies blocks and records latencies, from the scheduled starts where there are such. With an expectation it
-// checks each head with its digest, and at the end the visible entities, the rows and some whole entities; it fails
-// with ErrMismatch when anything differs. It fails where all blocks were applied within the warm-up.
+// Commit applies blocks and records latencies, from the scheduled starts where
+// there are such. With an expectation, Result.Check then compares the head that
+// each block made with its digest, the visible entities, the rows and some whole
+// entities; it fails with ErrMismatch when anything differs. Commit fails where
+// all blocks were applied within the warm-up.
 func Commit(ctx context.Context, ents *store.Entities, cfg CommitConfig) (Result, error) {
 	w := newBlockWriter(ents, cfg)
 	defer w.stop()
@@ -58,10 +62,8 @@ func (w *blockWriter) commit(ctx context.Context) (Result, error) {
 		err = fmt.Errorf("all blocks were applied within the warm-up of %v, and none was timed: more data are needed", w.WarmUp)
 	}
 	res := Result{Outcome: out, Entities: w.entities, Rows: w.rows}
-	if w.Expect != nil && err == nil {
-		if err = w.Expect.Check(ctx, w.ents); err == nil {
-			err = checkCreated(ctx, w.ents, w.last)
-		}
+	if w.Expect != nil {
+		res.Check = w.check
 	}
 	if err != nil {
 		err = fmt.Errorf("commit: %w", err)
@@ -73,23 +75,25 @@ func (w *blockWriter) commit(ctx context.Context) (Result, error) {
 // because one may take megabytes.
 const blocksAhead = 4
 
-// blockWriter applies one block after the other. The next ones are made in
-// another goroutine, so that they are there when their time comes.
+// blockWriter applies one block after the other.
 type blockWriter struct {
 	CommitConfig
 	ents *store.Entities
 	next func() (entity.Block, error, bool)
 	stop func()
 
-	block, last entity.Block      // the next one, and the one before it
-	head        store.BlockHeader // after that one
+	block, last entity.Block // the next one, and the one before it
 	ended       bool
 	failed      error // to draw the first
 
-	entities, rows uint64 // after the warm-up, as Written counts them
+	entities, rows uint64              // after the warm-up, as Written counts them
+	heads          []store.BlockHeader // after each block, with Expect
 }
 
-// newBlockWriter draws the first block. That may take seconds: a generator passes over what the store has.
+// newBlockWriter is a writer for a loop, whose blocks are made in another
+// goroutine, because a closed loop that makes the next block between two
+// commits measures the making too. It draws the first block, which may take
+// seconds: a generator passes over what the store has.
 func newBlockWriter(ents *store.Entities, cfg CommitConfig) *blockWriter {
 	w := &blockWriter{CommitConfig: cfg, ents: ents}
 	w.next, w.stop = pace.Ahead(w.Blocks, blocksAhead)
@@ -126,8 +130,7 @@ func (w *blockWriter) draw() (err error) {
 	return err
 }
 
-// apply applies the block that was drawn and draws the next. The head is
-// checked when the time no longer counts, in another goroutine.
+// apply applies the block that was drawn and draws the next.
 func (w *blockWriter) apply(ctx context.Context, s *pace.Step) error {
 	s.Kind = "commit"
 	start := time.Now()
@@ -143,10 +146,6 @@ func (w *blockWriter) apply(ctx context.Context, s *pace.Step) error {
 	if w.Observe != nil {
 		w.Observe(&w.last, took)
 	}
-	if w.Expect != nil {
-		b, head := w.last, w.head
-		s.Check(func() error { return w.expected(&b, head) })
-	}
 	return w.draw()
 }
 
@@ -154,7 +153,10 @@ func (w *blockWriter) apply(ctx context.Context, s *pace.Step) error {
 func (w *blockWriter) write(ctx context.Context) error {
 	applied, err := w.ents.Apply(ctx, w.block)
 	if err == nil {
-		w.last, w.head = w.block, applied.Head
+		w.last = w.block
+		if w.Expect != nil {
+			w.heads = append(w.heads, applied.Head)
+		}
 	}
 	return err
 }
@@ -165,60 +167,65 @@ func (w *blockWriter) count() {
 	w.entities, w.rows = w.entities+uint64(entities), w.rows+uint64(rows)
 }
 
-// follow checks the head that the last block has made, and draws the next one.
-func (w *blockWriter) follow() error {
-	if w.Expect != nil {
-		if err := w.expected(&w.last, w.head); err != nil {
+// check has the expectation follow the blocks that were applied, compares the
+// head after each of them, and then the store. It makes the blocks again,
+// because a check between two commits, or in another goroutine meanwhile, takes
+// from the engine what it measures.
+func (w *blockWriter) check(ctx context.Context) error {
+	done := 0
+	for b, err := range w.Blocks {
+		if done == len(w.heads) {
+			break
+		}
+		if err == nil {
+			err = w.Expect.Apply(&b)
+		}
+		if err == nil {
+			err = sameHead(w.heads[done], w.Expect.head)
+		}
+		if err != nil {
 			return err
 		}
+		done++
 	}
-	return w.draw()
-}
-
-// expected compares the head after a block with the one that it should make.
-func (w *blockWriter) expected(b *entity.Block, head store.BlockHeader) error {
-	if err := w.Expect.Apply(b); err != nil {
+	if err := w.Expect.Check(ctx, w.ents); err != nil {
 		return err
 	}
-	return sameHead(head, w.Expect.head)
+	return checkCreated(ctx, w.ents, w.last)
 }
 
 // EachCommit gives f the commits of blocks, one at a time, on a store as the
-// expectation has it. The expectation follows them, as in Commit.
+// expectation has it. They are checked as those of Commit are.
 func EachCommit(ctx context.Context, ents *store.Entities, cfg CommitConfig, f func(*Operations) error) error {
 	before, err := ents.Head(ctx)
 	if err != nil {
 		return err
 	}
-	w := newBlockWriter(ents, cfg)
+	w := &blockWriter{CommitConfig: cfg, ents: ents}
+	w.next, w.stop = iter.Pull2(w.Blocks)
 	defer w.stop()
-	next := func() error { // after an operation
-		w.count()
-		return w.follow()
-	}
-	begun := false
 	return f(&Operations{
 		Prepare: func() error {
-			if !begun {
-				begun = true
-				return w.failed
-			}
-			if err := next(); err != nil || !w.ended {
+			if err := w.draw(); err != nil || !w.ended {
 				return err
 			}
 			return fmt.Errorf("all blocks are applied, the last is block %d: there are no more operations", w.last.Number)
 		},
-		Do: func(ctx context.Context, _ int) error { return w.write(ctx) },
+		Do: func(ctx context.Context, _ int) error {
+			err := w.write(ctx)
+			w.count()
+			return err
+		},
 		Check: func(ctx context.Context, n int64) error {
-			err := next()
-			if moved := w.head.Number - before.Number; err == nil && moved != uint64(n) {
+			if moved := len(w.heads); int64(moved) != n {
+				return mismatch("%d commits for %d operations", moved, n)
+			}
+			head, err := ents.Head(ctx)
+			if moved := head.Number - before.Number; err == nil && moved != uint64(n) {
 				err = mismatch("the head moved by %d blocks in %d commits", moved, n)
 			}
 			if err == nil {
-				err = w.Expect.Check(ctx, ents)
-			}
-			if err == nil {
-				err = checkCreated(ctx, ents, w.last)
+				err = w.check(ctx)
 			}
 			return err
 		},

@@ -224,10 +224,13 @@ func (r *random) at(s stream, i, revision uint64) {
 
 // bytes fills p with what no compression makes smaller.
 func (r *random) bytes(p []byte) {
-	var next [8]byte
-	for len(p) > 0 {
-		binary.LittleEndian.PutUint64(next[:], r.pcg.Uint64())
-		p = p[copy(p, next[:]):]
+	for ; len(p) >= 8; p = p[8:] {
+		binary.LittleEndian.PutUint64(p, r.pcg.Uint64())
+	}
+	if len(p) > 0 {
+		var last [8]byte
+		binary.LittleEndian.PutUint64(last[:], r.pcg.Uint64())
+		copy(p, last[:])
 	}
 }
 

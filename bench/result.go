@@ -18,6 +18,19 @@ type Result struct {
 
 	// More are figures of the workload's own.
 	More []Metric
+
+	// Check compares the store with what the workload must have made. It is nil
+	// where the workload has compared everything. Call it after the measurement,
+	// because it takes about as long.
+	Check func(ctx context.Context) error
+}
+
+// Checked calls Check, unless the workload has failed.
+func (r *Result) Checked(ctx context.Context, failed error) error {
+	if failed != nil || r.Check == nil {
+		return failed
+	}
+	return r.Check(ctx)
 }
 
 // Metric is one figure with its unit in benchfmt's way; see [latency.Metric].

@@ -3,8 +3,10 @@ package enrolment
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync/atomic"
 
 	"github.com/varvedb/varve/bench"
@@ -29,10 +31,8 @@ func (w Writes) Run(ctx context.Context, events event.Store, loop pace.Config) (
 		return res, err
 	}
 	w.batch, loop.Workers = max(w.batch, 1), w.Clients
-	next, stop := pace.Ahead(w.batches, 2*w.Clients)
-	defer stop()
 	res.Outcome, err = pace.Loop(ctx, loop, func(ctx context.Context, s *pace.Step) error {
-		batch, _, _ := next()
+		batch := newEnrolments(w.batch, w.random)
 		s.Begin()
 		return w.Do(ctx, events, batch)
 	})
@@ -76,12 +76,6 @@ func (w Writes) each(ctx context.Context, cp *bench.Copy, f func(*bench.Operatio
 	return f(ops)
 }
 
-// batches yields the events of appends without end.
-func (w Writes) batches(yield func([]event.Event, error) bool) {
-	for yield(newEnrolments(w.batch, w.random), nil) {
-	}
-}
-
 // run is Run on the events of a copy, with how often a second the log was synced, where the engine tells.
 func (w Writes) run(ctx context.Context, cp *bench.Copy, loop pace.Config) (res bench.Result, err error) {
 	before, err := cp.DB.Engine().Stats(ctx)
@@ -98,20 +92,23 @@ func (w Writes) run(ctx context.Context, cp *bench.Copy, loop pace.Config) (res 
 // newStudent numbers students so that no two of a process have the same tag.
 var newStudent atomic.Uint64
 
-// newEnrolments makes enrolments of new students in existing courses.
+// newEnrolments makes enrolments of new students in existing courses. It formats
+// by hand, because what a client makes between two appends keeps it from the
+// next one.
 func newEnrolments(n int, random bool) []event.Event {
 	id := newStudent.Add(1)
 	batch := make([]event.Event, n)
 	for i := range batch {
-		name := fmt.Sprintf("new-%d-%d", id, i)
+		name := "new-" + strconv.FormatUint(id, 10) + "-" + strconv.Itoa(i)
 		if random {
-			name = fmt.Sprintf("%x", sha256.Sum256([]byte(name)))[:32]
+			sum := sha256.Sum256([]byte(name))
+			name = hex.EncodeToString(sum[:16])
 		}
-		student := event.NewTag("student_id", name)
+		course := int(id % 1000)
 		batch[i] = event.Event{
 			Type: enrolled,
-			Tags: []event.Tag{student, courseTag(int(id) % 1000), event.NewTag("grade", grades[i%len(grades)])},
-			Data: fmt.Appendf(nil, `{"studentId":%q,"courseId":"course-%d"}`, student.Value, id%1000),
+			Tags: []event.Tag{event.NewTag("student_id", name), courseTag(course), event.NewTag("grade", grades[i%len(grades)])},
+			Data: []byte(`{"studentId":"` + name + `","courseId":"course-` + strconv.Itoa(course) + `"}`),
 		}
 	}
 	return batch

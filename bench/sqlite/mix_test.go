@@ -169,7 +169,7 @@ func TestCommitRestOfSource(t *testing.T) {
 		res, err := bench.Commit(t.Context(), s.Entities, bench.CommitConfig{
 			Blocks: s.dataset.Source.Rest(), Expect: x, Config: pace.Config{N: 20},
 		})
-		require.NoError(t, err)
+		require.NoError(t, res.Checked(t.Context(), err))
 		require.Positive(t, res.Entities)
 	})
 }

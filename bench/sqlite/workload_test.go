@@ -63,9 +63,10 @@ func commit(t *testing.T, cp *bench.Copy, d bench.Dataset, blocks int) (bench.Re
 	t.Helper()
 	x, err := d.Expectation(cp.Ready)
 	require.NoError(t, err)
-	return bench.Commit(t.Context(), cp.Entities, bench.CommitConfig{
+	res, err := bench.Commit(t.Context(), cp.Entities, bench.CommitConfig{
 		Blocks: bench.Blocks(d.Profile, d.Gen.Next(bench.Endless)), Expect: x, Config: pace.Config{N: int64(blocks)},
 	})
+	return res, res.Checked(t.Context(), err)
 }
 
 func get(t *testing.T, cp *bench.Copy, d bench.Dataset, times int) (bench.Result, error) {
@@ -180,7 +181,7 @@ func TestCommitUpdates(t *testing.T) {
 			Blocks: head(4, bench.Updates(d.Profile, d.Gen, 1)),
 			Expect: x, Config: pace.Config{N: 100},
 		})
-		require.NoError(t, err)
+		require.NoError(t, res.Checked(t.Context(), err))
 		require.Equal(t, int64(4), res.Count, "it ends with the blocks")
 		require.Equal(t, uint64(4*20*12), res.Rows)
 	}

@@ -109,7 +109,7 @@ func (l *Lab) commit(ctx context.Context, layout string, p commitPlan, r *Record
 			Blocks: bench.Blocks(p.profile, gen), Expect: expect, Config: pace.Config{N: int64(p.entities / perBlock)},
 		})
 		r.Result(res)
-		if err == nil {
+		if err = res.Checked(ctx, err); err == nil {
 			err = r.sizes(ctx, cp.DB, int(expect.Live()), "B/ent")
 		}
 		return err

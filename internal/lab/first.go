@@ -83,6 +83,7 @@ func (l *Lab) look(layout string, rows float64, c Keys, commits int, of func() (
 			}
 			n := int64(min(commits, source.Changing))
 			res, err := bench.Commit(ctx, ents, bench.CommitConfig{Blocks: d.Rest(), Expect: expect, Config: pace.Config{N: n}})
+			err = res.Checked(ctx, err)
 			r.part("commit", res.All())
 			r.Put(res.RowRate(), "rows/s")
 			summary, failed := ents.Summary(ctx)

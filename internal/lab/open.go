@@ -130,13 +130,16 @@ func (l *Lab) metered(ctx context.Context, cp *bench.Copy, r *Record, f func() e
 	return errors.Join(failed, err)
 }
 
-// timed is a phase of one workload, whose figures are the record's.
+// timed is a phase of one workload, whose figures are the record's, and then
+// the check of what it made.
 func (l *Lab) timed(ctx context.Context, cp *bench.Copy, r *Record, f workload) error {
-	return l.Timed(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
-		res, err := f(ctx)
+	var res bench.Result
+	err := l.Timed(ctx, cp, r, func(ctx context.Context) (_ *pace.Outcome, err error) {
+		res, err = f(ctx)
 		r.Result(res)
 		return nil, err
 	})
+	return res.Checked(ctx, err)
 }
 
 // TimedOn is a variant of one workload on a data set.
