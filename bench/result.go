@@ -3,6 +3,8 @@ package bench
 import (
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/varvedb/varve/bench/latency"
 	"github.com/varvedb/varve/bench/pace"
@@ -66,4 +68,27 @@ func FoldLog(ctx context.Context, db *store.DB) error {
 		err = nil
 	}
 	return err
+}
+
+// Settle does what commits have put off: merges of the layout, and copying the
+// log into the database. Its file stays as long as it is, because making a log
+// grow again costs as much as writing to it.
+func (c *Copy) Settle(ctx context.Context) error {
+	if c.Entities != nil {
+		if err := c.Entities.Flush(ctx); err != nil {
+			return err
+		}
+	}
+	const tries, pause = 100, 10 * time.Millisecond
+	for range tries { // the engine may be at it by itself
+		res, err := c.DB.Engine().Checkpoint(ctx, false)
+		if errors.Is(err, store.ErrUnsupported) {
+			return nil
+		}
+		if err != nil || !res.Busy && res.DoneFrames >= res.LogFrames {
+			return err
+		}
+		time.Sleep(pause)
+	}
+	return fmt.Errorf("%w: the log could not be copied into the database within %v", store.ErrLocked, tries*pause)
 }

@@ -10,35 +10,54 @@ import (
 )
 
 // What a known program does is what is counted of it: bytes written and read,
-// syncs and processor time, also of a child that has ended. What it did before
-// does not count.
+// syncs and processor time. It may be the engine's process, or descend from it
+// and live or have ended. What it did before does not count.
 func TestCost(t *testing.T) {
-	dir := t.TempDir()
-	onDisk(t, dir)
-	a, b, c := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "c")
-	require.NoError(t, os.WriteFile(a, make([]byte, fileSize), 0o600))
-	require.NoError(t, Evict(dir))
-	s := start(t)
-	s.do("write " + b + " 8")
+	for name, as := range map[string]string{"engine": "", "child that lives": "keep ", "child that has ended": "child "} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			onDisk(t, dir)
+			file := filepath.Join(dir, "file")
+			require.NoError(t, os.WriteFile(file, make([]byte, fileSize), 0o600))
+			require.NoError(t, Evict(dir))
+			s := start(t)
+			s.do(as + "write " + filepath.Join(dir, "before") + " 8")
 
-	m, err := NewMeter([]int{s.pid})
+			m, err := newMeter([]int{s.pid})
+			require.NoError(t, err)
+			defer m.Close()
+			before, _ := ownCPU()
+			s.do(as + "write " + filepath.Join(dir, "now") + " 64")
+			s.do(as + "write " + filepath.Join(dir, "again") + " 16")
+			s.do(as + "read " + file)
+			s.do(as + "burn 500ms")
+			got, err := m.Cost()
+			require.NoError(t, err)
+			after, _ := ownCPU()
+
+			require.InEpsilon(t, 2*fileSize, got.Written, 0.03)
+			require.InEpsilon(t, fileSize, got.Read, 0.03)
+			if got.Syncs == nil {
+				t.Log("the kernel may not be asked for system calls here")
+			} else {
+				require.Equal(t, int64(64+16), *got.Syncs)
+			}
+			require.InEpsilon(t, 500*time.Millisecond, got.CPU-(after-before), 0.15)
+		})
+	}
+}
+
+// What is apart from the operations is not counted.
+func TestCostApart(t *testing.T) {
+	m, err := newMeter(nil)
 	require.NoError(t, err)
 	defer m.Close()
-	before, _ := ownCPU()
-	s.do("write " + c + " 64")
-	s.do("child write " + b + " 16")
-	s.do("read " + a)
-	s.do("child burn 300ms")
+	burn("200ms")
+	require.NoError(t, m.Apart(func() error { burn("500ms"); return nil }))
 	got, err := m.Cost()
 	require.NoError(t, err)
-	after, _ := ownCPU()
-
-	require.InEpsilon(t, 2*fileSize, got.Written, 0.05)
-	require.InEpsilon(t, fileSize, got.Read, 0.10, "with what else the child has to load")
-	if got.Syncs == nil {
-		t.Log("the kernel may not be asked for system calls here")
-	} else {
-		require.Equal(t, int64(64+16), *got.Syncs)
-	}
-	require.GreaterOrEqual(t, got.CPU-(after-before), 290*time.Millisecond)
+	require.InEpsilon(t, 200*time.Millisecond, got.CPU, 0.15)
+	each := got.Each(10)
+	require.Equal(t, "cpu-ns/op", each[0].Unit)
+	require.InDelta(t, float64(got.CPU)/10, each[0].Value, 0)
 }

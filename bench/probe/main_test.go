@@ -29,6 +29,7 @@ func TestMain(m *testing.M) {
 // obey does what lines tell, and answers each when it is done.
 func obey(in io.Reader, out io.Writer) {
 	var held []byte
+	var kept *servant
 	for lines := bufio.NewScanner(in); lines.Scan(); {
 		word, rest, _ := strings.Cut(lines.Text(), " ")
 		answer := "done"
@@ -49,6 +50,13 @@ func obey(in io.Reader, out io.Writer) {
 			}
 		case "burn": // so much processor time
 			burn(rest)
+		case "keep": // a child does it, and lives on
+			if kept == nil {
+				kept = launch()
+			}
+			fmt.Fprintln(kept.in, rest)
+			answer, _ = kept.out.ReadString('\n')
+			answer = strings.TrimSpace(answer)
 		case "child": // does one thing and ends
 			child := exec.Command(os.Args[0])
 			child.Env = append(os.Environ(), obeys+"=1")
@@ -84,7 +92,9 @@ func writeSynced(name, count string) error {
 }
 
 func burn(text string) {
-	for d, _ := time.ParseDuration(text); func() bool { used, _ := ownCPU(); return used < d }(); {
+	d, _ := time.ParseDuration(text)
+	begun, _ := ownCPU()
+	for used := begun; used-begun < d; used, _ = ownCPU() {
 		work()
 	}
 }
@@ -92,27 +102,36 @@ func burn(text string) {
 // fileSize is that of the files that it reads.
 const fileSize = 4 << 20
 
-// servant is a process that does what it is told.
+// servant is a process that does what it is told, until its input ends.
 type servant struct {
 	t   *testing.T
 	pid int
-	in  io.Writer
+	in  io.WriteCloser
 	out *bufio.Reader
+	cmd *exec.Cmd
+}
+
+func launch() *servant {
+	s := &servant{cmd: exec.Command(os.Args[0])}
+	s.cmd.Env = append(os.Environ(), obeys+"=1")
+	s.in, _ = s.cmd.StdinPipe()
+	out, _ := s.cmd.StdoutPipe()
+	s.out = bufio.NewReader(out)
+	if err := s.cmd.Start(); err != nil {
+		panic(err)
+	}
+	s.pid = s.cmd.Process.Pid
+	return s
 }
 
 func start(t *testing.T) *servant {
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), obeys+"=1")
-	in, err := cmd.StdinPipe()
-	require.NoError(t, err)
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
+	s := launch()
+	s.t = t
 	t.Cleanup(func() {
-		require.NoError(t, in.Close())
-		require.NoError(t, cmd.Wait())
+		require.NoError(t, s.in.Close())
+		require.NoError(t, s.cmd.Wait())
 	})
-	return &servant{t, cmd.Process.Pid, in, bufio.NewReader(out)}
+	return s
 }
 
 func (s *servant) do(what string) {

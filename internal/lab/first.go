@@ -11,7 +11,6 @@ import (
 	"github.com/varvedb/varve/bench/latency"
 	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/bench/pace"
-	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 )
 
@@ -74,7 +73,7 @@ func (l *Lab) look(layout string, rows float64, c Keys, commits int, of func() (
 				return err
 			}
 			r.Put(ready.Seconds, "load-s")
-			if err := l.everyday(ctx, ents, &d, r); err != nil {
+			if err := l.everyday(ctx, cp, &d, r); err != nil {
 				return err
 			}
 			expect, err := d.Expectation(ready)
@@ -82,7 +81,15 @@ func (l *Lab) look(layout string, rows float64, c Keys, commits int, of func() (
 				return err
 			}
 			n := int64(min(commits, source.Changing))
-			res, err := bench.Commit(ctx, ents, bench.CommitConfig{Blocks: d.Rest(), Expect: expect, Config: pace.Config{N: n}})
+			var res bench.Result
+			err = l.metered(ctx, cp, r, "commit-", func() (err error) {
+				res, err = bench.Commit(ctx, ents, bench.CommitConfig{Blocks: d.Rest(), Expect: expect, Config: pace.Config{N: n}})
+				r.operations += res.Total
+				return err
+			})
+			if res.Outcome == nil {
+				return err
+			}
 			err = res.Checked(ctx, err)
 			r.part("commit", res.All())
 			r.Put(res.RowRate(), "rows/s")
@@ -97,12 +104,20 @@ func (l *Lab) look(layout string, rows float64, c Keys, commits int, of func() (
 }
 
 // everyday reads by mix W what a store holds of a data set: entities by their keys, and queries.
-func (l *Lab) everyday(ctx context.Context, ents *store.Entities, d *bench.Dataset, r *Record) error {
+func (l *Lab) everyday(ctx context.Context, cp *bench.Copy, d *bench.Dataset, r *Record) error {
 	m, err := l.mixOf(mix.W, d)
 	if err != nil {
 		return err
 	}
-	out, err := bench.ReadMix(ctx, ents, bench.ReadMixConfig{Mix: m, Config: pace.Config{N: ownReads, Seed: l.fresh()}})
+	var out *pace.Outcome
+	err = l.metered(ctx, cp, r, "read-", func() (err error) {
+		out, err = bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{Mix: m, Config: pace.Config{N: ownReads, Seed: l.fresh()}})
+		r.operations += out.Total
+		return err
+	})
+	if out == nil {
+		return err
+	}
 	got, asked := latency.NewRecorder(), latency.NewRecorder()
 	for _, k := range out.Kinds {
 		if k.Name == "entity" || k.Name == "payload" {

@@ -86,11 +86,19 @@ func (l *Lab) phaseAt(ctx context.Context, cp *bench.Copy, warm warming, r *Reco
 	if err != nil && !errors.Is(err, probe.ErrUnsupported) {
 		return err
 	}
-	started := time.Now()
-	sampler := probe.Start(ctx, 0, cp.DB.Engine().Stats)
+	var started time.Time
+	var samples *probe.Samples
 	var out *pace.Outcome
-	err = l.metered(ctx, cp, r, func() (err error) { out, err = f(ctx); return err })
-	samples := sampler.Stop()
+	err = l.metered(ctx, cp, r, "", func() (err error) {
+		started = time.Now()
+		sampler := probe.Start(ctx, 0, cp.DB.Engine().Stats)
+		out, err = f(ctx)
+		samples = sampler.Stop()
+		return err
+	})
+	if samples == nil {
+		return err
+	}
 	var seconds []latency.Second
 	if out != nil {
 		started, seconds = out.Started, out.Seconds()
@@ -104,17 +112,19 @@ func (l *Lab) phaseAt(ctx context.Context, cp *bench.Copy, warm warming, r *Reco
 	return err
 }
 
-// metered runs a phase and adds what each of its operations took of the
-// machine, where the engine's processes can be seen.
-func (l *Lab) metered(ctx context.Context, cp *bench.Copy, r *Record, f func() error) error {
+// metered runs a phase, or one of its parts, and adds what each operation took
+// of the machine, where the engine's processes can be seen. What earlier commits
+// put off is done before, because it would count as this part's; what its own
+// put off is done and counted at the end, because they caused it.
+func (l *Lab) metered(ctx context.Context, cp *bench.Copy, r *Record, part string, f func() error) error {
 	if l.Engine.Server != "" {
 		return f()
 	}
-	stats, err := cp.DB.Engine().Stats(ctx)
+	err := cp.Settle(ctx)
 	if err != nil {
 		return err
 	}
-	meter, err := probe.NewMeter(stats.EnginePIDs)
+	meter, err := probe.NewMeter(ctx, cp.DB.Engine())
 	if errors.Is(err, probe.ErrUnsupported) {
 		return f()
 	}
@@ -122,12 +132,16 @@ func (l *Lab) metered(ctx context.Context, cp *bench.Copy, r *Record, f func() e
 		return err
 	}
 	defer meter.Close()
-	failed := f()
-	cost, err := meter.Cost()
+	before := r.operations
+	err = f()
 	if err == nil {
-		r.costs(cost)
+		err = cp.Settle(ctx)
 	}
-	return errors.Join(failed, err)
+	cost, failed := meter.Cost()
+	if failed == nil {
+		r.costs(part, r.operations-before, cost)
+	}
+	return errors.Join(err, failed)
 }
 
 // timed is a phase of one workload, whose figures are the record's, and then

@@ -141,17 +141,12 @@ func (r *Record) Outcome(out *pace.Outcome) {
 	}
 }
 
-// costs adds what an operation of a phase took of the machine.
-func (r *Record) costs(c probe.Cost) {
-	if r.operations == 0 {
-		return
-	}
-	each := func(total float64, unit string) { r.Put(total/float64(r.operations), unit) }
-	each(float64(c.CPU), "cpu-ns/op")
-	each(float64(c.Written), "write-B/op")
-	each(float64(c.Read), "read-B/op")
-	if c.Syncs != nil {
-		each(float64(*c.Syncs), "syncs/op")
+// costs adds what each of the operations of a part took of the machine.
+func (r *Record) costs(part string, operations int64, c probe.Cost) {
+	if operations > 0 {
+		for _, m := range c.Each(operations) {
+			r.Put(m.Value, part+m.Unit)
+		}
 	}
 }
 
