@@ -152,13 +152,13 @@ var sections = []section{
 			Columns: columns("ent/s=entities/s", "p50-ms=commit p50, ms", "p99-ms",
 				"B/ent=bytes an entity", "read-p50-ms=read p50, ms", "read-p99-ms=p99 ms")}},
 	}, {
-		ID: "A16", Title: "Cap on writes a block", Changes: true, Layouts: answers,
+		ID: "A16", Title: "Cap on writes a block", Changes: true, Layouts: written,
 		Question: "How long are commits of the same rows in blocks of 100 to 10,000?",
 		Plan:     capped,
 		Views: views{{Rows: "/engine /layout /cap@num",
 			Columns: columns("rows/s", "p50-ms", "p99-ms", "max-ms")}},
 	}, {
-		ID: "A17", Title: "Page size", Changes: true, Layouts: answers,
+		ID: "A17", Title: "Page size", Changes: true, Layouts: written,
 		Question: "What do pages of 4 to 32 KiB change, of data that fit into memory and of ten times as much?",
 		Plan:     pageSizes,
 		Views: views{{Title: "memory as a multiple of the data", Largest: "scale",
@@ -168,7 +168,7 @@ var sections = []section{
 				"disk-reads/s-A=pages read from the disk/s")}},
 	}}},
 	{"Loading", []Experiment{{
-		ID: "B1", Title: "Loading the base profile", Own: true, Layouts: answers,
+		ID: "B1", Title: "Loading the base profile", Own: true, Layouts: written,
 		Question:  "How long does it take to load the base profile and then its indexes, and how large is it?",
 		Published: "planned: 13 GB at 1x, 27, 67 and 133 GB at 2x, 5x and 10x",
 		Plan:      grown("Load", 0, 1, (*Lab).load),
@@ -178,7 +178,7 @@ var sections = []section{
 		ID: "C1", Title: "Read mixes, capacity", Own: true, Layouts: readLayouts,
 		Question: "How many reads a second does each mix reach with 1 and with 10 clients, and how fast are they?",
 		Plan:     capacity,
-		core:     values{"layout": "arkiv compact", "clients": "1", "mix": "A B C W"},
+		core:     values{"layout": "arkiv arkiv-ordered compact", "clients": "1", "mix": "A B C W"},
 		Views: views{{Filter: "/layout:compact", Largest: "scale",
 			Rows:    "/engine /mix@alpha /clients@num",
 			Columns: columns("qps=reads/s", "p50-ms", "p95-ms", "p99-ms")}},
@@ -217,7 +217,7 @@ var sections = []section{
 			Columns: columns("rows/s", "settled-rows/s=with merging done", "p50-ms", "p99-ms",
 				"max-ms", "late", "wal-MB=WAL, MB")}},
 	}, {
-		ID: "D2", Title: "Checkpoint stalls", Own: true, Changes: true, Layouts: answers,
+		ID: "D2", Title: "Checkpoint stalls", Own: true, Changes: true, Layouts: written,
 		Question: "How long are commits that carry a checkpoint, who should run it, and at which size of the log?",
 		Plan:     checkpoints,
 		Views: views{{Largest: "scale", Rows: "/engine /policy@alpha /frames@num",
@@ -251,7 +251,7 @@ var sections = []section{
 		Plan:     centres("DataCentreRead", "clients", []int{1, 10}, (*Lab).centreReads),
 		Views:    views{{Rows: "/scale@num /clients@num", Columns: engines("qps", "p99-ms")}},
 	}, {
-		ID: "E2", Title: "Data-centre writes", Changes: true, Layouts: answers,
+		ID: "E2", Title: "Data-centre writes", Changes: true, Layouts: written,
 		Question: "What do the updates of a data centre cost, alone and mixed with the base profile?",
 		Plan:     centres("DataCentreWrite", "dc", []int{0, 30, 70, 100}, (*Lab).centreWrites),
 		Views: views{{Title: "dc is the part of updates, in percent", Rows: "/scale@num /dc@num",
@@ -369,17 +369,17 @@ var sections = []section{
 			Columns: asked}},
 	}}},
 	{"Operations", []Experiment{{
-		ID: "J1", Title: "First sync", Layouts: answers,
+		ID: "J1", Title: "First sync", Layouts: written,
 		Question: "How long does a new store take to the head, from a block tar and from a chain by JSON-RPC?",
 		Plan:     elsewhere("J1"),
 		Views:    views{synced},
 	}, {
-		ID: "J2", Title: "Import", Changes: true, Layouts: answers,
+		ID: "J2", Title: "Import", Changes: true, Layouts: written,
 		Question: "How long does the import of a database of Arkiv's sqlite-store take?",
 		Plan:     Operated("Import", "source", 0, 1, ops{"sqlite-store": (*Lab).importArkiv}),
 		Views:    views{synced},
 	}, {
-		ID: "J3", Title: "Backup, restore and check", Own: true, Changes: true, Layouts: answers,
+		ID: "J3", Title: "Backup, restore and check", Own: true, Changes: true, Layouts: written,
 		Question: "How long do backup, restore and check take beside 6,000 rows/s, and do commits slow down?",
 		Plan:     Operated("Backup", "rate", 0, 2, ops{Ftoa(ArkivRowRate): (*Lab).backup}),
 		Views: views{{Rows: "/engine /layout /scale@num",
@@ -387,7 +387,7 @@ var sections = []section{
 				"restore-s=restore, s", "check-s=check, s", "rows/s=rows/s meanwhile",
 				"p50-ms=commit p50, ms", "p99-ms", "max-ms")}},
 	}, {
-		ID: "J4", Title: "Restart", Own: true, Changes: true, Layouts: answers,
+		ID: "J4", Title: "Restart", Own: true, Changes: true, Layouts: written,
 		Question: "How soon after a clean stop and after a kill are reads at their full rate again?",
 		Plan: Operated("Restart", "after", 1.5, 0,
 			ops{"stop": (*Lab).restart, "kill": (*Lab).restart}),
@@ -396,7 +396,7 @@ var sections = []section{
 				"first-second-qps=reads in the first second", "warm-qps=warm reads/s",
 				"full-rate-s=full rate after, s")}},
 	}, {
-		ID: "J5", Title: "Growth a day", Own: true, Changes: true, Layouts: answers,
+		ID: "J5", Title: "Growth a day", Own: true, Changes: true, Layouts: written,
 		Question: "By how much does a database grow in a day at 6,000 rows a second?",
 		Plan:     Operated("DailyGrowth", "rate", 1, 0, ops{Ftoa(ArkivRowRate): (*Lab).growth}),
 		Views: views{{Rows: "/engine /layout /scale@num",
@@ -418,7 +418,7 @@ var sections = []section{
 		Views: views{looked("blocks of 100 entities, ms", "-/profile:/^own-/"),
 			looked("blocks of your own, ms", "/profile:/^own-/")},
 	}, {
-		ID: "Q2", Title: "One operation at a time", Changes: true, Layouts: answers,
+		ID: "Q2", Title: "One operation at a time", Changes: true, Layouts: written,
 		Question: "What do one commit, one update and one read by key cost?",
 		Plan:     operations, core: values{"layout": "arkiv compact"},
 		Views: views{{Rows: ".name /layout", Columns: engines("p50-ms", "p99-ms")}},
