@@ -55,7 +55,7 @@ func (s Suite) Run(b *testing.B, name string) {
 	l := &lab.Lab{Options: o, Engine: s.Engine, Cache: cache, Log: b.Logf}
 	measured := map[string]bool{}
 	for _, e := range lab.All() {
-		if !slices.Contains(e.Names, name) || !s.Flags.all && !e.Core(nil) {
+		if !s.Flags.all && !e.Core(nil) {
 			continue
 		}
 		list, err := l.Plan(e)
@@ -197,7 +197,7 @@ func (s Suite) Check(t *testing.T, own string, names ...string) {
 	}
 	l := &lab.Lab{Options: o, Engine: s.Engine, Cache: cache, Log: t.Logf}
 	for _, e := range lab.All() {
-		if !slices.ContainsFunc(e.Names, func(name string) bool { return len(names) == 0 || slices.Contains(names, name) }) || o.Source != "" && !e.Own {
+		if o.Source != "" && !e.Own {
 			continue
 		}
 		list, err := l.Plan(e)
@@ -205,7 +205,7 @@ func (s Suite) Check(t *testing.T, own string, names ...string) {
 		done := map[string]bool{}
 		for _, v := range list {
 			id := v.Name + v.Keys.With("layout", "").String()
-			wanted := slices.Contains(names, v.Name) && (e.Core(&v) || !inCore(v.Name))
+			wanted := slices.Contains(names, v.Name) && (e.Core(&v) || !s.inCore(v.Name))
 			if len(names) == 0 {
 				id, wanted = v.Name, true
 			}
@@ -225,8 +225,11 @@ func (s Suite) check(t *testing.T, r *lab.Record) {
 }
 
 // inCore reports whether the core set has something of a name.
-func inCore(name string) bool {
-	return slices.ContainsFunc(lab.All(), func(e lab.Experiment) bool { return e.Core(nil) && slices.Contains(e.Names, name) })
+func (s Suite) inCore(name string) bool {
+	return slices.ContainsFunc(lab.All(), func(e lab.Experiment) bool {
+		list, err := e.Variants(lab.Options{Scale: 1}, s.Engine)
+		return err == nil && slices.ContainsFunc(list, func(v lab.Variant) bool { return v.Name == name && e.Core(&v) })
+	})
 }
 
 func must(tb testing.TB, err error) {

@@ -25,3 +25,6 @@ func BenchmarkEventDecide(b *testing.B)            { suite.Run(b, "EventDecide")
 func BenchmarkEventRead(b *testing.B)              { suite.Run(b, "EventRead") }
 func BenchmarkEventStream(b *testing.B)            { suite.Run(b, "EventStream") }
 func BenchmarkEventProject(b *testing.B)           { suite.Run(b, "EventProject") }
+
+// TestBusy: nothing but the operation is between two operations.
+func TestBusy(t *testing.T) { suite.Busy(t) }

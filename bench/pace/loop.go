@@ -180,34 +180,42 @@ type worker struct {
 	step    *Step
 	samples []sample // not yet recorded
 
-	checks chan func() error // of answers, for the goroutine that runs them
-	done   sync.WaitGroup    // that goroutine
+	unchecked []func() error      // of the last answers
+	checks    chan []func() error // for the goroutine that runs them
+	done      sync.WaitGroup      // that goroutine
 }
 
-// maxUnchecked is the answers of a worker that wait for their checks: few,
-// because each stays in memory so long.
-const maxUnchecked = 4
+// checksAtOnce is how many answers are handed over at once: many, because waking
+// the other goroutine costs as much as a fast read, and not too many, because
+// each answer stays in memory so long.
+const checksAtOnce = 16
 
 // later hands a check to the goroutine that runs the checks of this worker in
 // their order. A check that fails ends the loop.
 func (w *worker) later(check func() error, cancel func()) {
 	if w.checks == nil {
-		w.checks = make(chan func() error, maxUnchecked)
+		w.checks = make(chan []func() error, 1)
 		w.done.Go(func() {
-			for check := range w.checks {
-				if err := check(); err != nil {
-					w.fail(err)
-					cancel()
+			for checks := range w.checks {
+				for _, check := range checks {
+					if err := check(); err != nil {
+						w.fail(err)
+						cancel()
+					}
 				}
 			}
 		})
 	}
-	w.checks <- check
+	if w.unchecked = append(w.unchecked, check); len(w.unchecked) == checksAtOnce {
+		w.checks <- w.unchecked
+		w.unchecked = make([]func() error, 0, checksAtOnce)
+	}
 }
 
-// checked waits for the checks that were handed over.
+// checked waits for the checks of all answers.
 func (w *worker) checked() {
 	if w.checks != nil {
+		w.checks <- w.unchecked
 		close(w.checks)
 		w.done.Wait()
 	}

@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/perf/benchfmt"
 
-	"github.com/varvedb/varve/internal/catalogue"
 	"github.com/varvedb/varve/internal/report"
 )
 
@@ -370,7 +369,7 @@ func (s *sayer) firstVersion() string {
 	most, of := -1, 0
 	for _, c := range s.all {
 		count, asked, load := 0, 0, ""
-		for _, v := range catalogue.FirstVersion {
+		for _, v := range report.FirstVersion {
 			switch f := filter(v[0], v[1]); s.carries(c, f, v[0], v[1]) {
 			case Pass:
 				count, asked, load = count+1, asked+1, f
@@ -386,7 +385,7 @@ func (s *sayer) firstVersion() string {
 		return ""
 	}
 	rest := ""
-	if n := len(catalogue.FirstVersion) - of; n > 0 {
+	if n := len(report.FirstVersion) - of; n > 0 {
 		rest = fmt.Sprintf(" Of V1's nine loads %d were not asked of it often enough to be judged.", n)
 	}
 	if most == 0 {

@@ -37,7 +37,7 @@ func of(t *testing.T, dir string) *answer.Answers {
 	t.Helper()
 	set, err := report.Load(dir)
 	require.NoError(t, err)
-	page, err := report.NewPage(set, "")
+	page, err := report.NewPage(set, "", nil)
 	require.NoError(t, err)
 	a, err := answer.Evaluate(set, page.Questions)
 	require.NoError(t, err)

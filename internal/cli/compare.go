@@ -56,23 +56,23 @@ func (c *compareCmd) Run(e *env) (failed error) {
 	if e.ctx.Err() != nil {
 		return failed
 	}
-	return show(e, r.out, found[0].ID, failed)
+	return show(e, r.out, found[0], failed)
 }
 
 // show prints an experiment of a directory of results. What it failed with comes after what there is;
 // that answers were right is said only where nothing failed.
-func show(e *env, dir, id string, failed error) error {
+func show(e *env, dir string, x lab.Experiment, failed error) error {
 	set, err := loadSet(e, dir)
 	if err != nil {
 		return cmp.Or(failed, err)
 	}
 	if failed == nil {
-		failed = failure(set, id)
+		failed = failure(set, x.ID)
 	}
 	if failed == nil {
 		fmt.Fprintln(e.stderr, "Every answer was compared with the right one.")
 	}
-	return errors.Join(report.WriteText(e.stdout, set, id), failed)
+	return errors.Join(report.WriteText(e.stdout, set, x.Report()), failed)
 }
 
 // here are the engines that there is a program for, this one or another. Who asks for none by

@@ -26,6 +26,8 @@ func TestShow(t *testing.T) {
 			dir := t.TempDir()
 			set, err := lab.OpenSet(dir)
 			require.NoError(t, err)
+			found, err := lab.Find([]string{"Q1"})
+			require.NoError(t, err)
 			add := func(engine, layout, digest string, failed error) {
 				r := &lab.Record{Name: "FirstLook", Count: 1, Metrics: []bench.Metric{{Value: 3, Unit: "commit-p50-ms"}}, Err: failed,
 					Keys: lab.Keys{{Name: "engine", Value: engine}, {Name: "layout", Value: layout}, {Name: "entities", Value: "7"}}}
@@ -38,7 +40,7 @@ func TestShow(t *testing.T) {
 				add("two", "arkiv", "", tt.failed)
 			}
 			var out, errs bytes.Buffer
-			err = show(&env{ctx: t.Context(), stdout: &out, stderr: &errs}, dir, "Q1", nil)
+			err = show(&env{ctx: t.Context(), stdout: &out, stderr: &errs}, dir, found[0], nil)
 			require.Contains(t, out.String(), "| two    | compact")
 			if tt.want == nil {
 				require.NoError(t, err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/varvedb/varve/internal/answer"
 	"github.com/varvedb/varve/internal/filesync"
+	"github.com/varvedb/varve/internal/lab"
 	"github.com/varvedb/varve/internal/report"
 )
 
@@ -73,7 +74,7 @@ func savePage(path string, page *report.Page, write func(io.Writer, *report.Page
 
 // pageOf makes the page of a set, with the sentences that answer its questions.
 func pageOf(set *report.Set, title string) (*report.Page, *answer.Answers, error) {
-	page, err := report.NewPage(set, title)
+	page, err := report.NewPage(set, title, lab.Sections())
 	if err != nil {
 		return nil, nil, err
 	}

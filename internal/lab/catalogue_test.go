@@ -12,6 +12,7 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/mix"
+	"github.com/varvedb/varve/internal/report"
 	"github.com/varvedb/varve/store/driver"
 	_ "github.com/varvedb/varve/store/sqlite"
 )
@@ -22,6 +23,27 @@ func find(t *testing.T, id string) Experiment {
 	require.NoError(t, err)
 	require.Len(t, found, 1)
 	return found[0]
+}
+
+// TestSections: each experiment is in the section of its letter once, with a question, and with tables
+// whose filters and projections can be read.
+func TestSections(t *testing.T) {
+	seen := map[string]bool{}
+	for _, s := range Sections() {
+		for _, e := range s.Experiments {
+			require.False(t, seen[e.ID], e.ID)
+			seen[e.ID] = true
+			require.Equal(t, s.Letter(), e.ID[:1])
+			require.NotEmpty(t, e.Title, e.ID)
+			require.NotEmpty(t, e.Question, e.ID)
+			require.NotEmpty(t, e.Views, e.ID)
+			_, err := new(report.Set).Answer(e)
+			require.NoError(t, err)
+		}
+	}
+	require.True(t, seen[machine], "which is looked at before each, and is not asked for")
+	_, err := Find([]string{machine})
+	require.Error(t, err)
 }
 
 // TestSource: on a source of the user's own there is the everyday mix alone, in whole multiples, and

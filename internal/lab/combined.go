@@ -9,7 +9,7 @@ import (
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/bench/pace"
-	"github.com/varvedb/varve/internal/catalogue"
+	"github.com/varvedb/varve/internal/report"
 )
 
 // commitLimit is what the 99th percentile of commits must stay under.
@@ -55,7 +55,7 @@ func firstVersion(l *Lab) ([]Variant, error) {
 		scale = l.Scale
 	}
 	var loads []concurrent
-	for _, load := range catalogue.FirstVersion {
+	for _, load := range report.FirstVersion {
 		loads = append(loads, concurrent{load[0], load[1]})
 	}
 	return l.besides("V1", []float64{scale}, loads), nil

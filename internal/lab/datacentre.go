@@ -8,7 +8,7 @@ import (
 	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/dcseed"
-	"github.com/varvedb/varve/internal/catalogue"
+	"github.com/varvedb/varve/internal/report"
 	"github.com/varvedb/varve/scaler"
 	"github.com/varvedb/varve/store/entity"
 )
@@ -106,7 +106,7 @@ const centreVersionScale = 621_000. / 1_200_000
 // data centre of that size with few reads.
 func centreLoads() []concurrent {
 	loads := []concurrent{{rows: 2_000, reads: 100}, {rows: 2_000, reads: 500}}
-	for _, load := range catalogue.FirstVersion {
+	for _, load := range report.FirstVersion {
 		loads = append(loads, concurrent{load[0], load[1]})
 	}
 	return loads

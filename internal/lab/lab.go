@@ -1,6 +1,6 @@
 // Package lab is the catalogue of what the project measures and the way to measure it: for
-// each experiment its question, the figure that an earlier measurement found, and a plan:
-// the configurations that are measured on one engine, a line of results for each.
+// each experiment its question, what others published, a plan (the configurations that are
+// measured on one engine, a line of results for each) and the tables that show the answer.
 //
 // The workloads themselves are in package bench and below it; here is which of them, with
 // which sizes. What go test -bench, varve run and varve compare measure are these entries.

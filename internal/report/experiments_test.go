@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/varvedb/varve/internal/lab"
 	"github.com/varvedb/varve/internal/report"
 )
 
@@ -30,7 +31,7 @@ func TestExperiments(t *testing.T) {
 	read := func(set string) {
 		s, err := report.Load(filepath.Join("../../docs/results", set))
 		require.NoError(t, err)
-		page, err := report.NewPage(s, set)
+		page, err := report.NewPage(s, set, lab.Sections())
 		require.NoError(t, err)
 		sets[set] = make(map[string][]*report.Table)
 		for _, a := range page.Answers() {

@@ -12,7 +12,7 @@ import (
 
 // ladder is the files of the package from the top. A file uses only those after it.
 var ladder = []string{
-	"print.go", "page.go", "questions.go", "specs.go", "table.go", "compare.go", "fit.go",
+	"print.go", "page.go", "questions.go", "table.go", "compare.go", "fit.go",
 	"picture.go", "selection.go", "column.go", "view.go", "ratio.go", "figure.go", "set.go",
 }
 

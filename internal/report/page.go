@@ -4,7 +4,7 @@
 //
 // The files from the top; each uses only those after it:
 //
-//   - print.go prints a Page (page.go), whose tables are those of questions.go and specs.go.
+//   - print.go prints a Page (page.go), whose tables answer questions.go and the experiments of the caller.
 //   - table.go makes them by comparisons of rows and settings (compare.go) and regressions
 //     (fit.go), and picture.go draws.
 //   - selection.go takes the lines of a view (view.go), as columns of ours and of others
@@ -33,16 +33,20 @@ type Page struct {
 	Lines     int
 }
 
-// Section is the experiments with one letter.
+// Section is the experiments whose IDs begin with the same letter.
 type Section struct {
-	Letter, Title string
-	Answers       []Answer
-	Missing       []string // titles of experiments that were not measured
+	Title       string
+	Experiments []Experiment
+	Answers     []Answer // of what was measured
+	Missing     []string // titles of the other experiments
 }
+
+// Letter begins the IDs of the experiments.
+func (s Section) Letter() string { return s.Experiments[0].ID[:1] }
 
 // Answer is an experiment with what was measured.
 type Answer struct {
-	Spec
+	Experiment
 	Sentence string     `json:"sentence"` // package answer makes those of the five questions
 	Tables   []*Table   `json:"tables"`
 	Pictures []*Picture `json:"-"`
@@ -60,8 +64,8 @@ type Excluded struct {
 	Experiments string
 }
 
-// NewPage makes the tables and pictures of a set.
-func NewPage(s *Set, title string) (*Page, error) {
+// NewPage makes the tables and pictures of a set: the five questions, then sections of experiments.
+func NewPage(s *Set, title string, sections []Section) (*Page, error) {
 	p := &Page{Title: title, Warnings: s.Warnings, Lines: len(s.Lines), Sittings: s.sittings(), Excluded: s.excluded(), Others: s.others()}
 	for _, q := range questions {
 		a, err := s.Answer(q)
@@ -70,12 +74,8 @@ func NewPage(s *Set, title string) (*Page, error) {
 		}
 		p.Questions = append(p.Questions, a)
 	}
-	for _, section := range sections {
-		of := Section{Letter: section.Letter, Title: section.Title}
-		for _, x := range specs {
-			if x.ID[:1] != section.Letter {
-				continue
-			}
+	for _, of := range sections {
+		for _, x := range of.Experiments {
 			a, err := s.Answer(x)
 			if err != nil {
 				return nil, err
@@ -118,8 +118,8 @@ func (p *Page) Check() error {
 }
 
 // Answer makes the tables and pictures of an experiment.
-func (s *Set) Answer(x Spec) (Answer, error) {
-	a := Answer{Spec: x}
+func (s *Set) Answer(x Experiment) (Answer, error) {
+	a := Answer{Experiment: x}
 	for _, v := range x.Views {
 		t, err := s.Table(v)
 		if err != nil {
@@ -190,4 +190,15 @@ func (s *Set) others() (list []string) {
 		list = appendNew(list, strings.Join(parts, "; "))
 	}
 	return list
+}
+
+// HowToRead explains what stands in tables.
+var HowToRead = []string{
+	"A figure is the median of n measurements. In brackets is the 95 % interval of order statistics, from six measurements on; below that it is the range. Nothing is judged below n=3.",
+	"K, M and G are thousands, millions and thousand millions. “–” was not measured in that setting.",
+	"† marks a figure with a measurement that was made while the machine was not as before.",
+	"× 2 and ÷ 2 compare two settings by their medians; p is of the Mann-Whitney test, and “~” stands before what it does not tell apart.",
+	"Scale 1 is 800,000 entities in 20 million rows. Layout, durability and other settings that a table has in common stand below it, with the number of sittings: what is of several sittings may be of several machines or hours.",
+	"Latencies count from the moment an operation was due where a rate was asked for. late counts what began after it was due, skipped what had not begun at the end.",
+	"Columns of other programs are published figures, or those of peers.txt; they are of other machines unless it says otherwise.",
 }

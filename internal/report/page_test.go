@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/internal/browsertest"
+	"github.com/varvedb/varve/internal/lab"
 	"github.com/varvedb/varve/internal/report"
 )
 
@@ -20,7 +21,7 @@ func TestBrowser(t *testing.T) {
 	b := browsertest.Open(t, "file://")
 	set, err := report.Load(campaign)
 	require.NoError(t, err)
-	page, err := report.NewPage(set, "Results <of> a campaign")
+	page, err := report.NewPage(set, "Results <of> a campaign", lab.Sections())
 	require.NoError(t, err)
 	var text bytes.Buffer
 	require.NoError(t, report.WriteHTML(&text, page))

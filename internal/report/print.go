@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"slices"
 	"strings"
 	text "text/template"
 	"unicode/utf8"
@@ -21,9 +20,9 @@ func WriteTables(w io.Writer, tables []*Table) error {
 	return err
 }
 
-// WriteText writes the tables of an experiment of the catalogue for a terminal, which are also Markdown.
-func WriteText(w io.Writer, s *Set, id string) error {
-	a, err := s.Answer(specs[slices.IndexFunc(specs, func(x Spec) bool { return x.ID == id })])
+// WriteText writes the tables of an experiment for a terminal, which are also Markdown.
+func WriteText(w io.Writer, s *Set, x Experiment) error {
+	a, err := s.Answer(x)
 	if err != nil {
 		return err
 	}

@@ -1,50 +1,54 @@
 package report
 
-import (
-	"github.com/varvedb/varve/internal/catalogue"
-)
+// Experiment is a question with the tables and pictures that answer it.
+type Experiment struct {
+	ID        string   `json:"-"` // section and number, such as "A5"
+	Title     string   `json:"title"`
+	Question  string   `json:"question"`
+	Published string   `json:"-"` // what others measured, on their machines; "" for nothing
+	Views     []View   `json:"-"`
+	Sketches  []Sketch `json:"-"`
+}
 
 var (
-	mostReads = []Column{
-		{Unit: "qps", Name: "reads/s", Across: "mix"}, {Unit: "p99-ms", Name: "p99 ms", Across: "mix"},
-	}
-	both  = named("", "rows/s", "rows/s", "p99-ms", "commit p99, ms", "max-ms", "max, ms", "qps", "reads/s", "read-p99-ms", "read p99, ms")
-	older = named("", "rows/s", "rows/s", "qps", "reads/s", "p99-ms", "commit p99, ms", "read-p99-ms", "read p99, ms", "late", "late", "skipped", "skipped")
+	mostReads = Across("mix", "qps=reads/s", "p99-ms=p99 ms")
+	both      = Columns("", "rows/s", "p99-ms=commit p99, ms", "max-ms=max, ms", "qps=reads/s", "read-p99-ms=read p99, ms")
+	older     = Columns("", "rows/s", "qps=reads/s", "p99-ms=commit p99, ms", "read-p99-ms=read p99, ms", "late", "skipped")
 )
 
 // questions are the five that the lab is for. What the first campaign measured of them with D4 and D5 stands behind.
-var questions = []Spec{
-	{Entry: catalogue.Entry{ID: "1", Title: "Most writes", Question: "How many rows a second does each engine and layout keep up, and how long do commits take meanwhile?"},
+var questions = []Experiment{
+	{ID: "1", Title: "Most writes", Question: "How many rows a second does each engine and layout keep up, and how long do commits take meanwhile?",
 		Views: []View{
 			{Filter: "experiment:D1", Rows: "/engine /layout /scale@num",
-				Columns: append(named("/rate:max", "settled-rows/s", "most rows/s", "p50-ms", "commit p50, ms", "p99-ms", "p99, ms", "max-ms", "max, ms"),
-					named("/rate:6000", "rows/s", "6,000 rows/s asked: rows/s", "p99-ms", "its p99, ms", "max-ms", "its max, ms")...)},
+				Columns: append(Columns("/rate:max", "settled-rows/s=most rows/s", "p50-ms=commit p50, ms", "p99-ms=p99, ms", "max-ms=max, ms"),
+					Columns("/rate:6000", "rows/s=6,000 rows/s asked: rows/s", "p99-ms=its p99, ms", "max-ms=its max, ms")...)},
 			{Title: "6,000 rows/s asked (D5)", Filter: "experiment:D5 /scale:(1 OR 2 OR 5 OR 10)", Rows: "/engine /layout /scale@num",
-				Columns: named("", "rows/s", "rows/s", "p99-ms", "commit p99, ms")},
+				Columns: Columns("", "rows/s", "p99-ms=commit p99, ms")},
 		},
 		Sketches: []Sketch{
 			{Title: "Commit latency by quantile, 6,000 rows/s, 1x", Kind: Quantiles, Filter: "experiment:D1 /rate:6000 /scale:1", Series: []string{"engine", "layout"}},
 			{Title: "Longest commit of each second, SQLite, 1x", Kind: TimeLine, Filter: "experiment:D1 .name:Timeline /engine:sqlite /rate:6000 /scale:1", Unit: "max-ms", Label: "longest commit, ms", Series: []string{"layout"}},
 		}},
-	{Entry: catalogue.Entry{ID: "2", Title: "Most reads", Question: "How many reads a second does each answer, by mix of questions?"},
+	{ID: "2", Title: "Most reads", Question: "How many reads a second does each answer, by mix of questions?",
 		Views: []View{
 			{Title: "After a warm-up of the same mix", Filter: "experiment:C1", Rows: "/engine /layout /scale@num /clients@num", Columns: mostReads},
 			{Title: "One client, a store that grows (D5)", Filter: "experiment:D5 /scale:(1 OR 2 OR 5 OR 10)", Rows: "/engine /layout /scale@num",
-				Columns: named("", "qps-A", "reads/s, A", "qps-B", "reads/s, B", "qps-C", "reads/s, C", "p99-ms-A", "p99 ms, A", "p99-ms-B", "p99 ms, B", "p99-ms-C", "p99 ms, C", "qps-W", "reads/s, W", "p99-ms-W", "p99 ms, W")},
+				Columns: Columns("", "qps-A=reads/s, A", "qps-B=reads/s, B", "qps-C=reads/s, C", "p99-ms-A=p99 ms, A", "p99-ms-B=p99 ms, B", "p99-ms-C=p99 ms, C", "qps-W=reads/s, W", "p99-ms-W=p99 ms, W")},
 		}},
-	{Entry: catalogue.Entry{ID: "3", Title: "The sweet spot of both", Question: "How many reads a second fit beside how many rows a second, while commits stay below 2 s and reads below 100 ms at p99?"},
+	{ID: "3", Title: "The sweet spot of both", Question: "How many reads a second fit beside how many rows a second, while commits stay below 2 s and reads below 100 ms at p99?",
 		Views: []View{
 			{Title: "Ten readers beside writes, rate as asked", Filter: "experiment:I3", Rows: "/engine /layout /scale@num /mix@alpha /rate@num", Columns: both},
 			{Title: "Reads at a rate (D4)", Filter: "experiment:D4", Largest: "scale", Rows: "/engine /layout /rate@num /qps@num", Columns: older},
 		},
 		Sketches: []Sketch{{Title: "Reads beside writes, all sizes", Kind: Frontier, Filter: "experiment:(I3 OR D4)", Series: []string{"engine", "layout", "scale"}}}},
-	{Entry: catalogue.Entry{ID: "4", Title: "Degradation", Question: "How do writes and reads slow down as the database grows?"},
+	{ID: "4", Title: "Degradation", Question: "How do writes and reads slow down as the database grows?",
 		Views: []View{
-			{Title: "most rows/s", Filter: "experiment:D1 /rate:max", Rows: "/engine /layout", Columns: []Column{{Unit: "settled-rows/s", Name: "rows/s", Across: "scale"}}},
-			{Title: "commits at 6,000 rows/s asked", Filter: "experiment:D1 /rate:6000", Rows: "/engine /layout", Columns: []Column{{Unit: "p99-ms", Name: "p99 ms", Across: "scale"}, {Unit: "max-ms", Name: "max ms", Across: "scale"}}},
-			{Title: "reads after a warm-up of the same mix", Filter: "experiment:C1", Rows: "/engine /layout /mix@alpha /clients@num", Columns: []Column{{Unit: "qps", Name: "reads/s", Across: "scale"}, {Unit: "p99-ms", Name: "p99 ms", Across: "scale"}}},
-			{Title: "commits at 6,000 rows/s (D5)", Filter: "experiment:D5", Rows: "/engine /layout", Columns: []Column{{Unit: "p99-ms", Name: "p99 ms", Across: "scale"}}},
-			{Title: "reads of mix B (D5)", Filter: "experiment:D5", Rows: "/engine /layout", Columns: []Column{{Unit: "qps-B", Name: "reads/s", Across: "scale"}}},
+			{Title: "most rows/s", Filter: "experiment:D1 /rate:max", Rows: "/engine /layout", Columns: Across("scale", "settled-rows/s=rows/s")},
+			{Title: "commits at 6,000 rows/s asked", Filter: "experiment:D1 /rate:6000", Rows: "/engine /layout", Columns: Across("scale", "p99-ms=p99 ms", "max-ms=max ms")},
+			{Title: "reads after a warm-up of the same mix", Filter: "experiment:C1", Rows: "/engine /layout /mix@alpha /clients@num", Columns: Across("scale", "qps=reads/s", "p99-ms=p99 ms")},
+			{Title: "commits at 6,000 rows/s (D5)", Filter: "experiment:D5", Rows: "/engine /layout", Columns: Across("scale", "p99-ms=p99 ms")},
+			{Title: "reads of mix B (D5)", Filter: "experiment:D5", Rows: "/engine /layout", Columns: Across("scale", "qps-B=reads/s")},
 		},
 		Sketches: []Sketch{
 			{Title: "Rows a second over the size", Kind: Degradation, Filter: "experiment:D1 /rate:max", Unit: "settled-rows/s", Label: "rows/s", Series: []string{"engine", "layout"}},
@@ -52,10 +56,17 @@ var questions = []Spec{
 			{Title: "Commit p99 over the size", Kind: Degradation, Filter: "experiment:D5", Unit: "p99-ms", Label: "commit p99, ms", Series: []string{"engine", "layout"}},
 			{Title: "Reads of mix B over the size", Kind: Degradation, Filter: "experiment:D5", Unit: "qps-B", Label: "reads/s of mix B", Series: []string{"engine", "layout"}},
 		}},
-	{Entry: catalogue.Entry{ID: "5", Title: "V1", Question: "Does a store of 621,000 entities take 10,000 to 50,000 rows a second with 1,000 to 10,000 reads a second?"},
+	{ID: "5", Title: "V1", Question: "Does a store of 621,000 entities take 10,000 to 50,000 rows a second with 1,000 to 10,000 reads a second?",
 		Views: []View{
 			{Title: "Nine loads, rate and qps as asked", Filter: "experiment:I5", Rows: "/engine /layout /scale@num /rate@num /qps@num", Columns: both},
 			{Title: "V1 on compact, with as many entities or more (D4)", Filter: "experiment:D4 /layout:compact /scale:(0.77625 OR 0.776 OR 0.78 OR 1) /rate:(10000 OR 25000 OR 50000) /qps:(1000 OR 5000 OR 10000)", Rows: "/rate@num /qps@num",
-				Columns: []Column{{Unit: "rows/s", Across: "engine"}, {Unit: "qps", Name: "reads/s", Across: "engine"}, {Unit: "p99-ms", Name: "commit p99, ms", Across: "engine"}, {Unit: "read-p99-ms", Name: "read p99, ms", Across: "engine"}}},
+				Columns: Across("engine", "rows/s", "qps=reads/s", "p99-ms=commit p99, ms", "read-p99-ms=read p99, ms")},
 		}},
+}
+
+// FirstVersion are the loads of a first version, in rows and reads a second, on 621,000 entities.
+var FirstVersion = [][2]float64{
+	{10_000, 1_000}, {10_000, 5_000}, {10_000, 10_000},
+	{25_000, 1_000}, {25_000, 5_000}, {25_000, 10_000},
+	{50_000, 1_000}, {50_000, 5_000}, {50_000, 10_000},
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/varvedb/varve/internal/lab"
 	"github.com/varvedb/varve/internal/report"
 )
 
@@ -25,6 +26,14 @@ func load(t *testing.T, text string) *report.Set {
 	s, err := report.Load(dir)
 	require.NoError(t, err)
 	return s
+}
+
+// experiment is one of the catalogue.
+func experiment(t *testing.T, id string) report.Experiment {
+	t.Helper()
+	found, err := lab.Find([]string{id})
+	require.NoError(t, err)
+	return found[0].Report()
 }
 
 const inserts = `experiment: A1
@@ -60,7 +69,7 @@ func TestTableOfHosts(t *testing.T) {
 // off, leaves out what is excluded, and has published figures beside ours.
 func TestTable(t *testing.T) {
 	var text bytes.Buffer
-	require.NoError(t, report.WriteText(&text, load(t, inserts), "A1"))
+	require.NoError(t, report.WriteText(&text, load(t, inserts), experiment(t, "A1")))
 	require.Equal(t, `**rows/s**
 
 | indexes | mode |            sqlite |  duckdb | Arkiv-report, rows/s |
@@ -78,7 +87,7 @@ rows 1000, one sitting
 
 `, text.String())
 
-	p, err := report.NewPage(load(t, inserts), "T")
+	p, err := report.NewPage(load(t, inserts), "T", lab.Sections())
 	require.NoError(t, err)
 	require.Equal(t, []report.Excluded{{"error: out of memory", 1, "A1"}, {"wrong clock", 1, "A1"}}, p.Excluded)
 }
@@ -94,7 +103,7 @@ func TestRanked(t *testing.T) {
 			}
 		}
 		var out bytes.Buffer
-		require.NoError(t, report.WriteText(&out, load(t, text), "Q1"))
+		require.NoError(t, report.WriteText(&out, load(t, text), experiment(t, "Q1")))
 		return out.String()
 	}
 	arkiv := []string{"9 commit-p50-ms 700 B/ent", "10 commit-p50-ms 700 B/ent", "11 commit-p50-ms 700 B/ent"}
@@ -143,7 +152,7 @@ func TestNumber(t *testing.T) {
 func TestCampaign(t *testing.T) {
 	s, err := report.Load(campaign)
 	require.NoError(t, err)
-	p, err := report.NewPage(s, "Campaign")
+	p, err := report.NewPage(s, "Campaign", lab.Sections())
 	require.NoError(t, err)
 	require.NoError(t, p.Check())
 	require.Len(t, p.Questions, 5)
@@ -187,7 +196,7 @@ func TestCheck(t *testing.T) {
 		load1 + "BenchmarkLoad/engine=sqlite/durability=durable/scale=2 1 torn\n":     "A1-sqlite-1.txt",
 		load1 + "BenchmarkLoad/engine=sqlite/durability=durable/scale=2 1 5 rows/s\n": "",
 	} {
-		p, err := report.NewPage(load(t, text), "")
+		p, err := report.NewPage(load(t, text), "", lab.Sections())
 		require.NoError(t, err)
 		if want != "" {
 			require.ErrorContains(t, p.Check(), want)
@@ -216,7 +225,7 @@ func TestFit(t *testing.T) {
 			i+1, 1+2*entities+0.5*strs+0.01*float64(i%3), entities, strs)
 	}
 	var out bytes.Buffer
-	require.NoError(t, report.WriteText(&out, load(t, text.String()), "A8"))
+	require.NoError(t, report.WriteText(&out, load(t, text.String()), experiment(t, "A8")))
 	for _, want := range []string{"| 2,000 (", "| 500 (", "R²", "|      40 |"} {
 		require.Contains(t, out.String(), want)
 	}

@@ -1,5 +1,7 @@
 package report
 
+import "strings"
+
 // View says how a table is made of lines: the rows and columns into which they are
 // projected, in the words of golang.org/x/perf/benchproc/syntax.
 type View struct {
@@ -19,6 +21,27 @@ type Column struct {
 	Unit   string
 	Filter string // lines that it is of, beside the view's
 	Across string // key that has a column for each of its values
+}
+
+// Columns are columns of lines by their units, or by "unit=name".
+func Columns(filter string, units ...string) (list []Column) {
+	for _, u := range units {
+		unit, name, named := strings.Cut(u, "=")
+		if !named {
+			name = strings.ReplaceAll(unit, "-", " ")
+		}
+		list = append(list, Column{Unit: unit, Name: name, Filter: filter})
+	}
+	return list
+}
+
+// Across are columns for each value of a key, by their units, or by "unit=name".
+func Across(key string, units ...string) (list []Column) {
+	for _, u := range units {
+		unit, name, _ := strings.Cut(u, "=")
+		list = append(list, Column{Unit: unit, Name: name, Across: key})
+	}
+	return list
 }
 
 // Table is what a view shows of a set.
