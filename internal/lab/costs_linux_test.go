@@ -3,12 +3,14 @@ package lab
 import (
 	"os/exec"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/pace"
+	"github.com/varvedb/varve/store/driver"
 )
 
 // busy keeps all cores busy until it is stopped.
@@ -30,12 +32,16 @@ func busy(t *testing.T) (stop func()) {
 
 // TestCostsWhileBusy: the same commits write and sync as much while other
 // programs keep all cores busy, with the merges and checkpoints that they cause.
+// Checkpoints are made by the commits, because how many the engine makes in the
+// background depends on when it gets a core: up to 3 % of the bytes here.
 func TestCostsWhileBusy(t *testing.T) {
 	const commits = 800 // in which a merge more or less at the end does not count
 	d := bench.Dataset{Profile: bench.Typical, Gen: bench.GenOptions{Entities: 2000, PerBlock: ProductionBlock, Seed: 1}}
 	costs := func() *Record {
 		l, r := testLab(t), new(Record)
-		require.NoError(t, l.WithNew(t.Context(), "", "compact", l.StoreOptions(), r, func(cp *bench.Copy) error {
+		o := l.StoreOptions()
+		o.Checkpoint = driver.Inline
+		require.NoError(t, l.WithNew(t.Context(), "", "compact", o, r, func(cp *bench.Copy) error {
 			if _, err := d.Fill(t.Context(), cp.Entities); err != nil {
 				return err
 			}
@@ -63,4 +69,63 @@ func TestCostsWhileBusy(t *testing.T) {
 		}
 	}
 	require.GreaterOrEqual(t, len(quiet.Metrics), 3)
+}
+
+// TestCostsOfCheckpoint: commits cost what they put off, too. They write to the
+// log alone here, and the rest is copied into the database at the end.
+func TestCostsOfCheckpoint(t *testing.T) {
+	const commits = 20
+	l, r := testLab(t), new(Record)
+	o := l.StoreOptions()
+	o.Checkpoint = driver.Manual
+	var logged float64
+	require.NoError(t, l.WithNew(t.Context(), "", "arkiv", o, r, func(cp *bench.Copy) error {
+		size := func() float64 {
+			stats, err := cp.DB.Engine().Stats(t.Context())
+			require.NoError(t, err)
+			return float64(*stats.WALBytes)
+		}
+		err := l.metered(t.Context(), cp, r, "commit-", func() error {
+			res, err := bench.Commit(t.Context(), cp.Entities, bench.CommitConfig{
+				Blocks: bench.Blocks(bench.Typical, bench.GenOptions{Entities: commits * 10, PerBlock: 10, Seed: 1}), Config: pace.Config{N: commits},
+			})
+			r.operations += res.Total
+			logged = size()
+			return err
+		})
+		require.NoError(t, err)
+		return l.metered(t.Context(), cp, r, "read-", func() error {
+			r.operations++
+			return nil
+		})
+	}))
+	written, _ := r.Metric("commit-write-B/op")
+	require.Greater(t, commits*written, 1.05*logged)
+	nothing, known := r.Metric("read-write-B/op")
+	require.True(t, known)
+	require.Less(t, nothing, written/100, "nothing is left to those that come after")
+}
+
+// TestFirstLookCosts: a first look has what its tables of costs ask for, of
+// commits that write and of reads that do not.
+func TestFirstLookCosts(t *testing.T) {
+	l, e := testLab(t), find(t, "Q1")
+	l.First, l.Layouts = &FirstOptions{Entities: 200, Commits: 20}, []string{"compact"}
+	list, err := l.Plan(e)
+	require.NoError(t, err)
+	r := l.Measure(t.Context(), &list[0])
+	require.NoError(t, r.Err)
+	asked := 0
+	for _, view := range e.Views {
+		for _, c := range view.Columns {
+			if _, known := r.Metric(c.Unit); strings.HasSuffix(c.Unit, "/op") && !strings.HasSuffix(c.Unit, "syncs/op") { // which take root
+				require.True(t, known, c.Unit)
+				asked++
+			}
+		}
+	}
+	require.Equal(t, 6, asked)
+	commit, _ := r.Metric("commit-write-B/op")
+	read, _ := r.Metric("read-write-B/op")
+	require.Greater(t, commit, 100*read)
 }

@@ -31,6 +31,13 @@ func looked(title, filter string) report.View {
 			"query-p50-ms=query", "load-s=load, s", "B/ent=B/entity")}
 }
 
+// costs shows what an operation of a part takes of any machine.
+func costs(title, part string) report.View {
+	return report.View{Title: title, Rows: "/engine /layout@alpha",
+		Columns: columns(part+"cpu-ns/op=CPU time, ns", part+"write-B/op=bytes written",
+			part+"read-B/op=bytes read", part+"syncs/op=syncs")}
+}
+
 var (
 	// asked are writes and reads that are both due at their times: delivered,
 	// late and given up of each, and how long they took.
@@ -416,7 +423,8 @@ var sections = []section{
 		Question: "In some minutes: how do the engines and the two layouts do on the same blocks?",
 		Plan:     firstLook,
 		Views: views{looked("blocks of 100 entities, ms", "-/profile:/^own-/"),
-			looked("blocks of your own, ms", "/profile:/^own-/")},
+			looked("blocks of your own, ms", "/profile:/^own-/"),
+			costs("what a commit costs", "commit-"), costs("what a read costs", "read-")},
 	}, {
 		ID: "Q2", Title: "One operation at a time", Changes: true, Layouts: written,
 		Question: "What do one commit, one update and one read by key cost?",
