@@ -19,6 +19,7 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/latency"
+	"github.com/varvedb/varve/bench/probe"
 	"github.com/varvedb/varve/internal/lab"
 	"github.com/varvedb/varve/internal/source"
 	"github.com/varvedb/varve/store/driver"
@@ -63,7 +64,7 @@ func (s Suite) Run(b *testing.B, name string) {
 		for _, v := range s.chosen(list, name, &e) {
 			if line := v.Keys.String(); !measured[line] { // some stand in two experiments
 				measured[line] = true
-				b.Run(line, func(b *testing.B) { measure(b, &v) })
+				b.Run(line, func(b *testing.B) { s.measure(b, &v) })
 			}
 		}
 	}
@@ -85,13 +86,23 @@ func (s Suite) chosen(list []lab.Variant, name string, e *lab.Experiment) []lab.
 }
 
 // measure repeats the operations of a variant.
-func measure(b *testing.B, v *lab.Variant) {
+func (s Suite) measure(b *testing.B, v *lab.Variant) {
 	err := v.Each(b.Context(), func(ops *bench.Operations) error {
 		repeat := loop
 		if ops.Clients > 1 {
 			repeat = parallel
 		}
-		took, err := repeat(b, ops)
+		if err := settle(b, ops); err != nil {
+			return err
+		}
+		meter, err := probe.NewMeter(b.Context(), ops.On.DB.Engine())
+		if err != nil && !errors.Is(err, probe.ErrUnsupported) {
+			return err
+		}
+		took, err := repeat(b, ops, meter)
+		if err == nil && meter != nil {
+			err = s.costs(b, ops, meter, took.Count())
+		}
 		if err == nil && ops.Check != nil {
 			err = ops.Check(b.Context(), took.Count())
 		}
@@ -106,17 +117,46 @@ func measure(b *testing.B, v *lab.Variant) {
 	must(b, err)
 }
 
+// settle has what was put off by writes done, which costs what they cost. Reads
+// have put off nothing, and their open snapshots would be in the way.
+func settle(b *testing.B, ops *bench.Operations) error {
+	if ops.Check == nil {
+		return nil
+	}
+	return ops.On.Settle(b.Context())
+}
+
+// costs adds what an operation took of the machine. In the page cache of a store
+// that was just copied little is missing, and an operation syncs as often as its
+// engine and durability have it, so these two are for those who ask.
+func (s Suite) costs(b *testing.B, ops *bench.Operations, meter *probe.Meter, n int64) error {
+	defer meter.Close()
+	err := settle(b, ops)
+	if err != nil {
+		return err
+	}
+	cost, err := meter.Cost()
+	for _, m := range cost.Each(max(n, 1)) {
+		if few := m.Unit == "cpu-ns/op" || m.Unit == "write-B/op"; m.Value > 0 && (few || s.Flags.costs) {
+			b.ReportMetric(m.Value, m.Unit)
+		}
+	}
+	return err
+}
+
 // loop repeats operations of one client.
-func loop(b *testing.B, ops *bench.Operations) (*latency.Recorder, error) {
-	b.ReportAllocs()
+func loop(b *testing.B, ops *bench.Operations, meter *probe.Meter) (*latency.Recorder, error) {
 	took := latency.NewRecorder()
+	prepare := func() error {
+		b.StopTimer()
+		defer b.StartTimer()
+		return ops.Prepare()
+	}
 	for b.Loop() {
 		if ops.Prepare != nil {
-			b.StopTimer()
-			if err := ops.Prepare(); err != nil {
+			if err := meter.Apart(prepare); err != nil {
 				return took, err
 			}
-			b.StartTimer()
 		}
 		start := time.Now()
 		if err := ops.Do(b.Context(), 0); err != nil {
@@ -128,8 +168,7 @@ func loop(b *testing.B, ops *bench.Operations) (*latency.Recorder, error) {
 }
 
 // parallel repeats operations of several clients at once.
-func parallel(b *testing.B, ops *bench.Operations) (*latency.Recorder, error) {
-	b.ReportAllocs()
+func parallel(b *testing.B, ops *bench.Operations, _ *probe.Meter) (*latency.Recorder, error) {
 	recorders, errs := make([]*latency.Recorder, ops.Clients), make([]error, ops.Clients)
 	for i := range recorders {
 		recorders[i] = latency.NewRecorder()
@@ -162,8 +201,8 @@ func parallel(b *testing.B, ops *bench.Operations) (*latency.Recorder, error) {
 	return recorders[0], errors.Join(errs...)
 }
 
-// figures adds to the time and the allocations of an operation the quantiles, from
-// as many operations on as they mean something, and the rows that were written.
+// figures adds to the time of an operation the quantiles, from as many operations on
+// as they mean something, and the rows that were written.
 func figures(b *testing.B, ops *bench.Operations, took *latency.Recorder) {
 	const needsP50, needsP99 = 10, 100
 	for _, q := range []struct {
@@ -241,7 +280,7 @@ func must(tb testing.TB, err error) {
 
 // Flags are what the benchmarks can be told on the command line of go test.
 type Flags struct {
-	all        bool
+	all, costs bool
 	scale      float64
 	durability string
 	layouts    string
@@ -251,6 +290,7 @@ type Flags struct {
 func RegisterFlags(set *flag.FlagSet) *Flags {
 	f := new(Flags)
 	set.BoolVar(&f.all, "varve.all", false, "everything that the pattern of -bench matches, and not the core set alone")
+	set.BoolVar(&f.costs, "varve.costs", false, "bytes that an operation reads from the disk, and its syncs, too")
 	set.Float64Var(&f.scale, "varve.scale", 0, "part of the sizes of the user's documents (default 0.0125, which is 10,000 entities, with -short 0.0025)")
 	set.StringVar(&f.durability, "varve.durability", string(driver.Durable), "durable, relaxed or unsafe")
 	set.StringVar(&f.layouts, "varve.layouts", "", "layouts, separated by commas (default: those that each experiment compares)")

@@ -2,17 +2,20 @@ package gobench
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/bench"
-	"github.com/varvedb/varve/internal/engine"
+	"github.com/varvedb/varve/bench/probe"
+	engines "github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/lab"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -33,7 +36,7 @@ func TestRegistration(t *testing.T) {
 	slices.Sort(names)
 	names = slices.Compact(names)
 	require.Contains(t, names, "Commit")
-	for _, of := range engine.Names() {
+	for _, of := range engines.Names() {
 		text, err := os.ReadFile(filepath.Join("..", of, "bench_test.go"))
 		require.NoError(t, err)
 		var found []string
@@ -98,4 +101,41 @@ func TestFlags(t *testing.T) {
 	require.Equal(t, []string{"bare", "arkiv-3"}, o.Layouts)
 	_, err = parse(t, "-varve.durability=x").options()
 	require.ErrorContains(t, err, "x")
+}
+
+// engine has no processes but this one.
+type engine struct{ driver.Engine }
+
+func (engine) Stats(context.Context) (driver.Stats, error) { return driver.Stats{}, nil }
+
+// TestPrepareIsFree: what is done between two operations is neither in their time
+// nor in their costs.
+func TestPrepareIsFree(t *testing.T) {
+	meter, err := probe.NewMeter(t.Context(), engine{})
+	if errors.Is(err, probe.ErrUnsupported) {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+	defer meter.Close()
+	times := flag.Lookup("test.benchtime").Value
+	defer func(old string) { require.NoError(t, times.Set(old)) }(times.String())
+	require.NoError(t, times.Set("20x"))
+	use := func(d time.Duration) error { // of a processor
+		sum := 0
+		for start := time.Now(); time.Since(start) < d; sum++ {
+		}
+		return nil
+	}
+	var failed error
+	testing.Benchmark(func(b *testing.B) {
+		_, failed = loop(b, &bench.Operations{
+			Prepare: func() error { return use(20 * time.Millisecond) },
+			Do:      func(context.Context, int) error { return use(2 * time.Millisecond) },
+		}, meter)
+	})
+	require.NoError(t, failed)
+	cost, err := meter.Cost()
+	require.NoError(t, err)
+	require.Less(t, cost.CPU, 20*10*time.Millisecond)
+	require.Positive(t, cost.CPU)
 }

@@ -40,7 +40,7 @@ func (c Cost) Each(operations int64) []latency.Metric {
 type Meter struct {
 	pids  []int
 	begun Cost
-	apart time.Duration // processor time of Apart
+	own   time.Duration // processor time of this process that does not count: until the start, and in Apart
 	syncs *syncCounter
 }
 
@@ -62,11 +62,13 @@ func newMeter(engine []int) (*Meter, error) {
 	}
 	m.syncs = countSyncs(found) // first: opening it costs processor time
 	m.begun, err = m.used(found)
+	m.own = ownCPU()
 	return m, err
 }
 
 // Cost returns what was used since the start.
 func (m *Meter) Cost() (Cost, error) {
+	own := ownCPU() - m.own // before looking costs some
 	found, err := m.processes()
 	if err != nil {
 		return Cost{}, err
@@ -77,7 +79,7 @@ func (m *Meter) Cost() (Cost, error) {
 	}
 	// A counter falls where a process has ended that its parent has not waited for.
 	c := Cost{
-		CPU:     max(now.CPU-m.begun.CPU-m.apart, 0),
+		CPU:     own + max(now.CPU-m.begun.CPU, 0),
 		Written: max(now.Written-m.begun.Written, 0),
 		Read:    max(now.Read-m.begun.Read, 0),
 	}
@@ -90,12 +92,14 @@ func (m *Meter) Cost() (Cost, error) {
 // Apart runs what is not to be counted between two operations, such as making
 // the next one. It leaves out the processor time of this process meanwhile, and
 // nothing else, because looking at the counters of a server's processes costs
-// more than most operations. So f must not use the engine.
+// more than most operations. So f must not use the engine. A nil meter only runs it.
 func (m *Meter) Apart(f func() error) error {
-	before, _ := ownCPU()
+	if m == nil {
+		return f()
+	}
+	before := ownCPU()
 	err := f()
-	after, _ := ownCPU()
-	m.apart += after - before
+	m.own += ownCPU() - before
 	return err
 }
 
@@ -121,7 +125,8 @@ func (m *Meter) processes() (map[int]procfs.ProcStat, error) {
 // ticks is the unit of processor time in /proc/<pid>/stat.
 const ticks = time.Second / 100
 
-// used sums the counters of processes. That of a process has in it the
+// used sums the counters of processes, of this one without its own processor
+// time, for which there is an exact clock. That of a process has in it the
 // children that have ended and that it has waited for; those of this process
 // are no engine's, and none of them is counted twice, since a child that lives
 // has not been added to its parent.
@@ -133,9 +138,7 @@ const ticks = time.Second / 100
 func (m *Meter) used(found map[int]procfs.ProcStat) (sum Cost, err error) {
 	for pid, stat := range found {
 		own := pid == os.Getpid()
-		if cpu, exact := ownCPU(); exact && own {
-			sum.CPU += cpu
-		} else {
+		if !own {
 			sum.CPU += time.Duration(stat.UTime+stat.STime) * ticks
 		}
 		sum.CPU += time.Duration(stat.CUTime+stat.CSTime) * ticks

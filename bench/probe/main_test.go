@@ -93,8 +93,7 @@ func writeSynced(name, count string) error {
 
 func burn(text string) {
 	d, _ := time.ParseDuration(text)
-	begun, _ := ownCPU()
-	for used := begun; used-begun < d; used, _ = ownCPU() {
+	for begun := ownCPU(); ownCPU()-begun < d; {
 		work()
 	}
 }
