@@ -28,7 +28,7 @@ fmt:
 # The core set, as in README.
 bench:
 	go test -run='^$$' -bench=. -benchtime=0.5s -count=6 ./bench/... | tee new.txt
-	go tool benchstat -filter '.unit:ns/op' -row '.name /mix /clients /engine' -col /layout -ignore pkg new.txt
+	go tool benchstat -col /engine -row '.name /layout /mix /clients' -ignore pkg new.txt
 
 # Each benchmark once, on each engine, and each experiment, to see that it works.
 smoke:

@@ -7,8 +7,6 @@ import "context"
 type Operations struct {
 	Clients int // that call Do at once, numbered from 0; 0 is 1
 
-	On *Copy // the store
-
 	// Prepare, if not nil, makes the next operation ready, without the store. It is
 	// for one client only, because the clock of a benchmark stops meanwhile.
 	Prepare func() error

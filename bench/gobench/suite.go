@@ -87,21 +87,21 @@ func (s Suite) chosen(list []lab.Variant, name string, e *lab.Experiment) []lab.
 
 // measure repeats the operations of a variant.
 func (s Suite) measure(b *testing.B, v *lab.Variant) {
-	err := v.Each(b.Context(), func(ops *bench.Operations) error {
+	err := v.Each(b.Context(), func(cp *bench.Copy, ops *bench.Operations) error {
 		repeat := loop
 		if ops.Clients > 1 {
 			repeat = parallel
 		}
-		if err := settle(b, ops); err != nil {
+		if err := settle(b, cp, ops); err != nil {
 			return err
 		}
-		meter, err := probe.NewMeter(b.Context(), ops.On.DB.Engine())
+		meter, err := probe.NewMeter(b.Context(), cp.DB.Engine())
 		if err != nil && !errors.Is(err, probe.ErrUnsupported) {
 			return err
 		}
 		took, err := repeat(b, ops, meter)
 		if err == nil && meter != nil {
-			err = s.costs(b, ops, meter, took.Count())
+			err = s.costs(b, cp, ops, meter, took.Count())
 		}
 		if err == nil && ops.Check != nil {
 			err = ops.Check(b.Context(), took.Count())
@@ -119,19 +119,19 @@ func (s Suite) measure(b *testing.B, v *lab.Variant) {
 
 // settle has what was put off by writes done, which costs what they cost. Reads
 // have put off nothing, and their open snapshots would be in the way.
-func settle(b *testing.B, ops *bench.Operations) error {
+func settle(b *testing.B, cp *bench.Copy, ops *bench.Operations) error {
 	if ops.Check == nil {
 		return nil
 	}
-	return ops.On.Settle(b.Context())
+	return cp.Settle(b.Context())
 }
 
 // costs adds what an operation took of the machine. In the page cache of a store
 // that was just copied little is missing, and an operation syncs as often as its
 // engine and durability have it, so these two are for those who ask.
-func (s Suite) costs(b *testing.B, ops *bench.Operations, meter *probe.Meter, n int64) error {
+func (s Suite) costs(b *testing.B, cp *bench.Copy, ops *bench.Operations, meter *probe.Meter, n int64) error {
 	defer meter.Close()
-	err := settle(b, ops)
+	err := settle(b, cp, ops)
 	if err != nil {
 		return err
 	}

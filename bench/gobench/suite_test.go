@@ -73,7 +73,7 @@ func parse(t *testing.T, args ...string) *Flags {
 
 // TestCoreSet: what is measured does not depend on the pattern of -bench, but on -varve.all.
 func TestCoreSet(t *testing.T) {
-	each := func(context.Context, func(*bench.Operations) error) error { return nil }
+	each := func(context.Context, func(*bench.Copy, *bench.Operations) error) error { return nil }
 	core := lab.Variant{Name: "ReadMix", Each: each, Keys: lab.Keys{{Name: "layout", Value: "arkiv"}, {Name: "mix", Value: "A"}, {Name: "clients", Value: "1"}}}
 	other := lab.Variant{Name: "ReadMix", Each: each, Keys: core.Keys.With("clients", "10")}
 	found, err := lab.Find([]string{"C1"})

@@ -20,8 +20,8 @@ import (
 // SQLite can do with its bytes: one row with one blob in one durable transaction (write=blob). Both
 // have the same settings. The factor between them is what keeping entities costs.
 func BenchmarkCommitLimit(b *testing.B) {
-	b.Run("write=blob", func(b *testing.B) { benchmarkLimit(b, limitBlob) })
-	b.Run("write=block", func(b *testing.B) { benchmarkLimit(b, limitBlock("compact")) })
+	b.Run("engine=sqlite/layout=none/write=blob", func(b *testing.B) { benchmarkLimit(b, limitBlob) })
+	b.Run("engine=sqlite/layout=compact/write=block", func(b *testing.B) { benchmarkLimit(b, limitBlock("compact")) })
 }
 
 type limitWrite func(tb testing.TB, db *store.DB) func(ctx context.Context, blk entity.Block) error

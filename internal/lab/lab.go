@@ -155,10 +155,10 @@ type Variant struct {
 	Cost
 	Run func(ctx context.Context, r *Record) error
 
-	// Each, if not nil, gives f the same one operation at a time, for a benchmark of
-	// go test. Variants without it are measured at a rate, or their figures are not
+	// Each, if not nil, gives f the same one operation at a time, and the store, for
+	// a benchmark of go test. Variants without it are measured at a rate, or their figures are not
 	// of an operation.
-	Each func(ctx context.Context, f func(*bench.Operations) error) error
+	Each func(ctx context.Context, f func(*bench.Copy, *bench.Operations) error) error
 }
 
 // Cost is what measuring a variant takes, about: what is around it goes by these.

@@ -89,13 +89,13 @@ func (l *Lab) reads(scales []float64, mixes []string, loads []readLoad, layouts 
 						return on(ctx, r, func(at *Lab, oracle *mix.Oracle, cp *bench.Copy) error { return v.read(ctx, at, oracle, cp, r) })
 					}}
 					if v.each() {
-						of.Each = func(ctx context.Context, f func(*bench.Operations) error) error {
+						of.Each = func(ctx context.Context, f func(*bench.Copy, *bench.Operations) error) error {
 							return on(ctx, new(Record), func(at *Lab, oracle *mix.Oracle, cp *bench.Copy) error {
 								m, err := mix.New(v.mix, oracle)
 								if err != nil {
 									return err
 								}
-								return bench.EachRead(ctx, cp.Entities, m, v.clients, at.fresh(), f)
+								return bench.EachRead(ctx, cp.Entities, m, v.clients, at.fresh(), func(ops *bench.Operations) error { return f(cp, ops) })
 							})
 						}
 					}
