@@ -193,6 +193,7 @@ func (l *Lab) Measure(ctx context.Context, v *Variant) *Record {
 	r.Manifest.Set("begun", time.Now().UTC().Format(time.RFC3339))
 	watched := memlimit.Watch()
 	r.Err = v.Run(ctx, r)
+	r.lean(l.of)
 	l.used = true
 	if killed := watched(); killed > 0 {
 		r.Err = errors.Join(r.Err, fmt.Errorf("the kernel killed %d processes, which needed more memory than --memory gives", killed))

@@ -13,6 +13,7 @@ import (
 	"github.com/varvedb/varve/bench/latency"
 	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/bench/probe"
+	"github.com/varvedb/varve/internal/report"
 )
 
 // Key is a key with its value, as names of benchmarks have them.
@@ -139,6 +140,24 @@ func (r *Record) Outcome(out *pace.Outcome) {
 	if len(out.Kinds) > 1 {
 		r.Kinds = append(r.Kinds, out.Kinds...)
 	}
+}
+
+// spare are figures that another one of the line says too, or that are nearly
+// always the same: errors are 0 where a run ended well, and what ended in the page
+// cache is what was read.
+var spare = []string{"errors", "op/s", "ent/s", "resident-after"}
+
+// lean leaves out what is spare, unless a table of the experiment shows it.
+func (r *Record) lean(e *Experiment) {
+	shown := func(unit string) bool {
+		return slices.ContainsFunc(e.Views, func(v report.View) bool {
+			return slices.ContainsFunc(v.Columns, func(c report.Column) bool { return c.Unit == unit })
+		})
+	}
+	r.Metrics = slices.DeleteFunc(r.Metrics, func(m bench.Metric) bool {
+		failed := m.Unit == "errors" && m.Value > 0
+		return slices.Contains(spare, m.Unit) && !failed && !shown(m.Unit)
+	})
 }
 
 // costs adds what each of the operations of a part took of the machine.

@@ -88,6 +88,27 @@ func TestSet(t *testing.T) {
 	require.False(t, s.Done("A6", "Commit/engine=sqlite/layout=arkiv-13", 0, host, "now"))
 }
 
+// TestLean: what says nothing new is written where a table shows it, and errors
+// where there were some.
+func TestLean(t *testing.T) {
+	units := func(id string, errors float64) (list []string) {
+		r, e := new(Record), find(t, id)
+		for _, unit := range []string{"errors", "op/s", "ev/s", "rows/s", "ent/s", "resident-before", "resident-after"} {
+			r.Put(errors, unit)
+		}
+		r.lean(&e)
+		for _, m := range r.Metrics {
+			list = append(list, m.Unit)
+		}
+		return list
+	}
+	require.Equal(t, []string{"ev/s", "rows/s", "resident-before"}, units("D1", 0))
+	require.Equal(t, []string{"errors", "ev/s", "rows/s", "resident-before"}, units("D1", 1))
+	require.Equal(t, []string{"op/s", "ev/s", "rows/s", "resident-before"}, units("F3", 0))
+	require.Equal(t, []string{"ev/s", "rows/s", "ent/s", "resident-before"}, units("A5", 0))
+	require.Equal(t, []string{"ev/s", "rows/s", "resident-before", "resident-after"}, units("C3", 0))
+}
+
 // TestSetOfNothing: what failed before anything was measured is a line too.
 func TestSetOfNothing(t *testing.T) {
 	dir := t.TempDir()
