@@ -15,7 +15,7 @@ type Operations struct {
 	// the whole answers were compared before the first operation.
 	Do func(ctx context.Context, client int) error
 
-	// Check is nil for reads. For writes it checks after n operations that the store has what they wrote.
+	// Check is nil for reads. Of writes it checks after n operations that the store has what they wrote.
 	Check func(ctx context.Context, n int64) error
 
 	// Rows, if not nil, returns how many rows the operations have written.

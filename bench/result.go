@@ -70,10 +70,10 @@ func FoldLog(ctx context.Context, db *store.DB) error {
 	return err
 }
 
-// Settle does what commits have put off: merges of the layout, and copying the
+// Flush does the work that commits have put off: merges of the layout, and copying the
 // log into the database. Its file stays as long as it is, because making a log
 // grow again costs as much as writing to it.
-func (c *Copy) Settle(ctx context.Context) error {
+func (c *Copy) Flush(ctx context.Context) error {
 	if c.Entities != nil {
 		if err := c.Entities.Flush(ctx); err != nil {
 			return err

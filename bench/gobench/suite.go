@@ -92,7 +92,7 @@ func (s Suite) measure(b *testing.B, v *lab.Variant) {
 		if ops.Clients > 1 {
 			repeat = parallel
 		}
-		if err := settle(b, cp, ops); err != nil {
+		if err := flush(b, cp, ops); err != nil {
 			return err
 		}
 		meter, err := probe.NewMeter(b.Context(), cp.DB.Engine())
@@ -117,13 +117,13 @@ func (s Suite) measure(b *testing.B, v *lab.Variant) {
 	must(b, err)
 }
 
-// settle has what was put off by writes done, which costs what they cost. Reads
+// flush does the work that earlier writes have put off, which costs what they cost. Reads
 // have put off nothing, and their open snapshots would be in the way.
-func settle(b *testing.B, cp *bench.Copy, ops *bench.Operations) error {
+func flush(b *testing.B, cp *bench.Copy, ops *bench.Operations) error {
 	if ops.Check == nil {
 		return nil
 	}
-	return cp.Settle(b.Context())
+	return cp.Flush(b.Context())
 }
 
 // costs adds what an operation took of the machine. In the page cache of a store
@@ -131,7 +131,7 @@ func settle(b *testing.B, cp *bench.Copy, ops *bench.Operations) error {
 // engine and durability have it, so these two are for those who ask.
 func (s Suite) costs(b *testing.B, cp *bench.Copy, ops *bench.Operations, meter *probe.Meter, n int64) error {
 	defer meter.Close()
-	err := settle(b, cp, ops)
+	err := flush(b, cp, ops)
 	if err != nil {
 		return err
 	}

@@ -108,8 +108,8 @@ type engine struct{ driver.Engine }
 
 func (engine) Stats(context.Context) (driver.Stats, error) { return driver.Stats{}, nil }
 
-// TestPrepareIsFree: what is done between two operations is neither in their time
-// nor in their costs.
+// TestPrepareIsFree: the work between two operations is neither in their time nor
+// in their costs.
 func TestPrepareIsFree(t *testing.T) {
 	meter, err := probe.NewMeter(t.Context(), engine{})
 	if errors.Is(err, probe.ErrUnsupported) {

@@ -101,7 +101,7 @@ func burn(text string) {
 // fileSize is that of the files that it reads.
 const fileSize = 4 << 20
 
-// servant is a process that does what it is told, until its input ends.
+// servant is a process that follows orders until its input ends.
 type servant struct {
 	t   *testing.T
 	pid int

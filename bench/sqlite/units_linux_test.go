@@ -13,10 +13,11 @@ import (
 )
 
 // TestUnits: a line of go test -bench has at most six figures unless more are
-// asked for, and no read has what it writes.
+// asked for, and a read has no bytes written.
 func TestUnits(t *testing.T) {
 	units := func(args ...string) map[string][]string {
-		cmd := process.Command(os.Args[0], append([]string{"-test.run=^$", "-test.bench=^Benchmark(Commit|Get)$/./compact", "-test.benchtime=100x", "-varve.scale=0.0005"}, args...)...)
+		cmd := process.Command(os.Args[0], append(args, "-test.run=^$", "-varve.scale=0.0005",
+			"-test.bench=^Benchmark(Commit|Get)$/./compact", "-test.benchtime=100x")...)
 		cmd.Env = append(os.Environ(), bench.CacheEnv+"="+t.TempDir())
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, string(out))

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"testing"
 
@@ -94,4 +95,23 @@ func TestSizeIsNoNumber(t *testing.T) {
 		require.Equal(t, cli.ExitError, code, errs)
 		require.Contains(t, errs, "scale="+scale+": its scale is no number")
 	}
+}
+
+// Costs are compared as times are, and a file of before, in milliseconds, with one
+// in nanoseconds.
+func TestBenchDiffCosts(t *testing.T) {
+	text := func(unit string, times, bytes float64) (lines string) {
+		for i := 0.0; i < 6; i++ {
+			lines += fmt.Sprintf("BenchmarkCommit 1 %v %s %v cpu-ns/op %v write-B/op 1 syncs/op\n",
+				times+i*times/1000, unit, 5e6+i, bytes+i)
+		}
+		return lines
+	}
+	old := resultFile(t, text("p50-ms", 2, 4096))
+	code, out, errs := varve("bench", "diff", old, resultFile(t, text("p50-ns", 2e6, 8500)))
+	require.Equal(t, cli.ExitError, code, errs)
+	require.Regexp(t, `cpu-ns/op .*\nCommit .* \+0.0% [^\n]*\d\)\s*\n`, out)
+	require.Regexp(t, `write-B/op .*\nCommit .* \+1[\d.]+% .*  worse\n`, out)
+	require.Regexp(t, `p50-ms .*\nCommit .* \+0.0% [^\n]*\d\)\s*\n`, out)
+	require.Contains(t, out, "4 compared, 1 worse, 0 better")
 }

@@ -116,11 +116,12 @@ func (l *Lab) phaseAt(ctx context.Context, cp *bench.Copy, warm warming, r *Reco
 // of the machine, where the engine's processes can be seen. What earlier commits
 // put off is done before, because it would count as this part's; what its own
 // put off is done and counted at the end, because they caused it.
-func (l *Lab) metered(ctx context.Context, cp *bench.Copy, r *Record, part string, f func() error) error {
+func (l *Lab) metered(ctx context.Context, cp *bench.Copy, r *Record, part string,
+	f func() error) error {
 	if l.Engine.Server != "" {
 		return f()
 	}
-	err := cp.Settle(ctx)
+	err := cp.Flush(ctx)
 	if err != nil {
 		return err
 	}
@@ -135,7 +136,7 @@ func (l *Lab) metered(ctx context.Context, cp *bench.Copy, r *Record, part strin
 	before := r.operations
 	err = f()
 	if err == nil {
-		err = cp.Settle(ctx)
+		err = cp.Flush(ctx)
 	}
 	cost, failed := meter.Cost()
 	if failed == nil {
@@ -180,7 +181,9 @@ func (l *Lab) prepared(name string, c Keys, cost Cost, d bench.Dataset, prepare 
 }
 
 // eachOn is the Each of a variant on a data set.
-func (l *Lab) eachOn(d bench.Dataset, each func(ctx context.Context, cp *bench.Copy, f func(*bench.Operations) error) error) func(context.Context, func(*bench.Copy, *bench.Operations) error) error {
+func (l *Lab) eachOn(d bench.Dataset,
+	each func(ctx context.Context, cp *bench.Copy, f func(*bench.Operations) error) error,
+) func(context.Context, func(*bench.Copy, *bench.Operations) error) error {
 	return func(ctx context.Context, f func(*bench.Copy, *bench.Operations) error) error {
 		return l.withDataset(ctx, d, l.StoreOptions(), new(Record), func(cp *bench.Copy) error {
 			return each(ctx, cp, func(ops *bench.Operations) error { return f(cp, ops) })

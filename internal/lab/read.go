@@ -95,7 +95,8 @@ func (l *Lab) reads(scales []float64, mixes []string, loads []readLoad, layouts 
 								if err != nil {
 									return err
 								}
-								return bench.EachRead(ctx, cp.Entities, m, v.clients, at.fresh(), func(ops *bench.Operations) error { return f(cp, ops) })
+								do := func(ops *bench.Operations) error { return f(cp, ops) }
+								return bench.EachRead(ctx, cp.Entities, m, v.clients, at.fresh(), do)
 							})
 						}
 					}

@@ -143,11 +143,11 @@ func (r *Record) Outcome(out *pace.Outcome) {
 }
 
 // spare are figures that another one of the line says too, or that are nearly
-// always the same: errors are 0 where a run ended well, and what ended in the page
-// cache is what was read.
+// always the same: errors are 0 where a run ended well, and the page cache ends
+// with the pages that were read.
 var spare = []string{"errors", "op/s", "ent/s", "resident-after"}
 
-// lean leaves out what is spare, unless a table of the experiment shows it.
+// lean leaves out the spare figures that no table of the experiment shows.
 func (r *Record) lean(e *Experiment) {
 	shown := func(unit string) bool {
 		return slices.ContainsFunc(e.Views, func(v report.View) bool {

@@ -59,6 +59,7 @@ func TestSet(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(text), "experiment: A5\n")
 	require.Contains(t, string(text), "Unit qps better=higher\n")
+	require.Contains(t, string(text), "Unit p50-ns better=lower\n")
 	require.Contains(t, string(text), "BenchmarkCommit/engine=sqlite/layout=arkiv-13-1 1 1e+06 ns/op 1e+06 p50-ns 1e+06 p95-ns 1e+06 max-ns 4371 qps\n")
 	require.NoError(t, os.WriteFile(path, append(text, "BenchmarkCommit/engine=sqlite 1 1e"...), 0o600))
 
@@ -88,8 +89,8 @@ func TestSet(t *testing.T) {
 	require.False(t, s.Done("A6", "Commit/engine=sqlite/layout=arkiv-13", 0, host, "now"))
 }
 
-// TestLean: what says nothing new is written where a table shows it, and errors
-// where there were some.
+// TestLean: figures that say nothing new are left out unless a table shows them,
+// and errors unless there were some.
 func TestLean(t *testing.T) {
 	units := func(id string, errors float64) (list []string) {
 		r, e := new(Record), find(t, id)

@@ -38,8 +38,8 @@ func ForFile(v benchfmt.Value) benchfmt.Value {
 	return v
 }
 
-// read returns a figure of a file in the unit that all others in memory have.
-func read(v benchfmt.Value) benchfmt.Value {
+// fromFile returns a figure of a file in the unit that figures in memory have.
+func fromFile(v benchfmt.Value) benchfmt.Value {
 	if v.OrigUnit != "" { // the reader has made B of MB and sec of ns
 		v = benchfmt.Value{Value: v.OrigValue, Unit: v.OrigUnit}
 	}
@@ -50,8 +50,9 @@ func read(v benchfmt.Value) benchfmt.Value {
 }
 
 // Read calls each with the records of a file, whose name is for messages: results
-// with times in milliseconds, and lines that could not be read, as *benchfmt.SyntaxError. A record is the caller's. Read returns what the
-// file says of units. It ends at the first error of each, of the file, or of Check.
+// with times in milliseconds, and lines that could not be read, as
+// *benchfmt.SyntaxError. A record is the caller's. Read returns the metadata of
+// units. It ends at the first error of each, of the file, or of Check.
 func Read(r io.Reader, name string, each func(benchfmt.Record) error) (benchfmt.UnitMetadataMap, error) {
 	in := benchfmt.NewReader(r, name)
 	for in.Scan() {
@@ -59,7 +60,7 @@ func Read(r io.Reader, name string, each func(benchfmt.Record) error) (benchfmt.
 		if line, ok := record.(*benchfmt.Result); ok {
 			line = line.Clone()
 			for i, v := range line.Values {
-				line.Values[i] = read(v)
+				line.Values[i] = fromFile(v)
 			}
 			if err := Check(line); err != nil {
 				return nil, err
