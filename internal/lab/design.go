@@ -53,6 +53,7 @@ func designed(l *Lab) (list []Variant, _ error) {
 // strings, numbers and bytes of payload.
 func designBlocks(after bench.GenOptions, points [][]float64) iter.Seq2[entity.Block, error] {
 	return func(yield func(entity.Block, error) bool) {
+		after := after // the same blocks each time
 		for _, p := range points {
 			after = after.Next(int(p[3]))
 			after.PerBlock = int(p[3])

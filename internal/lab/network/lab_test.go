@@ -60,7 +60,7 @@ func TestMeasured(t *testing.T) {
 		{"A17", "page=8192/memory", 4, "load-rows/s late data-MB B/row qps-A"},
 		{"C4", "layout=compact", 20, "qps p50-ms"},
 		{"I3", "layout=compact", 6, "qps read-p50-ms read-p95-ms rows/s commit-late commit-skipped"},
-		{"I5", "rate=10000/qps=1000", 4, "qps rows/s p50-ms read-p50-ms late skipped commit-late commit-skipped"},
+		{"I5", "rate=10000/qps=1000", 6, "qps rows/s p50-ms read-p50-ms late skipped commit-late commit-skipped"},
 		{"J1", "layout=compact", 2, "sync-s rows/s data-MB B/row"},
 		{"J2", "layout=compact", 1, "sync-s rows/s data-MB B/row"},
 		{"J3", "layout=compact", 1, "backup-s backup-MB restore-s check-s rows/s late skipped"},
