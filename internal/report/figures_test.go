@@ -16,7 +16,7 @@ import (
 	"github.com/varvedb/varve/internal/report"
 )
 
-const digits = `\d+(?:,\d{3})*(?:\.\d+)?[KMG]?†?`
+const digits = `(?:≥ \d+ s|\d+(?:,\d{3})*(?:\.\d+)?[KMG]?†?)`
 
 var (
 	// reference is a figure in a sentence: a comment names a line of the results, and its digits
@@ -30,6 +30,8 @@ var (
 	//
 	// The last is a ratio. Behind the stroke stands what differs in the divisor.
 	reference = regexp.MustCompile(`(<!-- = ([^<>]+?) -->)(?:` + digits + `(?:–` + digits + `)?)?`)
+
+	figure = regexp.MustCompile(`^` + digits + `$`)
 
 	// exempt lists what may have numbers without a result, and before the colon why: "asked", "published", "other".
 	exempt = regexp.MustCompile(`(?s)<!-- (?:asked|published|other): (.+?) -->`)
@@ -63,15 +65,17 @@ func (r *results) figure(text string) (string, error) {
 		return "", err
 	}
 	if !ratio {
-		center, rest, _ := strings.Cut(strings.TrimSuffix(above.String(), ")"), " (")
-		between, n, several := strings.Cut(rest, ", n=")
+		center, _, _ := strings.Cut(above.String(), " (")
+		low, high := report.Number(above.Lo), report.Number(above.Hi)
 		switch {
 		case show == "n":
 			return strconv.Itoa(above.N), nil
-		case show == "range" && several && n != "":
-			return between, nil
+		case show == "range" && low != high:
+			return low + "–" + high, nil
 		case show == "range":
-			return "", errors.New("a single run has no range")
+			return "", errors.New("it has no range, but one value")
+		case !figure.MatchString(center):
+			return "", errors.New("it has no figure, but " + center)
 		}
 		return center, nil
 	}
@@ -244,7 +248,7 @@ func TestReference(t *testing.T) {
 		"answers D1 sqlite compact 1x p99-ms":                                "names 2 rows",
 		"answers D1 mysql compact 1x rate=max p99-ms":                        "mysql is no engine, layout or mix",
 		"answers D1 sqlite arkiv 1x rate=max settled-rows/s / compact":       "the larger figure stands first",
-		"hour D1 sqlite compact 5x rate=6000 p99-ms range":                   "a single run has no range",
+		"hour D1 sqlite compact 5x rate=6000 p99-ms range":                   "it has no range, but one value",
 		"answers D1 sqlite compact 1x rate=max settled-rows/s / clients=999": "names 0 rows",
 	} {
 		_, err := r.figure(text)
