@@ -104,7 +104,7 @@ func (s Suite) measure(b *testing.B, v *lab.Variant) {
 			err = s.costs(b, cp, ops, meter, took.Count())
 		}
 		if err == nil && ops.Check != nil {
-			err = ops.Check(b.Context(), took.Count())
+			err = ops.Check(b.Context(), int64(b.N))
 		}
 		if err == nil {
 			figures(b, ops, took)
