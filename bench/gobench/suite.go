@@ -99,6 +99,9 @@ func (s Suite) measure(b *testing.B, v *lab.Variant) {
 		if err != nil && !errors.Is(err, probe.ErrUnsupported) {
 			return err
 		}
+		if meter != nil {
+			defer meter.Close()
+		}
 		took, err := repeat(b, ops, meter)
 		if err == nil && meter != nil {
 			err = s.costs(b, cp, ops, meter, took.Count())
@@ -130,7 +133,6 @@ func flush(b *testing.B, cp *bench.Copy, ops *bench.Operations) error {
 // that was just copied little is missing, and an operation syncs as often as its
 // engine and durability have it, so these two are for those who ask.
 func (s Suite) costs(b *testing.B, cp *bench.Copy, ops *bench.Operations, meter *probe.Meter, n int64) error {
-	defer meter.Close()
 	err := flush(b, cp, ops)
 	if err != nil {
 		return err
