@@ -16,6 +16,7 @@ import (
 
 	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/result"
+	"github.com/varvedb/varve/schemas"
 )
 
 // documents are published figures that ours stand beside.
@@ -94,9 +95,14 @@ func (s *Set) add(line *benchfmt.Result) {
 	}
 }
 
-// place puts engines into the order of the list; the columns of tables follow it.
+// place puts engines into the order of the list, and the default layout of each
+// first; rows and columns of tables follow it, so that the reference comes first.
 func place(line *benchfmt.Result) int {
-	return slices.Index(append(engine.Names(), Key(line, "engine")), Key(line, "engine"))
+	at := 2 * slices.Index(append(engine.Names(), Key(line, "engine")), Key(line, "engine"))
+	if Key(line, "layout") != schemas.DefaultLayout {
+		at++
+	}
+	return at
 }
 
 // Key returns the value of a key in the name of a line, "" when it has none.
@@ -130,6 +136,11 @@ func nameKeys(line *benchfmt.Result) (pairs [][2]string) {
 		}
 	}
 	return pairs
+}
+
+// setting is what a line measured.
+func setting(line *benchfmt.Result) string {
+	return strings.TrimSpace(line.GetConfig("experiment") + " " + string(line.Name))
 }
 
 // sittingOf is the sitting in which a line was measured.
