@@ -120,6 +120,14 @@ func TestKilledProcess(t *testing.T) {
 		return repeat(n, lines{"D1\nexcluded: error: signal: killed", "Run/engine=sqlite", []string{"1 failed"}})
 	}
 	require.Equal(t, answer.Pass, evaluate(t, append(all, run(3))...).Candidates[0].Parts[0].Outcome, "what it had measured before")
+	elsewhere := run(4)
+	elsewhere.experiment += "\nsitting: 2"
+	require.Equal(t, answer.Pass, evaluate(t, append(all, elsewhere)...).Candidates[0].Parts[0].Outcome, "it may have been asked for something else")
+	named := run(4)
+	named.experiment = strings.Replace(named.experiment, "signal: killed", "signal: killed: D1 "+all[0].name+", repeat 4", 1)
+	require.Equal(t, answer.Fail, evaluate(t, append(all, named)...).Candidates[0].Parts[0].Outcome)
+	named.experiment = strings.Replace(named.experiment, "rate=6000", "rate=max", 1)
+	require.Equal(t, answer.Pass, evaluate(t, append(all, named)...).Candidates[0].Parts[0].Outcome, "it was measuring something else")
 	require.Equal(t, answer.Fail, evaluate(t, append(all, run(4))...).Candidates[0].Parts[0].Outcome)
 }
 

@@ -76,10 +76,6 @@ func (r *Ratio) Differs() bool { return r.P <= Alpha }
 // found: from four of both in one sitting on.
 func (r *Ratio) Enough() bool { return r.Least <= Alpha }
 
-// Carries reports whether a difference is one of other hosts and days too:
-// three sittings on two hosts have met it.
-func (r *Ratio) Carries() bool { return r.Sittings >= 3 && r.Hosts >= 2 }
-
 // cell writes a ratio, with "~" before one that is not told apart from 1, and "?" of too few runs for that.
 func (r *Ratio) cell() Cell {
 	c := Cell{Text: "× " + Number(r.Median), Of: extent(r.Sittings, r.Hosts, r.runs)}

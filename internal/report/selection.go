@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -252,8 +253,11 @@ func (s *Set) OnHosts(filter string) (filters, hosts []string) {
 	return filters, hosts
 }
 
-// Failed counts the runs that a filter matches and that were killed or failed. Where the process of
-// an engine was, those count that have another repeat and none of that.
+// running is what a process was measuring when it was killed, in its error.
+var running = regexp.MustCompile(`\w+ (\S+/\S+), repeat \d+$`)
+
+// Failed counts the runs that a filter matches and that were killed or failed. Where a process was
+// killed, that is the run that its error names, or those that the sitting has in another repeat.
 func (s *Set) Failed(filter string) (n int) {
 	f, err := newFilter(filter)
 	if err != nil {
@@ -261,17 +265,21 @@ func (s *Set) Failed(filter string) (n int) {
 	}
 	measured, _ := matching(s.Lines, f)
 	for _, l := range s.Excluded {
-		if !strings.HasPrefix(l.GetConfig("excluded"), "error: ") {
+		why, failed := strings.CutPrefix(l.GetConfig("excluded"), "error: ")
+		if !failed {
 			continue
 		}
-		match, _ := f.Match(l)
 		same := func(m *benchfmt.Result) bool {
-			return Key(m, "engine") == Key(l, "engine") && m.GetConfig("experiment") == l.GetConfig("experiment")
+			return string(l.Name.Base()) == "Run" && Key(m, "engine") == Key(l, "engine") && sittingOf(m) == sittingOf(l) && m.GetConfig("experiment") == l.GetConfig("experiment")
 		}
-		again := func(m *benchfmt.Result) bool {
-			return same(m) && sittingOf(m) == sittingOf(l) && m.GetConfig("repeat") == l.GetConfig("repeat")
+		again := func(m *benchfmt.Result) bool { return same(m) && m.GetConfig("repeat") == l.GetConfig("repeat") }
+		of := *l
+		named := running.FindStringSubmatch(why)
+		if named != nil {
+			of.Name = benchfmt.Name(named[1])
 		}
-		if match.Any() || string(l.Name.Base()) == "Run" && slices.ContainsFunc(measured, same) && !slices.ContainsFunc(measured, again) {
+		match, _ := f.Match(&of)
+		if match.Any() || named == nil && slices.ContainsFunc(measured, same) && !slices.ContainsFunc(measured, again) {
 			n++
 		}
 	}

@@ -3,7 +3,10 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
+
+	"golang.org/x/perf/benchfmt"
 )
 
 // Empty tells that nothing was measured.
@@ -45,7 +48,7 @@ func (s *Set) Table(v View) (*Table, error) {
 		t.Rows = append(t.Rows, cells)
 	}
 	t.sayOnce()
-	t.Note += unfinished(rows)
+	t.Note += s.unfinished(rows)
 	if t.has("×") {
 		t.Note += ", × is a ratio to " + sel.with.String() + " of the same sittings"
 	}
@@ -59,10 +62,16 @@ func (s *Set) Table(v View) (*Table, error) {
 	return t, nil
 }
 
-// unfinished names the rows with phases in which no commit, or no read, finished:
-// their times are missing and not unmeasured.
-func unfinished(rows []row) (note string) {
+// unfinished names the rows with runs that failed, and with phases in which no commit, or no read,
+// finished: their times are missing and not unmeasured.
+func (s *Set) unfinished(rows []row) (note string) {
 	for _, r := range rows {
+		failed := slices.DeleteFunc(slices.Clone(s.Excluded), func(x *benchfmt.Result) bool {
+			return !strings.HasPrefix(x.GetConfig("excluded"), "error: ") || !slices.ContainsFunc(r.lines, func(l *benchfmt.Result) bool { return setting(l) == setting(x) })
+		})
+		if n := len(failed); n > 0 {
+			note += fmt.Sprintf(", killed or failed: %d of %s", n, strings.Join(r.key, " "))
+		}
 		for _, what := range []struct{ name, rate, key, time string }{
 			{"commit", "rows/s", "rate", "max-ms"}, {"read", "qps", "mix", "read-max-ms"},
 		} {
