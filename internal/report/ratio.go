@@ -27,7 +27,8 @@ type Ratio struct {
 	P                float64 // how often runs without a difference would be as far apart; 1 if that cannot be said
 	Least            float64 // the least that P could be with so many runs
 
-	runs int // of the side in the first sitting
+	runs int  // of the side in the first sitting
+	off  bool // as of Figure
 }
 
 // Pair returns the ratio of a side to a reference over the sittings that have
@@ -43,7 +44,11 @@ func Pair(side, reference *Figure) *Ratio {
 			sittings = append(sittings, Side{s.Host, s.Values, reference.Runs[i].Values})
 		}
 	}
-	return NewRatio(sittings)
+	r := NewRatio(sittings)
+	if r != nil {
+		r.off = side.Off || reference.Off
+	}
+	return r
 }
 
 // NewRatio returns the ratio of a side, whose values are above 0. Sittings without
@@ -79,6 +84,9 @@ func (r *Ratio) Enough() bool { return r.Least <= Alpha }
 // cell writes a ratio, with "~" before one that is not told apart from 1, and "?" of too few runs for that.
 func (r *Ratio) cell() Cell {
 	c := Cell{Text: "× " + Number(r.Median), Of: extent(r.Sittings, r.Hosts, r.runs)}
+	if r.off {
+		c.Text += "†"
+	}
 	switch {
 	case !r.Enough():
 		c.Text = "? " + c.Text

@@ -62,6 +62,11 @@ func TestTableOfRatios(t *testing.T) {
 	require.Equal(t, []string{"1 | 99.5 (98–101) | × 0.5"}, []string{strings.Join(rows, "")})
 	require.Contains(t, note, "to sqlite of the same")
 
+	// A ratio to what was measured while the machine was not at rest is marked.
+	rows, _ = tableOf(t, "BenchmarkX/engine=libsql 1 50 rows/s\nmachine-off: others\nBenchmarkX/engine=sqlite 1 100 rows/s\n",
+		report.View{Rows: "/engine", Columns: []report.Column{{Unit: "rows/s"}}})
+	require.Equal(t, []string{"sqlite | 100†", "libsql | ? × 0.5†"}, rows)
+
 	// What cannot be told apart says so.
 	rows, _ = tableOf(t, sitting("1", "a", []float64{1, 2, 3, 4}, libsql, 110., ref, 100.), report.View{Rows: "/engine", Columns: []report.Column{{Unit: "rows/s"}}})
 	require.Equal(t, "libsql | ~ × 1.1", rows[1])
