@@ -67,6 +67,7 @@ func tooShort(set *report.Set) string {
 type sayer struct {
 	whole *report.Set
 	set   *report.Set // of one experiment
+	tried *report.Set // also of runs that failed
 	all   []candidate // the reference first
 	sizes []string    // scales, the smallest first
 	scale string      // the largest of those at which most candidates were measured
@@ -86,7 +87,7 @@ type left struct {
 
 func newSayer(set *report.Set, experiment string) *sayer {
 	s := &sayer{whole: set, set: only(set, experiment), base: true}
-	s.all = candidates(s.set)
+	s.all, s.tried = candidates(s.set)
 	seen, count := make(map[string]bool), make(map[string]int) // candidates of each size
 	for _, l := range s.set.Lines {
 		c, scale := candidate{report.Key(l, "engine"), report.Key(l, "layout")}, report.Key(l, "scale")
@@ -97,13 +98,15 @@ func newSayer(set *report.Set, experiment string) *sayer {
 		profile := report.Key(l, "profile")
 		s.base = s.base && (profile == "" || strings.HasPrefix(profile, baseProfile))
 	}
-	s.sizes = s.numbers("scale")
+	if s.sizes = numbers(s.set, "scale"); s.sizes == nil {
+		s.sizes = numbers(s.tried, "scale")
+	}
 	for _, size := range s.sizes {
 		if count[size] >= count[s.scale] {
 			s.scale = size
 		}
 	}
-	found := s.set.Values("mix")
+	found := s.tried.Values("mix")
 	for i := len(mixes) - 1; i >= 0; i-- {
 		if slices.Contains(found, mixes[i:i+1]) {
 			s.mix = mixes[i : i+1]
@@ -113,8 +116,8 @@ func newSayer(set *report.Set, experiment string) *sayer {
 }
 
 // numbers are the values of a key, the smallest first.
-func (s *sayer) numbers(key string) []string {
-	list := s.set.Values(key)
+func numbers(set *report.Set, key string) []string {
+	list := set.Values(key)
 	slices.SortFunc(list, func(a, b string) int { return cmp.Compare(number(a), number(b)) })
 	return list
 }
@@ -314,22 +317,22 @@ func (s *sayer) delivered(c candidate, filter string) string {
 	var parts []string
 	filters, hosts := s.set.OnHosts(c.filter(filter))
 	for i, on := range filters {
-		text := ""
-		if len(hosts) > 1 {
-			text = "on " + hosts[i] + " "
-		}
-		rate := func(unit, as, late, skipped string) {
-			if f := s.figure(c, on, unit); f != nil {
-				text += f.In(as)
-			}
+		rate := func(unit, as, late, skipped string) string {
+			text := s.figure(c, on, unit).In(as)
 			if f, g := s.figure(c, on, late), s.figure(c, on, skipped); f != nil && g != nil {
 				text += fmt.Sprintf(" (%s late, %s given up)", report.Number(f.Center), report.Number(g.Center))
 			}
+			return text
 		}
-		rate("rows/s", "rows/s", "commit-late", "commit-skipped")
-		text += " with "
-		rate("qps", "reads/s", "late", "skipped")
-		parts = append(parts, text+", "+s.latency(c, on, "commit", "")+", "+s.latency(c, on, "read", "read-"))
+		text := rate("rows/s", "rows/s", "commit-late", "commit-skipped") + " with " + rate("qps", "reads/s", "late", "skipped") +
+			", " + s.latency(c, on, "commit", "") + ", " + s.latency(c, on, "read", "read-")
+		if len(hosts) > 1 {
+			text = "on " + hosts[i] + " " + text
+		}
+		parts = append(parts, text)
+	}
+	if n := s.set.Failed(c.filter(filter)); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d runs were killed or failed", n))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -337,7 +340,7 @@ func (s *sayer) delivered(c candidate, filter string) string {
 // sweetSpot ranks by the rate of writes that is carried, and by the reads of the
 // candidates that carry the same.
 func (s *sayer) sweetSpot() string {
-	rates := s.numbers("rate")
+	rates := numbers(s.tried, "rate")
 	spots, asked := map[candidate]string{}, map[candidate]string{} // the highest rates that each carries, and was asked for
 	judged := false
 	at := func(c candidate, rate string) string { return s.at(s.scale) + "/rate:" + rate }

@@ -180,7 +180,11 @@ func TestDelivered(t *testing.T) {
 	require.Regexp(t, "; on b .* with 904 reads/s .882–918, one sitting. .7 late, 3 given up., .* read p99 ≥ 2 s", got)
 	require.Contains(t, sentences(t, load("a", 10_500, 50))[4], "sqlite compact carries 1 of the 1 V1 loads")
 	failed := lines{"I5\nhost: a\nexcluded: error: signal: killed", name, []string{"1 failed"}}
-	require.Contains(t, sentences(t, load("a", 10_500, 50), failed)[4], "nothing carries any of the V1 loads that were asked")
+	got = sentences(t, load("a", 10_500, 50), failed)[4]
+	require.Contains(t, got, "nothing carries any of the V1 loads that were asked")
+	require.Contains(t, got, "; 1 runs were killed or failed.")
+	got = sentences(t, failed, failed, failed)[4]
+	require.Contains(t, got, "sqlite compact delivers – with –, no commit finished, no read finished; 3 runs were killed or failed. Of V1's nine loads 8 were not")
 	other := load("a", 10_500, 50)
 	other.name = strings.Replace(name, "/scale=1", "/durability=unsafe/scale=1", 1)
 	require.Contains(t, sentences(t, load("a", 10_500, 50), other)[4], "Cannot be judged: sqlite compact (mixes I5 ")

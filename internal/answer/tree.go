@@ -117,12 +117,8 @@ type Walk struct {
 // walk goes through the tree with each layout that keeps a store of entities.
 func (a *Answers) walk(set *report.Set) {
 	judged := only(set, "C1", "D1", "I5")
-	var layouts []string
-	for _, c := range candidates(judged) {
-		if !slices.Contains(layouts, c.Layout) {
-			layouts = append(layouts, c.Layout)
-		}
-	}
+	_, tried := candidates(judged)
+	layouts := tried.Values("layout")
 	slices.Sort(layouts)
 	for _, layout := range layouts {
 		leaf := ""
@@ -270,14 +266,20 @@ type candidate struct {
 
 func (c candidate) String() string { return c.Engine + " " + c.Layout }
 
-// candidates are what a set measured, or tried to: the reference first.
-func candidates(set *report.Set) (list []candidate) {
+// candidates are what a set measured, or tried to, with the lines of that: the reference first.
+func candidates(set *report.Set) (list []candidate, tried *report.Set) {
+	tried = &report.Set{}
 	for _, l := range slices.Concat(set.Lines, set.Excluded) {
-		if c := (candidate{report.Key(l, "engine"), report.Key(l, "layout")}); c.Layout != "" && !slices.Contains(list, c) {
+		c := candidate{report.Key(l, "engine"), report.Key(l, "layout")}
+		if c.Layout == "" {
+			continue
+		}
+		tried.Lines = append(tried.Lines, l)
+		if !slices.Contains(list, c) {
 			list = append(list, c)
 		}
 	}
-	return list
+	return list, tried
 }
 
 // Evaluate answers from a result set, and gives each of the questions of its page its sentence.

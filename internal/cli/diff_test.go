@@ -80,7 +80,7 @@ func TestBenchDiffSittings(t *testing.T) {
 		code     int
 		want     string
 	}{
-		{"the same sittings", []sitting{{"1", "a", 10}, {"2", "b", 80}}, []sitting{{"1", "a", 12}, {"2", "b", 96}}, cli.ExitError, "+20.0% (p=0.000 n=12+12)  worse"},
+		{"the same sittings", []sitting{{"1", "a", 10}, {"2", "a", 80}}, []sitting{{"1", "a", 11}, {"2", "a", 104}}, cli.ExitError, "+20.0% (p=0.000 n=12+12)  worse"},
 		{"a slower host more", []sitting{{"1", "a", 10}}, []sitting{{"1", "a", 10}, {"2", "b", 80}}, cli.ExitOK, "+0.0% (p=1.000 n=6+6)"},
 		{"another hour", []sitting{{"1", "a", 10}}, []sitting{{"2", "a", 12}}, cli.ExitError, "old and new are of different sittings"},
 		{"other hours", []sitting{{"1", "a", 10}, {"2", "a", 11}}, []sitting{{"3", "a", 20}, {"4", "a", 21}}, cli.ExitNotChecked, "(p=0.333 n=2+2)  too few"},

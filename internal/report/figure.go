@@ -167,7 +167,7 @@ func (f *Figure) String() string { return f.cell().String() }
 // "248K rows/s (207K–249K, n=3, 2 hosts)".
 func (f *Figure) In(unit string) string {
 	c := f.cell()
-	if !strings.HasPrefix(c.Text, "≥") && f.Busy == 0 {
+	if f != nil && f.Busy == 0 && !strings.HasPrefix(c.Text, "≥") {
 		c.Text = strings.TrimSpace(c.Text + " " + unit)
 	}
 	return c.String()

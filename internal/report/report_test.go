@@ -90,9 +90,9 @@ rows 1000, one sitting where nothing else is said, killed or failed: 1 of 6 bulk
 
 **change of rows/s**
 
-| indexes | of   |                  sqlite | duckdb | Arkiv-report |
-|---------|------|------------------------:|-------:|-------------:|
-| 0 → 6   | bulk | ? × 0.501 (one sitting) |      – |      × 0.127 |
+| indexes | of   |                   sqlite | duckdb | Arkiv-report |
+|---------|------|-------------------------:|-------:|-------------:|
+| 0 → 6   | bulk | ? × 0.501† (one sitting) |      – |      × 0.127 |
 
 `, text.String())
 

@@ -151,13 +151,13 @@ BenchmarkPeer/peer=openfga-sqlite/profile=full/op=check-view-group/clients=1 1 4
 func TestFitOfRepeats(t *testing.T) {
 	blocks := func(repeats int) string {
 		text := "experiment: A8\n"
-		for _, id := range []string{"1", "2"} {
-			text += "sitting: " + id + "\n"
+		for id := 1.0; id <= 2; id++ {
+			text += fmt.Sprintf("sitting: %v\n", id)
 			for repeat := range repeats {
 				for i := range 40 {
 					entities, strs := float64(i%8+1), float64((i*7)%11)
 					text += fmt.Sprintf("BenchmarkBlock/engine=sqlite/layout=arkiv/profile=mendoza/blocks=40/block=%d 1 %v ms %v entities %v strings\n",
-						i+1, 1+2*entities+0.5*strs+0.3*float64(i%3)+0.001*float64(repeat), entities, strs)
+						i+1, 1+2*id*entities+0.5*strs+0.3*float64(i%3)+0.001*float64(repeat), entities, strs)
 				}
 			}
 		}
@@ -167,5 +167,7 @@ func TestFitOfRepeats(t *testing.T) {
 	}
 	once, six := blocks(1), blocks(6)
 	require.Equal(t, 2, strings.Count(once, "|     40 |"), once)
+	require.Contains(t, once, "| 2,000 (")
+	require.Contains(t, once, "| 4,000 (", "each sitting by itself")
 	require.Equal(t, once, six, "six times the same blocks tell as much as once")
 }
