@@ -147,4 +147,9 @@ func TestNothing(t *testing.T) {
 	var text strings.Builder
 	require.NoError(t, r.WriteText(&text))
 	require.Contains(t, text.String(), "not known: nothing was measured")
+	text.Reset()
+	require.NoError(t, evaluate(t, lines{"I5", "V1/engine=sqlite/layout=compact/scale=0.77625/rate=10000/qps=1000", []string{"1 rows/s"}}).WriteText(&text))
+	require.Regexp(t, "one client, scale 1 .* unknown, not measured\n", text.String())
+	require.Regexp(t, "1,000 reads/s: reads/s .* unknown, not asked\n", text.String())
+	require.Contains(t, text.String(), "V1, upper end, 621,000 entities: unknown, not asked\n")
 }
