@@ -10,7 +10,7 @@ import (
 )
 
 // A figure that is not a number is refused by file, line and name, by each
-// command that reads results: the test of benchmath would take all memory.
+// command that reads results: no median or test of it means anything.
 func TestResultsAreNumbers(t *testing.T) {
 	good := benchFile(t, bench{"Get", "ns/op", around(100)})
 	for _, value := range []string{"NaN", "Inf", "+Inf", "-inf"} {

@@ -275,7 +275,7 @@ func drawFrontier(p *plot.Plot, _ Sketch, c curve) (mark plot.Thumbnailer, _ err
 		if !ok1 || !ok2 || !ok3 || !ok4 {
 			continue
 		}
-		if commit < CommitLimit && read < ReadLimit {
+		if commit < CommitLimit && read < ReadLimit && !atLimit(l, "p99-ms", commit) && !atLimit(l, "read-p99-ms", read) {
 			kept = append(kept, plotter.XY{X: rows, Y: reads})
 		} else {
 			missed = append(missed, plotter.XY{X: rows, Y: reads})

@@ -171,3 +171,14 @@ func TestFitOfRepeats(t *testing.T) {
 	require.Contains(t, once, "| 4,000 (", "each sitting by itself")
 	require.Equal(t, once, six, "six times the same blocks tell as much as once")
 }
+
+// A dot is filled where reads kept their limit, and one that was given up did not.
+func TestPictureOfGivenUp(t *testing.T) {
+	for skipped, filled := range map[int]bool{0: true, 100: false} {
+		s := load(t, fmt.Sprintf("BenchmarkX/engine=sqlite/qps=1000 1 50000 rows/s 900 qps 20 p99-ms 50 read-p99-ms %d skipped\n", skipped))
+		pic, err := s.Draw(report.Sketch{Kind: report.Frontier, Series: []string{"engine"}})
+		require.NoError(t, err)
+		require.Equal(t, filled, bytes.Contains(pic.SVG, []byte("fill:#1F5FA8")), skipped)
+		require.Equal(t, !filled, bytes.Contains(pic.SVG, []byte("fill:none;stroke:#1F5FA8")), skipped)
+	}
+}
