@@ -105,6 +105,15 @@ func TestNotRanked(t *testing.T) {
 	require.Regexp(t, "sqlite compact keeps up most writes.*; next is sqlite arkiv with .* Not judged: libsql compact .fewer than 3 runs.[.]$", got)
 }
 
+// A loop that was not busy has no capacity to be ranked by.
+func TestNotBusy(t *testing.T) {
+	loop := func(engine string, rate, busy float64) lines {
+		return repeated("D1", "Sustained/engine="+engine+"/layout=compact/profile=mendoza/scale=1/rate=max", "%v settled-rows/s %v busy", rate, busy)
+	}
+	got := sentences(t, loop("sqlite", 100, 0.98), loop("libsql", 900, 0.9), loop("duckdb", 50, 0.98))[0]
+	require.Regexp(t, "sqlite compact keeps up most writes.*; next is duckdb compact with 50 % fewer rows/s .* Not judged: libsql compact .not busy.[.]$", got)
+}
+
 // Phases that end before the first checkpoint are not judged, however many there are.
 func TestShortPhases(t *testing.T) {
 	all := measured("mendoza")
