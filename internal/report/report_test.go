@@ -86,7 +86,7 @@ func TestTable(t *testing.T) {
 | 0       | bulk | 100 (90–110) | ? × 0.0702 (one run) |                   1.97M |
 | 6       | bulk |  50† (48–52) |                    – |                    250K |
 
-rows 1000, one sitting where nothing else is said, killed or failed: 1 of 6 bulk, × is a ratio to sqlite of the same sittings. Arkiv-report: synchronous=NORMAL
+rows 1000, one sitting where nothing else is said, 1 runs of 6 bulk were killed or failed, × is a ratio to sqlite of the same sittings. Arkiv-report: synchronous=NORMAL
 
 **change of rows/s**
 

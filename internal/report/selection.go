@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -253,11 +252,8 @@ func (s *Set) OnHosts(filter string) (filters, hosts []string) {
 	return filters, hosts
 }
 
-// running is what a process was measuring when it was killed, in its error.
-var running = regexp.MustCompile(`\w+ (\S+/\S+), repeat \d+$`)
-
 // Failed counts the runs that a filter matches and that were killed or failed. Where a process was
-// killed, that is the run that its error names, or those that the sitting has in another repeat.
+// and its error names no run, those count that the sitting has in another repeat and not in that.
 func (s *Set) Failed(filter string) (n int) {
 	f, err := newFilter(filter)
 	if err != nil {
@@ -265,21 +261,13 @@ func (s *Set) Failed(filter string) (n int) {
 	}
 	measured, _ := matching(s.Lines, f)
 	for _, l := range s.Excluded {
-		why, failed := strings.CutPrefix(l.GetConfig("excluded"), "error: ")
-		if !failed {
-			continue
-		}
 		same := func(m *benchfmt.Result) bool {
-			return string(l.Name.Base()) == "Run" && Key(m, "engine") == Key(l, "engine") && sittingOf(m) == sittingOf(l) && m.GetConfig("experiment") == l.GetConfig("experiment")
+			return Key(m, "engine") == Key(l, "engine") && sittingOf(m) == sittingOf(l) && m.GetConfig("experiment") == l.GetConfig("experiment")
 		}
 		again := func(m *benchfmt.Result) bool { return same(m) && m.GetConfig("repeat") == l.GetConfig("repeat") }
-		of := *l
-		named := running.FindStringSubmatch(why)
-		if named != nil {
-			of.Name = benchfmt.Name(named[1])
-		}
-		match, _ := f.Match(&of)
-		if match.Any() || named == nil && slices.ContainsFunc(measured, same) && !slices.ContainsFunc(measured, again) {
+		match, _ := f.Match(l)
+		process := string(l.Name.Base()) == "Run" && slices.ContainsFunc(measured, same) && !slices.ContainsFunc(measured, again)
+		if failed(l) && (match.Any() || process) {
 			n++
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -82,7 +83,13 @@ func (s *Set) read(r io.Reader, name string) error {
 	return err
 }
 
+// running is what a process was measuring when it was killed, in its error.
+var running = regexp.MustCompile(`^error: .*: \w+ (\S+/\S+), repeat \d+$`)
+
 func (s *Set) add(line *benchfmt.Result) {
+	if named := running.FindStringSubmatch(line.GetConfig("excluded")); named != nil {
+		line.Name = benchfmt.Name(named[1])
+	}
 	switch base := string(line.Name.Base()); {
 	case base == "Peer":
 		s.Peers = append(s.Peers, line)
@@ -136,6 +143,11 @@ func nameKeys(line *benchfmt.Result) (pairs [][2]string) {
 		}
 	}
 	return pairs
+}
+
+// failed reports whether a run was killed or failed.
+func failed(line *benchfmt.Result) bool {
+	return strings.HasPrefix(line.GetConfig("excluded"), "error: ")
 }
 
 // setting is what a line measured.

@@ -66,11 +66,14 @@ func (s *Set) Table(v View) (*Table, error) {
 // finished: their times are missing and not unmeasured.
 func (s *Set) unfinished(rows []row) (note string) {
 	for _, r := range rows {
-		failed := slices.DeleteFunc(slices.Clone(s.Excluded), func(x *benchfmt.Result) bool {
-			return !strings.HasPrefix(x.GetConfig("excluded"), "error: ") || !slices.ContainsFunc(r.lines, func(l *benchfmt.Result) bool { return setting(l) == setting(x) })
-		})
-		if n := len(failed); n > 0 {
-			note += fmt.Sprintf(", killed or failed: %d of %s", n, strings.Join(r.key, " "))
+		killed := 0
+		for _, x := range s.Excluded {
+			if failed(x) && slices.ContainsFunc(r.lines, func(l *benchfmt.Result) bool { return setting(l) == setting(x) }) {
+				killed++
+			}
+		}
+		if killed > 0 {
+			note += fmt.Sprintf(", %d runs of %s were killed or failed", killed, strings.Join(r.key, " "))
 		}
 		for _, what := range []struct{ name, rate, key, time string }{
 			{"commit", "rows/s", "rate", "max-ms"}, {"read", "qps", "mix", "read-max-ms"},
