@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"regexp"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -88,6 +89,9 @@ func showExamples(of *kong.Node) {
 	}
 }
 
+// comment is of a document's source: which result a figure refers to.
+var comment = regexp.MustCompile(`(?m)^<!--[^>]*-->\n|<!--[^>]*-->`)
+
 // helpCmd prints what else there is to read.
 type helpCmd struct {
 	Topic string `arg:"" optional:"" help:"What to read about; the topics are listed when none is given."`
@@ -101,7 +105,7 @@ func (c *helpCmd) Run(e *env) error {
 			return usageError{fmt.Errorf("no topic %q; varve help lists the topics, and varve COMMAND --help explains a command", c.Topic)}
 		}
 		if err == nil {
-			_, err = e.stdout.Write(text)
+			_, err = e.stdout.Write(comment.ReplaceAll(text, nil))
 		}
 		return err
 	}

@@ -98,6 +98,9 @@ func checkNew(path string) error {
 				path, path+end))
 		}
 	}
+	if err := CheckIndex(path); err != nil {
+		return err
+	}
 	dir := filepath.Dir(path)
 	st, err := os.Stat(dir)
 	switch {
@@ -112,6 +115,19 @@ func checkNew(path string) error {
 		return driver.Of(driver.ErrReadOnly, fmt.Errorf("directory %q cannot be written: %w", dir, err))
 	}
 	return nil
+}
+
+// CheckIndex refuses a file that has the name of SQLite's index of the log and is
+// not one, because SQLite overwrites it and removes it when the database is
+// closed. The size says so: an index is whole pages, after 3 bytes while it is
+// made. It is not opened, since to close it would drop the locks of this process.
+func CheckIndex(path string) error {
+	const begun, page = 3, 4096
+	st, err := os.Lstat(path + "-shm")
+	if err != nil || st.Mode().IsRegular() && (st.Size() <= begun || st.Size()%page == 0) {
+		return nil
+	}
+	return driver.Of(driver.ErrUnsupported, fmt.Errorf("%q is not SQLite's, which would overwrite it; give that file or the store another name", path+"-shm"))
 }
 
 // Mode is that of what is made beside a database: who may use it may use that too.

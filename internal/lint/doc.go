@@ -1,7 +1,7 @@
 // Package lint holds the rules of this repository that golangci-lint does not know: what its
-// documents may say (document.go, figure.go) and which commands they show (command.go). Its
-// tests apply them, look at what programs link, and at SQL files. Which package may import
-// which is in .golangci.yml.
+// documents may say (document.go) and which commands they show (command.go). Its tests apply
+// them, look at what programs link, and at SQL files. Figures in documents are held by the
+// tests of report. Which package may import which is in .golangci.yml.
 //
 // Run it with -count=1: the test cache does not see new imports.
 package lint

@@ -215,27 +215,6 @@ func TestArchitecture(t *testing.T) {
 	}
 }
 
-// What sentences of EXPERIMENTS.md say is in the tables of their section.
-func TestFiguresOfExperiments(t *testing.T) {
-	const name = "EXPERIMENTS.md"
-	report(t, lint.CheckFigures(name, []byte(read(t, name)[name])))
-}
-
-// TestFiguresOfAnswers: the measured figures of README's table and of choosing.md are in EXPERIMENTS.md.
-func TestFiguresOfAnswers(t *testing.T) {
-	const choosing = "docs/choosing.md"
-	files := read(t, ".md")
-	tables := strings.Join(regexp.MustCompile(`(?m)^\|.*$`).FindAllString(files["EXPERIMENTS.md"], -1), "\n")
-	report(t, lint.CheckFigures(choosing, []byte(strings.ReplaceAll(files[choosing], "\n## ", "\n### ")+"\n"+tables)))
-	figure := regexp.MustCompile(`\b\d+(,\d{3}|\d{2,}|K|\.\d)\b`)
-	known := figure.FindAllString(tables, -1)
-	rows := regexp.MustCompile(`(?m)^\|[^|]*(\|.*\d.*)$`).FindAllStringSubmatch(files["README.md"], -1)
-	require.NotEmpty(t, rows)
-	for _, row := range rows { // the first cell is the question
-		require.Subset(t, known, figure.FindAllString(row[1], -1), row[1])
-	}
-}
-
 // TestMutants: a mutant that no longer fits the code says nothing about the tests.
 func TestMutants(t *testing.T) {
 	const name = "internal/tools/mutants/mutants.txt"

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,82 +16,150 @@ import (
 	"github.com/varvedb/varve/internal/report"
 )
 
-var update = flag.Bool("update", false, "write the tables of EXPERIMENTS.md anew")
+var update = flag.Bool("update", false, "write the tables, pictures and figures of documents again")
 
-// place is where EXPERIMENTS.md has a table: a comment names the result set, the experiment or
+// documents have tables, pictures and figures of the result sets. Their paths are of the root.
+var documents = []string{"EXPERIMENTS.md", "README.md", "docs/choosing.md"}
+
+// place is where a document has a table: a comment names the result set, the experiment or
 // question, which of its tables, and an expression for the keys of the rows that are shown.
 var place = regexp.MustCompile(`(?m)^<!-- result (\S+) (\S+) (\d+)(?: (.+))? -->\n(?:.*\n\n(?:\|.*\n)+)?`)
 
 // picture is a picture of a result set.
 var picture = regexp.MustCompile(`\]\(docs/results/((\w+)-[\w-]+\.svg)\)`)
 
-// The tables and pictures of EXPERIMENTS.md are what the results say.
-func TestExperiments(t *testing.T) {
-	const path = "../../EXPERIMENTS.md"
-	sets, pictures := make(map[string]map[string][]*report.Table), make(map[string][]byte)
-	read := func(set string) {
-		s, err := report.Load(filepath.Join("../../docs/results", set))
-		require.NoError(t, err)
-		page, err := report.NewPage(s, set, lab.Sections())
-		require.NoError(t, err)
-		sets[set] = make(map[string][]*report.Table)
-		for _, a := range page.Answers() {
-			for _, pic := range a.Pictures {
-				pictures[set+"-"+pic.Name+".svg"] = pic.SVG
-			}
-			for _, table := range a.Tables {
-				for ; table != nil; table = table.Under {
-					sets[set][a.ID] = append(sets[set][a.ID], table)
-				}
-			}
-		}
+// summary is the table of docs/choosing.md: what decides between engines and layouts, a row each.
+var summary = report.View{Rows: "/engine /layout /scale@num", Columns: slices.Concat(
+	report.Columns("experiment:D1 /rate:max", "settled-rows/s=most rows/s"),
+	report.Columns("experiment:D1 /rate:6000", "p99-ms=commit p99 at 6,000 rows/s, ms"),
+	report.Columns("experiment:C1 /mix:B /clients:10", "qps=reads/s, B"),
+	report.Columns("experiment:I3 /mix:A /rate:6000", "qps=reads/s, A, while 6,000 rows/s are asked", "rows/s=rows/s meanwhile"),
+)}
+
+// results are the result sets that documents name, and what was made of them.
+type results struct {
+	sets     map[string]*report.Set
+	tables   map[string]map[string][]*report.Table // by set and experiment, question or "summary"
+	pictures map[string][]byte
+	written  map[string]string // tables and figures by their comments
+}
+
+func newResults() *results {
+	return &results{map[string]*report.Set{}, map[string]map[string][]*report.Table{}, map[string][]byte{}, map[string]string{}}
+}
+
+// set reads a result set, once.
+func (r *results) set(name string) (*report.Set, error) {
+	if s := r.sets[name]; s != nil {
+		return s, nil
 	}
-	old, err := os.ReadFile(path)
+	s, err := report.Load(filepath.Join("../../docs/results", name))
+	if err == nil {
+		r.sets[name] = s
+	}
+	return s, err
+}
+
+// read makes the tables and pictures of a set, once.
+func (r *results) read(t *testing.T, name string) map[string][]*report.Table {
+	if r.tables[name] != nil {
+		return r.tables[name]
+	}
+	s, err := r.set(name)
 	require.NoError(t, err)
-	text := place.ReplaceAllStringFunc(string(old), func(was string) string {
-		at := place.FindStringSubmatch(was)
-		if sets[at[1]] == nil {
-			read(at[1])
+	page, err := report.NewPage(s, name, lab.Sections())
+	require.NoError(t, err)
+	of, err := s.Table(summary)
+	require.NoError(t, err)
+	r.tables[name] = map[string][]*report.Table{"summary": {of}}
+	for _, a := range page.Answers() {
+		for _, pic := range a.Pictures {
+			r.pictures[name+"-"+pic.Name+".svg"] = pic.SVG
 		}
-		tables := sets[at[1]][at[2]]
-		n, err := strconv.Atoi(at[3])
-		require.NoError(t, err)
-		require.LessOrEqual(t, n, len(tables), was)
-		table := *tables[n-1]
-		keep, rows := regexp.MustCompile(at[4]), table.Rows
-		table.Rows, table.Under = nil, nil
-		for _, row := range rows {
-			var keys []string
-			for _, c := range row[:table.Keys] {
-				keys = append(keys, c.String())
-			}
-			if keep.MatchString(strings.Join(keys, " ")) {
-				table.Rows = append(table.Rows, row)
+		for _, table := range a.Tables {
+			for ; table != nil; table = table.Under {
+				r.tables[name][a.ID] = append(r.tables[name][a.ID], table)
 			}
 		}
-		require.NotEmpty(t, table.Rows, was)
-		caption := strings.Trim(table.Title+", "+table.Unit, ", ")
-		if caption != "" {
-			caption = "**" + caption + ".** "
-		}
-		caption += table.Note
-		table.Title, table.Unit, table.Note = "", "", ""
-		var b strings.Builder
-		require.NoError(t, report.WriteTables(&b, []*report.Table{&table}))
+	}
+	return r.tables[name]
+}
+
+// write returns a document with its tables as the results have them.
+func (r *results) write(t *testing.T, text string) string {
+	return place.ReplaceAllStringFunc(text, func(was string) string {
 		comment, _, _ := strings.Cut(was, "\n")
-		return comment + "\n" + strings.TrimSpace(caption) + "\n\n" + strings.TrimRight(b.String(), "\n") + "\n"
-	})
-	files := map[string][]byte{path: []byte(text)}
-	for _, at := range picture.FindAllStringSubmatch(text, -1) {
-		require.NotEmpty(t, pictures[at[1]], "%s: no such picture", at[1])
-		files["../../docs/results/"+at[1]] = pictures[at[1]]
-	}
-	for path, want := range files {
-		if *update {
-			require.NoError(t, os.WriteFile(path, want, 0o644)) //nolint:gosec // a document of the repository
+		if r.written[comment] == "" {
+			r.written[comment] = comment + "\n" + r.table(t, place.FindStringSubmatch(was))
 		}
-		is, err := os.ReadFile(path)
-		require.NoError(t, err)
-		require.Equal(t, string(want), string(is), "go test ./internal/report -run TestExperiments -update writes the tables and pictures anew")
+		return r.written[comment]
+	})
+}
+
+// table writes the table of a place with the line above it.
+func (r *results) table(t *testing.T, at []string) string {
+	tables := r.read(t, at[1])[at[2]]
+	n, err := strconv.Atoi(at[3])
+	require.NoError(t, err)
+	require.LessOrEqual(t, n, len(tables), at[0])
+	table := *tables[n-1]
+	keep, rows := regexp.MustCompile(at[4]), table.Rows
+	table.Rows, table.Under = nil, nil
+	for _, row := range rows {
+		var keys []string
+		for _, c := range row[:table.Keys] {
+			keys = append(keys, c.String())
+		}
+		if keep.MatchString(strings.Join(keys, " ")) {
+			table.Rows = append(table.Rows, row)
+		}
 	}
+	require.NotEmpty(t, table.Rows, at[0])
+	caption := strings.Trim(table.Title+", "+table.Unit, ", ")
+	if caption != "" {
+		caption = "**" + caption + ".** "
+	}
+	caption += table.Note
+	table.Title, table.Unit, table.Note = "", "", ""
+	var b strings.Builder
+	require.NoError(t, report.WriteTables(&b, []*report.Table{&table}))
+	return strings.TrimSpace(caption) + "\n\n" + strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+// The tables and pictures of documents are what the results say.
+func TestExperiments(t *testing.T) {
+	r, files := newResults(), make(map[string]string)
+	for _, name := range documents {
+		text := r.write(t, document(t, name))
+		files[name] = text
+		for _, at := range picture.FindAllStringSubmatch(text, -1) {
+			r.read(t, at[2])
+			require.NotEmpty(t, r.pictures[at[1]], "%s: no such picture", at[1])
+			files["docs/results/"+at[1]] = string(r.pictures[at[1]])
+		}
+	}
+	for name, want := range files {
+		settle(t, name, want)
+	}
+}
+
+// document reads a file of the repository.
+func document(t *testing.T, name string) string {
+	text, err := os.ReadFile(filepath.Join("../..", name))
+	require.NoError(t, err)
+	return string(text)
+}
+
+// settle holds a file to its text, which -update writes.
+func settle(t *testing.T, name, want string) {
+	if *update {
+		require.NoError(t, os.WriteFile(filepath.Join("../..", name), []byte(want), 0o644)) //nolint:gosec // a document of the repository
+	}
+	lines := strings.Split(document(t, name), "\n")
+	for i, line := range strings.Split(want, "\n") { // not all of both, which is long
+		if i >= len(lines) || lines[i] != line {
+			t.Fatalf("%s:%d: the results say\n%s\ngo test ./internal/report -run 'TestExperiments|TestFigures' -update writes tables, pictures and figures", name, i+1, line)
+		}
+	}
+	require.Len(t, lines, strings.Count(want, "\n")+1, name)
 }

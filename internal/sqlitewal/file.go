@@ -21,7 +21,7 @@ func (cfg *Config) Place(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := dbfile.Check(path, o.ReadOnly); err != nil {
+	if err := errors.Join(dbfile.Check(path, o.ReadOnly), dbfile.CheckIndex(path)); err != nil {
 		return "", err
 	}
 	if o.ReadOnly {

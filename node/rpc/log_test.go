@@ -248,6 +248,45 @@ func TestFollowing(t *testing.T) {
 	require.Equal(t, CodeTooManyOpened, last().Error.Code)
 }
 
+// TestFollowersMemory: filters and subscriptions together hold no more memory than
+// requests may, and give it back.
+func TestFollowersMemory(t *testing.T) {
+	n := newNode(t, "compact", Options{Limits: Limits{Memory: 4 << 20, Filters: 1000, Subscriptions: 1000}})
+	n.apply(t, 9)
+	topics := make([]string, 1000)
+	for i := range topics {
+		topics[i] = fmt.Sprintf("0x%064x", i)
+	}
+	filter := m{"topics": []any{topics}}
+	_, send, read := n.dial(t)
+	ask := func(method string, params ...any) answered {
+		send(m{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+		return read()
+	}
+	var ids []json.RawMessage
+	for len(ids) < 300 {
+		var a answered
+		if len(ids)%2 == 0 {
+			a = ask("eth_newFilter", filter)
+		} else {
+			a = ask("eth_subscribe", "logs", filter)
+		}
+		if a.Error != nil {
+			require.Equal(t, CodeTooManyOpened, a.Error.Code)
+			require.Contains(t, a.Error.Message, "memory")
+			break
+		}
+		ids = append(ids, a.Result)
+	}
+	require.Less(t, len(ids), 300)
+	require.Greater(t, len(ids), 30)
+	require.Equal(t, "true", string(ask("eth_uninstallFilter", ids[0]).Result))
+	require.Nil(t, ask("eth_newFilter", filter).Error)
+	require.Equal(t, CodeTooManyOpened, ask("eth_subscribe", "logs", filter).Error.Code)
+	require.Equal(t, "true", string(ask("eth_unsubscribe", ids[1]).Result))
+	require.Eventually(t, func() bool { return ask("eth_newFilter", filter).Error == nil }, time.Minute, time.Millisecond)
+}
+
 // TestSubscribe: subscriptions tell each event once, also beside calls on the connection.
 func TestSubscribe(t *testing.T) {
 	n := newNode(t, "compact", Options{Limits: Limits{Subscriptions: 1}})

@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"path/filepath"
 	"strconv"
@@ -54,4 +55,18 @@ func TestReadersShareMemory(t *testing.T) {
 		require.NoError(t, driver.CloseReaders(views[:atWork]))
 	}
 	require.Greater(t, -said["reader_cache_size"], -3*said["further_reader_cache_size"])
+}
+
+// TestSynchronous: each level of durability is SQLite's that keeps its promise.
+func TestSynchronous(t *testing.T) {
+	d, ok := driver.Lookup("sqlite")
+	require.True(t, ok)
+	for level, want := range map[driver.Durability]string{driver.Durable: "2", driver.Relaxed: "1", driver.Unsafe: "0"} {
+		e, err := d.Open(t.Context(), &url.URL{Scheme: "sqlite", Path: filepath.Join(t.TempDir(), "varve.db")},
+			driver.Options{Durability: level}.WithDefaults())
+		require.NoError(t, err)
+		list, err := e.Settings(t.Context())
+		require.NoError(t, errors.Join(err, e.Close()))
+		require.Contains(t, list, driver.Setting{Name: "synchronous", Value: want}, "%s", level)
+	}
 }

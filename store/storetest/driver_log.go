@@ -68,9 +68,15 @@ func (l *logTest) checkpoint(t testing.TB, truncate bool) driver.CheckpointResul
 	return must(l.e.Checkpoint(context.Background(), truncate))(t)
 }
 
+func (l *logTest) settings(t testing.TB) []driver.Setting {
+	t.Helper()
+	return must(l.e.Settings(context.Background()))(t)
+}
+
 // testBackground: the checkpointer works beside the commits and keeps the log bounded.
 func testBackground(t *testing.T, h Harness) {
 	l := newLogTest(t, h, store.Options{Checkpoint: driver.Background})
+	settings := l.settings(t)
 	for range 1000 { // 10 MB
 		l.commit(t)
 		require.Less(t, *l.stats(t).WALBytes, int64(logBound))
@@ -83,6 +89,7 @@ func testBackground(t *testing.T, h Harness) {
 		require.NotNil(t, stats.CheckpointStall)
 		return *stats.Checkpoints > 1 && *stats.CheckpointTime > 0
 	})
+	require.Equal(t, settings, l.settings(t), "a checkpoint that does not wait leaves the lock timeout as it was")
 	inView(t, l.e, func(q driver.Querier) { require.Equal(t, l.next, countRows(t, q, l.table)) })
 }
 
@@ -93,8 +100,7 @@ func testInline(t *testing.T, h Harness) {
 		l.commit(t)
 		require.Less(t, *l.stats(t).WALBytes, int64(logBound))
 	}
-	settings := must(l.e.Settings(context.Background()))(t)
-	require.Contains(t, settings, driver.Setting{Name: "checkpoint", Value: string(driver.Inline)})
+	require.Contains(t, l.settings(t), driver.Setting{Name: "checkpoint", Value: string(driver.Inline)})
 }
 
 // testManual: nothing moves the log but Checkpoint.
@@ -117,8 +123,10 @@ func testManual(t *testing.T, h Harness) {
 	require.Zero(t, *l.stats(t).WALBytes, "nothing is left that recovery would need")
 	require.Greater(t, *l.stats(t).DatabaseBytes, int64(logBound))
 
+	settings := l.settings(t)
 	l.checkpoint(t, true)
 	require.Zero(t, *l.stats(t).WALBytes, "truncate empties the log")
+	require.Equal(t, settings, l.settings(t))
 	l.commit(t)
 	inView(t, l.e, func(q driver.Querier) { require.Equal(t, l.next, countRows(t, q, l.table)) })
 }

@@ -57,18 +57,19 @@ func runLost(t *testing.T, h Harness) {
 			return urlOf(t, rawURL, copied), copied
 		}
 	}
-	t.Run("nothing", func(t *testing.T) {
+	sound := func(t *testing.T, head uint64) {
 		rawURL, path := leave(func(*testing.T, string) {})(t)
 		for range 2 {
 			db := must(store.Open(t.Context(), rawURL, nil))(t)
 			report := must(db.Check(t.Context(), nil))(t)
-			require.Equal(t, store.Sound, report.Outcome)
-			require.EqualValues(t, 12, report.Head.Number)
+			require.Equal(t, store.Sound, report.Outcome, report.Err())
+			require.EqualValues(t, head, report.Head.Number)
 			require.EqualValues(t, 2, report.EventHead)
 			require.NoError(t, db.Close())
 		}
 		require.NoFileExists(t, path+"-durable")
-	})
+	}
+	t.Run("nothing", func(t *testing.T) { sound(t, 12) })
 	for name, change := range map[string]func(t *testing.T, path string){
 		"log": func(t *testing.T, path string) { require.NoError(t, os.Remove(logOf(path))) },
 		"start of log": func(t *testing.T, path string) {
@@ -111,6 +112,10 @@ func runLost(t *testing.T, h Harness) {
 			require.NoError(t, db.Close())
 		})
 	}
+	t.Run("what a rewind has taken", func(t *testing.T) {
+		require.NoError(t, ents.Rewind(t.Context(), 5))
+		sound(t, 5)
+	})
 }
 
 // runLostOther: who opens the other kind of data finds what is lost, before it writes where

@@ -35,7 +35,8 @@ func runQuery(t *testing.T, h Harness) {
 		layouts = layouts[:1]
 	}
 	for i, layout := range layouts {
-		if h.repeats(layout) {
+		// Arkiv-ordered finds the newest matches in a way that arkiv does not have.
+		if h.repeats(layout) && layout != "arkiv-ordered" {
 			continue
 		}
 		t.Run(layout, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -59,6 +60,34 @@ func runValues(t *testing.T, h Harness, layout string) {
 		checkComparisons(t, s, "n", oddNumbers, append([]uint64{3, 1 << 62, 1<<63 + 5}, oddNumbers...), query.Number)
 	})
 	t.Run("lists", func(t *testing.T) { testLists(t, s, texts) })
+	t.Run("ranges", func(t *testing.T) { testRanges(t, newLedger(t, h, layout)) })
+}
+
+// testRanges: two bounds of one attribute, short ones and such that begin alike for
+// longer than an index keeps, together mean what each means.
+func testRanges(t *testing.T, l *ledger) {
+	alike := strings.Repeat("alike ", 10)
+	texts := []string{"", "a", "alike ", alike, alike + "a", alike + "b", alike + "c", "b"}
+	var create []entity.Op
+	for i, s := range texts {
+		create = append(create, on(fmt.Sprintf("r%02d ", i), opCreate(1000, text("x", s))))
+	}
+	l.apply(t, create...)
+	require.NoError(t, l.ents.Flush(t.Context()))
+	s := l.at(t, store.Head)
+	for _, lo := range texts {
+		for _, hi := range texts {
+			want := ""
+			for i, v := range texts {
+				if v >= lo && v < hi {
+					want += fmt.Sprintf("r%02d ", i)
+				}
+			}
+			q := query.And{Terms: []query.Expr{compared("x", query.GreaterOrEqual, query.Text(lo)), compared("x", query.Less, query.Text(hi))}}
+			require.Equal(t, want, set(results(t, s, q, &store.QueryOptions{Parts: store.Metadata})), "%s", q)
+			require.Equal(t, strings.Count(want, " "), int(must(s.Count(t.Context(), q))(t)), "%s", q)
+		}
+	}
 }
 
 // testOddText gets an entity, finds it by its text as a value and as a name, and sorts by
@@ -111,14 +140,14 @@ func checkComparisons[T cmp.Ordered](t *testing.T, s *store.Snapshot, prefix str
 
 func testLists(t *testing.T, s *store.Snapshot, texts []string) {
 	count := func(in query.In) int { return int(must(s.Count(t.Context(), in))(t)) }
-	var strings, numbers []query.Value
+	var words, numbers []query.Value
 	for _, v := range texts {
-		strings = append(strings, query.Text(v))
+		words = append(words, query.Text(v))
 	}
 	for _, n := range oddNumbers {
 		numbers = append(numbers, query.Number(n))
 	}
-	for _, list := range [][]query.Value{strings, numbers} {
+	for _, list := range [][]query.Value{words, numbers} {
 		in := query.In{Name: "x", Values: list}
 		require.Equal(t, len(list), count(in))
 		in.Negated = true

@@ -31,6 +31,7 @@ func RunFiles(t *testing.T, engine string) {
 	f := newFiles(t, engine)
 	t.Run("foreign files", f.foreign)
 	t.Run("log without database", f.logAlone)
+	t.Run("foreign index", f.foreignIndex)
 	t.Run("damaged log", f.damagedLog)
 	t.Run("two at once", f.twoAtOnce)
 	t.Run("killed", f.killed)
@@ -187,7 +188,7 @@ func unchanged(t *testing.T, dir string, before map[string]string, msg string) (
 // foreign: files of names that a store or a temporary file could have.
 func (f *files) foreign(t *testing.T) {
 	for _, c := range f.commands() {
-		for _, ends := range []string{".tmp/mine -durable .partial", ".wal", "-journal", "-lease"} {
+		for _, ends := range []string{".tmp/mine -durable .partial", ".wal", "-journal", "-lease", "-shm"} {
 			t.Run(c.name+"/"+strings.ReplaceAll(ends, "/", " "), func(t *testing.T) {
 				dir := t.TempDir()
 				x := filepath.Join(dir, c.makes)
@@ -256,6 +257,28 @@ func (f *files) logAlone(t *testing.T) {
 			dir, x := f.left(t)
 			require.NoError(t, os.Remove(x))
 			f.refused(t, c, dir, x)
+		})
+	}
+}
+
+// foreignIndex: a store has been closed, and a user has put a file where SQLite
+// would have its index of the log. Engines that know no such name do not mind it.
+func (f *files) foreignIndex(t *testing.T) {
+	for _, c := range f.writers() {
+		if c.name == "serve" {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			x := filepath.Join(dir, "x")
+			text, err := os.ReadFile(f.made)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(x, text, 0o600))
+			require.NoError(t, os.WriteFile(x+"-shm", []byte("a user's own file"), 0o644))
+			before := contents(t, dir)
+			delete(before, "x")
+			_, errs, _ := Run(t, c.args(x)...)
+			unchanged(t, dir, before, errs)
 		})
 	}
 }

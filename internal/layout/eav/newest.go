@@ -74,7 +74,8 @@ func (v view) lead(ctx context.Context, e query.Expr, limited bool) (*lead, erro
 		switch {
 		case 0 < len(legs) && len(legs) <= max(1, maxLegs/len(terms)):
 			equal = append(equal, len(l.rest))
-		case comparison && c.Value.Kind == entity.Numeric && v.dialect.holds(c.Name):
+		case comparison && c.Value.Kind == entity.Numeric && !isBlock(c.Name, c.Value) &&
+			v.dialect.holds(c.Name):
 			compared = append(compared, len(l.rest))
 		}
 		l.rest = append(l.rest, term)

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
+	"slices"
 
 	"github.com/varvedb/varve/internal/layout"
 	"github.com/varvedb/varve/internal/statement"
@@ -113,7 +115,11 @@ func (v view) stream(ctx context.Context, text string, args []any, content bool,
 func (v view) Openings(ctx context.Context) iter.Seq2[*entity.Entity, error] {
 	return func(yield func(*entity.Entity, error) bool) {
 		var last *entity.Entity
-		v.stream(ctx, v.openings(), nil, true, func(e *entity.Entity, err error) bool {
+		stream := v.openings
+		if v.dialect.name == driver.DuckDB {
+			stream = v.pagedOpenings
+		}
+		stream(ctx, func(e *entity.Entity, err error) bool {
 			if err == nil && last != nil && opened(e, last) {
 				yield(nil, fmt.Errorf("%w: versions out of order: %s of block %d after %s of block %d",
 					driver.ErrCorrupt, e.Key, e.LastModifiedAtBlock, last.Key, last.LastModifiedAtBlock))
@@ -130,16 +136,80 @@ func opened(a, b *entity.Entity) bool {
 	return cmp.Or(cmp.Compare(a.LastModifiedAtBlock, b.LastModifiedAtBlock), bytes.Compare(a.Key[:], b.Key[:])) < 0
 }
 
-// openings returns the statement of Openings. SQLite would move all payloads
+// openings streams all versions by one statement. SQLite would move all payloads
 // through a sort in a temporary file as large as they are, so there the rows are
 // sorted without them and fetched in the order of the first table of the join,
 // which the caller checks.
-func (l *Layout) openings() string {
-	if l.dialect.name != driver.SQLite {
-		return l.schema.Statements["openings"]
+func (v view) openings(ctx context.Context, yield func(*entity.Entity, error) bool) {
+	text := v.schema.Statements["openings"]
+	if v.dialect.name == driver.SQLite {
+		text = v.selectColumns(true) + " FROM (SELECT rowid AS id FROM payloads ORDER BY " + v.shape.from + ", entity_key LIMIT -1) AS x" +
+			" CROSS JOIN payloads AS e ON e.rowid = x.id"
 	}
-	return l.selectColumns(true) + " FROM (SELECT rowid AS id FROM payloads ORDER BY " + l.shape.from + ", entity_key LIMIT -1) AS x" +
-		" CROSS JOIN payloads AS e ON e.rowid = x.id"
+	v.stream(ctx, text, nil, true, yield)
+}
+
+// Bounds of pagedOpenings.
+const (
+	openingsPage = 1024 // row numbers that are sorted at once
+	openingsRead = 256  // versions that are held at once
+	openingsSpan = 32   // row numbers within which one statement reads
+)
+
+// pagedOpenings streams all versions page by page: DuckDB holds the whole result of
+// a statement in memory, and 2,048 whole rows of what it scans. So a page's row
+// numbers are sorted first, and then neighbours are read together.
+func (v view) pagedOpenings(ctx context.Context, yield func(*entity.Entity, error) bool) {
+	next := "SELECT rowid, " + v.shape.from + ", entity_key FROM payloads WHERE " + v.shape.from + " >= ? AND (" +
+		v.shape.from + " > ? OR entity_key > ?) ORDER BY " + v.shape.from + ", entity_key LIMIT CAST(? AS BIGINT)"
+	block, key := int64(math.MinInt64), []byte{}
+	for {
+		var page []int64
+		err := statement.Each(ctx, v.q, next, []any{block, block, key, int64(openingsPage)}, func(rows driver.Rows) error {
+			page = append(page, 0)
+			return rows.Scan(&page[len(page)-1], &block, &key)
+		})
+		if err != nil {
+			yield(nil, err)
+		}
+		if err != nil || len(page) == 0 {
+			return
+		}
+		for part := range slices.Chunk(page, openingsRead) {
+			found, err := v.rows(ctx, part)
+			for _, id := range part {
+				if !yield(found[id], err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// rows returns versions by the numbers of their rows.
+func (v view) rows(ctx context.Context, numbers []int64) (map[int64]*entity.Entity, error) {
+	found := make(map[int64]*entity.Entity, len(numbers))
+	text := v.selectColumns(true) + ", e.rowid FROM payloads AS e WHERE e.rowid BETWEEN ? AND ?"
+	sorted := slices.Sorted(slices.Values(numbers))
+	for first, i := 0, 1; i <= len(sorted); i++ {
+		if i < len(sorted) && sorted[i] < sorted[first]+openingsSpan {
+			continue
+		}
+		err := statement.Each(ctx, v.q, text, []any{sorted[first], sorted[i-1]}, func(rows driver.Rows) error {
+			var payload []byte
+			var id int64
+			e, err := scanEntity(rows, &payload, &id)
+			if err == nil {
+				e.Content, found[id] = payload, e
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		first = i
+	}
+	return found, nil
 }
 
 // Closings implements layout.View.

@@ -138,6 +138,7 @@ func TestLateErrors(t *testing.T) {
 	})
 	tx, err := e.Begin(ctx)
 	require.NoError(t, err)
+	defer tx.Rollback() // closing waits for it
 	require.NoError(t, tx.Insert(ctx, numbers, []any{int64(2)}))
 	require.NoError(t, tx.Insert(ctx, numbers, []any{int64(1)}))
 	_, err = tx.Exec(ctx, "INSERT INTO numbers VALUES (3)")
