@@ -24,32 +24,28 @@ var templates = map[string]struct {
 }
 
 // say returns the sentence of a question.
-func say(set *report.Set, id string) (string, error) {
+func say(set *report.Set, id string) string {
 	t := templates[id]
 	s, text := newSayer(set, t.experiment), ""
 	if len(s.all) > 0 {
 		text = t.say(s)
 	}
+	var parts []string
+	for _, l := range s.left {
+		parts = append(parts, strings.Join(l.names, ", ")+" ("+l.why+")")
+	}
+	left := strings.Join(parts, "; ")
 	switch short := tooShort(s.set); {
 	case text != "" && short != "":
-		text = "Cannot be judged: " + short + ". The tables have the figures; more --time makes phases longer."
-	case text == "" && len(s.unjudged) > 0:
-		text = fmt.Sprintf("Cannot be judged: n is below %d for %s. The tables have the figures; more --time repeats them.", report.Judged, names(s.unjudged))
+		return "Cannot be judged: " + short + ". The tables have the figures; more --time makes phases longer."
+	case text == "" && left != "":
+		return "Cannot be judged: " + left + ". The tables have the figures; more --time repeats them."
 	case text == "":
-		text = "Not known: nothing was measured of it. varve answer measures it, and varve run " + t.experiment + " that alone."
-	case len(s.unjudged) > 0:
-		text += fmt.Sprintf(" Not judged, since n is below %d: %s.", report.Judged, names(s.unjudged))
+		return "Not known: nothing was measured of it. varve answer measures it, and varve run " + t.experiment + " that alone."
+	case left != "":
+		text += " Not judged: " + left + "."
 	}
-	return text, s.err
-}
-
-// names writes candidates.
-func names(list []candidate) string {
-	texts := make([]string, len(list))
-	for i, c := range list {
-		texts[i] = c.String()
-	}
-	return strings.Join(texts, ", ")
+	return text
 }
 
 // judgedPhase is how long a phase lasts that is judged: a shorter one may end
@@ -71,26 +67,30 @@ func tooShort(set *report.Set) string {
 type sayer struct {
 	whole *report.Set
 	set   *report.Set // of one experiment
-	all   []candidate
-	sizes []string // scales, the smallest first
-	scale string   // the largest of those at which most candidates were measured
-	base  bool     // scales are those of the base profile
-	mix   string   // that the sentence is of: the first of mixes; the tables have the others
-	err   error
+	tried *report.Set // also of runs that failed
+	all   []candidate // the reference first
+	sizes []string    // scales, the smallest first
+	scale string      // the largest of those at which most candidates were measured
+	base  bool        // scales are those of the base profile
+	mix   string      // that the sentence is of: the first of mixes; the tables have the others
 
-	unjudged []candidate // that have too few measurements to be ranked
+	left []left // candidates that are not judged
 }
 
 const mixes = "WBAC"
 
+// left are candidates that are not judged.
+type left struct {
+	why   string
+	names []string
+}
+
 func newSayer(set *report.Set, experiment string) *sayer {
 	s := &sayer{whole: set, set: only(set, experiment), base: true}
+	s.all, s.tried = candidates(s.set)
 	seen, count := make(map[string]bool), make(map[string]int) // candidates of each size
 	for _, l := range s.set.Lines {
 		c, scale := candidate{report.Key(l, "engine"), report.Key(l, "layout")}, report.Key(l, "scale")
-		if !slices.Contains(s.all, c) {
-			s.all = append(s.all, c)
-		}
 		if at := scale + " " + c.String(); scale != "" && !seen[at] {
 			seen[at] = true
 			count[scale]++
@@ -98,13 +98,15 @@ func newSayer(set *report.Set, experiment string) *sayer {
 		profile := report.Key(l, "profile")
 		s.base = s.base && (profile == "" || strings.HasPrefix(profile, baseProfile))
 	}
-	s.sizes = s.numbers("scale")
+	if s.sizes = numbers(s.set, "scale"); s.sizes == nil {
+		s.sizes = numbers(s.tried, "scale")
+	}
 	for _, size := range s.sizes {
 		if count[size] >= count[s.scale] {
 			s.scale = size
 		}
 	}
-	found := s.set.Values("mix")
+	found := s.tried.Values("mix")
 	for i := len(mixes) - 1; i >= 0; i-- {
 		if slices.Contains(found, mixes[i:i+1]) {
 			s.mix = mixes[i : i+1]
@@ -114,8 +116,8 @@ func newSayer(set *report.Set, experiment string) *sayer {
 }
 
 // numbers are the values of a key, the smallest first.
-func (s *sayer) numbers(key string) []string {
-	list := s.set.Values(key)
+func numbers(set *report.Set, key string) []string {
+	list := set.Values(key)
 	slices.SortFunc(list, func(a, b string) int { return cmp.Compare(number(a), number(b)) })
 	return list
 }
@@ -128,11 +130,24 @@ func (s *sayer) at(scale string) string {
 	return "/scale:" + scale + " "
 }
 
+// leave leaves a candidate out of the judgement.
+func (s *sayer) leave(c candidate, why string) {
+	i := slices.IndexFunc(s.left, func(l left) bool { return l.why == why })
+	if i < 0 {
+		i, s.left = len(s.left), append(s.left, left{why: why})
+	}
+	if l := &s.left[i]; !slices.Contains(l.names, c.String()) {
+		l.names = append(l.names, c.String())
+	}
+}
+
 // figure is that of a candidate in the first of the units that it has, nil for none.
 func (s *sayer) figure(c candidate, filter string, units ...string) *report.Figure {
 	for _, unit := range units {
 		f, err := s.set.Figure(c.filter(filter), unit)
-		s.err = cmp.Or(s.err, err)
+		if err != nil {
+			s.leave(c, err.Error())
+		}
 		if f != nil {
 			return f
 		}
@@ -140,21 +155,13 @@ func (s *sayer) figure(c candidate, filter string, units ...string) *report.Figu
 	return nil
 }
 
-// in writes a figure with its unit.
-func (s *sayer) in(f *report.Figure, unit string) string {
-	if f == nil {
-		return "an unknown number of " + unit
-	}
-	return f.In(unit)
-}
-
 // latency writes the p99, or the longest where there were too few operations for that.
 func (s *sayer) latency(c candidate, filter, what, prefix string) string {
 	if f := s.figure(c, filter, prefix+"p99-ms"); f != nil {
-		return what + " p99 " + s.in(f, "ms")
+		return what + " p99 " + f.In("ms")
 	}
 	if f := s.figure(c, filter, prefix+"max-ms"); f != nil {
-		return "longest " + what + " " + s.in(f, "ms")
+		return "longest " + what + " " + f.In("ms")
 	}
 	return "no " + what + " finished"
 }
@@ -170,48 +177,85 @@ func (s *sayer) size(scale string) string {
 	return scale + " times the source"
 }
 
-// ranked is a candidate with the figure that gives its rank.
+// ranked is a candidate with its figure, and its ratio to that of the first
+// candidate, which is the reference where that was measured.
 type ranked struct {
 	candidate
-	by *report.Figure
+	of *report.Figure
+	by *report.Ratio
+	to *ranked
 }
 
-// rank orders the candidates that have a figure of enough measurements, the
-// highest first.
-func (s *sayer) rank(by func(candidate) *report.Figure) (list []ranked) {
-	for _, c := range s.all {
-		switch f := by(c); {
-		case f == nil:
-		case f.N < report.Judged:
-			s.leave(c)
-		default:
-			list = append(list, ranked{c, f})
-		}
+// in writes a figure of the reference, and of others the ratio to it.
+func (r *ranked) in(unit string) string {
+	if r.to == nil {
+		return r.of.In(unit)
 	}
-	slices.SortStableFunc(list, func(a, b ranked) int { return cmp.Compare(b.by.Center, a.by.Center) })
+	return r.by.In(unit, r.to.String())
+}
+
+// rank orders the candidates that have a figure of enough runs, by their ratios
+// to the reference in its sittings, the highest first.
+func (s *sayer) rank(by func(candidate) *report.Figure) (list []ranked) {
+	var reference *ranked
+	for _, c := range s.all {
+		r := ranked{candidate: c, of: by(c), to: reference}
+		switch {
+		case r.of == nil:
+			continue
+		case r.of.Busy > 0:
+			s.leave(c, "not busy")
+			continue
+		case r.of.Total() < report.Judged:
+			s.leave(c, fmt.Sprintf("fewer than %d runs", report.Judged))
+			continue
+		case r.of.Lo <= 0:
+			s.leave(c, "no operation finished")
+			continue
+		case reference == nil:
+			reference = &r
+		}
+		if r.by = report.Pair(r.of, reference.of); r.by == nil {
+			s.leave(c, "not in a sitting with "+reference.String())
+			continue
+		}
+		list = append(list, r)
+	}
+	slices.SortStableFunc(list, func(a, b ranked) int { return cmp.Compare(b.by.Median, a.by.Median) })
 	return list
 }
 
-// leave leaves a candidate out of the judgement.
-func (s *sayer) leave(c candidate) {
-	if !slices.Contains(s.unjudged, c) {
-		s.unjudged = append(s.unjudged, c)
+// first writes the figure of the first candidate, and that of the reference unless it is the second.
+func first(list []ranked, unit string) string {
+	text := list[0].in(unit)
+	if to := list[0].to; to != nil && list[1].to != nil {
+		text += ", which has " + to.of.In(unit)
 	}
+	return text
 }
 
-// end compares the first candidate with the second.
-func (s *sayer) end(list []ranked, unit string) string {
+// end compares the first candidate with the second, which write writes.
+func end(list []ranked, write func(*ranked) string) string {
+	if len(list) < 2 {
+		return "; nothing else can be compared with it."
+	}
+	pair, word, where := report.Pair(list[0].of, list[1].of), "next is", ""
 	switch {
-	case len(list) < 2 && len(s.unjudged) > 0:
-		return "; nothing else was measured often enough."
-	case len(list) < 2:
-		return "; nothing else was measured of it."
+	case pair == nil:
+		word = "not in a sitting with it is"
+	case !pair.Enough():
+		word = "too few runs to tell it from"
+	case !pair.Differs():
+		word = "not told apart from"
+	case pair.Hosts == 1:
+		where = ", on this machine"
 	}
-	word := "not told apart from"
-	if list[0].by.Apart(list[1].by) {
-		word = "next is"
-	}
-	return fmt.Sprintf("; %s %s with %s.", word, list[1], s.in(list[1].by, unit))
+	return fmt.Sprintf("; %s %s with %s%s.", word, list[1], write(&list[1]), where)
+}
+
+// inUnit writes figures and ratios of a unit.
+func inUnit(unit string) func(*ranked) string {
+	return func(r *ranked) string { return r.in(unit) }
 }
 
 func (s *sayer) writes() string {
@@ -220,113 +264,155 @@ func (s *sayer) writes() string {
 	if len(list) == 0 {
 		return ""
 	}
-	if list[0].by.Center <= 0 {
-		return fmt.Sprintf("At %s no commit finished.", s.size(s.scale))
+	text := fmt.Sprintf("At %s %s keeps up most writes: %s", s.size(s.scale), list[0], first(list, "rows/s"))
+	if list[0].to == nil {
+		text += ", " + s.latency(list[0].candidate, most, "commit", "")
 	}
-	return fmt.Sprintf("At %s %s keeps up most writes: %s, %s%s", s.size(s.scale), list[0], s.in(list[0].by, "rows/s"),
-		s.latency(list[0].candidate, most, "commit", ""), s.end(list, "rows/s"))
+	return text + end(list, inUnit("rows/s"))
 }
 
 func (s *sayer) reads() string {
-	one, ten := s.at(s.scale)+"/clients:1", s.at(s.scale)+"/clients:10"
+	ten := s.at(s.scale) + "/clients:10"
 	list := s.rank(func(c candidate) *report.Figure { return s.figure(c, ten, "qps") })
 	if len(list) == 0 {
 		return ""
 	}
-	if list[0].by.Center <= 0 {
-		return fmt.Sprintf("At %s no read of mix %s finished.", s.size(s.scale), s.mix)
+	text := fmt.Sprintf("At %s %s answers most reads of mix %s with 10 clients: %s", s.size(s.scale), list[0], s.mix, first(list, "reads/s"))
+	if list[0].to == nil {
+		text += ", " + s.latency(list[0].candidate, ten, "read", "")
+		one := s.at(s.scale) + "/clients:1"
+		if f := s.figure(list[0].candidate, one, "qps"); f != nil {
+			text += ", and with one " + f.In("reads/s") + ", " + s.latency(list[0].candidate, one, "read", "")
+		}
 	}
-	best, alone := list[0].candidate, ""
-	if f := s.figure(best, one, "qps"); f != nil {
-		alone = ", and " + s.in(f, "reads/s") + " with one, " + s.latency(best, one, "read", "")
-	}
-	return fmt.Sprintf("At %s %s answers most reads of mix %s: %s with 10 clients, %s%s%s", s.size(s.scale), best, s.mix,
-		s.in(list[0].by, "reads/s"), s.latency(best, ten, "read", ""), alone, s.end(list, "reads/s"))
+	return text + end(list, inUnit("reads/s"))
 }
 
-// carries judges whether all measurements of a load were within the limits of the
-// third question. A load that was not asked has no outcome, which is "".
+// carries judges whether all runs of a load were within the limits of the third
+// question. A load that was not asked has no outcome, which is "".
 func (s *sayer) carries(c candidate, filter string, rows, reads float64) Outcome {
-	asked := s.figure(c, filter, "rows/s")
-	if asked == nil {
-		return ""
+	asked, failed := s.figure(c, filter, "rows/s"), s.set.Failed(c.filter(filter))
+	runs := failed
+	if asked != nil {
+		runs += asked.Total()
 	}
-	if asked.N < report.Judged {
-		s.leave(c)
+	switch {
+	case runs == 0:
+		return ""
+	case runs < report.Judged:
+		s.leave(c, fmt.Sprintf("fewer than %d runs", report.Judged))
 		return Unknown
 	}
-	for _, l := range carried(filter, rows, reads) {
-		k, err := c.criterion(s.set, l)
-		s.err = cmp.Or(s.err, err)
-		if k.Figure == nil || !l.holds(k.Figure) {
+	for _, l := range carried("", rows, reads) {
+		l.filter = filter
+		if c.criterion(s.set, l).Outcome != Pass {
 			return Fail
 		}
 	}
 	return Pass
 }
 
-// delivered writes what came of a load.
+// delivered writes what came of a load, on each host: its limits are times.
 func (s *sayer) delivered(c candidate, filter string) string {
-	return fmt.Sprintf("%s with %s, %s, %s", s.in(s.figure(c, filter, "rows/s"), "rows/s"), s.in(s.figure(c, filter, "qps"), "reads/s"),
-		s.latency(c, filter, "commit", ""), s.latency(c, filter, "read", "read-"))
+	var parts []string
+	filters, hosts := s.set.OnHosts(c.filter(filter))
+	for i, on := range filters {
+		rate := func(unit, as, late, skipped string) string {
+			text := s.figure(c, on, unit).In(as)
+			if f, g := s.figure(c, on, late), s.figure(c, on, skipped); f != nil && g != nil {
+				text += fmt.Sprintf(" (%s late, %s given up)", report.Number(f.Center), report.Number(g.Center))
+			}
+			return text
+		}
+		text := rate("rows/s", "rows/s", "commit-late", "commit-skipped") + " with " + rate("qps", "reads/s", "late", "skipped") +
+			", " + s.latency(c, on, "commit", "") + ", " + s.latency(c, on, "read", "read-")
+		if len(hosts) > 1 {
+			text = "on " + hosts[i] + " " + text
+		}
+		parts = append(parts, text)
+	}
+	if n := s.set.Failed(c.filter(filter)); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d runs were killed or failed", n))
+	}
+	return strings.Join(parts, "; ")
 }
 
 // sweetSpot ranks by the rate of writes that is carried, and by the reads of the
 // candidates that carry the same.
 func (s *sayer) sweetSpot() string {
-	rates := s.numbers("rate")
+	rates := numbers(s.tried, "rate")
 	spots, asked := map[candidate]string{}, map[candidate]string{} // the highest rates that each carries, and was asked for
 	judged := false
-	at := func(c candidate) string { return s.at(s.scale) + "/rate:" + spots[c] }
-	list := s.rank(func(c candidate) *report.Figure {
+	at := func(c candidate, rate string) string { return s.at(s.scale) + "/rate:" + rate }
+	for _, c := range s.all {
 		for _, rate := range slices.Backward(rates) {
-			spots[c] = rate
 			outcome := Outcome("")
 			if rate != "0" {
-				outcome = s.carries(c, at(c), number(rate), 0)
+				outcome = s.carries(c, at(c, rate), number(rate), 0)
 			}
 			if outcome != "" {
 				asked[c] = cmp.Or(asked[c], rate)
 			}
 			judged = judged || outcome == Pass || outcome == Fail
 			if outcome == Pass {
-				return s.figure(c, at(c), "qps")
+				spots[c] = rate
+				break
 			}
 		}
-		return nil
-	})
+	}
 	const within = "with commits below 2 s and reads below 100 ms at p99"
 	switch {
-	case len(list) == 0 && !judged:
+	case len(spots) == 0 && !judged:
 		return ""
-	case len(list) == 0:
+	case len(spots) == 0:
 		return fmt.Sprintf("At %s nothing carried any rate of writes that was asked for %s; the table has what was delivered.", s.size(s.scale), within)
 	}
-	slices.SortStableFunc(list, func(a, b ranked) int { return cmp.Compare(number(spots[b.candidate]), number(spots[a.candidate])) })
-	best, unit := list[0].candidate, "reads/s"
-	if len(list) > 1 && spots[list[1].candidate] != spots[best] {
-		unit = "rows/s"
-		for i, r := range list {
-			list[i].by = s.figure(r.candidate, at(r.candidate), unit)
+	most := ""
+	for _, rate := range spots {
+		if number(rate) > number(most) {
+			most = rate
 		}
 	}
-	text := fmt.Sprintf("At %s %s carries most of both %s: %s%s", s.size(s.scale), best, within, s.delivered(best, at(best)), s.end(list, unit))
-	for _, r := range list[:min(len(list), 2)] {
-		if most := asked[r.candidate]; most == spots[r.candidate] && number(most) < number(rates[len(rates)-1]) {
-			text += fmt.Sprintf(" Above %s rows/s %s was not asked.", report.Number(number(most)), r.candidate)
+	list := s.rank(func(c candidate) *report.Figure {
+		if spots[c] != most {
+			return nil
+		}
+		return s.figure(c, at(c, most), "qps")
+	})
+	if len(list) == 0 {
+		return ""
+	}
+	best := list[0].candidate
+	text := fmt.Sprintf("At %s %s carries most of both %s: asked for %s rows/s it delivers %s", s.size(s.scale), best, within, report.Number(number(most)), s.delivered(best, at(best, most)))
+	if len(list) > 1 {
+		text += end(list, inUnit("reads/s"))
+	} else {
+		text += "; nothing else carries that rate."
+	}
+	for _, c := range s.all {
+		if spot := spots[c]; spot != "" && spot != most {
+			text += fmt.Sprintf(" %s carries %s rows/s.", c, report.Number(number(spot)))
+		}
+		if asked[c] != "" && asked[c] == spots[c] && number(asked[c]) < number(rates[len(rates)-1]) {
+			text += fmt.Sprintf(" Above %s rows/s %s was not asked.", report.Number(number(asked[c])), c)
 		}
 	}
 	return text
 }
 
-// kept ranks by the part that is left of a figure from one size to another.
+// kept ranks by the part that is left of a figure from one size to another, both
+// in the same sitting.
 func (s *sayer) kept(at func(candidate, string) *report.Figure, smallest, largest string) []ranked {
 	return s.rank(func(c candidate) *report.Figure {
 		from, to := at(c, smallest), at(c, largest)
-		if from == nil || to == nil || from.Lo <= 0 {
+		if from == nil || to == nil {
 			return nil
 		}
-		return &report.Figure{N: min(from.N, to.N), Center: 100 * to.Center / from.Center, Lo: 100 * to.Lo / from.Hi, Hi: 100 * to.Hi / from.Lo}
+		part := report.Part(to, from)
+		if part == nil {
+			s.leave(c, "its sizes are of different sittings")
+		}
+		return part
 	})
 }
 
@@ -337,26 +423,21 @@ func (s *sayer) degradation() string {
 		return "Not known: one size was measured, " + s.size(s.scale) + ". varve answer measures more of them in more --time."
 	}
 	smallest, largest := s.sizes[0], s.sizes[len(s.sizes)-1]
-	rows := func(c candidate, scale string) *report.Figure {
+	list := s.kept(func(c candidate, scale string) *report.Figure {
 		return s.figure(c, s.at(scale)+"/rate:max", "settled-rows/s", "rows/s")
-	}
-	list := s.kept(rows, smallest, largest)
+	}, smallest, largest)
 	if len(list) == 0 {
 		return ""
 	}
-	best := list[0].candidate
-	text := fmt.Sprintf("From %s to %s %s keeps most of its writes: from %s to %s, that is %s%s", s.size(smallest), s.size(largest), best,
-		s.in(rows(best, smallest), "rows/s"), s.in(rows(best, largest), "rows/s"), s.in(list[0].by, "%"), s.end(list, "%"))
+	percent := func(r *ranked) string { return r.of.In("%") }
+	text := fmt.Sprintf("From %s to %s %s keeps most of its writes: %s of the rows/s%s", s.size(smallest), s.size(largest), list[0], percent(&list[0]), end(list, percent))
 	reads := newSayer(s.whole, "C1")
-	ten := func(c candidate, scale string) *report.Figure {
+	list = reads.kept(func(c candidate, scale string) *report.Figure {
 		return reads.figure(c, reads.at(scale)+"/clients:10", "qps")
+	}, smallest, largest)
+	if len(list) > 0 {
+		text += fmt.Sprintf(" Of its reads of mix %s with 10 clients %s keeps most: %s%s", reads.mix, list[0], percent(&list[0]), end(list, percent))
 	}
-	if list = reads.kept(ten, smallest, largest); len(list) > 0 {
-		best = list[0].candidate
-		text += fmt.Sprintf(" Of its reads of mix %s with 10 clients %s keeps most: from %s to %s, that is %s%s", reads.mix, best,
-			s.in(ten(best, smallest), "reads/s"), s.in(ten(best, largest), "reads/s"), s.in(list[0].by, "%"), reads.end(list, "%"))
-	}
-	s.err = cmp.Or(s.err, reads.err)
 	return text
 }
 
@@ -366,39 +447,45 @@ func (s *sayer) firstVersion() string {
 	}
 	var best candidate
 	var last string // the largest load that it carries, or the smallest that it was asked for
-	most, of := -1, 0
+	most, of, unasked := -1, 0, 0
 	for _, c := range s.all {
-		count, asked, load := 0, 0, ""
+		count, asked, none, load := 0, 0, 0, ""
 		for _, v := range report.FirstVersion {
 			switch f := filter(v[0], v[1]); s.carries(c, f, v[0], v[1]) {
 			case Pass:
 				count, asked, load = count+1, asked+1, f
 			case Fail:
 				asked, load = asked+1, cmp.Or(load, f)
+			case "":
+				none++
 			}
 		}
 		if asked > 0 && count > most {
-			best, most, of, last = c, count, asked, load
+			best, most, of, unasked, last = c, count, asked, none, load
 		}
 	}
 	if most < 0 {
 		return ""
 	}
-	rest := ""
-	if n := len(report.FirstVersion) - of; n > 0 {
-		rest = fmt.Sprintf(" Of V1's nine loads %d were not asked of it often enough to be judged.", n)
-	}
+	text := fmt.Sprintf("At %s %s carries %d of the %d V1 loads that were asked of it, and none carries more; of the largest of them it delivers ", s.size(s.scale), best, most, of)
 	if most == 0 {
-		return fmt.Sprintf("At %s nothing carries any of the V1 loads that were asked; of the smallest of them %s delivers %s.%s", s.size(s.scale), best, s.delivered(best, last), rest)
+		text = fmt.Sprintf("At %s nothing carries any of the V1 loads that were asked; of the smallest of them %s delivers ", s.size(s.scale), best)
 	}
-	return fmt.Sprintf("At %s %s carries %d of the %d V1 loads that were asked of it, none carries more; of the largest of them it delivers %s.%s", s.size(s.scale), best, most, of, s.delivered(best, last), rest)
+	text += s.delivered(best, last) + "."
+	if unasked > 0 {
+		text += fmt.Sprintf(" Of V1's nine loads %d were not asked of it.", unasked)
+	}
+	return text
 }
 
 // only is what a set has of experiments, without single kinds of operations.
 func only(set *report.Set, experiments ...string) *report.Set {
-	return &report.Set{Lines: slices.DeleteFunc(slices.Clone(set.Lines), func(l *benchfmt.Result) bool {
-		return !slices.Contains(experiments, l.GetConfig("experiment")) || report.Key(l, "kind") != ""
-	})}
+	of := func(lines []*benchfmt.Result) []*benchfmt.Result {
+		return slices.DeleteFunc(slices.Clone(lines), func(l *benchfmt.Result) bool {
+			return !slices.Contains(experiments, l.GetConfig("experiment")) || report.Key(l, "kind") != ""
+		})
+	}
+	return &report.Set{Lines: of(set.Lines), Excluded: of(set.Excluded)}
 }
 
 func number(text string) float64 {

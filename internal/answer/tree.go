@@ -1,7 +1,8 @@
 // Package answer says what a result set answers to the five questions that the lab is for: a sentence each, by
 // a fixed template, above the tables of package report. It also walks the decision tree of Arkiv's engineers
 // (SQLite, libSQL, Postgres, DuckDB) and says go or no-go to V1: there a criterion passes or fails only where
-// at least three measurements have their whole range on one side of the limit; else it is unknown.
+// all of at least three runs are on one side of the limit; else it is unknown. One that was killed or failed
+// is not on the good side. Hosts, sizes and experiments are not pooled: the worst host counts.
 package answer
 
 import (
@@ -25,47 +26,37 @@ const (
 	Unknown Outcome = "unknown"
 )
 
-// limit is a figure that is wanted. Of several sources the worst one counts.
+// limit is a figure that is wanted.
 type limit struct {
-	name  string
-	least bool // the figure must be at least that much; else it must be below it
-	want  float64
-	unit  string
-	from  []source
-	run   string // experiment that measures it
-}
-
-// source is where a figure is found.
-type source struct {
-	filter, unit string
+	name         string
+	least        bool // the figure must be at least that much; else it must be below it
+	want         float64
+	as           string // the unit in words
+	filter, unit string // where the figure is found: one size of one experiment
 	bound        string // unit of a figure that is never smaller, and passes for the other: the longest of latencies
+	run          string // experiment that measures it
 }
 
 const (
 	nearly      = 0.95 // of a rate that was asked for counts as carried
 	baseProfile = "mendoza"
-	base        = " /profile:/^(" + baseProfile + ".*)?$/" // its sizes are those of the documents
-	atFive      = base + " /scale:5"
-	atV1        = base + " /scale:(0.776 OR 0.77625 OR 0.78 OR 1)" // 621,000 entities or the next size that is measured
-	beside      = "experiment:(I5 OR D4)" + atV1 + " "
-	sixThou     = " (/rate:6000 OR experiment:D5)"
+	base        = " /profile:/^(" + baseProfile + ")?$/" // its sizes are those of the documents
+	sixThou     = "experiment:D1 /rate:6000 /scale:5" + base
+	concurrent  = "experiment:I5 /scale:0.77625" + base + " " // 621,000 entities
 )
 
 func reads(mix string) limit {
-	return limit{"reads/s of mix " + mix + ", one client", true, 1000, "reads/s", []source{
-		{filter: "experiment:C1 /clients:1 /mix:" + mix + atV1, unit: "qps"},
-		{filter: "experiment:D5" + atV1, unit: "qps-" + mix},
-	}, "C1"}
+	return limit{"reads/s of mix " + mix + ", one client, scale 1", true, 1000, "reads/s", "experiment:C1 /clients:1 /scale:1 /mix:" + mix + base, "qps", "", "C1"}
 }
 
 // carried are the limits of a load of rows and reads a second.
 func carried(filter string, rows, queries float64) []limit {
 	asked := fmt.Sprintf("%s rows/s + %s reads/s: ", report.Number(rows), report.Number(queries))
 	return []limit{
-		{asked + "rows/s", true, nearly * rows, "rows/s", []source{{filter: filter, unit: "rows/s"}}, "I5"},
-		{asked + "reads/s", true, nearly * queries, "reads/s", []source{{filter: filter, unit: "qps"}}, "I5"},
-		{asked + "commit p99", false, report.CommitLimit, "ms", []source{{filter: filter, unit: "p99-ms", bound: "max-ms"}}, "I5"},
-		{asked + "read p99", false, report.ReadLimit, "ms", []source{{filter: filter, unit: "read-p99-ms", bound: "read-max-ms"}}, "I5"},
+		{asked + "rows/s", true, nearly * rows, "rows/s", filter, "rows/s", "", "I5"},
+		{asked + "reads/s", true, nearly * queries, "reads/s", filter, "qps", "", "I5"},
+		{asked + "commit p99", false, report.CommitLimit, "ms", filter, "p99-ms", "max-ms", "I5"},
+		{asked + "read p99", false, report.ReadLimit, "ms", filter, "read-p99-ms", "read-max-ms", "I5"},
 	}
 }
 
@@ -75,11 +66,11 @@ var parts = []struct {
 	limits []limit
 }{
 	{treePart, []limit{
-		{"commit p99 at 5x", false, 500, "ms", []source{{"experiment:(D1 OR D5)" + atFive + sixThou, "p99-ms", "max-ms"}}, "D1"},
-		{"rows/s carried of 6,000 at 5x", true, nearly * 6000, "rows/s", []source{{filter: "experiment:(D1 OR D5)" + atFive + sixThou, unit: "rows/s"}}, "D1"},
+		{"commit p99 at 5x", false, 500, "ms", sixThou, "p99-ms", "max-ms", "D1"},
+		{"rows/s carried of 6,000 at 5x", true, nearly * 6000, "rows/s", sixThou, "rows/s", "", "D1"},
 	}},
-	{"V1, lower end", append([]limit{reads("A"), reads("B"), reads("C")}, carried(beside+"/rate:10000 /qps:1000", 10_000, 1_000)...)},
-	{"V1, upper end", carried(beside+"/rate:50000 /qps:10000", 50_000, 10_000)},
+	{"V1, lower end, 621,000 entities", append([]limit{reads("A"), reads("B"), reads("C")}, carried(concurrent+"/rate:10000 /qps:1000", 10_000, 1_000)...)},
+	{"V1, upper end, 621,000 entities", carried(concurrent+"/rate:50000 /qps:10000", 50_000, 10_000)},
 }
 
 const treePart = "decision tree"
@@ -124,20 +115,17 @@ type Walk struct {
 }
 
 // walk goes through the tree with each layout that keeps a store of entities.
-func (a *Answers) walk(set *report.Set) error {
-	judged := only(set, "C1", "D1", "D4", "D5", "I5")
-	layouts := judged.Values("layout")
+func (a *Answers) walk(set *report.Set) {
+	judged := only(set, "C1", "D1", "I5")
+	_, tried := candidates(judged)
+	layouts := tried.Values("layout")
 	slices.Sort(layouts)
 	for _, layout := range layouts {
 		leaf := ""
 		for _, step := range tree {
 			c := Candidate{candidate: candidate{step.engine, layout}}
 			for _, p := range parts {
-				part, err := c.judge(judged, p.name, p.limits)
-				if err != nil {
-					return err
-				}
-				c.Parts = append(c.Parts, part)
+				c.Parts = append(c.Parts, c.judge(judged, p.name, p.limits))
 			}
 			a.Candidates = append(a.Candidates, c)
 			switch outcome := c.Parts[0].Outcome; {
@@ -149,16 +137,12 @@ func (a *Answers) walk(set *report.Set) error {
 		}
 		a.Walks = append(a.Walks, Walk{layout, cmp.Or(leaf, noLeaf)})
 	}
-	return nil
 }
 
-func (c candidate) judge(set *report.Set, name string, limits []limit) (Part, error) {
+func (c candidate) judge(set *report.Set, name string, limits []limit) Part {
 	p := Part{Name: name, Outcome: Pass}
 	for _, l := range limits {
-		k, err := c.criterion(set, l)
-		if err != nil {
-			return p, fmt.Errorf("%s: %w", l.name, err)
-		}
+		k := c.criterion(set, l)
 		p.Criteria = append(p.Criteria, k)
 		switch {
 		case k.Outcome == Fail:
@@ -168,58 +152,66 @@ func (c candidate) judge(set *report.Set, name string, limits []limit) (Part, er
 			p.Command = fmt.Sprintf("varve run %s --engines %s --layouts %s", l.run, c.Engine, c.Layout)
 		}
 	}
-	return p, nil
+	return p
 }
 
 func (c candidate) filter(more string) string {
 	return fmt.Sprintf("(%s) /engine:%q /layout:%q", more, c.Engine, c.Layout)
 }
 
-// criterion judges the worst of the figures that a limit's sources have.
-func (c candidate) criterion(set *report.Set, l limit) (Criterion, error) {
-	k := Criterion{Name: l.name, Want: fmt.Sprintf("%s %s %s", map[bool]string{true: "≥", false: "<"}[l.least], report.Number(l.want), l.unit), Outcome: Unknown, Why: "not measured"}
-	for _, s := range l.from {
-		f, err := set.Figure(c.filter(s.filter), s.unit)
-		if err == nil && s.bound != "" && (f == nil || l.outcome(f) == Unknown) {
-			var longest *report.Figure
-			longest, err = set.Figure(c.filter(s.filter), s.bound)
-			if longest != nil && (l.outcome(longest) == Pass || f == nil && l.holds(longest)) {
+// criterion judges a limit on each host that measured it; the worst one counts.
+func (c candidate) criterion(set *report.Set, l limit) Criterion {
+	k := Criterion{Name: l.name, Want: fmt.Sprintf("%s %s %s", map[bool]string{true: "≥", false: "<"}[l.least], report.Number(l.want), l.as), Outcome: Unknown, Why: map[bool]string{true: "not measured", false: "not asked"}[l.run == "C1"]}
+	filter, failed := c.filter(l.filter), set.Failed(c.filter(l.filter))
+	filters, _ := set.OnHosts(filter)
+	for _, on := range filters {
+		f, err := set.Figure(on, l.unit)
+		if err != nil {
+			k.Why = err.Error()
+			return k
+		}
+		if l.bound != "" && (f == nil || l.outcome(f) == Unknown) {
+			longest, err := set.Figure(on, l.bound)
+			if err == nil && longest != nil && (l.outcome(longest) == Pass || f == nil && l.holds(longest)) {
 				f = longest
 			}
-		}
-		if err != nil {
-			return k, err
 		}
 		if f != nil && (k.Figure == nil || l.least == (f.Center < k.Figure.Center)) {
 			k.Figure, k.Outcome, k.Why = f, l.outcome(f), ""
 		}
 	}
+	short := tooShort(set)
 	switch {
+	case failed > 0:
+		k.Outcome, k.Why = Fail, fmt.Sprintf("%d runs were killed or failed", failed)
 	case k.Figure == nil:
-	case k.Figure.N < report.Judged:
-		k.Why = fmt.Sprintf("n is below %d", report.Judged)
-	case k.Outcome == Unknown:
-		k.Why = "the range holds the limit"
-	}
-	if short := tooShort(set); k.Figure != nil && short != "" {
+	case short != "":
 		k.Outcome, k.Why = Unknown, short
+	case k.Figure.Total() < report.Judged:
+		k.Why = fmt.Sprintf("fewer than %d runs", report.Judged)
+	case k.Outcome == Unknown:
+		k.Why = "runs are on both sides of the limit"
 	}
-	return k, nil
+	return k
 }
 
 func (l *limit) good(v float64) bool { return l.least && v >= l.want || !l.least && v < l.want }
 
-// holds tells whether the whole range of a figure is good.
-func (l *limit) holds(f *report.Figure) bool { return l.good(f.Lo) && l.good(f.Hi) }
+// holds tells whether all runs of a figure are good.
+func (l *limit) holds(f *report.Figure) bool {
+	return !slices.ContainsFunc(f.Runs, func(r report.Runs) bool {
+		return slices.ContainsFunc(r.Values, func(v float64) bool { return !l.good(v) })
+	})
+}
 
 // outcome judges a figure.
 func (l *limit) outcome(f *report.Figure) Outcome {
 	switch {
-	case f.N < report.Judged:
+	case f.Total() < report.Judged || f.Busy > 0:
 		return Unknown
 	case l.holds(f):
 		return Pass
-	case !l.good(f.Lo) && !l.good(f.Hi):
+	case !slices.ContainsFunc(f.Runs, func(r report.Runs) bool { return slices.ContainsFunc(r.Values, l.good) }):
 		return Fail
 	}
 	return Unknown
@@ -240,7 +232,7 @@ func (a *Answers) writeTree(w io.Writer) error {
 		fmt.Fprintf(out, "\n%s %s\n", c.Engine, c.Layout)
 		for _, p := range c.Parts {
 			if !p.measured() {
-				fmt.Fprintf(out, "  %s: %s, not measured\n", p.Name, p.Outcome)
+				fmt.Fprintf(out, "  %s: %s, not asked\n", p.Name, p.Outcome)
 				continue
 			}
 			fmt.Fprintf(out, "  %s: %s\n", p.Name, p.Outcome)
@@ -274,16 +266,30 @@ type candidate struct {
 
 func (c candidate) String() string { return c.Engine + " " + c.Layout }
 
-// Evaluate answers from a result set, and gives each of the questions of its page its sentence.
-func Evaluate(set *report.Set, questions []report.Answer) (*Answers, error) {
-	a := &Answers{Questions: questions}
-	for i := range questions {
-		q, err := &questions[i], error(nil)
-		if q.Sentence, err = say(set, q.ID); err != nil {
-			return nil, fmt.Errorf("question %s: %w", q.ID, err)
+// candidates are what a set measured, or tried to, with the lines of that: the reference first.
+func candidates(set *report.Set) (list []candidate, tried *report.Set) {
+	tried = &report.Set{}
+	for _, l := range slices.Concat(set.Lines, set.Excluded) {
+		c := candidate{report.Key(l, "engine"), report.Key(l, "layout")}
+		if c.Layout == "" {
+			continue
+		}
+		tried.Lines = append(tried.Lines, l)
+		if !slices.Contains(list, c) {
+			list = append(list, c)
 		}
 	}
-	return a, a.walk(set)
+	return list, tried
+}
+
+// Evaluate answers from a result set, and gives each of the questions of its page its sentence.
+func Evaluate(set *report.Set, questions []report.Answer) *Answers {
+	a := &Answers{Questions: questions}
+	for i := range questions {
+		questions[i].Sentence = say(set, questions[i].ID)
+	}
+	a.walk(set)
+	return a
 }
 
 // WriteText writes the answers for readers.

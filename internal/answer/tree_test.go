@@ -27,6 +27,7 @@ func evaluate(t *testing.T, all ...lines) *answer.Answers {
 		for _, v := range l.values {
 			fmt.Fprintf(&text, "Benchmark%s 1000 %s\n", l.name, v)
 		}
+		text.WriteString("excluded:\nphase:\nhost:\nsitting:\n")
 	}
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.txt"), []byte(text.String()), 0o600))
@@ -39,13 +40,18 @@ func of(t *testing.T, dir string) *answer.Answers {
 	require.NoError(t, err)
 	page, err := report.NewPage(set, "", nil)
 	require.NoError(t, err)
-	a, err := answer.Evaluate(set, page.Questions)
-	require.NoError(t, err)
-	return a
+	return answer.Evaluate(set, page.Questions)
 }
 
 func growth(engine string, values ...string) lines {
-	return lines{"D5", "Degradation/engine=" + engine + "/layout=compact/scale=5", values}
+	return lines{"D1", "Sustained/engine=" + engine + "/layout=compact/scale=5/rate=6000", values}
+}
+
+// killed is a run that the kernel ended.
+func killed(engine string) lines {
+	l := growth(engine, "1 failed")
+	l.experiment += "\nexcluded: error: the kernel killed 1 processes"
+	return l
 }
 
 // The tree goes on after a fail, ends at a pass, and stops where nothing is known.
@@ -62,36 +68,78 @@ func TestTree(t *testing.T) {
 		"n of two":              {[]lines{growth("sqlite", good[:2]...)}, "not known: measure sqlite first"},
 		"the range has it":      {[]lines{growth("sqlite", good[0], good[1], bad[0])}, "not known: measure sqlite first"},
 		"rate not carried":      {[]lines{growth("sqlite", "30 p99-ms 5000 rows/s", "30 p99-ms 5000 rows/s", "30 p99-ms 5000 rows/s")}, "not known: measure libsql first"},
+		"one was killed":        {[]lines{growth("sqlite", good...), killed("sqlite")}, "not known: measure libsql first"},
+		"all were killed":       {[]lines{killed("sqlite")}, "not known: measure libsql first"},
+		"the other was killed":  {[]lines{growth("sqlite", good...), killed("libsql")}, "stay with SQLite"},
+		"another size":          {[]lines{{"D1", "Sustained/engine=sqlite/layout=compact/scale=4/rate=6000", good}}, "not known: measure sqlite first"},
+		"another experiment":    {[]lines{{"D5", "Degradation/engine=sqlite/layout=compact/scale=5", good}}, "not known: nothing was measured"},
 		"the maximum is enough": {[]lines{growth("sqlite", "90 max-ms 5990 rows/s", "90 max-ms 5990 rows/s", "95 max-ms 5990 rows/s")}, "stay with SQLite"},
 		"a maximum proves no fail": {[]lines{growth("sqlite", "900 max-ms 5990 rows/s", "900 max-ms 5990 rows/s", "950 max-ms 5990 rows/s")},
 			"not known: measure sqlite first"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, tt.leaf, evaluate(t, tt.all...).Walks[0].Leaf)
+			a := evaluate(t, tt.all...)
+			a.Walks = append(a.Walks, answer.Walk{Leaf: "not known: nothing was measured"})
+			require.Equal(t, tt.leaf, a.Walks[0].Leaf)
 		})
 	}
 }
 
-// Of two measurements of the same reads the worse one counts.
-func TestWorseReads(t *testing.T) {
-	capacity := lines{"C1", "ReadMix/engine=sqlite/layout=compact/scale=1/mix=B/clients=1", []string{"5000 qps", "5100 qps", "5200 qps"}}
-	r := evaluate(t, capacity)
+// Of several hosts the worst one counts, and none is made better by another.
+func TestWorseHost(t *testing.T) {
+	on := func(host string, values ...string) lines {
+		return lines{"C1\nhost: " + host, "ReadMix/engine=sqlite/layout=compact/scale=1/mix=B/clients=1", values}
+	}
+	fast := on("a", "5000 qps", "5100 qps", "5200 qps")
+	r := evaluate(t, fast)
 	require.Equal(t, answer.Pass, r.Candidates[0].Parts[1].Criteria[1].Outcome)
-	r = evaluate(t, capacity, lines{"D5", "Degradation/engine=sqlite/layout=compact/scale=1", []string{"500 qps-B", "510 qps-B", "520 qps-B"}})
+	r = evaluate(t, fast, on("b", "500 qps", "510 qps", "520 qps"))
 	c := r.Candidates[0].Parts[1].Criteria[1]
 	require.Equal(t, answer.Fail, c.Outcome)
 	require.InDelta(t, 510, c.Figure.Center, 0)
 }
 
-// The campaign measured nothing at five times the size three times, and never asked for 50,000 rows
-// with 10,000 reads a second.
+// Exactly at the limit is not below it, and is at least it.
+func TestAtTheLimit(t *testing.T) {
+	at := func(values string) answer.Part {
+		return evaluate(t, growth("sqlite", values, values, values)).Candidates[0].Parts[0]
+	}
+	require.Equal(t, answer.Fail, at("500 p99-ms 5700 rows/s").Criteria[0].Outcome)
+	require.Equal(t, answer.Pass, at("499.9 p99-ms 5700 rows/s").Criteria[0].Outcome)
+	require.Equal(t, answer.Pass, at("500 p99-ms 5700 rows/s").Criteria[1].Outcome)
+	require.Equal(t, answer.Fail, at("500 p99-ms 5699 rows/s").Criteria[1].Outcome)
+}
+
+// A process that was killed took with it what it was to measure: another repeat has that, and this has not.
+func TestKilledProcess(t *testing.T) {
+	repeat := func(n int, l lines) lines { l.experiment += fmt.Sprintf("\nsitting: 1\nrepeat: %d", n); return l }
+	all := []lines{
+		repeat(1, growth("sqlite", "30 p99-ms 5990 rows/s")), repeat(2, growth("sqlite", "30 p99-ms 5990 rows/s")), repeat(3, growth("sqlite", "30 p99-ms 5990 rows/s")),
+	}
+	run := func(n int) lines {
+		return repeat(n, lines{"D1\nexcluded: error: signal: killed", "Run/engine=sqlite", []string{"1 failed"}})
+	}
+	require.Equal(t, answer.Pass, evaluate(t, append(all, run(3))...).Candidates[0].Parts[0].Outcome, "what it had measured before")
+	elsewhere := run(4)
+	elsewhere.experiment += "\nsitting: 2"
+	require.Equal(t, answer.Pass, evaluate(t, append(all, elsewhere)...).Candidates[0].Parts[0].Outcome, "it may have been asked for something else")
+	named := run(4)
+	named.experiment = strings.Replace(named.experiment, "signal: killed", "signal: killed: D1 "+all[0].name+", repeat 4", 1)
+	require.Equal(t, answer.Fail, evaluate(t, append(all, named)...).Candidates[0].Parts[0].Outcome)
+	named.experiment = strings.Replace(named.experiment, "rate=6000", "rate=max", 1)
+	require.Equal(t, answer.Pass, evaluate(t, append(all, named)...).Candidates[0].Parts[0].Outcome, "it was measuring something else")
+	require.Equal(t, answer.Fail, evaluate(t, append(all, run(4))...).Candidates[0].Parts[0].Outcome)
+}
+
+// The campaign measured nothing at five times the size in D1, and never asked for 50,000 rows with
+// 10,000 reads a second.
 func TestCampaign(t *testing.T) {
 	r := of(t, "../../docs/results/campaign")
 	var text strings.Builder
 	require.NoError(t, r.WriteText(&text))
 	require.Regexp(t, `compact +not known: measure sqlite first`, text.String())
-	require.Regexp(t, `27\.1 \(26–28\.2, n=2\) +unknown, n is below 3`, text.String())
-	require.Contains(t, text.String(), "  V1, upper end: unknown, not measured\n")
+	require.Regexp(t, `reads/s of mix A, one client, scale 1 +≥ 1,000 reads/s +4,371 .4,357–4,413, one sitting. +pass\n`, text.String())
+	require.Contains(t, text.String(), "  V1, upper end, 621,000 entities: unknown, not asked\n")
 }
 
 func TestNothing(t *testing.T) {
@@ -99,4 +147,9 @@ func TestNothing(t *testing.T) {
 	var text strings.Builder
 	require.NoError(t, r.WriteText(&text))
 	require.Contains(t, text.String(), "not known: nothing was measured")
+	text.Reset()
+	require.NoError(t, evaluate(t, lines{"I5", "V1/engine=sqlite/layout=compact/scale=0.77625/rate=10000/qps=1000", []string{"1 rows/s"}}).WriteText(&text))
+	require.Regexp(t, "one client, scale 1 .* unknown, not measured\n", text.String())
+	require.Regexp(t, "1,000 reads/s: reads/s .* unknown, not asked\n", text.String())
+	require.Contains(t, text.String(), "V1, upper end, 621,000 entities: unknown, not asked\n")
 }

@@ -33,7 +33,7 @@ type answerCmd struct {
 	Engines []string      `help:"Engines to measure, or URLs of servers of yours; all that can run here when none is given."`
 	Layouts []string      `help:"Layouts to measure." default:"arkiv,compact"`
 	Sizes   []float64     `min:"1" max:"1000" help:"Sizes, as multiples of the source or of the base profile at the scale that fits." default:"1,2,5,10"`
-	Repeats int           `min:"1" max:"1000" help:"How often everything is measured; nothing is judged below three." default:"3"`
+	Repeats int           `min:"1" max:"1000" help:"How often everything is measured; fewer than four tell no sides apart." default:"4"`
 	Out     string        `help:"Directory of the results and of the page report.html. The same command again goes on with what is there." default:"results/answer" type:"path"`
 	From    string        `help:"Answer from the results of this directory, and measure nothing." type:"path"`
 	JSON    bool          `help:"Print the answers as JSON."`

@@ -20,7 +20,7 @@ type compareCmd struct {
 	engineFlags
 	lab.FirstOptions
 	Out     string   `help:"Directory that keeps the results, in the Go benchmark format, for report, answer and benchstat, and from which a run goes on; none are kept when not given." type:"path"`
-	Repeats int      `min:"1" max:"1000" help:"How often everything is measured: in turns over the engines, each time in another order with other questions." default:"3"`
+	Repeats int      `min:"1" max:"1000" help:"How often everything is measured: in turns around SQLite, each time with other questions; fewer than four tell no sides apart." default:"4"`
 	Engines []string `arg:"" optional:"" help:"Engines to measure: ${engines}; all when none is given. The URL of a server of yours, postgres://host/db, measures that, in a schema of its own."`
 	Layouts []string `help:"Layouts of entities to compare." default:"arkiv,compact"`
 	Source  string   `store:"" placeholder:"SRC" help:"Data of your own to load, read and go on with, in place of generated blocks: a block tar, an Arkiv SQLite database, or the URL of a store."`

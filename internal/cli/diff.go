@@ -11,7 +11,6 @@ import (
 	"text/tabwriter"
 
 	"golang.org/x/perf/benchfmt"
-	"golang.org/x/perf/benchmath"
 	"golang.org/x/perf/benchproc"
 	"gonum.org/v1/gonum/stat/combin"
 
@@ -23,7 +22,7 @@ type benchCmd struct {
 	Diff diffCmd `cmd:"" help:"Compare two result sets, or files of go test -bench. The exit code is 1 when something became worse or is gone, and 3 with too few repetitions to tell."`
 }
 
-// diffCmd compares row by row by the test of benchstat, and decides by what all rows say together.
+// diffCmd compares row by row by the test of ratios, and decides by what all rows say together.
 type diffCmd struct {
 	Old       string  `arg:"" help:"Result set or benchmark file to compare with."`
 	New       string  `arg:"" help:"Result set or benchmark file to judge."`
@@ -35,9 +34,9 @@ type diffCmd struct {
 
 // Help says what the exit codes mean.
 func (c *diffCmd) Help() string {
-	return `Exit codes: 0 nothing became worse, 1 something became worse, failed or is gone, 2 wrong usage, 3 nothing became worse, but there are too few repetitions to tell. Compare fewer rows (--filter) or repeat more often: 6 times a side are enough for 23 rows, 8 for 321, 10 for 4,618.
+	return `Exit codes: 0 nothing became worse, 1 something became worse, failed or is gone, 2 wrong usage, 3 nothing became worse, but there are too few repetitions to tell. Compare fewer rows (--filter) or repeat more often: 6 times a side are enough for 23 rows, 8 for 321.
 
-A row is worse when its change is significant (Mann-Whitney U) at the false discovery rate over all rows, and beyond --threshold.`
+A row is worse when its change is significant (a permutation test within each sitting) at the false discovery rate over all rows, and beyond --threshold. Sittings that both have are compared each with itself. Else the sittings of a host are compared, and what changed between them counts too. Hosts, sizes and experiments are never compared with each other.`
 }
 
 // Run compares. Input that cannot be compared is wrong usage, so that a gate can
@@ -56,7 +55,10 @@ func (c *diffCmd) Run(e *env) error {
 		sides[i].Lines, sides[i].Excluded = slices.DeleteFunc(sides[i].Lines, unwanted), slices.DeleteFunc(sides[i].Excluded, unwanted)
 	}
 	d := c.compare(sides[0], sides[1])
-	if len(d.Rows) == 0 {
+	switch {
+	case len(d.Rows) == 0 && len(d.Hosts) > 0:
+		return usageError{fmt.Errorf("%s and %s have no host in common, and times of two hosts are not compared; measure both on one, or compare their ratios to the reference (varve report)", c.Old, c.New)}
+	case len(d.Rows) == 0:
 		return usageError{fmt.Errorf("%s and %s have nothing in common to compare; give results of the same experiment", c.Old, c.New)}
 	}
 	if c.JSON {
@@ -81,7 +83,9 @@ type difference struct {
 	Level float64   `json:"level"` // p-value that the false discovery rate leaves for a row
 	Need  int       `json:"need"`  // repetitions a side with which a row can be significant
 	Rows  []diffRow `json:"rows"`
-	Gone  []string  `json:"gone"` // benchmarks of old that new does not have, or that failed
+	Gone  []string  `json:"gone"`            // benchmarks of old that new does not have, or that failed
+	Hosts []string  `json:"hosts,omitempty"` // rows that are of other hosts, and so not compared
+	Apart bool      `json:"apart"`           // old and new are of different sittings
 }
 
 // diffRow compares one unit of one benchmark.
@@ -90,10 +94,12 @@ type diffRow struct {
 	Name    string  `json:"name"`
 	Old     float64 `json:"old"` // medians
 	New     float64 `json:"new"`
+	Change  float64 `json:"change"` // the part of old by which new differs, 0 from 0
 	P       float64 `json:"p"`
 	N       [2]int  `json:"n"`
 	Verdict string  `json:"verdict"`
 	better  int     // 1: higher is better
+	least   float64 // that P could be
 }
 
 // Verdicts on a row. Unknown means that no difference, however large, would be significant.
@@ -108,8 +114,8 @@ const (
 type unitRow struct{ unit, name string }
 
 // gather returns the values of a side, its rows in order, and its benchmarks.
-func gather(s *report.Set) (values map[unitRow][]float64, rows []unitRow, names map[string]bool) {
-	values, names = make(map[unitRow][]float64), make(map[string]bool)
+func gather(s *report.Set) (values map[unitRow][]report.Runs, rows []unitRow, names map[string]bool) {
+	values, names = make(map[unitRow][]report.Runs), make(map[string]bool)
 	for _, l := range s.Lines {
 		name := strings.TrimSpace(cmp.Or(l.GetConfig("experiment"), l.GetConfig("pkg")) + " " + string(l.Name.Full()))
 		names[name] = true
@@ -121,11 +127,71 @@ func gather(s *report.Set) (values map[unitRow][]float64, rows []unitRow, names 
 			if values[at] == nil {
 				rows = append(rows, at)
 			}
-			values[at] = append(values[at], v.Value)
+			sitting, host := l.GetConfig("sitting"), l.GetConfig("host")
+			i := slices.IndexFunc(values[at], func(r report.Runs) bool { return r.Sitting == sitting && r.Host == host })
+			if i < 0 {
+				i, values[at] = len(values[at]), append(values[at], report.Runs{Sitting: sitting, Host: host})
+			}
+			values[at][i].Values = append(values[at][i].Values, v.Value)
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b unitRow) int { return strings.Compare(a.unit, b.unit) })
 	return values, rows, names
+}
+
+// sides pairs the sittings that both have. Where they share none, it pairs those of
+// each host: the runs, or the medians of several sittings.
+func sides(old, now []report.Runs) (list []report.Side, apart bool) {
+	for _, a := range old {
+		for _, b := range now {
+			if a.Sitting != "" && a.Sitting == b.Sitting && a.Host == b.Host {
+				list = append(list, report.Side{Host: a.Host, Runs: b.Values, Reference: a.Values})
+			}
+		}
+	}
+	if len(list) > 0 {
+		return list, false
+	}
+	of := func(host string, all []report.Runs) []report.Runs {
+		return slices.DeleteFunc(slices.Clone(all), func(r report.Runs) bool { return r.Host != host })
+	}
+	seen := make(map[string]bool)
+	for _, r := range old {
+		a, b := of(r.Host, old), of(r.Host, now)
+		switch {
+		case seen[r.Host] || len(b) == 0:
+		case len(a) == 1 && len(b) == 1:
+			list = append(list, report.Side{Host: r.Host, Runs: b[0].Values, Reference: a[0].Values})
+		default:
+			list = append(list, report.Side{Host: r.Host, Runs: medians(b), Reference: medians(a)})
+		}
+		seen[r.Host] = true
+	}
+	return list, true
+}
+
+func medians(sittings []report.Runs) (list []float64) {
+	for _, r := range sittings {
+		list = append(list, report.NewFigure([]report.Runs{r}).Center)
+	}
+	return list
+}
+
+// compare compares the sides of a row.
+func (r *diffRow) compare(list []report.Side) {
+	var old, now []report.Runs
+	for _, s := range list {
+		old, now = append(old, report.Runs{Values: s.Reference}), append(now, report.Runs{Values: s.Runs})
+		r.N[0], r.N[1] = r.N[0]+len(s.Reference), r.N[1]+len(s.Runs)
+	}
+	r.Old, r.New = report.NewFigure(old).Center, report.NewFigure(now).Center
+	r.P, r.least = report.Separated(list)
+	if r.Old != 0 {
+		r.Change = (r.New - r.Old) / math.Abs(r.Old)
+	}
+	if ratio := report.NewRatio(list); len(list) > 1 && ratio.Median > 0 { // medians of hosts do not compare
+		r.Change = ratio.Median - 1
+	}
 }
 
 // better returns 1 for units whose higher values are good, -1 for lower ones, 0 when it is not known.
@@ -156,10 +222,14 @@ func (c *diffCmd) compare(before, after *report.Set) *difference {
 		if is[at] == nil {
 			continue
 		}
-		a, b := report.NewFigure(was[at], false), report.NewFigure(is[at], false)
-		r := diffRow{Unit: at.unit, Name: at.name, Old: a.Center, New: b.Center, N: [2]int{a.N, b.N}, better: better(before, at.unit)}
-		r.P = report.Test(a, b).P
-		d.Rows = append(d.Rows, r)
+		list, apart := sides(was[at], is[at])
+		if len(list) == 0 {
+			d.Hosts = append(d.Hosts, at.unit+" "+at.name)
+			continue
+		}
+		r := diffRow{Unit: at.unit, Name: at.name, better: better(before, at.unit)}
+		r.compare(list)
+		d.Rows, d.Apart = append(d.Rows, r), d.Apart || apart
 	}
 	if len(d.Rows) > 0 {
 		d.judge(c)
@@ -184,13 +254,13 @@ func (d *difference) judge(c *diffCmd) {
 	}
 	for i := range d.Rows {
 		r := &d.Rows[i]
-		change := 100 * math.Abs(r.New-r.Old) / min(math.Abs(r.New), math.Abs(r.Old))
+		change := 100 * max(math.Abs(r.Change), math.Abs(r.Change/(1+r.Change))) // of the smaller one
 		switch {
-		case leastP(r.N[0], r.N[1]) > d.Level:
+		case r.least > d.Level:
 			r.Verdict = verdictUnknown
-		case r.P > d.Level || r.Old == r.New || change <= c.Threshold:
+		case r.P > d.Level || r.Old == r.New || r.Old != 0 && change <= c.Threshold:
 			r.Verdict = verdictSame
-		case r.New > r.Old == (r.better > 0):
+		case (r.Change > 0 || r.Old == 0 && r.New > 0) == (r.better > 0):
 			r.Verdict = verdictBetter
 		default:
 			r.Verdict = verdictWorse
@@ -216,16 +286,13 @@ func (d *difference) tooFew() string {
 	return fmt.Sprintf("%d of %d rows have too few repetitions to tell, repeat both sides %d times, or compare less", d.count(verdictUnknown), len(d.Rows), d.Need)
 }
 
-// change is the part of the old median by which the new one differs, where there
-// is such a part.
+// change writes the part of the old median by which the new one differs, where
+// there is such a part.
 func (r *diffRow) change() string {
-	switch {
-	case r.New == r.Old:
-		return "+0.0%"
-	case r.Old == 0:
+	if r.Old == 0 && r.New != 0 {
 		return "from 0"
 	}
-	return fmt.Sprintf("%+.1f%%", 100*(r.New-r.Old)/math.Abs(r.Old))
+	return fmt.Sprintf("%+.1f%%", 100*r.Change)
 }
 
 func (d *difference) print(w io.Writer) error {
@@ -234,11 +301,16 @@ func (d *difference) print(w io.Writer) error {
 		if i == 0 || d.Rows[i-1].Unit != r.Unit {
 			fmt.Fprintf(out, "%s\told\tnew\tchange\n", r.Unit)
 		}
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s (%s)\t%s\n", r.Name, report.Number(r.Old), report.Number(r.New), r.change(),
-			benchmath.Comparison{P: r.P, N1: r.N[0], N2: r.N[1]}, strings.TrimPrefix(r.Verdict, verdictSame))
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s (p=%.3f n=%d+%d)\t%s\n", r.Name, report.Number(r.Old), report.Number(r.New), r.change(), r.P, r.N[0], r.N[1], strings.TrimPrefix(r.Verdict, verdictSame))
 	}
 	for _, name := range d.Gone {
 		fmt.Fprintf(out, "gone or failed: %s\n", name)
+	}
+	for _, name := range d.Hosts {
+		fmt.Fprintf(out, "not compared, since it is of other hosts: %s\n", name)
+	}
+	if d.Apart {
+		fmt.Fprintln(out, "old and new are of different sittings: what else changed on the host between them counts too")
 	}
 	if d.count(verdictUnknown) > 0 {
 		fmt.Fprintln(out, d.tooFew())

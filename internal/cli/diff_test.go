@@ -40,10 +40,11 @@ func TestBenchDiff(t *testing.T) {
 	require.Equal(t, cli.ExitError, code)
 	require.Equal(t, "varve: bench diff: 2 of 3 rows became worse, failed or are gone\n", errs)
 	require.Equal(t, `p99-ms  old  new  change
-Commit  10   12   +20.0% (p=0.002 n=6)  worse
+Commit  10   12   +20.0% (p=0.002 n=6+6)  worse
 qps     old  new  change
-Get     100  200  +100.0% (p=0.002 n=6)  better
+Get     100  200  +100.0% (p=0.002 n=6+6)  better
 gone or failed: Scan
+old and new are of different sittings: what else changed on the host between them counts too
 2 compared, 1 worse, 1 better, 1 gone or failed (p ≤ 0.05)
 `, out)
 
@@ -54,6 +55,46 @@ gone or failed: Scan
 	code, _, errs = varve("bench", "diff", "--threshold=35", "--filter=.unit:p99-ms", old, benchFile(t,
 		bench{"Commit", "p99-ms", around(12)}, bench{"Get", "qps", around(1)}, bench{"Scan", "ns/op", around(7)}, bench{"Sum", "r-x", around(1)}))
 	require.Equal(t, cli.ExitOK, code, errs)
+}
+
+// Sittings that both have are compared each with itself, and a faster host changes nothing. Those of
+// different hours of a host are compared by their medians, and those of different hosts are not.
+func TestBenchDiffSittings(t *testing.T) {
+	type sitting struct {
+		id, host string
+		center   float64
+	}
+	file := func(list ...sitting) string {
+		text := ""
+		for _, s := range list {
+			text += "experiment: D1\nsitting: " + s.id + "\nhost: " + s.host + "\n"
+			for _, v := range around(s.center) {
+				text += fmt.Sprintf("BenchmarkCommit 1 %v ns/op\n", v)
+			}
+		}
+		return resultFile(t, text)
+	}
+	for _, tt := range []struct {
+		name     string
+		old, now []sitting
+		code     int
+		want     string
+	}{
+		{"the same sittings", []sitting{{"1", "a", 10}, {"2", "a", 80}}, []sitting{{"1", "a", 11}, {"2", "a", 104}}, cli.ExitError, "+20.0% (p=0.000 n=12+12)  worse"},
+		{"a slower host more", []sitting{{"1", "a", 10}}, []sitting{{"1", "a", 10}, {"2", "b", 80}}, cli.ExitOK, "+0.0% (p=1.000 n=6+6)"},
+		{"another hour", []sitting{{"1", "a", 10}}, []sitting{{"2", "a", 12}}, cli.ExitError, "old and new are of different sittings"},
+		{"other hours", []sitting{{"1", "a", 10}, {"2", "a", 11}}, []sitting{{"3", "a", 20}, {"4", "a", 21}}, cli.ExitNotChecked, "(p=0.333 n=2+2)  too few"},
+		{"another host", []sitting{{"1", "a", 10}}, []sitting{{"2", "b", 80}}, cli.ExitUsage, "have no host in common, and times of two hosts are not compared"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			code, out, errs := varve("bench", "diff", file(tt.old...), file(tt.now...))
+			require.Equal(t, tt.code, code, out+errs)
+			require.Contains(t, out+errs, tt.want)
+		})
+	}
+	both := resultFile(t, "host: a\nBenchmarkX 1 5 ns/op\nhost: b\nBenchmarkY 1 5 ns/op\n")
+	_, out, _ := varve("bench", "diff", both, resultFile(t, "host: a\nBenchmarkX 1 5 ns/op\nhost: c\nBenchmarkY 1 5 ns/op\n"))
+	require.Contains(t, out, "not compared, since it is of other hosts: ns/op Y\n")
 }
 
 // What failed is no longer there: its lines are excluded.
@@ -72,7 +113,7 @@ func TestBenchDiffFewSamples(t *testing.T) {
 	code, out, errs := varve("bench", "diff", old, now)
 	require.Equal(t, cli.ExitNotChecked, code)
 	require.Equal(t, "varve: bench diff: 1 of 1 rows have too few repetitions to tell, repeat both sides 4 times, or compare less\n", errs)
-	require.Contains(t, out, "+900.0% (p=0.100 n=3)  too few")
+	require.Contains(t, out, "+900.0% (p=0.100 n=3+3)  too few")
 }
 
 // A file may say what is better, and names have what go test puts into them.

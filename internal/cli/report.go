@@ -78,8 +78,7 @@ func pageOf(set *report.Set, title string) (*report.Page, *answer.Answers, error
 	if err != nil {
 		return nil, nil, err
 	}
-	answers, err := answer.Evaluate(set, page.Questions)
-	return page, answers, err
+	return page, answer.Evaluate(set, page.Questions), nil
 }
 
 // loadSet reads results, and says which lines could not be read. A path that has none is wrong usage.

@@ -11,7 +11,7 @@ import (
 )
 
 // A figure that is not a number is refused by file, line and name, by each
-// command that reads results: the test of benchmath would take all memory.
+// command that reads results: no median or test of it means anything.
 func TestResultsAreNumbers(t *testing.T) {
 	good := benchFile(t, bench{"Get", "ns/op", around(100)})
 	for _, value := range []string{"NaN", "Inf", "+Inf", "-inf"} {
@@ -38,10 +38,10 @@ func TestBenchDiffZero(t *testing.T) {
 	zero := benchFile(t, bench{"Get", "B/op", []float64{0, 0, 0, 0, 0, 0}})
 	code, out, errs := varve("bench", "diff", zero, zero)
 	require.Equal(t, cli.ExitOK, code, errs)
-	require.Contains(t, out, "Get   0    0    +0.0% (p=1.000 n=6)")
+	require.Contains(t, out, "Get   0    0    +0.0% (p=1.000 n=6+6)")
 	code, out, _ = varve("bench", "diff", zero, benchFile(t, bench{"Get", "B/op", around(64)}))
 	require.Equal(t, cli.ExitError, code)
-	require.Contains(t, out, "from 0 (p=0.002 n=6)  worse")
+	require.Contains(t, out, "from 0 (p=0.002 n=6+6)  worse")
 }
 
 // A phase in which no commit or no read finished is shown as that.

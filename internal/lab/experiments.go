@@ -196,7 +196,7 @@ var sections = []section{
 			{clients: 10, rate: 5_000}, {clients: 10, rate: 10_000}}),
 		Views: views{{Largest: "scale",
 			Rows:    "/engine /mix@alpha /loop@(open-100 open-1000 open-5000 open-10000)",
-			Columns: columns("qps=reads/s", "p50-ms", "p99-ms", "late", "skipped")}},
+			Columns: columns("qps=reads/s", "p50-ms", "p99-ms", "late", "skipped=given up")}},
 	}, {
 		ID: "C3", Title: "Cold and warm", Own: true, Layouts: answers,
 		Question: "What do reads cost when nothing is cached, when only the page cache is warm, and when all is?",
@@ -222,13 +222,14 @@ var sections = []section{
 		Plan:      sustain,
 		Views: views{{Largest: "scale", Rows: "/engine /layout /rate@alpha",
 			Columns: columns("rows/s", "settled-rows/s=with merging done", "p50-ms", "p99-ms",
-				"max-ms", "late", "wal-MB=WAL, MB")}},
+				"max-ms", "late", "skipped=given up", "wal-MB=WAL, MB")}},
 	}, {
 		ID: "D2", Title: "Checkpoint stalls", Own: true, Changes: true, Layouts: written,
 		Question: "How long are commits that carry a checkpoint, who should run it, and at which size of the log?",
 		Plan:     checkpoints,
 		Views: views{{Largest: "scale", Rows: "/engine /policy@alpha /frames@num",
-			Columns: columns("rows/s", "wal-MB=WAL, MB", "p99-ms", "max-ms")}},
+			Columns: columns("rows/s", "late", "skipped=given up", "wal-MB=WAL, MB", "p99-ms",
+				"max-ms")}},
 	}, {
 		ID: "D3", Title: "Reorganisations", Own: true, Changes: true, Layouts: writeLayouts,
 		Question:  "What does deleting and inserting the same 500 keys over and over cost, and does the file grow?",
@@ -242,8 +243,9 @@ var sections = []section{
 		Plan:     besides,
 		Views: views{{Title: "SQLite and Postgres, smaller sizes", Filter: "-/scale:1",
 			Rows: "/engine /scale@num /rate@num /qps@num",
-			Columns: columns("rows/s", "qps=reads/s", "p99-ms=commit p99, ms",
-				"read-p99-ms=read p99, ms", "late", "skipped")}},
+			Columns: columns("rows/s", "commit-late=commits late", "commit-skipped=given up",
+				"p99-ms=commit p99, ms", "qps=reads/s", "late=reads late", "skipped=given up",
+				"read-p99-ms=read p99, ms")}},
 	}, {
 		ID: "D5", Title: "Growth", Own: true, Changes: true, Layouts: answers,
 		Question: "How do commits and reads slow down as the database grows?",
@@ -339,7 +341,7 @@ var sections = []section{
 		Published: "AuthZed at 10M relationships: 1,000 a second with check p95 19.7 ms on 48 vCPU, 10,000 with 16.3 ms on 84",
 		Plan:      measureSocial,
 		Views: views{{Filter: ".name:Social", Rows: "/relationships@num /qps@num",
-			Columns: engines("check-p95-ms", "write-p95-ms")}},
+			Columns: engines("qps", "late", "skipped=given up", "check-p95-ms", "write-p95-ms")}},
 	}}},
 	{"Entity service and node", []Experiment{{
 		ID: "H1", Title: "Entity service", Changes: true, Layouts: words("compact"),
@@ -358,7 +360,8 @@ var sections = []section{
 		Published: "asked: by key 15,000 and mix A 4,000 calls a second, 32 clients, layout compact, 800,000 entities",
 		Plan:      elsewhere("H3"),
 		Views: views{{Largest: "scale", Rows: "/engine /protocol@alpha /op@alpha /loop",
-			Columns: columns("qps=calls/s", "p50-ms", "p99-ms", "follow-p99-ms=block p99, ms")}},
+			Columns: columns("qps=calls/s", "late", "skipped=given up", "p50-ms", "p99-ms",
+				"follow-p99-ms=block p99, ms")}},
 	}}},
 	{"What a first version must carry", []Experiment{{
 		ID: "I3", Title: "Reads beside writes, the curve", Own: true, Changes: true,
@@ -366,8 +369,8 @@ var sections = []section{
 		Layouts:  answers, Plan: frontier,
 		Views: views{{Rows: "/engine /layout /scale@num /mix@alpha /rate@num",
 			Columns: columns("rows/s", "qps=reads/s", "p50-ms=commit p50, ms", "p99-ms", "max-ms",
-				"read-p50-ms=read p50, ms", "read-p99-ms=p99 ms", "commit-late=late",
-				"commit-skipped=skipped")}},
+				"read-p50-ms=read p50, ms", "read-p99-ms=p99 ms", "commit-late=commits late",
+				"commit-skipped=given up")}},
 	}, {
 		ID: "I5", Title: "The loads of a first version", Own: true, Changes: true, Layouts: answers,
 		Question: "Does a store of 621,000 entities take 10,000 to 50,000 rows/s beside 1,000 to 10,000 reads/s?",

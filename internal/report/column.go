@@ -2,6 +2,7 @@ package report
 
 import (
 	"slices"
+	"strings"
 
 	"golang.org/x/perf/benchfmt"
 )
@@ -13,29 +14,50 @@ type column struct {
 	peer       string // in place of that: another program, whose figure it is
 }
 
-// figure is what lines say in a column, or what another program does of their settings; nil for nothing.
-func (s *Set) figure(lines []*benchfmt.Result, c column) *Figure {
-	if c.peer == "" {
-		return figure(lines, c)
+// cell is what lines say in a column: an absolute figure, or where others are
+// compared with a reference and their sittings have it, a ratio to that.
+func (s *Set) cell(lines []*benchfmt.Result, c column, with *reference) Cell {
+	if c.peer != "" {
+		measured := slices.DeleteFunc(slices.Clone(lines), func(l *benchfmt.Result) bool { _, ok := l.Value(c.unit); return !ok })
+		cell := figure(s.beside(measured), column{unit: c.unit, of: func(p *benchfmt.Result) bool { return Key(p, "peer") == c.peer }}).cell()
+		cell.Of = ""
+		return cell
 	}
-	measured := slices.DeleteFunc(slices.Clone(lines), func(l *benchfmt.Result) bool { _, ok := l.Value(c.unit); return !ok })
-	return figure(s.beside(measured), column{unit: c.unit, of: func(p *benchfmt.Result) bool { return Key(p, "peer") == c.peer }})
+	of := slices.DeleteFunc(slices.Clone(lines), func(l *benchfmt.Result) bool { return !c.of(l) })
+	if r := Pair(figure(of, c), figure(with.beside(of, c.unit), column{unit: c.unit})); r != nil {
+		return r.cell()
+	}
+	return figure(of, c).cell()
 }
 
 // figure is what lines say in a column, nil for nothing.
 func figure(lines []*benchfmt.Result, c column) *Figure {
-	var values []float64
-	off := false
+	var sittings []Runs
+	var flags Figure
 	for _, l := range lines {
-		if v, ok := l.Value(c.unit); ok && c.of(l) {
-			values = append(values, v)
-			off = off || l.GetConfig("machine-off") != ""
+		v, ok := l.Value(c.unit)
+		if !ok || c.of != nil && !c.of(l) {
+			continue
 		}
+		if busy, has := l.Value("busy"); has && busy < minBusy && capacity.MatchString(c.unit) && !delivered(l, c.unit) && (flags.Busy == 0 || busy < flags.Busy) {
+			flags.Busy = busy
+		}
+		if atLimit(l, c.unit, v) {
+			flags.AtLimit, v = true, waitLimit
+		}
+		flags.Off = flags.Off || l.GetConfig("machine-off") != ""
+		id, host := sittingOf(l), l.GetConfig("host")
+		i := slices.IndexFunc(sittings, func(s Runs) bool { return s.Sitting == id && s.Host == host })
+		if i < 0 {
+			i, sittings = len(sittings), append(sittings, Runs{Sitting: id, Host: host})
+		}
+		sittings[i].Values = append(sittings[i].Values, v)
 	}
-	if len(values) == 0 {
-		return nil
+	f := NewFigure(sittings)
+	if f != nil {
+		f.Off, f.AtLimit, f.Busy = flags.Off, flags.AtLimit, flags.Busy
 	}
-	return NewFigure(values, off)
+	return f
 }
 
 // beside returns the figures of other programs that are of the settings of lines.
@@ -56,16 +78,26 @@ func matches(peer, line *benchfmt.Result) bool {
 	})
 }
 
-// peerColumns are the figures of other programs behind the columns of a unit: one for each that has some.
-func (s *Set) peerColumns(lines []*benchfmt.Result, unit string) (list []column) {
+// peerColumns are the figures of other programs behind the columns of a unit: one for each that has
+// some. About says how each was run.
+func (s *Set) peerColumns(lines []*benchfmt.Result, unit string) (list []column, about []string) {
 	var names []string
 	for _, p := range s.beside(lines) {
-		if _, ok := p.Value(unit); ok {
-			names = appendNew(names, Key(p, "peer"))
+		if _, ok := p.Value(unit); !ok {
+			continue
+		}
+		name := Key(p, "peer")
+		if !slices.Contains(names, name) {
+			head := name + ", " + unit
+			if strings.HasSuffix(p.GetConfig("peer"), "(published)") {
+				head = "published: " + head
+			}
+			list = append(list, column{head: head, unit: unit, peer: name})
+		}
+		names = appendNew(names, name)
+		if how := strings.Trim(p.GetConfig("server")+"; "+p.GetConfig("settings"), "; "); how != "" {
+			about = appendNew(about, name+": "+how)
 		}
 	}
-	for _, name := range names {
-		list = append(list, column{head: name + ", " + unit, unit: unit, peer: name})
-	}
-	return list
+	return list, about
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // compare makes a row for each pair of settings and each other key of the table, and a column
-// for each engine and each report of others. Less is written with "÷".
+// for each engine and each report of others: the ratio to the first setting.
 func (s *Set) compare(sel *selection, c Compare) *Table {
 	rest := func(l *benchfmt.Result) string {
 		var values []string
@@ -42,9 +42,12 @@ func (s *Set) compare(sel *selection, c Compare) *Table {
 						return of(l) == name && rest(l) == r && Key(l, c.Key) == setting
 					}})
 				}
-				cell := change(at(c.From), at(to))
+				cell := Cell{Text: "–"}
+				if r := Pair(at(to), at(c.From)); r != nil {
+					cell = r.cell()
+				}
 				if !slices.ContainsFunc(sel.lines, func(l *benchfmt.Result) bool { return of(l) == name }) {
-					cell.More = "" // published
+					cell = Cell{Text: strings.TrimLeft(cell.Text, "?~ ")} // published
 				}
 				row = append(row, cell)
 			}
@@ -59,101 +62,69 @@ func (s *Set) compare(sel *selection, c Compare) *Table {
 	return t
 }
 
-// change is the factor between two figures, with the Mann-Whitney test where both have enough
-// measurements to be judged.
-func change(from, to *Figure) Cell {
-	if from == nil || to == nil || from.Center <= 0 || to.Center <= 0 {
-		return Cell{Text: "–"}
-	}
-	c := Cell{Text: "× " + Number(to.Center/from.Center)}
-	if to.Center < from.Center {
-		c.Text = "÷ " + Number(from.Center/to.Center)
-	}
-	if from.N < Judged || to.N < Judged {
-		c.More = fmt.Sprintf("n=%d+%d, not judged", from.N, to.N)
-		return c
-	}
-	test := Test(from, to)
-	c.More = test.String()
-	if test.P > 0.05 {
-		c.Text = "~ " + c.Text
-	}
-	return c
-}
-
 // rank marks the best rows of each column of a table, and says below it which row is the best most
 // often, and why that cannot be relied on.
 func (s *Set) rank(sel *selection, t *Table, rows []row) {
-	won, unsure, of := make([]int, len(rows)), make([]int, len(rows)), 0 // columns
+	won, unsure, of := make([]int, len(rows)), 0, 0 // columns
 	for i, c := range sel.columns {
 		figures := make([]*Figure, len(rows))
+		best, higher := -1, s.Units.GetBetter(c.unit) > 0
 		for row, r := range rows {
 			figures[row] = figure(r.lines, c)
+			if figures[row] == nil {
+				continue
+			}
+			if best < 0 {
+				best = row
+			} else if r := Pair(figures[row], figures[best]); r != nil && r.Median != 1 && r.Median > 1 == higher {
+				best = row
+			}
 		}
-		best := best(figures, s.Units.GetBetter(c.unit) > 0)
-		if best == nil {
+		if best < 0 {
 			continue
 		}
 		of++
-		rival := func(f *Figure) bool { return f != nil && f.Center != best.Center && !f.Apart(best) }
+		rivals := 0
 		for row, f := range figures {
 			if f == nil {
 				continue
 			}
-			mark := " "
-			switch {
-			case rival(f):
-				mark = "≈"
-			case f.Center == best.Center:
+			cell, mark := &t.Rows[row][t.Keys+i], " "
+			switch r := Pair(f, figures[best]); {
+			case row == best || r != nil && r.Median == 1:
 				mark = "*"
 				won[row]++
-				if slices.ContainsFunc(figures, rival) {
-					unsure[row]++
-				}
+			case r == nil || !r.Differs():
+				mark = "≈"
+				rivals = 1
 			}
-			t.Rows[row][t.Keys+i] = f.ranked(mark)
+			*cell = Cell{Text: strings.TrimLeft(cell.Text, "?~ ") + mark}
 		}
+		unsure += rivals
 	}
 	if len(rows) > 1 && of > 0 {
-		t.Note += fmt.Sprintf("\n± is half of the range, * the best of a column,\n≈ not told apart from it: the ranges overlap, or are of fewer than %d.\n\n%s.",
-			Judged, winners(sel, rows, won, unsure, of))
+		t.Note += fmt.Sprintf("\n* is the best of a column, ≈ is not told apart from it\n\n%s.", winners(sel, rows, won, unsure, of))
 	}
 }
 
-// best is the figure with the best median, nil for none.
-func best(figures []*Figure, higher bool) (best *Figure) {
-	for _, f := range figures {
-		if f != nil && (best == nil || f.Center != best.Center && f.Center > best.Center == higher) {
-			best = f
-		}
-	}
-	return best
-}
-
-// winners is a sentence on the rows that have won most columns, and on those of them that others may have won.
-func winners(sel *selection, rows []row, won, unsure []int, of int) string {
+// winners is a sentence on the rows that have won most columns, and on what makes that doubtful.
+func winners(sel *selection, rows []row, won []int, unsure, of int) string {
 	most := slices.Max(won)
 	var names, doubts []string
 	for row, n := range won {
 		if n == most {
 			names = append(names, strings.Join(rows[row].key, " "))
-			if unsure[row] > 0 {
-				doubts = append(doubts, fmt.Sprintf("in %d of its columns others are not told apart from %s", unsure[row], names[len(names)-1]))
-			}
 		}
 	}
-	for _, l := range sel.lines {
-		if off := l.GetConfig("machine-off"); off != "" {
-			doubts = append(doubts, "the machine was not at rest, "+off)
-			break
-		}
+	if unsure > 0 {
+		doubts = append(doubts, fmt.Sprintf("in %d columns others are not told apart from the best", unsure))
 	}
-	text := fmt.Sprintf("%s is the best in %d of %d columns", names[0], most, of)
-	if len(names) > 1 {
-		text = fmt.Sprintf("%s are each the best in %d of %d columns", strings.Join(names, " and "), most, of)
+	if off := distinct(sel.lines, "machine-off"); len(off) > 0 {
+		doubts = append(doubts, "the machine was not at rest, "+off[0])
 	}
+	text := fmt.Sprintf("Best in %d of %d columns, in these sittings: %s", most, of, strings.Join(names, " and "))
 	if len(doubts) > 0 {
-		text += ", but this cannot be relied on: " + strings.Join(doubts, "; ")
+		text += ". Not to be relied on: " + strings.Join(doubts, "; ")
 	}
 	return text
 }

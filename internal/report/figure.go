@@ -1,48 +1,105 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
-
-	"golang.org/x/perf/benchmath"
 )
 
-const (
-	confidence = 0.95
+// Judged is the number of runs below which no limit is judged.
+const Judged = 3
 
-	// Judged is the number of samples below which nothing is judged.
-	Judged = 3
-)
-
-// Figure is the median of repeated measurements.
-type Figure struct {
-	N      int               `json:"n"`
-	Center float64           `json:"median"`
-	Lo     float64           `json:"low"` // the 95 % interval of order statistics from six samples on, else the range
-	Hi     float64           `json:"high"`
-	Off    bool              `json:"off,omitempty"` // one of the measurements was made while the machine was not as before
-	Sample *benchmath.Sample `json:"-"`
+// Runs are the repeats of one setting in one sitting, in one unit.
+type Runs struct {
+	Sitting, Host string
+	Values        []float64
 }
 
-// NewFigure returns the figure of values, which must not be empty.
-func NewFigure(values []float64, off bool) *Figure {
-	s := benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds)
-	m := benchmath.AssumeNothing.Summary(s, confidence)
-	f := &Figure{N: len(values), Center: m.Center, Lo: m.Lo, Hi: m.Hi, Off: off, Sample: s}
-	if math.IsInf(f.Lo, 0) || math.IsInf(f.Hi, 0) {
-		f.Lo, f.Hi = slices.Min(values), slices.Max(values)
+// Figure is a median over sittings. The sitting is the unit, because its runs
+// share a host and an hour: more of them say nothing about other hours.
+type Figure struct {
+	N       int     `json:"n"` // sittings
+	Hosts   int     `json:"hosts"`
+	Center  float64 `json:"median"` // of the sittings' medians
+	Lo      float64 `json:"low"`    // the smallest of these, and the largest; of one sitting, of its runs
+	Hi      float64 `json:"high"`
+	Off     bool    `json:"off,omitempty"`     // a run was measured while the machine was not at rest
+	AtLimit bool    `json:"atLimit,omitempty"` // a run's percentile is an arrival that was given up: what is at least pace.MaxWait is not known better
+	Busy    float64 `json:"busy,omitempty"`    // if not 0, the least part of the time that was operations: the figure is no capacity
+	Runs    []Runs  `json:"-"`
+}
+
+// NewFigure returns the figure of sittings, nil when there is none.
+func NewFigure(sittings []Runs) *Figure {
+	if len(sittings) == 0 {
+		return nil
 	}
+	f := &Figure{N: len(sittings), Runs: sittings}
+	var medians []float64
+	var hosts []string
+	for _, s := range sittings {
+		medians, hosts = append(medians, median(s.Values)), appendNew(hosts, s.Host)
+	}
+	f.Center, f.Hosts = median(medians), len(hosts)
+	if f.N == 1 {
+		medians = sittings[0].Values
+	}
+	f.Lo, f.Hi = slices.Min(medians), slices.Max(medians)
 	return f
+}
+
+// Total is the number of runs in all sittings.
+func (f *Figure) Total() (n int) {
+	for _, r := range f.Runs {
+		n += len(r.Values)
+	}
+	return n
+}
+
+// Part is one figure in percent of another, run by run in each sitting that has both; nil for none.
+func Part(of, whole *Figure) *Figure {
+	var sittings []Runs
+	for _, a := range of.Runs {
+		for _, b := range whole.Runs {
+			if a.Sitting != b.Sitting || a.Host != b.Host || slices.Min(b.Values) <= 0 {
+				continue
+			}
+			part := Runs{Sitting: a.Sitting, Host: a.Host}
+			for i := range min(len(a.Values), len(b.Values)) {
+				part.Values = append(part.Values, 100*a.Values[i]/b.Values[i])
+			}
+			sittings = append(sittings, part)
+		}
+	}
+	return NewFigure(sittings)
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// extent says what a median is of.
+func extent(sittings, hosts, runs int) string {
+	switch {
+	case sittings == 1 && runs == 1:
+		return "one run"
+	case sittings == 1:
+		return "one sitting"
+	case hosts == 1:
+		return fmt.Sprintf("n=%d, one host", sittings)
+	}
+	return fmt.Sprintf("n=%d, %d hosts", sittings, hosts)
 }
 
 // Cell is what stands in a table.
 type Cell struct {
-	Text string `json:"text"`
-	More string `json:"more,omitempty"` // the interval or the range, and how many measurements it is of
+	Text  string `json:"text"`
+	Range string `json:"range,omitempty"` // the smallest and the largest
+	Of    string `json:"of,omitempty"`    // how many sittings and hosts it is of
 }
 
 // cellsOf are cells of texts.
@@ -53,56 +110,67 @@ func cellsOf(texts []string) (list []Cell) {
 	return list
 }
 
+// numbers has the places of some sittings among all.
+func numbers(sittings, all []string) Cell {
+	list := make([]string, len(sittings))
+	for i, id := range sittings {
+		list[i] = strconv.Itoa(slices.Index(all, id) + 1)
+	}
+	return Cell{Text: strings.Join(list, ", ")}
+}
+
+// More is what stands behind the text.
+func (c Cell) More() string { return strings.Trim(c.Range+", "+c.Of, ", ") }
+
 // String is the cell in plain text.
 func (c Cell) String() string {
-	if c.More == "" {
-		return c.Text
+	if more := c.More(); more != "" {
+		return c.Text + " (" + more + ")"
 	}
-	return c.Text + " (" + c.More + ")"
+	return c.Text
 }
 
 // cell writes a figure, "–" for none.
 func (f *Figure) cell() Cell {
-	if f == nil {
+	switch {
+	case f == nil:
 		return Cell{Text: "–"}
+	case f.Busy > 0:
+		return Cell{Text: "not busy: " + Number(f.Busy)}
 	}
-	c := Cell{Text: Number(f.Center)}
+	runs := len(f.Runs[0].Values)
+	c := Cell{Text: f.number(f.Center), Of: extent(f.N, f.Hosts, runs)}
 	if f.Off {
 		c.Text += "†"
 	}
-	if f.N > 1 {
-		if lo, hi := Number(f.Lo), Number(f.Hi); lo == hi {
-			c.More = lo + ", "
-		} else {
-			c.More = lo + "–" + hi + ", "
-		}
+	if lo, hi := f.number(f.Lo), f.number(f.Hi); lo != hi {
+		c.Range = lo + "–" + hi
 	}
-	c.More += "n=" + strconv.Itoa(f.N)
 	return c
+}
+
+// waitLimit is pace.MaxWait in milliseconds.
+const waitLimit = 2000
+
+// number writes a value of a figure.
+func (f *Figure) number(v float64) string {
+	if f.AtLimit && v >= waitLimit {
+		return "≥ 2 s"
+	}
+	return Number(v)
 }
 
 // String is the figure in plain text, "–" for none.
 func (f *Figure) String() string { return f.cell().String() }
 
-// In writes a figure with its unit, its interval or range and how many measurements it is of:
-// "248K rows/s (207K–249K, n=3)".
+// In writes a figure with its unit and what it is of:
+// "248K rows/s (207K–249K, n=3, 2 hosts)".
 func (f *Figure) In(unit string) string {
 	c := f.cell()
-	return strings.TrimSpace(c.Text+" "+unit) + " (" + c.More + ")"
-}
-
-// ranked writes a figure with half of its range in percent and what its rank is.
-func (f *Figure) ranked(mark string) Cell {
-	text := Number(f.Center)
-	if half := math.Round(50 * (f.Hi - f.Lo) / math.Abs(f.Center)); half >= 1 && f.Center != 0 {
-		text += fmt.Sprintf("±%.0f%%", half)
+	if f != nil && f.Busy == 0 && !strings.HasPrefix(c.Text, "≥") {
+		c.Text = strings.TrimSpace(c.Text + " " + unit)
 	}
-	return Cell{Text: text + mark}
-}
-
-// Apart tells whether all measurements of two figures show which one is the larger.
-func (f *Figure) Apart(other *Figure) bool {
-	return min(f.N, other.N) >= Judged && (f.Hi < other.Lo || other.Hi < f.Lo)
+	return c.String()
 }
 
 // Number writes a figure with three significant digits, and thousands as they are read.
@@ -133,26 +201,4 @@ func three(v float64) string {
 		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
 	}
 	return text
-}
-
-// Test is the Mann-Whitney test of two figures. benchmath takes the tail from the distribution of
-// its first argument, which with equal values in samples of different sizes is not that of the
-// second: the one with the lower ranks has to come first.
-func Test(a, b *Figure) benchmath.Comparison {
-	if above(a.Sample.Values, b.Sample.Values) < len(a.Sample.Values)*len(b.Sample.Values) {
-		a, b = b, a
-	}
-	c := benchmath.AssumeNothing.Compare(a.Sample, b.Sample)
-	c.P = min(c.P, 1) // a little more when all values are equal
-	return c
-}
-
-// above counts the pairs in which the value of b is the larger, twice, and once those of equals.
-func above(a, b []float64) (pairs int) {
-	for _, x := range a {
-		for _, y := range b {
-			pairs += 1 + cmp.Compare(y, x)
-		}
-	}
-	return pairs
 }

@@ -25,7 +25,7 @@ var (
 	//
 	//	<!-- = answers D1 sqlite compact 1x rate=max settled-rows/s -->276K
 	//	<!-- = answers D1 sqlite compact 1x rate=max settled-rows/s range -->275K–308K
-	//	<!-- = answers D1 sqlite compact 1x rate=max settled-rows/s n -->3
+	//	<!-- = answers D1 sqlite compact 1x rate=max settled-rows/s n -->1
 	//	<!-- = answers D1 sqlite compact 1x rate=max settled-rows/s / arkiv -->20
 	//
 	// The last is a ratio. Behind the stroke stands what differs in the divisor.
@@ -233,7 +233,7 @@ func TestReference(t *testing.T) {
 	for text, want := range map[string]string{
 		"answers D1 sqlite compact 1x rate=max settled-rows/s":         "276K",
 		"answers D1 sqlite compact 1x rate=max settled-rows/s range":   "275K–308K",
-		"answers D1 sqlite compact 1x rate=max settled-rows/s n":       "3",
+		"answers D1 sqlite compact 1x rate=max settled-rows/s n":       "1",
 		"answers D1 sqlite compact 1x rate=max settled-rows/s / arkiv": "20",
 	} {
 		is, err := r.figure(text)

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 
 	"golang.org/x/perf/benchfmt"
@@ -13,9 +14,13 @@ import (
 // response is the unit of the blocks of a designed experiment that its other units explain.
 const response = "ms"
 
-// fit makes a row for each regression of the time of blocks over what is in them.
-func fit(sel *selection) *Table {
-	t := sel.table("µs that each adds to a commit (95 % interval), and its correlation with the time")
+// confidence is that of the intervals of coefficients.
+const confidence = 0.95
+
+// fit makes a row for each regression of the time of blocks over what is in them: one for each
+// sitting, of the medians of its repeats, because the same block again is no further observation.
+func fit(sel *selection, all []string) *Table {
+	t := sel.table("µs that each adds to a commit (95 % interval of one sitting), and its correlation with the time")
 	var predictors []string
 	for _, l := range sel.lines {
 		for _, v := range l.Values {
@@ -27,11 +32,35 @@ func fit(sel *selection) *Table {
 	for _, p := range predictors {
 		t.Heads = append(t.Heads, "µs, "+p, "r, "+p)
 	}
-	t.Heads = append(t.Heads, "R²", "commits")
+	t.Heads = append(t.Heads, "R²", "blocks", "sitting")
 	for _, r := range sel.group() {
-		t.Rows = append(t.Rows, append(cellsOf(r.key), regression(r.lines, predictors)...))
+		for _, id := range sittingsOf(r.lines) {
+			of := slices.DeleteFunc(slices.Clone(r.lines), func(l *benchfmt.Result) bool { return sittingOf(l) != id })
+			cells := append(cellsOf(r.key), regression(repeated(of, predictors), predictors)...)
+			t.Rows = append(t.Rows, append(cells, numbers([]string{id}, all)))
+		}
 	}
 	return t
+}
+
+// repeated makes one line of the repeats of each block, with the median of their times.
+func repeated(lines []*benchfmt.Result, predictors []string) (list []*benchfmt.Result) {
+	times := make(map[string][]float64)
+	for _, l := range lines {
+		block := string(l.Name)
+		for _, unit := range predictors {
+			block += fmt.Sprint("/", unitOf([]*benchfmt.Result{l}, unit))
+		}
+		if times[block] == nil {
+			list = append(list, &benchfmt.Result{Name: benchfmt.Name(block), Values: l.Values})
+		}
+		v, _ := l.Value(response)
+		times[block] = append(times[block], v)
+	}
+	for _, l := range list {
+		l.Values = append([]benchfmt.Value{{Value: median(times[string(l.Name)]), Unit: response}}, l.Values...)
+	}
+	return list
 }
 
 func regression(lines []*benchfmt.Result, predictors []string) (cells []Cell) {
@@ -45,7 +74,7 @@ func regression(lines []*benchfmt.Result, predictors []string) (cells []Cell) {
 	}
 	for i, t := range terms {
 		const toMicro = 1000
-		cells = append(cells, Cell{Number(toMicro * t.coefficient), Number(toMicro*t.low) + "–" + Number(toMicro*t.high)},
+		cells = append(cells, Cell{Text: Number(toMicro * t.coefficient), Range: Number(toMicro*t.low) + "–" + Number(toMicro*t.high)},
 			Cell{Text: Number(stat.Correlation(of[i], times, nil))})
 	}
 	return append(cells, Cell{Text: Number(r2)}, Cell{Text: Number(float64(len(lines)))})

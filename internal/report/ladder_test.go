@@ -12,8 +12,8 @@ import (
 
 // ladder is the files of the package from the top. A file uses only those after it.
 var ladder = []string{
-	"print.go", "page.go", "questions.go", "table.go", "compare.go", "fit.go",
-	"picture.go", "selection.go", "column.go", "view.go", "ratio.go", "figure.go", "set.go",
+	"print.go", "page.go", "questions.go", "table.go", "compare.go", "fit.go", "picture.go",
+	"selection.go", "column.go", "view.go", "reference.go", "asked.go", "ratio.go", "figure.go", "set.go",
 }
 
 // TestLadder: no name of a file is used by one that is below it, so that who reads from the top never

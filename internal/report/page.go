@@ -1,6 +1,6 @@
 // Package report shows what result files say: lines in the Go benchmark format become tables by
 // projections of golang.org/x/perf/benchproc and pictures by gonum.org/v1/plot, and Markdown and
-// one HTML page are two printers of these. Statistics are those of golang.org/x/perf/benchmath.
+// one HTML page are two printers of these. The unit of figures is the sitting.
 //
 // The files from the top; each uses only those after it:
 //
@@ -8,7 +8,8 @@
 //   - table.go makes them by comparisons of rows and settings (compare.go) and regressions
 //     (fit.go), and picture.go draws.
 //   - selection.go takes the lines of a view (view.go), as columns of ours and of others
-//     (column.go) with ratios to a reference (ratio.go) and figures (figure.go), from a Set (set.go).
+//     (column.go): figures (figure.go), which know what was asked for (asked.go), and ratios
+//     (ratio.go) to a reference (reference.go), from a Set (set.go).
 package report
 
 import (
@@ -194,11 +195,13 @@ func (s *Set) others() (list []string) {
 
 // HowToRead explains what stands in tables.
 var HowToRead = []string{
-	"A figure is the median of n measurements. In brackets is the 95 % interval of order statistics, from six measurements on; below that it is the range. Nothing is judged below n=3.",
+	"A sitting is measured on one host without a pause. A figure is the median of the sittings' medians, in brackets with the smallest and the largest, n sittings and their hosts. Of one sitting the brackets have the range of its runs; “one run” has none.",
+	"× is the ratio of a side to the reference, of its own sitting and the same setting: median, smallest and largest. It carries to other hosts when three sittings on two hosts have met it. The reference itself has its figure, over all hosts. A figure without × is of sittings without the reference, of a size or a count, or of what was delivered of a rate that was asked for.",
+	"“~” stands before a ratio that is not told apart from 1, by a permutation test within the sittings. “?” stands before one of too few runs for that: it takes four of both in one sitting.",
 	"K, M and G are thousands, millions and thousand millions. “–” was not measured in that setting.",
-	"† marks a figure with a measurement that was made while the machine was not as before.",
-	"× 2 and ÷ 2 compare two settings by their medians; p is of the Mann-Whitney test, and “~” stands before what it does not tell apart.",
-	"Scale 1 is 800,000 entities in 20 million rows. Layout, durability and other settings that a table has in common stand below it, with the number of sittings: what is of several sittings may be of several machines or hours.",
-	"Latencies count from the moment an operation was due where a rate was asked for. late counts what began after it was due, skipped what had not begun at the end.",
-	"Columns of other programs are published figures, or those of peers.txt; they are of other machines unless it says otherwise.",
+	"† marks a figure with a run before which the machine was not at rest: other programs or the hypervisor used the processor or, in older results, copying memory or a fixed program took longer than it usually varies.",
+	"Scale 1 is 800,000 entities in 20 million rows. Layout, durability and other settings that a table has in common stand below it.",
+	"Latencies count from the moment an operation was due where a rate was asked for. late counts what began after it was due, given up what had not begun after 2 s, or at the end. It counts as at least that: “≥ 2 s”.",
+	"“not busy” stands for a rate of a loop that spent more than 5 % of the time on something else than its operations: it is not the engine's.",
+	"Columns “published” are figures that others have published, of other machines. Other programs without that word were measured beside ours.",
 }

@@ -213,13 +213,9 @@ func drawQuantiles(p *plot.Plot, _ Sketch, c curve) (plot.Thumbnailer, error) {
 		unit string
 		rest float64 // part of the operations that take longer
 	}{{"p50-ms", 0.5}, {"p95-ms", 0.05}, {"p99-ms", 0.01}} {
-		if values := valuesOf(c.lines, q.unit); len(values) > 0 {
-			points = append(points, plotter.XY{X: 1 / q.rest, Y: NewFigure(values, false).Center})
-		}
+		points = append(points, c.at(1/q.rest, q.unit)...)
 	}
-	if values := valuesOf(c.lines, "max-ms"); len(values) > 0 {
-		points = append(points, plotter.XY{X: max(float64(c.lines[0].Iters), 100), Y: NewFigure(values, false).Center})
-	}
+	points = append(points, c.at(max(float64(c.lines[0].Iters), 100), "max-ms")...)
 	p.X.Label.Text, p.Y.Label.Text = "one commit of so many takes longer", "time of a commit, ms"
 	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, ticks(2, 20, 100, 1000, 10_000, 100_000)
 	logarithmic(&p.Y)
@@ -250,19 +246,16 @@ func drawTimeLine(p *plot.Plot, k Sketch, c curve) (plot.Thumbnailer, error) {
 
 // drawDegradation shows medians over the scale.
 func drawDegradation(p *plot.Plot, k Sketch, c curve) (plot.Thumbnailer, error) {
-	sizes := make(map[float64][]float64)
-	for _, l := range c.lines {
-		scale, err := numberOf(l, "scale")
+	var points plotter.XYs
+	for _, size := range inNames(c.lines, "scale") {
+		of := curve{lines: slices.DeleteFunc(slices.Clone(c.lines), func(l *benchfmt.Result) bool { return Key(l, "scale") != size })}
+		scale, err := numberOf(of.lines[0], "scale")
 		if err != nil {
 			return nil, err
 		}
-		if v, ok := l.Value(k.Unit); ok && v > 0 && scale > 0 {
-			sizes[scale] = append(sizes[scale], v)
+		if scale > 0 {
+			points = append(points, of.at(scale, k.Unit)...)
 		}
-	}
-	var points plotter.XYs
-	for scale, values := range sizes {
-		points = append(points, plotter.XY{X: scale, Y: NewFigure(values, false).Center})
 	}
 	byX(points)
 	p.X.Label.Text, p.Y.Label.Text = "size as a multiple of 800,000 entities", k.Label
@@ -282,7 +275,7 @@ func drawFrontier(p *plot.Plot, _ Sketch, c curve) (mark plot.Thumbnailer, _ err
 		if !ok1 || !ok2 || !ok3 || !ok4 {
 			continue
 		}
-		if commit < CommitLimit && read < ReadLimit {
+		if commit < CommitLimit && read < ReadLimit && !atLimit(l, "p99-ms", commit) && !atLimit(l, "read-p99-ms", read) {
 			kept = append(kept, plotter.XY{X: rows, Y: reads})
 		} else {
 			missed = append(missed, plotter.XY{X: rows, Y: reads})
@@ -370,13 +363,12 @@ func curvesOf(lines []*benchfmt.Result, keys []string) (list []curve) {
 	return list
 }
 
-func valuesOf(lines []*benchfmt.Result, unit string) (values []float64) {
-	for _, l := range lines {
-		if v, ok := l.Value(unit); ok && v > 0 {
-			values = append(values, v)
-		}
+// at is the point of a figure of the curve's lines, none where there is none or it is no capacity.
+func (c *curve) at(x float64, unit string) plotter.XYs {
+	if f := figure(c.lines, column{unit: unit}); f != nil && f.Busy == 0 && f.Center > 0 {
+		return plotter.XYs{{X: x, Y: f.Center}}
 	}
-	return values
+	return nil
 }
 
 // numberOf is a number in the name of a line.

@@ -1,18 +1,21 @@
 package report
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/combin"
 )
 
 // Side is what one sitting measured of a side and of the reference, in one
 // unit: the runs of each, in turns around each other.
 type Side struct {
 	Host            string
-	Runs, Reference []float64 // above 0
+	Runs, Reference []float64
 }
 
 // Ratio is a side over the reference. Hosts and days change both by the same
@@ -22,79 +25,185 @@ type Ratio struct {
 	Sittings, Hosts  int
 	Median, Min, Max float64 // over the sittings
 	P                float64 // how often runs without a difference would be as far apart; 1 if that cannot be said
+	Least            float64 // the least that P could be with so many runs
+
+	runs int  // of the side in the first sitting
+	off  bool // as of Figure
 }
 
-// NewRatio returns the ratio of a side. Sittings without runs of both do not
-// count; it is nil when none is left.
-func NewRatio(sittings []Side) *Ratio {
-	var ratios []float64
-	var judged []Side
-	hosts := map[string]bool{}
-	for _, s := range sittings {
-		if len(s.Runs) > 0 && len(s.Reference) > 0 {
-			judged = append(judged, s)
-			ratios = append(ratios, math.Exp(meanLog(s.Runs)-meanLog(s.Reference)))
-			hosts[s.Host] = true
-		}
-	}
-	if len(ratios) == 0 {
+// Pair returns the ratio of a side to a reference over the sittings that have
+// measured both; nil where there is none, or the ratio of a sitting cannot be known.
+func Pair(side, reference *Figure) *Ratio {
+	if side == nil || reference == nil || side.AtLimit || reference.AtLimit || side.Busy+reference.Busy > 0 {
 		return nil
 	}
-	slices.Sort(ratios)
-	return &Ratio{
-		Sittings: len(ratios), Hosts: len(hosts),
-		Median: NewFigure(ratios, false).Center, Min: ratios[0], Max: ratios[len(ratios)-1],
-		P: separated(judged),
+	var sittings []Side
+	for _, s := range side.Runs {
+		i := slices.IndexFunc(reference.Runs, func(r Runs) bool { return r.Sitting == s.Sitting && r.Host == s.Host })
+		if i >= 0 && slices.Min(s.Values) > 0 && slices.Min(reference.Runs[i].Values) > 0 {
+			sittings = append(sittings, Side{s.Host, s.Values, reference.Runs[i].Values})
+		}
 	}
+	r := NewRatio(sittings)
+	if r != nil {
+		r.off = side.Off || reference.Off
+	}
+	return r
 }
 
-// alpha is the part of comparisons of equal sides that may be called
+// NewRatio returns the ratio of a side, whose values are above 0. Sittings without
+// runs of both do not count; it is nil when none is left.
+func NewRatio(sittings []Side) *Ratio {
+	sittings = slices.DeleteFunc(slices.Clone(sittings), func(s Side) bool { return len(s.Runs) == 0 || len(s.Reference) == 0 })
+	if len(sittings) == 0 {
+		return nil
+	}
+	var ratios []float64
+	var hosts []string
+	for _, s := range sittings {
+		ratios, hosts = append(ratios, math.Exp(apart(logs(s)))), appendNew(hosts, s.Host)
+	}
+	r := &Ratio{Sittings: len(ratios), Hosts: len(hosts), Median: median(ratios), Min: slices.Min(ratios), Max: slices.Max(ratios), runs: len(sittings[0].Runs)}
+	r.P, r.Least = Separated(sittings)
+	return r
+}
+
+// Alpha is the part of comparisons of equal sides that may be called
 // different: below one in twenty, since a simulation of campaigns has to stay
 // under that.
-const alpha = 0.04
+const Alpha = 0.04
 
-// Differs reports whether the side is told apart from the reference.
-func (r *Ratio) Differs() bool { return r.Sittings >= Judged && r.P <= alpha }
+// Differs reports whether the side is told apart from the reference. Of one or
+// two sittings that is said of these, on this machine, and of no other.
+func (r *Ratio) Differs() bool { return r.P <= Alpha }
 
-func meanLog(values []float64) float64 {
-	sum := 0.0
-	for _, v := range values {
-		sum += math.Log(v)
+// Enough reports whether there are so many runs that a difference could be
+// found: from four of both in one sitting on.
+func (r *Ratio) Enough() bool { return r.Least <= Alpha }
+
+// cell writes a ratio, with "~" before one that is not told apart from 1, and "?" of too few runs for that.
+func (r *Ratio) cell() Cell {
+	c := Cell{Text: "× " + Number(r.Median), Of: extent(r.Sittings, r.Hosts, r.runs)}
+	if r.off {
+		c.Text += "†"
 	}
-	return sum / float64(len(values))
+	switch {
+	case !r.Enough():
+		c.Text = "? " + c.Text
+	case !r.Differs():
+		c.Text = "~ " + c.Text
+	}
+	if lo, hi := Number(r.Min), Number(r.Max); lo != hi {
+		c.Range = lo + "–" + hi
+	}
+	return c
 }
 
-// permutations are the labellings that separated draws.
-const permutations = 1_000
+// In writes the ratio of a rate in words: "26 % fewer rows/s than sqlite compact (20–30 %, n=3, 2 hosts)".
+func (r *Ratio) In(unit, to string) string {
+	c := r.cell() // for what is in brackets
+	c.Text = fmt.Sprintf("%s times the %s of %s", Number(r.Median), unit, to)
+	if r.Median < 1 {
+		c.Text = fmt.Sprintf("%.0f %% fewer %s than %s", 100*(1-r.Median), unit, to)
+		if c.Range != "" {
+			c.Range = fmt.Sprintf("%.0f–%.0f %%", 100*(1-r.Max), 100*(1-r.Min))
+		}
+	}
+	return c.String()
+}
 
-// separated is a permutation test stratified by sitting (Good, Permutation,
+// logs has the logarithms of the values, or the values where one has none.
+func logs(s Side) Side {
+	if min(slices.Min(s.Runs), slices.Min(s.Reference)) <= 0 {
+		return s
+	}
+	of := func(values []float64) (list []float64) {
+		for _, v := range values {
+			list = append(list, math.Log(v))
+		}
+		return list
+	}
+	return Side{s.Host, of(s.Runs), of(s.Reference)}
+}
+
+// apart is the mean of the runs less that of the reference.
+func apart(s Side) float64 { return stat.Mean(s.Runs, nil) - stat.Mean(s.Reference, nil) }
+
+// Separated is a permutation test stratified by sitting (Good, Permutation,
 // Parametric and Bootstrap Tests of Hypotheses, 2005, chapter 7): if side and
 // reference are equal, the names of the runs within a sitting mean nothing, and
 // the sum of the sittings' log ratios is as far from none as that of other
 // namings of the same runs. A test over sittings alone could not say anything
 // of five: all five ratios are on one side in one of 16 campaigns of equals.
-func separated(sittings []Side) (p float64) {
-	random := rand.New(rand.NewPCG(uint64(len(sittings)), 0x7065726d))
-	found, as := 0.0, 1 // the naming that was measured is one of them
-	var pools [][]float64
+// It returns how often namings are as far apart, and the least that this could be.
+func Separated(sittings []Side) (p, least float64) {
+	all := 0.0 // logarithm of the number of namings
 	for _, s := range sittings {
-		found += meanLog(s.Runs) - meanLog(s.Reference)
-		pool := make([]float64, 0, len(s.Runs)+len(s.Reference))
-		for _, v := range slices.Concat(s.Runs, s.Reference) {
-			pool = append(pool, math.Log(v))
-		}
-		pools = append(pools, pool)
+		all += combin.LogGeneralizedBinomial(float64(len(s.Runs)+len(s.Reference)), float64(len(s.Runs)))
 	}
-	for range permutations {
-		sum := 0.0
-		for i, pool := range pools {
-			random.Shuffle(len(pool), func(a, b int) { pool[a], pool[b] = pool[b], pool[a] })
-			n := len(sittings[i].Runs)
-			sum += stat.Mean(pool[:n], nil) - stat.Mean(pool[n:], nil)
+	if p = permuted(sittings, 1_000); p < 0.1 { // which has to be known better
+		p = permuted(sittings, 20_000)
+	}
+	return p, min(1, 2*math.Exp(-all))
+}
+
+// permuted looks at all namings of the runs, or draws as many as a limit.
+func permuted(sittings []Side, limit int) float64 {
+	random := rand.New(rand.NewPCG(uint64(len(sittings)), 0x7065726d))
+	found, sums := 0.0, []float64{0}
+	for _, s := range sittings {
+		s = logs(s)
+		found += apart(s)
+		named := s.named(limit, random)
+		var next []float64
+		if len(sums)*len(named) <= limit {
+			for _, sum := range sums {
+				for _, d := range named {
+					next = append(next, sum+d)
+				}
+			}
+		} else {
+			for range limit {
+				next = append(next, sums[random.IntN(len(sums))]+named[random.IntN(len(named))])
+			}
 		}
+		sums = next
+	}
+	as := 0
+	for _, sum := range sums {
 		if math.Abs(sum) >= math.Abs(found)-1e-12 {
 			as++
 		}
 	}
-	return float64(as) / (permutations + 1)
+	return max(float64(as), 1) / float64(len(sums))
+}
+
+// named is how far side and reference of a sitting are apart under each naming
+// of their runs, or under as many random ones as a limit.
+func (s Side) named(limit int, random *rand.Rand) (list []float64) {
+	pool, n := slices.Concat(s.Runs, s.Reference), len(s.Runs)
+	rest := float64(len(s.Reference))
+	total := floats.Sum(pool)
+	add := func(sum float64) { list = append(list, sum/float64(n)-(total-sum)/rest) }
+	if combin.LogGeneralizedBinomial(float64(len(pool)), float64(n)) > math.Log(float64(limit)) {
+		for range limit {
+			for i := range n {
+				j := i + random.IntN(len(pool)-i)
+				pool[i], pool[j] = pool[j], pool[i]
+			}
+			add(floats.Sum(pool[:n]))
+		}
+		return list
+	}
+	var choose func(from, left int, sum float64)
+	choose = func(from, left int, sum float64) {
+		if left == 0 {
+			add(sum)
+		}
+		for i := from; left > 0 && i <= len(pool)-left; i++ {
+			choose(i+1, left-1, sum+pool[i])
+		}
+	}
+	choose(0, n, 0)
+	return list
 }

@@ -20,8 +20,32 @@ func TestRatio(t *testing.T) {
 	require.Equal(t, []any{3, 2}, []any{r.Sittings, r.Hosts})
 	require.InDeltaSlice(t, []float64{1, 0.5, 1.5}, []float64{r.Median, r.Min, r.Max}, 1e-9)
 	require.False(t, r.Differs())
-	two := []Side{{Runs: []float64{1, 1, 1, 1}, Reference: []float64{2, 2, 2, 2}}, {Runs: []float64{1, 1, 1, 1}, Reference: []float64{2, 2, 2, 2}}}
-	require.False(t, NewRatio(two).Differs(), "two sittings say nothing")
+}
+
+// Four runs of both are enough to tell a side apart in one sitting, three are not.
+func TestDiffers(t *testing.T) {
+	side := func(host string, n int) Side {
+		return Side{host, []float64{1, 1.1, 1.2, 1.3}[:n], []float64{2, 2.1, 2.2, 2.3}[:n]}
+	}
+	for _, tt := range []struct {
+		sittings        []Side
+		enough, differs bool
+	}{
+		{[]Side{side("a", 3)}, false, false},
+		{[]Side{side("a", 4)}, true, true},
+		{[]Side{side("a", 2), side("b", 2)}, false, false},
+		{[]Side{side("a", 4), side("a", 4), side("a", 4)}, true, true},
+		{[]Side{side("a", 2), side("a", 2), side("b", 2)}, true, true},
+		{[]Side{{"a", []float64{1, 2, 3, 4}, []float64{1.1, 2.1, 2.9, 3.9}}}, true, false},
+	} {
+		r := NewRatio(tt.sittings)
+		require.Equal(t, []bool{tt.enough, tt.differs}, []bool{r.Enough(), r.Differs()}, "%+v", tt.sittings)
+	}
+	p, least := Separated([]Side{{"", []float64{0, 0, 0, 0}, []float64{5, 6, 7, 8}}}) // 0 has no logarithm
+	require.InDelta(t, 2./70, p, 1e-9)
+	require.InDelta(t, 2./70, least, 1e-9)
+	p, _ = Separated([]Side{{"", []float64{3, 3, 3}, []float64{3, 3, 3}}})
+	require.InDelta(t, 1, p, 1e-9)
 }
 
 // TestRatioOfCampaigns simulates campaigns of five sittings, each on a host of
@@ -52,7 +76,7 @@ func TestRatioOfCampaigns(t *testing.T) {
 	for _, noise := range []float64{0.1, 0.3} {
 		wrong, found := 0, 0
 		for range campaigns {
-			if campaign(1, noise).Differs() {
+			if r := campaign(1, noise); r.Differs() {
 				wrong++
 			}
 			if r := campaign(1.5, noise); r.Differs() && r.Median > 1 {

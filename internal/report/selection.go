@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -9,6 +10,8 @@ import (
 
 	"golang.org/x/perf/benchfmt"
 	"golang.org/x/perf/benchproc"
+
+	"github.com/varvedb/varve/schemas"
 )
 
 // selection is a view that was applied to a set.
@@ -18,6 +21,8 @@ type selection struct {
 	rows    *benchproc.Projection
 	fields  []*benchproc.Field
 	columns []column
+	about   []string // how other programs were run
+	with    *reference
 }
 
 // choose applies a view.
@@ -61,11 +66,18 @@ func (s *Set) choose(v View) (*selection, error) {
 		shown = append(shown, lines...)
 		sel.columns = append(sel.columns, columnsOf(c, lines)...)
 		if c.Across == "engine" {
-			sel.columns = append(sel.columns, s.peerColumns(lines, c.Unit)...)
+			columns, about := s.peerColumns(lines, c.Unit)
+			sel.columns = append(sel.columns, columns...)
+			for _, text := range about {
+				sel.about = appendNew(sel.about, text)
+			}
 		}
 	}
 	if !v.Fit {
 		sel.lines = slices.DeleteFunc(sel.lines, func(l *benchfmt.Result) bool { return !slices.Contains(shown, l) })
+	}
+	if !v.Fit && (sel.projected("engine") || sel.projected("layout")) {
+		sel.with = newReference(s.Lines, sel.lines, slices.Contains(inNames(sel.lines, "layout"), schemas.DefaultLayout))
 	}
 	return sel, nil
 }
@@ -171,49 +183,95 @@ func (sel *selection) group() (list []row) {
 		for i, f := range sel.fields {
 			key[i] = k.Get(f)
 		}
-		for _, part := range byHost(lines[k]) {
+		parts := [][]*benchfmt.Result{lines[k]}
+		if sel.mixesHosts(lines[k]) {
+			parts = byHost(lines[k])
+		}
+		for _, part := range parts {
 			list = append(list, row{key, part})
 		}
 	}
 	return list
 }
 
-// byHost takes lines apart by their hosts where several hosts have measured the same, and one of them
-// often enough to be judged: figures of two hosts have no median.
+// mixesHosts reports whether several hosts measured the same without the
+// reference: absolute figures of two hosts have no median.
+func (sel *selection) mixesHosts(lines []*benchfmt.Result) bool {
+	host := make(map[string]string) // of each setting
+	for _, l := range lines {
+		name, is := setting(l), l.GetConfig("host")
+		if was, has := host[name]; has && was != is && (sel.with == nil || !sel.with.sides[name]) {
+			return true
+		}
+		host[name] = is
+	}
+	return false
+}
+
+// byHost takes lines apart by their hosts.
 func byHost(lines []*benchfmt.Result) (parts [][]*benchfmt.Result) {
 	var hosts []string
-	of, runs := make(map[string][]*benchfmt.Result), make(map[string]map[string]int) // runs of a name on each host
 	for _, l := range lines {
-		host, name := l.GetConfig("host"), string(l.Name)
-		hosts, of[host] = appendNew(hosts, host), append(of[host], l)
-		if runs[name] == nil {
-			runs[name] = make(map[string]int)
-		}
-		runs[name][host]++
+		hosts = appendNew(hosts, l.GetConfig("host"))
 	}
-	apart := false
-	for _, on := range runs {
-		for _, n := range on {
-			apart = apart || len(on) > 1 && n >= Judged
-		}
-	}
-	if !apart {
-		return [][]*benchfmt.Result{lines}
-	}
-	for _, h := range hosts {
-		parts = append(parts, of[h])
+	for _, host := range hosts {
+		parts = append(parts, slices.DeleteFunc(slices.Clone(lines), func(l *benchfmt.Result) bool { return l.GetConfig("host") != host }))
 	}
 	return parts
 }
 
-// Figure returns the figure in a unit of all lines that a filter matches, nil when there is none.
+// Figure returns the figure in a unit of the lines that a filter matches, nil when there is none. They are
+// of one setting: sizes and experiments are not figures of each other, and neither are other settings.
 func (s *Set) Figure(filter, unit string) (*Figure, error) {
 	f, err := newFilter(filter)
 	if err != nil {
 		return nil, err
 	}
 	lines, err := matching(s.Lines, f)
-	return figure(lines, column{unit: unit, of: func(*benchfmt.Result) bool { return true }}), err
+	lines = slices.DeleteFunc(lines, func(l *benchfmt.Result) bool { _, has := l.Value(unit); return !has })
+	for _, l := range lines {
+		if setting(l) != setting(lines[0]) {
+			return nil, fmt.Errorf("mixes %s and %s", setting(lines[0]), setting(l))
+		}
+	}
+	return figure(lines, column{unit: unit}), err
+}
+
+// OnHosts returns a filter for each host of the lines that it matches, and its name; one where they name none.
+func (s *Set) OnHosts(filter string) (filters, hosts []string) {
+	if f, err := newFilter(filter); err == nil {
+		lines, _ := matching(s.Lines, f) // a filter of names matches whole lines
+		hosts = distinct(lines, "host")
+	}
+	if len(hosts) < 2 {
+		return []string{filter}, []string{strings.Join(hosts, "")}
+	}
+	for _, host := range hosts {
+		filters = append(filters, fmt.Sprintf("%s host:%q", filter, host))
+	}
+	return filters, hosts
+}
+
+// Failed counts the runs that a filter matches and that were killed or failed. Where a process was
+// and its error names no run, those count that the sitting has in another repeat and not in that.
+func (s *Set) Failed(filter string) (n int) {
+	f, err := newFilter(filter)
+	if err != nil {
+		return 0
+	}
+	measured, _ := matching(s.Lines, f)
+	for _, l := range s.Excluded {
+		same := func(m *benchfmt.Result) bool {
+			return Key(m, "engine") == Key(l, "engine") && sittingOf(m) == sittingOf(l) && m.GetConfig("experiment") == l.GetConfig("experiment")
+		}
+		again := func(m *benchfmt.Result) bool { return same(m) && m.GetConfig("repeat") == l.GetConfig("repeat") }
+		match, _ := f.Match(l)
+		process := string(l.Name.Base()) == "Run" && slices.ContainsFunc(measured, same) && !slices.ContainsFunc(measured, again)
+		if failed(l) && (match.Any() || process) {
+			n++
+		}
+	}
+	return n
 }
 
 // note says what the lines have in common beside the rows and columns. Keys that differ and
@@ -232,13 +290,6 @@ func (sel *selection) note() string {
 		} else if len(list) > 1 && !sel.projected(key) {
 			parts = append(parts, "mixes "+key+" "+strings.Join(list, " and "))
 		}
-	}
-	switch n := len(sittingsOf(sel.lines)); n {
-	case 0:
-	case 1:
-		parts = append(parts, "one sitting")
-	default:
-		parts = append(parts, strconv.Itoa(n)+" sittings")
 	}
 	return strings.Join(parts, ", ")
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 
 	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/result"
+	"github.com/varvedb/varve/schemas"
 )
 
 // documents are published figures that ours stand beside.
@@ -81,7 +83,13 @@ func (s *Set) read(r io.Reader, name string) error {
 	return err
 }
 
+// running is what a process was measuring when it was killed, in its error.
+var running = regexp.MustCompile(`^error: .*: \w+ (\S+/\S+), repeat \d+$`)
+
 func (s *Set) add(line *benchfmt.Result) {
+	if named := running.FindStringSubmatch(line.GetConfig("excluded")); named != nil {
+		line.Name = benchfmt.Name(named[1])
+	}
 	switch base := string(line.Name.Base()); {
 	case base == "Peer":
 		s.Peers = append(s.Peers, line)
@@ -94,9 +102,14 @@ func (s *Set) add(line *benchfmt.Result) {
 	}
 }
 
-// place puts engines into the order of the list; the columns of tables follow it.
+// place puts engines into the order of the list, and the default layout of each
+// first; rows and columns of tables follow it, so that the reference comes first.
 func place(line *benchfmt.Result) int {
-	return slices.Index(append(engine.Names(), Key(line, "engine")), Key(line, "engine"))
+	at := 2 * slices.Index(append(engine.Names(), Key(line, "engine")), Key(line, "engine"))
+	if Key(line, "layout") != schemas.DefaultLayout {
+		at++
+	}
+	return at
 }
 
 // Key returns the value of a key in the name of a line, "" when it has none.
@@ -130,6 +143,16 @@ func nameKeys(line *benchfmt.Result) (pairs [][2]string) {
 		}
 	}
 	return pairs
+}
+
+// failed reports whether a run was killed or failed.
+func failed(line *benchfmt.Result) bool {
+	return strings.HasPrefix(line.GetConfig("excluded"), "error: ")
+}
+
+// setting is what a line measured.
+func setting(line *benchfmt.Result) string {
+	return strings.TrimSpace(line.GetConfig("experiment") + " " + string(line.Name))
 }
 
 // sittingOf is the sitting in which a line was measured.

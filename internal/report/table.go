@@ -4,20 +4,16 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
+
+	"golang.org/x/perf/benchfmt"
 )
 
 // Empty tells that nothing was measured.
 func (t *Table) Empty() bool {
-	for _, row := range t.Rows {
-		for _, c := range row[t.Keys:] {
-			if c.Text != "–" {
-				return false
-			}
-		}
-	}
-	return true
+	empty := true
+	t.each(func(c *Cell) { empty = empty && c.Text == "–" })
+	return empty
 }
 
 // Table makes the table of a view.
@@ -27,17 +23,14 @@ func (s *Set) Table(v View) (*Table, error) {
 		return nil, fmt.Errorf("table %q: %w", v.Title, err)
 	}
 	if v.Fit {
-		return fit(sel), nil
+		return fit(sel, sittingsOf(s.Lines)), nil
 	}
 	t := sel.table(sel.note())
 	if len(v.Columns) == 1 && v.Columns[0].Across != "" {
 		t.Unit = cmp.Or(v.Columns[0].Name, v.Columns[0].Unit)
 	}
 	for _, c := range sel.columns {
-		if c.peer == "" {
-			c.head = strings.TrimSuffix(c.head, ", "+t.Unit)
-		}
-		t.Heads = append(t.Heads, c.head)
+		t.Heads = append(t.Heads, strings.TrimSuffix(c.head, ", "+t.Unit))
 	}
 	several, all := len(sittingsOf(sel.lines)) > 1, sittingsOf(s.Lines)
 	if several {
@@ -47,7 +40,7 @@ func (s *Set) Table(v View) (*Table, error) {
 	for _, r := range rows {
 		cells := cellsOf(r.key)
 		for _, c := range sel.columns {
-			cells = append(cells, s.figure(r.lines, c).cell())
+			cells = append(cells, s.cell(r.lines, c, sel.with))
 		}
 		if several {
 			cells = append(cells, numbers(sittingsOf(r.lines), all))
@@ -55,7 +48,11 @@ func (s *Set) Table(v View) (*Table, error) {
 		t.Rows = append(t.Rows, cells)
 	}
 	t.sayOnce()
-	t.Note += unfinished(rows)
+	t.Note += s.unfinished(rows)
+	if t.has("×") {
+		t.Note += ", × is a ratio to " + sel.with.String() + " of the same sittings"
+	}
+	t.Note = strings.Join(append([]string{strings.TrimPrefix(t.Note, ", ")}, sel.about...), ". ")
 	if v.Ranked {
 		s.rank(sel, t, rows)
 	}
@@ -65,10 +62,19 @@ func (s *Set) Table(v View) (*Table, error) {
 	return t, nil
 }
 
-// unfinished names the rows with phases in which no commit, or no read, finished:
-// their times are missing and not unmeasured.
-func unfinished(rows []row) (note string) {
+// unfinished names the rows with runs that failed, and with phases in which no commit, or no read,
+// finished: their times are missing and not unmeasured.
+func (s *Set) unfinished(rows []row) (note string) {
 	for _, r := range rows {
+		killed := 0
+		for _, x := range s.Excluded {
+			if failed(x) && slices.ContainsFunc(r.lines, func(l *benchfmt.Result) bool { return setting(l) == setting(x) }) {
+				killed++
+			}
+		}
+		if killed > 0 {
+			note += fmt.Sprintf(", %d runs of %s were killed or failed", killed, strings.Join(r.key, " "))
+		}
 		for _, what := range []struct{ name, rate, key, time string }{
 			{"commit", "rows/s", "rate", "max-ms"}, {"read", "qps", "mix", "read-max-ms"},
 		} {
@@ -90,35 +96,42 @@ func unfinished(rows []row) (note string) {
 	return note
 }
 
-// numbers has the places of some sittings among all.
-func numbers(sittings, all []string) Cell {
-	list := make([]string, len(sittings))
-	for i, id := range sittings {
-		list[i] = strconv.Itoa(slices.Index(all, id) + 1)
-	}
-	return Cell{Text: strings.Join(list, ", ")}
-}
-
-// sayOnce moves the number of measurements below the table where all figures have the same.
-func (t *Table) sayOnce() {
-	common := ""
-	each := func(f func(c *Cell, n string)) {
-		for _, row := range t.Rows {
-			for i := range row[t.Keys:] {
-				if c := &row[t.Keys+i]; c.More != "" {
-					f(c, c.More[strings.LastIndex(c.More, "n="):])
-				}
-			}
+// each calls f with the cells of figures.
+func (t *Table) each(f func(*Cell)) {
+	for _, row := range t.Rows {
+		for i := range row[t.Keys:] {
+			f(&row[t.Keys+i])
 		}
 	}
-	same := true
-	each(func(_ *Cell, n string) {
-		same = same && (common == "" || common == n)
-		common = n
+}
+
+// has reports whether a figure has a sign.
+func (t *Table) has(sign string) (has bool) {
+	t.each(func(c *Cell) { has = has || strings.Contains(c.Text, sign) })
+	return has
+}
+
+// sayOnce moves below the table how many sittings most of its figures are of.
+func (t *Table) sayOnce() {
+	counts, figures, most := make(map[string]int), 0, ""
+	t.each(func(c *Cell) {
+		if c.Of != "" {
+			figures++
+			if counts[c.Of]++; counts[c.Of] > counts[most] {
+				most = c.Of
+			}
+		}
 	})
-	if common == "" || !same {
+	if 2*counts[most] <= figures {
 		return
 	}
-	each(func(c *Cell, n string) { c.More = strings.TrimSuffix(strings.TrimSuffix(c.More, n), ", ") })
-	t.Note += ", " + common + " each"
+	t.each(func(c *Cell) {
+		if c.Of == most {
+			c.Of = ""
+		}
+	})
+	t.Note += ", " + most
+	if counts[most] < figures {
+		t.Note += " where nothing else is said"
+	}
 }

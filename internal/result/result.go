@@ -85,8 +85,8 @@ func Read(r io.Reader, name string, each func(benchfmt.Record) error) (benchfmt.
 }
 
 // Check refuses a line with a figure that is not a finite number, because no
-// median or test of it means anything, and the Mann-Whitney test of benchmath
-// takes all memory for it. A line that is excluded does not count and passes.
+// median or test of it means anything. A line that is excluded does not count
+// and passes.
 func Check(line *benchfmt.Result) error {
 	if line.GetConfig("excluded") != "" {
 		return nil

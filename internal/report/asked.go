@@ -1,0 +1,48 @@
+package report
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	"golang.org/x/perf/benchfmt"
+)
+
+// minBusy is the part of the time of a closed loop that operations have to be
+// for its rate to be the engine's.
+const minBusy = 0.95
+
+var (
+	capacity   = regexp.MustCompile(`^(settled-)?(rows|ent|op|ev)/s$|^qps$`)
+	percentile = regexp.MustCompile(`^(\w+-)?(?:p(\d+)|max)-ms$`)
+	relative   = regexp.MustCompile(`(/s|/op|qps|-ms|-ns|-s)(-[A-Z])?$`) // times and rates, which a host changes
+)
+
+// delivered reports whether the operations of a rate were due at their times: it is
+// what was delivered of what was asked, and no capacity.
+func delivered(l *benchfmt.Result, unit string) bool {
+	_, late := l.Value("late")
+	_, commits := l.Value("commit-late")
+	return capacity.MatchString(unit) && (late || commits && unit != "qps")
+}
+
+// atLimit reports whether a percentile, or the longest time, is that of an
+// arrival that was given up. Older results do not count these in percentiles:
+// there it is seen by the part of the asked reads that was not delivered.
+func atLimit(l *benchfmt.Result, unit string, v float64) bool {
+	of := percentile.FindStringSubmatch(unit)
+	if of == nil {
+		return false
+	}
+	key := "skipped"
+	if _, both := l.Value("read-" + unit); both {
+		key = "commit-skipped"
+	}
+	if n, _ := l.Value(key); n <= 0 {
+		return false
+	}
+	qps, _ := l.Value("qps")
+	want, err := strconv.ParseFloat(strings.TrimPrefix(Key(l, "qps")+Key(l, "loop"), "open-"), 64)
+	part, _ := strconv.ParseFloat(of[2], 64)
+	return v >= waitLimit || err == nil && key == "skipped" && qps < want*part/100
+}

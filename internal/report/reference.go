@@ -1,0 +1,87 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"golang.org/x/perf/benchfmt"
+
+	"github.com/varvedb/varve/internal/engine"
+	"github.com/varvedb/varve/schemas"
+)
+
+// reference is what others are compared with: the reference engine, with the
+// default layout where that is measured and else with the same layout.
+type reference struct {
+	layout string
+	lines  map[string][]*benchfmt.Result // by sitting, and what else sides have in common
+	sides  map[string]bool               // names that are beside it in some sitting
+}
+
+// newReference looks for a reference among lines of the experiments of some.
+func newReference(lines, of []*benchfmt.Result, layout bool) *reference {
+	experiments := make(map[string]bool)
+	for _, l := range of {
+		experiments[l.GetConfig("experiment")] = true
+	}
+	lines = slices.DeleteFunc(slices.Clone(lines), func(l *benchfmt.Result) bool { return !experiments[l.GetConfig("experiment")] })
+	r := &reference{lines: make(map[string][]*benchfmt.Result), sides: make(map[string]bool)}
+	if layout {
+		r.layout = schemas.DefaultLayout
+	}
+	for _, l := range lines {
+		if r.is(l) {
+			key := r.key(l)
+			r.lines[key] = append(r.lines[key], l)
+		}
+	}
+	for _, l := range lines {
+		if r.is(l) || r.lines[r.key(l)] != nil {
+			r.sides[setting(l)] = true
+		}
+	}
+	return r
+}
+
+// String names the reference.
+func (r *reference) String() string { return strings.TrimSpace(engine.Reference() + " " + r.layout) }
+
+func (r *reference) is(l *benchfmt.Result) bool {
+	return Key(l, "engine") == engine.Reference() && (r.layout == "" || Key(l, "layout") == r.layout)
+}
+
+// key is the sitting of a line with its name, in which the reference stands for the side.
+func (r *reference) key(l *benchfmt.Result) string {
+	parts := []string{sittingOf(l), l.GetConfig("host"), l.GetConfig("experiment"), string(l.Name.Base())}
+	for _, pair := range nameKeys(l) {
+		switch pair[0] {
+		case "engine":
+			pair[1] = engine.Reference()
+		case "layout":
+			pair[1] = cmp.Or(r.layout, pair[1])
+		}
+		parts = append(parts, pair[0]+"="+pair[1])
+	}
+	return strings.Join(parts, "/")
+}
+
+// beside returns the lines of the reference in the sittings of a side, none where a
+// unit is of the data, or of what was asked, and says nothing of the side's speed.
+func (r *reference) beside(lines []*benchfmt.Result, unit string) (list []*benchfmt.Result) {
+	if r == nil || !relative.MatchString(unit) {
+		return nil
+	}
+	seen := make(map[string]bool)
+	for _, l := range lines {
+		key := r.key(l)
+		if r.is(l) || delivered(l, unit) {
+			return nil
+		}
+		if !seen[key] {
+			list = append(list, r.lines[key]...)
+		}
+		seen[key] = true
+	}
+	return list
+}
