@@ -8,8 +8,8 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Compactor works out what compactions write, beside whoever writes it: their inputs do not change, so it may read
-// them in one view after another. Prepare is called by one goroutine, Step and Finish by another.
+// Compactor prepares the output of compactions concurrently with the writer. It
+// may read the inputs in several views, because runs in the tree do not change. Prepare is called by one goroutine, Step and Finish by another.
 type Compactor struct {
 	store *Store
 	open  *work // that made the last piece; Prepare's alone
@@ -38,7 +38,7 @@ type piece struct {
 // work is a compaction that is being worked out.
 type work struct {
 	at     place
-	bottom bool // nothing older is in the tree: what is removed is gone
+	bottom bool // the inputs include the oldest run, so removals are dropped
 	merger *merger
 	w      pageWriter
 }
@@ -47,7 +47,7 @@ type work struct {
 func NewCompactor(s *Store) *Compactor { return &Compactor{store: s} }
 
 // Prepare works out pieces for the compactions of a committed tree, the newest first,
-// until enough wait. Other pieces, and those that are written, it forgets.
+// until Options.Waiting is reached. It drops written pieces and unknown ones.
 func (c *Compactor) Prepare(ctx context.Context, q driver.Querier, t *Tree) error {
 	waiting, kept := 0, map[place]*piece{}
 	for i := range t.jobs {
@@ -161,7 +161,7 @@ func (w *work) piece(load loader, pages int) (*piece, error) {
 	return out, nil
 }
 
-// Ready tells whether half of what may wait waits, or all there is.
+// Ready reports whether every piece is prepared, or half of Options.Waiting pages.
 func (c *Compactor) Ready(t *Tree) bool {
 	pages, all := 0, true
 	for i := range t.jobs {

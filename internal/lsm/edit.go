@@ -70,8 +70,8 @@ type prefixed struct {
 	at     int32
 }
 
-// inOrder sorts edits as the keys of their postings are sorted, those of one posting as
-// they were given: space by space, since there are few.
+// inOrder sorts edits by the key of their posting. Edits of one posting keep
+// their order. It sorts each space separately, because there are few spaces.
 func inOrder(edits []Edit) []prefixed {
 	ends := map[uint32]int{}
 	for i := range edits {

@@ -22,7 +22,7 @@ import (
 type entry struct {
 	key     []byte
 	adds    []byte // a stored chunk
-	removes []byte // a stored chunk; nothing is in both
+	removes []byte // a stored chunk, disjoint from adds
 }
 
 // Page is a row of a run.
@@ -110,7 +110,7 @@ type cursor struct {
 	ended bool
 
 	down   bool    // entries come in the reverse order
-	before []entry // then those of a page that are still to come
+	before []entry // with down: the entries of a page not yet returned
 }
 
 // next moves to the next entry, or sets ended.
@@ -169,7 +169,7 @@ func (c *cursor) seek(load loader, lo []byte) error {
 type merger struct {
 	cursors []*cursor // oldest first
 	down    bool      // they go from the last entry to the first
-	at      []*cursor // those that have the last key
+	at      []*cursor // the cursors at the last key returned
 
 	adds, removes, other bitmap.Chunk
 	sets                 []byte
