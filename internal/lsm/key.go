@@ -66,7 +66,7 @@ func Within(space uint32, lo, hi string) Span {
 // Spans are spans in their order.
 type Spans []Span
 
-// In tells whether one of the spans is in another.
+// In reports whether one of the spans lies within s.
 func (l Spans) In(s Span) bool {
 	i := l.from(s)
 	for ; i < len(l) && bytes.Compare(l[i].lo, s.hi) < 0 && bytes.Compare(l[i].hi, s.hi) > 0; i++ {
@@ -83,7 +83,7 @@ func (l Spans) from(s Span) int {
 	return i
 }
 
-// Disjoint sorts the spans of terms and leaves out what is there twice.
+// Disjoint sorts the spans of terms and removes duplicates.
 func Disjoint(spans []Span) []Span {
 	slices.SortFunc(spans, func(a, b Span) int { return bytes.Compare(a.lo, b.lo) })
 	return slices.CompactFunc(spans, func(a, b Span) bool { return bytes.Equal(a.lo, b.lo) })

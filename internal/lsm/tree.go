@@ -16,7 +16,8 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Tree is the runs of a tree and what is being done to them. Methods that change it leave copies alone.
+// Tree is the runs of a tree, its compactions and its dropped runs. Methods that
+// change it leave copies alone.
 type Tree struct {
 	next      int64 // number of the next run
 	writing   int64 // the run of the batch that is being written, or 0
@@ -56,7 +57,7 @@ func (t *Tree) Published() int64 { return t.published }
 // Runs returns how many runs there are.
 func (t *Tree) Runs() int { return len(t.runs) }
 
-// Same tells whether two trees have the same runs, and so the same postings.
+// Same reports whether two trees have the same runs, and so the same postings.
 func (t *Tree) Same(other *Tree) bool { return slices.Equal(t.runs, other.runs) }
 
 // Begin gives a batch a run to write. What another has written and not published is given up.
@@ -83,8 +84,9 @@ func (t *Tree) End() { t.writing, t.published = 0, 0 }
 // Clear leaves nothing in the tree, whose pages are gone.
 func (t *Tree) Clear() { *t = Tree{next: t.next} }
 
-// plan begins a compaction of the newest runs when it is time: of those that no other
-// compaction has, from the oldest that is small beside all newer ones.
+// plan begins a compaction of the newest runs, if one is due. It considers only
+// runs newer than the inputs of other compactions. It starts at the oldest run
+// whose newer runs together have at least fan-1 times its pages.
 func (t *Tree) plan(fan int64) {
 	free := 0
 	for i := range t.jobs {
@@ -114,7 +116,8 @@ func (t *Tree) inputs(c *compaction) (from, to int) {
 	return from, from + int(c.count)
 }
 
-// advance records what a compaction has written. When that was the last of it, its run takes the place of its inputs.
+// advance records a written piece of a compaction. After the last piece, the
+// output run replaces the inputs.
 func (t *Tree) advance(i int, p *piece, fan int64) {
 	t.jobs = slices.Clone(t.jobs)
 	c := &t.jobs[i]
@@ -140,7 +143,9 @@ func (t *Tree) advance(i int, p *piece, fan int64) {
 // dropWeight is how many pages are dropped in the time that one is written in.
 const dropWeight = 8
 
-// Owed is how many pages are still to be written or dropped, about: 0 only when there is nothing to do.
+// Owed returns the compaction debt: about how many pages are still to be
+// written, where dropWeight dropped pages count as one. It is 0 only without
+// compactions and dropped runs.
 func (t *Tree) Owed() (n int64) {
 	for i := range t.jobs {
 		size := int64(0)
