@@ -54,7 +54,7 @@ func (u *User) shares(o *User) bool {
 	return u.path == o.path || u.stat() && o.stat() && os.SameFile(u.is, o.is)
 }
 
-// stat tells whether there is a file, which stays the user's when it is renamed.
+// stat reports whether there is a file, which stays the user's when it is renamed.
 func (u *User) stat() bool {
 	if u.is == nil {
 		u.is, _ = os.Stat(u.path) // when that fails, opening it tells
@@ -70,8 +70,8 @@ func (u *User) Leave() {
 	u.leaving = true
 }
 
-// Alone tells whether nobody else in this process has the database open, or is about to, but for
-// those who leave it.
+// Alone reports whether no other user in this process has the database open or
+// is about to open it. Users that are leaving do not count.
 func (u *User) Alone() bool {
 	users.Lock()
 	defer users.Unlock()

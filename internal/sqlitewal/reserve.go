@@ -8,7 +8,7 @@ import (
 	"github.com/varvedb/varve/internal/filesync"
 )
 
-// reserve makes the log's file longer before it is needed, beside the writer.
+// reserve makes the log's file longer before it is needed, concurrently with the writer.
 // A commit that makes a file longer waits for the file system's journal, one that
 // overwrites what is there does not: on ext4 that is half of what a small commit
 // waits for. SQLite overwrites the log from its beginning once it is restarted,
@@ -34,7 +34,7 @@ const (
 // spareDisk is the part of the free space that a reserve may take.
 const spareDisk = 16
 
-// wanted tells whether a log of a number of frames is near the end of its file.
+// wanted reports whether a log of so many frames is near the end of its file.
 func (r *reserve) wanted(logged int64) bool {
 	return logged*r.frame >= reserveFrom && logged+reserveAhead/r.frame > r.ready.Load() && logged < r.limit
 }
