@@ -26,7 +26,8 @@ func appendKey(buf []byte, t Term, chunk int64) []byte {
 	return packed.AppendOrdered(append(appendBound(buf, t), 0, 1), uint64(chunk))
 }
 
-// appendBound appends what all keys of a term or a greater one are above, and those of smaller ones below.
+// appendBound appends a bound: keys of the term and of greater terms are above
+// it, keys of smaller terms below.
 func appendBound(buf []byte, t Term) []byte {
 	buf = binary.BigEndian.AppendUint32(buf, t.Space)
 	for i := range len(t.Value) {

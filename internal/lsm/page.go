@@ -12,8 +12,8 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// An entry is stored as what has changed since older entries with the same key: which ids of the chunk have the term
-// now, and which no longer have it. Entries lie in pages, in the order of keys:
+// An entry is a change to older entries with the same key: the ids of the chunk
+// that have the term now, and the ids that no longer have it. Entries lie in pages, in the order of keys:
 //
 //	checksum  4 bytes, CRC-32C of the lowest key and of what follows
 //	entries   each: how many bytes its key shares with the one before (the first with

@@ -238,7 +238,8 @@ func (k *Checkpointer) waitForRestart(ctx context.Context, c *sqlstore.Conn, sta
 	}
 }
 
-// restart copies the rest of the log and makes the next commit start it again.
+// restart copies the rest of the log and makes the next commit write from its
+// beginning.
 // It returns false when readers are in the way.
 func (k *Checkpointer) restart(ctx context.Context, c *sqlstore.Conn) (bool, error) {
 	res, err := k.impatient(ctx, c, "RESTART")
