@@ -92,7 +92,7 @@ type Bulk interface {
 type DB struct {
 	cfg    Config
 	writer chan *Conn // holds the writer's connection while nobody writes; nil inside means "connect again"
-	slots  slots      // of readers
+	slots  *slots     // of readers
 
 	spareMu sync.Mutex
 	spare   *Conn
@@ -276,26 +276,32 @@ func (db *DB) View(ctx context.Context) (driver.Reader, error) {
 }
 
 func (db *DB) reader(ctx context.Context, pin bool) (driver.Reader, error) {
-	t, err := db.slots.take(ctx, db.closing, 1)
+	list, err := db.readers(ctx, 1, pin)
 	if err != nil {
-		return nil, fmt.Errorf("wait for one of %d readers: %w", db.cfg.Options.Readers, err)
+		return nil, err
 	}
-	return db.openReader(ctx, t, pin)
+	return list[0], nil
 }
 
 // Snapshots implements driver.Engine.
 func (db *DB) Snapshots(ctx context.Context, n int) ([]driver.Reader, error) {
-	t, err := db.slots.take(ctx, db.closing, n)
+	return db.readers(ctx, n, true)
+}
+
+// readers opens n readers together, or none.
+func (db *DB) readers(ctx context.Context, n int, pin bool) ([]driver.Reader, error) {
+	if db.isClosed() {
+		return nil, driver.ErrClosed
+	}
+	l, err := db.slots.take(ctx, n)
 	if err != nil {
 		return nil, fmt.Errorf("wait for %d of %d readers: %w", n, db.cfg.Options.Readers, err)
 	}
 	list := make([]driver.Reader, 0, n)
-	for i := range n {
-		r, err := db.openReader(ctx, t, true)
+	for range n {
+		r, err := db.openReader(ctx, l, pin)
 		if err != nil {
-			for range n - i - 1 {
-				db.slots.give(t, nil)
-			}
+			db.slots.give(l, n-len(list))
 			return nil, errors.Join(err, driver.CloseReaders(list))
 		}
 		list = append(list, r)
@@ -303,71 +309,63 @@ func (db *DB) Snapshots(ctx context.Context, n int) ([]driver.Reader, error) {
 	return list, nil
 }
 
-// openReader starts a read transaction on an idle connection or a new one, and always gives the
-// slot back when it fails. Without pin the view is left to be fixed by the first query.
-func (db *DB) openReader(ctx context.Context, t *turn, pin bool) (driver.Reader, error) {
-	c, seat := db.slots.conn()
+// openReader starts a read transaction for a slot that was taken. Without pin
+// the first query fixes the view.
+func (db *DB) openReader(ctx context.Context, l *lease, pin bool) (driver.Reader, error) {
+	if db.isClosed() {
+		return nil, driver.ErrClosed
+	}
+	// Begin on the connection that the last reader left at the seat.
+	seat, c := db.slots.seat()
+	var err error
 	kept := c != nil
-	if !kept {
-		var err error
-		if c, err = db.connect(ctx, seat); err != nil {
-			db.slots.vacate(seat)
-			db.slots.give(t, nil)
-			return nil, err
+	if kept {
+		err = db.beginRead(ctx, c, pin)
+	}
+	// Where there is none, or where it was lost meanwhile, by a restart of the
+	// server for example, begin on a new connection.
+	if !kept || err != nil && c.broken && ctx.Err() == nil {
+		dropBroken(c)
+		if c, err = db.connect(ctx, seat); err == nil {
+			err = db.beginRead(ctx, c, pin)
 		}
 	}
-	err := db.beginRead(ctx, c)
-	if err == nil && pin {
-		err = db.pin(ctx, c)
-	}
-	switch {
-	case err != nil && kept && c.broken && ctx.Err() == nil: // before, by a restart of the server say
-		db.slots.drop(c)
-		return db.openReader(ctx, t, pin)
-	case err != nil:
-		db.slots.give(t, c)
+	if err != nil {
+		db.slots.free(seat, c)
 		if db.isClosed() {
 			err = fmt.Errorf("%w: %w", driver.ErrClosed, err)
 		}
 		return nil, fmt.Errorf("begin read: %w", err)
 	}
-	r := &Reader{db: db, conn: c, turn: t, unread: !pin}
+	// Close ends the readers that it finds in db.open.
+	r := &Reader{db: db, conn: c, lease: l, unread: !pin}
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	if db.closed {
 		c.broken = true
-		db.slots.give(t, c)
+		db.slots.free(seat, c)
 		return nil, driver.ErrClosed
 	}
 	db.open[r] = struct{}{}
 	return asReader(r), nil
 }
 
-func (db *DB) beginRead(ctx context.Context, c *Conn) error {
-	return c.begin(unwatched(ctx, c), db.cfg.BeginRead)
-}
-
-// unwatched is the context for beginning: on the driver's own connection to watch it
-// would take longer than to begin.
-func unwatched(ctx context.Context, c *Conn) context.Context {
+// beginRead begins a read transaction and, with pin, fixes its view. After an
+// error the connection is in no transaction, because it is used again.
+func (db *DB) beginRead(ctx context.Context, c *Conn, pin bool) error {
 	if c.native != nil {
-		return context.WithoutCancel(ctx)
+		// To watch the context would take longer than to begin.
+		ctx = context.WithoutCancel(ctx)
 	}
-	return ctx
-}
-
-// pin fixes the view of a connection that has begun.
-func (db *DB) pin(ctx context.Context, c *Conn) error {
-	if db.cfg.Pin == "" {
-		return nil
+	if err := c.begin(ctx, db.cfg.BeginRead); err != nil || !pin || db.cfg.Pin == "" {
+		return err
 	}
-	rows, err := c.Query(unwatched(ctx, c), db.cfg.Pin)
+	rows, err := c.Query(ctx, db.cfg.Pin)
 	if err == nil {
 		rows.Next()
 		err = errors.Join(rows.Err(), rows.Close())
 	}
 	if err != nil {
-		// The connection is used again: it must not stay in a transaction.
 		return errors.Join(err, c.rollback())
 	}
 	return nil
@@ -378,7 +376,7 @@ func (db *DB) ExpireReaders(before time.Time) int {
 	db.mu.Lock()
 	var old []*Reader
 	for r := range db.open {
-		if r.turn.since.Before(before) {
+		if r.lease.since.Before(before) {
 			old = append(old, r)
 		}
 	}
@@ -404,10 +402,11 @@ func (db *DB) Close() error {
 	for _, r := range readers {
 		errs = append(errs, r.end(driver.ErrClosed))
 	}
-	// Every reader is ended or will be by whoever is opening it.
-	_, _ = db.slots.take(context.Background(), nil, db.slots.total)
-	for _, c := range db.slots.idle {
-		errs = append(errs, c.close())
+	// A caller that waits for a slot or opens a reader finds the database closed
+	// and gives its slots back.
+	_ = db.slots.open.Acquire(context.Background(), int64(db.slots.total))
+	for _, at := range db.slots.seats {
+		errs = append(errs, at.conn.close())
 	}
 	db.spareMu.Lock()
 	defer db.spareMu.Unlock()

@@ -72,7 +72,7 @@ func (r *Reader) renew(ctx context.Context) error {
 		return err
 	}
 	r.conn = c
-	return r.db.beginRead(ctx, c)
+	return r.db.beginRead(ctx, c, false)
 }
 
 // asTx and asReader make transactions and views of a Remote those of a server.
