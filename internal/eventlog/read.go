@@ -108,7 +108,7 @@ type pageEvents struct {
 func (to *pageEvents) wants(c *candidate) (ok bool) {
 	for _, st := range c.streams {
 		matches := st.item.matchesRow(to.row.typ, to.row.tags)
-		st.judge(1, matches)
+		st.record(1, matches)
 		ok = ok || matches
 	}
 	return ok || c.sure
@@ -190,7 +190,7 @@ func (l *Log) readPosted(ctx context.Context, q driver.Querier, p *Page, to *pag
 		return nil
 	}
 	f := newFinder(search{log: l, q: q, backwards: p.Backwards}, p, from, last)
-	f.rows = l.firstRows(p, f.lists)
+	f.firstRows = l.firstRows(p, f.shared)
 	for n := 0; !to.full && len(to.list) < p.Limit; {
 		n = min(max(2*n, p.Limit-len(to.list)), l.maxFetch())
 		some, err := f.take(ctx, n)
@@ -199,7 +199,7 @@ func (l *Log) readPosted(ctx context.Context, q driver.Querier, p *Page, to *pag
 		}
 		unsure := func(c candidate) bool { return !c.sure }
 		enough := len(to.list)+n == p.Limit && !slices.ContainsFunc(some, unsure)
-		if p.Final && f.told && l.dialect == driver.Postgres && (enough || len(some) < n) {
+		if p.Final && f.endKnown && l.dialect == driver.Postgres && (enough || len(some) < n) {
 			to.final = driver.Final
 		}
 		if len(some) > 0 {
