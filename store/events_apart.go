@@ -51,7 +51,8 @@ func (e *Events) judgeApart(ctx context.Context, r *appendRequest) error {
 		if err != nil {
 			return err
 		}
-		return e.log.Judge(ctx, q, []*eventlog.Guard{&r.guard}, indexed, eventlog.Bound{Pause: e.pause(ctx)})
+		guard := []*eventlog.Guard{&r.guard}
+		return e.log.Judge(ctx, q, guard, indexed, eventlog.Bound{Pause: e.pause(ctx)})
 	})
 	switch {
 	case ctx.Err() != nil:

@@ -108,7 +108,8 @@ func (e *Events) lead(ctx context.Context, r *appendRequest) {
 	// Judge, write and commit; then wait until this is durable.
 	e.commitGroup(context.WithoutCancel(ctx), tx, group)
 	c.makeDurable(group, pass)
-	if slices.ContainsFunc(group, func(g *appendRequest) bool { return g.err == nil && len(g.positions) > 0 }) {
+	stored := func(g *appendRequest) bool { return g.err == nil && len(g.positions) > 0 }
+	if slices.ContainsFunc(group, stored) {
 		e.news.publish()
 	}
 }

@@ -141,7 +141,9 @@ func (s *search) behind(at uint64) uint64 {
 // next returns the first position of a stream, not before a given one, at which
 // an event matches. It finds none when the postings end or when the limit of the
 // search is reached, which s.spent reports.
-func (s *search) next(ctx context.Context, st *stream, at uint64) (found uint64, ok bool, err error) {
+func (s *search) next(
+	ctx context.Context, st *stream, at uint64,
+) (found uint64, ok bool, err error) {
 	for n := 1; ; n = min(4*n, maxFetch) {
 		// Most streams compare no events: the candidate is the answer.
 		found, ok, err = s.candidate(ctx, st, at)
@@ -177,7 +179,9 @@ func (s *search) next(ctx context.Context, st *stream, at uint64) (found uint64,
 
 // candidate returns the first position of a stream, not before a given one, of an
 // event that matches by the lists that are read.
-func (s *search) candidate(ctx context.Context, st *stream, at uint64) (found uint64, ok bool, err error) {
+func (s *search) candidate(
+	ctx context.Context, st *stream, at uint64,
+) (found uint64, ok bool, err error) {
 	for {
 		st.move(at)
 		if err := s.fill(ctx, st.lists); err != nil || s.spent {

@@ -18,8 +18,8 @@ import (
 // it opens together. Both semaphores are first come, first served, because
 // otherwise a busy process would starve some of its callers.
 type slots struct {
-	total  int
-	leases int
+	total  int // readers
+	leases int // readers or groups of them at work
 	open   *semaphore.Weighted // a unit for each reader
 	atWork *semaphore.Weighted // a unit for each lease; nil: all readers may be at work
 
@@ -63,7 +63,10 @@ const severalWait = 100 * time.Millisecond
 
 // newSlots returns slots for a number of readers of which some may be at work.
 func newSlots(readers, atWork int) *slots {
-	s := &slots{total: readers, leases: atWork, open: semaphore.NewWeighted(int64(readers)), seats: make([]seat, readers)}
+	s := &slots{
+		total: readers, leases: atWork,
+		open: semaphore.NewWeighted(int64(readers)), seats: make([]seat, readers),
+	}
 	if atWork < readers {
 		s.atWork = semaphore.NewWeighted(int64(atWork))
 	}
