@@ -18,8 +18,8 @@ import (
 // it opens together. Both semaphores are first come, first served, because
 // otherwise a busy process would starve some of its callers.
 type slots struct {
-	total  int // readers
-	leases int // readers or groups of them at work
+	total  int                 // readers
+	leases int                 // readers or groups of them at work
 	open   *semaphore.Weighted // a unit for each reader
 	atWork *semaphore.Weighted // a unit for each lease; nil: all readers may be at work
 
