@@ -1,7 +1,8 @@
-// Package sqlstore holds what every engine behind database/sql has in common: one pinned writer
-// connection, a bounded pool of pinned reader connections, prepared statements kept for each
-// connection, and the translation of values and errors. An engine package gives it a Config and
-// adds only what is its own: connection string, settings, bulk path, error map.
+// Package sqlstore is the common part of the engines behind database/sql: one
+// pinned connection of the writer, a bounded pool of pinned connections of
+// readers, prepared statements for each connection, and the translation of values
+// and errors. An engine package gives it a Config and adds its connection string,
+// settings, bulk path and error map.
 package sqlstore
 
 import (
@@ -31,13 +32,14 @@ type Config struct {
 	Setup func(ctx context.Context, c *Conn, write bool) error
 
 	// Direct runs statements on the driver's own connection, past database/sql.
-	// The driver must give each value of a row memory of its own, copy arguments
-	// before it returns, and obey a context without one goroutine a row.
+	// The driver must allocate each value of a row, copy arguments before it
+	// returns, and obey a context without one goroutine a row.
 	Direct bool
 
-	// Remote, if given, returns how statements run on the driver's own connection to a
-	// server. Then a transaction begins with its first statement. LiftTimeouts is the
-	// statement that keeps the server from ending a transaction; it may be empty.
+	// Remote, if given, returns how statements run on the driver's own connection
+	// to a server. Then a transaction begins with its first statement.
+	// LiftTimeouts is the statement that keeps the server from ending a
+	// transaction; it may be empty.
 	Remote       func(driverConn any) Remote
 	LiftTimeouts string
 
@@ -49,8 +51,8 @@ type Config struct {
 	// a lock that keeps out writers of other processes.
 	AfterBegin func(ctx context.Context, c *Conn) error
 
-	// IsBroken tells, of a native error, whether the connection that gave it is
-	// lost. database/sql's own signs are known already. It may be nil.
+	// IsBroken reports whether a native error means that the connection is lost.
+	// The errors of database/sql are known already. It may be nil.
 	IsBroken func(error) bool
 
 	// Codec translates values.
@@ -67,8 +69,8 @@ type Config struct {
 	// writer's connection is held, to push back when a log has grown too much.
 	BeforeWrite func(ctx context.Context, c *Conn) error
 
-	// Late, if given, switches the writer's connection between commits that are durable
-	// when they return and others; see BeginLate.
+	// Late, if given, switches the writer's connection between commits that are
+	// durable when they return and others; see BeginLate.
 	Late func(ctx context.Context, c *Conn, late bool) error
 
 	// BeforeCommit, if given, may refuse a commit, which is rolled back then.
@@ -77,7 +79,8 @@ type Config struct {
 	// ReadAhead, if given, is that of driver.Reader.
 	ReadAhead func(ctx context.Context, c *Conn, table string, ids []any)
 
-	// AfterWrite, if given, runs after each commit, before the writer's connection is given back.
+	// AfterWrite, if given, runs after each commit, before the writer's connection
+	// is given back.
 	AfterWrite func(c *Conn)
 }
 
@@ -91,7 +94,7 @@ type Bulk interface {
 // DB is an open database: the part of driver.Engine that engines share.
 type DB struct {
 	cfg    Config
-	writer chan *Conn // holds the writer's connection while nobody writes; nil inside means "connect again"
+	writer chan *Conn // holds the writer's connection between transactions; nil inside: connect again
 	slots  *slots     // of readers
 
 	spareMu sync.Mutex
@@ -104,8 +107,8 @@ type DB struct {
 	open   map[*Reader]struct{}
 }
 
-// New returns a DB over cfg.Pool after one connection could be made. When it
-// fails it closes the pool.
+// New returns a DB over cfg.Pool after it has made one connection. After an error
+// the pool is closed.
 func New(ctx context.Context, cfg Config) (*DB, error) {
 	cfg.Pool.SetMaxOpenConns(cfg.Options.Readers + 2) // readers, writer, and one for settings and statistics
 	cfg.Pool.SetMaxIdleConns(1)
@@ -148,7 +151,7 @@ func (db *DB) beginWrite(ctx context.Context, late bool) (driver.Tx, error) {
 		if err = db.beginOn(ctx, c, late); err == nil {
 			return asTx(&Tx{db: db, Conn: c}), nil
 		}
-		lost := kept && c.broken // before, by a restart of the server say: another one may live
+		lost := kept && c.broken // while it was idle: a new one may work
 		db.giveWriter(c)
 		if !lost {
 			return nil, err
@@ -204,7 +207,7 @@ func (db *DB) setLate(ctx context.Context, c *Conn, late bool) error {
 	return nil
 }
 
-// WithSpare runs f on a connection of its own, beside writer and readers. The
+// WithSpare runs f on a connection that is neither the writer's nor a reader's. The
 // connection is kept for the next call.
 func (db *DB) WithSpare(ctx context.Context, f func(c *Conn) error) error {
 	db.spareMu.Lock()
@@ -228,7 +231,8 @@ func (db *DB) WithSpare(ctx context.Context, f func(c *Conn) error) error {
 	return err
 }
 
-// takeWriter waits for the writer's connection, and tells whether that was there before.
+// takeWriter waits for the writer's connection, and reports whether it is an old
+// one.
 func (db *DB) takeWriter(ctx context.Context) (c *Conn, kept bool, err error) {
 	if c, err = take(ctx, db, db.writer); err != nil {
 		return nil, false, fmt.Errorf("wait for the writer: %w", err)
@@ -387,7 +391,8 @@ func (db *DB) ExpireReaders(before time.Time) int {
 	return len(old)
 }
 
-// Close ends open snapshots, waits for the write transaction and closes every connection.
+// Close ends open snapshots, waits for the write transaction and closes every
+// connection.
 func (db *DB) Close() error {
 	db.mu.Lock()
 	if db.closed {
