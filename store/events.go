@@ -142,7 +142,7 @@ func (db *DB) openEvents(ctx context.Context, opts EventOptions) (*Events, error
 	opts = opts.withDefaults(log)
 	overlapper, overlaps := db.engine.(driver.Overlapper)
 	shared := db.engine.Capabilities().MultiProcess
-	e := &Events{db: db, log: log, opts: opts, views: make(chan struct{}, apartAtOnce)}
+	e := &Events{db: db, log: log, opts: opts, views: make(chan struct{}, maxApartViews)}
 	if e.sql, err = schemas.CheckpointTables(string(db.engine.Info().Dialect)); err != nil {
 		return nil, err
 	}

@@ -39,8 +39,8 @@ func (e *Events) Append(ctx context.Context, events []event.Event, cond *event.C
 	return r.positions, nil
 }
 
-// append brings a request to the writer, again and again while that puts it back to be
-// judged apart.
+// append submits a request to the writer, until the writer no longer puts it back
+// to be judged apart.
 func (e *Events) append(ctx context.Context, r *appendRequest) error {
 	if r.ids > 0 && r.bytes > maxCompared {
 		if err := e.compareApart(ctx, r); err != nil {
@@ -81,21 +81,21 @@ type appendRequest struct {
 	bytes   int
 	ids     int // events with an ID
 
-	guard eventlog.Guard // the condition, after what is judged; without items there is none
+	guard eventlog.Guard // the condition that remains to be judged; no items: none
 	after uint64         // the condition's own
 	apart int            // how often it was judged apart
 
 	known map[*event.Event]stored // of the events with IDs, what was found apart
 
-	// within, unless it is nil, has the last word on a request that passes, and writes
-	// what belongs to it. Known says that the events are stored already.
+	// within, unless it is nil, may refuse a request that passes, and writes its
+	// rows in other tables. Known reports that the events are stored already.
 	within func(ctx context.Context, tx driver.Tx, known bool) (verdict, err error)
-	alone  bool  // it shares its commit with nobody
-	now    int64 // the time of writing, of what is alone; zero is the clock's
+	alone  bool  // no other request shares its commit
+	now    int64 // the time of its events, if it is alone; zero is the clock's
 
-	cancelled func() error // tells why the caller has given up, if it has
+	cancelled func() error // why the caller has given up; nil if it has not
 
-	wake    chan struct{} // receives when the request has a verdict or is to lead
+	wake    chan struct{} // receives when the request has a verdict or leads
 	leading bool          // guarded by the queue
 
 	positions []uint64 // the verdict, with err
@@ -129,7 +129,7 @@ func newAppendRequest(events []event.Event, cond *event.Condition) (*appendReque
 	return r, nil
 }
 
-// givenUp tells whether the caller has given up, which is the verdict then.
+// givenUp reports whether the caller has given up, which is then the verdict.
 func (r *appendRequest) givenUp() bool {
 	if r.err == nil {
 		r.err = r.cancelled()

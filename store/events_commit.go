@@ -15,69 +15,88 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// The limits of one commit. A single append may exceed them; it then commits
+// The limits of one group. A single append may exceed them; it is then committed
 // alone.
 const (
 	groupEvents = 4096
 	groupBytes  = 16 << 20
 )
 
-// groupCommit takes appends through the states that [eventlog.Tail] describes: it queues
-// them, makes one transaction of those that wait, and makes that durable. One of the
-// waiting goroutines leads: it commits for all that wait and then passes the lead to the
-// next, so that there is no goroutine of the store's own.
+// groupCommit takes appends through the states that [eventlog.Tail] describes: it
+// queues them, makes one transaction of those that wait, and makes that durable.
+// One of the waiting goroutines is the leader. It commits for all that wait and
+// then passes the lead to the next, so the store needs no goroutine for this.
 //
-// Where the engine is a driver.Overlapper a group is judged and written while the one
-// before is synced. An append is acknowledged, and refused, for what is durable, and a read
-// ends there. See docs/adr/0029-visible-before-durable.md.
+// With a driver.Overlapper a commit is visible before it is durable. An append is
+// acknowledged or refused when its group is durable, and a read ends there. See
+// docs/adr/0029-visible-before-durable.md.
 type groupCommit struct {
 	engine     driver.Engine
 	overlapper driver.Overlapper // nil where a commit is durable when it returns
 	tail       *eventlog.Tail
 
 	slots  chan struct{} // one for each append that may wait
-	groups atomic.Uint64 // so many were taken
+	groups atomic.Uint64 // how many groups were taken
 
-	mu      sync.Mutex
-	busy    bool // somebody leads
-	waiting []*appendRequest
-	clients int  // as far as they were seen at once
-	beside  bool // something beside events was committed after the last sync began
+	mu       sync.Mutex
+	led      bool // there is a leader
+	waiting  []*appendRequest
+	unsynced bool // something that is no event was committed after the last sync began
 
-	syncing  chan struct{} // holds one while somebody syncs
-	inSync   atomic.Int64  // requests that wait for a sync
-	syncTime atomic.Int64  // nanoseconds, an average
-	workTime atomic.Int64  // of the work for a request
+	syncing  chan struct{} // holds one while a sync runs
+	syncTime atomic.Int64  // nanoseconds that a sync takes on average
 }
 
 func newGroupCommit(e driver.Engine, tail *eventlog.Tail, queue int) *groupCommit {
 	overlapper, _ := e.(driver.Overlapper)
-	return &groupCommit{engine: e, overlapper: overlapper, tail: tail, slots: make(chan struct{}, queue), syncing: make(chan struct{}, 1)}
+	return &groupCommit{
+		engine: e, overlapper: overlapper, tail: tail,
+		slots: make(chan struct{}, queue), syncing: make(chan struct{}, 1),
+	}
 }
 
-// errAborted stands until a verdict takes its place, so that a panic in the leader
-// leaves nobody waiting.
+// errAborted is the verdict until there is another one, so that a panic in the
+// leader leaves no append waiting.
 var errAborted = errors.New("the commit was aborted")
 
-// lead commits one group for everybody in it. Where a commit can become durable beside
-// the next transaction, it passes the lead before it waits for that.
+// gatherYields is how often a leader lets other goroutines run before it takes a
+// group. The clients that the last group has answered come back meanwhile with
+// their next append. Without it groups of one alternate with groups of all others,
+// and 16 clients need 70 % more syncs.
+const gatherYields = 16
+
+// lead commits one group: the leader's own request and others that wait.
 func (e *Events) lead(ctx context.Context, r *appendRequest) {
 	c := e.commit
+
+	// Let the group before become durable, so that its clients can be in this one.
 	c.awaitSync()
+
+	// Begin before the group is taken: more requests come while the leader waits
+	// for the writer. A leader that is given up meanwhile takes no other with it.
 	tx, err := c.begin(ctx)
 	if err != nil && ctx.Err() != nil {
 		c.withdraw(r)
 		if r.err = err; !errors.Is(err, ctx.Err()) {
-			r.err = fmt.Errorf("%w: %w", ctx.Err(), err) // what became of the connection
+			r.err = fmt.Errorf("%w: %w", ctx.Err(), err) // with what became of the connection
 		}
 		return
 	}
-	c.gather()
+	for range gatherYields {
+		runtime.Gosched()
+	}
 	group := c.take()
-	begin := time.Now()
+
+	// Whatever happens, the lead is passed on and all others in the group wake.
 	pass := sync.OnceFunc(c.passOn)
 	defer pass()
-	defer wake(group, r)
+	defer func() {
+		for _, g := range group {
+			if g != r {
+				g.wake <- struct{}{}
+			}
+		}
+	}()
 	for _, g := range group {
 		g.err = errAborted
 	}
@@ -85,20 +104,13 @@ func (e *Events) lead(ctx context.Context, r *appendRequest) {
 		fail(group, err)
 		return
 	}
-	e.commitGroup(context.WithoutCancel(ctx), tx, group)
-	average(&c.workTime, time.Since(begin)/time.Duration(len(group)))
-	c.settle(group, pass)
-	if slices.ContainsFunc(group, func(g *appendRequest) bool { return g.err == nil && len(g.positions) > 0 }) {
-		e.news.publish()
-	}
-}
 
-// wake wakes everybody in a group but the leader: they have their verdicts.
-func wake(group []*appendRequest, leader *appendRequest) {
-	for _, g := range group {
-		if g != leader {
-			g.wake <- struct{}{}
-		}
+	// Judge, write and commit; then wait until this is durable.
+	e.commitGroup(context.WithoutCancel(ctx), tx, group)
+	c.makeDurable(group, pass)
+	stored := func(g *appendRequest) bool { return g.err == nil && len(g.positions) > 0 }
+	if slices.ContainsFunc(group, stored) {
+		e.news.publish()
 	}
 }
 
@@ -108,7 +120,7 @@ func fail(group []*appendRequest, err error) {
 	}
 }
 
-// enter waits for a place in the queue and tells whether the request is to lead.
+// enter waits for a place in the queue and reports whether the request leads.
 func (c *groupCommit) enter(ctx context.Context, r *appendRequest) (leader bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
@@ -125,15 +137,15 @@ func (c *groupCommit) enter(ctx context.Context, r *appendRequest) (leader bool,
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.waiting = append(c.waiting, r)
-	leader = !c.busy
-	c.busy, r.leading = true, leader
+	leader = !c.led
+	c.led, r.leading = true, leader
 	return leader, nil
 }
 
 func (c *groupCommit) leave() { <-c.slots }
 
-// await waits until the request has a verdict or is to lead. A request that is
-// given up leaves the queue, unless its commit has begun.
+// await waits until the request has a verdict or leads. A request that is given
+// up leaves the queue, unless its commit has begun.
 func (c *groupCommit) await(ctx context.Context, r *appendRequest) (leader bool, err error) {
 	select {
 	case <-r.wake:
@@ -147,8 +159,8 @@ func (c *groupCommit) await(ctx context.Context, r *appendRequest) (leader bool,
 	return false, nil
 }
 
-// withdraw takes a request out of the queue, with the lead if it has it. It
-// returns false when the request is not there any more.
+// withdraw takes a request out of the queue, and passes the lead if it has it. It
+// returns false when the request is in no queue any more.
 func (c *groupCommit) withdraw(r *appendRequest) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -172,54 +184,29 @@ func (c *groupCommit) passOn() {
 
 // pass gives the lead to the next request. The caller holds the lock and the lead.
 func (c *groupCommit) pass() {
-	c.busy = len(c.waiting) > 0
-	if c.busy {
+	c.led = len(c.waiting) > 0
+	if c.led {
 		next := c.waiting[0]
 		next.leading = true
 		next.wake <- struct{}{}
 	}
 }
 
-// weight is the part of a new value in an average.
-const weight = 8
+// syncsAwaited is how many times the average a leader waits for a sync. When a
+// disk stalls, the next group is committed, and visible, during the sync.
+const syncsAwaited = 2
 
-func average(of *atomic.Int64, d time.Duration) {
-	old := of.Load()
-	of.Store(old + (int64(d)-old)/weight)
-}
-
-// pays tells whether it pays to write a group beside the sync of the one before. It takes
-// two parties of clients: while one waits for the sync the other one is judged. Where a
-// sync takes longer than the work for all clients, each party would wait for two of them,
-// and one party of all is faster.
-func (c *groupCommit) pays(clients int) bool {
-	return c.overlapper != nil && c.syncTime.Load() < c.workTime.Load()*int64(clients)
-}
-
-// count returns how many requests wait, and how many are likely to when all that are
-// answered have come back.
-func (c *groupCommit) count() (waiting, clients int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	waiting = len(c.waiting)
-	c.clients = max(c.clients, waiting+int(c.inSync.Load()))
-	return waiting, c.clients
-}
-
-// awaitSync waits for the sync of the group before, unless it pays to go on beside it: those
-// that it answers come back and are judged together with those that wait. It does not wait
-// for one that takes much longer than most.
+// awaitSync waits for the sync of the group before.
 func (c *groupCommit) awaitSync() {
-	waiting, _ := c.count()
-	if len(c.syncing) == 0 || c.pays(waiting+int(c.inSync.Load())) {
+	if len(c.syncing) == 0 {
 		return
 	}
-	late := time.NewTimer(2 * time.Duration(c.syncTime.Load()))
-	defer late.Stop()
+	stalled := time.NewTimer(time.Duration(syncsAwaited * c.syncTime.Load()))
+	defer stalled.Stop()
 	select {
 	case c.syncing <- struct{}{}:
 		<-c.syncing
-	case <-late.C:
+	case <-stalled.C:
 	}
 }
 
@@ -231,92 +218,83 @@ func (c *groupCommit) begin(ctx context.Context) (driver.Tx, error) {
 	return c.overlapper.BeginVisible(ctx)
 }
 
-// yields is how often a leader lets others run before it takes a group.
-const yields = 16
-
-// gather lets those that the last commit has answered come back with their next
-// append. Without it groups of one would alternate with groups of all others.
-func (c *groupCommit) gather() {
-	for range yields {
-		waiting, clients := c.count()
-		if c.pays(clients) {
-			clients = (clients + 1) / 2 // the others wait for the sync
-		}
-		if waiting >= clients {
-			return
-		}
-		runtime.Gosched()
-	}
-}
-
-// take removes the requests of the next commit from the queue. The first of them
-// is the leader's own.
+// take removes the requests of the next group from the queue.
 func (c *groupCommit) take() []*appendRequest {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n, events, bytes := 0, 0, 0
-	for _, r := range c.waiting {
-		events += len(r.records)
-		bytes += r.bytes
-		if n > 0 && (events > groupEvents || bytes > groupBytes || r.alone || c.waiting[0].alone) {
-			break
-		}
-		n++
-	}
-	c.clients -= (c.clients + weight - 1) / weight // those that do not come any more
 	c.groups.Add(1)
+	n := groupLength(c.waiting)
 	group := slices.Clone(c.waiting[:n])
 	c.waiting = slices.Delete(c.waiting, 0, n)
 	return group
 }
 
-// committed notes that a transaction is, which has written something beside events, or not.
-func (c *groupCommit) committed(beside bool) {
+// groupLength returns how many of the waiting requests make the next group: the
+// first one, which is the leader's, and those after it within the limits.
+func groupLength(waiting []*appendRequest) int {
+	events, bytes := 0, 0
+	for i, r := range waiting {
+		events += len(r.records)
+		bytes += r.bytes
+		if i > 0 && (events > groupEvents || bytes > groupBytes || r.alone || waiting[0].alone) {
+			return i
+		}
+	}
+	return len(waiting)
+}
+
+// committed notes that a transaction was committed. Others reports whether it
+// wrote something that is no event.
+func (c *groupCommit) committed(others bool) {
 	c.tail.Commit()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.beside = c.beside || beside
+	c.unsynced = c.unsynced || others
 }
 
-// settle waits until the verdicts of a group hold: what they are about is durable. It
-// passes the lead before it waits for the sync.
-func (c *groupCommit) settle(group []*appendRequest, pass func()) {
+// makeDurable waits until the verdicts of a group hold, because what they are
+// about is durable. It passes the lead before it waits for the group's own sync.
+func (c *groupCommit) makeDurable(group []*appendRequest, pass func()) {
 	if c.overlapper == nil {
 		return
 	}
-	n := int64(len(group))
-	c.inSync.Add(n)
-	defer c.inSync.Add(-n)
 	err := c.sync(c.tail.Head(), pass)
+	if err == nil {
+		return
+	}
 	for _, r := range group {
-		if err != nil && (r.err == nil || errors.Is(r.err, ErrConflict) || errors.Is(r.err, event.ErrDuplicate)) {
+		if r.err == nil || errors.Is(r.err, ErrConflict) || errors.Is(r.err, event.ErrDuplicate) {
 			r.positions, r.err = nil, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 		}
 	}
 }
 
-// sync waits until everything up to a position is durable. Once no other sync runs, and
-// before its own, it calls next.
-func (c *groupCommit) sync(to uint64, next func()) error {
+// averageOf is the number of syncs that count in their average.
+const averageOf = 8
+
+// sync waits until everything up to a position is durable. It calls begun when it
+// may sync, because no other sync runs.
+func (c *groupCommit) sync(to uint64, begun func()) error {
 	c.syncing <- struct{}{}
 	defer func() { <-c.syncing }()
-	next()
+	begun()
 	c.mu.Lock()
-	beside := c.beside
-	c.beside = false
+	unsynced := c.unsynced
+	c.unsynced = false
 	c.mu.Unlock()
-	if c.tail.Durable(0) >= to && !beside {
+	if c.tail.Durable(0) >= to && !unsynced {
 		return nil
 	}
-	begin := time.Now()
-	// A sync that has begun ends: its outcome is everybody's.
+	start := time.Now()
+	// The context is never done, because the outcome is that of every append.
 	if err := c.overlapper.Sync(context.Background()); err != nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.beside = c.beside || beside
+		c.unsynced = c.unsynced || unsynced
 		return err
 	}
-	average(&c.syncTime, time.Since(begin))
+	average := c.syncTime.Load()
+	c.syncTime.Store(average + (int64(time.Since(start))-average)/averageOf)
 	c.tail.Durable(to)
 	return nil
 }
@@ -329,7 +307,8 @@ func (c *groupCommit) ensure(at uint64) error {
 	return c.sync(at, func() {})
 }
 
-// visible returns up to where a reader may see, who has seen a position in a view.
+// visible returns the last position that a reader may return, when its view has
+// events up to seen.
 func (c *groupCommit) visible(seen uint64) (uint64, error) {
 	to, ok := c.tail.Visible(seen)
 	if !ok {

@@ -12,12 +12,12 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// group is one commit on its way.
+// group is a commit that is being judged and written.
 type group struct {
 	log    *eventlog.Log
-	tail   *eventlog.Tail // with what is accepted; nil apart from the writer
+	tail   *eventlog.Tail // with the events that were accepted; nil outside the writer
 	tx     driver.Tx
-	wrote  bool                    // something beside events, maybe
+	others bool                    // rows of other tables may have been written
 	rows   int                     // EventOptions.LockedRows
 	stored map[*event.Event]stored // by the event that has the ID of a stored one
 }
@@ -56,8 +56,8 @@ func (e *Events) commitAlone(ctx context.Context, r *appendRequest) {
 	}
 }
 
-// tryGroup makes one transaction of the requests. Wrote tells that the error came
-// from writing, after the verdicts.
+// tryGroup makes one transaction of the requests. Wrote reports that the error
+// came from writing, after the verdicts.
 func (e *Events) tryGroup(ctx context.Context, tx driver.Tx, requests []*appendRequest) (wrote bool, err error) {
 	defer tx.Rollback() // nothing after the commit
 	defer func() {
@@ -74,7 +74,7 @@ func (e *Events) tryGroup(ctx context.Context, tx driver.Tx, requests []*appendR
 	if err := g.judge(ctx, tx, requests); err != nil {
 		return false, err
 	}
-	if !e.tail.Pending() && !g.wrote {
+	if !e.tail.Pending() && !g.others {
 		return false, tx.Rollback()
 	}
 	if e.tail.Pending() {
@@ -90,12 +90,12 @@ func (e *Events) tryGroup(ctx context.Context, tx driver.Tx, requests []*appendR
 	if err := tx.Commit(ctx); err != nil {
 		return true, err
 	}
-	e.commit.committed(g.wrote)
+	e.commit.committed(g.others)
 	return false, nil
 }
 
-// judge gives each request its verdict as far as it is known before the commit. A
-// request that is given up before is left out.
+// judge gives each request the verdict that is known before the commit. It leaves
+// out requests that are given up.
 func (g *group) judge(ctx context.Context, q driver.Querier, requests []*appendRequest) error {
 	for _, r := range requests {
 		r.positions, r.err = nil, nil
@@ -122,7 +122,7 @@ func (g *group) judge(ctx context.Context, q driver.Querier, requests []*appendR
 			if r.err, err = r.within(ctx, g.tx, known); err != nil {
 				return err
 			}
-			g.wrote = true
+			g.others = true
 		}
 		if r.err == nil && !known {
 			r.positions = g.tail.Add(r.records)
@@ -138,11 +138,12 @@ type given struct {
 	at uint64 // of the stored event with the ID
 }
 
-// maxGiven bounds the IDs that are looked up before the store asks again who has
-// given up.
+// maxGiven is the most IDs that are looked up before requests that were given up
+// meanwhile are left out.
 const maxGiven = 512
 
-// lookUp finds which of the group's IDs are stored, and with the same content.
+// lookUp finds which of the group's IDs are stored, and whether with the same
+// content.
 func (g *group) lookUp(ctx context.Context, q driver.Querier, requests []*appendRequest) error {
 	var all []given
 	for _, r := range requests {
@@ -166,7 +167,7 @@ func (g *group) lookUp(ctx context.Context, q driver.Querier, requests []*append
 	return nil
 }
 
-// compare reads the stored events that have the IDs of some.
+// compare compares events with the stored events that have their IDs.
 func (g *group) compare(ctx context.Context, q driver.Querier, list []given) error {
 	list = wanted(list)
 	ids := make([]event.ID, len(list))
@@ -199,8 +200,8 @@ func wanted(list []given) []given {
 	return slices.DeleteFunc(list, func(ev given) bool { return ev.by.givenUp() })
 }
 
-// comparePage reads events that are in order of position, up to the bytes of a page,
-// and returns the rest.
+// comparePage compares events, which are in order of position, up to the bytes of
+// a page, and returns the rest.
 func (g *group) comparePage(ctx context.Context, q driver.Querier, list []given) ([]given, error) {
 	positions := make([]uint64, len(list))
 	for i := range list {
@@ -227,10 +228,10 @@ func (g *group) remember(ev *event.Event, old stored) {
 	g.stored[ev] = old
 }
 
-// probe asks for an event that matches the conditions, of those that have postings. Most
-// conditions are about events that have none: those after what their caller has just
-// read. What costs more than the writer's lock allows is left, until it has been judged
-// apart often enough.
+// probe looks for events with postings that match the conditions. Most conditions
+// are about events that have none yet, because their caller has just read up to the
+// head. A condition that costs more than the writer's lock allows is left, until it
+// was judged apart maxApart times.
 func (g *group) probe(ctx context.Context, q driver.Querier, requests []*appendRequest) error {
 	var some, rest []*eventlog.Guard
 	for _, r := range requests {
@@ -257,7 +258,8 @@ func (g *group) probe(ctx context.Context, q driver.Querier, requests []*appendR
 	return nil
 }
 
-// conflict judges a condition by what is stored and by what the group adds before.
+// conflict judges a condition by the stored events and by those that the group has
+// accepted before.
 func (g *group) conflict(r *appendRequest) error {
 	guard := &r.guard
 	if guard.Left {
@@ -283,8 +285,8 @@ func (r *appendRequest) conflict() error {
 	return &event.ConflictError{Position: r.guard.Found, Item: r.guard.Item, After: r.after}
 }
 
-// repeated tells whether a request gives IDs that are taken, and then its verdict:
-// the old positions when all events are there with the same content.
+// repeated reports whether a request has IDs that are taken, and then gives it the
+// verdict: the old positions when all events are stored with the same content.
 func (g *group) repeated(r *appendRequest) bool {
 	if r.ids == 0 {
 		return false
@@ -316,8 +318,8 @@ func (g *group) repeated(r *appendRequest) bool {
 	return true
 }
 
-// find returns the event with the ID of ev that is stored, or added by the group
-// before; none is at zero.
+// find returns the event with the ID of ev that is stored or was accepted before;
+// at zero there is none.
 func (g *group) find(ev *event.Event) stored {
 	if at, pending, _ := g.tail.Find(ev.ID); pending != nil {
 		return stored{at: at, same: pending.Equal(ev)}

@@ -7,20 +7,20 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// finder goes through the positions of the events of a page in order: those of all streams
-// together, a heap of them by the position that each is at, and those that have no postings,
-// which lie behind.
+// finder goes through the positions of the events of a page in order. It merges
+// the streams of all items, which are a heap by their positions, and then the
+// events that have no postings yet, which are newer.
 type finder struct {
 	search
 	page *Page
 	heap []*stream
 	to   uint64 // the last position that is wanted
 
-	unposted []uint64 // left of those without postings
-	looked   bool     // for them
+	unposted   []uint64 // events without postings that were not taken
+	unpostedOK bool     // unposted was read
 }
 
-// candidate is the position of an event that matches an item, or of one that is to be
+// candidate is the position of an event that matches an item, or that must be
 // compared with the items of some streams.
 type candidate struct {
 	at      uint64
@@ -31,17 +31,17 @@ type candidate struct {
 // newFinder begins a search for the events of a page.
 func newFinder(s search, p *Page, from, to uint64) *finder {
 	f := &finder{search: s, page: p, to: to}
-	f.tell = s.log.dialect != driver.SQLite // where a statement is dear
+	f.withEnd = s.log.dialect != driver.SQLite // where a statement costs a round trip
 	for i := range p.Items {
 		st := f.stream(&p.Items[i])
 		if !st.any {
 			f.heap = append(f.heap, st)
-			f.lists = append(f.lists, st.lists...)
+			f.shared = append(f.shared, st.lists...)
 			continue
 		}
 		for _, l := range st.lists {
 			f.heap = append(f.heap, &stream{lists: []*list{l}, item: st.item})
-			f.lists = append(f.lists, l)
+			f.shared = append(f.shared, l)
 		}
 	}
 	for _, st := range f.heap {
@@ -83,7 +83,7 @@ func (f *finder) take(ctx context.Context, n int) (list []candidate, err error) 
 		list[len(list)-1].add(top)
 		f.advance(top)
 	}
-	// What is at the last one, too, is passed, and what has ended leaves.
+	// Streams that are at the last position, too, pass it.
 	for len(list) > 0 && len(f.heap) > 0 && !f.before(list[len(list)-1].at, f.heap[0].at) {
 		list[len(list)-1].add(f.heap[0])
 		f.advance(f.heap[0])
@@ -94,9 +94,9 @@ func (f *finder) take(ctx context.Context, n int) (list []candidate, err error) 
 	return list, nil
 }
 
-// add tells that a stream is at a candidate, and may have it.
+// add notes that a stream has the position of a candidate.
 func (c *candidate) add(st *stream) {
-	if st.sure && !st.check {
+	if st.sure && !st.compare {
 		c.sure = true
 	} else {
 		c.streams = append(c.streams, st)
@@ -105,9 +105,9 @@ func (c *candidate) add(st *stream) {
 
 // takeUnposted adds events without postings to candidates, up to a number of them.
 func (f *finder) takeUnposted(ctx context.Context, list []candidate, n int) ([]candidate, error) {
-	if !f.looked {
-		if f.tell && !f.told {
-			if err := f.fill(ctx, f.lists); err != nil {
+	if !f.unpostedOK {
+		if f.withEnd && !f.endKnown {
+			if err := f.fill(ctx, f.shared); err != nil {
 				return nil, err
 			}
 		}
@@ -119,7 +119,7 @@ func (f *finder) takeUnposted(ctx context.Context, list []candidate, n int) ([]c
 		if err != nil {
 			return nil, err
 		}
-		f.unposted, f.looked = slices.Concat(found...), true
+		f.unposted, f.unpostedOK = slices.Concat(found...), true
 		slices.Sort(f.unposted)
 		f.unposted = slices.Compact(f.unposted)
 		if f.backwards {
@@ -133,8 +133,8 @@ func (f *finder) takeUnposted(ctx context.Context, list []candidate, n int) ([]c
 	return list, nil
 }
 
-// advance passes the position of the stream on top, and drops it if nothing is left. Backwards
-// it may come to 0, which is behind every position that is wanted.
+// advance passes the position of the stream on top, and drops the stream if no
+// position is left. Backwards it may come to 0, which is after every wanted one.
 func (f *finder) advance(top *stream) {
 	top.at, top.sure = f.behind(top.at), false
 	if len(top.lists) == 1 {
@@ -158,7 +158,7 @@ func (f *finder) drop() {
 	f.heap = f.heap[:last]
 }
 
-// down puts a stream below those that are before it.
+// down moves a stream down the heap, below the streams that are before it.
 func (f *finder) down(i int) {
 	for {
 		first := i

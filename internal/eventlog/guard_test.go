@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// TestBound: within a bound guards are answered as without, or left.
+// TestBound: within a bound guards are answered as without it, or left.
 func TestBound(t *testing.T) {
 	e, l := open(t)
 	tail := newTail(l, 3)
@@ -46,18 +46,17 @@ func TestBound(t *testing.T) {
 		if c.postings > min(b.All, len(bounded)*b.Each) {
 			rt.Fatalf("%d rows of %d guards within %+v", c.postings, len(bounded), b)
 		}
-		rows := rapid.IntRange(1, 20).Draw(rt, "part")
 		for i, g := range bounded {
 			if g.Left {
 				left++
 			} else {
 				answered++
 			}
-			for g.Left {
-				require.NoError(t, l.Judge(t.Context(), view, []*eventlog.Guard{g}, tail.Indexed(), eventlog.Bound{Each: rows}))
+			if g.Left {
+				require.NoError(t, l.Judge(t.Context(), view, []*eventlog.Guard{g}, tail.Indexed(), eventlog.Bound{}))
 			}
 			if g.Found != free[i].Found || g.Item != free[i].Item {
-				rt.Fatalf("within %+v, then in parts of %d: %+v, at once: %+v", b, rows, g, free[i])
+				rt.Fatalf("within %+v: %+v, at once: %+v", b, g, free[i])
 			}
 		}
 	})
@@ -65,9 +64,8 @@ func TestBound(t *testing.T) {
 	require.NotZero(t, answered)
 }
 
-// TestParts: what is costly is judged in parts, each of which reads a bounded number of
-// rows in a view of its own, and goes on where the one before has ended.
-func TestParts(t *testing.T) {
+// TestPause: a judgement without a bound reports the rows of each statement.
+func TestPause(t *testing.T) {
 	e, l := open(t)
 	tail := newTail(l, 100)
 	half := func(n int) event.Tag { return event.NewTag("half", strconv.Itoa(n%2)) }
@@ -78,28 +76,18 @@ func TestParts(t *testing.T) {
 		}
 		write(t, e, tail, events...)
 	}
-	const rows = 16
-	judge := func(q event.Query) (g eventlog.Guard, parts, read int) {
-		for g = (eventlog.Guard{Items: eventlog.Compile(q), Left: true}); g.Left; parts++ {
-			view, err := e.Snapshot(t.Context())
-			require.NoError(t, err)
-			c := &counter{Querier: view}
-			require.NoError(t, l.Judge(t.Context(), c, []*eventlog.Guard{&g}, tail.Indexed(), eventlog.Bound{Each: rows}))
-			require.LessOrEqual(t, c.postings+c.events, 2*rows)
-			require.NoError(t, view.Close())
-			read += c.postings
-		}
-		return g, parts, read
-	}
-	both := event.Tagged(half(0), half(1))
-	g, parts, read := judge(event.Of("none").Or(both))
+	view, err := e.Snapshot(t.Context())
+	require.NoError(t, err)
+	defer view.Close()
+	c := &counter{Querier: view}
+	var read, pauses int
+	g := eventlog.Guard{Items: eventlog.Compile(event.Of("none").Or(event.Tagged(half(0), half(1))))}
+	bound := eventlog.Bound{Pause: func(rows int) { read, pauses = read+rows, pauses+1 }}
+	require.NoError(t, l.Judge(t.Context(), c, []*eventlog.Guard{&g}, tail.Indexed(), bound))
 	require.Zero(t, g.Found)
-	require.Greater(t, parts, 10)
-	require.Less(t, read, 800, "of 200 rows, some of them again in the next view")
-
-	write(t, e, tail, make([]event.Event, 100)...)
-	write(t, e, tail, append([]event.Event{{Type: "B", Tags: []event.Tag{half(0), half(1)}}}, make([]event.Event, 99)...)...)
-	g, _, _ = judge(event.Of("none").Or(both))
-	require.Equal(t, uint64(10_101), g.Found)
-	require.Equal(t, 1, g.Item)
+	require.False(t, g.Left)
+	require.Equal(t, tail.Indexed(), g.After)
+	require.Equal(t, c.postings, read)
+	require.GreaterOrEqual(t, read, 200, "both tags have 100 rows")
+	require.Equal(t, c.statements, pauses)
 }

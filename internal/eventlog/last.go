@@ -42,7 +42,7 @@ func (l *Log) readLast(ctx context.Context, q driver.Querier, p *Page, to *pageE
 // page, and the head of the log. It looks among the events without postings, and then
 // through the postings of items that have none there.
 func (l *Log) lastPositions(ctx context.Context, q driver.Querier, p *Page) (list []uint64, head uint64, err error) {
-	s := search{log: l, q: q, backwards: true, rows: 1}
+	s := search{log: l, q: q, backwards: true, firstRows: 1}
 	end, err := s.ends(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -71,10 +71,10 @@ func (l *Log) lastPositions(ctx context.Context, q driver.Querier, p *Page) (lis
 		default:
 			st := s.stream(it)
 			st.move(from)
-			streams, s.lists = append(streams, st), append(s.lists, st.lists...)
+			streams, s.shared = append(streams, st), append(s.shared, st.lists...)
 		}
 	}
-	if err := s.fill(ctx, s.lists); err != nil {
+	if err := s.fill(ctx, s.shared); err != nil {
 		return nil, 0, err
 	}
 	for _, st := range streams {

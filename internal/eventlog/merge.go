@@ -45,7 +45,7 @@ func Merge(items []Item) []Item {
 	return kept
 }
 
-// covered tells whether one of the merged items with none or one of the item's tags matches
+// covered reports whether one of the merged items with none or one of the item's tags matches
 // all that the item does. Places has the merged items by their tagsKey.
 func (it *Item) covered(merged []Item, places map[string]int) bool {
 	by := func(key string) bool {
@@ -55,7 +55,7 @@ func (it *Item) covered(merged []Item, places map[string]int) bool {
 	return len(it.tags) > 0 && by("") || len(it.tags) > 1 && slices.ContainsFunc(it.tags, by)
 }
 
-// takes tells whether a merged item takes the events of some types, or of all if none are
+// takes reports whether a merged item takes the events of some types, or of all if none are
 // given.
 func (it *Item) takes(types []string) bool {
 	return len(it.types) == 0 || len(types) > 0 && !slices.ContainsFunc(types, func(typ string) bool {

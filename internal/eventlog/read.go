@@ -69,7 +69,7 @@ func (p *Page) bounds() []any {
 	return []any{position(p.After)}
 }
 
-// ends are the positions at which a search begins and ends; ok tells whether any lies between.
+// ends are the positions at which a search begins and ends; ok reports whether any lies between.
 func (p *Page) ends() (from, to uint64, ok bool) {
 	from, to = p.After+1, uint64(math.MaxInt64)
 	if p.Before > 0 {
@@ -82,7 +82,7 @@ func (p *Page) ends() (from, to uint64, ok bool) {
 	return from, to, ok
 }
 
-// Wide tells whether the items have many types and tags, which each page looks up.
+// Wide reports whether the items have many types and tags, which each page looks up.
 func (p *Page) Wide() bool {
 	terms := 0
 	for i := range p.Items {
@@ -104,11 +104,11 @@ type pageEvents struct {
 	end       ends // how far the log goes, where that was read
 }
 
-// wants tells whether the row that was scanned is what a candidate is looked at for.
+// wants reports whether the row that was scanned is what a candidate is looked at for.
 func (to *pageEvents) wants(c *candidate) (ok bool) {
 	for _, st := range c.streams {
 		matches := st.item.matchesRow(to.row.typ, to.row.tags)
-		st.judge(1, matches)
+		st.record(1, matches)
 		ok = ok || matches
 	}
 	return ok || c.sure
@@ -183,14 +183,14 @@ func (l *Log) firstRows(p *Page, lists []*list) int {
 	return 8
 }
 
-// readPosted reads events by their postings, and those that have none.
+// readPosted reads events by their postings, and events that have none yet.
 func (l *Log) readPosted(ctx context.Context, q driver.Querier, p *Page, to *pageEvents) error {
 	from, last, ok := p.ends()
 	if !ok {
 		return nil
 	}
 	f := newFinder(search{log: l, q: q, backwards: p.Backwards}, p, from, last)
-	f.rows = l.firstRows(p, f.lists)
+	f.firstRows = l.firstRows(p, f.shared)
 	for n := 0; !to.full && len(to.list) < p.Limit; {
 		n = min(max(2*n, p.Limit-len(to.list)), l.maxFetch())
 		some, err := f.take(ctx, n)
@@ -199,7 +199,7 @@ func (l *Log) readPosted(ctx context.Context, q driver.Querier, p *Page, to *pag
 		}
 		unsure := func(c candidate) bool { return !c.sure }
 		enough := len(to.list)+n == p.Limit && !slices.ContainsFunc(some, unsure)
-		if p.Final && f.told && l.dialect == driver.Postgres && (enough || len(some) < n) {
+		if p.Final && f.endKnown && l.dialect == driver.Postgres && (enough || len(some) < n) {
 			to.final = driver.Final
 		}
 		if len(some) > 0 {

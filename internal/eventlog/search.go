@@ -10,76 +10,103 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// search finds the positions of events that match items by their postings, in one
-// direction, on one transaction or view.
+// search finds the positions of events that match items by their postings, in
+// one direction, on one transaction or view.
 type search struct {
 	log       *Log
 	q         driver.Querier
 	backwards bool
-	rows      int     // of each term in the first look-up
-	lists     []*list // that may be read on together; none when each is read as it ends
+	firstRows int     // rows of each term in its first look-up
+	shared    []*list // lists that are read ahead together; nil: each alone
 
-	end  ends // how far the log goes
-	told bool // and that is known
-	tell bool // the next statement tells it
+	// The end of the log, once it was read.
+	end      ends
+	endKnown bool
+	withEnd  bool // the next statement about postings reads it, too
+
+	rows  int            // rows that were read
+	limit int            // of them; zero is no limit
+	spent bool           // the search has ended at the limit
+	pause func(rows int) // see Bound
 }
 
-// ends returns how far the log goes.
+// ends returns the end of the log.
 func (s *search) ends(ctx context.Context) (_ ends, err error) {
-	if !s.told {
+	if !s.endKnown {
 		s.end, err = s.log.ends(ctx, s.q)
-		s.told = err == nil
+		s.endKnown = err == nil
 	}
 	return s.end, err
 }
 
-// maxArms bounds the terms of one statement that has a branch for each. What several
-// queries or conditions look up shares statements: each costs more than a term.
+// left returns how many rows may still be read, and ends the search when none.
+func (s *search) left() int {
+	if s.limit == 0 {
+		return math.MaxInt
+	}
+	s.spent = s.spent || s.rows >= s.limit
+	return s.limit - s.rows
+}
+
+// count counts the rows of a statement.
+func (s *search) count(rows int) {
+	s.rows += rows
+	if s.pause != nil {
+		s.pause(rows)
+	}
+}
+
+// maxArms is the most terms of a statement that has a branch for each. Queries
+// and conditions share statements, because a statement costs more than a term.
 const maxArms = 16
 
-// maxTerms bounds the terms of one statement that has them in an argument.
+// maxTerms is the most terms of a statement that has them in one argument.
 const maxTerms = 4096
 
-// maxRows bounds the rows of a term in one look-up.
+// maxRows is the most rows of a term in one look-up.
 const maxRows = 64
 
-// stream is the positions of events that may match an item: those that all of its
-// lists have, or any of them.
+// stream is the positions of the events that may match an item: the union of the
+// postings of its types, or the intersection of those of its tags.
+//
+// An intersection is found in one of two ways. Either all lists are read, and
+// each skips to where the others are. Or only some are read, and the events at
+// their positions are compared with the item, because a rare tag has fewer
+// events than a frequent one has rows.
 type stream struct {
+	item  *Item
+	any   bool // a union
 	lists []*list
-	any   bool
 
-	// The rarest list leads. Others are put aside when there are fewer events to look
-	// at than rows of theirs to read; then each event is to be compared with the item.
-	item    *Item
-	aside   []*list
-	check   bool
-	chosen  bool
-	looked  int // events that were compared
-	matched int // of them
+	compare  bool    // events are compared with the item
+	unread   []*list // lists that are not read because of that
+	planned  bool    // plan has chosen
+	compared int     // events
+	matched  int     // of them
 
-	at     uint64 // no position before this one is left
-	sure   bool   // and it is one
-	passed uint64 // no event before this position matches
+	at   uint64 // no position before this one is left
+	sure bool   // and there is one at it
 }
 
 // list is the postings of a term, read piece by piece.
 type list struct {
 	term      string
-	types     []string // wanted; nil means any
-	at        uint64   // what lies before is passed
+	types     []string // of the wanted events; nil is any
+	at        uint64   // positions before this one are not wanted
 	positions []uint64 // read and not passed, in the order of the search
-	room      []uint64 // their memory, for the next ones
-	edge      uint64   // position of the last row that was read
-	rows      int      // rows to read next; zero before the first time
-	end       bool     // there are no more
-	got, held int      // rows that were read, and the positions in them
-	start     uint64   // position of the first of them
-	pending   bool     // it is about to be read
-	idle      bool     // it is not followed
+	room      []uint64 // the memory of positions, for the next rows
+
+	lastRow   uint64 // position of the last row that was read
+	nextRows  int    // rows of the next look-up; zero before the first one
+	end       bool   // all rows were read
+	rows      int    // rows that were read
+	postings  int    // the positions in them
+	start     uint64 // position of the first row
+	requested bool   // it is among the lists of the next statement
+	idle      bool   // it is not read ahead
 }
 
-// stream returns that of an item with tags or types.
+// stream returns the stream of an item with tags or types.
 func (s *search) stream(it *Item) *stream {
 	st := &stream{any: len(it.tags) == 0, item: it}
 	terms := it.tags
@@ -100,10 +127,10 @@ func (s *search) stream(it *Item) *stream {
 	return st
 }
 
-// before tells whether a position comes before another one in this direction.
+// before reports whether a comes before b in the direction of the search.
 func (s *search) before(a, b uint64) bool { return a != b && a < b != s.backwards }
 
-// behind returns the position behind another one.
+// behind returns the position after another one in the direction of the search.
 func (s *search) behind(at uint64) uint64 {
 	if s.backwards {
 		return at - 1
@@ -111,48 +138,55 @@ func (s *search) behind(at uint64) uint64 {
 	return at + 1
 }
 
-// next returns the first position of a stream at or behind a position, of an event that
-// matches.
-func (s *search) next(ctx context.Context, st *stream, at uint64) (found uint64, ok bool, err error) {
+// next returns the first position of a stream, not before a given one, at which
+// an event matches. It finds none when the postings end or when the limit of the
+// search is reached, which s.spent reports.
+func (s *search) next(
+	ctx context.Context, st *stream, at uint64,
+) (found uint64, ok bool, err error) {
 	for n := 1; ; n = min(4*n, maxFetch) {
-		st.passed = at
+		// Most streams compare no events: the candidate is the answer.
 		found, ok, err = s.candidate(ctx, st, at)
-		if err != nil || !ok || !st.check {
+		if err != nil || !ok || !st.compare {
 			return found, ok, err
+		}
+		// Collect candidates for one statement, at first few of them, because the
+		// first one may match.
+		n = min(n, s.left())
+		if s.spent {
+			return 0, false, nil
 		}
 		some := []uint64{found}
 		for len(some) < n && ok {
 			at = s.behind(some[len(some)-1])
-			if found, ok, err = s.candidate(ctx, st, at); err != nil {
+			if found, ok, err = s.candidate(ctx, st, at); err != nil || s.spent {
 				return 0, false, err
 			}
 			if ok {
 				some = append(some, found)
 			}
 		}
+		// Compare the events at these positions with the item.
+		s.count(len(some))
 		first, err := s.log.firstMatch(ctx, s.q, st.item, some, s.backwards)
-		if err != nil || first > 0 {
+		if err != nil || first > 0 || !ok {
 			return first, first > 0, err
 		}
-		if !ok {
-			return 0, false, nil
-		}
-		st.judge(len(some), false)
+		st.record(len(some), false)
 		at = s.behind(some[len(some)-1])
 	}
 }
 
-// candidate returns the first position of a stream at or behind a position, of an event
-// that matches as far as the lists tell.
-func (s *search) candidate(ctx context.Context, st *stream, at uint64) (found uint64, ok bool, err error) {
+// candidate returns the first position of a stream, not before a given one, of an
+// event that matches by the lists that are read.
+func (s *search) candidate(
+	ctx context.Context, st *stream, at uint64,
+) (found uint64, ok bool, err error) {
 	for {
-		if st.move(at); !st.check {
-			st.passed = at
-		}
-		if err := s.fill(ctx, st.lists); err != nil {
+		st.move(at)
+		if err := s.fill(ctx, st.lists); err != nil || s.spent {
 			return 0, false, err
 		}
-		s.choose(st)
 		if st.any {
 			for _, l := range st.lists {
 				if len(l.positions) > 0 && (!ok || s.before(l.positions[0], found)) {
@@ -161,8 +195,9 @@ func (s *search) candidate(ctx context.Context, st *stream, at uint64) (found ui
 			}
 			return found, ok, nil
 		}
-		to, agreed, ended := s.leap(st, at)
-		switch {
+		s.plan(st)
+		to, outcome := s.intersect(st, at)
+		switch outcome {
 		case agreed:
 			return to, true, nil
 		case ended:
@@ -172,113 +207,127 @@ func (s *search) candidate(ctx context.Context, st *stream, at uint64) (found ui
 	}
 }
 
-// leap returns the first position at or behind one that all lists have, or how far they
-// get before one of them has no more, or must be read on.
-func (s *search) leap(st *stream, at uint64) (to uint64, agreed, ended bool) {
-	for !agreed {
-		agreed = true
+// outcome is how far the lists of an intersection got.
+type outcome int
+
+const (
+	readOn outcome = iota // a list has passed all positions that were read
+	agreed                // all lists have a position
+	ended                 // a list has no more positions
+)
+
+// intersect returns the first position, not before a given one, that all lists
+// have, or how far they got.
+func (s *search) intersect(st *stream, at uint64) (uint64, outcome) {
+	for same := false; !same; {
+		same = true
 		for _, l := range st.lists {
 			l.at = at
 			s.pass(l)
-			if len(l.positions) == 0 {
-				return at, false, l.end
-			}
-			if first := l.positions[0]; first != at {
-				at, agreed = first, false
+			switch {
+			case len(l.positions) == 0 && l.end:
+				return at, ended
+			case len(l.positions) == 0:
+				return at, readOn
+			case l.positions[0] != at:
+				at, same = l.positions[0], false
 			}
 		}
 	}
-	return at, true, false
+	return at, agreed
 }
 
-// choose puts lists aside once something of each is known. How close together the
-// positions of a list lie, and its rows, tells what it costs to go through it: an event
-// to look at for each position, or a row to read.
-func (s *search) choose(st *stream) {
-	if st.chosen || st.any || len(st.lists) == 1 {
+// plan chooses which lists of an intersection are read, from their first rows.
+// The list with the fewest events in a range of positions is read. Another one
+// is read when it has fewer rows in that range than there are events to compare.
+func (s *search) plan(st *stream) {
+	if st.planned || len(st.lists) == 1 {
 		return
 	}
-	st.chosen = true
-	far := st.lists[0].edge
+	st.planned = true
+	farthest := st.lists[0].lastRow
 	for _, l := range st.lists {
-		if l.got == 0 {
-			return // nothing matches
+		if l.rows == 0 {
+			return // no event has this term
 		}
-		if s.before(far, l.edge) {
-			far = l.edge
+		if s.before(farthest, l.lastRow) {
+			farthest = l.lastRow
 		}
 	}
-	span := func(l *list) float64 { // in which what was read of it lies
-		to := far
-		if !l.end {
-			to = l.edge
+	// density is how many of a list's rows or events there are for each position
+	// of the log. The rows of a list that has ended are all that there are.
+	density := func(n int, l *list) float64 {
+		to := l.lastRow
+		if l.end {
+			to = farthest
 		}
-		return math.Abs(float64(to)-float64(l.start)) + 1
+		return float64(n) / (math.Abs(float64(to)-float64(l.start)) + 1)
 	}
-	leads := slices.MinFunc(st.lists, func(a, b *list) int {
-		return cmp.Compare(float64(a.held)/span(a), float64(b.held)/span(b))
+	rarest := slices.MinFunc(st.lists, func(a, b *list) int {
+		return cmp.Compare(density(a.postings, a), density(b.postings, b))
 	})
-	events := float64(leads.held) / span(leads)
-	kept := st.lists[:0]
+	events := density(rarest.postings, rarest)
+	read := st.lists[:0]
 	for _, l := range st.lists {
-		if l == leads || l.end || float64(l.got)/span(l) < events {
-			kept = append(kept, l)
+		if l == rarest || l.end || density(l.rows, l) < events {
+			read = append(read, l)
 		} else {
-			st.aside = append(st.aside, l)
+			st.unread = append(st.unread, l)
 			l.idle = true
 		}
 	}
-	if st.lists = kept; len(st.aside) > 0 {
-		st.check = true
-	}
+	st.lists, st.compare = read, len(st.unread) > 0
 }
 
-// enough is how many events are looked at before a stream is judged by them.
-const enough = 256
+// minCompared is how many events are compared before a plan is reconsidered.
+const minCompared = 256
 
-// judge counts an event that was looked at. When few of them match, all lists are
-// followed after all.
-func (st *stream) judge(n int, matched bool) {
-	st.looked += n
+// record counts events that were compared with the item. When fewer than an
+// eighth of them match, all lists are read from then on, because a tag that
+// became frequent later would have every event of another tag read.
+func (st *stream) record(events int, matched bool) {
+	st.compared += events
 	if matched {
-		st.matched += n
+		st.matched += events
 	}
-	if len(st.aside) == 0 || st.looked < enough || st.matched >= st.looked/8 {
+	if len(st.unread) == 0 || st.compared < minCompared || st.matched >= st.compared/8 {
 		return
 	}
-	for _, l := range st.aside {
+	for _, l := range st.unread {
 		l.idle = false
 	}
-	st.lists, st.aside, st.check = append(st.lists, st.aside...), nil, false
+	st.lists, st.unread, st.compare = append(st.lists, st.unread...), nil, false
 }
 
-// move says from which position on the lists are wanted.
+// move passes what the lists have before a position.
 func (st *stream) move(at uint64) {
 	for _, l := range st.lists {
 		l.at = at
 	}
 }
 
-// fill passes what is not wanted, and reads on in the lists that have nothing left.
+// fill reads on in lists until each has a wanted position or has ended.
 func (s *search) fill(ctx context.Context, lists []*list) error {
-	for {
+	for !s.spent {
 		var empty []*list
 		for _, l := range lists {
 			s.pass(l)
 			if len(l.positions) == 0 && !l.end {
 				empty = append(empty, l)
-				l.pending = true
+				l.requested = true
 			}
 		}
 		if len(empty) == 0 {
 			return nil
 		}
-		if err := s.readParts(ctx, s.withOthers(empty)); err != nil {
+		if err := s.readLists(ctx, s.readAhead(empty)); err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
+// pass drops the positions that are not wanted any more.
 func (s *search) pass(l *list) {
 	n := 0
 	for n < len(l.positions) && s.before(l.positions[n], l.at) {
@@ -287,24 +336,25 @@ func (s *search) pass(l *list) {
 	l.positions = l.positions[n:]
 }
 
-// withOthers adds to lists that must be read on the others that soon must, up to a
-// statement's worth: of a thousand lists the next one is not read alone.
-func (s *search) withOthers(lists []*list) []*list {
+// readAhead adds to lists that must be read others that will soon be empty, up
+// to the terms of one statement, because a query of a thousand tags would
+// otherwise run a statement for each list that becomes empty.
+func (s *search) readAhead(lists []*list) []*list {
 	most := s.log.termsAtOnce(lists)
-	for i := 0; i < len(s.lists) && len(lists) < most; i++ {
-		if l := s.lists[i]; !l.end && !l.pending && !l.idle && len(l.positions) <= 1 {
+	for i := 0; i < len(s.shared) && len(lists) < most; i++ {
+		if l := s.shared[i]; !l.end && !l.requested && !l.idle && len(l.positions) <= 1 {
 			lists = append(lists, l)
 		}
 	}
 	return lists
 }
 
-// readParts reads on in lists: those that know a row to begin with apart from
-// those that must look for it.
-func (s *search) readParts(ctx context.Context, lists []*list) error {
+// readLists reads on in lists. A list that knows the row to begin with needs a
+// simpler statement than one that must look for it.
+func (s *search) readLists(ctx context.Context, lists []*list) error {
 	var known, sought []*list
 	for _, l := range lists {
-		if s.backwards || l.at <= 1 || l.edge > 0 && !s.before(l.edge, l.at) {
+		if s.backwards || l.at <= 1 || l.lastRow > 0 && !s.before(l.lastRow, l.at) {
 			known = append(known, l)
 		} else {
 			sought = append(sought, l)
@@ -313,13 +363,12 @@ func (s *search) readParts(ctx context.Context, lists []*list) error {
 	if s.log.listsTerms() && len(sought) > 0 {
 		sought, known = append(known, sought...), nil // one statement looks for all
 	}
-	for _, seek := range []bool{false, true} {
-		part := known
-		if seek {
-			part = sought
-		}
-		for part := range slices.Chunk(part, s.log.termsAtOnce(part)) {
-			if err := s.read(ctx, part, seek); err != nil {
+	for i, part := range [][]*list{known, sought} {
+		for some := range slices.Chunk(part, s.log.termsAtOnce(part)) {
+			if s.left(); s.spent {
+				return nil
+			}
+			if err := s.read(ctx, some, i == 1); err != nil {
 				return err
 			}
 		}
@@ -327,9 +376,9 @@ func (s *search) readParts(ctx context.Context, lists []*list) error {
 	return nil
 }
 
-// read reads the next rows of some lists, from the row on that may hold what is
-// wanted. Seek says that this row must be looked for: the last one that does not
-// begin behind it.
+// read reads the next rows of lists, beginning with the row that may hold what
+// is wanted. With seek the statement looks for this row, the last one that begins
+// at or before the wanted position.
 func (s *search) read(ctx context.Context, lists []*list, seek bool) (err error) {
 	text, args := s.statement(lists, seek)
 	rows, err := s.q.Query(ctx, text, args...)
@@ -337,15 +386,17 @@ func (s *search) read(ctx context.Context, lists []*list, seek bool) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
+	left, read := s.left(), 0
 	counts := make([]int, len(lists))
-	for rows.Next() {
+	for read < left && rows.Next() {
 		var n, first int64
 		var data []byte
 		if err := rows.Scan(&n, &first, &data); err != nil {
 			return err
 		}
-		if n < 0 { // see tellEnds
-			s.end.head, s.end.indexed, s.told = uint64(first), uint64(-1-n), true
+		read++
+		if n < 0 { // the row of endRow
+			s.end.head, s.end.indexed, s.endKnown = uint64(first), uint64(-1-n), true
 			continue
 		}
 		counts[n]++
@@ -353,27 +404,35 @@ func (s *search) read(ctx context.Context, lists []*list, seek bool) (err error)
 			return err
 		}
 	}
-	for n, l := range lists {
-		l.end, l.pending = counts[n] <= l.rows, false
+	if err := rows.Err(); err != nil {
+		return err
 	}
-	return rows.Err()
+	s.count(read)
+	if read == left { // rows may be missing, so nothing is known of the lists
+		s.spent = true
+		return nil
+	}
+	for n, l := range lists {
+		l.end, l.requested = counts[n] <= l.nextRows, false
+	}
+	return nil
 }
 
-// resume returns where to read on: where the list is wanted, or at the row that was
-// read last if that lies behind it. That row comes again, and the next ones.
+// resume returns where to read on: at the wanted position, or at the row that was
+// read last if that is farther. That row comes again, and the next ones.
 func (s *search) resume(l *list) uint64 {
-	if l.edge > 0 && s.before(l.at, l.edge) {
-		return l.edge
+	if l.lastRow > 0 && s.before(l.at, l.lastRow) {
+		return l.lastRow
 	}
 	return l.at
 }
 
 // add appends a row to a list, unless it was read before.
 func (s *search) add(l *list, first uint64, data []byte) (err error) {
-	if l.edge > 0 && !s.before(l.edge, first) {
+	if l.lastRow > 0 && !s.before(l.lastRow, first) {
 		return nil
 	}
-	if l.edge = first; l.got == 0 {
+	if l.lastRow = first; l.rows == 0 {
 		l.start = first
 	}
 	from := len(l.positions)
@@ -384,8 +443,8 @@ func (s *search) add(l *list, first uint64, data []byte) (err error) {
 	if cap(l.positions) > cap(l.room) {
 		l.room = l.positions
 	}
-	l.got++
-	l.held += len(l.positions) - from
+	l.rows++
+	l.postings += len(l.positions) - from
 	if s.backwards {
 		slices.Reverse(l.positions[from:])
 	}

@@ -115,7 +115,7 @@ type Item struct {
 	tags  []string // encoded
 }
 
-// all tells whether an item matches every event.
+// all reports whether an item matches every event.
 func (it *Item) all() bool { return len(it.types) == 0 && len(it.tags) == 0 }
 
 // Compile makes a query ready for comparing. It must be valid.
@@ -149,7 +149,7 @@ func distinct(list []string) []string {
 	return list
 }
 
-// matches tells whether an item matches an event with a type and tags.
+// matches reports whether an item matches an event with a type and tags.
 func (it *Item) matches(typ string, tags []string) bool {
 	if len(it.types) > 0 && !slices.Contains(it.types, typ) {
 		return false

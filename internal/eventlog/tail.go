@@ -67,7 +67,7 @@ type Tail struct {
 	scratch []uint64
 
 	durable     uint64
-	since, last uint64 // this process committed all events in between, and nobody later ones
+	since, last uint64 // this process alone committed events after since, up to last
 }
 
 // TailOptions say what becomes of events on an engine.
@@ -92,7 +92,7 @@ func (l *Log) NewTail(opts TailOptions) *Tail {
 	return &Tail{log: l, opts: opts, older: newSegment(), newer: newSegment()}
 }
 
-// Opened tells where the log ended when it was opened.
+// Opened notes the head of the log when it was opened.
 func (t *Tail) Opened(head uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -147,7 +147,7 @@ func (t *Tail) Micros() int64 { return t.end.micros }
 // Indexed returns the position above which the tail answers without the database.
 func (t *Tail) Indexed() uint64 { return t.end.indexed }
 
-// Pending tells whether events were accepted that are not committed.
+// Pending reports whether events were accepted that are not committed.
 func (t *Tail) Pending() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -187,8 +187,8 @@ func (t *Tail) Write(ctx context.Context, tx driver.Tx, now int64) error {
 	return t.log.index(ctx, tx, due)
 }
 
-// Commit tells that the transaction is, and with it whatever Write has written in it, which
-// may be nothing: events count as indexed only when it was their postings.
+// Commit notes that the transaction was committed. Events count as indexed only
+// when Write has written their postings in it.
 func (t *Tail) Commit() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -229,7 +229,7 @@ func (t *Tail) Find(id event.ID) (at uint64, pending *event.Event, ok bool) {
 }
 
 // First returns the position of the first event above a position that matches an
-// item, of those that are in memory; zero when there is none.
+// item, among the events in memory; zero when there is none.
 func (t *Tail) First(it *Item, after uint64) uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -342,9 +342,9 @@ func (t *Tail) match(ctx context.Context, q driver.Querier, end ends, p *Page, n
 	return found, nil
 }
 
-// Durable notes that events up to a position are durable, and returns up to where they are,
-// as far as any process knows: what another one has made durable and read is read here from
-// then on.
+// Durable notes that events up to a position are durable, and returns the position
+// up to which any process knows that they are, because what one process has read
+// every other one must read from then on.
 func (t *Tail) Durable(at uint64) uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -364,13 +364,15 @@ func (t *Tail) kept(at uint64) {
 	}
 }
 
-// Visible returns up to where a reader may see, who has seen a position in a view. When
-// this process alone has written what is not durable, that is what is: nobody has been
-// told of the rest yet. What others have written they may have acknowledged: then ok is
-// false, and the reader makes it durable first.
+// Visible returns the last position that a reader may return, when its view has
+// events up to seen. If this process alone has written the events that are not
+// durable, the reader leaves them out, because none was acknowledged yet. Events of
+// other processes may be acknowledged already: then ok is false, and the reader
+// makes them durable first.
 //
-// An engine that one process has, and that does not tell commits from durable ones, may show
-// a commit to views before it is durable: there the end is what this process has committed.
+// An engine of one process, whose commits are durable when they return, may show a
+// commit to views before it returns. There the end is what this process has
+// committed.
 func (t *Tail) Visible(seen uint64) (to uint64, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

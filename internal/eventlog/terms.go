@@ -8,13 +8,13 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// How the rows of many terms are read with one statement.
+// This file makes the statements that read rows of many terms at once.
 
-// listsTerms tells whether statements have their terms in one argument. To SQLite a
-// branch for each is as cheap, and a statement is not far away.
+// listsTerms reports whether statements have their terms in one argument. SQLite
+// runs a branch for each term as fast, and no network is between.
 func (l *Log) listsTerms() bool { return l.dialect == driver.Postgres }
 
-// termsAtOnce bounds the lists of a statement.
+// termsAtOnce is the most lists that one statement reads.
 func (l *Log) termsAtOnce(lists []*list) int {
 	if l.dialect == driver.SQLite || slices.ContainsFunc(lists, unlistable) {
 		return maxArms
@@ -22,39 +22,39 @@ func (l *Log) termsAtOnce(lists []*list) int {
 	return maxTerms
 }
 
-// unlistable tells whether a term cannot be one of a list in an argument: the name of a
-// type may contain what separates them.
+// unlistable reports whether a term cannot be one of several in an argument,
+// because the name of a type may contain their separator.
 func unlistable(l *list) bool { return strings.Contains(l.term, separator) }
 
-// fewArms bounds the terms that have a branch each where they may be in one argument:
-// to Postgres a branch is less work to plan.
-const fewArms = 4
+// maxArmsInstead is the most terms that have a branch each although they could be
+// in one argument, because Postgres plans a few branches faster.
+const maxArmsInstead = 4
 
-// statement reads the next rows of lists, each with the number of its list; those of
-// one list are in order.
+// statement returns the statement that reads the next rows of lists, each with
+// the number of its list. The rows of one list are in order.
 func (s *search) statement(lists []*list, seek bool) (text string, args []any) {
 	rows := 0
 	for _, l := range lists {
-		if l.rows = min(4*l.rows, maxRows); l.rows == 0 {
-			l.rows = s.rows
+		if l.nextRows = min(4*l.nextRows, maxRows); l.nextRows == 0 {
+			l.nextRows = s.firstRows
 		}
-		rows = max(rows, l.rows)
+		rows = max(rows, l.nextRows)
 	}
 	limit, kind := s.log.rowLimit(rows)
 	if kind != 0 {
 		for _, l := range lists {
-			l.rows = rows
+			l.nextRows = rows
 		}
 	}
 	most := maxArms
 	if s.log.listsTerms() {
-		most = fewArms
+		most = maxArmsInstead
 	}
-	tell := s.tell && !s.told
+	withEnd := s.withEnd && !s.endKnown
 	if len(lists) > most && !slices.ContainsFunc(lists, unlistable) {
-		return s.listed(lists, limit, kind, tell)
+		return s.listed(lists, limit, kind, withEnd)
 	}
-	shape := append(make([]byte, 0, 32), 'l', flag(s.backwards), flag(seek), flag(tell), kind)
+	shape := append(make([]byte, 0, 32), 'l', flag(s.backwards), flag(seek), flag(withEnd), kind)
 	args = make([]any, 0, 5*len(lists))
 	for _, l := range lists {
 		args = append(args, l.term)
@@ -67,18 +67,19 @@ func (s *search) statement(lists []*list, seek bool) (text string, args []any) {
 			args = append(args, []byte(l.types[0]))
 		}
 		if kind == 0 {
-			args = append(args, int64(l.rows+1))
+			args = append(args, int64(l.nextRows+1))
 		}
 	}
-	return s.log.texts.get(shape, func() string { return s.text(lists, seek, limit, tell) }), args
+	return s.log.texts.get(shape, func() string { return s.text(lists, seek, limit, withEnd) }), args
 }
 
-// filters tells whether a statement leaves out the rows of a list that do not name the
-// type that is wanted: that is a third of the work of reading one.
+// filters reports whether a statement leaves out the rows of a list that do not
+// name the wanted type. To filter a row takes a third of the work of reading it.
 func (l *Log) filters(list *list) bool { return l.dialect == driver.SQLite && len(list.types) == 1 }
 
-// rowLimit bounds the rows of a list by one more than a number, which tells whether
-// there are more; kind says which of the texts that is, zero when it is an argument.
+// rowLimit returns the clause that limits a list to one row more than a number,
+// so that the reader learns whether there are more. Kind distinguishes the texts;
+// it is zero when the number is an argument.
 func (l *Log) rowLimit(rows int) (text string, kind byte) {
 	if l.dialect == driver.SQLite {
 		return " LIMIT +?", 0
@@ -86,10 +87,11 @@ func (l *Log) rowLimit(rows int) (text string, kind byte) {
 	return " LIMIT " + strconv.Itoa(rows+1), byte(rows)
 }
 
-// listed has the terms in one argument, and where to read on in another one.
-func (s *search) listed(lists []*list, limit string, kind byte, tell bool) (text string, args []any) {
-	text = s.log.texts.get([]byte{'L', flag(s.backwards), flag(tell), kind}, func() string {
-		return s.log.listedText(s.backwards, limit, int(kind)+1, tell)
+// listed returns the statement that has the terms in one argument, and the
+// positions at which to read on in another one.
+func (s *search) listed(lists []*list, limit string, kind byte, withEnd bool) (text string, args []any) {
+	text = s.log.texts.get([]byte{'L', flag(s.backwards), flag(withEnd), kind}, func() string {
+		return s.log.listedText(s.backwards, limit, int(kind)+1, withEnd)
 	})
 	var terms, from strings.Builder
 	for i, l := range lists {
@@ -103,9 +105,10 @@ func (s *search) listed(lists []*list, limit string, kind byte, tell bool) (text
 	return text, []any{terms.String(), from.String()}
 }
 
-// listedText looks for the row to begin with in any case. DuckDB reads all rows of the
-// terms: it has no index that gives the first ones in order.
-func (l *Log) listedText(backwards bool, limit string, rows int, tell bool) string {
+// listedText returns the text of listed. It looks for the row to begin with in any
+// case. DuckDB reads all rows of the terms, because it has no index that returns
+// the first rows in order.
+func (l *Log) listedText(backwards bool, limit string, rows int, withEnd bool) string {
 	if l.dialect == driver.DuckDB {
 		from := "coalesce(lead(e.position) OVER (PARTITION BY t.n ORDER BY e.position) > t.start, TRUE)"
 		if backwards {
@@ -117,7 +120,7 @@ func (l *Log) listedText(backwards bool, limit string, rows int, tell bool) stri
 			" unnest(CAST(string_split(a.starts, ',') AS BIGINT[])) AS start" +
 			" FROM (SELECT CAST(? AS VARCHAR) AS terms, CAST(? AS VARCHAR) AS starts) AS a) AS t" +
 			" JOIN event_postings AS e ON e.term = t.term) AS x WHERE wanted) AS y WHERE r <= " + strconv.Itoa(rows) +
-			tellEnds(tell) + " ORDER BY n," + strings.TrimPrefix(order("position", backwards), " ORDER BY")
+			endRow(withEnd) + " ORDER BY n," + strings.TrimPrefix(order("position", backwards), " ORDER BY")
 	}
 	from := "e.position >= coalesce((SELECT max(b.position) FROM event_postings AS b WHERE b.term = t.term AND b.position <= t.start), 0)"
 	if backwards {
@@ -126,22 +129,22 @@ func (l *Log) listedText(backwards bool, limit string, rows int, tell bool) stri
 	return "SELECT t.n - 1 AS n, p.position, p.list" +
 		" FROM unnest(string_to_array(?, chr(31)) COLLATE \"C\", CAST(string_to_array(?, ',') AS BIGINT[])) WITH ORDINALITY AS t(term, start, n)" +
 		" CROSS JOIN LATERAL (SELECT e.position, e.list FROM event_postings AS e WHERE e.term = t.term AND " + from +
-		order("e.position", backwards) + limit + ") AS p" + tellEnds(tell)
+		order("e.position", backwards) + limit + ") AS p" + endRow(withEnd)
 }
 
-// tellEnds adds a row to a statement that tells how far the log goes: with a number below
-// those of lists, by how much says up to where there are postings.
-func tellEnds(tell bool) string {
-	if !tell {
+// endRow adds a row with the end of the log to a statement. Its position is the
+// head, and its number is -1 minus the position at which the postings end.
+func endRow(withEnd bool) string {
+	if !withEnd {
 		return ""
 	}
 	return " UNION ALL SELECT -1 - coalesce((SELECT position FROM event_index), 0)," +
 		" (SELECT coalesce(max(position), 0) FROM events), CAST('' AS BYTEA)"
 }
 
-// text reads rows of several terms. Each term gives its number, so that it does not
-// matter in which order the engine answers for them; the rows of one are in order.
-func (s *search) text(lists []*list, seek bool, limit string, tell bool) string {
+// text returns the text with a branch for each term. Each row has the number of
+// its term, because an engine may return the branches in any order.
+func (s *search) text(lists []*list, seek bool, limit string, withEnd bool) string {
 	from := "position >= ?"
 	switch {
 	case s.backwards:
@@ -156,7 +159,7 @@ func (s *search) text(lists []*list, seek bool, limit string, tell bool) string 
 			arm += " AND instr(list, ?) > 0"
 		}
 		arm += order("position", s.backwards) + limit
-		if len(lists) == 1 && !tell {
+		if len(lists) == 1 && !withEnd {
 			return "SELECT " + arm
 		}
 		if i > 0 {
@@ -164,5 +167,5 @@ func (s *search) text(lists []*list, seek bool, limit string, tell bool) string 
 		}
 		b.WriteString("SELECT * FROM (SELECT " + arm + ") AS a" + strconv.Itoa(i))
 	}
-	return b.String() + tellEnds(tell)
+	return b.String() + endRow(withEnd)
 }

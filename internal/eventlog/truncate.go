@@ -28,7 +28,7 @@ func digest(e *event.Event) []byte {
 	return sum.Sum(nil)
 }
 
-// Same tells whether a stored event, which may be gone, has the content of another one.
+// Same reports whether a stored event, which may be gone, has the content of another one.
 func (g Gone) Same(stored *event.Sequenced, e *event.Event) bool {
 	had, gone := g[stored.Position]
 	if !gone {

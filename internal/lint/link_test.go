@@ -65,7 +65,7 @@ func TestLinks(t *testing.T) {
 		ofTests = append(ofTests, m[1])
 	}
 	require.NotEmpty(t, ofTests)
-	small := regexp.MustCompile(`^(vendor/|[^.]*(/|$)|` + engine.Module + `/|github\.com/klauspost/compress(/|$)|golang\.org/x/sys/)`)
+	small := regexp.MustCompile(`^(vendor/|[^.]*(/|$)|` + engine.Module + `/|github\.com/klauspost/compress(/|$)|golang\.org/x/(sync|sys)/)`)
 	for _, p := range packages(t) {
 		name := strings.TrimPrefix(p.ImportPath, engine.Module+"/")
 		if len(p.links(mattn)) > 0 {
@@ -89,7 +89,7 @@ func TestLinks(t *testing.T) {
 		if name == "store" || name == "store/sqlite" {
 			for _, dep := range p.Deps {
 				if !small.MatchString(dep) && (name == "store" || dep != mattn) {
-					t.Errorf("%s links %s: a program that keeps entities in SQLite links zstd, the driver and x/sys", name, dep)
+					t.Errorf("%s links %s: a program that keeps entities in SQLite links zstd, the driver, x/sync and x/sys", name, dep)
 				}
 			}
 		}

@@ -12,30 +12,35 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// maxStatements bounds the prepared statements of one connection. The texts in
-// use come from a small set; a workload of ever new query shapes starts over.
+// maxStatements is the most prepared statements of one connection. The texts in
+// use come from a small set. A workload of ever new query shapes starts over.
 const maxStatements = 512
 
 // Conn is a pinned connection with its prepared statements. It is not safe for
 // concurrent use.
+//
+// Statements run in one of three ways, because each way made reads at least a
+// tenth cheaper where it is used: on the connection of a server (remote), so that
+// several share a round trip; on the driver's own connection (native), without
+// the locks and copies of database/sql; or through database/sql.
 type Conn struct {
 	conn     *sql.Conn
-	seat     int    // see Seat
-	native   any    // the driver's connection, if statements run on it; nil otherwise
-	remote   Remote // the same of a server, or nil
+	seat     int // see Seat
+	native   any // nil unless statements run on it
+	remote   Remote
 	stmts    map[string]statement
-	once     statement // the last one that is not kept; closed when the next comes
+	unkept   statement // the last one that is not kept; closed when the next comes
 	codec    Codec
 	mapError func(error) error
 	isBroken func(error) bool
-	broken   bool
-	failed   error    // the error of the first statement that failed in this transaction
+	broken   bool     // its state is unknown, so it is not used again
+	failed   error    // of the first statement that failed in this transaction
 	late     bool     // commits are made durable after they have returned
 	settings []string // of each transaction; see Share
 	args     []any    // scratch: arguments after the codec
 }
 
-// The seats of connections that are no reader's.
+// The seats of connections that serve no reader.
 const (
 	Writer = -1
 	Spare  = -2 // see WithSpare
@@ -47,31 +52,35 @@ func (db *DB) connect(ctx context.Context, seat int) (*Conn, error) {
 	if err != nil {
 		return nil, db.mapError(err)
 	}
-	c := &Conn{conn: conn, seat: seat, stmts: map[string]statement{}, codec: db.cfg.Codec, mapError: db.mapError, isBroken: db.cfg.IsBroken}
-	if db.cfg.Direct {
-		// It is used while conn is pinned, by one goroutine at a time.
-		if err := conn.Raw(func(native any) error { c.native = native; return nil }); err != nil {
-			c.abandon()
-			return nil, db.mapError(err)
-		}
+	c := &Conn{
+		conn: conn, seat: seat, stmts: map[string]statement{},
+		codec: db.cfg.Codec, mapError: db.mapError, isBroken: db.cfg.IsBroken,
 	}
-	if db.cfg.Remote != nil {
-		if err := conn.Raw(func(native any) error { c.remote = db.cfg.Remote(native); return nil }); err != nil {
-			c.abandon()
-			return nil, db.mapError(err)
+	// The driver's connection may be used after Raw, because conn is pinned and
+	// one goroutine uses it at a time.
+	err = db.mapError(conn.Raw(func(native any) error {
+		if db.cfg.Direct {
+			c.native = native
 		}
+		if db.cfg.Remote != nil {
+			c.remote = db.cfg.Remote(native)
+		}
+		return nil
+	}))
+	if err == nil && db.cfg.Setup != nil {
+		err = db.cfg.Setup(ctx, c, seat < 0 && !db.cfg.Options.ReadOnly)
 	}
-	if db.cfg.Setup != nil {
-		if err := db.cfg.Setup(ctx, c, seat < 0 && !db.cfg.Options.ReadOnly); err != nil {
-			c.abandon()
-			return nil, err
-		}
+	if err != nil {
+		c.abandon()
+		return nil, err
 	}
 	return c, nil
 }
 
 func (db *DB) mapError(err error) error {
 	switch {
+	case err == nil:
+		return nil
 	case errors.Is(err, sql.ErrConnDone) && db.isClosed():
 		return fmt.Errorf("%w: %w", driver.ErrClosed, err)
 	case db.cfg.MapError != nil:
@@ -80,25 +89,27 @@ func (db *DB) mapError(err error) error {
 	return err
 }
 
-// Seat returns which of the readers it is for, Writer or Spare. A view gets the lowest seat that
-// is free: those from 0 on and below Options.Concurrency are used most.
+// Seat returns the number of the reader that the connection serves, or Writer or
+// Spare. A view gets the lowest free number, so those below Options.Concurrency
+// are used most.
 func (c *Conn) Seat() int { return c.seat }
 
 // Raw gives access to the driver's own connection, as sql.Conn.Raw does.
 func (c *Conn) Raw(f func(driverConn any) error) error { return c.conn.Raw(f) }
 
-// Share is for a connection behind which each transaction may get another session, with
-// which others go on afterwards: nothing is to be left behind in it. Statements are not
-// kept prepared, what DB runs outside of transactions gets one of its own, and each BEGIN
-// takes the settings along, in one message: statements whose effect must end with the
-// transaction. The connection must be a Remote's.
+// Share notes that each transaction may get another session of the server, which
+// other clients use afterwards. So nothing may be left behind in a session:
+// statements are not kept prepared, DB opens a transaction for a statement that
+// runs outside of one, and each BEGIN sends the settings along, in one message.
+// The effect of the settings must end with the transaction. The connection must
+// be a Remote's.
 func (c *Conn) Share(settings []string) { c.settings = settings }
 
-// Shared tells whether Share was called.
+// Shared reports whether Share was called.
 func (c *Conn) Shared() bool { return c.settings != nil }
 
-// InSession runs f where settings hold: outside a transaction, or on a shared connection
-// in one of its own.
+// InSession runs f where settings hold: outside a transaction, or inside one on a
+// shared connection.
 func (c *Conn) InSession(ctx context.Context, f func(c *Conn) error) error {
 	if !c.Shared() {
 		return f(c)
@@ -128,11 +139,11 @@ func (c *Conn) Exec(ctx context.Context, text string, args ...any) (int64, error
 	return n, nil
 }
 
-// begin runs a statement that begins a transaction and may wait for a lock. A driver
-// may say that ctx has ended though the statement was done: after an error the
-// connection is in no transaction, or of no use. On a Remote the next statement begins it.
-func (c *Conn) begin(ctx context.Context, text string) error {
+// begin runs a statement that begins a transaction and may wait for a lock. After
+// an error the connection is in no transaction, or broken.
+func (c *Conn) begin(ctx context.Context, text string) (err error) {
 	c.failed = nil
+	// A Remote sends it with the next statement.
 	if c.remote != nil {
 		c.later(text)
 		for _, text := range c.settings {
@@ -140,31 +151,27 @@ func (c *Conn) begin(ctx context.Context, text string) error {
 		}
 		return nil
 	}
-	err := c.start(ctx, text)
+	// On the driver's own connection a query needs no goroutine that watches ctx,
+	// where Exec may.
+	if c.native != nil && ctx.Done() != nil {
+		var rows driver.Rows
+		if rows, err = c.Query(ctx, text); err == nil {
+			rows.Next()
+			err = errors.Join(rows.Err(), rows.Close())
+		}
+	} else {
+		_, err = c.Exec(ctx, text)
+	}
+	// A driver may report that ctx has ended although the transaction has begun.
+	// If it has not, the error of ROLLBACK says so, which is right.
 	if err != nil && !c.broken {
-		// Its error is that there is none, which is right, or the next statement's.
 		_, _ = c.conn.ExecContext(context.Background(), "ROLLBACK")
 	}
 	return err
 }
 
-// start runs the statement. Past database/sql a query costs no goroutine to watch
-// ctx, where a driver's Exec may.
-func (c *Conn) start(ctx context.Context, text string) error {
-	if c.native == nil || ctx.Done() == nil {
-		_, err := c.Exec(ctx, text)
-		return err
-	}
-	rows, err := c.Query(ctx, text)
-	if err != nil {
-		return err
-	}
-	rows.Next()
-	return errors.Join(rows.Err(), rows.Close())
-}
-
-// ExecOnce runs one statement without keeping it prepared, past the contract's
-// translations: settings. DDL may come by Exec as well; see keeps.
+// ExecOnce runs one statement that sets something, without preparing or
+// translating it. DDL may come by Exec as well; see keeps.
 func (c *Conn) ExecOnce(ctx context.Context, text string) (err error) {
 	if c.remote != nil {
 		_, err = c.remote.Exec(ctx, text, false, nil)
@@ -172,6 +179,25 @@ func (c *Conn) ExecOnce(ctx context.Context, text string) (err error) {
 		_, err = c.conn.ExecContext(ctx, text)
 	}
 	return c.Mapped(err)
+}
+
+// QueryOnce runs one statement without preparing it.
+func (c *Conn) QueryOnce(ctx context.Context, text string) (rows driver.Rows, err error) {
+	if c.remote != nil {
+		rows, err = c.remote.Query(ctx, text, false, nil)
+	} else {
+		rows, err = c.conn.QueryContext(ctx, text)
+	}
+	return rows, c.Mapped(err)
+}
+
+// Mapped returns an error of rows that QueryOnce gave, joined with the contract's
+// sentinel.
+func (c *Conn) Mapped(err error) error {
+	if err == nil {
+		return nil
+	}
+	return c.fail(err)
 }
 
 // Query runs one statement.
@@ -216,14 +242,24 @@ func (c *Conn) QueryTexts(ctx context.Context, text string) (list []string, err 
 	return list, c.Mapped(rows.Err())
 }
 
-func (c *Conn) prepare(ctx context.Context, text string) (statement, error) {
+// prepare returns the prepared statement of a text.
+func (c *Conn) prepare(ctx context.Context, text string) (stmt statement, err error) {
 	if stmt, ok := c.stmts[text]; ok {
 		return stmt, nil
 	}
 	if len(c.stmts) >= maxStatements {
 		c.forget()
 	}
-	stmt, err := c.prepareOn(ctx, c.codec.Rebind(text))
+	switch native := c.codec.Rebind(text); {
+	case c.native != nil:
+		stmt, err = prepareDirect(ctx, c.native, native)
+	case c.remote != nil:
+		stmt = remoteStatement{c.remote, native, c.keepsRemote(native)}
+	default:
+		var prepared *sql.Stmt
+		prepared, err = c.conn.PrepareContext(ctx, native)
+		stmt = pooled{prepared}
+	}
 	if err != nil {
 		return nil, c.fail(err)
 	}
@@ -231,16 +267,16 @@ func (c *Conn) prepare(ctx context.Context, text string) (statement, error) {
 		c.stmts[text] = stmt
 		return stmt, nil
 	}
-	c.forgetOnce()
-	c.once = stmt
+	c.forgetUnkept()
+	c.unkept = stmt
 	return stmt, nil
 }
 
-// forgetOnce closes the statement that is not kept.
-func (c *Conn) forgetOnce() {
-	if c.once != nil {
-		_ = c.once.Close()
-		c.once = nil
+// forgetUnkept closes the statement that is not kept.
+func (c *Conn) forgetUnkept() {
+	if c.unkept != nil {
+		_ = c.unkept.Close()
+		c.unkept = nil
 	}
 }
 
@@ -271,20 +307,9 @@ func keeps(text string) bool {
 	return slices.ContainsFunc(kept, func(k string) bool { return strings.EqualFold(k, word) })
 }
 
-func (c *Conn) prepareOn(ctx context.Context, text string) (statement, error) {
-	if c.native != nil {
-		return prepareDirect(ctx, c.native, text)
-	}
-	if c.remote != nil {
-		return remoteStatement{c.remote, text, c.keepsRemote(text)}, nil
-	}
-	stmt, err := c.conn.PrepareContext(ctx, text)
-	return pooled{stmt}, err
-}
-
 // forget closes the prepared statements.
 func (c *Conn) forget() {
-	c.forgetOnce()
+	c.forgetUnkept()
 	for _, stmt := range c.stmts {
 		_ = stmt.Close()
 	}
@@ -299,9 +324,11 @@ func (c *Conn) encode(args []any) []any {
 	return c.args
 }
 
-// fail maps an error and remembers it, and that a connection is broken.
+// fail maps an error, and notes the first error of the transaction and whether
+// the connection is broken.
 func (c *Conn) fail(err error) error {
-	if errors.Is(err, sqldriver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || c.isBroken != nil && c.isBroken(err) {
+	if errors.Is(err, sqldriver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
+		c.isBroken != nil && c.isBroken(err) {
 		c.broken = true
 	}
 	err = c.mapError(err)
@@ -311,23 +338,23 @@ func (c *Conn) fail(err error) error {
 	return err
 }
 
-// Failed returns the error of the first statement that failed in this transaction, or nil.
+// Failed returns the error of the first statement that failed in this transaction.
 func (c *Conn) Failed() error { return c.failed }
 
-// rollback ends the open transaction whatever the caller's context says.
-func (c *Conn) rollback() error {
-	if c.broken {
+// rollback ends the open transaction, also when the caller's context is done.
+func (c *Conn) rollback() (err error) {
+	switch {
+	case c.broken:
 		return nil
-	}
-	var err error
-	if c.remote != nil {
+	case c.remote != nil:
 		err = c.Mapped(c.remote.Rollback())
-	} else if c.native != nil {
+	case c.native != nil:
 		_, err = c.Exec(context.Background(), "ROLLBACK")
-	} else if _, err = c.conn.ExecContext(context.Background(), "ROLLBACK"); err != nil {
+	default:
+		_, err = c.conn.ExecContext(context.Background(), "ROLLBACK")
 		err = c.mapError(err)
 	}
-	c.broken = c.broken || err != nil // its state is unknown; do not use it again
+	c.broken = c.broken || err != nil
 	return err
 }
 
@@ -356,22 +383,4 @@ func dropBroken(c *Conn) *Conn {
 		return nil
 	}
 	return c
-}
-
-// QueryOnce runs one statement without keeping it prepared.
-func (c *Conn) QueryOnce(ctx context.Context, text string) (rows driver.Rows, err error) {
-	if c.remote != nil {
-		rows, err = c.remote.Query(ctx, text, false, nil)
-	} else {
-		rows, err = c.conn.QueryContext(ctx, text)
-	}
-	return rows, c.Mapped(err)
-}
-
-// Mapped joins an error of rows that QueryOnce gave with the contract's sentinels.
-func (c *Conn) Mapped(err error) error {
-	if err == nil {
-		return nil
-	}
-	return c.fail(err)
 }

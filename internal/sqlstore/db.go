@@ -1,7 +1,8 @@
-// Package sqlstore holds what every engine behind database/sql has in common: one pinned writer
-// connection, a bounded pool of pinned reader connections, prepared statements kept for each
-// connection, and the translation of values and errors. An engine package gives it a Config and
-// adds only what is its own: connection string, settings, bulk path, error map.
+// Package sqlstore is the common part of the engines behind database/sql: one
+// pinned connection of the writer, a bounded pool of pinned connections of
+// readers, prepared statements for each connection, and the translation of values
+// and errors. An engine package gives it a Config and adds its connection string,
+// settings, bulk path and error map.
 package sqlstore
 
 import (
@@ -31,13 +32,14 @@ type Config struct {
 	Setup func(ctx context.Context, c *Conn, write bool) error
 
 	// Direct runs statements on the driver's own connection, past database/sql.
-	// The driver must give each value of a row memory of its own, copy arguments
-	// before it returns, and obey a context without one goroutine a row.
+	// The driver must allocate each value of a row, copy arguments before it
+	// returns, and obey a context without one goroutine a row.
 	Direct bool
 
-	// Remote, if given, returns how statements run on the driver's own connection to a
-	// server. Then a transaction begins with its first statement. LiftTimeouts is the
-	// statement that keeps the server from ending a transaction; it may be empty.
+	// Remote, if given, returns how statements run on the driver's own connection
+	// to a server. Then a transaction begins with its first statement.
+	// LiftTimeouts is the statement that keeps the server from ending a
+	// transaction; it may be empty.
 	Remote       func(driverConn any) Remote
 	LiftTimeouts string
 
@@ -49,8 +51,8 @@ type Config struct {
 	// a lock that keeps out writers of other processes.
 	AfterBegin func(ctx context.Context, c *Conn) error
 
-	// IsBroken tells, of a native error, whether the connection that gave it is
-	// lost. database/sql's own signs are known already. It may be nil.
+	// IsBroken reports whether a native error means that the connection is lost.
+	// The errors of database/sql are known already. It may be nil.
 	IsBroken func(error) bool
 
 	// Codec translates values.
@@ -67,8 +69,8 @@ type Config struct {
 	// writer's connection is held, to push back when a log has grown too much.
 	BeforeWrite func(ctx context.Context, c *Conn) error
 
-	// Late, if given, switches the writer's connection between commits that are durable
-	// when they return and others; see BeginLate.
+	// Late, if given, switches the writer's connection between commits that are
+	// durable when they return and others; see BeginLate.
 	Late func(ctx context.Context, c *Conn, late bool) error
 
 	// BeforeCommit, if given, may refuse a commit, which is rolled back then.
@@ -77,7 +79,8 @@ type Config struct {
 	// ReadAhead, if given, is that of driver.Reader.
 	ReadAhead func(ctx context.Context, c *Conn, table string, ids []any)
 
-	// AfterWrite, if given, runs after each commit, before the writer's connection is given back.
+	// AfterWrite, if given, runs after each commit, before the writer's connection
+	// is given back.
 	AfterWrite func(c *Conn)
 }
 
@@ -91,8 +94,8 @@ type Bulk interface {
 // DB is an open database: the part of driver.Engine that engines share.
 type DB struct {
 	cfg    Config
-	writer chan *Conn // holds the writer's connection while nobody writes; nil inside means "connect again"
-	slots  slots      // of readers
+	writer chan *Conn // holds the writer's connection between transactions; nil inside: connect again
+	slots  *slots     // of readers
 
 	spareMu sync.Mutex
 	spare   *Conn
@@ -104,8 +107,8 @@ type DB struct {
 	open   map[*Reader]struct{}
 }
 
-// New returns a DB over cfg.Pool after one connection could be made. When it
-// fails it closes the pool.
+// New returns a DB over cfg.Pool after it has made one connection. After an error
+// the pool is closed.
 func New(ctx context.Context, cfg Config) (*DB, error) {
 	cfg.Pool.SetMaxOpenConns(cfg.Options.Readers + 2) // readers, writer, and one for settings and statistics
 	cfg.Pool.SetMaxIdleConns(1)
@@ -148,7 +151,7 @@ func (db *DB) beginWrite(ctx context.Context, late bool) (driver.Tx, error) {
 		if err = db.beginOn(ctx, c, late); err == nil {
 			return asTx(&Tx{db: db, Conn: c}), nil
 		}
-		lost := kept && c.broken // before, by a restart of the server say: another one may live
+		lost := kept && c.broken // while it was idle: a new one may work
 		db.giveWriter(c)
 		if !lost {
 			return nil, err
@@ -204,7 +207,7 @@ func (db *DB) setLate(ctx context.Context, c *Conn, late bool) error {
 	return nil
 }
 
-// WithSpare runs f on a connection of its own, beside writer and readers. The
+// WithSpare runs f on a connection that is neither the writer's nor a reader's. The
 // connection is kept for the next call.
 func (db *DB) WithSpare(ctx context.Context, f func(c *Conn) error) error {
 	db.spareMu.Lock()
@@ -228,7 +231,8 @@ func (db *DB) WithSpare(ctx context.Context, f func(c *Conn) error) error {
 	return err
 }
 
-// takeWriter waits for the writer's connection, and tells whether that was there before.
+// takeWriter waits for the writer's connection, and reports whether it is an old
+// one.
 func (db *DB) takeWriter(ctx context.Context) (c *Conn, kept bool, err error) {
 	if c, err = take(ctx, db, db.writer); err != nil {
 		return nil, false, fmt.Errorf("wait for the writer: %w", err)
@@ -276,26 +280,32 @@ func (db *DB) View(ctx context.Context) (driver.Reader, error) {
 }
 
 func (db *DB) reader(ctx context.Context, pin bool) (driver.Reader, error) {
-	t, err := db.slots.take(ctx, db.closing, 1)
+	list, err := db.readers(ctx, 1, pin)
 	if err != nil {
-		return nil, fmt.Errorf("wait for one of %d readers: %w", db.cfg.Options.Readers, err)
+		return nil, err
 	}
-	return db.openReader(ctx, t, pin)
+	return list[0], nil
 }
 
 // Snapshots implements driver.Engine.
 func (db *DB) Snapshots(ctx context.Context, n int) ([]driver.Reader, error) {
-	t, err := db.slots.take(ctx, db.closing, n)
+	return db.readers(ctx, n, true)
+}
+
+// readers opens n readers together, or none.
+func (db *DB) readers(ctx context.Context, n int, pin bool) ([]driver.Reader, error) {
+	if db.isClosed() {
+		return nil, driver.ErrClosed
+	}
+	l, err := db.slots.take(ctx, n)
 	if err != nil {
 		return nil, fmt.Errorf("wait for %d of %d readers: %w", n, db.cfg.Options.Readers, err)
 	}
 	list := make([]driver.Reader, 0, n)
-	for i := range n {
-		r, err := db.openReader(ctx, t, true)
+	for range n {
+		r, err := db.openReader(ctx, l, pin)
 		if err != nil {
-			for range n - i - 1 {
-				db.slots.give(t, nil)
-			}
+			db.slots.give(l, n-len(list))
 			return nil, errors.Join(err, driver.CloseReaders(list))
 		}
 		list = append(list, r)
@@ -303,71 +313,63 @@ func (db *DB) Snapshots(ctx context.Context, n int) ([]driver.Reader, error) {
 	return list, nil
 }
 
-// openReader starts a read transaction on an idle connection or a new one, and always gives the
-// slot back when it fails. Without pin the view is left to be fixed by the first query.
-func (db *DB) openReader(ctx context.Context, t *turn, pin bool) (driver.Reader, error) {
-	c, seat := db.slots.conn()
+// openReader starts a read transaction for a slot that was taken. Without pin
+// the first query fixes the view.
+func (db *DB) openReader(ctx context.Context, l *lease, pin bool) (driver.Reader, error) {
+	if db.isClosed() {
+		return nil, driver.ErrClosed
+	}
+	// Begin on the connection that the last reader left at the seat.
+	seat, c := db.slots.seat()
+	var err error
 	kept := c != nil
-	if !kept {
-		var err error
-		if c, err = db.connect(ctx, seat); err != nil {
-			db.slots.vacate(seat)
-			db.slots.give(t, nil)
-			return nil, err
+	if kept {
+		err = db.beginRead(ctx, c, pin)
+	}
+	// Where there is none, or where it was lost meanwhile, by a restart of the
+	// server for example, begin on a new connection.
+	if !kept || err != nil && c.broken && ctx.Err() == nil {
+		dropBroken(c)
+		if c, err = db.connect(ctx, seat); err == nil {
+			err = db.beginRead(ctx, c, pin)
 		}
 	}
-	err := db.beginRead(ctx, c)
-	if err == nil && pin {
-		err = db.pin(ctx, c)
-	}
-	switch {
-	case err != nil && kept && c.broken && ctx.Err() == nil: // before, by a restart of the server say
-		db.slots.drop(c)
-		return db.openReader(ctx, t, pin)
-	case err != nil:
-		db.slots.give(t, c)
+	if err != nil {
+		db.slots.free(seat, c)
 		if db.isClosed() {
 			err = fmt.Errorf("%w: %w", driver.ErrClosed, err)
 		}
 		return nil, fmt.Errorf("begin read: %w", err)
 	}
-	r := &Reader{db: db, conn: c, turn: t, unread: !pin}
+	// Close ends the readers that it finds in db.open.
+	r := &Reader{db: db, conn: c, lease: l, unread: !pin}
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	if db.closed {
 		c.broken = true
-		db.slots.give(t, c)
+		db.slots.free(seat, c)
 		return nil, driver.ErrClosed
 	}
 	db.open[r] = struct{}{}
 	return asReader(r), nil
 }
 
-func (db *DB) beginRead(ctx context.Context, c *Conn) error {
-	return c.begin(unwatched(ctx, c), db.cfg.BeginRead)
-}
-
-// unwatched is the context for beginning: on the driver's own connection to watch it
-// would take longer than to begin.
-func unwatched(ctx context.Context, c *Conn) context.Context {
+// beginRead begins a read transaction and, with pin, fixes its view. After an
+// error the connection is in no transaction, because it is used again.
+func (db *DB) beginRead(ctx context.Context, c *Conn, pin bool) error {
 	if c.native != nil {
-		return context.WithoutCancel(ctx)
+		// To watch the context would take longer than to begin.
+		ctx = context.WithoutCancel(ctx)
 	}
-	return ctx
-}
-
-// pin fixes the view of a connection that has begun.
-func (db *DB) pin(ctx context.Context, c *Conn) error {
-	if db.cfg.Pin == "" {
-		return nil
+	if err := c.begin(ctx, db.cfg.BeginRead); err != nil || !pin || db.cfg.Pin == "" {
+		return err
 	}
-	rows, err := c.Query(unwatched(ctx, c), db.cfg.Pin)
+	rows, err := c.Query(ctx, db.cfg.Pin)
 	if err == nil {
 		rows.Next()
 		err = errors.Join(rows.Err(), rows.Close())
 	}
 	if err != nil {
-		// The connection is used again: it must not stay in a transaction.
 		return errors.Join(err, c.rollback())
 	}
 	return nil
@@ -378,7 +380,7 @@ func (db *DB) ExpireReaders(before time.Time) int {
 	db.mu.Lock()
 	var old []*Reader
 	for r := range db.open {
-		if r.turn.since.Before(before) {
+		if r.lease.since.Before(before) {
 			old = append(old, r)
 		}
 	}
@@ -389,7 +391,8 @@ func (db *DB) ExpireReaders(before time.Time) int {
 	return len(old)
 }
 
-// Close ends open snapshots, waits for the write transaction and closes every connection.
+// Close ends open snapshots, waits for the write transaction and closes every
+// connection.
 func (db *DB) Close() error {
 	db.mu.Lock()
 	if db.closed {
@@ -404,10 +407,11 @@ func (db *DB) Close() error {
 	for _, r := range readers {
 		errs = append(errs, r.end(driver.ErrClosed))
 	}
-	// Every reader is ended or will be by whoever is opening it.
-	_, _ = db.slots.take(context.Background(), nil, db.slots.total)
-	for _, c := range db.slots.idle {
-		errs = append(errs, c.close())
+	// A caller that waits for a slot or opens a reader finds the database closed
+	// and gives its slots back.
+	_ = db.slots.open.Acquire(context.Background(), int64(db.slots.total))
+	for _, at := range db.slots.seats {
+		errs = append(errs, at.conn.close())
 	}
 	db.spareMu.Lock()
 	defer db.spareMu.Unlock()

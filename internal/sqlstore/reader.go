@@ -10,8 +10,8 @@ import (
 // Reader is a read transaction on a pooled connection. The checkpointer may end
 // it from another goroutine, so every use takes its mutex.
 type Reader struct {
-	db   *DB
-	turn *turn // with which its slot was taken
+	db    *DB
+	lease *lease // with which its slot was taken
 
 	mu     sync.Mutex
 	conn   *Conn // nil once ended
@@ -71,6 +71,7 @@ func (r *Reader) end(why error) error {
 	r.db.mu.Lock()
 	delete(r.db.open, r)
 	r.db.mu.Unlock()
-	r.db.slots.give(r.turn, c)
+	r.db.slots.free(c.seat, c)
+	r.db.slots.give(r.lease, 1)
 	return err
 }

@@ -63,8 +63,8 @@ func (c *Conn) Flush(ctx context.Context) error { return c.Mapped(c.remote.Flush
 // Close implements statement. How many are kept is the Remote's affair.
 func (s remoteStatement) Close() error { return nil }
 
-// renew opens the view of a reader on another connection when its own was lost before
-// anything was read, by a restart of the server say: nobody can tell.
+// renew opens the view of a reader on another connection. Its own was lost before
+// anything was read, so the caller sees no difference.
 func (r *Reader) renew(ctx context.Context) error {
 	r.conn.abandon() // first: there may be no more connections than are open
 	c, err := r.db.connect(ctx, r.conn.seat)
@@ -72,10 +72,11 @@ func (r *Reader) renew(ctx context.Context) error {
 		return err
 	}
 	r.conn = c
-	return r.db.beginRead(ctx, c)
+	return r.db.beginRead(ctx, c, false)
 }
 
-// asTx and asReader make transactions and views of a Remote those of a server.
+// asTx and asReader add the methods of driver.Remote to transactions and views of
+// a server.
 func asTx(tx *Tx) driver.Tx {
 	if tx.remote != nil {
 		return remoteTx{tx}
@@ -126,8 +127,8 @@ func (db *DB) liftTimeouts(ctx context.Context, of driver.Remote) error {
 	return of.Defer(ctx, db.cfg.LiftTimeouts)
 }
 
-// DriverRows makes the contract's rows of a driver's, for a Remote. The driver gives each
-// value memory of its own.
+// DriverRows converts rows of a driver to rows of the contract, for a Remote. The
+// driver allocates each value.
 func DriverRows(ctx context.Context, rows sqldriver.Rows) driver.Rows {
 	return &directRows{ctx: ctx, rows: rows, values: make([]sqldriver.Value, len(rows.Columns()))}
 }

@@ -1,251 +1,144 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/varvedb/varve/store/driver"
 )
 
-// slots bounds the readers that are open at once, and of these the ones in their turn.
+// slots bounds how many readers are open and how many of them are at work.
 //
-// Who wants several gets all of them together or none: two that each hold a part and wait for the rest would wait for
-// ever. Waiting is first come, first served, with one exception: see slotsWait.
+// A caller acquires a slot for each reader, and one lease for all readers that
+// it opens together. Both semaphores are first come, first served, because
+// otherwise a busy process would starve some of its callers.
 type slots struct {
-	mu      sync.Mutex
-	total   int
-	free    int
-	abreast int       // turns at the same time
-	turns   []*turn   // the oldest first; those at the front may be over
-	waiting []*waiter // in the order in which they are served
-	idle    []*Conn   // that of the lowest seat is used next: see Conn.Seat
-	seats   []bool    // those that have a connection
+	total  int                 // readers
+	leases int                 // readers or groups of them at work
+	open   *semaphore.Weighted // a unit for each reader
+	atWork *semaphore.Weighted // a unit for each lease; nil: all readers may be at work
 
-	alarm *time.Timer // rings when the oldest turn is over, if somebody waits for that
-	armed bool
+	mu    sync.Mutex
+	seats []seat
 }
 
-// turn is the time in which the readers that were taken together have a processor to
-// themselves: until all are closed, but no longer than turnLength.
+// seat is the place of a reader's connection. The lowest free seat is used
+// first, so that few connections serve most views and their caches stay warm.
+type seat struct {
+	taken bool
+	conn  *Conn // kept between readers; nil when there is none yet
+}
+
+// lease lets readers that were opened together work, until all of them are
+// closed or until leaseTime has passed.
 //
-// More readers at work than processors get no more done. Go lets a goroutine run for 10 ms and then all others as
-// long, and so does the kernel with threads: a client does a hundred reads, and the next one, however small, is cut
-// in two and waits for everybody's 10 ms. In turns each read waits for those before it.
-type turn struct {
-	readers int // not closed yet
-	since   time.Time
+// More readers at work than processors get no more done, because Go lets a
+// goroutine run for 10 ms before all others get their 10 ms. The small reads
+// that are interrupted then wait for every other reader. While readers wait for
+// a lease instead, each waits only for those before it.
+type lease struct {
+	readers  int // not closed yet; guarded by slots.mu
+	since    time.Time
+	deadline *time.Timer // nil without a bound of readers at work
+	release  func()      // gives the lease back, once
 }
 
-// turnLength is when a turn is over though its readers are open. A caller may keep a reader for as long as he likes,
-// and open another meanwhile: then the reader goes on without a turn, beside those who have one. It is longer than
-// most reads, also where others want the processors, and as short as those who wait can bear.
-const turnLength = 20 * time.Millisecond
+// leaseTime ends a lease whose readers are still open, because a caller may keep
+// a reader for as long as it likes and open another one meanwhile. The reader
+// goes on without a lease. The time is longer than most reads, and as short as
+// the callers that wait can bear.
+const leaseTime = 20 * time.Millisecond
 
-// waiter waits for n slots and a turn.
-type waiter struct {
-	n       int
-	turn    *turn         // its own once granted
-	granted chan struct{} // closed then
+// severalWait is how long a caller that wants several readers keeps its place in
+// the queue before it goes to the end. Without this wait, callers that want one
+// reader would take every slot that becomes free. Without an end of the wait, a
+// caller that holds a reader and asks for another one could be queued behind the
+// caller that waits for the held one, for ever.
+const severalWait = 100 * time.Millisecond
+
+// newSlots returns slots for a number of readers of which some may be at work.
+func newSlots(readers, atWork int) *slots {
+	s := &slots{
+		total: readers, leases: atWork,
+		open: semaphore.NewWeighted(int64(readers)), seats: make([]seat, readers),
+	}
+	if atWork < readers {
+		s.atWork = semaphore.NewWeighted(int64(atWork))
+	}
+	return s
 }
 
-// slotsWait is how long somebody who wants several slots keeps those behind from a free one, before they are let
-// past. Without a wait like this it would not be served beside many that want one each; without an end to it, a
-// caller that holds a reader of which it waits, and asks for another, would wait for ever.
-const slotsWait = 100 * time.Millisecond
-
-// newSlots returns n slots of which abreast may be in their turn.
-func newSlots(n, abreast int) slots {
-	return slots{total: n, free: n, abreast: abreast, seats: make([]bool, n)}
-}
-
-// take waits for n slots and a turn for them, until ctx is done or closing is closed.
-// Neither is left to chance when they are free at once.
-func (s *slots) take(ctx context.Context, closing <-chan struct{}, n int) (*turn, error) {
+// take waits for n slots, and then for a lease.
+func (s *slots) take(ctx context.Context, n int) (*lease, error) {
 	if n > s.total {
-		return nil, fmt.Errorf("%d readers are needed at once, the database is open with %d; open it with readers=%d or more: %w",
-			n, s.total, n, driver.ErrUnsupported)
+		return nil, fmt.Errorf("%d readers are needed at once, the database is open with %d; "+
+			"open it with readers=%d or more: %w", n, s.total, n, driver.ErrUnsupported)
 	}
-	if err := ended(ctx, closing); err != nil {
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	if len(s.waiting) == 0 && n <= s.free && s.mayBegin() {
-		defer s.mu.Unlock()
-		return s.begin(n), nil
+	for n > 1 {
+		// All n at once: two callers that each hold a part would wait for ever.
+		wait, cancel := context.WithTimeout(ctx, severalWait)
+		err := s.open.Acquire(wait, int64(n))
+		cancel()
+		if err == nil {
+			break
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 	}
-	w := &waiter{n: n, granted: make(chan struct{})}
-	s.waiting = append(s.waiting, w)
-	s.grant() // sets the alarm
+	if n == 1 {
+		if err := s.open.Acquire(ctx, 1); err != nil {
+			return nil, err
+		}
+	}
+	l := &lease{readers: n}
+	if s.atWork != nil {
+		if err := s.atWork.Acquire(ctx, 1); err != nil {
+			s.open.Release(int64(n))
+			return nil, err
+		}
+		l.release = sync.OnceFunc(func() { s.atWork.Release(1) })
+		l.deadline = time.AfterFunc(leaseTime, l.release)
+	}
+	l.since = time.Now()
+	return l, nil
+}
+
+// seat takes the lowest free seat for a slot that was taken. Its connection is
+// nil when there is none yet.
+func (s *slots) seat() (n int, c *Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n = slices.IndexFunc(s.seats, func(at seat) bool { return !at.taken })
+	s.seats[n].taken = true
+	return n, s.seats[n].conn
+}
+
+// free gives a seat back, with its connection unless that is nil or broken.
+func (s *slots) free(n int, c *Conn) {
+	c = dropBroken(c)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seats[n] = seat{conn: c}
+}
+
+// give gives back n slots of a lease, and the lease with the last of them.
+func (s *slots) give(l *lease, n int) {
+	s.mu.Lock()
+	l.readers -= n
+	last := l.readers == 0
 	s.mu.Unlock()
-	return s.await(ctx, closing, w)
-}
-
-// mayBegin tells whether there is a turn. The caller holds mu.
-func (s *slots) mayBegin() bool {
-	if len(s.turns) >= s.abreast {
-		now := time.Now()
-		for len(s.turns) > 0 && now.Sub(s.turns[0].since) >= turnLength {
-			s.turns = slices.Delete(s.turns, 0, 1)
-		}
+	if last && l.deadline != nil {
+		l.deadline.Stop()
+		l.release()
 	}
-	return len(s.turns) < s.abreast
-}
-
-// begin takes n slots and a turn. The caller holds mu.
-func (s *slots) begin(n int) *turn {
-	t := &turn{readers: n, since: time.Now()}
-	s.free -= n
-	s.turns = append(s.turns, t)
-	return t
-}
-
-// end gives n slots of a turn back. The caller holds mu.
-func (s *slots) end(t *turn, n int) {
-	s.free += n
-	if t.readers -= n; t.readers > 0 {
-		return
-	}
-	if i := slices.Index(s.turns, t); i >= 0 {
-		s.turns = slices.Delete(s.turns, i, i+1)
-	}
-}
-
-func ended(ctx context.Context, closing <-chan struct{}) error {
-	select {
-	case <-closing:
-		return driver.ErrClosed
-	default:
-		return ctx.Err()
-	}
-}
-
-func (s *slots) await(ctx context.Context, closing <-chan struct{}, w *waiter) (*turn, error) {
-	var step <-chan time.Time
-	if w.n > 1 {
-		ticker := time.NewTicker(slotsWait)
-		defer ticker.Stop()
-		step = ticker.C
-	}
-	for {
-		var err error
-		select {
-		case <-w.granted:
-			return w.turn, nil
-		case <-step:
-			s.stepBack(w)
-			continue
-		case <-closing:
-			err = driver.ErrClosed
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
-		s.withdraw(w)
-		return nil, err
-	}
-}
-
-// stepBack lets those behind a waiter past it.
-func (s *slots) stepBack(w *waiter) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if i := slices.Index(s.waiting, w); i >= 0 {
-		s.waiting = append(slices.Delete(s.waiting, i, i+1), w)
-		s.grant()
-	}
-}
-
-// withdraw takes a waiter out, with what it may have been given meanwhile.
-func (s *slots) withdraw(w *waiter) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if i := slices.Index(s.waiting, w); i >= 0 {
-		s.waiting = slices.Delete(s.waiting, i, i+1)
-	} else {
-		s.end(w.turn, w.n)
-	}
-	s.grant()
-}
-
-// grant serves the first waiters as far as slots and turns are free. The caller holds mu.
-func (s *slots) grant() {
-	for len(s.waiting) > 0 && s.waiting[0].n <= s.free {
-		if !s.mayBegin() {
-			s.setAlarm()
-			return
-		}
-		w := s.waiting[0]
-		s.waiting = slices.Delete(s.waiting, 0, 1)
-		w.turn = s.begin(w.n)
-		close(w.granted)
-	}
-}
-
-// setAlarm has grant called again when the oldest turn is over. The caller holds mu.
-func (s *slots) setAlarm() {
-	if s.armed {
-		return
-	}
-	s.armed = true
-	wait := turnLength - time.Since(s.turns[0].since)
-	if s.alarm == nil {
-		s.alarm = time.AfterFunc(wait, s.ring)
-	} else {
-		s.alarm.Reset(wait)
-	}
-}
-
-// ring serves who waited for a turn to be over.
-func (s *slots) ring() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.armed = false
-	s.grant()
-}
-
-// conn returns an idle connection for a slot that was taken or, when there is none, the seat that a new one gets.
-func (s *slots) conn() (c *Conn, seat int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.idle) > 0 {
-		lowest := slices.MinFunc(s.idle, bySeat)
-		s.idle = slices.DeleteFunc(s.idle, func(c *Conn) bool { return c == lowest })
-		return lowest, lowest.seat
-	}
-	seat = slices.Index(s.seats, false)
-	s.seats[seat] = true
-	return nil, seat
-}
-
-func bySeat(a, b *Conn) int { return cmp.Compare(a.seat, b.seat) }
-
-// vacate gives back the seat of a connection that is no more.
-func (s *slots) vacate(seat int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.seats[seat] = false
-}
-
-// drop abandons a connection, whose slot stays taken.
-func (s *slots) drop(c *Conn) {
-	c.abandon()
-	s.vacate(c.seat)
-}
-
-// give gives a slot of a turn back, with its connection unless that is nil.
-func (s *slots) give(t *turn, c *Conn) {
-	if c != nil && c.broken {
-		s.drop(c)
-		c = nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c != nil {
-		s.idle = append(s.idle, c)
-	}
-	s.end(t, 1)
-	s.grant()
+	s.open.Release(int64(n))
 }

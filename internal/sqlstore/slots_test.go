@@ -10,48 +10,48 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/varvedb/varve/store/driver"
 )
 
-// queue is callers that come one after another, and the order in which they are served.
-// It is used in a bubble of synctest, where time passes when all wait.
+// queue has callers that come one after another, and the order in which they
+// are served. It is used in a bubble of synctest, where time passes when all
+// goroutines wait.
 type queue struct {
 	t      *testing.T
-	slots  slots
+	slots  *slots
 	mu     sync.Mutex
 	served []string
-	turns  map[string]*turn
+	leases map[string]*lease
 }
 
-func newQueue(t *testing.T, n, abreast int) *queue {
-	return &queue{t: t, slots: newSlots(n, abreast), turns: map[string]*turn{}}
+func newQueue(t *testing.T, n, atWork int) *queue {
+	return &queue{t: t, slots: newSlots(n, atWork), leases: map[string]*lease{}}
 }
 
-// come asks for n slots and returns when who asks is served or waits. The function that it returns cancels.
+// come asks for n slots and returns when the caller is served or waits. The
+// function that it returns cancels the caller.
 func (q *queue) come(name string, n int) (leave func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
-		t, err := q.slots.take(ctx, nil, n)
+		l, err := q.slots.take(ctx, n)
 		if err != nil {
 			return
 		}
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		q.served, q.turns[name] = append(q.served, name), t
+		q.served, q.leases[name] = append(q.served, name), l
 	}()
 	synctest.Wait()
 	return func() { cancel(); synctest.Wait() }
 }
 
-// leave closes the readers of somebody who was served.
+// leave closes the readers of a caller that was served.
 func (q *queue) leave(name string) {
 	q.mu.Lock()
-	t := q.turns[name]
+	l := q.leases[name]
 	q.mu.Unlock()
-	require.NotNil(q.t, t, "%s is served", name)
-	for range t.readers {
-		q.slots.give(t, nil)
+	require.NotNil(q.t, l, "%s is served", name)
+	for range l.readers {
+		q.slots.give(l, 1)
 	}
 	synctest.Wait()
 }
@@ -63,7 +63,7 @@ func (q *queue) want(names ...string) {
 	require.Equal(q.t, names, q.served)
 }
 
-// TestFirstComeFirstServed: turns are handed on in the order in which callers came.
+// TestFirstComeFirstServed: leases are handed on in the order in which callers came.
 func TestFirstComeFirstServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, 8, 2)
@@ -83,14 +83,14 @@ func TestFirstComeFirstServed(t *testing.T) {
 	})
 }
 
-// TestSlotsInOrder: so are slots, with turns for all.
+// TestSlotsInOrder: so are slots, with leases for all.
 func TestSlotsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, 2, 2)
 		for _, name := range []string{"a", "b", "c", "d", "e"} {
 			q.come(name, 1)
 		}
-		time.Sleep(10 * turnLength)
+		time.Sleep(10 * leaseTime)
 		q.want("a", "b")
 		q.leave("a")
 		q.leave("b")
@@ -99,8 +99,8 @@ func TestSlotsInOrder(t *testing.T) {
 	})
 }
 
-// TestTurnHandedOn: who is cancelled while he waits keeps nobody from his turn.
-func TestTurnHandedOn(t *testing.T) {
+// TestLeaseHandedOn: a caller that is cancelled while it waits blocks no other caller.
+func TestLeaseHandedOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, 4, 1)
 		q.come("a", 1)
@@ -117,33 +117,32 @@ func TestTurnHandedOn(t *testing.T) {
 	})
 }
 
-// TestTurnHandedOnAtOnce: neither does who is cancelled as he is served.
-func TestTurnHandedOnAtOnce(t *testing.T) {
+// TestLeaseHandedOnAtOnce: neither does a caller that is cancelled as it is served.
+func TestLeaseHandedOnAtOnce(t *testing.T) {
 	for range 50 {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSlots(2, 1)
-			held, err := s.take(context.Background(), nil, 1)
+			held, err := s.take(context.Background(), 1)
 			require.NoError(t, err)
 			ctx, cancel := context.WithCancel(context.Background())
 			go func() {
-				if served, err := s.take(ctx, nil, 1); err == nil {
-					s.give(served, nil)
+				if served, err := s.take(ctx, 1); err == nil {
+					s.give(served, 1)
 				}
 			}()
 			synctest.Wait()
 			cancel()
-			s.give(held, nil)
+			s.give(held, 1)
 			synctest.Wait()
-			require.Equal(t, 2, s.free)
-			require.Empty(t, s.turns)
+			requireFree(t, s)
 		})
 	}
 }
 
-// TestTurnOver: a reader that stays open keeps nobody out for longer than its turn.
-func TestTurnOver(t *testing.T) {
+// TestLeaseEnds: a reader that stays open keeps others out for no longer than its lease.
+func TestLeaseEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const later = turnLength / 4
+		const later = leaseTime / 4
 		pass := func(d time.Duration) { time.Sleep(d); synctest.Wait() }
 		q := newQueue(t, 5, 2)
 		q.come("a", 1)
@@ -151,13 +150,13 @@ func TestTurnOver(t *testing.T) {
 		for _, name := range []string{"b", "c", "d", "e"} {
 			q.come(name, 1)
 		}
-		pass(turnLength - later - 1)
+		pass(leaseTime - later - 1)
 		q.want("a", "b")
 		pass(1)
 		q.want("a", "b", "c")
 		pass(later)
 		q.want("a", "b", "c", "d")
-		pass(turnLength - later)
+		pass(leaseTime - later)
 		q.want("a", "b", "c", "d", "e")
 		for _, name := range []string{"a", "b", "c", "d", "e"} {
 			q.leave(name)
@@ -167,12 +166,12 @@ func TestTurnOver(t *testing.T) {
 	})
 }
 
-// TestTurnOverUnnoticed: a turn that was over while nobody waited is no turn for who comes then.
-func TestTurnOverUnnoticed(t *testing.T) {
+// TestLeaseEndedUnnoticed: a lease that ended while no caller waited is free for the next caller.
+func TestLeaseEndedUnnoticed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, 4, 1)
 		q.come("a", 1)
-		time.Sleep(turnLength)
+		time.Sleep(leaseTime)
 		q.come("b", 1)
 		q.want("a", "b")
 		q.come("c", 1)
@@ -181,26 +180,26 @@ func TestTurnOverUnnoticed(t *testing.T) {
 	})
 }
 
-// TestNestedReaders: who holds a reader and asks for another gets it, with as many others as there are slots.
+// TestNestedReaders: a caller that holds a reader gets another one, as long as there are slots.
 func TestNestedReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSlots(8, 1)
 		var callers sync.WaitGroup
 		for range 4 {
 			callers.Go(func() {
-				outer, _ := s.take(context.Background(), nil, 1)
-				inner, _ := s.take(context.Background(), nil, 1)
-				s.give(inner, nil)
-				s.give(outer, nil)
+				outer, _ := s.take(context.Background(), 1)
+				inner, _ := s.take(context.Background(), 1)
+				s.give(inner, 1)
+				s.give(outer, 1)
 			})
 		}
 		callers.Wait()
-		require.Equal(t, 8, s.free)
+		requireFree(t, s)
 	})
 }
 
-// TestSeveralTogether: several readers are one turn, are taken together, and neither
-// keep those behind from their turn for ever nor are passed over for ever.
+// TestSeveralTogether: several readers have one lease and are taken together. They neither
+// block the callers behind them for ever nor are passed over for ever.
 func TestSeveralTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, 4, 2)
@@ -211,7 +210,7 @@ func TestSeveralTogether(t *testing.T) {
 		q.come("late", 1)
 		q.leave("one")
 		q.want("three", "one")
-		time.Sleep(slotsWait)
+		time.Sleep(severalWait)
 		synctest.Wait()
 		q.want("three", "one", "late")
 		q.come("later", 1)
@@ -223,29 +222,11 @@ func TestSeveralTogether(t *testing.T) {
 	})
 }
 
-// TestCloseInQueue: the end of the database is nobody's turn.
-func TestCloseInQueue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSlots(4, 1)
-		closing := make(chan struct{})
-		held, err := s.take(context.Background(), closing, 1)
-		require.NoError(t, err)
-		errs := make(chan error)
-		go func() { _, err := s.take(context.Background(), closing, 1); errs <- err }()
-		synctest.Wait()
-		close(closing)
-		require.ErrorIs(t, <-errs, driver.ErrClosed)
-		s.give(held, nil)
-		_, err = s.take(context.Background(), nil, 4)
-		require.NoError(t, err)
-	})
-}
-
-// TestSlotsInDisorder: whatever is taken, given back and cancelled at once, there are
-// never more readers than slots, and nothing is lost.
+// TestSlotsInDisorder: while callers take, give back and cancel, there are never more
+// readers than slots, and no slot is lost.
 func TestSlotsInDisorder(t *testing.T) {
-	const total, abreast = 5, 2
-	s := newSlots(total, abreast)
+	const total, atWork = 5, 2
+	s := newSlots(total, atWork)
 	var open atomic.Int64
 	var callers sync.WaitGroup
 	for c := range 16 {
@@ -254,17 +235,17 @@ func TestSlotsInDisorder(t *testing.T) {
 			for range 300 {
 				n := 1 + random.IntN(3)
 				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(random.IntN(400))*time.Microsecond)
-				held, err := s.take(ctx, nil, n)
+				held, err := s.take(ctx, n)
 				if err == nil {
 					if open.Add(int64(n)) > total {
 						t.Error("more readers than slots")
 					}
 					if random.IntN(200) == 0 {
-						time.Sleep(turnLength)
+						time.Sleep(leaseTime)
 					}
 					open.Add(int64(-n))
 					for range n {
-						s.give(held, nil)
+						s.give(held, 1)
 					}
 				}
 				cancel()
@@ -272,9 +253,13 @@ func TestSlotsInDisorder(t *testing.T) {
 		})
 	}
 	callers.Wait()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	require.Equal(t, total, s.free)
-	require.Empty(t, s.turns)
-	require.Empty(t, s.waiting)
+	requireFree(t, s)
+}
+
+// requireFree requires that all slots and leases were given back.
+func requireFree(t *testing.T, s *slots) {
+	t.Helper()
+	require.True(t, s.open.TryAcquire(int64(s.total)), "all slots are free")
+	require.True(t, s.atWork.TryAcquire(int64(s.leases)), "all leases are free")
+	require.False(t, s.atWork.TryAcquire(1), "no lease was given back twice")
 }

@@ -39,10 +39,10 @@ func (s pooled) query(ctx context.Context, args []any) (resultSet, error) {
 	return s.QueryContext(ctx, args...)
 }
 
-// direct is a statement of the driver's own connection. Database/sql guards a
-// connection that several goroutines may use, copies what it scans, and starts a
-// goroutine for each query that can be cancelled; a pinned connection needs none
-// of it. A read of one event takes half the time without.
+// direct is a statement of the driver's own connection. A pinned connection needs
+// no lock against other goroutines, no copy of what is scanned, and no goroutine
+// for each query that can be cancelled. Without these, which database/sql adds, a
+// read of twenty events takes a tenth less processor time.
 type direct struct {
 	stmt sqldriver.Stmt
 	args []sqldriver.NamedValue // scratch
@@ -113,10 +113,9 @@ func (s *direct) bind(ctx context.Context, args []any) ([]sqldriver.NamedValue, 
 // Close implements statement.
 func (s *direct) Close() error { return s.stmt.Close() }
 
-// directRows is the result of a direct statement. The driver gives each value
-// memory of its own.
+// directRows is the result of a direct statement. The driver allocates each value.
 type directRows struct {
-	ctx    context.Context // not every driver looks at it between rows
+	ctx    context.Context // checked between rows, because not every driver does
 	rows   sqldriver.Rows
 	values []sqldriver.Value
 	err    error
@@ -155,7 +154,7 @@ func (r *directRows) Scan(dest ...any) error {
 	return nil
 }
 
-// assign scans one value: those of the contract at once, the rest by the rules of
+// assign scans one value: a type of the contract directly, others by the rules of
 // database/sql.
 func assign(dest any, src sqldriver.Value) error {
 	switch d := dest.(type) {
