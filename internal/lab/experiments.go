@@ -185,7 +185,7 @@ var sections = []section{
 		ID: "C1", Title: "Read mixes, capacity", Own: true, Layouts: readLayouts,
 		Question: "How many reads a second does each mix reach with 1 and with 10 clients, and how fast are they?",
 		Plan:     capacity,
-		core:     values{"layout": "arkiv arkiv-ordered compact", "clients": "1", "mix": "A B C W"},
+		core:     values{"layout": "arkiv compact", "clients": "1", "mix": "A B C W"},
 		Views: views{{Filter: "/layout:compact", Largest: "scale",
 			Rows:    "/engine /mix@alpha /clients@num",
 			Columns: columns("qps=reads/s", "p50-ms", "p95-ms", "p99-ms")}},

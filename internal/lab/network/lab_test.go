@@ -44,7 +44,7 @@ func TestNames(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, map[string]int{"Commit": 2, "Update": 2, "Get": 2, "ReadMix": 12, "EventAppendConditional": 2}, core)
+	require.Equal(t, map[string]int{"Commit": 2, "Update": 2, "Get": 2, "ReadMix": 8, "EventAppendConditional": 2}, core)
 }
 
 // TestMeasured: what is measured of these experiments ends well, with the figures that answers and
