@@ -222,6 +222,11 @@ func (s *sayer) rank(by func(candidate) *report.Figure) (list []ranked) {
 		list = append(list, r)
 	}
 	slices.SortStableFunc(list, func(a, b ranked) int { return cmp.Compare(b.by.Median, a.by.Median) })
+	// Of candidates that are not told apart from the reference none is named before it.
+	if i := slices.IndexFunc(list, func(r ranked) bool { return r.to == nil }); i > 0 && list[0].by.Enough() && !list[0].by.Differs() {
+		known := list[i]
+		list = slices.Insert(slices.Delete(list, i, i+1), 0, known)
+	}
 	return list
 }
 

@@ -161,6 +161,9 @@ func TestSentenceOfHosts(t *testing.T) {
 		"next is sqlite compact with 603 rows/s (100–804, n=3, 2 hosts). Not judged: postgres compact (not in a sitting with sqlite compact).", got)
 	got = sentences(t, on("1", "a", "sqlite", 100), on("1", "a", "libsql", 99))[0]
 	require.Contains(t, got, "; not told apart from libsql compact with 1 % fewer rows/s than sqlite compact (one sitting).")
+	got = sentences(t, on("1", "a", "sqlite", 100), on("1", "a", "libsql", 100.1))[0]
+	require.Contains(t, got, " sqlite compact keeps up most writes: ", "the reference goes before its equals")
+	require.Contains(t, got, "; not told apart from libsql compact with as many rows/s as sqlite compact (one sitting).")
 	got = sentences(t, on("1", "a", "sqlite", 0), on("1", "a", "libsql", 0))[0]
 	require.Contains(t, got, "Cannot be judged: sqlite compact, libsql compact (no operation finished).")
 }

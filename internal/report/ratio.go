@@ -102,8 +102,12 @@ func (r *Ratio) cell() Cell {
 // In writes the ratio of a rate in words: "26 % fewer rows/s than sqlite compact (20–30 %, n=3, 2 hosts)".
 func (r *Ratio) In(unit, to string) string {
 	c := r.cell() // for what is in brackets
-	c.Text = fmt.Sprintf("%s times the %s of %s", Number(r.Median), unit, to)
-	if r.Median < 1 {
+	switch {
+	case Number(r.Median) == "1":
+		c.Text = fmt.Sprintf("as many %s as %s", unit, to)
+	case r.Median > 1:
+		c.Text = fmt.Sprintf("%s times the %s of %s", Number(r.Median), unit, to)
+	default:
 		c.Text = fmt.Sprintf("%.0f %% fewer %s than %s", 100*(1-r.Median), unit, to)
 		if c.Range != "" {
 			c.Range = fmt.Sprintf("%.0f–%.0f %%", 100*(1-r.Max), 100*(1-r.Min))
