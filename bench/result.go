@@ -73,15 +73,15 @@ func FoldLog(ctx context.Context, db *store.DB) error {
 // Flush does the work that commits have put off: merges of the layout, and copying the
 // log into the database. Its file stays as long as it is, because making a log
 // grow again costs as much as writing to it.
-func (c *Copy) Flush(ctx context.Context) error {
-	if c.Entities != nil {
-		if err := c.Entities.Flush(ctx); err != nil {
+func (cp *Copy) Flush(ctx context.Context) error {
+	if cp.Entities != nil {
+		if err := cp.Entities.Flush(ctx); err != nil {
 			return err
 		}
 	}
 	const tries, pause = 100, 10 * time.Millisecond
 	for range tries { // the engine may be at it by itself
-		res, err := c.DB.Engine().Checkpoint(ctx, false)
+		res, err := cp.DB.Engine().Checkpoint(ctx, false)
 		if errors.Is(err, store.ErrUnsupported) {
 			return nil
 		}

@@ -348,12 +348,12 @@ func (s *sayer) sweetSpot() string {
 	rates := numbers(s.tried, "rate")
 	spots, asked := map[candidate]string{}, map[candidate]string{} // the highest rates that each carries, and was asked for
 	judged := false
-	at := func(c candidate, rate string) string { return s.at(s.scale) + "/rate:" + rate }
+	at := func(rate string) string { return s.at(s.scale) + "/rate:" + rate }
 	for _, c := range s.all {
 		for _, rate := range slices.Backward(rates) {
 			outcome := Outcome("")
 			if rate != "0" {
-				outcome = s.carries(c, at(c, rate), number(rate), 0)
+				outcome = s.carries(c, at(rate), number(rate), 0)
 			}
 			if outcome != "" {
 				asked[c] = cmp.Or(asked[c], rate)
@@ -382,13 +382,13 @@ func (s *sayer) sweetSpot() string {
 		if spots[c] != most {
 			return nil
 		}
-		return s.figure(c, at(c, most), "qps")
+		return s.figure(c, at(most), "qps")
 	})
 	if len(list) == 0 {
 		return ""
 	}
 	best := list[0].candidate
-	text := fmt.Sprintf("At %s %s carries most of both %s: asked for %s rows/s it delivers %s", s.size(s.scale), best, within, report.Number(number(most)), s.delivered(best, at(best, most)))
+	text := fmt.Sprintf("At %s %s carries most of both %s: asked for %s rows/s it delivers %s", s.size(s.scale), best, within, report.Number(number(most)), s.delivered(best, at(most)))
 	if len(list) > 1 {
 		text += end(list, inUnit("reads/s"))
 	} else {
