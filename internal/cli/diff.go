@@ -127,12 +127,7 @@ func gather(s *report.Set) (values map[unitRow][]report.Runs, rows []unitRow, na
 			if values[at] == nil {
 				rows = append(rows, at)
 			}
-			sitting, host := l.GetConfig("sitting"), l.GetConfig("host")
-			i := slices.IndexFunc(values[at], func(r report.Runs) bool { return r.Sitting == sitting && r.Host == host })
-			if i < 0 {
-				i, values[at] = len(values[at]), append(values[at], report.Runs{Sitting: sitting, Host: host})
-			}
-			values[at][i].Values = append(values[at][i].Values, v.Value)
+			values[at] = report.AddRun(values[at], l.GetConfig("sitting"), l.GetConfig("host"), v.Value)
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b unitRow) int { return strings.Compare(a.unit, b.unit) })
@@ -142,11 +137,9 @@ func gather(s *report.Set) (values map[unitRow][]report.Runs, rows []unitRow, na
 // sides pairs the sittings that both have. Where they share none, it pairs those of
 // each host: the runs, or the medians of several sittings.
 func sides(old, now []report.Runs) (list []report.Side, apart bool) {
-	for _, a := range old {
-		for _, b := range now {
-			if a.Sitting != "" && a.Sitting == b.Sitting && a.Host == b.Host {
-				list = append(list, report.Side{Host: a.Host, Runs: b.Values, Reference: a.Values})
-			}
+	for _, pair := range report.Paired(old, now) {
+		if pair[0].Sitting != "" {
+			list = append(list, report.Side{Host: pair[0].Host, Runs: pair[1].Values, Reference: pair[0].Values})
 		}
 	}
 	if len(list) > 0 {

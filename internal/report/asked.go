@@ -8,9 +8,9 @@ import (
 	"golang.org/x/perf/benchfmt"
 )
 
-// minBusy is the part of the time of a closed loop that operations have to be
-// for its rate to be the engine's.
-const minBusy = 0.95
+// MinBusy is the part of the wall clock that the operations of a closed loop must
+// take. Below it the loop measures its own work, and its rate is not the engine's.
+const MinBusy = 0.95
 
 var (
 	capacity   = regexp.MustCompile(`^(settled-)?(rows|ent|op|ev)/s$|^qps$`)

@@ -39,19 +39,14 @@ func figure(lines []*benchfmt.Result, c column) *Figure {
 		if !ok || c.of != nil && !c.of(l) {
 			continue
 		}
-		if busy, has := l.Value("busy"); has && busy < minBusy && capacity.MatchString(c.unit) && !delivered(l, c.unit) && (flags.Busy == 0 || busy < flags.Busy) {
+		if busy, has := l.Value("busy"); has && busy < MinBusy && capacity.MatchString(c.unit) && !delivered(l, c.unit) && (flags.Busy == 0 || busy < flags.Busy) {
 			flags.Busy = busy
 		}
 		if atLimit(l, c.unit, v) {
 			flags.AtLimit, v = true, waitLimit
 		}
 		flags.Off = flags.Off || l.GetConfig("machine-off") != ""
-		id, host := sittingOf(l), l.GetConfig("host")
-		i := slices.IndexFunc(sittings, func(s Runs) bool { return s.Sitting == id && s.Host == host })
-		if i < 0 {
-			i, sittings = len(sittings), append(sittings, Runs{Sitting: id, Host: host})
-		}
-		sittings[i].Values = append(sittings[i].Values, v)
+		sittings = AddRun(sittings, sittingOf(l), l.GetConfig("host"), v)
 	}
 	f := NewFigure(sittings)
 	if f != nil {
@@ -70,7 +65,7 @@ func (s *Set) beside(lines []*benchfmt.Result) (list []*benchfmt.Result) {
 	return list
 }
 
-// matches tells whether a figure of another program is of the setting of a line. What its name
+// matches reports whether a figure of another program is of the setting of a line. What its name
 // leaves out may be anything.
 func matches(peer, line *benchfmt.Result) bool {
 	return line.GetConfig("experiment") == peer.GetConfig("experiment") && !slices.ContainsFunc(nameKeys(peer), func(pair [2]string) bool {

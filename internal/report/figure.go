@@ -17,6 +17,29 @@ type Runs struct {
 	Values        []float64
 }
 
+// AddRun adds a value to the runs of its sitting on its host.
+func AddRun(list []Runs, sitting, host string, value float64) []Runs {
+	i := slices.IndexFunc(list, func(r Runs) bool { return r.Sitting == sitting && r.Host == host })
+	if i < 0 {
+		i, list = len(list), append(list, Runs{Sitting: sitting, Host: host})
+	}
+	list[i].Values = append(list[i].Values, value)
+	return list
+}
+
+// Paired returns the runs of a and b that are of the same sitting on the same
+// host, in pairs.
+func Paired(a, b []Runs) (pairs [][2]Runs) {
+	for _, of := range a {
+		for _, with := range b {
+			if of.Sitting == with.Sitting && of.Host == with.Host {
+				pairs = append(pairs, [2]Runs{of, with})
+			}
+		}
+	}
+	return pairs
+}
+
 // Figure is a median over sittings. The sitting is the unit, because its runs
 // share a host and an hour: more of them say nothing about other hours.
 type Figure struct {
@@ -61,17 +84,16 @@ func (f *Figure) Total() (n int) {
 // Part is one figure in percent of another, run by run in each sitting that has both; nil for none.
 func Part(of, whole *Figure) *Figure {
 	var sittings []Runs
-	for _, a := range of.Runs {
-		for _, b := range whole.Runs {
-			if a.Sitting != b.Sitting || a.Host != b.Host || slices.Min(b.Values) <= 0 {
-				continue
-			}
-			part := Runs{Sitting: a.Sitting, Host: a.Host}
-			for i := range min(len(a.Values), len(b.Values)) {
-				part.Values = append(part.Values, 100*a.Values[i]/b.Values[i])
-			}
-			sittings = append(sittings, part)
+	for _, pair := range Paired(of.Runs, whole.Runs) {
+		a, b := pair[0], pair[1]
+		if slices.Min(b.Values) <= 0 {
+			continue
 		}
+		part := Runs{Sitting: a.Sitting, Host: a.Host}
+		for i := range min(len(a.Values), len(b.Values)) {
+			part.Values = append(part.Values, 100*a.Values[i]/b.Values[i])
+		}
+		sittings = append(sittings, part)
 	}
 	return NewFigure(sittings)
 }

@@ -38,10 +38,9 @@ func Pair(side, reference *Figure) *Ratio {
 		return nil
 	}
 	var sittings []Side
-	for _, s := range side.Runs {
-		i := slices.IndexFunc(reference.Runs, func(r Runs) bool { return r.Sitting == s.Sitting && r.Host == s.Host })
-		if i >= 0 && slices.Min(s.Values) > 0 && slices.Min(reference.Runs[i].Values) > 0 {
-			sittings = append(sittings, Side{s.Host, s.Values, reference.Runs[i].Values})
+	for _, pair := range Paired(side.Runs, reference.Runs) {
+		if slices.Min(pair[0].Values) > 0 && slices.Min(pair[1].Values) > 0 {
+			sittings = append(sittings, Side{pair[0].Host, pair[0].Values, pair[1].Values})
 		}
 	}
 	r := NewRatio(sittings)

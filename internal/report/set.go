@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -76,10 +77,7 @@ func (s *Set) read(r io.Reader, name string) error {
 		}
 		return nil
 	})
-	for key, unit := range units {
-		key.Unit = unit.OrigUnit
-		s.Units[key] = unit
-	}
+	maps.Copy(s.Units, units)
 	return err
 }
 
