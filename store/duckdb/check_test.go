@@ -1,13 +1,12 @@
 package duckdb_test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/storetest"
 )
 
 // TestVerifyMemory: a check compares a history of more payloads than the memory
@@ -27,24 +26,7 @@ func TestVerifyMemory(t *testing.T) {
 			defer func() { require.NoError(t, db.Close()) }()
 			ents, err := db.Entities(t.Context(), &store.EntityOptions{Layout: tt.layout})
 			require.NoError(t, err)
-			const keys, blocks, size = 400, 20, 16 << 10
-			for number := uint64(1); number <= blocks; number++ {
-				block := entity.Block{Number: number}
-				for i := range uint32(keys) {
-					op := entity.Op{
-						Kind: entity.Update, OpIndex: i, Key: entity.Key{byte(i), byte(i >> 8)}, BTL: 1000, Content: make([]byte, size),
-						StringAttributes: map[string]string{"group": fmt.Sprint(i % 100)},
-					}
-					copy(op.Content, fmt.Sprint(number, " ", i))
-					if number == 1 {
-						op.Kind = entity.Create
-					}
-					block.Ops = append(block.Ops, op)
-				}
-				_, err := ents.Apply(t.Context(), block)
-				require.NoError(t, err)
-			}
-			require.NoError(t, ents.Flush(t.Context()))
+			storetest.ApplyVersions(t, ents, 400, 20, 16<<10)
 			report, err := db.Check(t.Context(), nil)
 			require.NoError(t, err)
 			require.NoError(t, report.Err())

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/storetest"
 )
 
 // TestVerifyWrites: a check sorts a history without its payloads, which would all
@@ -28,20 +28,7 @@ func TestVerifyWrites(t *testing.T) {
 			}
 			db, ents := open()
 			const keys, blocks, size = 200, 20, 10_000
-			for number := uint64(1); number <= blocks; number++ {
-				block := entity.Block{Number: number}
-				for i := range uint32(keys) {
-					op := entity.Op{Kind: entity.Update, OpIndex: i, Key: entity.Key{byte(i)}, BTL: 1000, Content: make([]byte, size)}
-					copy(op.Content, fmt.Sprint(number, " ", i))
-					if number == 1 {
-						op.Kind = entity.Create
-					}
-					block.Ops = append(block.Ops, op)
-				}
-				_, err := ents.Apply(t.Context(), block)
-				require.NoError(t, err)
-			}
-			require.NoError(t, ents.Flush(t.Context()))
+			storetest.ApplyVersions(t, ents, keys, blocks, size)
 			require.NoError(t, db.Close()) // which copies the log
 			db, ents = open()
 			defer func() { require.NoError(t, db.Close()) }()
