@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/varvedb/varve/bench/probe"
 	"github.com/varvedb/varve/internal/filesync"
@@ -122,6 +123,29 @@ func (cp *Copy) fill(ctx context.Context, key string) (err error) {
 		err = cp.open(ctx)
 	}
 	return err
+}
+
+// Flush does the work that commits have put off: merges of the layout, and copying the
+// log into the database. Its file stays as long as it is, because making a log
+// grow again costs as much as writing to it.
+func (cp *Copy) Flush(ctx context.Context) error {
+	if cp.Entities != nil {
+		if err := cp.Entities.Flush(ctx); err != nil {
+			return err
+		}
+	}
+	const tries, pause = 100, 10 * time.Millisecond
+	for range tries { // the engine may be at it by itself
+		res, err := cp.DB.Engine().Checkpoint(ctx, false)
+		if errors.Is(err, store.ErrUnsupported) {
+			return nil
+		}
+		if err != nil || !res.Busy && res.DoneFrames >= res.LogFrames {
+			return err
+		}
+		time.Sleep(pause)
+	}
+	return fmt.Errorf("%w: the log could not be copied into the database within %v", store.ErrLocked, tries*pause)
 }
 
 // Evict drops the pages of the database's files from the page cache, where the files are this

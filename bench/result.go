@@ -3,8 +3,6 @@ package bench
 import (
 	"context"
 	"errors"
-	"fmt"
-	"time"
 
 	"github.com/varvedb/varve/bench/latency"
 	"github.com/varvedb/varve/bench/pace"
@@ -68,27 +66,4 @@ func FoldLog(ctx context.Context, db *store.DB) error {
 		err = nil
 	}
 	return err
-}
-
-// Flush does the work that commits have put off: merges of the layout, and copying the
-// log into the database. Its file stays as long as it is, because making a log
-// grow again costs as much as writing to it.
-func (cp *Copy) Flush(ctx context.Context) error {
-	if cp.Entities != nil {
-		if err := cp.Entities.Flush(ctx); err != nil {
-			return err
-		}
-	}
-	const tries, pause = 100, 10 * time.Millisecond
-	for range tries { // the engine may be at it by itself
-		res, err := cp.DB.Engine().Checkpoint(ctx, false)
-		if errors.Is(err, store.ErrUnsupported) {
-			return nil
-		}
-		if err != nil || !res.Busy && res.DoneFrames >= res.LogFrames {
-			return err
-		}
-		time.Sleep(pause)
-	}
-	return fmt.Errorf("%w: the log could not be copied into the database within %v", store.ErrLocked, tries*pause)
 }

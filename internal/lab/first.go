@@ -73,6 +73,9 @@ func (l *Lab) look(layout string, rows float64, c Keys, commits int, of func() (
 				return err
 			}
 			r.Put(ready.Seconds, "load-s")
+			if err := l.flush(ctx, cp); err != nil {
+				return err
+			}
 			if err := l.everyday(ctx, cp, &d, r); err != nil {
 				return err
 			}

@@ -71,12 +71,16 @@ func (l *Lab) Timed(ctx context.Context, cp *bench.Copy, r *Record, f func(ctx c
 	return l.phaseAt(ctx, cp, nil, r, f)
 }
 
-// phaseAt measures f on an open data set. First the pages of all its files are dropped, whoever
-// has read them. Then the engine is warmed up. How much is resident then, and what is read from
+// phaseAt measures f on an open data set. First the work that earlier phases put off is done,
+// and the pages of all files are dropped, whoever has read them. Then the engine is warmed up. How much is resident then, and what is read from
 // the disk meanwhile, is in the record.
 func (l *Lab) phaseAt(ctx context.Context, cp *bench.Copy, warm warming, r *Record, f func(ctx context.Context) (*pace.Outcome, error)) error {
 	reach := l.Engine.Server == "" // of the files
-	err := cp.Evict()
+	err := l.flush(ctx, cp)
+	if err != nil {
+		return err
+	}
+	err = cp.Evict()
 	if err == nil && warm != nil {
 		err = warm(ctx)
 	}
@@ -112,18 +116,23 @@ func (l *Lab) phaseAt(ctx context.Context, cp *bench.Copy, warm warming, r *Reco
 	return err
 }
 
+// flush does the work that earlier commits put off, because it would count as
+// the next part's, where that is metered.
+func (l *Lab) flush(ctx context.Context, cp *bench.Copy) error {
+	if l.Engine.Server != "" {
+		return nil
+	}
+	return cp.Flush(ctx)
+}
+
 // metered runs a phase, or one of its parts, and adds what each operation took
-// of the machine, where the engine's processes can be seen. What earlier commits
-// put off is done before, because it would count as this part's; what its own
-// put off is done and counted at the end, because they caused it.
+// of the machine, where the engine's processes can be seen. The caller has called
+// flush; what the part's own commits put off is done and counted at the end,
+// because they caused it.
 func (l *Lab) metered(ctx context.Context, cp *bench.Copy, r *Record, part string,
 	f func() error) error {
 	if l.Engine.Server != "" {
 		return f()
-	}
-	err := cp.Flush(ctx)
-	if err != nil {
-		return err
 	}
 	meter, err := probe.NewMeter(ctx, cp.DB.Engine())
 	if errors.Is(err, probe.ErrUnsupported) {
