@@ -213,7 +213,9 @@ func EachCommit(ctx context.Context, ents *store.Entities, cfg CommitConfig, f f
 		},
 		Do: func(ctx context.Context, _ int) error {
 			err := w.write(ctx)
-			w.count()
+			if err == nil {
+				w.count()
+			}
 			return err
 		},
 		Check: func(ctx context.Context, n int64) error {
