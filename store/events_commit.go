@@ -23,7 +23,7 @@ const (
 )
 
 // groupCommit takes appends through the states that [eventlog.Tail] describes: it
-// queues them, makes one transaction of those that wait, and makes that durable.
+// queues them, commits the waiting appends in one transaction, and makes it durable.
 // One of the waiting goroutines is the leader. It commits for all that wait and
 // then passes the lead to the next, so the store needs no goroutine for this.
 //

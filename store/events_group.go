@@ -258,8 +258,8 @@ func (g *group) probe(ctx context.Context, q driver.Querier, requests []*appendR
 	return nil
 }
 
-// conflict judges a condition by the stored events and by those that the group has
-// accepted before.
+// conflict judges a condition by the stored events and by the events that the
+// group has accepted before.
 func (g *group) conflict(r *appendRequest) error {
 	guard := &r.guard
 	if guard.Left {

@@ -197,7 +197,7 @@ func (c candidate) criterion(set *report.Set, l limit) Criterion {
 
 func (l *limit) good(v float64) bool { return l.least && v >= l.want || !l.least && v < l.want }
 
-// holds tells whether all runs of a figure are good.
+// holds reports whether all runs of a figure are good.
 func (l *limit) holds(f *report.Figure) bool {
 	return !slices.ContainsFunc(f.Runs, func(r report.Runs) bool {
 		return slices.ContainsFunc(r.Values, func(v float64) bool { return !l.good(v) })

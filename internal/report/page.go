@@ -53,7 +53,7 @@ type Answer struct {
 	Pictures []*Picture `json:"-"`
 }
 
-// Empty tells that nothing was measured.
+// Empty reports whether no figure was measured.
 func (a *Answer) Empty() bool {
 	return !slices.ContainsFunc(a.Tables, func(t *Table) bool { return !t.Empty() })
 }

@@ -294,7 +294,7 @@ func (sel *selection) note() string {
 	return strings.Join(parts, ", ")
 }
 
-// projected tells whether a key tells rows or columns apart.
+// projected reports whether rows or columns differ by a key.
 func (sel *selection) projected(key string) bool {
 	for _, c := range sel.view.Columns {
 		if c.Across == key || strings.Contains(c.Filter, "/"+key+":") {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 )
 
-// Empty tells that nothing was measured.
+// Empty reports whether no figure was measured.
 func (t *Table) Empty() bool {
 	empty := true
 	t.each(func(c *Cell) { empty = empty && c.Text == "–" })
