@@ -13,19 +13,41 @@ import (
 // newMode is that of a new database: nobody else reads what a store holds.
 const newMode = 0o600
 
-// Make makes the file of a database when there is none. Fill makes one with what an empty
-// database has, in a directory of this run. It gets its name afterwards, so that a process
-// which is killed leaves none that is empty: such a file has lost what was in it. Durable says that
-// the file is to survive the loss of power before anything is in it.
+// Make makes the file of a database when there is none. Fill makes one with what an
+// empty database has, in a directory of this run. It gets its name afterwards, because
+// a process that is killed must not leave an empty file under that name: an empty file
+// looks like a database that has lost what was in it. Of several processes that make
+// one at once the first does, and the others find it.
 //
-// Of several that make one at once the first does, and the others find it.
+// Durable says that the file is to survive the loss of power before anything is in
+// it. Each process syncs the directory, because the process that made the file may
+// not have done so yet, or was killed before it could.
 func Make(path string, durable bool, fill func(path string) error) error {
-	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		return err
+	_, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = create(path, durable, fill)
+	case err == nil:
+		err = filesync.Sweep(path + newSuffix)
 	}
-	temp, err := filesync.TempDir(path+".new", nil)
+	if err == nil && durable {
+		err = filesync.Dir(filepath.Dir(path))
+	}
 	if err != nil {
 		return fmt.Errorf("make %q: %w", path, err)
+	}
+	return nil
+}
+
+// newSuffix follows the path of a database in the name of the directory in which it
+// is made.
+const newSuffix = ".new"
+
+// create makes the file, unless another process is faster.
+func create(path string, durable bool, fill func(path string) error) error {
+	temp, err := filesync.TempDir(path+newSuffix, nil)
+	if err != nil {
+		return err
 	}
 	file := filepath.Join(temp.Path(), filepath.Base(path))
 	if err = fill(file); err == nil {
@@ -34,13 +56,10 @@ func Make(path string, durable bool, fill func(path string) error) error {
 	if err == nil {
 		err = filesync.Name(file, path)
 	}
-	if err = errors.Join(err, temp.Remove()); err == nil && durable {
-		err = filesync.Dir(filepath.Dir(path))
+	if errors.Is(err, fs.ErrExist) {
+		err = nil
 	}
-	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("make %q: %w", path, err)
-	}
-	return nil
+	return errors.Join(err, temp.Remove())
 }
 
 // own takes a new file away from others, and makes it durable.

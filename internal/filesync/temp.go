@@ -51,6 +51,9 @@ func tempFile(stem string, mode os.FileMode) (*Temp, error) {
 	})
 }
 
+// Sweep removes the directories that runs have left that were killed.
+func Sweep(stem string) error { return sweep(stem, true, nil) }
+
 func newTemp(stem string, create func(path string) (*os.File, error)) (*Temp, error) {
 	for {
 		path := fmt.Sprintf("%s-%016x", stem, rand.Uint64())
