@@ -12,9 +12,10 @@ import (
 // gathering again.
 const analyzeFloor = 1000
 
-// grown counts new versions and gathers the planner's statistics anew when
-// they have doubled, on layouts that use them. Statistics are a hint: the block
-// is committed, and when they cannot be gathered now they will be later.
+// grown counts new versions and gathers the planner's statistics again when
+// they have doubled, on layouts that use them. Statistics are only a hint: the
+// block is committed already, and a failure is made up for at the next
+// doubling.
 func (e *Entities) grown(ctx context.Context, versions int) {
 	if e.analyzable() == nil {
 		return

@@ -28,7 +28,7 @@ func (c Cursor) Number() (uint64, error) {
 	return state.Block, nil
 }
 
-// cursorState is what a cursor holds.
+// cursorState is the content of a cursor.
 type cursorState struct {
 	Block    uint64         `json:"b"`
 	Digest   []byte         `json:"h"` // of the history up to Block, its first bytes

@@ -85,7 +85,7 @@ type appendRequest struct {
 	after uint64         // the condition's own
 	apart int            // how often it was judged apart
 
-	known map[*event.Event]stored // of the events with IDs, what was found apart
+	known map[*event.Event]stored // the stored events of the given IDs, as judged on a view
 
 	// within, unless it is nil, may refuse a request that passes, and writes its
 	// rows in other tables. Known reports that the events are stored already.

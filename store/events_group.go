@@ -28,10 +28,10 @@ type stored struct {
 	same bool // as the one that was given
 }
 
-// commitGroup judges requests in order, writes those that are accepted, and
-// commits. Requests are judged before anything is written, so a refused one leaves
-// nothing behind. When writing fails and there are several, each is tried alone:
-// one must not fail for what another brings.
+// commitGroup judges requests in order, writes the accepted ones, and commits.
+// All requests are judged before anything is written, so that a refused one
+// leaves no rows. When writing several fails, each is tried alone, because a
+// request must not fail for another one's events.
 func (e *Events) commitGroup(ctx context.Context, tx driver.Tx, requests []*appendRequest) {
 	wrote, err := e.tryGroup(ctx, tx, requests)
 	switch {

@@ -28,8 +28,8 @@ func newLayout(schema schemas.Layout, d driver.Dialect, caps driver.Capabilities
 	return eav.New(schema, d, caps)
 }
 
-// maintainer does what a layout puts off, between blocks, when the layout says that it is
-// time. A nil maintainer does nothing.
+// maintainer does the work that a layout puts off, between blocks, when the
+// layout asks for it. A nil maintainer does nothing.
 type maintainer struct {
 	db     *DB
 	layout layout.Maintained
@@ -48,7 +48,7 @@ type maintainer struct {
 }
 
 // startMaintainer makes the maintainer of a layout that needs one, and begins
-// with what is left from before.
+// with the backlog of earlier runs.
 func (e *Entities) startMaintainer(ctx context.Context) error {
 	maintained, ok := e.layout.(layout.Maintained)
 	if !ok || e.db.ro {
@@ -80,16 +80,18 @@ func (m *maintainer) leave() {
 	}
 }
 
-// How long the maintainer waits: before it looks again whether it is time; a writer, when more
-// is owed than should be, for a slice to be prepared, since on a busy machine preparing would lag
-// behind for ever; and a slice for a view to be prepared in, since the caller may hold all readers.
+// How long the maintainer and writers wait. The maintainer asks the layout
+// again after pollEvery. A writer waits up to holdAtMost for a slice to be
+// prepared when the backlog is too large, because on a busy machine preparing
+// would never catch up. A slice waits up to viewWithin for a view to be
+// prepared in, because the caller may hold all readers.
 const (
-	poll     = time.Millisecond
-	hold     = 25 * poll
-	patience = 100 * poll
+	pollEvery  = time.Millisecond
+	holdAtMost = 25 * pollEvery
+	viewWithin = 100 * pollEvery
 )
 
-// hold lets a writer wait a little when so much is owed that preparing must catch up.
+// hold lets a writer wait a little when the backlog is too large.
 func (m *maintainer) hold(ctx context.Context) {
 	if m == nil {
 		return
@@ -98,8 +100,8 @@ func (m *maintainer) hold(ctx context.Context) {
 	if late {
 		poke(m.more)
 	}
-	for rest := hold; late && rest > 0 && !m.layout.Prepared(false) && ctx.Err() == nil; rest -= poll {
-		time.Sleep(poll)
+	for rest := holdAtMost; late && rest > 0 && !m.layout.Prepared(false) && ctx.Err() == nil; rest -= pollEvery {
+		time.Sleep(pollEvery)
 	}
 }
 
@@ -147,7 +149,7 @@ func (m *maintainer) on(c <-chan struct{}, f func()) {
 	}
 }
 
-// run does slices until nothing is owed.
+// run does slices until there is no backlog.
 func (m *maintainer) run() {
 	for m.idle() {
 		if owed, err := m.slice(m.ctx); err != nil || owed == 0 {
@@ -171,7 +173,7 @@ func (m *maintainer) idle() bool {
 		select {
 		case <-m.ctx.Done():
 			return false
-		case <-time.After(min(max(rest, poll), 10*poll)):
+		case <-time.After(min(max(rest, pollEvery), 10*pollEvery)):
 		}
 	}
 }
@@ -183,7 +185,7 @@ func (m *maintainer) prepare(ctx context.Context, ahead bool) error {
 	if m.layout.Prepared(ahead) {
 		return nil
 	}
-	patient, cancel := context.WithTimeout(ctx, patience)
+	patient, cancel := context.WithTimeout(ctx, viewWithin)
 	defer cancel()
 	err := m.db.readBulk(patient, m.layout.Prepare)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
@@ -207,8 +209,8 @@ func (m *maintainer) slice(ctx context.Context) (owed int, err error) {
 	return owed, err
 }
 
-// buildIndexes makes the indexes that EntityOptions.DeferIndexes left out, each in a
-// transaction of its own.
+// buildIndexes makes the indexes that EntityOptions.DeferIndexes left out, each
+// in its own transaction.
 func (e *Entities) buildIndexes(ctx context.Context) (err error) {
 	if !e.deferred.Load() {
 		return nil
@@ -252,9 +254,9 @@ func (e *Entities) Backlog(ctx context.Context) (owed int, err error) {
 	return owed, err
 }
 
-// Flush does now what was put off, by the layout (see Backlog) or by
-// EntityOptions.DeferIndexes, and returns when nothing is left; block writers wait between
-// the slices.
+// Flush does all work that the layout (see Backlog) or
+// EntityOptions.DeferIndexes put off, and returns when none is left. Block
+// writers wait between the slices.
 func (e *Entities) Flush(ctx context.Context) (err error) {
 	defer wrap(&err, "flush")
 	err = e.buildIndexes(ctx)

@@ -54,8 +54,8 @@ func (e *Entities) At(ctx context.Context, block uint64) (*Snapshot, error) {
 // that another process writes and that is open for reading only can keep moving.
 func (e *Entities) views(ctx context.Context, n int) ([]*Snapshot, error) {
 	for try := 1; ; try++ {
-		list, err := e.viewsOnce(ctx, n, try > hurried && !e.db.ro)
-		if err == nil && list == nil && try < hurried*hurried {
+		list, err := e.viewsOnce(ctx, n, try > triesBesideWriters && !e.db.ro)
+		if err == nil && list == nil && try < triesBesideWriters*triesBesideWriters {
 			continue
 		}
 		if err == nil && list == nil {
@@ -68,8 +68,9 @@ func (e *Entities) views(ctx context.Context, n int) ([]*Snapshot, error) {
 	}
 }
 
-// hurried is how often views are opened beside writers before one is held.
-const hurried = 8
+// triesBesideWriters is how often a view is opened while writers go on before writers have
+// to wait.
+const triesBesideWriters = 8
 
 // viewsOnce returns nil when the views show different heads.
 func (e *Entities) viewsOnce(ctx context.Context, n int, holdWriter bool) (list []*Snapshot, err error) {
@@ -170,7 +171,7 @@ func (s *Snapshot) Headers(ctx context.Context, from, to uint64) (list []BlockHe
 	return s.ents.db.meta.blocksBetween(context.WithoutCancel(ctx), s.reader, from, to)
 }
 
-// view returns what the layout shows at a block.
+// view returns the layout's view of a block.
 func (s *Snapshot) view(ctx context.Context, at uint64) (layout.View, error) {
 	if s.layoutView != nil && s.viewAt == at {
 		return s.layoutView, nil
@@ -235,7 +236,7 @@ type Order struct {
 	Desc bool
 }
 
-// Parts says what to fetch of the entities that a query finds, beside their keys.
+// Parts selects the parts of the found entities to fetch, next to their keys.
 // Zero is everything.
 type Parts uint8
 
@@ -352,7 +353,7 @@ func (s *Snapshot) idle(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// trim removes what was not asked for.
+// trim removes the parts that were not asked for.
 func trim(e *entity.Entity, parts Parts) {
 	if !parts.has(Attributes) {
 		e.StringAttributes, e.NumericAttributes = nil, nil

@@ -53,10 +53,11 @@ func order(column string, backwards bool) string {
 	return " ORDER BY " + column
 }
 
-// limit bounds the rows of a statement, and says which of its texts that is. To SQLite
-// the bound is an argument: its planner looks at one that stands alone, and so compiles
-// the statement anew each time it is given one. Servers keep no plan of a statement that
-// has its limit as an argument; they are given a power of two.
+// limit bounds the rows of a statement, and identifies the statement's text. In
+// SQLite the bound is an argument. It is written as +?, because SQLite's
+// planner looks at the value of a bare ? and compiles the statement again for
+// each value. Servers keep no plan of a statement that has its limit as an
+// argument, so theirs is a power of two in the text.
 func (l *Log) limit(n int) (text string, shape byte, args []any) {
 	if l.dialect == driver.SQLite {
 		return " LIMIT +?", 0, []any{int64(n)}

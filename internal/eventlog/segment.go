@@ -15,7 +15,8 @@ type entry struct {
 	record   *Record // while it is not committed
 }
 
-// segment is events in memory, in order and without a gap, by what is asked for.
+// segment is events in memory, in order and without a gap, with maps by tag,
+// type and ID.
 type segment struct {
 	entries []entry
 
@@ -30,8 +31,8 @@ func newSegment() segment {
 	return segment{tags: map[string][]int32{}, types: map[string][]int32{}, ids: map[event.ID]int32{}}
 }
 
-// fill brings the maps up to date. A large append that nobody asks about is never
-// put there.
+// fill brings the maps up to date. It runs at the first question, because no
+// question may ever be asked about the events of a large append.
 func (s *segment) fill() {
 	for ; s.mapped < len(s.entries); s.mapped++ {
 		n, e := int32(s.mapped), &s.entries[s.mapped]
@@ -74,7 +75,7 @@ func (s *segment) between(after, last uint64) []entry {
 	return part(s.entries, after, last, func(e entry) uint64 { return e.position })
 }
 
-// part cuts a list in order of position to what is above a position and up to another one.
+// part cuts a list in order of position to the positions in (after, last].
 func part[T any](list []T, after, last uint64, position func(T) uint64) []T {
 	behind := func(of uint64) int {
 		return sort.Search(len(list), func(i int) bool { return position(list[i]) > of })

@@ -12,10 +12,10 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// IndexEvery is how many events lie without postings before theirs are written, unless
-// somebody wants another number. Each posting changes a page of its own, and those of a tag
-// that comes again share one: so the more events, the fewer pages. Where a row is dear to
-// write, an append would be late by all of them.
+// IndexEvery is how many events lie without postings before their postings are
+// written, by default. More events need fewer pages, because the postings of
+// one tag share a page. Where rows are dear to write, the append that writes
+// them all would be late.
 func (l *Log) IndexEvery() int {
 	if l.dialect == driver.SQLite {
 		return 4096
@@ -26,24 +26,26 @@ func (l *Log) IndexEvery() int {
 // maxKept bounds the events with postings that stay in memory, for views that are older.
 const maxKept = 1 << 14
 
-// Tail is what a process knows of the end of a log. It takes events through their states,
-// each of which is a position up to which all events have come:
+// Tail is the end of a log in the memory of a process. It takes events through
+// their states, each of which is a position up to which all events have come:
 //
 //	        Add                Commit               Durable
 //	queued ─────► accepted ───────────► committed ───────────► durable
 //	                                        │      Commit
 //	                                        └────────────────► indexed
 //
-// An event is accepted once the writer has judged its append and given it a position, in an
-// open transaction. It is committed when the transaction is: then conditions are judged by
-// it and views have it, but a power cut may undo it. It is durable when the engine promises
-// that it stays: its append is acknowledged, and readers are shown it (Visible). Where a
-// commit is durable when it returns, these two are one. It is indexed when postings find it:
-// one commit in many writes those of all events that have none.
+// An event is accepted once the writer has judged its append and given it a
+// position, in an open transaction. It is committed when the transaction is:
+// then conditions are judged by it and views have it, but a power cut may undo
+// it. It is durable when the engine promises that it stays: its append is
+// acknowledged, and readers are shown it (Visible). Where a commit is durable
+// when it returns, these two are one. It is indexed when postings find it: one
+// commit in many writes the postings of all events that have none.
 //
-// What is not indexed is in memory, by tag, type and ID: the writer judges conditions by it,
-// and readers find it there. A committed event never changes, so what is known is true in
-// each view that has it. What other processes have committed is read once.
+// Events without postings are in memory, by tag, type and ID: the writer judges
+// conditions by them, and readers find them there. A committed event never
+// changes, so the memory is true in each view that has the event. Events of
+// other processes are read once.
 //
 // The methods of the writer, Sync to Micros, are called by one goroutine at a time, the
 // others by any.
@@ -58,8 +60,9 @@ type Tail struct {
 
 	mu sync.Mutex
 
-	// All events above base are known: the older ones, of which the next index leaves none,
-	// and the newer ones. So many of the latter are committed; the rest is accepted.
+	// All events above base are known: the older ones, which the next index
+	// writes, and the newer ones. The first `committed` of the newer ones are
+	// committed; the others are accepted.
 	base         uint64
 	older, newer segment
 	committed    int
@@ -129,8 +132,8 @@ func (t *Tail) Sync(ctx context.Context, q driver.Querier) error {
 	return nil
 }
 
-// Abort forgets what was accepted, after a transaction that failed. The next Sync finds out
-// where the log ends.
+// Abort forgets the accepted events, after a transaction that failed. The next
+// Sync reads the end of the log.
 func (t *Tail) Abort() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -253,8 +256,8 @@ func (t *Tail) forget(at uint64) {
 	t.base, t.committed = at, 0
 }
 
-// turn makes the newer events the older ones, once postings find the older ones and some of
-// the newer. The caller holds mu, and nothing is accepted.
+// turn makes the newer events the older ones, once postings find the older ones
+// and some of the newer. The caller holds mu, and no event is accepted.
 func (t *Tail) turn(indexed uint64) {
 	middle := t.base + uint64(len(t.older.entries))
 	switch {
@@ -268,8 +271,9 @@ func (t *Tail) turn(indexed uint64) {
 	}
 }
 
-// knows tells up to where what a view or transaction has above its postings is in memory,
-// and whether it is at all: not in a view that is older.
+// knows reports whether all events without postings of a view or transaction
+// are in memory, and up to which position. They are not for a view that is
+// older than the memory.
 func (t *Tail) knows(end ends) (to uint64, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -132,7 +132,7 @@ func idRows(entries []entry) []any {
 	return rows
 }
 
-// Positions returns where events with these IDs are, of those that are stored.
+// Positions returns the positions of the stored events with some IDs.
 func (l *Log) Positions(ctx context.Context, q driver.Querier, ids []event.ID) (map[event.ID]uint64, error) {
 	list := make([]any, len(ids))
 	for i := range ids {
