@@ -19,12 +19,13 @@ import (
 )
 
 // The log's size, in multiples of Options.WALFrames, at which the checkpointer
-// does more than copy pages beside the writer.
+// does more than copy pages while the writer goes on.
 const (
-	// restartAt: a PASSIVE checkpoint beside a busy writer never reaches the
+	// restartAt: while a writer is busy, a PASSIVE checkpoint never reaches the
 	// end of the log, so the log would grow for ever. From this size on PASSIVE
-	// ones follow each other, and the writer itself restarts the log between two
-	// blocks as soon as nearly all pages are copied, so that the pause is short.
+	// ones follow each other, and the writer itself restarts the log between
+	// two blocks as soon as nearly all pages are copied, so that the pause is
+	// short.
 	restartAt = 4
 	// restartAnyway: the writer does so whatever is left to copy.
 	restartAnyway = 6
@@ -44,7 +45,7 @@ const retryBusy = 10 * time.Millisecond
 // the engine what both libraries tell in the same way: settings and statistics, and
 // whether the files are there.
 type Checkpointer struct {
-	filelease.Numbers // beside the database, by which it is a driver.Keeper
+	filelease.Numbers // in a file next to the database; they make it a driver.Keeper
 
 	cfg      Config
 	db       *sqlstore.DB
@@ -137,8 +138,8 @@ func (k *Checkpointer) Stop() {
 	k.done.Wait()
 }
 
-// Release closes the WAL-index and the numbers beside the database; only after that is
-// closed, see sharedFile.
+// Release closes the WAL-index and the numbers, after the database was closed;
+// see sharedFile.
 func (k *Checkpointer) Release() error {
 	err := k.Numbers.Close()
 	if k.index != nil {
@@ -166,8 +167,8 @@ func (k *Checkpointer) run(ctx context.Context) {
 	}
 }
 
-// due tells whether there is enough to copy beside the writer. What runs on the
-// writer's connection is a pause itself.
+// due reports whether enough pages wait to be copied while the writer goes on.
+// On the writer's own connection a checkpoint is a pause anyway.
 func (k *Checkpointer) due(logged, pending int64) bool {
 	unit := int64(k.cfg.Options.WALFrames)
 	return pending >= unit || !k.onWriter && logged >= restartAt*unit && pending > unit/nearly
@@ -191,7 +192,7 @@ func (k *Checkpointer) AfterWrite(*sqlstore.Conn) {
 
 // BeforeWrite restarts a log that has grown too much.
 func (k *Checkpointer) BeforeWrite(ctx context.Context, c *sqlstore.Conn) error {
-	if k.index == nil || k.cfg.Options.Checkpoint != driver.Background { // measure is at work, or nobody
+	if k.index == nil || k.cfg.Options.Checkpoint != driver.Background { // measure is at work, or there is no checkpointer
 		return nil
 	}
 	logged, pending := k.index.frames()

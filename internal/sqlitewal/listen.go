@@ -14,9 +14,9 @@ const lookEvery = 5 * time.Millisecond
 // indexHeader is the part of the WAL-index that each commit changes.
 const indexHeader = 48
 
-// Listen implements driver.Listener. SQLite tells nobody of a commit, but each changes the
-// head of the WAL-index, which costs no statement to look at. Commits of this process are
-// heard, too.
+// Listen implements driver.Listener. SQLite has no notifications, but each
+// commit changes the head of the WAL-index, which can be read without a
+// statement. Commits of this process are reported, too.
 func (k *Checkpointer) Listen(context.Context) (driver.Listening, error) {
 	if k.index == nil {
 		return nil, fmt.Errorf("listen: %w: on a read-only file system there is no WAL-index", driver.ErrUnsupported)
@@ -53,6 +53,6 @@ func (l *listening) Wait(ctx context.Context) error {
 func (l *listening) Close() error { return nil }
 
 func (w *walIndex) header() (b [indexHeader]byte) {
-	_, _ = w.file.ReadAt(b[:], 0) // of what is not written yet nothing is heard
+	_, _ = w.file.ReadAt(b[:], 0) // an empty index has no commit to report
 	return b
 }

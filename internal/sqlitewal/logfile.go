@@ -14,10 +14,11 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// logFile makes the log durable in SQLite's place, so that the next transaction can go on
-// meanwhile. SQLite syncs within the commit, under its lock, at synchronous=FULL. At
-// NORMAL it leaves that out and nothing else: it still syncs the header of a log that
-// begins anew, the log before a checkpoint copies it, and the database after.
+// logFile makes the log durable in SQLite's place, so that the next transaction
+// can go on meanwhile. SQLite syncs within the commit, under its lock, at
+// synchronous=FULL. At NORMAL it leaves out that sync and no other: it still
+// syncs the header of a restarted log, the log before a checkpoint copies it,
+// and the database after.
 //
 // The file stays open, since an error of the disk is told once to each descriptor that
 // was open at the time. SQLite holds no locks on it.
@@ -48,7 +49,7 @@ func (cfg *Config) late(ctx context.Context, c *sqlstore.Conn, late bool) error 
 	return cfg.Pragma(ctx, c, "PRAGMA synchronous = "+level)
 }
 
-// sync makes durable what is in the log.
+// sync makes the contents of the log durable.
 func (l *logFile) sync() error {
 	if !l.durable {
 		return nil
@@ -68,8 +69,9 @@ func (l *logFile) sync() error {
 	return l.flush()
 }
 
-// flush syncs the file. When that fails the system may have dropped what it could not write,
-// and say so once alone: no later sync tells whether it is durable. The caller holds mu.
+// flush syncs the file. When that fails the system may have dropped the pages
+// that it could not write, and reports that only once: a later sync succeeds
+// without them. The caller holds mu.
 func (l *logFile) flush() error {
 	l.syncs.Add(1)
 	err := filesync.Data(l.file)
@@ -80,8 +82,8 @@ func (l *logFile) flush() error {
 	return err
 }
 
-// reopen opens the file that is the log. SQLite removes it when nobody has the database
-// open, and makes another.
+// reopen opens the current log. SQLite removes it when the last process closes
+// the database, and makes another.
 func (l *logFile) reopen() error {
 	is, err := os.Stat(l.path)
 	if err != nil {
@@ -102,7 +104,7 @@ func (l *logFile) reopen() error {
 		return errors.Join(err, file.Close())
 	}
 	if l.file != nil {
-		_ = l.file.Close() // what was in it is in the database
+		_ = l.file.Close() // its contents are in the database
 	}
 	l.file, l.is = file, is
 	return nil
@@ -116,8 +118,8 @@ func (l *logFile) failure() error {
 	return nil
 }
 
-// close makes durable what nobody has synced yet. The database is closed before: when
-// nobody else has it open, the log is in the database and gone.
+// close syncs commits that were not synced yet. The database is closed before:
+// when no other process has it open, the log is in the database and gone.
 func (l *logFile) close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

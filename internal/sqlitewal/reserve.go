@@ -8,15 +8,17 @@ import (
 	"github.com/varvedb/varve/internal/filesync"
 )
 
-// reserve makes the log's file longer before it is needed, concurrently with the writer.
-// A commit that makes a file longer waits for the file system's journal, one that
-// overwrites what is there does not: on ext4 that is half of what a small commit
-// waits for. SQLite overwrites the log from its beginning once it is restarted,
-// so only the first round would be slow, but a round is 64 MB.
+// reserve makes the log's file longer before it is needed, concurrently with
+// the writer. A commit that makes a file longer waits for the file system's
+// journal, and one that overwrites existing bytes does not: on ext4 that is
+// half of a small commit's wait. SQLite overwrites the log from its beginning
+// once it is restarted, so only the first round would be slow, but a round is
+// 64 MB.
 //
-// What is added are zeros, in which recovery ends as it does in the frames that
-// an earlier round left: a frame of page 0 is not valid. They are written with
-// O_APPEND, so they can overwrite nothing, whoever else writes.
+// The file is extended with zeros. Recovery ends at them as it does at the
+// frames of an earlier round, because a frame of page 0 is not valid. They are
+// written with O_APPEND, so they cannot overwrite frames, whichever process
+// writes.
 type reserve struct {
 	path  string
 	frame int64        // bytes
@@ -59,7 +61,7 @@ func (r *reserve) extend(ctx context.Context, logged int64) {
 	if free, err := filesync.Free(r.path); err != nil || uint64(max(want-size, 0)) > free/spareDisk {
 		return
 	}
-	zeros := make([]byte, 512<<10) // a commit syncs what was written by then, so no more at once
+	zeros := make([]byte, 512<<10) // a commit syncs all bytes written by then, so no more at once
 	for ; size < want && ctx.Err() == nil; size += int64(len(zeros)) {
 		if _, err := f.Write(zeros); err != nil {
 			return

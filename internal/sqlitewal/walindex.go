@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// walIndex reads the size of the log from the WAL-index, the "-shm" file beside
-// the database (format: https://www.sqlite.org/walformat.html, section 2.1).
+// walIndex reads the size of the log from the WAL-index, the "-shm" file next
+// to the database (format: https://www.sqlite.org/walformat.html, section 2.1).
 // One pread after a commit costs a microsecond and takes no lock, where a
 // checkpoint pragma would cost a statement.
 type walIndex struct{ *sharedFile }
@@ -29,7 +29,7 @@ const (
 	offsetBackfill = 96 // frames already copied into the database
 )
 
-// sharedFiles are those of this process.
+// sharedFiles has the open files of this process.
 var sharedFiles struct {
 	sync.Mutex
 	list []*sharedFile
