@@ -123,18 +123,19 @@ func EntityLayouts() []string {
 // DefaultLayout is the entity layout of a new store that names none.
 const DefaultLayout = "compact"
 
-// Layouts returns the names of the entity layouts that stores are made in. Those of
-// LabLayouts can be opened as well.
+// Layouts returns the names of the entity layouts for new stores. LabLayouts
+// can be opened as well.
 func Layouts() []string {
 	lab := LabLayouts()
 	return slices.DeleteFunc(EntityLayouts(), func(name string) bool { return slices.Contains(lab, name) })
 }
 
-// LabLayouts returns those that leave indexes out, so that the lab can tell what these cost.
+// LabLayouts returns layouts that leave indexes out, so that the lab can
+// measure the cost of an index.
 func LabLayouts() []string { return append([]string{"bare"}, AblationLayouts()...) }
 
-// HasRuns tells whether a layout of entities finds them by sorted runs that are merged
-// later, of which the tables are of another shape than rows of versions.
+// HasRuns reports whether a layout of entities finds them by sorted runs that
+// are merged later. The tables of such a layout are not rows of versions.
 func HasRuns(name string) bool { return entityLayouts[name].runs }
 
 // AblationLayouts returns arkiv-0 … arkiv-13: the layout arkiv with its first N indexes.
@@ -237,8 +238,8 @@ func readIndexes(dir, dialect string) ([]Index, error) {
 	return list, nil
 }
 
-// readStatements returns the common statements by name, those of the dialect
-// in place of the common ones.
+// readStatements returns the common statements by name. A dialect's statement
+// replaces the common one.
 func readStatements(dir, dialect string) (map[string]string, error) {
 	statements := map[string]string{}
 	for _, sub := range []string{"common", dialect} {

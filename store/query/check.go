@@ -5,13 +5,13 @@ import (
 	"unicode/utf8"
 )
 
-// Check tells whether a tree built by hand is one that Parse could have made,
-// which is what layouts and Match take for granted: nodes by value and not by
-// pointer, And and Or of two or more terms, known operators and kinds, lists
-// that are not empty and of one type, names and text in UTF-8, synthetic
-// attributes compared with their own type, keys and addresses compared for
-// equality in lower case, and everything within the limits. The error wraps
-// ErrInvalid. It never fails for a tree from Parse.
+// Check reports whether Parse could have made a hand-built tree. Layouts and
+// Match rely on that: nodes by value and not by pointer, And and Or of two or
+// more terms, known operators and kinds, lists that are not empty and of one
+// type, names and text in UTF-8, synthetic attributes compared with their own
+// type, keys and addresses compared for equality in lower case, and everything
+// within the limits. The error wraps ErrInvalid. It never fails for a tree from
+// Parse.
 func Check(e Expr) error {
 	var c checker
 	if err := c.expr(e, 1); err != nil {

@@ -14,11 +14,11 @@ var (
 	ErrInvalid = errors.New("invalid query")
 )
 
-// SyntaxError tells what is wrong with the text of a query, and where.
+// SyntaxError is a fault in the text of a query, with its place.
 type SyntaxError struct {
 	Line     int    // of the first character at fault, from 1
 	Column   int    // of it within its line, in code points, from 1
-	Message  string // what is wrong, such as: unexpected ")"
+	Message  string // the fault, such as: unexpected ")"
 	Expected string // what would do instead; empty when Message says it all
 }
 

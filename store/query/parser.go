@@ -7,7 +7,7 @@ import (
 )
 
 // Parse reads a query. The tree passes Check. The error is a *SyntaxError,
-// which wraps ErrSyntax and tells line, column and what was expected; a query
+// which wraps ErrSyntax and names line, column and the expected token; a query
 // beyond a limit of this package is such an error too.
 func Parse(src string) (Expr, error) {
 	if err := checkSource(src); err != nil {
@@ -173,9 +173,9 @@ func (p *parser) unary() (subtree, error) {
 	return subtree{}, p.unexpected(`an attribute name, "(", "!" or "*"`)
 }
 
-// comparisonFollows tells whether the tokens after the next one begin a comparison of it,
-// so that a keyword there is a name: "not in (1)" compares an attribute "not", and
-// "not in = 1" negates a comparison of an attribute "in".
+// comparisonFollows reports whether the tokens after the next one begin a
+// comparison of it, so that a keyword there is a name: "not in (1)" compares an
+// attribute "not", and "not in = 1" negates a comparison of an attribute "in".
 func (p *parser) comparisonFollows() bool {
 	look := p.lex
 	op, err := look.next()
@@ -199,7 +199,7 @@ func (p *parser) comparisonFollows() bool {
 	return tokEqual <= op.kind && op.kind <= tokNotGlob
 }
 
-// nothingFollows tells whether a term ends with the next token.
+// nothingFollows reports whether a term ends with the next token.
 func (p *parser) nothingFollows() bool {
 	look := p.lex
 	after, err := look.next()
@@ -230,8 +230,8 @@ func (p *parser) negation() (subtree, error) {
 	return p.node(start, Not{term.expr}, term.height+1)
 }
 
-// negated reads what a negation negates. After the sign, a name without an operator is
-// whether there is such an attribute.
+// negated reads the operand of a negation. After the sign, a name without an
+// operator asks whether there is such an attribute.
 func (p *parser) negated(sign token) (subtree, error) {
 	if sign.kind == tokBang && p.tok.isWord() && p.nothingFollows() {
 		p.tok.kind = tokName

@@ -139,7 +139,7 @@ func appendValue(b []byte, v Value) []byte {
 }
 
 // appendText prints a string so that one line of a terminal or a log shows all
-// of it: what is not printable is escaped.
+// of it: characters that are not printable are escaped.
 func appendText(b []byte, s string) []byte {
 	b = append(b, '"')
 	for _, c := range s {

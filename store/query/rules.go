@@ -10,8 +10,8 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// What a comparison may say. The parser and Check share these rules; the
-// parser adds the position.
+// The rules of a comparison. The parser and Check share them; the parser adds
+// the position.
 
 // allName is the reserved name that selects everything; it is no attribute.
 const allName = "$all"
@@ -89,17 +89,17 @@ func isHexDigit(c rune) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
 
-// isHexLiteral tells whether s prints as an address or a key without quotes.
+// isHexLiteral reports whether s prints as an address or a key without quotes.
 func isHexLiteral(s string) bool {
 	return isHexLength(len(s)-2) && s[:2] == "0x" && isHex(s[2:]) && s == strings.ToLower(s)
 }
 
-// isHexLength tells whether an address or a key has that many digits.
+// isHexLength reports whether an address or a key has that many digits.
 func isHexLength(digits int) bool {
 	return digits == 2*len(entity.Address{}) || digits == 2*len(entity.Key{})
 }
 
-// isPlainName tells whether name can be written without backticks.
+// isPlainName reports whether name can be written without backticks.
 func isPlainName(name string) bool {
 	for i, c := range name {
 		if i == 0 && !isNameStart(c) || !isNamePart(c) && i > 0 {
@@ -115,7 +115,7 @@ func isNamePart(c rune) bool {
 	return c == '_' || c == '.' || c == '-' || unicode.IsLetter(c) || unicode.IsNumber(c)
 }
 
-// wellFormed tells whether v is a well-formed literal of one type.
+// wellFormed reports whether v is a well-formed literal of one type.
 func (v Value) wellFormed() bool {
 	switch v.Kind {
 	case entity.String:

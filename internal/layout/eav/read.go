@@ -131,7 +131,7 @@ func (v view) Openings(ctx context.Context) iter.Seq2[*entity.Entity, error] {
 	}
 }
 
-// opened tells whether version a comes before b in a history.
+// opened reports whether version a comes before b in a history.
 func opened(a, b *entity.Entity) bool {
 	return cmp.Or(cmp.Compare(a.LastModifiedAtBlock, b.LastModifiedAtBlock), bytes.Compare(a.Key[:], b.Key[:])) < 0
 }
@@ -156,9 +156,9 @@ const (
 	openingsSpan = 32   // row numbers within which one statement reads
 )
 
-// pagedOpenings streams all versions page by page: DuckDB holds the whole result of
-// a statement in memory, and 2,048 whole rows of what it scans. So a page's row
-// numbers are sorted first, and then neighbours are read together.
+// pagedOpenings streams all versions page by page: DuckDB holds the whole
+// result of a statement in memory, and 2,048 whole rows of a scan. So a page's
+// row numbers are sorted first, and then neighbours are read together.
 func (v view) pagedOpenings(ctx context.Context, yield func(*entity.Entity, error) bool) {
 	next := "SELECT rowid, " + v.shape.from + ", entity_key FROM payloads WHERE " + v.shape.from + " >= ? AND (" +
 		v.shape.from + " > ? OR entity_key > ?) ORDER BY " + v.shape.from + ", entity_key LIMIT CAST(? AS BIGINT)"
