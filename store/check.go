@@ -40,7 +40,7 @@ type Outcome string
 const (
 	Sound       Outcome = "sound"         // it was checked completely, without a finding
 	Unavailable Outcome = "not available" // this store or engine has no check of the part, so it is neither sound nor damaged
-	NotChecked  Outcome = "not checked"   // it could not be checked completely: nothing is known
+	NotChecked  Outcome = "not checked"   // it could not be checked completely
 	Damaged     Outcome = "damaged"       // something is wrong, whatever else could not be looked at
 )
 
@@ -112,8 +112,8 @@ type CheckReport struct {
 
 // Err returns nil when every part is sound or has no check. For damage it
 // returns an error that wraps ErrCorrupt and names the findings. For parts that
-// were not checked it returns an error that wraps the cause, because then
-// nothing is known of the store.
+// were not checked it returns an error that wraps the cause, because such a
+// part may be sound or damaged.
 func (r *CheckReport) Err() error {
 	var errs []error
 	for _, f := range r.Findings {

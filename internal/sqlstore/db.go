@@ -248,8 +248,9 @@ func (db *DB) takeWriter(ctx context.Context) (c *Conn, kept bool, err error) {
 
 func (db *DB) giveWriter(c *Conn) { db.writer <- dropBroken(c) }
 
-// take waits for what a channel holds until ctx is done or the database closes.
-// Neither is left to chance when something is there at once.
+// take waits for a value of a channel until ctx is done or the database closes.
+// A value that is there at once is always taken, and a closed database always
+// wins.
 func take[T any](ctx context.Context, db *DB, from chan T) (v T, err error) {
 	if db.isClosed() {
 		return v, driver.ErrClosed

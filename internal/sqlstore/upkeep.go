@@ -45,7 +45,7 @@ func (db *DB) Check(ctx context.Context, report func(problem string) bool) (did 
 		}
 		defer func() { err = errors.Join(err, rows.Close()) }()
 		for rows.Next() {
-			var message []byte // it may quote what is damaged, and need not be UTF-8
+			var message []byte // it may quote damaged values, and need not be UTF-8
 			if err := rows.Scan(&message); err != nil {
 				return err
 			}
