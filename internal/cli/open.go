@@ -90,9 +90,10 @@ func (e *env) openFed(url string, eo store.EntityOptions) (*store.DB, *store.Ent
 	return db, ents, end, nil
 }
 
-// endWith ends the command's context with a database that ends by itself. A service would
-// stay up without it for nothing, and nobody would start it again; what follows a chain
-// fails when it looks for the next block. Why the database ended is the error of its Close.
+// endWith ends the command's context when the database ends by itself.
+// Otherwise a service would stay up without it and would not be restarted; a
+// follower fails when it looks for the next block. The error of the database's
+// Close names the cause.
 func (e *env) endWith(db *store.DB) (release context.CancelFunc) {
 	ctx, cancel := context.WithCancel(e.ctx)
 	go func() {
