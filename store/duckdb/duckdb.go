@@ -225,10 +225,10 @@ func (e *engine) beforeCommit(ctx context.Context, c *sqlstore.Conn) error {
 	return e.file.watch.Check()
 }
 
-// Probe implements driver.Engine.
+// Probe implements driver.Prober.
 func (e *engine) Probe(context.Context) error { return e.file.watch.Check() }
 
-// Lease implements driver.Engine. Nobody else can have the file open; it keeps
+// Lease implements driver.Leaser. Nobody else can have the file open; it keeps
 // apart those of this process that share the engine.
 func (e *engine) Lease(context.Context) (driver.Lease, error) {
 	return filelease.Take(e.file.path, e.cfg.Options.ReadOnly)

@@ -159,7 +159,7 @@ func (e *engine) begin(ctx context.Context) error {
 // Info implements driver.Engine.
 func (e *engine) Info() driver.Info { return info(e.version) }
 
-// Ended implements driver.Engine. A running server is made good by whoever runs it: what
+// Ended implements driver.Ender. A running server is made good by whoever runs it: what
 // was lost with it is asked anew, since others may have written meanwhile.
 func (e *engine) Ended() <-chan struct{} {
 	if e.server == nil {
@@ -168,7 +168,7 @@ func (e *engine) Ended() <-chan struct{} {
 	return e.server.Ended()
 }
 
-// Probe implements driver.Engine.
+// Probe implements driver.Prober.
 func (e *engine) Probe(context.Context) error { return e.files.Check() }
 
 // Close implements driver.Engine.
