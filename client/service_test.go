@@ -162,7 +162,7 @@ func TestSlowSubscriber(t *testing.T) {
 			}
 			require.Less(t, heap()-before, int64(total*size/4), "bytes for events that nobody takes")
 			require.LessOrEqual(t, runtime.NumGoroutine(), goroutines+3)
-			done, err := db.Engine().Checkpoint(t.Context(), true)
+			done, err := driver.Checkpoint(t.Context(), db.Engine(), true)
 			require.NoError(t, err, "nobody holds a view: %+v", done)
 		}
 		if next == total+1 {

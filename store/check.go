@@ -349,7 +349,11 @@ func (c *checker) eventLog(ctx context.Context, e *Events) (done eventlog.Checke
 func (c *checker) engine(ctx context.Context) {
 	c.progress(partEngine, "", 0)(0)
 	before := len(c.report.Findings)
-	did, err := c.db.engine.Check(ctx, c.finder(ctx, partEngine))
+	var did string
+	var err error
+	if files, ok := c.db.engine.(driver.Checker); ok {
+		did, err = files.Check(ctx, c.finder(ctx, partEngine))
+	}
 	c.report.Engine = did
 	if err = errors.Join(err, ctx.Err()); did == "" && err == nil && len(c.report.Findings) == before {
 		c.unavailable(partEngine, "the engine has no check of its own")

@@ -71,7 +71,7 @@ func (e *env) openFed(url string, eo store.EntityOptions) (*store.DB, *store.Ent
 		return nil, nil, nil, err
 	}
 	end := db.Close
-	lease, err := db.Engine().Lease(e.ctx)
+	lease, err := driver.TakeLease(e.ctx, db.Engine())
 	switch {
 	case err == nil:
 		end = func() error { return errors.Join(lease.Release(), db.Close()) }
@@ -96,13 +96,15 @@ func (e *env) openFed(url string, eo store.EntityOptions) (*store.DB, *store.Ent
 // Close names the cause.
 func (e *env) endWith(db *store.DB) (release context.CancelFunc) {
 	ctx, cancel := context.WithCancel(e.ctx)
-	go func() {
-		select {
-		case <-db.Engine().Ended():
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
+	if engine, ok := db.Engine().(driver.Ender); ok {
+		go func() {
+			select {
+			case <-engine.Ended():
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+	}
 	e.ctx = ctx
 	return cancel
 }

@@ -122,7 +122,7 @@ func prepare(ctx context.Context, c crashtest.Cell, contents *crashtest.Contents
 	killed := rng.IntN(3) == 0
 	err = contents.Fill(ctx, db, steps)
 	if err == nil && killed {
-		if _, err = db.Engine().Checkpoint(ctx, true); errors.Is(err, store.ErrUnsupported) {
+		if _, err = driver.Checkpoint(ctx, db.Engine(), true); errors.Is(err, store.ErrUnsupported) {
 			err = nil
 		}
 	}

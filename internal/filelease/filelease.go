@@ -22,7 +22,7 @@ const suffix = "-lease"
 // lease is a file that is locked.
 type lease struct{ file *os.File }
 
-// Take implements driver.Upkeep for a database, which exists. Its path has no symbolic
+// Take implements driver.Leaser for a database, which exists. Its path has no symbolic
 // links, so that everybody names the lease alike. Whoever may use the database may use the
 // lease, unless it is open for reading only.
 func Take(path string, readOnly bool) (driver.Lease, error) {

@@ -234,7 +234,7 @@ func (s *Service) Ready(ctx context.Context) error {
 	if closed {
 		return ErrClosing
 	}
-	if err := s.db.Engine().Probe(ctx); err != nil {
+	if err := driver.Probe(ctx, s.db.Engine()); err != nil {
 		return err
 	}
 	within, cancel := context.WithTimeout(ctx, readyTimeout)

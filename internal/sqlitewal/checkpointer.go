@@ -270,7 +270,7 @@ func (k *Checkpointer) passive(ctx context.Context) (res driver.CheckpointResult
 	return res, k.db.WithSpare(ctx, run)
 }
 
-// Checkpoint implements driver.Upkeep.
+// Checkpoint implements driver.Checkpointer.
 func (k *Checkpointer) Checkpoint(ctx context.Context, truncate bool) (res driver.CheckpointResult, err error) {
 	if k.cfg.Options.ReadOnly {
 		return res, driver.ErrReadOnly

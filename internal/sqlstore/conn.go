@@ -184,7 +184,7 @@ func (c *Conn) ExecOnce(ctx context.Context, text string) (err error) {
 // QueryOnce runs one statement without preparing it.
 func (c *Conn) QueryOnce(ctx context.Context, text string) (rows driver.Rows, err error) {
 	if c.remote != nil {
-		rows, err = c.remote.Query(ctx, text, false, nil)
+		rows, err = c.remote.Query(ctx, driver.Statement{Text: text}, false, nil)
 	} else {
 		rows, err = c.conn.QueryContext(ctx, text)
 	}
@@ -202,9 +202,18 @@ func (c *Conn) Mapped(err error) error {
 
 // Query runs one statement.
 func (c *Conn) Query(ctx context.Context, text string, args ...any) (driver.Rows, error) {
-	stmt, err := c.prepare(ctx, text)
+	return c.query(ctx, driver.Statement{Text: text}, args)
+}
+
+// query runs a statement with hints, which only a Remote uses.
+func (c *Conn) query(ctx context.Context, s driver.Statement, args []any) (driver.Rows, error) {
+	stmt, err := c.prepare(ctx, s.Text)
 	if err != nil {
 		return nil, err
+	}
+	if r, ok := stmt.(remoteStatement); ok {
+		r.hints = s
+		stmt = r
 	}
 	rows, err := stmt.query(ctx, c.encode(args))
 	if err != nil {
@@ -254,7 +263,7 @@ func (c *Conn) prepare(ctx context.Context, text string) (stmt statement, err er
 	case c.native != nil:
 		stmt, err = prepareDirect(ctx, c.native, native)
 	case c.remote != nil:
-		stmt = remoteStatement{c.remote, native, c.keepsRemote(native)}
+		stmt = remoteStatement{conn: c.remote, text: native, keep: c.keepsRemote(native)}
 	default:
 		var prepared *sql.Stmt
 		prepared, err = c.conn.PrepareContext(ctx, native)
@@ -292,17 +301,9 @@ var kept = []string{
 // CREATE TABLE without columns when the transaction of the first run was rolled
 // back.
 func keeps(text string) bool {
-	for {
-		text = strings.TrimLeft(text, " \t\r\n(")
-		comment, ok := strings.CutPrefix(text, "/*")
-		if !ok {
-			break
-		}
-		_, text, _ = strings.Cut(comment, "*/")
-	}
-	word := text
-	if i := strings.IndexAny(text, " \t\r\n(;"); i >= 0 {
-		word = text[:i]
+	word := strings.TrimLeft(text, " \t\r\n(")
+	if i := strings.IndexAny(word, " \t\r\n(;"); i >= 0 {
+		word = word[:i]
 	}
 	return slices.ContainsFunc(kept, func(k string) bool { return strings.EqualFold(k, word) })
 }

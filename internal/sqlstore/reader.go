@@ -22,15 +22,19 @@ type Reader struct {
 
 // Query implements driver.Querier.
 func (r *Reader) Query(ctx context.Context, text string, args ...any) (driver.Rows, error) {
+	return r.query(ctx, driver.Statement{Text: text}, args)
+}
+
+func (r *Reader) query(ctx context.Context, s driver.Statement, args []any) (driver.Rows, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.conn == nil {
 		return nil, r.why
 	}
-	rows, err := r.conn.Query(ctx, text, args...)
+	rows, err := r.conn.query(ctx, s, args)
 	if err != nil && r.unread && r.conn.broken && ctx.Err() == nil && !r.db.isClosed() {
 		if err = r.renew(ctx); err == nil {
-			rows, err = r.conn.Query(ctx, text, args...)
+			rows, err = r.conn.query(ctx, s, args)
 		}
 	}
 	if err != nil {

@@ -24,7 +24,7 @@ type Remote interface {
 	Exec(ctx context.Context, text string, keep bool, args []any) (int64, error)
 
 	// Query runs one statement.
-	Query(ctx context.Context, text string, keep bool, args []any) (driver.Rows, error)
+	Query(ctx context.Context, s driver.Statement, keep bool, args []any) (driver.Rows, error)
 
 	// Rollback ends the transaction, under open rows if need be. It does not wait for
 	// the answer: whether the connection was lost over it shows at the next call.
@@ -33,9 +33,10 @@ type Remote interface {
 
 // remoteStatement is a statement of a Remote.
 type remoteStatement struct {
-	conn Remote
-	text string
-	keep bool
+	conn  Remote
+	text  string
+	keep  bool
+	hints driver.Statement // its text is not used
 }
 
 func (s remoteStatement) exec(ctx context.Context, args []any) (int64, error) {
@@ -43,7 +44,9 @@ func (s remoteStatement) exec(ctx context.Context, args []any) (int64, error) {
 }
 
 func (s remoteStatement) query(ctx context.Context, args []any) (resultSet, error) {
-	return s.conn.Query(ctx, s.text, s.keep, args)
+	native := s.hints
+	native.Text = s.text
+	return s.conn.Query(ctx, native, s.keep, args)
 }
 
 // later leaves a statement without arguments to a Remote's next one; see there.
@@ -104,6 +107,14 @@ func (tx remoteTx) Defer(ctx context.Context, text string, args ...any) error {
 	return tx.Conn.Defer(ctx, text, args...)
 }
 
+// QueryStatement implements driver.Remote.
+func (tx remoteTx) QueryStatement(ctx context.Context, s driver.Statement, args ...any) (driver.Rows, error) {
+	if tx.done {
+		return nil, driver.ErrClosed
+	}
+	return tx.query(ctx, s, args)
+}
+
 // LiftTimeouts implements driver.Remote.
 func (tx remoteTx) LiftTimeouts(ctx context.Context) error { return tx.db.liftTimeouts(ctx, tx) }
 
@@ -117,6 +128,11 @@ func (r remoteReader) Defer(ctx context.Context, text string, args ...any) error
 		return err
 	}
 	return rows.Close()
+}
+
+// QueryStatement implements driver.Remote.
+func (r remoteReader) QueryStatement(ctx context.Context, s driver.Statement, args ...any) (driver.Rows, error) {
+	return r.query(ctx, s, args)
 }
 
 // LiftTimeouts implements driver.Remote.

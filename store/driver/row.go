@@ -8,35 +8,14 @@ import (
 // ErrNoRows: QueryRow found no row.
 var ErrNoRows = errors.New("no row")
 
-// QueryRow runs a query and scans its first row into dest. It fails with
-// ErrNoRows when there is none, and leaves dest as it is.
+// QueryRow is Statement.Row for a text without hints.
 func QueryRow(ctx context.Context, q Querier, text string, args []any, dest ...any) error {
-	rows, err := q.Query(ctx, text, args...)
-	if err != nil {
-		return err
-	}
-	switch {
-	case rows.Next():
-		err = rows.Scan(dest...)
-	case rows.Err() == nil:
-		err = ErrNoRows
-	}
-	return errors.Join(err, rows.Err(), rows.Close())
+	return Statement{Text: text}.Row(ctx, q, args, dest...)
 }
 
-// QueryRows runs a query and calls f with each row.
-func QueryRows(ctx context.Context, q Querier, text string, args []any, f func(rows Rows) error) (err error) {
-	rows, err := q.Query(ctx, text, args...)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		if err := f(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+// QueryRows is Statement.Each for a text without hints.
+func QueryRows(ctx context.Context, q Querier, text string, args []any, f func(rows Rows) error) error {
+	return Statement{Text: text}.Each(ctx, q, args, f)
 }
 
 // QueryInt returns the one integer that a query answers with.

@@ -63,22 +63,18 @@ func (c *compiler) where(e query.Expr) {
 }
 
 // finish returns the statement, or an error if it is too large.
-func (c *compiler) finish() (string, []any, error) {
+func (c *compiler) finish() (s driver.Statement, args []any, err error) {
 	switch most := c.dialect.maxConditions; {
 	case c.err != nil:
-		return "", nil, c.err
+		return s, nil, c.err
 	case most > 0 && c.conditions > most:
-		return "", nil, fmt.Errorf("%w: query has %d conditions, this engine plans %d; split it",
+		return s, nil, fmt.Errorf("%w: query has %d conditions, this engine plans %d; split it",
 			driver.ErrUnsupported, c.conditions, most)
 	case len(c.args) > maxArgs:
-		return "", nil, fmt.Errorf("%w: query needs %d values, the limit is %d; split it",
+		return s, nil, fmt.Errorf("%w: query needs %d values, the limit is %d; split it",
 			driver.ErrUnsupported, len(c.args), maxArgs)
 	}
-	text := c.sql.String()
-	if c.row == "e" && c.conditions > 1 && c.dialect.name == driver.Postgres {
-		text = driver.PlanByValue + text
-	}
-	return text, c.args, nil
+	return driver.Statement{Text: c.sql.String(), PlanByValue: c.row == "e" && c.conditions > 1}, c.args, nil
 }
 
 func (c *compiler) expr(e query.Expr) {

@@ -180,9 +180,9 @@ func (v view) reach(ctx context.Context, l *lead) (entries, first int64, err err
 	c.write("SELECT count(*), coalesce(min(f), 0) FROM (")
 	c.versions(l, "w.from_block AS f", maxReach, func() {})
 	c.write(") AS n")
-	text, args, err := c.finish()
+	s, args, err := c.finish()
 	if err == nil {
-		err = driver.QueryRow(ctx, v.q, text, args, &entries, &first)
+		err = s.Row(ctx, v.q, args, &entries, &first)
 	}
 	return entries, first, err
 }
@@ -277,12 +277,12 @@ func (v view) walk(
 			c.join(" AND ", l.rest)
 		}
 	})
-	text, args, err := c.finish()
+	s, args, err := c.finish()
 	if err != nil {
 		return nil, false, err
 	}
 	var n int64
-	err = statement.Each(ctx, v.q, text, args, func(r driver.Rows) error {
+	err = statement.Each(ctx, v.q, s, args, func(r driver.Rows) error {
 		var key []byte
 		var from int64
 		var e result
@@ -352,7 +352,7 @@ func (v view) fetchSome(
 	c.where(nil)
 	c.write(" AND e.entity_key IN "+placeholders(fetchSize), keys...)
 	found = map[entity.Key]*entity.Entity{}
-	v.stream(ctx, c.sql.String(), c.args, content, func(e *entity.Entity, failed error) bool {
+	v.stream(ctx, driver.Statement{Text: c.sql.String()}, c.args, content, func(e *entity.Entity, failed error) bool {
 		if err = failed; err == nil {
 			found[e.Key] = e
 		}
