@@ -197,23 +197,6 @@ func TestArchitecture(t *testing.T) {
 		}
 		assert.Contains(t, text, "`"+name+"`")
 	}
-	journeys := regexp.MustCompile(`(?ms)^Read, in this order.*?\.\n\n`).FindAllString(text, -1)
-	require.Len(t, journeys, 3)
-	for _, j := range journeys { // a journey that needs more files is too long to read
-		files := regexp.MustCompile("`[^`]+/[^`]+`").FindAllString(j, -1)
-		require.LessOrEqual(t, len(files), 12, j)
-		require.Len(t, slices.Compact(slices.Sorted(slices.Values(files))), len(files), j)
-		rooms := regexp.MustCompile(`compact/(plan|scan|emit|commit|merge|rework)\b`).FindAllStringSubmatch(strings.ReplaceAll(j, "_", "."), -1)
-		last := 0
-		for _, r := range rooms { // one after another, and none entered twice
-			at := slices.Index([]string{"plan", "scan", "emit", "commit", "merge", "rework"}, r[1])
-			require.GreaterOrEqual(t, at, last, j)
-			last = at
-		}
-		for _, f := range files {
-			require.FileExists(t, filepath.Join(root(t), strings.Trim(f, "`")))
-		}
-	}
 }
 
 // TestMutants: a mutant that no longer fits the code says nothing about the tests.

@@ -1,7 +1,7 @@
-// Journey runs one use of a store, and writes the coverage counters of that use
-// alone into DIRECTORY/counters. A test builds it with go build -cover.
+// Journey runs one use of a new store, and writes the coverage counters of that
+// use alone into a directory. A test builds it with go build -cover.
 //
-//	journey merge|past|append DIRECTORY
+//	journey block|query|append URL DIRECTORY
 package main
 
 import (
@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime/coverage"
 	"time"
 
@@ -21,19 +20,19 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: journey merge|past|append DIRECTORY")
+	if len(os.Args) != 4 {
+		fmt.Fprintln(os.Stderr, "usage: journey block|query|append URL DIRECTORY")
 		os.Exit(2)
 	}
-	if err := run(context.Background(), os.Args[1], os.Args[2]); err != nil {
+	if err := run(context.Background(), os.Args[1], os.Args[2], os.Args[3]); err != nil {
 		fmt.Fprintln(os.Stderr, "journey:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, journey, dir string) error {
+func run(ctx context.Context, journey, url, counters string) error {
 	// Fill a store, so that the journey itself makes no tables and does not open.
-	db, err := store.Open(ctx, "sqlite:"+filepath.Join(dir, "journey.db"), nil)
+	db, err := store.Open(ctx, url, nil)
 	if err != nil {
 		return err
 	}
@@ -65,9 +64,9 @@ func run(ctx context.Context, journey, dir string) error {
 		return err
 	}
 	switch journey {
-	case "merge":
+	case "block":
 		err = applyAndMerge(ctx, ents, filled)
-	case "past":
+	case "query":
 		err = queryPast(ctx, ents, filled/2)
 	case "append":
 		cond := &event.Condition{FailIfEventsMatch: event.Tagged(course), After: 1}
@@ -76,10 +75,6 @@ func run(ctx context.Context, journey, dir string) error {
 		err = fmt.Errorf("there is no journey %q", journey)
 	}
 	if err != nil {
-		return err
-	}
-	counters := filepath.Join(dir, "counters")
-	if err := os.Mkdir(counters, 0o700); err != nil {
 		return err
 	}
 	return errors.Join(coverage.WriteMetaDir(counters), coverage.WriteCountersDir(counters))
