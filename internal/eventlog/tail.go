@@ -12,12 +12,13 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// IndexEvery is how many events lie without postings before theirs are written, unless
-// somebody wants another number. Each posting changes a page of its own, and those of a tag
-// that comes again share one: so the more events, the fewer pages. Where a row is dear to
-// write, an append would be late by all of them.
+// IndexEvery is how many events have no postings yet before the postings of all of
+// them are written, unless an option asks for another number. More events need
+// fewer pages each, because the postings of a tag that comes again share a page.
+// The append that writes them waits for all of their rows, so the number is small
+// where a row is slow to write.
 func (l *Log) IndexEvery() int {
-	if l.dialect == driver.SQLite {
+	if l.traits.Compiled {
 		return 4096
 	}
 	return 128
