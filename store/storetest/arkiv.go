@@ -18,8 +18,8 @@ import (
 func runArkiv(t *testing.T, h Harness) {
 	blocks := must(model.Collect(feed.ReadTar(bytes.NewReader(testdata.ArkivBlocks))))(t)
 	queries := recordedQueries(t)
-	for _, layout := range h.layouts() {
-		t.Run(layout, func(t *testing.T) { checkArkiv(t, newLedger(t, h, layout, blocks...), queries) })
+	for _, h.layout = range h.layouts() {
+		t.Run(h.layout, func(t *testing.T) { checkArkiv(t, newLedger(t, h, blocks...), queries) })
 	}
 }
 

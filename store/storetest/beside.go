@@ -40,12 +40,14 @@ func runBeside(t *testing.T, h Harness) {
 	if h.slow() {
 		layouts = layouts[1:]
 	}
-	for _, layout := range layouts {
-		t.Run(layout, func(t *testing.T) {
-			t.Run("writer", func(t *testing.T) { testFreeWriter(t, h, layout) })
-			t.Run("torn copy", func(t *testing.T) { testTornCopy(t, h, layout) })
-			t.Run("readers", func(t *testing.T) { testReadersTogether(t, h, layout) })
-			t.Run("history again", func(t *testing.T) { testHistoryAgain(t, h, layout) })
+	for _, h.layout = range layouts {
+		t.Run(h.layout, func(t *testing.T) {
+			parts[Harness]{
+				{"writer", testFreeWriter},
+				{"torn copy", testTornCopy},
+				{"readers", testReadersTogether},
+				{"history again", testHistoryAgain},
+			}.run(t, h)
 		})
 	}
 	t.Run("creation", func(t *testing.T) { testCreation(t, h) })
@@ -142,8 +144,8 @@ func (s *scribe) end(t *testing.T) {
 }
 
 // testFreeWriter: exports are of one head, and a healthy store is found sound.
-func testFreeWriter(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
+func testFreeWriter(t *testing.T, h Harness) {
+	l := newLedger(t, h)
 	s := startScribe(t, l)
 	defer s.end(t)
 	trials := h.trials()
@@ -161,7 +163,7 @@ func testFreeWriter(t *testing.T, h Harness, layout string) {
 		summary := must(l.ents.Summary(t.Context()))(t)
 		require.GreaterOrEqual(t, summary.Live, uint64(20))
 	}
-	copied := newLedger(t, h, layout)
+	copied := newLedger(t, h)
 	must(copied.ents.Import(t.Context(), l.ents.History(t.Context()), nil))(t)
 	must(copied.ents.Verify(t.Context()))(t)
 }
@@ -178,8 +180,8 @@ func digestOf(history func(func(entity.Changeset, error) bool)) (d entity.Digest
 
 // testTornCopy: when the head is replaced between two views of an export, the copy has no part
 // of what it was.
-func testTornCopy(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
+func testTornCopy(t *testing.T, h Harness) {
+	l := newLedger(t, h)
 	require.NoError(t, l.db.Close())
 	var left atomic.Int64 // views until the head is replaced
 	var replace func() error
@@ -201,7 +203,7 @@ func testTornCopy(t *testing.T, h Harness, layout string) {
 		}
 		return err
 	}
-	copied := newLedger(t, h, layout)
+	copied := newLedger(t, h)
 	left.Store(2)
 	must(copied.ents.Import(t.Context(), l.ents.History(t.Context()), nil))(t)
 	require.Equal(t, must(l.ents.Head(t.Context()))(t), must(copied.ents.Head(t.Context()))(t))
@@ -209,8 +211,8 @@ func testTornCopy(t *testing.T, h Harness, layout string) {
 
 // testReadersTogether: what needs several readers gets them however many ask, and
 // says what to set where there are too few.
-func testReadersTogether(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout, history()...)
+func testReadersTogether(t *testing.T, h Harness) {
+	l := newLedger(t, h, history()...)
 	for readers := 1; readers <= 4; readers++ {
 		require.NoError(t, l.db.Close())
 		l.url = withParams(t, l.url, "readers", strconv.Itoa(readers))
@@ -255,8 +257,8 @@ func requireReaders(t *testing.T, err error, has, needs int) {
 
 // testHistoryAgain: a history that is read again is the same although blocks came
 // meanwhile, and refused when its blocks are others now.
-func testHistoryAgain(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout, history()...)
+func testHistoryAgain(t *testing.T, h Harness) {
+	l := newLedger(t, h, history()...)
 	again := l.ents.History(t.Context())
 	want := must(model.Collect(again))(t)
 	l.apply(t, on("later", opCreate(5)), on("c", opUpdate(7)))

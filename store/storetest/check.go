@@ -18,19 +18,21 @@ import (
 // derived, that the latter is repaired and the former is refused, that what cannot be
 // looked at is not called damage, and that a backup holds what the store does.
 func runCheck(t *testing.T, h Harness) {
-	for _, layout := range []string{"arkiv", "compact"} {
-		t.Run(layout, func(t *testing.T) {
-			for i, d := range damages[layout] {
+	for _, h.layout = range []string{"arkiv", "compact"} {
+		t.Run(h.layout, func(t *testing.T) {
+			for i, d := range damages[h.layout] {
 				if h.slow() && i%4 != 0 {
 					continue // opening is slow
 				}
-				t.Run(d.name, func(t *testing.T) { runDamage(t, h, layout, d) })
+				t.Run(d.name, func(t *testing.T) { runDamage(t, h, d) })
 			}
 		})
 	}
-	t.Run("backup", func(t *testing.T) { runBackup(t, h) })
-	t.Run("outcome", func(t *testing.T) { runOutcomes(t, h) })
-	t.Run("columns", func(t *testing.T) { runColumns(t, h) })
+	parts[Harness]{
+		{"backup", runBackup},
+		{"outcome", runOutcomes},
+		{"columns", runColumns},
+	}.run(t, h)
 }
 
 // damage is a statement that makes a store wrong.
@@ -73,9 +75,9 @@ var damages = map[string][]damage{
 	},
 }
 
-func runDamage(t *testing.T, h Harness, layout string, d damage) {
+func runDamage(t *testing.T, h Harness, d damage) {
 	url := h.quickURL(t)
-	db := fillForCheck(t, h, url, layout)
+	db := fillForCheck(t, h, url)
 	report := must(db.Check(t.Context(), nil))(t)
 	require.NoError(t, report.Err())
 	require.True(t, report.Digest)
@@ -142,9 +144,9 @@ func checkEvent(n int) event.Event {
 }
 
 // fillForCheck makes a store with everything merged and indexed.
-func fillForCheck(t *testing.T, h Harness, url, layout string) *store.DB {
+func fillForCheck(t *testing.T, h Harness, url string) *store.DB {
 	db := h.open(t, url, nil)
-	ents := must(db.Entities(t.Context(), &store.EntityOptions{Layout: layout}))(t)
+	ents := must(db.Entities(t.Context(), &store.EntityOptions{Layout: h.layout}))(t)
 	for n := uint64(1); n <= 5; n++ {
 		must(ents.Apply(t.Context(), checkBlock(n)))(t)
 	}
@@ -161,7 +163,7 @@ func fillForCheck(t *testing.T, h Harness, url, layout string) *store.DB {
 
 // runBackup: a backup that was cut makes no store, and a store is not overwritten.
 func runBackup(t *testing.T, h Harness) {
-	db := fillForCheck(t, h, h.quickURL(t), "compact")
+	db := fillForCheck(t, h.with("compact"), h.quickURL(t))
 	var copied bytes.Buffer
 	contents := must(db.Backup(t.Context(), &copied, nil))(t)
 	require.EqualValues(t, 10, contents.EventHead)

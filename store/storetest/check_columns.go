@@ -22,7 +22,7 @@ func runColumns(t *testing.T, h Harness) {
 func testColumns(t *testing.T, h Harness, table string) {
 	first := event.Checkpoint{Consumer: "first", To: 3}
 	url := h.quickURL(t)
-	db := fillForCheck(t, h, url, "arkiv")
+	db := fillForCheck(t, h.with("arkiv"), url)
 	evs := must(db.Events(t.Context(), nil))(t)
 	must(evs.Advance(t.Context(), first, nil, nil))(t)
 	inTx(t, db.Engine(), func(tx driver.Tx) {

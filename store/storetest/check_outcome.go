@@ -20,10 +20,10 @@ func runOutcomes(t *testing.T, h Harness) {
 	if h.slow() {
 		layouts = layouts[1:]
 	}
-	for _, layout := range layouts {
-		t.Run(layout, func(t *testing.T) {
+	for _, h.layout = range layouts {
+		t.Run(h.layout, func(t *testing.T) {
 			rawURL := h.quickURL(t)
-			require.NoError(t, fillForCheck(t, h, rawURL, layout).Close())
+			require.NoError(t, fillForCheck(t, h, rawURL).Close())
 			f := &faults{}
 			db := h.open(t, tap(f.see).tapped(t, rawURL, false), &store.Options{ReadOnly: true})
 			t.Run("error", func(t *testing.T) {

@@ -14,8 +14,10 @@ import (
 // runCompact checks of the layout compact what no other layout has: tables of older
 // versions, and merges.
 func runCompact(t *testing.T, h Harness) {
-	t.Run("old tables", func(t *testing.T) { testCompactOldTables(t, h) })
-	t.Run("no reader", func(t *testing.T) { testCompactNoReader(t, h) })
+	parts[Harness]{
+		{"old tables", testCompactOldTables},
+		{"no reader", testCompactNoReader},
+	}.run(t, h)
 }
 
 // smallBacklog is a limit on what is put off with which tests meet every state of a merge:

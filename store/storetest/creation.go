@@ -95,20 +95,16 @@ func creatingCalls(h Harness) (list []creatingCall) {
 			require.NoError(t, db.Close())
 		}
 	}
-	filled := func(layout string) func(*testing.T, string) {
-		return func(t *testing.T, url string) {
-			require.NoError(t, fillForCheck(t, h, url, layout).Close())
-		}
-	}
-	for _, layout := range h.layouts() {
-		if h.repeats(layout) {
+	for _, h.layout = range h.layouts() {
+		if h.repeats() {
 			continue
 		}
-		options := store.EntityOptions{Layout: layout}
-		list = append(list, creatingCall{name: "entities " + layout, before: nothing, call: entities(options)})
+		options := store.EntityOptions{Layout: h.layout}
+		list = append(list, creatingCall{name: "entities " + h.layout, before: nothing, call: entities(options)})
 	}
 	layouts := slices.DeleteFunc([]string{"arkiv", "compact"}, func(l string) bool { return !slices.Contains(h.layouts(), l) })
 	for _, layout := range layouts {
+		h := h.with(layout)
 		var backup []byte
 		restore := func(ctx context.Context, db *store.DB) error {
 			_, err := db.Restore(ctx, bytes.NewReader(backup), nil)
@@ -116,7 +112,7 @@ func creatingCalls(h Harness) (list []creatingCall) {
 		}
 		back := func(t *testing.T, _ string) {
 			if backup == nil {
-				backup = backupForCheck(t, h, layout)
+				backup = backupForCheck(t, h)
 			}
 		}
 		repair := func(ctx context.Context, db *store.DB) error {
@@ -126,9 +122,10 @@ func creatingCalls(h Harness) (list []creatingCall) {
 			}
 			return err
 		}
+		filled := func(t *testing.T, url string) { require.NoError(t, fillForCheck(t, h, url).Close()) }
 		list = append(list,
 			creatingCall{name: "restore " + layout, before: back, call: restore},
-			creatingCall{name: "repair " + layout, before: filled(layout), call: repair, rare: true})
+			creatingCall{name: "repair " + layout, before: filled, call: repair, rare: true})
 	}
 	return append(list,
 		creatingCall{name: "events", before: nothing, call: events},
@@ -145,8 +142,8 @@ func creatingCalls(h Harness) (list []creatingCall) {
 }
 
 // backupForCheck returns a backup of a store that has consumers.
-func backupForCheck(t *testing.T, h Harness, layout string) []byte {
-	db := fillForCheck(t, h, h.quickURL(t), layout)
+func backupForCheck(t *testing.T, h Harness) []byte {
+	db := fillForCheck(t, h, h.quickURL(t))
 	evs := must(db.Events(t.Context(), nil))(t)
 	must(evs.Advance(t.Context(), event.Checkpoint{Consumer: "first", To: 3}, nil, nil))(t)
 	var file bytes.Buffer

@@ -83,10 +83,10 @@ func runDifferential(t *testing.T, h Harness) {
 		layouts = schemas.EntityLayouts()
 	}
 	asked, found := 0, 0
-	for _, layout := range layouts {
+	for _, h.layout = range layouts {
 		for _, size := range sizes {
-			t.Run(fmt.Sprintf("layout=%s/entities=%d", layout, size.entities), func(t *testing.T) {
-				a, f := runHistories(t, h, layout, size)
+			t.Run(fmt.Sprintf("layout=%s/entities=%d", h.layout, size.entities), func(t *testing.T) {
+				a, f := runHistories(t, h, size)
 				asked, found = asked+a, found+f
 			})
 		}
@@ -99,10 +99,10 @@ func runDifferential(t *testing.T, h Harness) {
 
 // runHistories tries histories until one fails. It returns how many questions
 // were asked about many entities, and how many of them found something.
-func runHistories(t *testing.T, h Harness, layout string, size size) (asked, found int) {
-	for i, passed := 0, true; passed && i < h.histories(layout, size); i++ {
+func runHistories(t *testing.T, h Harness, size size) (asked, found int) {
+	for i, passed := 0, true; passed && i < h.histories(size); i++ {
 		passed = t.Run(fmt.Sprint(i), func(t *testing.T) {
-			m := differential(t, h, layout, size, i)
+			m := differential(t, h, size, i)
 			if m.many {
 				asked, found = asked+m.asked, found+m.found
 			}
@@ -112,16 +112,16 @@ func runHistories(t *testing.T, h Harness, layout string, size size) (asked, fou
 }
 
 // histories returns how many histories to try on a layout.
-func (h Harness) histories(layout string, size size) int {
-	few, runs, lab := size.entities == 0, schemas.HasRuns(layout), !slices.Contains(h.layouts(), layout)
+func (h Harness) histories(size size) int {
+	few, runs, lab := size.entities == 0, schemas.HasRuns(h.layout), !slices.Contains(h.layouts(), h.layout)
 	switch {
 	case *histories > 0:
 		return *histories
-	case few && h.slow() && h.repeats(layout):
+	case few && h.slow() && h.repeats():
 		return 1
 	case few && h.slow():
 		return h.Checks
-	case testing.Short() && (lab || few && h.repeats(layout)):
+	case testing.Short() && (lab || few && h.repeats()):
 		return 0
 	case testing.Short() && few:
 		return 6 // under the race detector, too, everything happens some times
@@ -129,21 +129,21 @@ func (h Harness) histories(layout string, size size) int {
 		return size.slow
 	case few && lab:
 		return size.quick / 10 // it differs from another in its indexes alone
-	case few && h.repeats(layout):
+	case few && h.repeats():
 		return size.quick / 4
 	case few && runs:
 		return 2 * size.quick // each limit on what is put off leaves them in another state
-	case few || runs || size.entities == sizes[1].entities && !lab && !h.repeats(layout):
+	case few || runs || size.entities == sizes[1].entities && !lab && !h.repeats():
 		return size.quick
 	}
 	return 0
 }
 
 // differential draws a history and does it. One that fails is reduced.
-func differential(t *testing.T, h Harness, layout string, size size, i int) (m *machine) {
+func differential(t *testing.T, h Harness, size size, i int) (m *machine) {
 	random := randomSource(t, i)
 	failure := try(t, func(t testing.TB) {
-		m = newMachine(t, h, layout, size.entities > 0)
+		m = newMachine(t, h, size.entities > 0)
 		defer m.close()
 		d := &drawing{&model.Drawer{Rand: random, Many: size.entities, NUL: 12}, m}
 		if m.model.NoNUL {
@@ -155,7 +155,7 @@ func differential(t *testing.T, h Harness, layout string, size size, i int) (m *
 		d.draw(size)
 	})
 	if failure != "" {
-		h.fail(t, layout, m.history, m.many, failure)
+		h.fail(t, m.history, m.many, failure)
 	}
 	text := formatHistory(m.history)
 	require.True(t, m.many || text == formatHistory(parseHistory(t, text)), "a history is read as it was written:\n%s", text)

@@ -17,7 +17,7 @@ type drawing struct {
 
 // history draws all steps.
 func (d *drawing) draw(size size) {
-	d.do(step{Do: "open", Layout: d.layout, ExtendAdds: d.Chance(3), Params: d.params(true)})
+	d.do(step{Do: "open", Layout: d.h.layout, ExtendAdds: d.Chance(3), Params: d.params(true)})
 	steps, all := size.steps, 0
 	if d.many {
 		d.world()
@@ -84,7 +84,7 @@ func (d *drawing) params(create bool) map[string]string {
 		list["checkpoint"] = string(one(d.Drawer, driver.Background, driver.Inline, driver.Manual))
 		list["checkpoint_frames"] = one(d.Drawer, logFramesLong, "1", "20")
 	}
-	if schemas.HasRuns(d.layout) { // with 1 and 3 merges are met in every state, with the last in none
+	if schemas.HasRuns(d.h.layout) { // with 1 and 3 merges are met in every state, with the last in none
 		backlog := []string{"3", "1", "3", "1", "20", "100000"}
 		switch {
 		case d.many && d.h.slow():
@@ -100,7 +100,7 @@ func (d *drawing) params(create bool) map[string]string {
 func (d *drawing) reopen() {
 	s := step{Do: "open", Params: d.params(false)}
 	if d.Chance(2) {
-		s.Layout = d.layout
+		s.Layout = d.h.layout
 	}
 	d.do(s)
 }
@@ -211,7 +211,7 @@ func (d *drawing) hold() {
 // copy goes on with a copy of the store, of another layout if it is made by the
 // history.
 func (d *drawing) copy() {
-	s := step{Do: "copy", Way: one(d.Drawer, "history", "backup"), Layout: d.layout}
+	s := step{Do: "copy", Way: one(d.Drawer, "history", "backup"), Layout: d.h.layout}
 	switch {
 	case s.Way == "backup":
 	case d.db.Engine().Capabilities().Spreads: // not all layouts can be

@@ -18,22 +18,24 @@ import (
 // runDriver holds an engine to the contract of package driver, sentence by
 // sentence.
 func runDriver(t *testing.T, h Harness) {
-	t.Run("identity", func(t *testing.T) { runIdentity(t, h) })
-	t.Run("values", func(t *testing.T) { runDriverValues(t, h) })
-	t.Run("bulk", func(t *testing.T) { runBulk(t, h) })
-	t.Run("transaction", func(t *testing.T) { runTransaction(t, h) })
-	t.Run("reader", func(t *testing.T) { runReader(t, h) })
-	t.Run("options", func(t *testing.T) { runOptions(t, h) })
-	t.Run("read only", func(t *testing.T) { runReadOnly(t, h) })
-	t.Run("close", func(t *testing.T) { runClose(t, h) })
-	t.Run("files", func(t *testing.T) { runFiles(t, h) })
-	t.Run("moved", func(t *testing.T) { runMoved(t, h) })
-	t.Run("lost", func(t *testing.T) { runLost(t, h) })
-	t.Run("lost other", func(t *testing.T) { runLostOther(t, h) })
-	t.Run("lease", func(t *testing.T) { runLease(t, h) })
-	t.Run("overlap", func(t *testing.T) { runOverlap(t, h) })
-	t.Run("log", func(t *testing.T) { runLog(t, h) })
-	t.Run("leftovers", func(t *testing.T) { runLeftovers(t, h) })
+	parts[Harness]{
+		{"identity", runIdentity},
+		{"values", runDriverValues},
+		{"bulk", runBulk},
+		{"transaction", runTransaction},
+		{"reader", runReader},
+		{"options", runOptions},
+		{"read only", runReadOnly},
+		{"close", runClose},
+		{"files", runFiles},
+		{"moved", runMoved},
+		{"lost", runLost},
+		{"lost other", runLostOther},
+		{"lease", runLease},
+		{"overlap", runOverlap},
+		{"log", runLog},
+		{"leftovers", runLeftovers},
+	}.run(t, h)
 }
 
 // runIdentity: an engine says what it is and can do, and stays with it.

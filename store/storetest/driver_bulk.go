@@ -40,9 +40,11 @@ func runBulk(t *testing.T, h Harness) {
 			t.Run(fmt.Sprint("rows=", n), func(t *testing.T) { testInsert(t, e, n) })
 		}
 	})
-	t.Run("insert in parts", func(t *testing.T) { testInsertParts(t, e) })
-	t.Run("wrong number of values", func(t *testing.T) { testWrongValues(t, e) })
-	t.Run("conflict", func(t *testing.T) { testConflict(t, e) })
+	parts[driver.Engine]{
+		{"insert in parts", testInsertParts},
+		{"wrong number of values", testWrongValues},
+		{"conflict", testConflict},
+	}.run(t, e)
 	t.Run("update", func(t *testing.T) {
 		for _, n := range []int{0, 1, 3, 17, 1500} {
 			t.Run(fmt.Sprint("keys=", n), func(t *testing.T) { testUpdate(t, e, n) })

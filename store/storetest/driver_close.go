@@ -13,11 +13,13 @@ import (
 
 // runClose: the end of an engine, and what is there when it is opened again.
 func runClose(t *testing.T, h Harness) {
-	t.Run("refuses calls", func(t *testing.T) { testClosed(t, h) })
-	t.Run("ends snapshots", func(t *testing.T) { testCloseEndsSnapshots(t, h) })
-	t.Run("waits for the transaction", func(t *testing.T) { testCloseWaits(t, h) })
-	t.Run("wakes who waits", func(t *testing.T) { testCloseWakes(t, h) })
-	t.Run("reopen", func(t *testing.T) { testReopen(t, h) })
+	parts[Harness]{
+		{"refuses calls", testClosed},
+		{"ends snapshots", testCloseEndsSnapshots},
+		{"waits for the transaction", testCloseWaits},
+		{"wakes who waits", testCloseWakes},
+		{"reopen", testReopen},
+	}.run(t, h)
 }
 
 // requireClosed checks that every method of a closed engine says so.

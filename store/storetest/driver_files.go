@@ -30,9 +30,11 @@ func runFiles(t *testing.T, h Harness) {
 	if h.Server {
 		return // what follows is of files
 	}
-	t.Run("links", func(t *testing.T) { runLinks(t, h) })
-	t.Run("hard links", func(t *testing.T) { runHardLinks(t, h) })
-	t.Run("modes", func(t *testing.T) { runModes(t, h) })
+	parts[Harness]{
+		{"links", runLinks},
+		{"hard links", runHardLinks},
+		{"modes", runModes},
+	}.run(t, h)
 	t.Run("empty", func(t *testing.T) {
 		rawURL := h.NewURL(t)
 		path := filePath(t, rawURL)

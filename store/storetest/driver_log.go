@@ -23,13 +23,15 @@ func runLog(t *testing.T, h Harness) {
 	if !linkedDriver(t, h.NewURL(t)).Capabilities.WALCheckpoint {
 		t.Skip("without WALCheckpoint the log is the engine's own affair")
 	}
-	t.Run("background", func(t *testing.T) { testBackground(t, h) })
-	t.Run("inline", func(t *testing.T) { testInline(t, h) })
-	t.Run("manual", func(t *testing.T) { testManual(t, h) })
-	t.Run("waits for readers", func(t *testing.T) { testTruncateWaits(t, h) })
-	t.Run("expires old readers", func(t *testing.T) { testExpiry(t, h) })
-	t.Run("keeps young readers", func(t *testing.T) { testNoExpiry(t, h) })
-	t.Run("closed database is whole", func(t *testing.T) { testLogAfterClose(t, h) })
+	parts[Harness]{
+		{"background", testBackground},
+		{"inline", testInline},
+		{"manual", testManual},
+		{"waits for readers", testTruncateWaits},
+		{"expires old readers", testExpiry},
+		{"keeps young readers", testNoExpiry},
+		{"closed database is whole", testLogAfterClose},
+	}.run(t, h)
 }
 
 // logTest is a database whose log grows with each commit.

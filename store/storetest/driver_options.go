@@ -20,9 +20,11 @@ func runOptions(t *testing.T, h Harness) {
 			t.Run(string(d), func(t *testing.T) { testDurability(t, h, d) })
 		}
 	})
-	t.Run("Go wins over the URL", func(t *testing.T) { testGoWins(t, h) })
-	t.Run("stats", func(t *testing.T) { testStats(t, h) })
-	t.Run("refused", func(t *testing.T) { testRefusedOptions(t, h) })
+	parts[Harness]{
+		{"Go wins over the URL", testGoWins},
+		{"stats", testStats},
+		{"refused", testRefusedOptions},
+	}.run(t, h)
 }
 
 // testDurability: a level that is declared is accepted and read back, another

@@ -14,12 +14,18 @@ import (
 // runReader: stable read views.
 func runReader(t *testing.T, h Harness) {
 	e := h.open(t, h.NewURL(t), nil).Engine()
-	t.Run("stable", func(t *testing.T) { testStable(t, e) })
-	t.Run("beside a writer", func(t *testing.T) { testBesideWriter(t, e) })
-	t.Run("bounded", func(t *testing.T) { testBounded(t, h) })
-	t.Run("one at work", func(t *testing.T) { testOneAtWork(t, h) })
-	t.Run("closed", func(t *testing.T) { testReaderClosed(t, e) })
-	t.Run("no writing", func(t *testing.T) { testNoWriting(t, e) })
+	parts[driver.Engine]{
+		{"stable", testStable},
+		{"beside a writer", testBesideWriter},
+	}.run(t, e)
+	parts[Harness]{
+		{"bounded", testBounded},
+		{"one at work", testOneAtWork},
+	}.run(t, h)
+	parts[driver.Engine]{
+		{"closed", testReaderClosed},
+		{"no writing", testNoWriting},
+	}.run(t, e)
 }
 
 // testStable: a view does not see what is committed after it was opened, even

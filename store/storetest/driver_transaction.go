@@ -16,14 +16,18 @@ import (
 func runTransaction(t *testing.T, h Harness) {
 	url := h.NewURL(t)
 	e := h.open(t, url, nil).Engine()
-	t.Run("one at a time", func(t *testing.T) { testOneWriter(t, e) })
-	t.Run("no lost update", func(t *testing.T) { testNoLostUpdate(t, e) })
-	t.Run("rollback", func(t *testing.T) { testRollback(t, e) })
-	t.Run("after the end", func(t *testing.T) { testAfterEnd(t, e) })
-	t.Run("cancelled commit", func(t *testing.T) { testCancelledCommit(t, e) })
+	parts[driver.Engine]{
+		{"one at a time", testOneWriter},
+		{"no lost update", testNoLostUpdate},
+		{"rollback", testRollback},
+		{"after the end", testAfterEnd},
+		{"cancelled commit", testCancelledCommit},
+	}.run(t, e)
 	t.Run("cancelled begin", func(t *testing.T) { testCancelledBegin(t, h, e) })
-	t.Run("failed statement", func(t *testing.T) { testFailedStatement(t, e) })
-	t.Run("rows open at the end", func(t *testing.T) { testOpenRows(t, e) })
+	parts[driver.Engine]{
+		{"failed statement", testFailedStatement},
+		{"rows open at the end", testOpenRows},
+	}.run(t, e)
 	t.Run("another connection", func(t *testing.T) { testOtherWriter(t, h, url) })
 }
 

@@ -46,10 +46,12 @@ func runDriverValues(t *testing.T, h Harness) {
 	t.Run("uint", func(t *testing.T) { testValues(t, e, "uints", driver.Uint, driverUints, cmp.Compare[uint64]) })
 	t.Run("text", func(t *testing.T) { testValues(t, e, "texts", driver.Text, driverTexts, cmp.Compare[string]) })
 	t.Run("blob", func(t *testing.T) { testValues(t, e, "blobs", driver.Blob, driverBlobs, bytes.Compare) })
-	t.Run("text like dates", func(t *testing.T) { testDates(t, e) })
-	t.Run("text with NUL", func(t *testing.T) { testTextNUL(t, e) })
-	t.Run("scan", func(t *testing.T) { testScan(t, e) })
-	t.Run("many statements", func(t *testing.T) { testManyStatements(t, e) })
+	parts[driver.Engine]{
+		{"text like dates", testDates},
+		{"text with NUL", testTextNUL},
+		{"scan", testScan},
+		{"many statements", testManyStatements},
+	}.run(t, e)
 }
 
 // testValues inserts values by Exec and by Insert and asks for them.

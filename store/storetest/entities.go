@@ -19,10 +19,7 @@ import (
 // runEntities checks of blocks, snapshots, pruning and loading, on each layout, what no
 // random history of runDifferential comes to.
 func runEntities(t *testing.T, h Harness) {
-	suites := []struct {
-		name string
-		run  func(*testing.T, Harness, string)
-	}{
+	suites := parts[Harness]{
 		{"blocks", runBlocks},
 		{"open", runOpen},
 		{"load", runLoad},
@@ -32,33 +29,33 @@ func runEntities(t *testing.T, h Harness) {
 	if h.slow() {
 		layouts, suites = layouts[len(layouts)-1:], suites[:2]
 	}
-	for _, layout := range layouts {
-		if h.repeats(layout) {
+	for _, h.layout = range layouts {
+		if h.repeats() {
 			continue
 		}
 		h := h
-		if schemas.HasRuns(layout) && !h.slow() {
+		if schemas.HasRuns(h.layout) && !h.slow() {
 			h.NewURL = withBacklog(h.NewURL, smallBacklog)
 		}
-		t.Run(layout, func(t *testing.T) {
-			for _, s := range suites {
-				t.Run(s.name, func(t *testing.T) { s.run(t, h, layout) })
-			}
-		})
+		t.Run(h.layout, func(t *testing.T) { suites.run(t, h) })
 	}
 }
 
-func runBlocks(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
-	t.Run("not kept", func(t *testing.T) { testNotKept(t, l) })
-	t.Run("many operations", func(t *testing.T) { testManyOperations(t, l) })
-	t.Run("many attributes", func(t *testing.T) { testManyAttributes(t, l) })
-	t.Run("malformed", func(t *testing.T) { testMalformed(t, l) })
-	t.Run("unmeant", func(t *testing.T) { testUnmeant(t, l) })
-	t.Run("ended at once", func(t *testing.T) { testEndedAtOnce(t, l) })
-	t.Run("pruned rows", func(t *testing.T) { testPrunedRows(t, h, layout) })
-	t.Run("of another hash", func(t *testing.T) { testOtherHashes(t, h, layout) })
-	t.Run("chain", func(t *testing.T) { testChain(t, h, layout) })
+func runBlocks(t *testing.T, h Harness) {
+	l := newLedger(t, h)
+	parts[*ledger]{
+		{"not kept", testNotKept},
+		{"many operations", testManyOperations},
+		{"many attributes", testManyAttributes},
+		{"malformed", testMalformed},
+		{"unmeant", testUnmeant},
+		{"ended at once", testEndedAtOnce},
+	}.run(t, l)
+	parts[Harness]{
+		{"pruned rows", testPrunedRows},
+		{"of another hash", testOtherHashes},
+		{"chain", testChain},
+	}.run(t, h)
 }
 
 // testNotKept: what the caller does with a block afterwards does not matter.
@@ -206,8 +203,8 @@ func testEndedAtOnce(t *testing.T, l *ledger) {
 }
 
 // testPrunedRows: what nobody can see any more is gone.
-func testPrunedRows(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout, history()...)
+func testPrunedRows(t *testing.T, h Harness) {
+	l := newLedger(t, h, history()...)
 	full := must(l.ents.Summary(t.Context()))(t)
 	require.NoError(t, l.ents.Prune(t.Context(), l.head))
 	summary := must(l.ents.Summary(t.Context()))(t)
@@ -225,8 +222,8 @@ func chained(b entity.Block, branch byte) entity.Block {
 
 // testOtherHashes: blocks of another hash are another history, though they change the
 // same.
-func testOtherHashes(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
+func testOtherHashes(t *testing.T, h Harness) {
+	l := newLedger(t, h)
 	blocks := []entity.Block{chained(newBlock(110, on("a", opCreate(1000))), 1), chained(newBlock(111), 1)}
 	l.applyBlocks(t, blocks...)
 	for _, i := range []int{0, 1} {
@@ -253,8 +250,8 @@ func testOtherHashes(t *testing.T, h Harness, layout string) {
 	}
 }
 
-func testChain(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
+func testChain(t *testing.T, h Harness) {
+	l := newLedger(t, h)
 	_, ok, err := l.ents.Chain(t.Context())
 	require.NoError(t, err)
 	require.False(t, ok)

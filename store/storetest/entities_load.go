@@ -11,20 +11,20 @@ import (
 )
 
 // runLoad checks loading of many blocks in few transactions.
-func runLoad(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout, history()...)
+func runLoad(t *testing.T, h Harness) {
+	l := newLedger(t, h, history()...)
 	want := l.state(t, around()...)
-	t.Run("bad block", func(t *testing.T) { testLoadBadBlock(t, h, layout, want) })
+	t.Run("bad block", func(t *testing.T) { testLoadBadBlock(t, h, want) })
 	if l.ents.Temporal() { // others have forgotten what was live
-		t.Run("another block 0", func(t *testing.T) { testLoadBlockZero(t, h, layout) })
+		t.Run("another block 0", func(t *testing.T) { testLoadBlockZero(t, h) })
 	}
-	t.Run("another writer", func(t *testing.T) { testLoadAnotherWriter(t, h, layout, l.ents.Temporal()) })
+	t.Run("another writer", func(t *testing.T) { testLoadAnotherWriter(t, h, l.ents.Temporal()) })
 }
 
 // testLoadBadBlock: a block that is refused ends the load; those before it are
 // kept.
-func testLoadBadBlock(t *testing.T, h Harness, layout string, want state) {
-	l := newLedger(t, h, layout)
+func testLoadBadBlock(t *testing.T, h Harness, want state) {
+	l := newLedger(t, h)
 	bad := newBlock(200, on("fine", opCreate(9)), on("nobody", opDelete))
 	blocks := append(history(), bad)
 	_, err := l.ents.Load(t.Context(), stream(blocks, nil), &store.LoadOptions{Changes: 1})
@@ -45,8 +45,8 @@ func testLoadBadBlock(t *testing.T, h Harness, layout string, want state) {
 }
 
 // testLoadAnotherWriter: somebody who writes during a load must not end up between its blocks.
-func testLoadAnotherWriter(t *testing.T, h Harness, layout string, temporal bool) {
-	l := newLedger(t, h, layout)
+func testLoadAnotherWriter(t *testing.T, h Harness, temporal bool) {
+	l := newLedger(t, h)
 	_, err := l.ents.Load(t.Context(), func(yield func(entity.Block, error) bool) {
 		for i, b := range history() {
 			if i == 3 { // who makes the stream may write
@@ -68,7 +68,7 @@ func testLoadAnotherWriter(t *testing.T, h Harness, layout string, temporal bool
 	}
 
 	// Another block of the same number is another head.
-	l = newLedger(t, h, layout)
+	l = newLedger(t, h)
 	once := false
 	opts := &store.LoadOptions{Changes: 1, Progress: func(p store.Applied) {
 		if once || p.Blocks < 2 {
@@ -85,15 +85,15 @@ func testLoadAnotherWriter(t *testing.T, h Harness, layout string, temporal bool
 }
 
 // runImport moves histories from one store into another.
-func runImport(t *testing.T, h Harness, layout string) {
-	source := newLedger(t, h, "arkiv", history()...)
-	t.Run("interrupted", func(t *testing.T) { testImportInterrupted(t, h, layout, source) })
-	t.Run("another history", func(t *testing.T) { testImportOther(t, h, layout, source) })
+func runImport(t *testing.T, h Harness) {
+	source := newLedger(t, h.with("arkiv"), history()...)
+	t.Run("interrupted", func(t *testing.T) { testImportInterrupted(t, h, source) })
+	t.Run("another history", func(t *testing.T) { testImportOther(t, h, source) })
 }
 
 // testImportInterrupted: an import that breaks off is repeated, and what came before is kept.
-func testImportInterrupted(t *testing.T, h Harness, layout string, source *ledger) {
-	l := newLedger(t, h, layout)
+func testImportInterrupted(t *testing.T, h Harness, source *ledger) {
+	l := newLedger(t, h)
 	sets := must(model.Collect(source.ents.History(t.Context())))(t)
 	for n := range sets {
 		done, err := l.ents.Import(t.Context(), stream(sets[:n], errSource), &store.LoadOptions{Changes: 1})
@@ -115,8 +115,8 @@ func testImportInterrupted(t *testing.T, h Harness, layout string, source *ledge
 
 // testImportOther: what a store holds already must be what the source says,
 // whether the source has more, as much, or less.
-func testImportOther(t *testing.T, h Harness, layout string, source *ledger) {
-	l := newLedger(t, h, layout)
+func testImportOther(t *testing.T, h Harness, source *ledger) {
+	l := newLedger(t, h)
 	l.applyBlocks(t, newBlock(110, on("a", opCreate(1000, v("different")))))
 	l.applyBlocks(t, newBlock(111, on("b", opCreate(1000))))
 	want := l.state(t)
@@ -140,8 +140,8 @@ func testImportOther(t *testing.T, h Harness, layout string, source *ledger) {
 }
 
 // testLoadBlockZero: block 0 is compared as others are.
-func testLoadBlockZero(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout, newBlock(0, on("a", opCreate(5))))
+func testLoadBlockZero(t *testing.T, h Harness) {
+	l := newLedger(t, h, newBlock(0, on("a", opCreate(5))))
 	more := newBlock(0, on("a", opCreate(5)), on("more", opCreate(5)))
 	_, err := l.ents.Load(t.Context(), stream([]entity.Block{more}, nil), nil)
 	require.ErrorIs(t, err, store.ErrHistory)

@@ -13,18 +13,20 @@ import (
 )
 
 // runOpen checks what a database remembers and what it refuses to be.
-func runOpen(t *testing.T, h Harness, layout string) {
-	t.Run("new store", func(t *testing.T) { testNewStore(t, h, layout) })
-	t.Run("extend adds", func(t *testing.T) { testExtendAdds(t, h, layout) })
-	t.Run("other layout", func(t *testing.T) { testOtherLayout(t, h, layout) })
-	t.Run("foreign tables", func(t *testing.T) { testForeignTables(t, h, layout) })
-	t.Run("refused", func(t *testing.T) { testRefused(t, h, layout) })
+func runOpen(t *testing.T, h Harness) {
+	parts[Harness]{
+		{"new store", testNewStore},
+		{"extend adds", testExtendAdds},
+		{"other layout", testOtherLayout},
+		{"foreign tables", testForeignTables},
+		{"refused", testRefused},
+	}.run(t, h)
 }
 
 // testNewStore: a store without blocks is empty at block 0 and has no other.
-func testNewStore(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
-	require.Equal(t, layout, l.ents.Layout())
+func testNewStore(t *testing.T, h Harness) {
+	l := newLedger(t, h)
+	require.Equal(t, h.layout, l.ents.Layout())
 	head := must(l.ents.Head(t.Context()))(t)
 	require.Equal(t, store.BlockHeader{Empty: true}, head)
 	for _, block := range []uint64{0, store.Head} {
@@ -59,18 +61,18 @@ func testNewStore(t *testing.T, h Harness, layout string) {
 	require.ErrorIs(t, err, store.ErrBlockOrder)
 }
 
-func testOtherLayout(t *testing.T, h Harness, layout string) {
+func testOtherLayout(t *testing.T, h Harness) {
 	other := "simple"
-	if layout == other {
+	if h.layout == other {
 		other = "arkiv"
 	}
-	l := newLedger(t, h, layout, history()...)
+	l := newLedger(t, h, history()...)
 	want := l.state(t)
 	refuse := func(name string) {
 		t.Helper()
 		_, err := l.db.Entities(t.Context(), &store.EntityOptions{Layout: name})
 		require.ErrorIs(t, err, store.ErrLayout)
-		require.ErrorContains(t, err, layout)
+		require.ErrorContains(t, err, h.layout)
 		require.ErrorContains(t, err, name)
 	}
 	refuse(other)
@@ -87,19 +89,19 @@ func testOtherLayout(t *testing.T, h Harness, layout string) {
 	db := h.open(t, h.NewURL(t), nil)
 	_, err = db.Entities(t.Context(), &store.EntityOptions{Layout: "no such layout"})
 	require.ErrorIs(t, err, store.ErrLayout)
-	require.ErrorContains(t, err, layout, "the error lists the layouts")
-	_, err = db.Entities(t.Context(), &store.EntityOptions{Layout: layout})
+	require.ErrorContains(t, err, h.layout, "the error lists the layouts")
+	_, err = db.Entities(t.Context(), &store.EntityOptions{Layout: h.layout})
 	require.NoError(t, err, "nothing was made by the failed call")
 }
 
 // testForeignTables: a database of something else is not written to.
-func testForeignTables(t *testing.T, h Harness, layout string) {
+func testForeignTables(t *testing.T, h Harness) {
 	db := h.open(t, h.NewURL(t), nil)
 	inTx(t, db.Engine(), func(tx driver.Tx) {
 		exec(t, tx, "CREATE TABLE accounts (id INTEGER)")
 	})
 	for range 2 {
-		_, err := db.Entities(t.Context(), &store.EntityOptions{Layout: layout})
+		_, err := db.Entities(t.Context(), &store.EntityOptions{Layout: h.layout})
 		require.ErrorIs(t, err, store.ErrLayout)
 	}
 }
@@ -129,8 +131,8 @@ func everyCall(ctx context.Context, l *ledger, s *store.Snapshot) (writes, reads
 
 // testRefused: who may not write, has been cancelled, or has closed the store, is told so by
 // every call, and changes nothing.
-func testRefused(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout, history()[0])
+func testRefused(t *testing.T, h Harness) {
+	l := newLedger(t, h, history()[0])
 	want := l.state(t)
 	refused := func(ctx context.Context, s *store.Snapshot, write, read error) {
 		t.Helper()
@@ -156,16 +158,16 @@ func testRefused(t *testing.T, h Harness, layout string) {
 		return // its databases are not opened for reading only
 	}
 	l.db = h.open(t, l.url, &store.Options{ReadOnly: true})
-	l.ents = must(l.db.Entities(t.Context(), &store.EntityOptions{Layout: layout}))(t)
+	l.ents = must(l.db.Entities(t.Context(), &store.EntityOptions{Layout: h.layout}))(t)
 	refused(t.Context(), l.at(t, store.Head), store.ErrReadOnly, nil)
 	requireSame(t, want, l.state(t))
 }
 
 // testExtendAdds: a store whose ExtendBTL counts from the block is not opened with the other rule.
-func testExtendAdds(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
+func testExtendAdds(t *testing.T, h Harness) {
+	l := newLedger(t, h)
 	require.NoError(t, l.db.Close())
 	l.db = h.open(t, l.url, nil)
-	_, err := l.db.Entities(t.Context(), &store.EntityOptions{Layout: layout, ExtendAdds: true})
+	_, err := l.db.Entities(t.Context(), &store.EntityOptions{Layout: h.layout, ExtendAdds: true})
 	require.ErrorIs(t, err, store.ErrLayout)
 }

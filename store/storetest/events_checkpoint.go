@@ -17,11 +17,13 @@ import (
 )
 
 func runEventCheckpoint(t *testing.T, h Harness) {
-	t.Run("advance", func(t *testing.T) { checkpointAdvance(t, h) })
-	t.Run("group", func(t *testing.T) { checkpointGroup(t, h) })
-	t.Run("consume", func(t *testing.T) { checkpointConsume(t, h) })
-	t.Run("live", func(t *testing.T) { checkpointLive(t, h) })
-	t.Run("consumers of one name", func(t *testing.T) { checkpointRivals(t, h) })
+	parts[Harness]{
+		{"advance", checkpointAdvance},
+		{"group", checkpointGroup},
+		{"consume", checkpointConsume},
+		{"live", checkpointLive},
+		{"consumers of one name", checkpointRivals},
+	}.run(t, h)
 }
 
 // checkpointAdvance: what random histories do not come to.

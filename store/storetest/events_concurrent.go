@@ -64,9 +64,11 @@ func runEventRace(t *testing.T, h Harness) {
 
 // runEventGroup checks what appends that share commits owe each other.
 func runEventGroup(t *testing.T, h Harness) {
-	t.Run("cancel", func(t *testing.T) { groupCancel(t, h) })
-	t.Run("queue", func(t *testing.T) { groupQueue(t, h) })
-	t.Run("close", func(t *testing.T) { groupClose(t, h) })
+	parts[Harness]{
+		{"cancel", groupCancel},
+		{"queue", groupQueue},
+		{"close", groupClose},
+	}.run(t, h)
 }
 
 // held opens the writer's transaction, so that appends gather behind it.

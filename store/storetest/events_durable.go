@@ -22,14 +22,18 @@ func runEventDurable(t *testing.T, h Harness) {
 	if _, ok := db.Engine().(driver.Overlapper); !ok {
 		t.Skip("a commit is durable when it returns")
 	}
-	t.Run("hidden", func(t *testing.T) { durableHidden(t, h) })
-	t.Run("verdicts", func(t *testing.T) { durableVerdicts(t, h) })
-	t.Run("two processes", func(t *testing.T) { durableProcesses(t, h) })
-	t.Run("failure", func(t *testing.T) { durableFailure(t, h) })
+	parts[Harness]{
+		{"hidden", durableHidden},
+		{"verdicts", durableVerdicts},
+		{"two processes", durableProcesses},
+		{"failure", durableFailure},
+	}.run(t, h)
 	h.durable = true
-	t.Run("group", func(t *testing.T) { runEventGroup(t, h) })
-	t.Run("linearizable", func(t *testing.T) { runEventLinearizable(t, h) })
-	t.Run("subscribe", func(t *testing.T) { runEventSubscribe(t, h) })
+	parts[Harness]{
+		{"group", runEventGroup},
+		{"linearizable", runEventLinearizable},
+		{"subscribe", runEventSubscribe},
+	}.run(t, h)
 }
 
 // syncGate lets syncs wait, or fail, when a test says so.

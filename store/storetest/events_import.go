@@ -15,10 +15,12 @@ import (
 )
 
 func runEventImport(t *testing.T, h Harness) {
-	t.Run("continuation", func(t *testing.T) { importContinuation(t, h) })
-	t.Run("times", func(t *testing.T) { importTimes(t, h) })
-	t.Run("alone", func(t *testing.T) { importAlone(t, h) })
-	t.Run("renumber", func(t *testing.T) { importRenumber(t, h) })
+	parts[Harness]{
+		{"continuation", importContinuation},
+		{"times", importTimes},
+		{"alone", importAlone},
+		{"renumber", importRenumber},
+	}.run(t, h)
 }
 
 // oldEvents are events of 2020, one a minute, some with IDs.

@@ -15,9 +15,11 @@ import (
 
 // runEventLocked counts what appends read while they keep others from appending.
 func runEventLocked(t *testing.T, h Harness) {
-	t.Run("conditions", func(t *testing.T) { lockedConditions(t, h) })
-	t.Run("views", func(t *testing.T) { lockedViews(t, h) })
-	t.Run("repetition", func(t *testing.T) { lockedRepetition(t, h) })
+	parts[Harness]{
+		{"conditions", lockedConditions},
+		{"views", lockedViews},
+		{"repetition", lockedRepetition},
+	}.run(t, h)
 }
 
 // lockedRows is small, so that a condition is costly in a store of few events.

@@ -14,36 +14,19 @@ import (
 // not to be repeated.
 func RunEventStore(t *testing.T, h Harness, connect func(t testing.TB, db *store.DB) event.Checkpointer) {
 	h.connect = connect
-	parts := func(list map[string]func(*testing.T, Harness)) func(*testing.T, Harness) {
-		return func(t *testing.T, h Harness) {
-			for name, run := range list {
-				t.Run(name, func(t *testing.T) { run(t, h) })
-			}
-		}
-	}
-	suites := []struct {
-		name string
-		run  func(*testing.T, Harness)
-	}{
+	parts[Harness]{
 		{"append", runEventAppend},
 		{"read", runEventRead},
 		{"project", runEventProject},
 		{"refusals", runEventRefusals},
-		{"subscribe", parts(map[string]func(*testing.T, Harness){
-			"replay and follow": subscribeFollow, "close": subscribeClose,
-		})},
-		{"group", parts(map[string]func(*testing.T, Harness){
-			"cancel": groupCancel,
-		})},
-		{"checkpoint", parts(map[string]func(*testing.T, Harness){
-			"advance": checkpointAdvance, "group": checkpointGroup, "live": checkpointLive, "consumers of one name": checkpointRivals,
-		})},
+		{"subscribe", parts[Harness]{{"replay and follow", subscribeFollow}, {"close", subscribeClose}}.run},
+		{"group", parts[Harness]{{"cancel", groupCancel}}.run},
+		{"checkpoint", parts[Harness]{
+			{"advance", checkpointAdvance}, {"group", checkpointGroup}, {"live", checkpointLive}, {"consumers of one name", checkpointRivals},
+		}.run},
 		{"linearizable", runEventLinearizable},
 		{"history", runEventHistory},
-	}
-	for _, s := range suites {
-		t.Run(s.name, func(t *testing.T) { s.run(t, h) })
-	}
+	}.run(t, h)
 }
 
 // connected returns a stream whose calls go through what connect returns, if there is

@@ -25,8 +25,10 @@ func repeatedEvents(n, size int) []event.Event {
 
 // runEventRepeatPass checks how repetitions of many events are judged.
 func runEventRepeatPass(t *testing.T, h Harness) {
-	t.Run("few statements", func(t *testing.T) { repeatInFewStatements(t, h) })
-	t.Run("group", func(t *testing.T) { repeatInGroup(t, h) })
+	parts[Harness]{
+		{"few statements", repeatInFewStatements},
+		{"group", repeatInGroup},
+	}.run(t, h)
 }
 
 // repeatInFewStatements: judging a repetition does not take a statement for each

@@ -15,9 +15,11 @@ import (
 )
 
 func runEventSubscribe(t *testing.T, h Harness) {
-	t.Run("replay and follow", func(t *testing.T) { subscribeFollow(t, h) })
-	t.Run("other process is heard", func(t *testing.T) { subscribeHears(t, h) })
-	t.Run("close", func(t *testing.T) { subscribeClose(t, h) })
+	parts[Harness]{
+		{"replay and follow", subscribeFollow},
+		{"other process is heard", subscribeHears},
+		{"close", subscribeClose},
+	}.run(t, h)
 }
 
 func subscribeClose(t *testing.T, h Harness) {

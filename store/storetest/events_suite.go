@@ -19,10 +19,7 @@ import (
 // Dynamic Consistency Boundaries (https://dcb.events), and what appends owe each
 // other when they share commits.
 func runEvents(t *testing.T, h Harness) {
-	suites := []struct {
-		name string
-		run  func(*testing.T, Harness)
-	}{
+	parts[Harness]{
 		{"append", runEventAppend},
 		{"repeat many", runEventRepeatPass},
 		{"read", runEventRead},
@@ -41,10 +38,7 @@ func runEvents(t *testing.T, h Harness) {
 		{"checkpoint", runEventCheckpoint},
 		{"truncate", runEventTruncate},
 		{"history", runEventHistory},
-	}
-	for _, s := range suites {
-		t.Run(s.name, func(t *testing.T) { s.run(t, h) })
-	}
+	}.run(t, h)
 }
 
 // eventStream is an event store under test.

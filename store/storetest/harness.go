@@ -46,7 +46,8 @@ type Harness struct {
 	// connect is that of RunEventStore; nil tests the store in this process.
 	connect func(t testing.TB, db *store.DB) event.Checkpointer
 
-	durable bool // quickURL is to be durable
+	layout  string // of the entities, in suites that run on several
+	durable bool   // quickURL is to be durable
 }
 
 // slow tells that only what an engine can get wrong is to be tried.
@@ -71,12 +72,18 @@ func tables(layout string) string {
 	return name
 }
 
-// repeats tells whether a layout has the tables of one before it, so that what is not about
-// finding is tried enough already.
-func (h Harness) repeats(layout string) bool {
+// repeats reports whether the layout has the tables of one before it in the list
+// of layouts. Then all but the indexes is tested enough with that one.
+func (h Harness) repeats() bool {
 	list := h.layouts()
-	before := list[:max(slices.Index(list, layout), 0)]
-	return !*everyLayout && slices.ContainsFunc(before, func(l string) bool { return tables(l) == tables(layout) })
+	before := list[:max(slices.Index(list, h.layout), 0)]
+	return !*everyLayout && slices.ContainsFunc(before, func(l string) bool { return tables(l) == tables(h.layout) })
+}
+
+// with returns the harness with a layout of entities.
+func (h Harness) with(layout string) Harness {
+	h.layout = layout
+	return h
 }
 
 // open opens a database and closes it when the test ends.
@@ -132,18 +139,34 @@ func withParams(t testing.TB, rawURL string, pairs ...string) string {
 	return u.String()
 }
 
+// parts are the tests of one subject in the order in which they run.
+type parts[T any] []struct {
+	name string
+	test func(*testing.T, T)
+}
+
+func (list parts[T]) run(t *testing.T, subject T) {
+	for _, p := range list {
+		t.Run(p.name, func(t *testing.T) { p.test(t, subject) })
+	}
+}
+
 // Run runs every suite.
 func Run(t *testing.T, h Harness) {
-	t.Run("driver", func(t *testing.T) { runDriver(t, h) })
-	t.Run("entities", func(t *testing.T) { runEntities(t, h) })
-	t.Run("query", func(t *testing.T) { runQuery(t, h) })
-	t.Run("differential", func(t *testing.T) { runDifferential(t, h) })
+	parts[Harness]{
+		{"driver", runDriver},
+		{"entities", runEntities},
+		{"query", runQuery},
+		{"differential", runDifferential},
+	}.run(t, h)
 	if slices.Contains(h.layouts(), "compact") {
 		t.Run("compact", func(t *testing.T) { runCompact(t, h) })
 	}
-	t.Run("events", func(t *testing.T) { runEvents(t, h) })
-	t.Run("creation", func(t *testing.T) { runCreation(t, h) })
-	t.Run("check", func(t *testing.T) { runCheck(t, h) })
-	t.Run("beside", func(t *testing.T) { runBeside(t, h) })
-	t.Run("arkiv", func(t *testing.T) { runArkiv(t, h) })
+	parts[Harness]{
+		{"events", runEvents},
+		{"creation", runCreation},
+		{"check", runCheck},
+		{"beside", runBeside},
+		{"arkiv", runArkiv},
+	}.run(t, h)
 }

@@ -126,17 +126,17 @@ func runKept(t *testing.T, h Harness) {
 	for _, file := range must(keptHistories.ReadDir("testdata"))(t) {
 		text := must(keptHistories.ReadFile("testdata/" + file.Name()))(t)
 		history := parseHistory(t, string(text))
-		for _, layout := range h.layouts() {
-			t.Run(strings.TrimSuffix(file.Name(), path.Ext(file.Name()))+"/"+layout, func(t *testing.T) {
-				replay(t, h, layout, history, false)
+		for _, h.layout = range h.layouts() {
+			t.Run(strings.TrimSuffix(file.Name(), path.Ext(file.Name()))+"/"+h.layout, func(t *testing.T) {
+				replay(t, h, history, false)
 			})
 		}
 	}
 }
 
 // replay runs a history on a new store of a layout.
-func replay(t testing.TB, h Harness, layout string, history []step, many bool) {
-	m := newMachine(t, h, layout, many)
+func replay(t testing.TB, h Harness, history []step, many bool) {
+	m := newMachine(t, h, many)
 	defer m.close()
 	for _, s := range history {
 		m.do(s)
@@ -195,7 +195,7 @@ func try(t testing.TB, f func(t testing.TB)) (failure string) {
 const reduceTime = 2 * time.Minute
 
 // fail reports a history that failed, reduced, as text that testdata can keep.
-func (h Harness) fail(t testing.TB, layout string, history []step, many bool, failure string) {
+func (h Harness) fail(t testing.TB, history []step, many bool, failure string) {
 	t.Helper()
 	var last string
 	deadline := time.Now().Add(reduceTime)
@@ -203,7 +203,7 @@ func (h Harness) fail(t testing.TB, layout string, history []step, many bool, fa
 		if time.Now().After(deadline) {
 			return false
 		}
-		found := try(t, func(t testing.TB) { replay(t, h, layout, history, many) })
+		found := try(t, func(t testing.TB) { replay(t, h, history, many) })
 		if found != "" {
 			last = found
 		}

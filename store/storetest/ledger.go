@@ -22,22 +22,21 @@ import (
 // ledger is a store under test and the last block it was given. The subtests of
 // one suite share it: each works on keys and blocks of its own.
 type ledger struct {
-	t      testing.TB // owns the database
-	h      Harness
-	url    string
-	layout string
-	db     *store.DB
-	ents   *store.Entities
-	head   uint64
+	t    testing.TB // owns the database
+	h    Harness
+	url  string
+	db   *store.DB
+	ents *store.Entities
+	head uint64
 }
 
 // firstBlock is above the block numbers that queries compare with zero or one.
 const firstBlock = 100
 
 // newLedger makes a store and gives it blocks.
-func newLedger(t testing.TB, h Harness, layout string, blocks ...entity.Block) *ledger {
+func newLedger(t testing.TB, h Harness, blocks ...entity.Block) *ledger {
 	t.Helper()
-	l := &ledger{t: t, h: h, url: h.quickURL(t), layout: layout, head: firstBlock}
+	l := &ledger{t: t, h: h, url: h.quickURL(t), head: firstBlock}
 	l.open()
 	l.applyBlocks(t, blocks...)
 	return l
@@ -47,7 +46,7 @@ func (l *ledger) open() {
 	l.t.Helper()
 	l.db = l.h.open(l.t, l.url, nil)
 	var err error
-	l.ents, err = l.db.Entities(context.Background(), &store.EntityOptions{Layout: l.layout})
+	l.ents, err = l.db.Entities(context.Background(), &store.EntityOptions{Layout: l.h.layout})
 	require.NoError(l.t, err)
 }
 

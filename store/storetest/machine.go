@@ -25,7 +25,6 @@ type machine struct {
 	h       Harness
 	many    bool   // the store holds too many entities to compare all after each step
 	url     string // with the parameters of the last open
-	layout  string
 	driver  driver.Driver
 	db      *store.DB
 	ents    *store.Entities
@@ -51,8 +50,8 @@ const logFramesLong = "1000"
 const historyTime = 5 * time.Minute
 
 // newMachine returns a machine whose first step opens the store.
-func newMachine(t testing.TB, h Harness, layout string, many bool) *machine {
-	m := &machine{t: t, h: h, many: many, url: h.quickURL(t), layout: layout}
+func newMachine(t testing.TB, h Harness, many bool) *machine {
+	m := &machine{t: t, h: h, many: many, url: h.quickURL(t)}
 	ctx, cancel := context.WithTimeout(t.Context(), historyTime)
 	t.Cleanup(cancel)
 	m.ctx = ctx
@@ -113,7 +112,7 @@ func (m *machine) open(s *step) {
 	m.db = must(store.Open(m.ctx, m.url, nil))(m.t)
 	var opts store.EntityOptions
 	if first || s.Layout != "" {
-		opts = store.EntityOptions{Layout: m.layout, ExtendAdds: m.model.ExtendAdds}
+		opts = store.EntityOptions{Layout: m.h.layout, ExtendAdds: m.model.ExtendAdds}
 	}
 	m.ents = must(m.db.Entities(m.ctx, &opts))(m.t)
 	m.model.HeadOnly = !m.ents.Temporal()
@@ -353,7 +352,7 @@ func (m *machine) copy(s *step) {
 	switch s.Way {
 	case "history":
 		if slices.Contains(schemas.EntityLayouts(), s.Layout) {
-			m.layout = s.Layout
+			m.h.layout = s.Layout
 		}
 		m.copied, m.pruned = true, m.pruned || m.model.Horizon() > 0
 		m.open(&next)

@@ -19,10 +19,7 @@ import (
 // and patterns, and how queries are run. What queries mean is in package query, and that
 // layouts answer so in runDifferential.
 func runQuery(t *testing.T, h Harness) {
-	suites := []struct {
-		name string
-		run  func(*testing.T, Harness, string)
-	}{
+	suites := parts[Harness]{
 		{"values", runValues},
 		{"glob", runGlobs},
 		{"use", runUse},
@@ -34,18 +31,13 @@ func runQuery(t *testing.T, h Harness) {
 	if h.slow() {
 		layouts = layouts[:1]
 	}
-	for i, layout := range layouts {
+	for _, h.layout = range layouts {
 		// Arkiv-ordered finds the newest matches in a way that arkiv does not have.
-		if h.repeats(layout) && layout != "arkiv-ordered" {
+		if h.repeats() && h.layout != "arkiv-ordered" {
 			continue
 		}
-		t.Run(layout, func(t *testing.T) {
-			for at, s := range suites {
-				if i == 0 || at < 3 {
-					t.Run(s.name, func(t *testing.T) { s.run(t, h, layout) })
-				}
-			}
-		})
+		t.Run(h.layout, func(t *testing.T) { suites.run(t, h) })
+		suites = suites[:3]
 	}
 }
 
@@ -83,10 +75,12 @@ func cursorAfter(t testing.TB, s *store.Snapshot, e *entity.Entity, opts store.Q
 }
 
 // runRefused: what is no order and no cursor.
-func runRefused(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout, history()...)
-	t.Run("order", func(t *testing.T) { testOrderRefused(t, l) })
-	t.Run("cursor", func(t *testing.T) { testCursorRefused(t, l) })
+func runRefused(t *testing.T, h Harness) {
+	l := newLedger(t, h, history()...)
+	parts[*ledger]{
+		{"order", testOrderRefused},
+		{"cursor", testCursorRefused},
+	}.run(t, l)
 }
 
 func testOrderRefused(t *testing.T, l *ledger) {

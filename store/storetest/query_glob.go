@@ -31,8 +31,8 @@ var globs = []string{
 
 // runGlobs tries each pattern and its negation. U+0000 is a character like others, where it
 // can be stored; where it cannot, a pattern with one is refused or finds nothing.
-func runGlobs(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
+func runGlobs(t *testing.T, h Harness) {
+	l := newLedger(t, h)
 	values, patterns := globbed, globs
 	if l.db.Engine().Capabilities().TextNUL {
 		values = append(values[:len(values):len(values)], "n\x00", "n\x00l", "n\x00\x00l")

@@ -27,8 +27,8 @@ type largeQuery struct {
 }
 
 // runLimits: what the language accepts, the engine runs.
-func runLimits(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
+func runLimits(t *testing.T, h Harness) {
+	l := newLedger(t, h)
 	var create []entity.Op
 	for i, name := range []string{"a", "b", "c"} {
 		create = append(create, on(name, opCreate(1000, number("n", uint64(i+1)), text("s", fmt.Sprintf("x%d", i+1)))))

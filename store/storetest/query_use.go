@@ -13,15 +13,17 @@ import (
 )
 
 // runUse checks how queries are run and what they return of entities.
-func runUse(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
+func runUse(t *testing.T, h Harness) {
+	l := newLedger(t, h)
 	l.apply(t, on("a", opCreate(1000, number("cpu", 0), number("size", 0))), on("b", opCreate(1000, number("cpu", 16), number("size", 8))),
 		on("c", opCreate(1000, number("cpu", 4))), on("d", opCreate(1000)))
-	t.Run("parts", func(t *testing.T) { testParts(t, l) })
-	t.Run("limited", func(t *testing.T) { testLimited(t, l) })
-	t.Run("one at a time", func(t *testing.T) { testOneAtATime(t, l) })
-	t.Run("stop early", func(t *testing.T) { testStopEarly(t, l) })
-	t.Run("cancel", func(t *testing.T) { testCancelQuery(t, l) })
+	parts[*ledger]{
+		{"parts", testParts},
+		{"limited", testLimited},
+		{"one at a time", testOneAtATime},
+		{"stop early", testStopEarly},
+		{"cancel", testCancelQuery},
+	}.run(t, l)
 }
 
 // testParts asks for each combination of parts, with and without a limit.

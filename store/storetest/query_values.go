@@ -34,8 +34,8 @@ var oddNumbers = []uint64{
 
 // runValues checks that what is stored comes back exactly, as a value, as a name and as a
 // content type, and compares as in Go.
-func runValues(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
+func runValues(t *testing.T, h Harness) {
+	l := newLedger(t, h)
 	texts := oddTexts
 	if l.db.Engine().Capabilities().TextNUL {
 		texts = append(texts[:len(texts):len(texts)], "\x00", "a\x00", "a\x00b", "\x00a")
@@ -60,7 +60,7 @@ func runValues(t *testing.T, h Harness, layout string) {
 		checkComparisons(t, s, "n", oddNumbers, append([]uint64{3, 1 << 62, 1<<63 + 5}, oddNumbers...), query.Number)
 	})
 	t.Run("lists", func(t *testing.T) { testLists(t, s, texts) })
-	t.Run("ranges", func(t *testing.T) { testRanges(t, newLedger(t, h, layout)) })
+	t.Run("ranges", func(t *testing.T) { testRanges(t, newLedger(t, h)) })
 }
 
 // testRanges: two bounds of one attribute, short ones and such that begin alike for
