@@ -45,10 +45,10 @@ func recordedQueries(t testing.TB) (queries []recordedQuery) {
 // blocks must be refused by layouts without history.
 func checkArkiv(t testing.TB, l *ledger, queries []recordedQuery) {
 	t.Helper()
-	head := must(l.ents.Head(t.Context()))(t)
+	head := call(t, l.ents.Head)
 	require.Equal(t, uint64(1263), head.Number)
 	require.Equal(t, testdata.ArkivDigest, head.Digest.String())
-	summary := must(l.ents.Summary(t.Context()))(t)
+	summary := call(t, l.ents.Summary)
 	require.EqualValues(t, 100, summary.Blocks)
 	for _, q := range queries {
 		l.view(t, q.AtBlock, func(s *store.Snapshot) {
@@ -59,7 +59,7 @@ func checkArkiv(t testing.TB, l *ledger, queries []recordedQuery) {
 			}
 			slices.Sort(keys)
 			require.True(t, slices.Equal(q.Keys, keys), "%s at %d: %d keys, want %d", q.Query, q.AtBlock, len(keys), len(q.Keys))
-			n := must(s.Count(t.Context(), expr))(t)
+			n := call1(t, s.Count, expr)
 			require.EqualValues(t, len(q.Keys), n, "%s at %d", q.Query, q.AtBlock)
 		})
 	}

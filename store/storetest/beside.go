@@ -73,9 +73,9 @@ func startScribe(t *testing.T, l *ledger) *scribe {
 	for i := range 20 {
 		l.apply(t, on("kept "+strconv.Itoa(i), opCreate(1000, number("n", uint64(i)), text("group", "kept"))))
 	}
-	head := must(l.ents.Head(t.Context()))(t)
+	head := call(t, l.ents.Head)
 	s.digests[head.Digest] = true
-	events := must(l.db.Events(t.Context(), nil))(t)
+	events := call1(t, l.db.Events, nil)
 	go func() { s.done <- s.write(events, l.head) }()
 	return s
 }
@@ -155,17 +155,17 @@ func testFreeWriter(t *testing.T, h Harness) {
 		require.Eventually(t, func() bool { return s.was(digest) }, time.Minute, time.Millisecond, "export %d is torn", i)
 	}
 	for range (trials + 1) / 2 {
-		v := must(l.ents.Verify(t.Context()))(t)
+		v := call(t, l.ents.Verify)
 		require.True(t, v.Digest)
-		report := must(l.db.Check(t.Context(), nil))(t)
+		report := call1(t, l.db.Check, nil)
 		require.NoError(t, report.Err())
 		require.True(t, report.Digest)
-		summary := must(l.ents.Summary(t.Context()))(t)
+		summary := call(t, l.ents.Summary)
 		require.GreaterOrEqual(t, summary.Live, uint64(20))
 	}
 	copied := newLedger(t, h)
 	must(copied.ents.Import(t.Context(), l.ents.History(t.Context()), nil))(t)
-	must(copied.ents.Verify(t.Context()))(t)
+	call(t, copied.ents.Verify)
 }
 
 func digestOf(history func(func(entity.Changeset, error) bool)) (d entity.Digest, err error) {
@@ -206,7 +206,7 @@ func testTornCopy(t *testing.T, h Harness) {
 	copied := newLedger(t, h)
 	left.Store(2)
 	must(copied.ents.Import(t.Context(), l.ents.History(t.Context()), nil))(t)
-	require.Equal(t, must(l.ents.Head(t.Context()))(t), must(copied.ents.Head(t.Context()))(t))
+	require.Equal(t, call(t, l.ents.Head), call(t, copied.ents.Head))
 }
 
 // testReadersTogether: what needs several readers gets them however many ask, and

@@ -49,8 +49,8 @@ func testCreation(t *testing.T, h Harness) {
 func (c creation) database(t *testing.T, h Harness) string {
 	url := h.quickURL(t)
 	if c.events {
-		db := must(store.Open(t.Context(), url, nil))(t)
-		must(db.Events(t.Context(), nil))(t)
+		db := openDB(t, url)
+		call1(t, db.Events, nil)
 		require.NoError(t, db.Close())
 	}
 	return url
@@ -102,9 +102,9 @@ func (c creation) require(t *testing.T, url string, errs []error) {
 		require.Equal(t, 2, opened+refused)
 	}
 	require.NotZero(t, opened)
-	db := must(store.Open(t.Context(), url, nil))(t)
-	ents := must(db.Entities(t.Context(), nil))(t)
-	s := must(ents.At(t.Context(), store.Head))(t)
+	db := openDB(t, url)
+	ents := call1(t, db.Entities, nil)
+	s := call1(t, ents.At, store.Head)
 	require.Len(t, everything(t, s), opened, "nobody's block is lost")
 	require.NoError(t, s.Close())
 	require.NoError(t, db.Close())

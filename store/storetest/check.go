@@ -78,7 +78,7 @@ var damages = map[string][]damage{
 func runDamage(t *testing.T, h Harness, d damage) {
 	url := h.quickURL(t)
 	db := fillForCheck(t, h, url)
-	report := must(db.Check(t.Context(), nil))(t)
+	report := call1(t, db.Check, nil)
 	require.NoError(t, report.Err())
 	require.True(t, report.Digest)
 	require.Equal(t, report.Head, report.Sound)
@@ -89,7 +89,7 @@ func runDamage(t *testing.T, h Harness, d damage) {
 		n := exec(t, tx, d.sql, d.args...)
 		require.True(t, n > 0 || strings.HasPrefix(d.sql, "DROP"), "the damage changes something")
 	})
-	report = must(db.Check(t.Context(), nil))(t)
+	report = call1(t, db.Check, nil)
 	require.ErrorIs(t, report.Err(), store.ErrCorrupt)
 	require.Equal(t, store.Damaged, report.Outcome)
 	require.NoError(t, db.Close())
@@ -117,12 +117,12 @@ func runDamage(t *testing.T, h Harness, d damage) {
 
 	// It goes on, and answers as it did.
 	db = h.open(t, url, nil)
-	ents = must(db.Entities(t.Context(), nil))(t)
-	must(ents.Apply(t.Context(), checkBlock(9)))(t)
+	ents = call1(t, db.Entities, nil)
+	call1(t, ents.Apply, checkBlock(9))
 	require.NoError(t, ents.Flush(t.Context()))
-	evs := must(db.Events(t.Context(), nil))(t)
+	evs := call1(t, db.Events, nil)
 	must(evs.Append(t.Context(), []event.Event{checkEvent(99)}, nil))(t)
-	report = must(db.Check(t.Context(), nil))(t)
+	report = call1(t, db.Check, nil)
 	require.NoError(t, report.Err())
 }
 
@@ -146,15 +146,15 @@ func checkEvent(n int) event.Event {
 // fillForCheck makes a store with everything merged and indexed.
 func fillForCheck(t *testing.T, h Harness, url string) *store.DB {
 	db := h.open(t, url, nil)
-	ents := must(db.Entities(t.Context(), &store.EntityOptions{Layout: h.layout}))(t)
+	ents := call1(t, db.Entities, &store.EntityOptions{Layout: h.layout})
 	for n := uint64(1); n <= 5; n++ {
-		must(ents.Apply(t.Context(), checkBlock(n)))(t)
+		call1(t, ents.Apply, checkBlock(n))
 	}
 	for n := uint64(6); n <= 7; n++ { // that change nothing
-		must(ents.Apply(t.Context(), entity.Block{Number: n}))(t)
+		call1(t, ents.Apply, entity.Block{Number: n})
 	}
 	require.NoError(t, ents.Flush(t.Context()))
-	evs := must(db.Events(t.Context(), &store.EventOptions{IndexEvery: 4}))(t)
+	evs := call1(t, db.Events, &store.EventOptions{IndexEvery: 4})
 	for n := range 10 {
 		must(evs.Append(t.Context(), []event.Event{checkEvent(n)}, nil))(t)
 	}
@@ -171,9 +171,9 @@ func runBackup(t *testing.T, h Harness) {
 	_, err := restored.Restore(t.Context(), bytes.NewReader(copied.Bytes()[:copied.Len()-20]), nil)
 	require.ErrorIs(t, err, store.ErrCorrupt)
 	require.Equal(t, contents, must(restored.Restore(t.Context(), bytes.NewReader(copied.Bytes()), nil))(t))
-	report := must(restored.Check(t.Context(), nil))(t)
+	report := call1(t, restored.Check, nil)
 	require.NoError(t, report.Err())
-	require.Equal(t, contents.Head, must(must(restored.Entities(t.Context(), nil))(t).Head(t.Context()))(t))
+	require.Equal(t, contents.Head, must(call1(t, restored.Entities, nil).Head(t.Context()))(t))
 	_, err = restored.Restore(t.Context(), bytes.NewReader(copied.Bytes()), nil)
 	require.ErrorIs(t, err, store.ErrLayout)
 	require.ErrorContains(t, err, "holds a Varve store already")

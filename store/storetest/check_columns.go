@@ -23,7 +23,7 @@ func testColumns(t *testing.T, h Harness, table string) {
 	first := event.Checkpoint{Consumer: "first", To: 3}
 	url := h.quickURL(t)
 	db := fillForCheck(t, h.with("arkiv"), url)
-	evs := must(db.Events(t.Context(), nil))(t)
+	evs := call1(t, db.Events, nil)
 	must(evs.Advance(t.Context(), first, nil, nil))(t)
 	inTx(t, db.Engine(), func(tx driver.Tx) {
 		exec(t, tx, "DROP TABLE "+table)
@@ -32,7 +32,7 @@ func testColumns(t *testing.T, h Harness, table string) {
 	require.NoError(t, db.Close())
 
 	db = h.open(t, url, nil)
-	report := must(db.Check(t.Context(), nil))(t)
+	report := call1(t, db.Check, nil)
 	require.Equal(t, store.Damaged, report.Outcome)
 	require.ErrorContains(t, report.Err(), "table "+table+" has no column ")
 	if table != "varve_meta" { // which says what a backup is to hold
@@ -56,7 +56,7 @@ func testColumns(t *testing.T, h Harness, table string) {
 	requireDamaged(t, err, table, "varve_meta", "varve_blocks", "payloads", "events", "event_postings")
 	if table == "event_checkpoints" { // it could hold nothing, so nothing is lost with it
 		require.NoError(t, repaired.Err())
-		evs = must(db.Events(t.Context(), nil))(t)
+		evs = call1(t, db.Events, nil)
 		must(evs.Advance(t.Context(), first, nil, nil))(t)
 	}
 }

@@ -56,7 +56,7 @@ func (h Harness) step() int {
 
 // testUnchecked lets one call after the other fail, until there are no more.
 func testUnchecked(t *testing.T, h Harness, db *store.DB, f *faults, fault func(context.CancelFunc) error) {
-	ents := must(db.Entities(t.Context(), nil))(t)
+	ents := call1(t, db.Entities, nil)
 	for name, check := range map[string]func(context.Context) error{
 		"check": func(ctx context.Context) error {
 			report := must(db.Check(ctx, nil))(t)
@@ -117,11 +117,11 @@ func testDamagedUnchecked(t *testing.T, db *store.DB, f *faults) {
 		exec(t, tx, `DELETE FROM varve_blocks WHERE block = 3`)
 	})
 	f.arm(0, nil)
-	report := must(db.Check(t.Context(), nil))(t)
+	report := call1(t, db.Check, nil)
 	require.Equal(t, store.Damaged, report.Outcome)
 
 	f.arm(f.calls, func() error { return errGone })
-	report = must(db.Check(t.Context(), nil))(t)
+	report = call1(t, db.Check, nil)
 	require.True(t, f.disarm())
 	require.Equal(t, store.Damaged, report.Outcome)
 	require.ErrorIs(t, report.Err(), store.ErrCorrupt)

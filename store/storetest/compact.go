@@ -50,7 +50,7 @@ func testCompactOldTables(t *testing.T, h Harness) {
 	const format = "2"
 	url := withParams(t, h.NewURL(t), "layout", "compact")
 	db := h.open(t, url, nil)
-	must(db.Entities(t.Context(), nil))(t)
+	call1(t, db.Entities, nil)
 	inTx(t, db.Engine(), func(tx driver.Tx) {
 		n := exec(t, tx, "DELETE FROM varve_meta WHERE name = 'checksum'")
 		require.EqualValues(t, 1, n)
@@ -69,15 +69,15 @@ func testCompactOldTables(t *testing.T, h Harness) {
 func testCompactNoReader(t *testing.T, h Harness) {
 	rawURL := withParams(t, h.NewURL(t), "layout", "compact", "readers", "1", "backlog", "1000")
 	db := h.open(t, rawURL, nil)
-	ents := must(db.Entities(t.Context(), nil))(t)
-	held := must(ents.At(t.Context(), store.Head))(t)
+	ents := call1(t, db.Entities, nil)
+	held := call1(t, ents.At, store.Head)
 	for _, b := range manyBlocks(60, 10) {
-		must(ents.Apply(t.Context(), b))(t)
+		call1(t, ents.Apply, b)
 	}
 	require.NoError(t, ents.Flush(t.Context()))
 	require.Empty(t, everything(t, held))
 	require.NoError(t, held.Close())
-	s := must(ents.At(t.Context(), store.Head))(t)
+	s := call1(t, ents.At, store.Head)
 	defer s.Close()
 	require.Len(t, everything(t, s), 60)
 }

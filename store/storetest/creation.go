@@ -88,7 +88,7 @@ func creatingCalls(h Harness) (list []creatingCall) {
 	nothing := func(*testing.T, string) {}
 	made := func(calls ...func(context.Context, *store.DB) error) func(*testing.T, string) {
 		return func(t *testing.T, url string) {
-			db := must(store.Open(t.Context(), url, nil))(t)
+			db := openDB(t, url)
 			for _, call := range calls {
 				require.NoError(t, call(t.Context(), db))
 			}
@@ -144,7 +144,7 @@ func creatingCalls(h Harness) (list []creatingCall) {
 // backupForCheck returns a backup of a store that has consumers.
 func backupForCheck(t *testing.T, h Harness) []byte {
 	db := fillForCheck(t, h, h.quickURL(t))
-	evs := must(db.Events(t.Context(), nil))(t)
+	evs := call1(t, db.Events, nil)
 	must(evs.Advance(t.Context(), event.Checkpoint{Consumer: "first", To: 3}, nil, nil))(t)
 	var file bytes.Buffer
 	must(db.Backup(t.Context(), &file, nil))(t)
@@ -170,7 +170,7 @@ func (c creatingCall) run(t *testing.T, h Harness, fault func(context.CancelFunc
 		if db == nil {
 			url := h.quickURL(t)
 			c.before(t, url)
-			db = must(store.Open(t.Context(), tap(d.see).tapped(t, url, false), nil))(t)
+			db = openDB(t, tap(d.see).tapped(t, url, false))
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		d.arm(at, func() error { return fault(cancel) })

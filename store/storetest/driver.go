@@ -74,8 +74,9 @@ var sqlTypes = map[driver.Dialect]map[driver.Type]string{
 	driver.Postgres: {driver.Int: "BIGINT", driver.Uint: "BIGINT", driver.Text: `TEXT COLLATE "C"`, driver.Blob: "BYTEA"},
 }
 
-// newTable makes a table whose first column, if unique, is its key.
-func newTable(t testing.TB, e driver.Engine, unique bool, table *driver.Table) *driver.Table {
+// newTable makes a table whose first column, if unique, is its key, and then
+// inserts rows.
+func newTable(t testing.TB, e driver.Engine, unique bool, table *driver.Table, rows ...any) *driver.Table {
 	t.Helper()
 	columns := make([]string, len(table.Columns))
 	for i, c := range table.Columns {
@@ -87,12 +88,32 @@ func newTable(t testing.TB, e driver.Engine, unique bool, table *driver.Table) *
 			exec(t, tx, "CREATE UNIQUE INDEX "+table.Name+"_pk ON "+table.Name+" ("+table.Columns[0].Name+")")
 		}
 	})
+	if len(rows) > 0 {
+		commitRows(t, e, table, rows...)
+	}
 	return table
 }
 
 // numbersTable describes a table of pairs of integers.
 func numbersTable(name string) *driver.Table {
 	return &driver.Table{Name: name, Columns: []driver.Column{{Name: "id", Type: driver.Int}, {Name: "n", Type: driver.Int}}}
+}
+
+// newNumbers makes a table of pairs of integers, the first of which is the key.
+func newNumbers(t testing.TB, e driver.Engine, name string, rows ...any) *driver.Table {
+	t.Helper()
+	return newTable(t, e, true, numbersTable(name), rows...)
+}
+
+// values returns arguments as statements take them: an int is for an int64.
+func values(args []any) []any {
+	list := slices.Clone(args)
+	for i, v := range args {
+		if n, is := v.(int); is {
+			list[i] = int64(n)
+		}
+	}
+	return list
 }
 
 // begin starts a write transaction that the test ends.
@@ -108,6 +129,12 @@ func inTx(t testing.TB, e driver.Engine, f func(tx driver.Tx)) {
 	defer func() { require.NoError(t, tx.Rollback()) }()
 	f(tx)
 	require.NoError(t, tx.Commit(context.Background()))
+}
+
+// commitRows inserts rows in a transaction.
+func commitRows(t testing.TB, e driver.Engine, table *driver.Table, rows ...any) {
+	t.Helper()
+	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, rows...) })
 }
 
 // snapshot opens a reader that the test closes, or the end of the test.
@@ -128,14 +155,14 @@ func inView(t testing.TB, e driver.Engine, f func(q driver.Querier)) {
 
 func exec(t testing.TB, tx driver.Tx, sql string, args ...any) int64 {
 	t.Helper()
-	n, err := tx.Exec(context.Background(), sql, args...)
+	n, err := tx.Exec(context.Background(), sql, values(args)...)
 	require.NoError(t, err, sql)
 	return n
 }
 
 func insert(t testing.TB, tx driver.Tx, table *driver.Table, rows ...any) {
 	t.Helper()
-	require.NoError(t, tx.Insert(context.Background(), table, rows))
+	require.NoError(t, tx.Insert(context.Background(), table, values(rows)))
 }
 
 // selectColumn returns the first column of a result.
@@ -147,7 +174,7 @@ func selectColumn[T any](t testing.TB, q driver.Querier, sql string, args ...any
 }
 
 func tryColumn[T any](q driver.Querier, sql string, args ...any) (list []T, err error) {
-	rows, err := q.Query(context.Background(), sql, args...)
+	rows, err := q.Query(context.Background(), sql, values(args)...)
 	if err != nil {
 		return nil, err
 	}
@@ -166,6 +193,12 @@ func tryColumn[T any](q driver.Querier, sql string, args ...any) (list []T, err 
 func countRows(t testing.TB, q driver.Querier, table *driver.Table) int64 {
 	t.Helper()
 	return selectColumn[int64](t, q, "SELECT count(*) FROM "+table.Name)[0]
+}
+
+// requireCount checks the number of rows of a table.
+func requireCount(t testing.TB, e driver.Engine, table *driver.Table, n int64) {
+	t.Helper()
+	inView(t, e, func(q driver.Querier) { require.Equal(t, n, countRows(t, q, table)) })
 }
 
 // briefly is a context that ends soon: for waits that must end with it.
@@ -226,15 +259,15 @@ func runReadOnly(t *testing.T, h Harness) {
 	require.Empty(t, left)
 
 	table := numbersTable("numbers")
-	db := must(store.Open(t.Context(), url, nil))(t)
+	db := openDB(t, url)
 	newTable(t, db.Engine(), true, table)
-	inTx(t, db.Engine(), func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(10)) })
+	commitRows(t, db.Engine(), table, 1, 10)
 	require.NoError(t, db.Close())
 
 	e := h.open(t, withParams(t, url, "read_only", "true"), nil).Engine()
 	_, err = e.Begin(ctx)
 	require.ErrorIs(t, err, driver.ErrReadOnly)
-	inView(t, e, func(q driver.Querier) { require.EqualValues(t, 1, countRows(t, q, table)) })
+	requireCount(t, e, table, 1)
 	settings := must(e.Settings(ctx))(t)
 	require.NotEmpty(t, settings)
 	must(e.Stats(ctx))(t)

@@ -44,9 +44,9 @@ func requireClosed(t *testing.T, e driver.Engine) {
 }
 
 func testClosed(t *testing.T, h Harness) {
-	db := must(store.Open(t.Context(), h.NewURL(t), nil))(t)
+	db := openDB(t, h.NewURL(t))
 	e := db.Engine()
-	newTable(t, e, false, numbersTable("numbers"))
+	newNumbers(t, e, "numbers")
 	inView(t, e, func(driver.Querier) {})
 	require.NoError(t, db.Close())
 	requireClosed(t, e)
@@ -56,10 +56,9 @@ func testClosed(t *testing.T, h Harness) {
 }
 
 func testCloseEndsSnapshots(t *testing.T, h Harness) {
-	db := must(store.Open(t.Context(), h.NewURL(t), nil))(t)
+	db := openDB(t, h.NewURL(t))
 	e := db.Engine()
-	table := newTable(t, e, true, itemsTable("items"))
-	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, itemRows(0, 100)...) })
+	newTable(t, e, true, itemsTable("items"), itemRows(0, 100)...)
 	idle, reading := snapshot(t, e), snapshot(t, e)
 	rows := must(reading.Query(context.Background(), "SELECT id FROM items"))(t)
 	require.True(t, rows.Next())
@@ -78,18 +77,18 @@ func testCloseEndsSnapshots(t *testing.T, h Harness) {
 
 func testCloseWaits(t *testing.T, h Harness) {
 	url := h.NewURL(t)
-	db := must(store.Open(t.Context(), url, nil))(t)
-	table := newTable(t, db.Engine(), true, numbersTable("numbers"))
+	db := openDB(t, url)
+	table := newNumbers(t, db.Engine(), "numbers")
 	tx := begin(t, db.Engine())
-	insert(t, tx, table, int64(1), int64(1))
+	insert(t, tx, table, 1, 1)
 	closed := async(db.Close)
 	requireWaits(t, closed)
-	insert(t, tx, table, int64(2), int64(2))
+	insert(t, tx, table, 2, 2)
 	require.NoError(t, tx.Commit(context.Background()), "the transaction it waits for may commit")
 	require.NoError(t, <-closed)
 
 	e := h.open(t, url, nil).Engine()
-	inView(t, e, func(q driver.Querier) { require.EqualValues(t, 2, countRows(t, q, table)) })
+	requireCount(t, e, table, 2)
 }
 
 // testCloseWakes: who waits for a reader or for the writer gets ErrClosed and
@@ -97,7 +96,7 @@ func testCloseWaits(t *testing.T, h Harness) {
 func testCloseWakes(t *testing.T, h Harness) {
 	db := must(store.Open(t.Context(), h.NewURL(t), &store.Options{Readers: 1}))(t)
 	e := db.Engine()
-	newTable(t, e, false, numbersTable("numbers"))
+	newNumbers(t, e, "numbers")
 	tx, r := begin(t, e), snapshot(t, e)
 	writer := async(func() error { _, err := e.Begin(context.Background()); return err })
 	reader := async(func() error { _, err := e.Snapshot(context.Background()); return err })
@@ -114,18 +113,18 @@ func testCloseWakes(t *testing.T, h Harness) {
 func testReopen(t *testing.T, h Harness) {
 	url := h.NewURL(t)
 	table := itemsTable("items")
-	db := must(store.Open(t.Context(), url, nil))(t)
+	db := openDB(t, url)
 	newTable(t, db.Engine(), true, table)
 	require.NoError(t, db.Close())
 	for i := range 3 {
-		db := must(store.Open(t.Context(), url, nil))(t)
-		inView(t, db.Engine(), func(q driver.Querier) { requireItems(t, q, table, 10*i) })
-		inTx(t, db.Engine(), func(tx driver.Tx) { insert(t, tx, table, itemRows(10*i, 10*i+10)...) })
+		db := openDB(t, url)
+		requireItems(t, db.Engine(), table, 10*i)
+		commitRows(t, db.Engine(), table, itemRows(10*i, 10*i+10)...)
 		tx := begin(t, db.Engine())
 		insert(t, tx, table, itemRows(1000, 1010)...)
 		require.NoError(t, tx.Rollback())
 		require.NoError(t, db.Close())
 	}
 	e := h.open(t, url, nil).Engine()
-	inView(t, e, func(q driver.Querier) { requireItems(t, q, table, 30) })
+	requireItems(t, e, table, 30)
 }

@@ -88,9 +88,8 @@ func runLinks(t *testing.T, h Harness) {
 		linked := urlOf(t, rawURL, dir+"/link")
 		before := must(os.ReadDir(dir))(t)
 
-		db := must(store.Open(t.Context(), linked, nil))(t)
-		table := newTable(t, db.Engine(), true, numbersTable("numbers"))
-		inTx(t, db.Engine(), func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(10)) })
+		db := openDB(t, linked)
+		table := newNumbers(t, db.Engine(), "numbers", 1, 10)
 		lease, err := db.Engine().Lease(t.Context())
 		require.NoError(t, err)
 		if db.Engine().Capabilities().MultiProcess {
@@ -106,7 +105,7 @@ func runLinks(t *testing.T, h Harness) {
 
 		for _, u := range []string{rawURL, linked} {
 			e := h.open(t, u, &store.Options{ReadOnly: true}).Engine()
-			inView(t, e, func(q driver.Querier) { require.EqualValues(t, 1, countRows(t, q, table)) })
+			requireCount(t, e, table, 1)
 			require.NoError(t, e.Close())
 		}
 	})
@@ -129,7 +128,7 @@ func runLinks(t *testing.T, h Harness) {
 func runHardLinks(t *testing.T, h Harness) {
 	rawURL := h.NewURL(t)
 	path := filePath(t, rawURL)
-	require.NoError(t, must(store.Open(t.Context(), rawURL, nil))(t).Close())
+	require.NoError(t, openDB(t, rawURL).Close())
 	require.NoError(t, os.Link(path, path+"2"))
 	for _, at := range []string{path, path + "2"} {
 		for _, readOnly := range []bool{false, true} {
@@ -139,7 +138,7 @@ func runHardLinks(t *testing.T, h Harness) {
 		}
 	}
 	require.NoError(t, os.Remove(path))
-	require.NoError(t, must(store.Open(t.Context(), urlOf(t, rawURL, path+"2"), nil))(t).Close())
+	require.NoError(t, openDB(t, urlOf(t, rawURL, path+"2")).Close())
 }
 
 // runModes: nobody else reads what a store holds, unless the owner has let him.
@@ -147,10 +146,10 @@ func runModes(t *testing.T, h Harness) {
 	rawURL := h.NewURL(t)
 	path := filePath(t, rawURL)
 	for _, mode := range []fs.FileMode{0o600, 0o660} {
-		db := must(store.Open(t.Context(), rawURL, nil))(t)
-		evs := must(db.Events(t.Context(), nil))(t)
+		db := openDB(t, rawURL)
+		evs := call1(t, db.Events, nil)
 		must(evs.Append(t.Context(), []event.Event{{Type: "A"}}, nil))(t)
-		lease := must(db.Engine().Lease(t.Context()))(t)
+		lease := call(t, db.Engine().Lease)
 		for _, name := range besideOf(t, path) {
 			st := must(os.Stat(name))(t)
 			if mode == 0o600 {
@@ -185,12 +184,12 @@ func runMoved(t *testing.T, h Harness) {
 		t.Run(name, func(t *testing.T) {
 			rawURL := h.NewURL(t)
 			path := filePath(t, rawURL)
-			db := must(store.Open(t.Context(), rawURL, nil))(t)
+			db := openDB(t, rawURL)
 			defer func() { _ = db.Close() }() // which may say that the file is gone
-			evs := must(db.Events(t.Context(), nil))(t)
+			evs := call1(t, db.Events, nil)
 			must(evs.Append(t.Context(), []event.Event{{Type: "A"}}, nil))(t)
-			ents := must(db.Entities(t.Context(), nil))(t)
-			must(ents.Apply(t.Context(), entity.Block{Number: 1}))(t)
+			ents := call1(t, db.Entities, nil)
+			call1(t, ents.Apply, entity.Block{Number: 1})
 			require.NoError(t, db.Engine().Probe(t.Context()))
 
 			move(t, path)
@@ -206,16 +205,16 @@ func runMoved(t *testing.T, h Harness) {
 			require.NoError(t, os.Rename(filepath.Dir(path)+"-aside", filepath.Dir(path)))
 			require.NoError(t, db.Engine().Probe(t.Context()))
 			must(evs.Append(t.Context(), []event.Event{{Type: "B"}}, nil))(t)
-			must(ents.Apply(t.Context(), entity.Block{Number: 2}))(t)
+			call1(t, ents.Apply, entity.Block{Number: 2})
 		})
 	}
 	for _, end := range []string{"-wal", "-shm"} {
 		t.Run("without "+end, func(t *testing.T) {
 			rawURL := h.NewURL(t)
 			path := filePath(t, rawURL)
-			db := must(store.Open(t.Context(), rawURL, nil))(t)
+			db := openDB(t, rawURL)
 			defer db.Close()
-			ents := must(db.Entities(t.Context(), nil))(t)
+			ents := call1(t, db.Entities, nil)
 			if os.Remove(path+end) != nil {
 				t.Skipf("this engine has no file %s", end)
 			}

@@ -25,9 +25,9 @@ func runLease(t *testing.T, h Harness) {
 	if db.Engine().Capabilities().MultiProcess {
 		asks = append(asks, h.open(t, url, nil))
 	}
-	newTable(t, db.Engine(), false, numbersTable("leased"))
+	newNumbers(t, db.Engine(), "leased")
 	for _, owner := range asks {
-		lease := must(owner.Engine().Lease(t.Context()))(t)
+		lease := call(t, owner.Engine().Lease)
 		require.NoError(t, lease.Held(t.Context()))
 		for _, other := range asks {
 			_, err := other.Engine().Lease(t.Context())
@@ -37,7 +37,7 @@ func runLease(t *testing.T, h Harness) {
 		require.NoError(t, lease.Held(t.Context()))
 		require.NoError(t, lease.Release())
 	}
-	lease := must(db.Engine().Lease(t.Context()))(t)
+	lease := call(t, db.Engine().Lease)
 	require.NoError(t, lease.Release())
 	for _, open := range asks {
 		require.NoError(t, open.Close())

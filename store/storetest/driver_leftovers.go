@@ -49,14 +49,13 @@ func runLeftovers(t *testing.T, h Harness) {
 }
 
 func leaveByClose(t *testing.T, h Harness) {
-	db := must(store.Open(t.Context(), h.NewURL(t), nil))(t)
+	db := openDB(t, h.NewURL(t))
 	e := db.Engine()
-	table := newTable(t, e, true, itemsTable("items"))
-	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, itemRows(0, 100)...) })
+	table := newTable(t, e, true, itemsTable("items"), itemRows(0, 100)...)
 	tx := begin(t, e)
 	insert(t, tx, table, itemRows(100, 110)...)
 	require.NoError(t, tx.Rollback())
-	inView(t, e, func(q driver.Querier) { requireItems(t, q, table, 100) })
+	requireItems(t, e, table, 100)
 	if _, err := e.Checkpoint(context.Background(), false); !errors.Is(err, driver.ErrUnsupported) {
 		require.NoError(t, err)
 	}
@@ -68,10 +67,9 @@ func leaveByClose(t *testing.T, h Harness) {
 }
 
 func leaveUnderReaders(t *testing.T, h Harness) {
-	db := must(store.Open(t.Context(), h.NewURL(t), nil))(t)
+	db := openDB(t, h.NewURL(t))
 	e := db.Engine()
-	table := newTable(t, e, true, itemsTable("items"))
-	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, itemRows(0, 100)...) })
+	newTable(t, e, true, itemsTable("items"), itemRows(0, 100)...)
 	for range 2 {
 		r := must(e.Snapshot(context.Background()))(t)
 		rows := must(r.Query(context.Background(), "SELECT id FROM items"))(t)
@@ -94,7 +92,7 @@ func leaveByRefusedOpen(t *testing.T, h Harness) {
 
 func leaveBySecondOpen(t *testing.T, h Harness) {
 	rawURL := h.NewURL(t)
-	first := must(store.Open(t.Context(), rawURL, nil))(t)
+	first := openDB(t, rawURL)
 	if first.Engine().Capabilities().MultiProcess {
 		second := must(store.Open(context.Background(), rawURL, nil))(t)
 		require.NoError(t, second.Close())

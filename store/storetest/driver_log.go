@@ -92,7 +92,7 @@ func testBackground(t *testing.T, h Harness) {
 		return *stats.Checkpoints > 1 && *stats.CheckpointTime > 0
 	})
 	require.Equal(t, settings, l.settings(t), "a checkpoint that does not wait leaves the lock timeout as it was")
-	inView(t, l.e, func(q driver.Querier) { require.Equal(t, l.next, countRows(t, q, l.table)) })
+	requireCount(t, l.e, l.table, l.next)
 }
 
 // testInline: the engine itself keeps the log bounded.
@@ -130,7 +130,7 @@ func testManual(t *testing.T, h Harness) {
 	require.Zero(t, *l.stats(t).WALBytes, "truncate empties the log")
 	require.Equal(t, settings, l.settings(t))
 	l.commit(t)
-	inView(t, l.e, func(q driver.Querier) { require.Equal(t, l.next, countRows(t, q, l.table)) })
+	requireCount(t, l.e, l.table, l.next)
 }
 
 // testTruncateWaits: with truncate, Checkpoint waits for a reader until ctx is done.
@@ -172,7 +172,7 @@ func testExpiry(t *testing.T, h Harness) {
 	require.NoError(t, rows.Close())
 	require.NoError(t, idle.Close(), "an expired reader is closed as any other")
 	require.NoError(t, reading.Close())
-	inView(t, l.e, func(q driver.Querier) { require.Equal(t, l.next, countRows(t, q, l.table)) })
+	requireCount(t, l.e, l.table, l.next)
 }
 
 // testNoExpiry: a snapshot below MaxReaderAge is never ended. Writers wait for
@@ -206,9 +206,8 @@ func testNoExpiry(t *testing.T, h Harness) {
 func testLogAfterClose(t *testing.T, h Harness) {
 	for _, policy := range []driver.CheckpointPolicy{driver.Background, driver.Inline, driver.Manual} {
 		url := withParams(t, h.NewURL(t), "checkpoint", string(policy))
-		db := must(store.Open(t.Context(), url, nil))(t)
-		table := newTable(t, db.Engine(), true, numbersTable("numbers"))
-		inTx(t, db.Engine(), func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(1)) })
+		db := openDB(t, url)
+		table := newNumbers(t, db.Engine(), "numbers", 1, 1)
 		require.NoError(t, db.Close())
 		inView(t, h.open(t, url, nil).Engine(), func(q driver.Querier) { require.EqualValues(t, 1, countRows(t, q, table), policy) })
 	}

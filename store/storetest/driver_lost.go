@@ -28,11 +28,11 @@ func runLost(t *testing.T, h Harness) {
 	if _, ok := db.Engine().(driver.Keeper); !ok {
 		t.Skip("this engine keeps nothing beside a database")
 	}
-	ents := must(db.Entities(t.Context(), nil))(t)
-	evs := must(db.Events(t.Context(), nil))(t)
+	ents := call1(t, db.Entities, nil)
+	evs := call1(t, db.Events, nil)
 	apply := func(from, to uint64) {
 		for n := from; n <= to; n++ {
-			must(ents.Apply(t.Context(), entity.Block{Number: n}))(t)
+			call1(t, ents.Apply, entity.Block{Number: n})
 		}
 	}
 	apply(1, 20)
@@ -60,8 +60,8 @@ func runLost(t *testing.T, h Harness) {
 	sound := func(t *testing.T, head uint64) {
 		rawURL, path := leave(func(*testing.T, string) {})(t)
 		for range 2 {
-			db := must(store.Open(t.Context(), rawURL, nil))(t)
-			report := must(db.Check(t.Context(), nil))(t)
+			db := openDB(t, rawURL)
+			report := call1(t, db.Check, nil)
 			require.Equal(t, store.Sound, report.Outcome, report.Err())
 			require.EqualValues(t, head, report.Head.Number)
 			require.EqualValues(t, 2, report.EventHead)
@@ -95,7 +95,7 @@ func runLost(t *testing.T, h Harness) {
 					_, err = db.Events(t.Context(), nil)
 					require.ErrorIs(t, err, store.ErrCorrupt)
 					require.ErrorContains(t, err, "-durable")
-					require.Equal(t, store.Damaged, must(db.Check(t.Context(), nil))(t).Outcome)
+					require.Equal(t, store.Damaged, call1(t, db.Check, nil).Outcome)
 					require.NoError(t, db.Close())
 				}
 			}
@@ -106,9 +106,9 @@ func runLost(t *testing.T, h Harness) {
 				return // which engines take for an empty log, or do not read at all
 			}
 			require.NoError(t, os.Remove(path+"-durable"))
-			db := must(store.Open(t.Context(), rawURL, nil))(t)
-			must(db.Entities(t.Context(), nil))(t)
-			must(db.Events(t.Context(), nil))(t)
+			db := openDB(t, rawURL)
+			call1(t, db.Entities, nil)
+			call1(t, db.Events, nil)
 			require.NoError(t, db.Close())
 		})
 	}
@@ -129,7 +129,7 @@ func runLostOther(t *testing.T, h Harness) {
 	restore := func(db *store.DB) error {
 		var backup bytes.Buffer
 		from := h.open(t, h.NewURL(t), nil)
-		must(from.Entities(t.Context(), nil))(t)
+		call1(t, from.Entities, nil)
 		must(from.Backup(t.Context(), &backup, nil))(t)
 		return second(db.Restore(t.Context(), &backup, nil))
 	}
@@ -150,15 +150,15 @@ func runLostOther(t *testing.T, h Harness) {
 				t.Skip("this engine keeps nothing beside a database")
 			}
 			if c.events {
-				must(must(db.Events(t.Context(), nil))(t).Append(t.Context(), []event.Event{{Type: "A"}}, nil))(t)
+				must(call1(t, db.Events, nil).Append(t.Context(), []event.Event{{Type: "A"}}, nil))(t)
 			} else {
-				must(must(db.Entities(t.Context(), nil))(t).Apply(t.Context(), entity.Block{Number: 1}))(t)
+				must(call1(t, db.Entities, nil).Apply(t.Context(), entity.Block{Number: 1}))(t)
 			}
 			copied := filepath.Join(t.TempDir(), filepath.Base(path))
 			for _, name := range []string{path, path + "-durable"} { // and no log
 				require.NoError(t, os.WriteFile(copied+strings.TrimPrefix(name, path), must(os.ReadFile(name))(t), 0o600))
 			}
-			lost := must(store.Open(t.Context(), urlOf(t, rawURL, copied), nil))(t)
+			lost := openDB(t, urlOf(t, rawURL, copied))
 			require.ErrorIs(t, c.open(lost), store.ErrCorrupt)
 			require.NoError(t, lost.Close())
 			require.FileExists(t, copied+"-durable")

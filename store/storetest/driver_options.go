@@ -37,7 +37,7 @@ func testDurability(t *testing.T, h Harness, d driver.Durability) {
 		require.ErrorIs(t, err, driver.ErrUnsupported)
 		return
 	}
-	db := must(store.Open(t.Context(), url, nil))(t)
+	db := openDB(t, url)
 	defer func() { require.NoError(t, db.Close()) }()
 	settings := must(db.Engine().Settings(ctx))(t)
 	require.Contains(t, settings, driver.Setting{Name: "durability", Value: string(d)})
@@ -68,8 +68,7 @@ func testGoWins(t *testing.T, h Harness) {
 // testStats: sizes are told by engines with files, and grow.
 func testStats(t *testing.T, h Harness) {
 	e := h.open(t, h.NewURL(t), nil).Engine()
-	table := newTable(t, e, true, itemsTable("items"))
-	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, itemRows(0, 5000)...) })
+	newTable(t, e, true, itemsTable("items"), itemRows(0, 5000)...)
 	if _, err := e.Checkpoint(context.Background(), true); !errors.Is(err, driver.ErrUnsupported) {
 		require.NoError(t, err)
 	}

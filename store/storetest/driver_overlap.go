@@ -24,8 +24,8 @@ func runOverlap(t *testing.T, h Harness) {
 		tx := must(e.BeginVisible(ctx))(t)
 		insert(t, tx, table, n, n)
 		require.NoError(t, tx.Commit(ctx))
-		inTx(t, db.Engine(), func(tx driver.Tx) { insert(t, tx, table, n, n) })
-		inView(t, db.Engine(), func(q driver.Querier) { require.Equal(t, 2*n+2, countRows(t, q, table)) })
+		commitRows(t, db.Engine(), table, n, n)
+		requireCount(t, db.Engine(), table, 2*n+2)
 		require.NoError(t, e.Sync(ctx))
 	}
 	tx := must(e.BeginVisible(ctx))(t)

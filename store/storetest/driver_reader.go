@@ -31,12 +31,11 @@ func runReader(t *testing.T, h Harness) {
 // testStable: a view does not see what is committed after it was opened, even
 // if it reads nothing before.
 func testStable(t *testing.T, e driver.Engine) {
-	table := newTable(t, e, true, numbersTable("stable"))
-	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(1)) })
+	table := newNumbers(t, e, "stable", 1, 1)
 	before := snapshot(t, e)
 	inTx(t, e, func(tx driver.Tx) {
-		insert(t, tx, table, int64(2), int64(2))
-		exec(t, tx, "UPDATE stable SET n = ? WHERE id = ?", int64(100), int64(1))
+		insert(t, tx, table, 2, 2)
+		exec(t, tx, "UPDATE stable SET n = ? WHERE id = ?", 100, 1)
 	})
 	after := snapshot(t, e)
 	inTx(t, e, func(tx driver.Tx) { exec(t, tx, "DELETE FROM stable") })
@@ -44,16 +43,15 @@ func testStable(t *testing.T, e driver.Engine) {
 		require.Equal(t, []int64{1}, selectColumn[int64](t, before, "SELECT n FROM stable ORDER BY id"))
 		require.Equal(t, []int64{100, 2}, selectColumn[int64](t, after, "SELECT n FROM stable ORDER BY id"))
 	}
-	inView(t, e, func(q driver.Querier) { require.Zero(t, countRows(t, q, table)) })
+	requireCount(t, e, table, 0)
 }
 
 // testBesideWriter: views see nothing of an open transaction, and nothing by
 // halves of those that commit meanwhile.
 func testBesideWriter(t *testing.T, e driver.Engine) {
-	table := newTable(t, e, true, numbersTable("beside"))
-	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(50), int64(2), int64(50)) })
+	newNumbers(t, e, "beside", 1, 50, 2, 50)
 	tx := begin(t, e)
-	exec(t, tx, "UPDATE beside SET n = ? WHERE id = ?", int64(0), int64(1))
+	exec(t, tx, "UPDATE beside SET n = ? WHERE id = ?", 0, 1)
 	inView(t, e, func(q driver.Querier) {
 		require.Equal(t, []int64{50, 50}, selectColumn[int64](t, q, "SELECT n FROM beside ORDER BY id"))
 	})
@@ -67,8 +65,8 @@ func testBesideWriter(t *testing.T, e driver.Engine) {
 	}
 	for i := range int64(25) {
 		inTx(t, e, func(tx driver.Tx) {
-			exec(t, tx, "UPDATE beside SET n = ? WHERE id = ?", i, int64(1))
-			exec(t, tx, "UPDATE beside SET n = ? WHERE id = ?", 100-i, int64(2))
+			exec(t, tx, "UPDATE beside SET n = ? WHERE id = ?", i, 1)
+			exec(t, tx, "UPDATE beside SET n = ? WHERE id = ?", 100-i, 2)
 		})
 	}
 	close(stop)
@@ -114,7 +112,7 @@ func readSums(e driver.Engine, stop <-chan struct{}, sums chan<- int64) error {
 func testBounded(t *testing.T, h Harness) {
 	const readers = 2
 	e := h.open(t, h.NewURL(t), &store.Options{Readers: readers}).Engine()
-	newTable(t, e, false, numbersTable("numbers"))
+	newNumbers(t, e, "numbers")
 	var open []driver.Reader
 	for range readers {
 		open = append(open, snapshot(t, e))
@@ -151,8 +149,7 @@ func testBounded(t *testing.T, h Harness) {
 func testOneAtWork(t *testing.T, h Harness) {
 	const readers = 4
 	e := h.open(t, h.NewURL(t), &store.Options{Readers: readers, Concurrency: 1}).Engine()
-	table := newTable(t, e, true, numbersTable("numbers"))
-	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(1)) })
+	table := newNumbers(t, e, "numbers", 1, 1)
 	list := must(e.Snapshots(context.Background(), readers-1))(t)
 	held := snapshot(t, e)
 	for _, r := range append(list, held) {
@@ -182,8 +179,7 @@ func testOneAtWork(t *testing.T, h Harness) {
 }
 
 func testReaderClosed(t *testing.T, e driver.Engine) {
-	table := newTable(t, e, true, numbersTable("closed_reader"))
-	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(1), int64(2), int64(2)) })
+	newNumbers(t, e, "closed_reader", 1, 1, 2, 2)
 	r := snapshot(t, e)
 	rows := must(r.Query(context.Background(), "SELECT n FROM closed_reader"))(t)
 	require.True(t, rows.Next())
@@ -197,7 +193,7 @@ func testReaderClosed(t *testing.T, e driver.Engine) {
 
 // testNoWriting: nothing that is run in a view changes the database.
 func testNoWriting(t *testing.T, e driver.Engine) {
-	table := newTable(t, e, true, numbersTable("views"))
+	table := newNumbers(t, e, "views")
 	r := snapshot(t, e)
 	rows, err := r.Query(context.Background(), "INSERT INTO views (id, n) VALUES (1, 1)")
 	if err == nil {
@@ -209,5 +205,5 @@ func testNoWriting(t *testing.T, e driver.Engine) {
 	}
 	require.Error(t, err)
 	require.NoError(t, r.Close())
-	inView(t, e, func(q driver.Querier) { require.Zero(t, countRows(t, q, table)) })
+	requireCount(t, e, table, 0)
 }

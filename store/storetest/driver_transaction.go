@@ -63,15 +63,14 @@ func requireNoBegin(ctx context.Context, t testing.TB, e driver.Engine, want err
 // testNoLostUpdate: transactions that read and then write queue up.
 func testNoLostUpdate(t *testing.T, e driver.Engine) {
 	const writers, rounds = 4, 10
-	table := newTable(t, e, true, numbersTable("counter"))
-	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(0)) })
+	newNumbers(t, e, "counter", 1, 0)
 	count := func() (err error) {
 		tx, err := e.Begin(context.Background())
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, tx.Rollback()) }()
-		n, err := tryColumn[int64](tx, "SELECT n FROM counter WHERE id = ?", int64(1))
+		n, err := tryColumn[int64](tx, "SELECT n FROM counter WHERE id = ?", 1)
 		if err != nil {
 			return err
 		}
@@ -100,13 +99,12 @@ func testNoLostUpdate(t *testing.T, e driver.Engine) {
 }
 
 func testRollback(t *testing.T, e driver.Engine) {
-	table := newTable(t, e, true, numbersTable("rollbacks"))
-	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(1)) })
+	table := newNumbers(t, e, "rollbacks", 1, 1)
 	tx := begin(t, e)
-	insert(t, tx, table, int64(2), int64(2))
-	require.EqualValues(t, 2, exec(t, tx, "UPDATE rollbacks SET n = ?", int64(5)))
-	require.EqualValues(t, 1, exec(t, tx, "DELETE FROM rollbacks WHERE id = ?", int64(1)))
-	require.EqualValues(t, 0, exec(t, tx, "DELETE FROM rollbacks WHERE id = ?", int64(1)))
+	insert(t, tx, table, 2, 2)
+	require.EqualValues(t, 2, exec(t, tx, "UPDATE rollbacks SET n = ?", 5))
+	require.EqualValues(t, 1, exec(t, tx, "DELETE FROM rollbacks WHERE id = ?", 1))
+	require.EqualValues(t, 0, exec(t, tx, "DELETE FROM rollbacks WHERE id = ?", 1))
 	require.NoError(t, tx.Rollback())
 	require.NoError(t, tx.Rollback(), "a second one does nothing")
 	inView(t, e, func(q driver.Querier) {
@@ -118,7 +116,7 @@ func testRollback(t *testing.T, e driver.Engine) {
 // nothing, least of all the transaction after it.
 func testAfterEnd(t *testing.T, e driver.Engine) {
 	ctx := context.Background()
-	table := newTable(t, e, true, numbersTable("ends"))
+	table := newNumbers(t, e, "ends")
 	update := &driver.Update{Table: "ends", Set: table.Columns[1], Key: table.Columns[:1]}
 	for name, end := range map[string]func(tx driver.Tx) error{
 		"commit":   func(tx driver.Tx) error { return tx.Commit(ctx) },
@@ -138,22 +136,22 @@ func testAfterEnd(t *testing.T, e driver.Engine) {
 			require.ErrorIs(t, old.Commit(ctx), driver.ErrClosed)
 			require.NoError(t, old.Rollback(), "rollback after the end does nothing")
 			exec(t, next, "DELETE FROM ends")
-			insert(t, next, table, int64(1), int64(1))
+			insert(t, next, table, 1, 1)
 			require.NoError(t, next.Commit(ctx))
-			inView(t, e, func(q driver.Querier) { require.EqualValues(t, 1, countRows(t, q, table)) })
+			requireCount(t, e, table, 1)
 		})
 	}
 }
 
 func testCancelledCommit(t *testing.T, e driver.Engine) {
-	table := newTable(t, e, true, numbersTable("cancels"))
+	table := newNumbers(t, e, "cancels")
 	tx := begin(t, e)
-	insert(t, tx, table, int64(1), int64(1))
+	insert(t, tx, table, 1, 1)
 	require.ErrorIs(t, tx.Commit(cancelled()), context.Canceled)
 	require.ErrorIs(t, tx.Commit(context.Background()), driver.ErrClosed, "it was rolled back")
 	require.NoError(t, tx.Rollback())
-	inView(t, e, func(q driver.Querier) { require.Zero(t, countRows(t, q, table)) })
-	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(1)) })
+	requireCount(t, e, table, 0)
+	commitRows(t, e, table, 1, 1)
 }
 
 // testFailedStatement: after wrong SQL the transaction can be rolled back and
@@ -172,8 +170,7 @@ func testFailedStatement(t *testing.T, e driver.Engine) {
 
 // testOpenRows: a result that was not closed does not outlive a rollback.
 func testOpenRows(t *testing.T, e driver.Engine) {
-	table := newTable(t, e, true, numbersTable("open_rows"))
-	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(1), int64(2), int64(2)) })
+	table := newNumbers(t, e, "open_rows", 1, 1, 2, 2)
 	tx := begin(t, e)
 	rows := must(tx.Query(context.Background(), "SELECT n FROM open_rows"))(t)
 	require.True(t, rows.Next())

@@ -136,7 +136,7 @@ func testTextNUL(t *testing.T, e driver.Engine) {
 	_, err = tx.Exec(context.Background(), "INSERT INTO nuls (v) VALUES (?)", "a\x00b")
 	require.ErrorIs(t, err, driver.ErrUnsupported)
 	require.NoError(t, tx.Rollback())
-	inView(t, e, func(q driver.Querier) { require.Zero(t, countRows(t, q, table)) })
+	requireCount(t, e, table, 0)
 }
 
 // testScan: every type of destination, and bytes that are the caller's own.
@@ -145,7 +145,7 @@ func testScan(t *testing.T, e driver.Engine) {
 		{Name: "i", Type: driver.Int}, {Name: "u", Type: driver.Uint}, {Name: "s", Type: driver.Text}, {Name: "b", Type: driver.Blob},
 	}})
 	inTx(t, e, func(tx driver.Tx) {
-		insert(t, tx, table, int64(1), uint64(1), "one", []byte("first"), int64(2), uint64(1<<63), "two", []byte("again"))
+		insert(t, tx, table, 1, uint64(1), "one", []byte("first"), 2, uint64(1<<63), "two", []byte("again"))
 	})
 	r := snapshot(t, e)
 	rows := must(r.Query(context.Background(), "SELECT i, u, s, b, i = 2, s FROM scans ORDER BY i"))(t)
@@ -180,7 +180,7 @@ func testManyStatements(t *testing.T, e driver.Engine) {
 		for round := range 2 {
 			for i := range 600 {
 				sql := "SELECT i + " + strings.Repeat("1 + ", i%30) + strings.Repeat("2 + ", i/30) + "0 FROM scans WHERE i = ?"
-				require.EqualValues(t, 1+i%30+2*(i/30), selectColumn[int64](t, q, sql, int64(1))[0], "round %d", round)
+				require.EqualValues(t, 1+i%30+2*(i/30), selectColumn[int64](t, q, sql, 1)[0], "round %d", round)
 			}
 		}
 	})

@@ -205,9 +205,9 @@ func testEndedAtOnce(t *testing.T, l *ledger) {
 // testPrunedRows: what nobody can see any more is gone.
 func testPrunedRows(t *testing.T, h Harness) {
 	l := newLedger(t, h, history()...)
-	full := must(l.ents.Summary(t.Context()))(t)
+	full := call(t, l.ents.Summary)
 	require.NoError(t, l.ents.Prune(t.Context(), l.head))
-	summary := must(l.ents.Summary(t.Context()))(t)
+	summary := call(t, l.ents.Summary)
 	for table, rows := range summary.Tables {
 		require.LessOrEqual(t, rows, full.Tables[table])
 	}

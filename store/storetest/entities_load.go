@@ -50,7 +50,7 @@ func testLoadAnotherWriter(t *testing.T, h Harness, temporal bool) {
 	_, err := l.ents.Load(t.Context(), func(yield func(entity.Block, error) bool) {
 		for i, b := range history() {
 			if i == 3 { // who makes the stream may write
-				must(l.ents.Apply(t.Context(), newBlock(116, on("other", opCreate(5)))))(t)
+				call1(t, l.ents.Apply, newBlock(116, on("other", opCreate(5))))
 			}
 			if !yield(b, nil) {
 				return
@@ -58,7 +58,7 @@ func testLoadAnotherWriter(t *testing.T, h Harness, temporal bool) {
 		}
 	}, nil)
 	require.ErrorIs(t, err, store.ErrConflict)
-	require.EqualValues(t, 116, must(l.ents.Head(t.Context()))(t).Number)
+	require.EqualValues(t, 116, call(t, l.ents.Head).Number)
 	_, err = l.ents.Load(t.Context(), stream(history(), nil), nil)
 	require.ErrorIs(t, err, store.ErrHistory)
 	require.ErrorContains(t, err, "block 116")
@@ -76,12 +76,12 @@ func testLoadAnotherWriter(t *testing.T, h Harness, temporal bool) {
 		}
 		once = true
 		require.NoError(t, l.ents.Rewind(t.Context(), p.Head.Number-1))
-		must(l.ents.Apply(t.Context(), newBlock(p.Head.Number, on("other", opCreate(5)))))(t)
+		call1(t, l.ents.Apply, newBlock(p.Head.Number, on("other", opCreate(5))))
 	}}
 	done, err := l.ents.Load(t.Context(), stream(history(), nil), opts)
 	require.True(t, once)
 	require.ErrorIs(t, err, store.ErrConflict)
-	require.Equal(t, must(l.ents.Head(t.Context()))(t), done.Head, "it says where the store is")
+	require.Equal(t, call(t, l.ents.Head), done.Head, "it says where the store is")
 }
 
 // runImport moves histories from one store into another.
@@ -101,7 +101,7 @@ func testImportInterrupted(t *testing.T, h Harness, source *ledger) {
 		require.Equal(t, min(n, 1), done.Blocks, "one more each time")
 	}
 	done := must(l.ents.Import(t.Context(), stream(sets, nil), nil))(t)
-	require.Equal(t, must(source.ents.Head(t.Context()))(t), done.Head)
+	require.Equal(t, call(t, source.ents.Head), done.Head)
 	again := must(l.ents.Import(t.Context(), source.ents.History(t.Context()), nil))(t)
 	require.Equal(t, store.Applied{Head: done.Head, Skipped: len(sets)}, again)
 	done, err := l.ents.Import(t.Context(), stream(sets[:2], nil), nil)

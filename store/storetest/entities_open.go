@@ -27,7 +27,7 @@ func runOpen(t *testing.T, h Harness) {
 func testNewStore(t *testing.T, h Harness) {
 	l := newLedger(t, h)
 	require.Equal(t, h.layout, l.ents.Layout())
-	head := must(l.ents.Head(t.Context()))(t)
+	head := call(t, l.ents.Head)
 	require.Equal(t, store.BlockHeader{Empty: true}, head)
 	for _, block := range []uint64{0, store.Head} {
 		s := l.at(t, block)
@@ -39,15 +39,15 @@ func testNewStore(t *testing.T, h Harness) {
 	}
 	_, err := l.ents.At(t.Context(), 1)
 	require.ErrorIs(t, err, store.ErrBlockRange)
-	again := must(l.db.Entities(t.Context(), nil))(t)
+	again := call1(t, l.db.Entities, nil)
 	require.Same(t, l.ents, again)
 
 	var backup bytes.Buffer
 	contents := must(l.db.Backup(t.Context(), &backup, nil))(t)
 	restored := h.open(t, h.NewURL(t), nil)
 	require.Equal(t, contents, must(restored.Restore(t.Context(), &backup, nil))(t))
-	copied := must(restored.Entities(t.Context(), nil))(t) // without a row it has the tables too
-	must(copied.Apply(t.Context(), newBlock(0, on("genesis", opCreate(5)))))(t)
+	copied := call1(t, restored.Entities, nil) // without a row it has the tables too
+	call1(t, copied.Apply, newBlock(0, on("genesis", opCreate(5))))
 
 	applied, err := l.ents.Apply(t.Context(), newBlock(0, on("genesis", opCreate(5))))
 	require.NoError(t, err, "block 0 is a block")
@@ -158,7 +158,7 @@ func testRefused(t *testing.T, h Harness) {
 		return // its databases are not opened for reading only
 	}
 	l.db = h.open(t, l.url, &store.Options{ReadOnly: true})
-	l.ents = must(l.db.Entities(t.Context(), &store.EntityOptions{Layout: h.layout}))(t)
+	l.ents = call1(t, l.db.Entities, &store.EntityOptions{Layout: h.layout})
 	refused(t.Context(), l.at(t, store.Head), store.ErrReadOnly, nil)
 	requireSame(t, want, l.state(t))
 }

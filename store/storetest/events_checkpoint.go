@@ -34,7 +34,7 @@ func checkpointAdvance(t *testing.T, h Harness) {
 		_, err := s.Advance(t.Context(), event.Checkpoint{Consumer: name, From: from, To: to}, events, nil)
 		return err
 	}
-	list := must(s.own.Checkpoints(t.Context()))(t)
+	list := call(t, s.own.Checkpoints)
 	require.Empty(t, list)
 	for range 9 {
 		s.add(t, ev("N", ""))
@@ -46,7 +46,7 @@ func checkpointAdvance(t *testing.T, h Harness) {
 	require.ErrorIs(t, advance("a", 1, 8), store.ErrConflict)
 	require.NoError(t, advance("a", 0, 3))
 	require.NoError(t, advance("ä b\n", 0, 1))
-	list = must(other.own.Checkpoints(t.Context()))(t)
+	list = call(t, other.own.Checkpoints)
 	require.Equal(t, []event.Checkpoint{{Consumer: "a", To: 3}, {Consumer: "ä b\n", To: 1}}, list)
 	for _, name := range []string{"", "\x00", "\xff", strings.Repeat("n", 257)} {
 		require.ErrorIs(t, advance(name, 0, 1), store.ErrInvalid, "%q", name)

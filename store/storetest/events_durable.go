@@ -131,7 +131,7 @@ func durableHidden(t *testing.T, h Harness) {
 		require.Empty(t, s.names(t, q, &event.ReadOptions{From: first[0] + 1}))
 		require.Equal(t, "two one durable", s.names(t, q, &event.ReadOptions{Backwards: true, Visible: true}), name)
 	}
-	head := must(s.Head(t.Context()))(t)
+	head := call(t, s.Head)
 	require.Equal(t, first[0], head)
 	count := event.NewProjection(event.All(), 0, func(n int, _ *event.Sequenced) int { return n + 1 })
 	cond := must(event.Project(t.Context(), s, count))(t)

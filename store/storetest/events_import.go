@@ -47,7 +47,7 @@ func importContinuation(t *testing.T, h Harness) {
 	require.NoError(t, run(list[:4]))
 	require.ErrorIs(t, run(slices.Concat(list[4:6], list[7:])), store.ErrHistory, "a gap")
 	require.ErrorIs(t, run(slices.Concat(list[4:6], list[5:])), store.ErrHistory, "an event again")
-	head := must(s.Head(t.Context()))(t)
+	head := call(t, s.Head)
 	require.EqualValues(t, 4, head, "nothing of a batch with a gap")
 	other := slices.Clone(list)
 	other[3].Data = []byte("other")
@@ -165,7 +165,7 @@ func importAlone(t *testing.T, h Harness) {
 			for _, e := range s.read(t, event.Of("Now"), nil) {
 				require.WithinDuration(t, time.Now(), e.Time, time.Hour)
 			}
-			report := must(s.db.Check(t.Context(), nil))(t)
+			report := call1(t, s.db.Check, nil)
 			require.NoError(t, report.Err())
 		})
 	}

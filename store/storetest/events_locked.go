@@ -83,7 +83,7 @@ func lockedConditions(t *testing.T, h Harness) {
 func lockedViews(t *testing.T, h Harness) {
 	s := h.openEvents(t, withParams(t, h.quickURL(t), "readers", "1"), store.EventOptions{LockedRows: 1})
 	s.add(t, halves()[:500]...)
-	view := must(s.db.Engine().Snapshot(t.Context()))(t)
+	view := call(t, s.db.Engine().Snapshot)
 	must(s.Append(t.Context(), []event.Event{ev("Guarded", "")}, both()))(t)
 	require.NoError(t, view.Close())
 }

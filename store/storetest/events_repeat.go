@@ -79,7 +79,7 @@ func repeatInGroup(t *testing.T, h Harness) {
 // giveUpInGroup gives up the leader of a group and others in it at the n-th query of
 // judging it, and tells whether there were as many.
 func giveUpInGroup(t *testing.T, s eventStream, w *watch, n int, many []event.Event, positions []uint64) (last bool) {
-	head := must(s.Head(t.Context()))(t)
+	head := call(t, s.Head)
 	release := held(t, s)
 	defer release()
 	ctx, giveUp := context.WithCancel(t.Context())

@@ -38,7 +38,7 @@ func subscribeClose(t *testing.T, h Harness) {
 func subscribeFollow(t *testing.T, h Harness) {
 	s := h.events(t)
 	for _, reader := range []eventStream{s, s.another(t, h)} {
-		from := must(s.Head(t.Context()))(t) + 1
+		from := call(t, s.Head) + 1
 		s.add(t, ev("A", "0"), ev("B", "-"), ev("A", "1"))
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -70,7 +70,7 @@ func subscribeHears(t *testing.T, h Harness) {
 	hourly := store.EventOptions{PollInterval: time.Hour}
 	other := h.openEvents(t, s.url, hourly)
 	readOnly := h.open(t, s.url, &store.Options{ReadOnly: true})
-	reader := must(readOnly.Events(t.Context(), &hourly))(t)
+	reader := call1(t, readOnly.Events, &hourly)
 	s.add(t, ev("A", "0"))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -71,7 +71,7 @@ func (h Harness) openEvents(t testing.TB, url string, opts store.EventOptions) e
 // streamOf opens the event store of a database.
 func streamOf(t testing.TB, db *store.DB, url string, opts store.EventOptions) eventStream {
 	t.Helper()
-	evs := must(db.Events(t.Context(), &opts))(t)
+	evs := call1(t, db.Events, &opts)
 	return eventStream{Checkpointer: evs, own: evs, db: db, url: url}
 }
 

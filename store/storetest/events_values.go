@@ -17,7 +17,7 @@ import (
 
 func runEventAppend(t *testing.T, h Harness) {
 	s := h.events(t)
-	head := must(s.Head(t.Context()))(t)
+	head := call(t, s.Head)
 	require.Zero(t, head, "an empty store")
 	require.Empty(t, s.all(t))
 
@@ -30,7 +30,7 @@ func runEventAppend(t *testing.T, h Harness) {
 	for i := 1; i < len(positions); i++ {
 		require.Greater(t, positions[i], positions[i-1], "positions grow")
 	}
-	head = must(s.Head(t.Context()))(t)
+	head = call(t, s.Head)
 	require.Equal(t, positions[len(positions)-1], head)
 
 	list := s.all(t)
@@ -48,7 +48,7 @@ func runEventAppend(t *testing.T, h Harness) {
 			require.Contains(t, positionsOf(found), got.Position, "event %d by its tag %q", got.Position, tag)
 		}
 	}
-	summary := must(s.own.Summary(t.Context()))(t)
+	summary := call(t, s.own.Summary)
 	require.Equal(t, uint64(len(given)), summary.Events)
 }
 
@@ -128,7 +128,7 @@ func runEventOpen(t *testing.T, h Harness) {
 	ctx := t.Context()
 	s := h.events(t)
 	s.add(t, ev("A", "a", "k:v"))
-	again := must(s.db.Events(t.Context(), nil))(t)
+	again := call1(t, s.db.Events, nil)
 	require.Same(t, s.own, again)
 	for _, negative := range []store.EventOptions{{Queue: -1}, {PollInterval: -1}, {IndexEvery: -1}, {LockedRows: -1}} {
 		_, err := s.db.Events(ctx, &negative)
@@ -136,7 +136,7 @@ func runEventOpen(t *testing.T, h Harness) {
 	}
 
 	// Entities and events share a database.
-	ents := must(s.db.Entities(t.Context(), nil))(t)
+	ents := call1(t, s.db.Entities, nil)
 	must(ents.Apply(ctx, newBlock(1, on("x", opCreate(10)))))(t)
 	require.NoError(t, s.db.Close())
 

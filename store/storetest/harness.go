@@ -10,6 +10,7 @@
 package storetest
 
 import (
+	"context"
 	"flag"
 	"net/url"
 	"slices"
@@ -103,6 +104,24 @@ func must[T any](v T, err error) func(t testing.TB) T {
 		require.NoError(t, err)
 		return v
 	}
+}
+
+// call returns what a call without arguments returns, which has to succeed.
+func call[T any](t testing.TB, f func(context.Context) (T, error)) T {
+	t.Helper()
+	return must(f(t.Context()))(t)
+}
+
+// call1 is call with one argument.
+func call1[A, T any](t testing.TB, f func(context.Context, A) (T, error), arg A) T {
+	t.Helper()
+	return must(f(t.Context(), arg))(t)
+}
+
+// openDB opens a database that the test closes.
+func openDB(t testing.TB, url string) *store.DB {
+	t.Helper()
+	return must(store.Open(t.Context(), url, nil))(t)
 }
 
 // quickURL returns the URL of a new database with the weakest durability that

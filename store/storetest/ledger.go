@@ -66,7 +66,7 @@ func (l *ledger) apply(t testing.TB, ops ...entity.Op) uint64 {
 func (l *ledger) applyBlocks(t testing.TB, blocks ...entity.Block) {
 	t.Helper()
 	for _, b := range blocks {
-		must(l.ents.Apply(t.Context(), b))(t)
+		call1(t, l.ents.Apply, b)
 		l.head = b.Number
 	}
 }
@@ -74,7 +74,7 @@ func (l *ledger) applyBlocks(t testing.TB, blocks ...entity.Block) {
 // at opens a snapshot that ends with the test.
 func (l *ledger) at(t testing.TB, block uint64) *store.Snapshot {
 	t.Helper()
-	s := must(l.ents.At(t.Context(), block))(t)
+	s := call1(t, l.ents.At, block)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
 }
@@ -98,7 +98,7 @@ func (l *ledger) get(t testing.TB, key entity.Key) *entity.Entity {
 	t.Helper()
 	var found *entity.Entity
 	l.view(t, store.Head, func(s *store.Snapshot) {
-		found = must(s.Get(t.Context(), key))(t)
+		found = call1(t, s.Get, key)
 	})
 	return found
 }
@@ -119,7 +119,7 @@ type state struct {
 // state reads the head and, if the layout can, past blocks.
 func (l *ledger) state(t testing.TB, past ...uint64) state {
 	t.Helper()
-	summary := must(l.ents.Summary(t.Context()))(t)
+	summary := call(t, l.ents.Summary)
 	s := state{Summary: summary, Content: map[uint64][]*entity.Entity{}}
 	for _, block := range append(past, summary.Head) {
 		if block <= summary.Head && (l.ents.Temporal() || block == summary.Head) {

@@ -88,10 +88,10 @@ func testOneAtATime(t *testing.T, l *ledger) {
 		require.ErrorIs(t, err, store.ErrInvalid)
 		other, err := l.ents.At(t.Context(), store.Head)
 		require.NoError(t, err, "another snapshot may")
-		must(other.Get(t.Context(), e.Key))(t)
+		call1(t, other.Get, e.Key)
 		require.NoError(t, other.Close())
 	}
-	n := must(s.Count(t.Context(), nil))(t)
+	n := call1(t, s.Count, nil)
 	require.EqualValues(t, n, seen)
 }
 
@@ -106,7 +106,7 @@ func testStopEarly(t *testing.T, l *ledger) {
 			require.ErrorIs(t, err, store.ErrInvalid)
 			break
 		}
-		must(s.Get(t.Context(), keyOf("a")))(t)
+		call1(t, s.Get, keyOf("a"))
 	}
 	func() {
 		defer func() { require.NotNil(t, recover()) }()
@@ -115,7 +115,7 @@ func testStopEarly(t *testing.T, l *ledger) {
 			panic("in the loop")
 		}
 	}()
-	must(s.Get(t.Context(), keyOf("a")))(t)
+	call1(t, s.Get, keyOf("a"))
 	for _, err := range seq {
 		require.NoError(t, err)
 		break

@@ -94,7 +94,7 @@ func testRanges(t *testing.T, l *ledger) {
 // the name, also from it on.
 func testOddText(t *testing.T, s *store.Snapshot, op *entity.Op, i int, value string) {
 	t.Helper()
-	e := must(s.Get(t.Context(), op.Key))(t)
+	e := call1(t, s.Get, op.Key)
 	requireSame(t, []any{op.StringAttributes, op.NumericAttributes, op.ContentType, op.Content},
 		[]any{e.StringAttributes, e.NumericAttributes, e.ContentType, e.Content})
 	name := "n" + value
