@@ -22,9 +22,7 @@ func runFiles(t *testing.T, h Harness) {
 	t.Run("fragment", func(t *testing.T) {
 		rawURL := h.NewURL(t)
 		for _, wrong := range []string{rawURL + "#y", strings.Replace(rawURL, ":", ":#", 1)} {
-			_, err := store.Open(t.Context(), wrong, nil)
-			require.ErrorContains(t, err, "%23")
-			require.ErrorIs(t, err, store.ErrInvalid)
+			refuseOpen(t, wrong, nil, store.ErrInvalid, "%23")
 		}
 	})
 	if h.Server {
@@ -40,9 +38,7 @@ func runFiles(t *testing.T, h Harness) {
 		path := filePath(t, rawURL)
 		require.NoError(t, os.WriteFile(path, nil, 0o600))
 		for _, readOnly := range []bool{false, true} {
-			_, err := store.Open(t.Context(), rawURL, &store.Options{ReadOnly: readOnly})
-			require.ErrorIs(t, err, driver.ErrCorrupt)
-			require.ErrorContains(t, err, "empty")
+			refuseOpen(t, rawURL, &store.Options{ReadOnly: readOnly}, driver.ErrCorrupt, "empty")
 		}
 		require.Equal(t, []string{path}, besideOf(t, path))
 	})
@@ -51,9 +47,7 @@ func runFiles(t *testing.T, h Harness) {
 		path := filePath(t, rawURL)
 		for _, end := range []string{"-wal", ".wal"} {
 			require.NoError(t, os.WriteFile(path+end, []byte("log"), 0o600))
-			_, err := store.Open(t.Context(), rawURL, nil)
-			require.ErrorIs(t, err, driver.ErrCorrupt)
-			require.ErrorContains(t, err, path+end)
+			refuseOpen(t, rawURL, nil, driver.ErrCorrupt, path+end)
 			require.Equal(t, []string{path + end}, besideOf(t, path))
 			require.NoError(t, os.Remove(path+end))
 		}
@@ -113,14 +107,12 @@ func runLinks(t *testing.T, h Harness) {
 		dir := t.TempDir()
 		require.NoError(t, os.Symlink("b", dir+"/a"))
 		require.NoError(t, os.Symlink("a", dir+"/b"))
-		_, err := store.Open(t.Context(), urlOf(t, h.NewURL(t), dir+"/a"), nil)
-		require.ErrorContains(t, err, "symbolic links")
+		refuseOpen(t, urlOf(t, h.NewURL(t), dir+"/a"), nil, nil, "symbolic links")
 	})
 	t.Run("to no directory", func(t *testing.T) {
 		dir := t.TempDir()
 		require.NoError(t, os.Symlink("missing/varve.db", dir+"/a"))
-		_, err := store.Open(t.Context(), urlOf(t, h.NewURL(t), dir+"/a"), nil)
-		require.ErrorContains(t, err, "make it first")
+		refuseOpen(t, urlOf(t, h.NewURL(t), dir+"/a"), nil, nil, "make it first")
 	})
 }
 
@@ -132,9 +124,7 @@ func runHardLinks(t *testing.T, h Harness) {
 	require.NoError(t, os.Link(path, path+"2"))
 	for _, at := range []string{path, path + "2"} {
 		for _, readOnly := range []bool{false, true} {
-			_, err := store.Open(t.Context(), urlOf(t, rawURL, at), &store.Options{ReadOnly: readOnly})
-			require.ErrorIs(t, err, driver.ErrUnsupported)
-			require.ErrorContains(t, err, "2 names")
+			refuseOpen(t, urlOf(t, rawURL, at), &store.Options{ReadOnly: readOnly}, driver.ErrUnsupported, "2 names")
 		}
 	}
 	require.NoError(t, os.Remove(path))

@@ -97,8 +97,7 @@ func leaveBySecondOpen(t *testing.T, h Harness) {
 		second := must(store.Open(context.Background(), rawURL, nil))(t)
 		require.NoError(t, second.Close())
 	} else {
-		_, err := store.Open(context.Background(), withParams(t, rawURL, "lock_timeout", "20ms"), nil)
-		require.ErrorIs(t, err, driver.ErrLocked)
+		refuseOpen(t, withParams(t, rawURL, "lock_timeout", "20ms"), nil, driver.ErrLocked, "")
 	}
 	inTx(t, first.Engine(), func(driver.Tx) {})
 	require.NoError(t, first.Close())
@@ -112,8 +111,7 @@ func leaveByGarbage(t *testing.T, h Harness) {
 	path, garbage := filePath(t, rawURL), bytes.Repeat([]byte("not a database\n"), 1000)
 	require.NoError(t, os.WriteFile(path, garbage, 0o600))
 	for _, readOnly := range []bool{false, true} {
-		_, err := store.Open(context.Background(), rawURL, &store.Options{ReadOnly: readOnly})
-		require.ErrorIs(t, err, driver.ErrCorrupt)
+		refuseOpen(t, rawURL, &store.Options{ReadOnly: readOnly}, driver.ErrCorrupt, "")
 	}
 	kept := must(os.ReadFile(path))(t)
 	require.True(t, bytes.Equal(garbage, kept), "a file that is not a database is left alone")

@@ -33,8 +33,7 @@ func testDurability(t *testing.T, h Harness, d driver.Durability) {
 	ctx := context.Background()
 	url := withParams(t, h.NewURL(t), "durability", string(d))
 	if !slices.Contains(linkedDriver(t, url).Capabilities.Durabilities, d) {
-		_, err := store.Open(ctx, url, nil)
-		require.ErrorIs(t, err, driver.ErrUnsupported)
+		refuseOpen(t, url, nil, driver.ErrUnsupported, "")
 		return
 	}
 	db := openDB(t, url)
@@ -97,24 +96,19 @@ func testRefusedOptions(t *testing.T, h Harness) {
 		{"read_only", "maybe"}, {"checkpoint", "sometimes"}, {"checkpoint_frames", "0"}, {"checkpoint_frames", "x"},
 	} {
 		t.Run(params[0]+"="+params[1], func(t *testing.T) {
-			_, err := store.Open(context.Background(), withParams(t, url, params[0], params[1]), nil)
-			require.ErrorIs(t, err, store.ErrInvalid)
-			require.ErrorContains(t, err, params[0])
+			refuseOpen(t, withParams(t, url, params[0], params[1]), nil, store.ErrInvalid, params[0])
 		})
 	}
 	t.Run("given twice", func(t *testing.T) {
-		_, err := store.Open(context.Background(), withParams(t, url, "readers", "2")+"&readers=3", nil)
-		require.ErrorIs(t, err, store.ErrInvalid)
+		refuseOpen(t, withParams(t, url, "readers", "2")+"&readers=3", nil, store.ErrInvalid, "")
 	})
 	t.Run("unknown to the engine", func(t *testing.T) {
-		_, err := store.Open(context.Background(), url, &store.Options{Params: map[string]string{"no_such_parameter": "1"}})
-		require.ErrorContains(t, err, "no_such_parameter")
+		refuseOpen(t, url, &store.Options{Params: map[string]string{"no_such_parameter": "1"}}, nil, "no_such_parameter")
 	})
 	if !linkedDriver(t, url).Capabilities.WALCheckpoint {
 		t.Run("checkpoint policy", func(t *testing.T) {
 			for _, policy := range []driver.CheckpointPolicy{driver.Inline, driver.Background, driver.Manual} {
-				_, err := store.Open(context.Background(), url, &store.Options{Checkpoint: policy})
-				require.ErrorIs(t, err, driver.ErrUnsupported, policy)
+				refuseOpen(t, url, &store.Options{Checkpoint: policy}, driver.ErrUnsupported, "")
 			}
 		})
 	}
@@ -129,8 +123,7 @@ func testRefusedOptions(t *testing.T, h Harness) {
 			{Readers: -1}, {Concurrency: -1}, {Memory: -1}, {WALFrames: -1}, {LockTimeout: -1}, {MaxReaderAge: -1},
 			{Durability: "eventual"}, {Checkpoint: "sometimes"},
 		} {
-			_, err := store.Open(context.Background(), url, &opts)
-			require.ErrorIs(t, err, store.ErrInvalid, "%+v", opts)
+			refuseOpen(t, url, &opts, store.ErrInvalid, "")
 		}
 	})
 	if !h.Server {

@@ -124,6 +124,17 @@ func openDB(t testing.TB, url string) *store.DB {
 	return must(store.Open(t.Context(), url, nil))(t)
 }
 
+// refuseOpen checks that a database is not opened, with which error, unless that
+// is nil, and what the error says.
+func refuseOpen(t testing.TB, url string, opts *store.Options, want error, says string) {
+	t.Helper()
+	_, err := store.Open(t.Context(), url, opts)
+	require.ErrorContains(t, err, says)
+	if want != nil {
+		require.ErrorIs(t, err, want, "open %s with %+v", url, opts)
+	}
+}
+
 // quickURL returns the URL of a new database with the weakest durability that
 // the engine offers, for tests that open many and lose none.
 func (h Harness) quickURL(t testing.TB) string {
