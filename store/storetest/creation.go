@@ -54,9 +54,7 @@ func testSecondOptions(t *testing.T, h Harness) {
 		"Queue": {Queue: 8}, "PollInterval": {PollInterval: time.Minute}, "IndexEvery": {IndexEvery: 6},
 		"LockedRows": {LockedRows: 10}, "Now": {Now: time.Now},
 	} {
-		_, err := db.Events(ctx, &other)
-		require.ErrorIs(t, err, store.ErrInvalid)
-		require.ErrorContains(t, err, name)
+		refuses(t, store.ErrInvalid, name)(db.Events(ctx, &other))
 	}
 	for _, same := range []*store.EntityOptions{nil, {}, &entities} {
 		require.Same(t, ents, must(db.Entities(ctx, same))(t))

@@ -264,8 +264,7 @@ func runReadOnly(t *testing.T, h Harness) {
 	require.NoError(t, db.Close())
 
 	e := h.open(t, withParams(t, url, "read_only", "true"), nil).Engine()
-	_, err := e.Begin(ctx)
-	require.ErrorIs(t, err, driver.ErrReadOnly)
+	refuses(t, driver.ErrReadOnly)(e.Begin(ctx))
 	requireCount(t, e, table, 1)
 	settings := must(e.Settings(ctx))(t)
 	require.NotEmpty(t, settings)

@@ -64,8 +64,7 @@ func testCloseEndsSnapshots(t *testing.T, h Harness) {
 	require.True(t, rows.Next())
 	require.NoError(t, db.Close())
 
-	_, err := idle.Query(context.Background(), "SELECT id FROM items")
-	require.ErrorIs(t, err, driver.ErrClosed)
+	refuses(t, driver.ErrClosed)(idle.Query(context.Background(), "SELECT id FROM items"))
 	for rows.Next() {
 		continue // rows that were fetched before may still come
 	}

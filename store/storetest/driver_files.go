@@ -183,10 +183,8 @@ func runMoved(t *testing.T, h Harness) {
 			require.NoError(t, db.Engine().Probe(t.Context()))
 
 			move(t, path)
-			_, err := evs.Append(t.Context(), []event.Event{{Type: "B"}}, nil)
-			require.ErrorIs(t, err, driver.ErrMoved)
-			_, err = ents.Apply(t.Context(), entity.Block{Number: 2})
-			require.ErrorIs(t, err, driver.ErrMoved)
+			refuses(t, driver.ErrMoved)(evs.Append(t.Context(), []event.Event{{Type: "B"}}, nil))
+			refuses(t, driver.ErrMoved)(ents.Apply(t.Context(), entity.Block{Number: 2}))
 			require.ErrorIs(t, db.Engine().Probe(t.Context()), driver.ErrMoved)
 			if name != "directory" {
 				return
@@ -208,8 +206,7 @@ func runMoved(t *testing.T, h Harness) {
 			if os.Remove(path+end) != nil {
 				t.Skipf("this engine has no file %s", end)
 			}
-			_, err := ents.Apply(t.Context(), entity.Block{Number: 1})
-			require.ErrorIs(t, err, driver.ErrMoved)
+			refuses(t, driver.ErrMoved)(ents.Apply(t.Context(), entity.Block{Number: 1}))
 			require.ErrorIs(t, db.Engine().Probe(t.Context()), driver.ErrMoved)
 		})
 	}

@@ -17,8 +17,7 @@ func runLease(t *testing.T, h Harness) {
 	url := h.NewURL(t)
 	db := h.open(t, url, nil)
 	if hasGap(db.Engine(), "lease") {
-		_, err := db.Engine().Lease(t.Context())
-		require.ErrorIs(t, err, store.ErrUnsupported)
+		refuses(t, store.ErrUnsupported)(db.Engine().Lease(t.Context()))
 		return
 	}
 	asks := []*store.DB{db}
@@ -30,8 +29,7 @@ func runLease(t *testing.T, h Harness) {
 		lease := call(t, owner.Engine().Lease)
 		require.NoError(t, lease.Held(t.Context()))
 		for _, other := range asks {
-			_, err := other.Engine().Lease(t.Context())
-			require.ErrorIs(t, err, driver.ErrLocked)
+			refuses(t, driver.ErrLocked)(other.Engine().Lease(t.Context()))
 			inTx(t, other.Engine(), func(tx driver.Tx) { exec(t, tx, "DELETE FROM leased") })
 		}
 		require.NoError(t, lease.Held(t.Context()))
@@ -46,7 +44,6 @@ func runLease(t *testing.T, h Harness) {
 		path, _, _ = strings.Cut(path, "?")
 		left := must(filepath.Glob(path + "-lease"))(t)
 		require.Empty(t, left)
-		_, err := h.open(t, url, &store.Options{ReadOnly: true}).Engine().Lease(t.Context())
-		require.ErrorIs(t, err, driver.ErrReadOnly)
+		refuses(t, driver.ErrReadOnly)(h.open(t, url, &store.Options{ReadOnly: true}).Engine().Lease(t.Context()))
 	}
 }

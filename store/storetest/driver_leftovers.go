@@ -127,8 +127,7 @@ func leaveByMissingDirectory(t *testing.T, h Harness) {
 	u.Opaque = ""
 	_, err := store.Open(context.Background(), u.String(), nil)
 	require.Error(t, err)
-	_, err = os.Stat(filepath.Dir(u.Path))
-	require.ErrorIs(t, err, os.ErrNotExist)
+	refuses(t, os.ErrNotExist)(os.Stat(filepath.Dir(u.Path)))
 }
 
 // filePath returns the path of a database that is a file.

@@ -36,6 +36,5 @@ func runOverlap(t *testing.T, h Harness) {
 	require.Equal(t, int64(3), *stats.Syncs)
 	require.NoError(t, db.Close())
 	require.NoError(t, e.Sync(ctx), "all is durable")
-	_, err := e.BeginVisible(ctx)
-	require.ErrorIs(t, err, driver.ErrClosed)
+	refuses(t, driver.ErrClosed)(e.BeginVisible(ctx))
 }

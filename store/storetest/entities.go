@@ -136,8 +136,7 @@ func testMalformed(t *testing.T, l *ledger) {
 		require.ErrorContains(t, err, fmt.Sprintf("block %d, tx 0, op %d", b.Number, b.Ops[1].OpIndex), name)
 	}
 	for _, high := range []uint64{entity.MaxBlockNumber + 1, math.MaxInt64, math.MaxUint64} {
-		_, err := l.ents.Apply(t.Context(), newBlock(high))
-		require.ErrorIs(t, err, store.ErrInvalid)
+		refuses(t, store.ErrInvalid)(l.ents.Apply(t.Context(), newBlock(high)))
 	}
 	requireSame(t, want, l.state(t))
 }
@@ -229,10 +228,9 @@ func testOtherHashes(t *testing.T, h Harness) {
 	for _, i := range []int{0, 1} {
 		others := []entity.Block{blocks[0], blocks[1]}
 		others[i].Hash = entity.Hash{0: 2}
-		_, err := l.ents.Load(t.Context(), stream(others, nil), nil)
-		require.ErrorIs(t, err, store.ErrHistory)
+		refuses(t, store.ErrHistory)(l.ents.Load(t.Context(), stream(others, nil), nil))
 		others[i].Hash = entity.Hash{}
-		_, err = l.ents.Load(t.Context(), stream(others, nil), nil)
+		_, err := l.ents.Load(t.Context(), stream(others, nil), nil)
 		require.NoError(t, err, "a feed may know no hashes")
 	}
 	sets := must(model.Collect(l.ents.History(t.Context())))(t)
@@ -244,8 +242,7 @@ func testOtherHashes(t *testing.T, h Harness) {
 		}
 		require.NoError(t, l.ents.Rewind(t.Context(), 111))
 		list[len(sets)-1].Hash = entity.Hash{0: 2}
-		_, err := l.ents.Import(t.Context(), stream(list, nil), nil)
-		require.ErrorIs(t, err, store.ErrHistory)
+		refuses(t, store.ErrHistory)(l.ents.Import(t.Context(), stream(list, nil), nil))
 		list[len(sets)-1].Hash = blocks[1].Hash
 	}
 }

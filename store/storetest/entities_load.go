@@ -34,8 +34,7 @@ func testLoadBadBlock(t *testing.T, h Harness, want state) {
 	requireSame(t, want, l.state(t, around()...))
 
 	backwards := []entity.Block{newBlock(150), newBlock(149)}
-	_, err = l.ents.Load(t.Context(), stream(backwards, nil), nil)
-	require.ErrorIs(t, err, store.ErrBlockOrder)
+	refuses(t, store.ErrBlockOrder)(l.ents.Load(t.Context(), stream(backwards, nil), nil))
 
 	done := must(l.ents.Load(t.Context(), stream[entity.Block](nil, nil), nil))(t)
 	require.Equal(t, uint64(150), done.Head.Number)
@@ -59,9 +58,7 @@ func testLoadAnotherWriter(t *testing.T, h Harness, temporal bool) {
 	}, nil)
 	require.ErrorIs(t, err, store.ErrConflict)
 	require.EqualValues(t, 116, call(t, l.ents.Head).Number)
-	_, err = l.ents.Load(t.Context(), stream(history(), nil), nil)
-	require.ErrorIs(t, err, store.ErrHistory)
-	require.ErrorContains(t, err, "block 116")
+	refuses(t, store.ErrHistory, "block 116")(l.ents.Load(t.Context(), stream(history(), nil), nil))
 	require.NoError(t, l.db.Close())
 	if !temporal {
 		return // what follows rewinds
@@ -133,8 +130,7 @@ func testImportOther(t *testing.T, h Harness, source *ledger) {
 	}}}
 	same := must(model.Collect(l.ents.History(t.Context())))(t)
 	if l.ents.Temporal() {
-		_, err := l.ents.Import(t.Context(), stream(append(same, foreign), nil), nil)
-		require.ErrorIs(t, err, store.ErrHistory)
+		refuses(t, store.ErrHistory)(l.ents.Import(t.Context(), stream(append(same, foreign), nil), nil))
 		requireSame(t, want, l.state(t))
 	}
 }
@@ -143,6 +139,5 @@ func testImportOther(t *testing.T, h Harness, source *ledger) {
 func testLoadBlockZero(t *testing.T, h Harness) {
 	l := newLedger(t, h, newBlock(0, on("a", opCreate(5))))
 	more := newBlock(0, on("a", opCreate(5)), on("more", opCreate(5)))
-	_, err := l.ents.Load(t.Context(), stream([]entity.Block{more}, nil), nil)
-	require.ErrorIs(t, err, store.ErrHistory)
+	refuses(t, store.ErrHistory)(l.ents.Load(t.Context(), stream([]entity.Block{more}, nil), nil))
 }

@@ -34,11 +34,9 @@ func testNewStore(t *testing.T, h Harness) {
 		require.Zero(t, s.Number())
 		require.Equal(t, head, s.Head())
 		require.Empty(t, everything(t, s))
-		_, err := s.Get(t.Context(), keyOf("x"))
-		require.ErrorIs(t, err, store.ErrNotFound)
+		refuses(t, store.ErrNotFound)(s.Get(t.Context(), keyOf("x")))
 	}
-	_, err := l.ents.At(t.Context(), 1)
-	require.ErrorIs(t, err, store.ErrBlockRange)
+	refuses(t, store.ErrBlockRange)(l.ents.At(t.Context(), 1))
 	again := call1(t, l.db.Entities, nil)
 	require.Same(t, l.ents, again)
 
@@ -57,8 +55,7 @@ func testNewStore(t *testing.T, h Harness) {
 		require.Len(t, sets, 1)
 		require.Len(t, sets[0].Changed, 1, "and has made something")
 	}
-	_, err = l.ents.Apply(t.Context(), newBlock(0))
-	require.ErrorIs(t, err, store.ErrBlockOrder)
+	refuses(t, store.ErrBlockOrder)(l.ents.Apply(t.Context(), newBlock(0)))
 }
 
 func testOtherLayout(t *testing.T, h Harness) {
@@ -101,8 +98,7 @@ func testForeignTables(t *testing.T, h Harness) {
 		exec(t, tx, "CREATE TABLE accounts (id INTEGER)")
 	})
 	for range 2 {
-		_, err := db.Entities(t.Context(), &store.EntityOptions{Layout: h.layout})
-		require.ErrorIs(t, err, store.ErrLayout)
+		refuses(t, store.ErrLayout)(db.Entities(t.Context(), &store.EntityOptions{Layout: h.layout}))
 	}
 }
 
@@ -168,6 +164,5 @@ func testExtendAdds(t *testing.T, h Harness) {
 	l := newLedger(t, h)
 	require.NoError(t, l.db.Close())
 	l.db = h.open(t, l.url, nil)
-	_, err := l.db.Entities(t.Context(), &store.EntityOptions{Layout: h.layout, ExtendAdds: true})
-	require.ErrorIs(t, err, store.ErrLayout)
+	refuses(t, store.ErrLayout)(l.db.Entities(t.Context(), &store.EntityOptions{Layout: h.layout, ExtendAdds: true}))
 }

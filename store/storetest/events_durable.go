@@ -240,7 +240,6 @@ func durableFailure(t *testing.T, h Harness) {
 	require.ErrorIs(t, got.err, broken)
 	require.ErrorIs(t, (<-two).err, broken)
 	require.ErrorIs(t, (<-three).err, broken)
-	_, err := s.Append(t.Context(), []event.Event{ev("A", "four")}, nil)
-	require.ErrorIs(t, err, broken)
+	refuses(t, broken)(s.Append(t.Context(), []event.Event{ev("A", "four")}, nil))
 	require.Equal(t, "durable", s.names(t, event.All(), nil))
 }

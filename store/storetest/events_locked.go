@@ -102,7 +102,6 @@ func lockedRepetition(t *testing.T, h Harness) {
 	require.Zero(t, w.events.Load())
 
 	batch[7].Data = []byte("other")
-	_, err := s.Append(t.Context(), batch, nil)
-	require.ErrorIs(t, err, event.ErrDuplicate)
+	refuses(t, event.ErrDuplicate)(s.Append(t.Context(), batch, nil))
 	require.Zero(t, w.events.Load())
 }

@@ -56,9 +56,7 @@ func runEventProject(t *testing.T, h Harness) {
 		require.Equal(t, "snapshot 56", p.State)
 		require.EqualValues(t, 6, p.After)
 		p.After = 7
-		_, err = event.Project(t.Context(), s, p)
-		require.ErrorIs(t, err, store.ErrInvalid)
-		require.ErrorContains(t, err, "of another store")
+		refuses(t, store.ErrInvalid, "of another store")(event.Project(t.Context(), s, p))
 	})
 	t.Run("error", func(t *testing.T) {
 		cannot := errors.New("cannot")
@@ -68,9 +66,7 @@ func runEventProject(t *testing.T, h Harness) {
 			}
 			return join(state, e), nil
 		})
-		_, err := event.Project(t.Context(), s, p)
-		require.ErrorIs(t, err, cannot)
-		require.ErrorContains(t, err, "event 4")
+		refuses(t, cannot, "event 4")(event.Project(t.Context(), s, p))
 		require.Equal(t, "123", p.State, "what came before stands")
 		cannot = nil
 		must(event.Project(t.Context(), s, p))(t)

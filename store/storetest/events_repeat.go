@@ -59,9 +59,7 @@ func repeatInFewStatements(t *testing.T, h Harness) {
 	require.Equal(t, []uint64{tail[0] + 1}, s.add(t, ev("Next", "")))
 
 	many[len(many)-1].Data = []byte("other")
-	_, err := s.Append(t.Context(), many, nil)
-	require.ErrorIs(t, err, event.ErrDuplicate)
-	require.ErrorContains(t, err, fmt.Sprintf("event %d ", first[len(first)-1]))
+	refuses(t, event.ErrDuplicate, fmt.Sprintf("event %d ", first[len(first)-1]))(s.Append(t.Context(), many, nil))
 }
 
 // repeatInGroup: appends that are given up while their group is judged, the leader's

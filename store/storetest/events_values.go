@@ -79,14 +79,10 @@ func runEventRefusals(t *testing.T, h Harness) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	refuse := func(ctx context.Context, want error) {
-		_, err := s.Append(ctx, []event.Event{ev("A", "a")}, nil)
-		require.ErrorIs(t, err, want)
-		_, err = model.Collect(s.Read(ctx, event.All(), nil))
-		require.ErrorIs(t, err, want)
-		_, err = model.Collect(s.Subscribe(ctx, event.All(), 0))
-		require.ErrorIs(t, err, want)
-		_, err = s.Head(ctx)
-		require.ErrorIs(t, err, want)
+		refuses(t, want)(s.Append(ctx, []event.Event{ev("A", "a")}, nil))
+		refuses(t, want)(model.Collect(s.Read(ctx, event.All(), nil)))
+		refuses(t, want)(model.Collect(s.Subscribe(ctx, event.All(), 0)))
+		refuses(t, want)(s.Head(ctx))
 	}
 	refuse(gone, context.Canceled)
 	require.Empty(t, s.all(t), "what is refused leaves no trace")
@@ -113,15 +109,11 @@ func refuseInvalid(t *testing.T, s eventStream) {
 		require.ErrorContains(t, err, c.says)
 	}
 	for _, q := range []event.Query{anyOf(event.Item{}), event.Of("")} {
-		_, err := model.Collect(s.Read(t.Context(), q, nil))
-		require.ErrorIs(t, err, store.ErrInvalid)
-		_, err = model.Collect(s.Subscribe(t.Context(), q, 0))
-		require.ErrorIs(t, err, store.ErrInvalid)
+		refuses(t, store.ErrInvalid)(model.Collect(s.Read(t.Context(), q, nil)))
+		refuses(t, store.ErrInvalid)(model.Collect(s.Subscribe(t.Context(), q, 0)))
 	}
-	_, err := model.Collect(s.Read(t.Context(), event.All(), &event.ReadOptions{Limit: -1}))
-	require.ErrorIs(t, err, store.ErrInvalid)
-	_, err = event.Project(t.Context(), s)
-	require.ErrorIs(t, err, store.ErrInvalid)
+	refuses(t, store.ErrInvalid)(model.Collect(s.Read(t.Context(), event.All(), &event.ReadOptions{Limit: -1})))
+	refuses(t, store.ErrInvalid)(event.Project(t.Context(), s))
 }
 
 func runEventOpen(t *testing.T, h Harness) {
@@ -131,8 +123,7 @@ func runEventOpen(t *testing.T, h Harness) {
 	again := call1(t, s.db.Events, nil)
 	require.Same(t, s.own, again)
 	for _, negative := range []store.EventOptions{{Queue: -1}, {PollInterval: -1}, {IndexEvery: -1}, {LockedRows: -1}} {
-		_, err := s.db.Events(ctx, &negative)
-		require.ErrorIs(t, err, store.ErrInvalid)
+		refuses(t, store.ErrInvalid)(s.db.Events(ctx, &negative))
 	}
 
 	// Entities and events share a database.
@@ -149,8 +140,7 @@ func runEventOpen(t *testing.T, h Harness) {
 	require.NoError(t, s.db.Close())
 	s = streamOf(t, h.open(t, s.url, &store.Options{ReadOnly: true}), s.url, store.EventOptions{})
 	require.Len(t, s.all(t), 2)
-	_, err := s.Append(ctx, []event.Event{ev("A", "a")}, nil)
-	require.ErrorIs(t, err, store.ErrReadOnly)
+	refuses(t, store.ErrReadOnly)(s.Append(ctx, []event.Event{ev("A", "a")}, nil))
 }
 
 // runEventLayout: events of a layout that this version has not are refused, with the way to

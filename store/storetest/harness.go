@@ -106,6 +106,19 @@ func must[T any](v T, err error) func(t testing.TB) T {
 	}
 }
 
+// refuses checks that a call fails with an error and what the error says:
+//
+//	refuses(t, store.ErrInvalid, "no events")(evs.Append(ctx, nil, nil))
+func refuses(t testing.TB, want error, says ...string) func(_ any, err error) {
+	return func(_ any, err error) {
+		t.Helper()
+		require.ErrorIs(t, err, want)
+		for _, text := range says {
+			require.ErrorContains(t, err, text)
+		}
+	}
+}
+
 // call returns what a call without arguments returns, which has to succeed.
 func call[T any](t testing.TB, f func(context.Context) (T, error)) T {
 	t.Helper()

@@ -80,12 +80,9 @@ func testOneAtATime(t *testing.T, l *ledger) {
 		require.NoError(t, err)
 		require.NotNil(t, e)
 		seen++
-		_, err = model.Collect(s.Query(t.Context(), nil, nil))
-		require.ErrorIs(t, err, store.ErrInvalid)
-		_, err = s.Count(t.Context(), nil)
-		require.ErrorIs(t, err, store.ErrInvalid)
-		_, err = s.Get(t.Context(), e.Key)
-		require.ErrorIs(t, err, store.ErrInvalid)
+		refuses(t, store.ErrInvalid)(model.Collect(s.Query(t.Context(), nil, nil)))
+		refuses(t, store.ErrInvalid)(s.Count(t.Context(), nil))
+		refuses(t, store.ErrInvalid)(s.Get(t.Context(), e.Key))
 		other, err := l.ents.At(t.Context(), store.Head)
 		require.NoError(t, err, "another snapshot may")
 		call1(t, other.Get, e.Key)
@@ -102,8 +99,7 @@ func testStopEarly(t *testing.T, l *ledger) {
 	for range 3 {
 		for e, err := range seq {
 			require.NoError(t, err)
-			_, err = s.Get(t.Context(), e.Key)
-			require.ErrorIs(t, err, store.ErrInvalid)
+			refuses(t, store.ErrInvalid)(s.Get(t.Context(), e.Key))
 			break
 		}
 		call1(t, s.Get, keyOf("a"))
