@@ -49,7 +49,6 @@ func runBlocks(t *testing.T, h Harness) {
 		{"many attributes", testManyAttributes},
 		{"malformed", testMalformed},
 		{"unmeant", testUnmeant},
-		{"ended at once", testEndedAtOnce},
 	}.run(t, l)
 	parts[Harness]{
 		{"pruned rows", testPrunedRows},
@@ -183,22 +182,6 @@ func testUnmeant(t *testing.T, l *ledger) {
 	require.Zero(t, l.get(t, keyOf("free")).Owner)
 	l.apply(t, on("x", opOwner(entity.Address{})), on("x", unowned))
 	require.Zero(t, l.get(t, keyOf("x")).Owner)
-}
-
-// testEndedAtOnce: what ended in the block that made it did not run out.
-func testEndedAtOnce(t *testing.T, l *ledger) {
-	l.apply(t, on("once", opCreate(1)))
-	l.apply(t)
-	l.apply(t, on("once", opCreate(9)), on("once", opDelete))
-	b := newBlock(l.head+1, on("once", opExpire))
-	_, err := l.ents.Apply(t.Context(), b)
-	requireRefusal(t, err, store.ErrNotFound, b, 0)
-
-	l.apply(t, on("same block", opCreate(1)))
-	l.apply(t)
-	b = newBlock(l.head+1, on("same block", opCreate(9)), on("same block", opDelete), on("same block", opExpire))
-	_, err = l.ents.Apply(t.Context(), b)
-	requireRefusal(t, err, store.ErrNotFound, b, 2)
 }
 
 // testPrunedRows: what nobody can see any more is gone.

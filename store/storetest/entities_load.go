@@ -15,9 +15,6 @@ func runLoad(t *testing.T, h Harness) {
 	l := newLedger(t, h, history()...)
 	want := l.state(t, around()...)
 	t.Run("bad block", func(t *testing.T) { testLoadBadBlock(t, h, want) })
-	if l.ents.Temporal() { // others have forgotten what was live
-		t.Run("another block 0", func(t *testing.T) { testLoadBlockZero(t, h) })
-	}
 	t.Run("another writer", func(t *testing.T) { testLoadAnotherWriter(t, h, l.ents.Temporal()) })
 }
 
@@ -133,11 +130,4 @@ func testImportOther(t *testing.T, h Harness, source *ledger) {
 		refuses(t, store.ErrHistory)(l.ents.Import(t.Context(), stream(append(same, foreign), nil), nil))
 		requireSame(t, want, l.state(t))
 	}
-}
-
-// testLoadBlockZero: block 0 is compared as others are.
-func testLoadBlockZero(t *testing.T, h Harness) {
-	l := newLedger(t, h, newBlock(0, on("a", opCreate(5))))
-	more := newBlock(0, on("a", opCreate(5)), on("more", opCreate(5)))
-	refuses(t, store.ErrHistory)(l.ents.Load(t.Context(), stream([]entity.Block{more}, nil), nil))
 }

@@ -46,16 +46,6 @@ func testNewStore(t *testing.T, h Harness) {
 	require.Equal(t, contents, must(restored.Restore(t.Context(), &backup, nil))(t))
 	copied := call1(t, restored.Entities, nil) // without a row it has the tables too
 	call1(t, copied.Apply, newBlock(0, on("genesis", opCreate(5))))
-
-	applied, err := l.ents.Apply(t.Context(), newBlock(0, on("genesis", opCreate(5))))
-	require.NoError(t, err, "block 0 is a block")
-	require.False(t, applied.Head.Empty)
-	if l.ents.Temporal() {
-		sets := must(model.Collect(l.at(t, 0).Changes(t.Context(), 0, 0)))(t)
-		require.Len(t, sets, 1)
-		require.Len(t, sets[0].Changed, 1, "and has made something")
-	}
-	refuses(t, store.ErrBlockOrder)(l.ents.Apply(t.Context(), newBlock(0)))
 }
 
 func testOtherLayout(t *testing.T, h Harness) {

@@ -19,7 +19,6 @@ func runUse(t *testing.T, h Harness) {
 		on("c", opCreate(1000, number("cpu", 4))), on("d", opCreate(1000)))
 	parts[*ledger]{
 		{"parts", testParts},
-		{"limited", testLimited},
 		{"one at a time", testOneAtATime},
 		{"stop early", testStopEarly},
 		{"cancel", testCancelQuery},
@@ -47,26 +46,6 @@ func testParts(t *testing.T, l *ledger) {
 			for _, order := range [][]store.Order{nil, {{Name: "n", Kind: num}}} {
 				list := l.find(t, q, &store.QueryOptions{Parts: parts, Limit: limit, Order: order})
 				requireSame(t, []*entity.Entity{&want}, list, "parts %b, limit %d", parts, limit)
-			}
-		}
-	}
-}
-
-// testLimited compares attributes that every entity has, with a limit, for which
-// some layouts have another plan, and without one.
-func testLimited(t *testing.T, l *ledger) {
-	s := l.at(t, store.Head)
-	last := results(t, s, nil, &store.QueryOptions{Limit: 1})[0]
-	for name, value := range map[string]uint64{
-		entity.AttrLastModifiedAtBlock: last.LastModifiedAtBlock, entity.AttrCreatedAtBlock: last.CreatedAtBlock(),
-		entity.AttrExpiration: last.Expiration, entity.AttrSequence: last.Sequence,
-	} {
-		for _, op := range []query.CompareOp{query.Equal, query.NotEqual, query.Less, query.LessOrEqual, query.Greater, query.GreaterOrEqual} {
-			q := compared(name, op, query.Number(value))
-			all := results(t, s, q, nil)
-			requireSame(t, all, results(t, s, q, &store.QueryOptions{Limit: 100}), q.String())
-			if op != query.Less && op != query.Greater && op != query.NotEqual {
-				require.NotEmpty(t, all, q.String())
 			}
 		}
 	}
