@@ -10,13 +10,12 @@ import (
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/feed"
-	"github.com/varvedb/varve/store/storetest/model"
 	"github.com/varvedb/varve/testdata"
 )
 
 // runArkiv applies real Arkiv blocks and compares with recorded answers.
 func runArkiv(t *testing.T, h Harness) {
-	blocks := must(model.Collect(feed.ReadTar(bytes.NewReader(testdata.ArkivBlocks))))(t)
+	blocks := collect(t, feed.ReadTar(bytes.NewReader(testdata.ArkivBlocks)))
 	queries := recordedQueries(t)
 	for _, h.layout = range h.layouts() {
 		t.Run(h.layout, func(t *testing.T) { checkArkiv(t, newLedger(t, h, blocks...), queries) })

@@ -260,9 +260,9 @@ func requireReaders(t *testing.T, err error, has, needs int) {
 func testHistoryAgain(t *testing.T, h Harness) {
 	l := newLedger(t, h, history()...)
 	again := l.ents.History(t.Context())
-	want := must(model.Collect(again))(t)
+	want := collect(t, again)
 	l.apply(t, on("later", opCreate(5)), on("c", opUpdate(7)))
-	got := must(model.Collect(again))(t)
+	got := collect(t, again)
 	requireSame(t, want, got)
 	require.NoError(t, l.ents.Rewind(t.Context(), history()[2].Number))
 	l.applyBlocks(t, newBlock(want[len(want)-1].Block, on("another", opCreate(5))))

@@ -13,7 +13,6 @@ import (
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
-	"github.com/varvedb/varve/store/storetest/model"
 )
 
 // runEntities checks of blocks, snapshots, pruning and loading, on each layout, what no
@@ -216,7 +215,7 @@ func testOtherHashes(t *testing.T, h Harness) {
 		_, err := l.ents.Load(t.Context(), stream(others, nil), nil)
 		require.NoError(t, err, "a feed may know no hashes")
 	}
-	sets := must(model.Collect(l.ents.History(t.Context())))(t)
+	sets := collect(t, l.ents.History(t.Context()))
 	more := slices.Concat(sets, []entity.Changeset{{Block: 112}})
 	for _, list := range [][]entity.Changeset{sets, more} {
 		must(l.ents.Import(t.Context(), stream(list, nil), nil))(t)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
-	"github.com/varvedb/varve/store/storetest/model"
 )
 
 // runLoad checks loading of many blocks in few transactions.
@@ -88,7 +87,7 @@ func runImport(t *testing.T, h Harness) {
 // testImportInterrupted: an import that breaks off is repeated, and what came before is kept.
 func testImportInterrupted(t *testing.T, h Harness, source *ledger) {
 	l := newLedger(t, h)
-	sets := must(model.Collect(source.ents.History(t.Context())))(t)
+	sets := collect(t, source.ents.History(t.Context()))
 	for n := range sets {
 		done, err := l.ents.Import(t.Context(), stream(sets[:n], errSource), &store.LoadOptions{Changes: 1})
 		require.ErrorIs(t, err, errSource)
@@ -114,7 +113,7 @@ func testImportOther(t *testing.T, h Harness, source *ledger) {
 	l.applyBlocks(t, newBlock(110, on("a", opCreate(1000, v("different")))))
 	l.applyBlocks(t, newBlock(111, on("b", opCreate(1000))))
 	want := l.state(t)
-	sets := must(model.Collect(source.ents.History(t.Context())))(t)
+	sets := collect(t, source.ents.History(t.Context()))
 	for name, part := range map[string][]entity.Changeset{
 		"more": sets, "as much": sets[:2], "less": sets[:1], "only later blocks": sets[2:],
 	} {
@@ -125,7 +124,7 @@ func testImportOther(t *testing.T, h Harness, source *ledger) {
 	foreign := entity.Changeset{Block: 120, Changes: []entity.Change{{
 		Key: keyOf("a"), Old: &entity.Entity{Key: keyOf("a"), LastModifiedAtBlock: 105},
 	}}}
-	same := must(model.Collect(l.ents.History(t.Context())))(t)
+	same := collect(t, l.ents.History(t.Context()))
 	if l.ents.Temporal() {
 		refuses(t, store.ErrHistory)(l.ents.Import(t.Context(), stream(append(same, foreign), nil), nil))
 		requireSame(t, want, l.state(t))

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/store/event"
-	"github.com/varvedb/varve/store/storetest/model"
 )
 
 // example is one case of an example of the specification: events that happened, a
@@ -104,7 +103,7 @@ func (c example) run(t *testing.T, s event.Store) {
 	} else {
 		require.NoError(t, err)
 	}
-	added := must(model.Collect(s.Read(t.Context(), event.All(), &event.ReadOptions{From: from})))(t)
+	added := collect(t, s.Read(t.Context(), event.All(), &event.ReadOptions{From: from}))
 	var got []string
 	for _, e := range added {
 		text := e.Type + " " + string(e.Data)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/event"
-	"github.com/varvedb/varve/store/storetest/model"
 )
 
 // runEvents checks what the event store promises: the requirements and the examples of the specification of
@@ -101,7 +100,7 @@ func (s eventStream) all(t testing.TB) []event.Sequenced {
 
 func (s eventStream) read(t testing.TB, q event.Query, opts *event.ReadOptions) []event.Sequenced {
 	t.Helper()
-	return must(model.Collect(s.Read(soon(t), q, opts)))(t)
+	return collect(t, s.Read(soon(t), q, opts))
 }
 
 // names returns the data of what a query selects, which tests use as names.

@@ -12,6 +12,7 @@ package storetest
 import (
 	"context"
 	"flag"
+	"iter"
 	"net/url"
 	"slices"
 	"strings"
@@ -23,6 +24,7 @@ import (
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/event"
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
 // Harness says how tests get databases of one engine.
@@ -129,6 +131,12 @@ func call[T any](t testing.TB, f func(context.Context) (T, error)) T {
 func call1[A, T any](t testing.TB, f func(context.Context, A) (T, error), arg A) T {
 	t.Helper()
 	return must(f(t.Context(), arg))(t)
+}
+
+// collect returns the elements of a sequence, which has to end without an error.
+func collect[T any](t testing.TB, seq iter.Seq2[T, error]) []T {
+	t.Helper()
+	return must(model.Collect(seq))(t)
 }
 
 // openDB opens a database that the test closes.

@@ -16,7 +16,6 @@ import (
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
-	"github.com/varvedb/varve/store/storetest/model"
 )
 
 // ledger is a store under test and the last block it was given. The subtests of
@@ -140,7 +139,7 @@ func everything(t testing.TB, s *store.Snapshot) []*entity.Entity {
 // results returns what a query yields.
 func results(t testing.TB, s *store.Snapshot, q query.Expr, opts *store.QueryOptions) []*entity.Entity {
 	t.Helper()
-	return must(model.Collect(s.Query(t.Context(), q, opts)))(t)
+	return collect(t, s.Query(t.Context(), q, opts))
 }
 
 // requireSame compares what stores tell. Nothing and empty are the same.

@@ -156,7 +156,7 @@ func (m *machine) checkState() {
 
 func (m *machine) compareAll(s *store.Snapshot, want *model.Snapshot) {
 	m.t.Helper()
-	require.NoError(m.t, model.Same(want.Visible(), must(model.Collect(s.Query(m.ctx, nil, nil)))(m.t)))
+	require.NoError(m.t, model.Same(want.Visible(), collect(m.t, s.Query(m.ctx, nil, nil))))
 }
 
 // view opens both at a block. It returns nil if that is refused by both.
