@@ -22,11 +22,11 @@ func runArkiv(t *testing.T, h Harness) {
 	}
 }
 
-// recordedQuery is a query with its right answer.
+// recordedQuery is a query and its recorded answer.
 type recordedQuery struct {
 	Query   string
 	AtBlock uint64
-	Keys    []string // of the entities that match, sorted
+	Keys    []string // of the matching entities, sorted
 }
 
 func recordedQueries(t testing.TB) (queries []recordedQuery) {
@@ -40,8 +40,8 @@ func recordedQueries(t testing.TB) (queries []recordedQuery) {
 	return queries
 }
 
-// checkArkiv checks the digest and every recorded answer. Those about past
-// blocks must be refused by layouts without history.
+// checkArkiv checks the digest and every recorded answer. A layout without
+// history must refuse the queries of past blocks.
 func checkArkiv(t testing.TB, l *ledger, queries []recordedQuery) {
 	t.Helper()
 	head := call(t, l.ents.Head)

@@ -14,9 +14,9 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// runCheck checks that damage to rows is found and told from damage to what is
-// derived, that the latter is repaired and the former is refused, that what cannot be
-// looked at is not called damage, and that a backup holds what the store does.
+// runCheck damages rows in many ways. Check must find the damage, and Repair
+// must rebuild derived rows and refuse when source rows are damaged. An error
+// of a read is not reported as damage. A backup holds the same as the store.
 func runCheck(t *testing.T, h Harness) {
 	for _, h.layout = range []string{"arkiv", "compact"} {
 		t.Run(h.layout, func(t *testing.T) {
@@ -35,14 +35,15 @@ func runCheck(t *testing.T, h Harness) {
 	}.run(t, h)
 }
 
-// damage is a statement that makes a store wrong.
+// damage is a statement that damages a store.
 type damage struct {
 	name, sql string
-	source    bool // not what is derived
+	source    bool // a source row, which cannot be derived
 	args      []any
 }
 
-// damages are by layout of the entities; those of events are done once.
+// damages by layout of the entities. Damage of events is tried with one layout
+// only.
 var damages = map[string][]damage{
 	"arkiv": {
 		{"attribute value", `UPDATE string_attributes SET value = 'other' WHERE key = 'group'`, false, nil},
@@ -115,7 +116,7 @@ func runDamage(t *testing.T, h Harness, d damage) {
 	require.NoError(t, repaired.Err())
 	require.NoError(t, db.Close())
 
-	// It goes on, and answers as it did.
+	// The repaired store can be written to.
 	db = h.open(t, url, nil)
 	ents = call1(t, db.Entities, nil)
 	call1(t, ents.Apply, checkBlock(9))
@@ -143,14 +144,15 @@ func checkEvent(n int) event.Event {
 	return event.Event{Type: [...]string{"A", "B"}[n%2], Data: []byte(fmt.Sprint("event ", n)), Tags: []event.Tag{event.NewTag("n", fmt.Sprint(n%3))}, ID: event.ID{1, byte(n)}}
 }
 
-// fillForCheck makes a store with everything merged and indexed.
+// fillForCheck makes a store with entities and events, all of them merged and
+// indexed.
 func fillForCheck(t *testing.T, h Harness, url string) *store.DB {
 	db := h.open(t, url, nil)
 	ents := call1(t, db.Entities, &store.EntityOptions{Layout: h.layout})
 	for n := uint64(1); n <= 5; n++ {
 		call1(t, ents.Apply, checkBlock(n))
 	}
-	for n := uint64(6); n <= 7; n++ { // that change nothing
+	for n := uint64(6); n <= 7; n++ { // which change nothing
 		call1(t, ents.Apply, entity.Block{Number: n})
 	}
 	require.NoError(t, ents.Flush(t.Context()))
@@ -161,7 +163,8 @@ func fillForCheck(t *testing.T, h Harness, url string) *store.DB {
 	return db
 }
 
-// runBackup: a backup that was cut makes no store, and a store is not overwritten.
+// runBackup: an incomplete backup is refused, and so is a Restore into a
+// database that has a store.
 func runBackup(t *testing.T, h Harness) {
 	db := fillForCheck(t, h.with("compact"), h.quickURL(t))
 	var copied bytes.Buffer

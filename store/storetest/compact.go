@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// runCompact checks of the layout compact what no other layout has: tables of older
-// versions, and merges.
+// runCompact tests properties of the layout compact that no other layout has:
+// tables of older versions, and merges.
 func runCompact(t *testing.T, h Harness) {
 	parts[Harness]{
 		{"old tables", testCompactOldTables},
@@ -20,8 +20,9 @@ func runCompact(t *testing.T, h Harness) {
 	}.run(t, h)
 }
 
-// smallBacklog is a limit on what is put off with which tests meet every state of a merge:
-// between blocks, between its steps, and with blocks that do the work themselves.
+// smallBacklog is a compaction debt so low that tests meet every state of a
+// merge: between blocks, between its steps, and with blocks that merge by
+// themselves.
 const smallBacklog = 3
 
 // manyBlocks makes n entities and changes some of them in each block.
@@ -45,7 +46,8 @@ func withBacklog(newURL func(testing.TB) string, n int) func(testing.TB) string 
 	return func(t testing.TB) string { return withParams(t, newURL(t), "backlog", fmt.Sprint(n)) }
 }
 
-// testCompactOldTables: a store whose tables are of an older version is refused by name.
+// testCompactOldTables: a store whose tables are of an older version is refused
+// by name.
 func testCompactOldTables(t *testing.T, h Harness) {
 	const format = "2"
 	url := withParams(t, h.NewURL(t), "layout", "compact")
@@ -64,8 +66,7 @@ func testCompactOldTables(t *testing.T, h Harness) {
 	require.ErrorContains(t, err, "write a block tar with the version that made the store")
 }
 
-// testCompactNoReader: what was put off is done while the caller holds every
-// reader.
+// testCompactNoReader: a merge ends although the caller holds every reader.
 func testCompactNoReader(t *testing.T, h Harness) {
 	rawURL := withParams(t, h.NewURL(t), "layout", "compact", "readers", "1", "backlog", "1000")
 	db := h.open(t, rawURL, nil)

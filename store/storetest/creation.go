@@ -16,10 +16,10 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// runCreation gives up each call that makes tables or indexes, at each of its
-// statements, and repeats it on the same handle: then the store works, and a
-// check finds it sound, because nothing of the first attempt is left, neither
-// in the database nor in statements that were kept prepared.
+// runCreation cancels each call that creates tables or indexes, at each of its
+// statements, and repeats the call on the same handle. Then the store works and
+// Check finds no damage, because the first attempt has left nothing: neither in
+// the database nor in prepared statements.
 func runCreation(t *testing.T, h Harness) {
 	t.Run("second options", func(t *testing.T) { testSecondOptions(t, h) })
 	for _, c := range creatingCalls(h) {
@@ -34,8 +34,8 @@ func runCreation(t *testing.T, h Harness) {
 	}
 }
 
-// testSecondOptions: a database has one store of entities and one of events, and
-// a call that asks for other options is refused with the option's name.
+// testSecondOptions: a database has one store of entities and one of events,
+// and a call that asks for other options is refused with the option's name.
 func testSecondOptions(t *testing.T, h Harness) {
 	ctx := t.Context()
 	db := h.open(t, h.quickURL(t), nil)
@@ -67,9 +67,9 @@ func testSecondOptions(t *testing.T, h Harness) {
 // creatingCall is a call that makes tables or indexes.
 type creatingCall struct {
 	name   string
-	before func(t *testing.T, url string) // what the database holds already
+	before func(t *testing.T, url string) // fills the database
 	call   func(ctx context.Context, db *store.DB) error
-	rare   bool // it has hundreds of statements, of which some are tried
+	rare   bool // only some of its hundreds of statements are tried
 }
 
 func creatingCalls(h Harness) (list []creatingCall) {
@@ -139,7 +139,7 @@ func creatingCalls(h Harness) (list []creatingCall) {
 		}})
 }
 
-// backupForCheck returns a backup of a store that has consumers.
+// backupForCheck returns a backup of a store with a consumer.
 func backupForCheck(t *testing.T, h Harness) []byte {
 	db := fillForCheck(t, h, h.quickURL(t))
 	evs := call1(t, db.Events, nil)
@@ -150,10 +150,10 @@ func backupForCheck(t *testing.T, h Harness) []byte {
 	return file.Bytes()
 }
 
-// run gives the call up at its first statement, its second and so on, until it
-// has fewer. After each it is repeated on the same handle: on slow engines by
-// the attempt that is given up one statement later, because to make a database
-// for each statement would take minutes there.
+// run cancels the call at its first statement, then at its second one, until it
+// has no more. After each attempt the call is repeated on the same handle. On
+// slow engines the next attempt is the repetition, because a new database for
+// each statement would take minutes.
 func (c creatingCall) run(t *testing.T, h Harness, fault func(context.CancelFunc) error) {
 	step := int64(1)
 	switch {
@@ -189,8 +189,8 @@ func (c creatingCall) run(t *testing.T, h Harness, fault func(context.CancelFunc
 	require.Nil(t, db, "the call that is not given up succeeds")
 }
 
-// requireUsable writes to the entities, the events and a consumer, makes a backup
-// and checks everything.
+// requireUsable writes to the entities, the events and a consumer, makes a
+// backup and runs a check.
 func requireUsable(t *testing.T, db *store.DB, at int64) {
 	t.Helper()
 	ctx := t.Context()
@@ -207,20 +207,20 @@ func requireUsable(t *testing.T, db *store.DB, at int64) {
 	require.NoError(t, report.Err(), "given up at statement %d", at)
 }
 
-// countdown lets something happen at the n-th statement or other call to an
-// engine; the rows of a query are none.
+// countdown calls a function at the n-th call to an engine. Reading a row does
+// not count.
 type countdown struct {
 	left  atomic.Int64
 	fault func() error
 }
 
-// arm lets it happen at the n-th call from now.
+// arm sets the function and n.
 func (d *countdown) arm(at int64, fault func() error) {
 	d.fault = fault
 	d.left.Store(at)
 }
 
-// disarm ends that and reports whether it has happened.
+// disarm removes the function and reports whether it was called.
 func (d *countdown) disarm() bool { return d.left.Swap(0) <= 0 }
 
 func (d *countdown) see(call, _ string) error {
@@ -231,7 +231,7 @@ func (d *countdown) see(call, _ string) error {
 		return nil
 	}
 	err := d.fault()
-	if call == "sync" { // one that fails has the database opened again, which is another suite's
+	if call == "sync" { // runEventDurable tests syncs that fail
 		return nil
 	}
 	return err

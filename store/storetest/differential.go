@@ -18,7 +18,8 @@ var (
 	seed      = flag.Uint64("varve.seed", 0, "what random histories are drawn from; 0: the clock")
 )
 
-// randomSource returns what number i of some random things is drawn from. A failure names it.
+// randomSource returns the source of random thing number i. A test that fails
+// logs its seed.
 func randomSource(t *testing.T, i int) *rand.Rand {
 	from := *seed
 	if from == 0 {
@@ -35,12 +36,12 @@ func randomSource(t *testing.T, i int) *rand.Rand {
 // one draws an element.
 func one[T any](d *model.Drawer, list ...T) T { return model.Choose(d.Rand, list) }
 
-// worldBlocks is how many blocks a store of many entities begins with. They hold two
-// operations for each entity.
+// worldBlocks is the number of blocks in which a store of many entities is
+// made. They have two operations for each entity.
 const worldBlocks = 24
 
-// draws are the ways to go on with a history, and how often each is chosen: with
-// few entities, and with many.
+// draws are the ways to go on with a history, and how often each is chosen:
+// with few entities, and with many.
 var draws = []struct {
 	few, many int
 	draw      func(*drawing)
@@ -54,14 +55,15 @@ var draws = []struct {
 	{2, 2, (*drawing).get},
 	{4, 24, (*drawing).ask},
 	{2, 2, (*drawing).page},
-	{2, 1, (*drawing).settle},
+	{2, 1, (*drawing).maintain},
 	{2, 0, (*drawing).changes},
 	{2, 1, (*drawing).header},
 	{1, 0, (*drawing).hold},
 }
 
-// size is how large the stores of runDifferential are, and how many histories of how many
-// steps they go through: on quick engines, and where opening and committing are slow.
+// size is the size of a store, the steps of a history, and how many histories
+// are tried: on engines that are quick, and where opening and committing are
+// slow.
 type size struct {
 	entities, steps int
 	quick, slow     int
@@ -69,17 +71,19 @@ type size struct {
 
 var sizes = []size{{0, 40, 60, 0}, {1000, 30, 2, 1}, {10_000, 15, 1, 0}}
 
-// runDifferential does random things to a store and to the Model: blocks, loads, rewinds,
-// prunes, merges, checkpoints, copies into other layouts, and opening with other parameters
-// that must not matter. It asks both random questions, about few entities to which
-// everything happens and about many. They must agree on every answer, every error and the
-// digest. Since the Model judges, engines that cannot be in one program are compared as
-// well. A failing history is told with its seed.
+// runDifferential compares a store with the model in random histories: of blocks,
+// loads, rewinds, prunes, merges, checkpoints, copies into other layouts, and of
+// opening with other parameters. Everything happens to stores of few entities;
+// stores of many have large indexes. Store and model must agree on every answer,
+// every error and the digest. Engines that cannot be in one program are compared
+// as well, because the model is the same.
+//
+// A history that fails is reduced and printed with its seed; see runKept.
 //
 //	go test ./store/sqlite -run TestConformance/differential -varve.histories=1000 -timeout=0
 func runDifferential(t *testing.T, h Harness) {
 	layouts := h.layouts()
-	if h.Layouts == nil && !h.slow() { // else those of the lab too are too slow
+	if h.Layouts == nil && !h.slow() { // on other engines the layouts of the lab take too long
 		layouts = schemas.EntityLayouts()
 	}
 	asked, found := 0, 0
@@ -91,7 +95,7 @@ func runDifferential(t *testing.T, h Harness) {
 			})
 		}
 	}
-	if asked > 1000 { // of one history most may have been rewound
+	if asked > 1000 { // most entities of a single history may have been rewound
 		require.GreaterOrEqual(t, found, asked/8, "many questions find something")
 	}
 	t.Run("kept", func(t *testing.T) { runKept(t, h) })
@@ -124,15 +128,15 @@ func (h Harness) histories(size size) int {
 	case testing.Short() && (lab || few && h.repeats()):
 		return 0
 	case testing.Short() && few:
-		return 6 // under the race detector, too, everything happens some times
+		return 6 // enough for each step to occur under the race detector
 	case h.slow() || testing.Short():
 		return size.slow
 	case few && lab:
-		return size.quick / 10 // it differs from another in its indexes alone
+		return size.quick / 10 // it differs from another layout in its indexes only
 	case few && h.repeats():
 		return size.quick / 4
 	case few && runs:
-		return 2 * size.quick // each limit on what is put off leaves them in another state
+		return 2 * size.quick // each limit on the compaction debt leads to other states
 	case few || runs || size.entities == sizes[1].entities && !lab && !h.repeats():
 		return size.quick
 	}

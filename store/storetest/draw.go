@@ -15,7 +15,7 @@ type drawing struct {
 	*machine
 }
 
-// history draws all steps.
+// draw draws and does all steps.
 func (d *drawing) draw(size size) {
 	d.do(step{Do: "open", Layout: d.h.layout, ExtendAdds: d.Chance(3), Params: d.params(true)})
 	steps, all := size.steps, 0
@@ -46,7 +46,7 @@ func (d *drawing) draw(size size) {
 	}
 }
 
-// world loads many entities, and by chance leaves nothing to be merged.
+// world loads many entities and by chance merges all of them.
 func (d *drawing) world() {
 	blocks, ahead := make([]entity.Block, worldBlocks), d.model.Clone()
 	for i := range blocks {
@@ -64,13 +64,13 @@ func (d *drawing) world() {
 	}
 }
 
-// params draws parameters of the URL that must not matter, and of a new store
-// also the size of its pages.
+// params draws parameters of the URL that must not matter. For a new store the
+// size of its pages is one of them.
 func (d *drawing) params(create bool) map[string]string {
 	list := map[string]string{}
 	memory := []string{"256MiB", "64MiB"}
 	if d.accepts("page_size") {
-		memory = []string{"256MiB", "64KiB", "1MiB"} // of page caches, which need hold nothing
+		memory = []string{"256MiB", "64KiB", "1MiB"} // page caches may be empty
 		list["mmap"] = one(d.Drawer, "0", "65536", "100000000")
 		if create && !d.many {
 			list["page_size"] = one(d.Drawer, "4096", "512", "1024", "65536")
@@ -84,7 +84,7 @@ func (d *drawing) params(create bool) map[string]string {
 		list["checkpoint"] = string(one(d.Drawer, driver.Background, driver.Inline, driver.Manual))
 		list["checkpoint_frames"] = one(d.Drawer, logFramesLong, "1", "20")
 	}
-	if schemas.HasRuns(d.h.layout) { // with 1 and 3 merges are met in every state, with the last in none
+	if schemas.HasRuns(d.h.layout) { // with 1 and 3, steps come in every state of a merge; with 100000, none is merged
 		backlog := []string{"3", "1", "3", "1", "20", "100000"}
 		switch {
 		case d.many && d.h.slow():
@@ -117,7 +117,7 @@ func (d *drawing) load() {
 	ahead := d.model.Clone()
 	for range 1 + d.IntN(4) {
 		b := d.Block(ahead)
-		_ = ahead.Apply(b) // a block that is refused ends the load
+		_ = ahead.Apply(b) // a refused block ends the load
 		s.Blocks = append(s.Blocks, b)
 	}
 	if s.End == "cancelled" {
@@ -147,9 +147,8 @@ func (d *drawing) prune() { d.do(step{Do: "prune", At: d.At(d.model)}) }
 
 func (d *drawing) header() { d.do(step{Do: "header", At: d.At(d.model)}) }
 
-// settle does some of what the layout and the engine put off, and lets the store
-// check itself.
-func (d *drawing) settle() {
+// maintain by chance merges and writes a checkpoint, and verifies the store.
+func (d *drawing) maintain() {
 	if d.Chance(2) {
 		d.do(step{Do: "flush"})
 	}
@@ -163,7 +162,8 @@ func (d *drawing) get() {
 	d.do(step{Do: "get", At: d.At(d.model), Keys: []entity.Key{one(d.Drawer, d.Keys...), one(d.Drawer, d.Keys...), one(d.Drawer, d.Keys...)}})
 }
 
-// questions draws some about a block, or about nothing if it cannot be read.
+// questions draws questions about a block, and none if the block cannot be
+// read.
 func (d *drawing) questions(at uint64, n int) (list []model.Question) {
 	of, err := d.model.At(at)
 	for range n {
@@ -208,13 +208,13 @@ func (d *drawing) hold() {
 	d.do(step{Do: "release", Questions: questions})
 }
 
-// copy goes on with a copy of the store, of another layout if it is made by the
-// history.
+// copy goes on with a copy of the store. A copy by history may have another
+// layout.
 func (d *drawing) copy() {
 	s := step{Do: "copy", Way: one(d.Drawer, "history", "backup"), Layout: d.h.layout}
 	switch {
 	case s.Way == "backup":
-	case d.db.Engine().Capabilities().Spreads: // not all layouts can be
+	case d.db.Engine().Capabilities().Spreads: // which does not have all layouts
 		s.Layout = one(d.Drawer, d.h.layouts()...)
 	default:
 		s.Layout = one(d.Drawer, schemas.EntityLayouts()...)

@@ -38,7 +38,7 @@ func runDriver(t *testing.T, h Harness) {
 	}.run(t, h)
 }
 
-// runIdentity: an engine says what it is and can do, and stays with it.
+// runIdentity: an engine names itself and its capabilities, always alike.
 func runIdentity(t *testing.T, h Harness) {
 	url := h.NewURL(t)
 	e := h.open(t, url, nil).Engine()
@@ -99,13 +99,13 @@ func numbersTable(name string) *driver.Table {
 	return &driver.Table{Name: name, Columns: []driver.Column{{Name: "id", Type: driver.Int}, {Name: "n", Type: driver.Int}}}
 }
 
-// newNumbers makes a table of pairs of integers, the first of which is the key.
+// newNumbers makes a table of pairs of integers. The first one is the key.
 func newNumbers(t testing.TB, e driver.Engine, name string, rows ...any) *driver.Table {
 	t.Helper()
 	return newTable(t, e, true, numbersTable(name), rows...)
 }
 
-// values returns arguments as statements take them: an int is for an int64.
+// values returns arguments of a statement, in which an int becomes an int64.
 func values(args []any) []any {
 	list := slices.Clone(args)
 	for i, v := range args {
@@ -137,7 +137,7 @@ func commitRows(t testing.TB, e driver.Engine, table *driver.Table, rows ...any)
 	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, rows...) })
 }
 
-// snapshot opens a reader that the test closes, or the end of the test.
+// snapshot opens a reader that is closed at the end of the test.
 func snapshot(t testing.TB, e driver.Engine) driver.Reader {
 	t.Helper()
 	r := must(e.Snapshot(context.Background()))(t)
@@ -201,7 +201,7 @@ func requireCount(t testing.TB, e driver.Engine, table *driver.Table, n int64) {
 	inView(t, e, func(q driver.Querier) { require.Equal(t, n, countRows(t, q, table)) })
 }
 
-// briefly is a context that ends soon: for waits that must end with it.
+// briefly returns a context that ends soon, for waits that must end with it.
 func briefly(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
@@ -215,15 +215,14 @@ func cancelled() context.Context {
 	return ctx
 }
 
-// async runs f beside the test and returns the channel that gets its error.
+// async runs f in a goroutine and returns the channel that gets its error.
 func async(f func() error) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- f() }()
 	return done
 }
 
-// requireWaits checks that something started by async has not ended yet. A
-// little time passes in which it wrongly could; none is asserted.
+// requireWaits checks that a call of async has not ended after a moment.
 func requireWaits(t testing.TB, done <-chan error) {
 	t.Helper()
 	select {
@@ -233,8 +232,8 @@ func requireWaits(t testing.TB, done <-chan error) {
 	}
 }
 
-// eventually repeats f until it is true. It fails after a time in which every
-// engine gets there, however slow the machine.
+// eventually repeats f until it is true. It fails after a time that is long
+// enough for every engine on a slow machine.
 func eventually(t testing.TB, what string, f func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !f(); time.Sleep(5 * time.Millisecond) {
@@ -242,7 +241,8 @@ func eventually(t testing.TB, what string, f func() bool) {
 	}
 }
 
-// runReadOnly: what read-only open refuses and what it shows.
+// runReadOnly: an engine that is opened for reading only shows the database and
+// refuses to write.
 func runReadOnly(t *testing.T, h Harness) {
 	if h.Server {
 		t.Skip("databases belong to a server: read-only open and missing databases are its own affair")

@@ -32,7 +32,7 @@ func itemRows(from, to int) []any {
 	return rows
 }
 
-// runBulk: Insert and Update.
+// runBulk tests Insert and Update.
 func runBulk(t *testing.T, h Harness) {
 	e := h.open(t, h.NewURL(t), nil).Engine()
 	t.Run("insert", func(t *testing.T) {
@@ -59,7 +59,7 @@ func testInsert(t *testing.T, e driver.Engine, n int) {
 	inTx(t, e, func(tx driver.Tx) {
 		require.NoError(t, tx.Insert(t.Context(), table, rows))
 		checkItems(t, tx, table, n)
-		clear(rows) // not kept
+		clear(rows) // the engine has not kept it
 	})
 	requireItems(t, e, table, n)
 }
@@ -89,8 +89,8 @@ func checkItems(t *testing.T, q driver.Querier, table *driver.Table, n int) {
 	require.Equal(t, n, i)
 }
 
-// testInsertParts: one table in several calls and transactions, between other
-// statements.
+// testInsertParts inserts into one table by several calls, in several
+// transactions, and between other statements.
 func testInsertParts(t *testing.T, e driver.Engine) {
 	table := newTable(t, e, true, itemsTable("parts"))
 	other := newNumbers(t, e, "parts_other")
@@ -98,7 +98,7 @@ func testInsertParts(t *testing.T, e driver.Engine) {
 		insert(t, tx, table, itemRows(0, 3)...)
 		insert(t, tx, other, 1, 1)
 		require.EqualValues(t, 1, exec(t, tx, "DELETE FROM parts WHERE id = ?", 2))
-		insert(t, tx, table, itemRows(2, 9)...) // the key deleted above comes back
+		insert(t, tx, table, itemRows(2, 9)...) // the deleted key is inserted again
 		require.EqualValues(t, 9, countRows(t, tx, table))
 	})
 	inTx(t, e, func(tx driver.Tx) {
@@ -123,8 +123,8 @@ func testWrongValues(t *testing.T, e driver.Engine) {
 	requireCount(t, e, table, 0)
 }
 
-// testConflict: a taken key is ErrConflict, the transaction rolls back, and the
-// engine goes on working.
+// testConflict: a key that is taken is ErrConflict. The transaction is rolled
+// back, and the engine works on.
 func testConflict(t *testing.T, e driver.Engine) {
 	ctx := context.Background()
 	table := newNumbers(t, e, "conflicts", 1, 1)
@@ -142,7 +142,7 @@ func testConflict(t *testing.T, e driver.Engine) {
 			tx := begin(t, e)
 			err := attempt(tx)
 			if err == nil {
-				err = tx.Commit(ctx) // an engine may find out late
+				err = tx.Commit(ctx) // an engine may notice at the commit
 			}
 			require.ErrorIs(t, err, driver.ErrConflict)
 			require.NoError(t, tx.Rollback())
@@ -154,7 +154,7 @@ func testConflict(t *testing.T, e driver.Engine) {
 	}
 }
 
-// testUpdate sets n rows by a key of three columns, among keys that select
+// testUpdate sets n rows by a key of three columns. Some of the keys select
 // nothing.
 func testUpdate(t *testing.T, e driver.Engine, n int) {
 	table := newTable(t, e, true, itemsTable(fmt.Sprint("update", n)))
@@ -170,7 +170,7 @@ func testUpdate(t *testing.T, e driver.Engine, n int) {
 	commitRows(t, e, table, itemRows(0, 2*n+3)...)
 	inTx(t, e, func(tx driver.Tx) {
 		require.NoError(t, tx.Update(context.Background(), update, int64(7), keys))
-		clear(keys) // not kept
+		clear(keys) // the engine has not kept it
 	})
 	inView(t, e, func(q driver.Querier) {
 		require.EqualValues(t, 2*n+3, countRows(t, q, table))

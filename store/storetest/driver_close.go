@@ -11,7 +11,8 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// runClose: the end of an engine, and what is there when it is opened again.
+// runClose: a closed engine ends its readers and refuses calls, and its
+// database can be opened again.
 func runClose(t *testing.T, h Harness) {
 	parts[Harness]{
 		{"refuses calls", testClosed},
@@ -22,7 +23,7 @@ func runClose(t *testing.T, h Harness) {
 	}.run(t, h)
 }
 
-// requireClosed checks that every method of a closed engine says so.
+// requireClosed checks that every method of a closed engine returns ErrClosed.
 func requireClosed(t *testing.T, e driver.Engine) {
 	t.Helper()
 	ctx := context.Background()
@@ -66,7 +67,7 @@ func testCloseEndsSnapshots(t *testing.T, h Harness) {
 
 	refuses(t, driver.ErrClosed)(idle.Query(context.Background(), "SELECT id FROM items"))
 	for rows.Next() {
-		continue // rows that were fetched before may still come
+		continue // rows that were fetched before may follow
 	}
 	require.ErrorIs(t, rows.Err(), driver.ErrClosed)
 	require.NoError(t, rows.Close())
@@ -90,8 +91,8 @@ func testCloseWaits(t *testing.T, h Harness) {
 	requireCount(t, e, table, 2)
 }
 
-// testCloseWakes: who waits for a reader or for the writer gets ErrClosed and
-// does not wait for ever.
+// testCloseWakes: a call that waits for a reader or for the writer returns
+// ErrClosed.
 func testCloseWakes(t *testing.T, h Harness) {
 	db := must(store.Open(t.Context(), h.NewURL(t), &store.Options{Readers: 1}))(t)
 	e := db.Engine()

@@ -16,8 +16,8 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// runFiles: which file a URL names, that nobody else reads it, and what is refused in its
-// place.
+// runFiles: a URL names one file, only the owner may read it, and a file that
+// is no database is refused.
 func runFiles(t *testing.T, h Harness) {
 	t.Run("fragment", func(t *testing.T) {
 		rawURL := h.NewURL(t)
@@ -26,7 +26,7 @@ func runFiles(t *testing.T, h Harness) {
 		}
 	})
 	if h.Server {
-		return // what follows is of files
+		return // the other cases are of files
 	}
 	parts[Harness]{
 		{"links", runLinks},
@@ -40,7 +40,7 @@ func runFiles(t *testing.T, h Harness) {
 		for _, readOnly := range []bool{false, true} {
 			refuseOpen(t, rawURL, &store.Options{ReadOnly: readOnly}, driver.ErrCorrupt, "empty")
 		}
-		require.Equal(t, []string{path}, besideOf(t, path))
+		require.Equal(t, []string{path}, filesOf(t, path))
 	})
 	t.Run("log alone", func(t *testing.T) {
 		rawURL := h.NewURL(t)
@@ -48,19 +48,19 @@ func runFiles(t *testing.T, h Harness) {
 		for _, end := range []string{"-wal", ".wal"} {
 			require.NoError(t, os.WriteFile(path+end, []byte("log"), 0o600))
 			refuseOpen(t, rawURL, nil, driver.ErrCorrupt, path+end)
-			require.Equal(t, []string{path + end}, besideOf(t, path))
+			require.Equal(t, []string{path + end}, filesOf(t, path))
 			require.NoError(t, os.Remove(path+end))
 		}
 	})
 }
 
-// besideOf lists a database file and what is beside it.
-func besideOf(t *testing.T, path string) []string {
+// filesOf lists a database file and the files whose names begin with its name.
+func filesOf(t *testing.T, path string) []string {
 	t.Helper()
 	return must(filepath.Glob(path + "*"))(t)
 }
 
-// urlOf is the URL of another path.
+// urlOf returns the URL of another path.
 func urlOf(t *testing.T, rawURL, path string) string {
 	t.Helper()
 	u := must(url.Parse(rawURL))(t)
@@ -68,8 +68,8 @@ func urlOf(t *testing.T, rawURL, path string) string {
 	return u.String()
 }
 
-// runLinks: a database has one set of files and one lease by whatever symbolic link it is
-// opened, also when it is made by it.
+// runLinks: a database that is opened or made through symbolic links has one
+// set of files and one lease.
 func runLinks(t *testing.T, h Harness) {
 	t.Run("chain", func(t *testing.T) {
 		rawURL := h.NewURL(t)
@@ -116,7 +116,8 @@ func runLinks(t *testing.T, h Harness) {
 	})
 }
 
-// runHardLinks: by each of its names a file would have a log of its own.
+// runHardLinks: a file with two names is refused, because it would have another
+// log under each name.
 func runHardLinks(t *testing.T, h Harness) {
 	rawURL := h.NewURL(t)
 	path := filePath(t, rawURL)
@@ -131,7 +132,8 @@ func runHardLinks(t *testing.T, h Harness) {
 	require.NoError(t, openDB(t, urlOf(t, rawURL, path+"2")).Close())
 }
 
-// runModes: nobody else reads what a store holds, unless the owner has let him.
+// runModes: only the owner can read the files of a store, unless the owner has
+// changed their mode.
 func runModes(t *testing.T, h Harness) {
 	rawURL := h.NewURL(t)
 	path := filePath(t, rawURL)
@@ -140,7 +142,7 @@ func runModes(t *testing.T, h Harness) {
 		evs := call1(t, db.Events, nil)
 		must(evs.Append(t.Context(), []event.Event{{Type: "A"}}, nil))(t)
 		lease := call(t, db.Engine().Lease)
-		for _, name := range besideOf(t, path) {
+		for _, name := range filesOf(t, path) {
 			st := must(os.Stat(name))(t)
 			if mode == 0o600 {
 				require.Equal(t, mode, st.Mode().Perm(), name)
@@ -154,7 +156,7 @@ func runModes(t *testing.T, h Harness) {
 	}
 }
 
-// runMoved: nothing is committed to a file that nobody would find.
+// runMoved: an engine does not commit to a file that was moved or replaced.
 func runMoved(t *testing.T, h Harness) {
 	if h.Server {
 		t.Skip("databases belong to a server: their files are its own affair")
@@ -175,7 +177,7 @@ func runMoved(t *testing.T, h Harness) {
 			rawURL := h.NewURL(t)
 			path := filePath(t, rawURL)
 			db := openDB(t, rawURL)
-			defer func() { _ = db.Close() }() // which may say that the file is gone
+			defer func() { _ = db.Close() }() // the error may be that the file is gone
 			evs := call1(t, db.Events, nil)
 			must(evs.Append(t.Context(), []event.Event{{Type: "A"}}, nil))(t)
 			ents := call1(t, db.Entities, nil)
@@ -189,7 +191,7 @@ func runMoved(t *testing.T, h Harness) {
 			if name != "directory" {
 				return
 			}
-			// A moment in which nothing could be looked at ends nothing for good.
+			// The engine works again when the directory is back.
 			require.NoError(t, os.Rename(filepath.Dir(path)+"-aside", filepath.Dir(path)))
 			require.NoError(t, db.Engine().Probe(t.Context()))
 			must(evs.Append(t.Context(), []event.Event{{Type: "B"}}, nil))(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// runLease: one at a time has the lease, whoever asks, and it keeps nobody from
-// writing. That it ends with its process is in TestKill of the service.
+// runLease: one process at a time has the lease, and others may still write.
+// TestKill of the service checks that the lease ends with its process.
 func runLease(t *testing.T, h Harness) {
 	url := h.NewURL(t)
 	db := h.open(t, url, nil)

@@ -20,8 +20,8 @@ import (
 )
 
 // runLeftovers: after Close, and after an Open that failed, no goroutine, file
-// descriptor or process of an engine remains. What a library sets up once for the
-// whole process does not count: each case runs once before it is watched.
+// descriptor or process of an engine remains. Each case runs once before it is
+// watched, because a library may set up something for the whole process.
 func runLeftovers(t *testing.T, h Harness) {
 	cases := map[string]func(t *testing.T, h Harness){
 		"close":               leaveByClose,
@@ -136,8 +136,8 @@ func filePath(t testing.TB, rawURL string) string {
 	return must(driver.FilePath(must(url.Parse(rawURL))(t)))(t)
 }
 
-// stock is the targets of the file descriptors that the process holds; where there is no
-// /proc, none.
+// stock lists the targets of the file descriptors that the process has open.
+// Without /proc it is empty.
 type stock []string
 
 func takeStock() (s stock) {
@@ -155,8 +155,8 @@ func processExists(pid int) bool {
 	return err == nil
 }
 
-// requireNothingNew checks that the process holds no more than before. Threads
-// of a library may take a moment to let go.
+// requireNothingNew checks that the process has no more files open than before.
+// It waits, because threads of a library may close files later.
 func (s stock) requireNothingNew(t *testing.T) {
 	t.Helper()
 	var files []string
@@ -168,8 +168,8 @@ func (s stock) requireNothingNew(t *testing.T) {
 	require.Empty(t, files, "open files")
 }
 
-// added returns what now has more of than before. Numbers in names such as
-// "socket:[1234]" count, so that one that was replaced shows as new.
+// added returns the names that now has more often than before. A socket that
+// was replaced counts, because its name has another number.
 func added(before, now []string) []string {
 	rest := slices.Clone(before)
 	var more []string

@@ -12,13 +12,13 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Sizes for tests of the write-ahead log.
+// Sizes in tests of the write-ahead log.
 const (
 	logFrames = 8       // Options.WALFrames: checkpoints come soon
-	logBound  = 2 << 20 // bytes; far above any cap, far below what is written
+	logBound  = 2 << 20 // bytes; far above any limit, and far below the sum of the rows
 )
 
-// runLog: checkpoint policies of engines with a write-ahead log.
+// runLog tests checkpoint policies of engines with a write-ahead log.
 func runLog(t *testing.T, h Harness) {
 	if !linkedDriver(t, h.NewURL(t)).Capabilities.WALCheckpoint {
 		t.Skip("without WALCheckpoint the log is the engine's own affair")
@@ -49,7 +49,7 @@ func newLogTest(t *testing.T, h Harness, opts store.Options) *logTest {
 	return &logTest{e: e, table: newTable(t, e, true, table)}
 }
 
-// commit writes a row of some pages in a transaction.
+// commit writes a row of several pages in a transaction.
 func (l *logTest) commit(t testing.TB) {
 	t.Helper()
 	tx := begin(t, l.e)
@@ -75,7 +75,8 @@ func (l *logTest) settings(t testing.TB) []driver.Setting {
 	return must(l.e.Settings(context.Background()))(t)
 }
 
-// testBackground: the checkpointer works beside the commits and keeps the log bounded.
+// testBackground: the checkpointer runs concurrently with commits and limits
+// the log.
 func testBackground(t *testing.T, h Harness) {
 	l := newLogTest(t, h, store.Options{Checkpoint: driver.Background})
 	settings := l.settings(t)
@@ -95,7 +96,7 @@ func testBackground(t *testing.T, h Harness) {
 	requireCount(t, l.e, l.table, l.next)
 }
 
-// testInline: the engine itself keeps the log bounded.
+// testInline: the engine itself limits the log.
 func testInline(t *testing.T, h Harness) {
 	l := newLogTest(t, h, store.Options{Checkpoint: driver.Inline})
 	for range 500 {
@@ -105,7 +106,7 @@ func testInline(t *testing.T, h Harness) {
 	require.Contains(t, l.settings(t), driver.Setting{Name: "checkpoint", Value: string(driver.Inline)})
 }
 
-// testManual: nothing moves the log but Checkpoint.
+// testManual: only Checkpoint moves pages from the log to the database.
 func testManual(t *testing.T, h Harness) {
 	l := newLogTest(t, h, store.Options{Checkpoint: driver.Manual})
 	for range 300 {
@@ -133,7 +134,8 @@ func testManual(t *testing.T, h Harness) {
 	requireCount(t, l.e, l.table, l.next)
 }
 
-// testTruncateWaits: with truncate, Checkpoint waits for a reader until ctx is done.
+// testTruncateWaits: Checkpoint with truncate waits for a reader until ctx is
+// done.
 func testTruncateWaits(t *testing.T, h Harness) {
 	l := newLogTest(t, h, store.Options{Checkpoint: driver.Manual})
 	l.commit(t)
@@ -152,8 +154,8 @@ func testTruncateWaits(t *testing.T, h Harness) {
 	require.Zero(t, *l.stats(t).WALBytes)
 }
 
-// testExpiry: a snapshot that is too old is ended when it keeps a full log from
-// being emptied. Commits go on, and the log stays bounded.
+// testExpiry: a reader that is too old is ended if it keeps a full log from
+// being emptied. Commits go on, and the log stays limited.
 func testExpiry(t *testing.T, h Harness) {
 	l := newLogTest(t, h, store.Options{Checkpoint: driver.Background, MaxReaderAge: 20 * time.Millisecond})
 	l.commit(t)
@@ -173,8 +175,8 @@ func testExpiry(t *testing.T, h Harness) {
 	requireCount(t, l.e, l.table, l.next)
 }
 
-// testNoExpiry: a snapshot below MaxReaderAge is never ended. Writers wait for
-// it when the log is full, until their ctx is done.
+// testNoExpiry: a reader younger than MaxReaderAge is never ended. When the log
+// is full, writers wait for the reader until their ctx is done.
 func testNoExpiry(t *testing.T, h Harness) {
 	l := newLogTest(t, h, store.Options{Checkpoint: driver.Background, MaxReaderAge: time.Hour})
 	l.commit(t)
@@ -200,7 +202,8 @@ func testNoExpiry(t *testing.T, h Harness) {
 	}
 }
 
-// testLogAfterClose: what was still in the log is there after a reopen, with every policy.
+// testLogAfterClose: with every policy, rows that were only in the log are
+// there after the database is opened again.
 func testLogAfterClose(t *testing.T, h Harness) {
 	for _, policy := range []driver.CheckpointPolicy{driver.Background, driver.Inline, driver.Manual} {
 		url := withParams(t, h.NewURL(t), "checkpoint", string(policy))

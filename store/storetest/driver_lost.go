@@ -15,9 +15,9 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// runLost: a store that has lost its end after a process was killed is not taken for one
-// that never had it, nor for a new one. The files of an open store are what such a process
-// leaves.
+// runLost: a store that has lost its last commits after a process was killed is
+// refused. It is not mistaken for an older or a new store. The test copies the
+// files of an open store, because a killed process leaves the same files.
 func runLost(t *testing.T, h Harness) {
 	if h.Server {
 		t.Skip("databases belong to a server: their files are its own affair")
@@ -46,7 +46,7 @@ func runLost(t *testing.T, h Harness) {
 	leave := func(change func(t *testing.T, path string)) func(t *testing.T) (string, string) {
 		return func(t *testing.T) (string, string) {
 			copied := filepath.Join(t.TempDir(), filepath.Base(path))
-			for _, name := range besideOf(t, path) {
+			for _, name := range filesOf(t, path) {
 				if strings.HasSuffix(name, "-shm") {
 					continue
 				}
@@ -82,11 +82,11 @@ func runLost(t *testing.T, h Harness) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			rawURL, path := leave(change)(t)
-			log, _ := os.ReadFile(logOf(path)) // there may be none
-			for range 2 {                      // also when the log is gone after the first time
+			log, _ := os.ReadFile(logOf(path)) // which may not exist
+			for range 2 {                      // the first attempt may remove the log
 				for _, readOnly := range []bool{true, false} {
 					db, err := store.Open(t.Context(), rawURL, &store.Options{ReadOnly: readOnly})
-					if err != nil { // the engine itself finds that its log is damaged
+					if err != nil { // the engine itself finds the damage of its log
 						require.ErrorIs(t, err, store.ErrCorrupt)
 						continue
 					}
@@ -100,7 +100,7 @@ func runLost(t *testing.T, h Harness) {
 				require.True(t, bytes.Equal(log, must(os.ReadFile(logOf(path)))(t)), "who was refused has changed the log")
 			}
 			if name == "start of log" {
-				return // which engines take for an empty log, or do not read at all
+				return // engines mistake it for an empty log, or do not read it
 			}
 			require.NoError(t, os.Remove(path+"-durable"))
 			db := openDB(t, rawURL)
@@ -115,8 +115,8 @@ func runLost(t *testing.T, h Harness) {
 	})
 }
 
-// runLostOther: who opens the other kind of data finds what is lost, before it writes where
-// the log has it.
+// runLostOther: a call that opens the other kind of data finds the loss before
+// it writes to the part of the file that is in the lost log.
 func runLostOther(t *testing.T, h Harness) {
 	if h.Server {
 		t.Skip("databases belong to a server: their files are its own affair")
@@ -133,7 +133,7 @@ func runLostOther(t *testing.T, h Harness) {
 	repair := func(db *store.DB) error { return second(db.Repair(t.Context(), nil)) }
 	for _, c := range []struct {
 		name   string
-		events bool // what is lost, else blocks
+		events bool // events are lost, otherwise blocks
 		open   func(db *store.DB) error
 	}{
 		{"events of a store of entities", false, events}, {"entities of a store of events", true, entities},
@@ -152,7 +152,7 @@ func runLostOther(t *testing.T, h Harness) {
 				must(call1(t, db.Entities, nil).Apply(t.Context(), entity.Block{Number: 1}))(t)
 			}
 			copied := filepath.Join(t.TempDir(), filepath.Base(path))
-			for _, name := range []string{path, path + "-durable"} { // and no log
+			for _, name := range []string{path, path + "-durable"} { // without the log
 				require.NoError(t, os.WriteFile(copied+strings.TrimPrefix(name, path), must(os.ReadFile(name))(t), 0o600))
 			}
 			lost := openDB(t, urlOf(t, rawURL, copied))
@@ -165,7 +165,7 @@ func runLostOther(t *testing.T, h Harness) {
 
 func second[T any](_ T, err error) error { return err }
 
-// logOf returns the log of a database, in which is what was committed last.
+// logOf returns the log of a database, which holds the last commits.
 func logOf(path string) string {
 	for _, end := range []string{"-wal", ".wal"} {
 		if st, err := os.Stat(path + end); err == nil && st.Size() > 0 {

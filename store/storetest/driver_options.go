@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// runOptions: settings as read back, statistics, and refused parameters.
+// runOptions tests settings, statistics and refused parameters.
 func runOptions(t *testing.T, h Harness) {
 	t.Run("durability", func(t *testing.T) {
 		for _, d := range []driver.Durability{driver.Durable, driver.Relaxed, driver.Unsafe} {
@@ -27,8 +27,8 @@ func runOptions(t *testing.T, h Harness) {
 	}.run(t, h)
 }
 
-// testDurability: a level that is declared is accepted and read back, another
-// is refused.
+// testDurability: a declared level of durability is accepted and read back.
+// Another one is refused.
 func testDurability(t *testing.T, h Harness, d driver.Durability) {
 	ctx := context.Background()
 	url := withParams(t, h.NewURL(t), "durability", string(d))
@@ -51,7 +51,7 @@ func testDurability(t *testing.T, h Harness, d driver.Durability) {
 	require.Equal(t, settings, again, "same values in the same order")
 }
 
-// testGoWins: an option given in Go wins over the URL, also over a level that
+// testGoWins: an option in Go overrides the URL, even a level in the URL that
 // the engine would refuse.
 func testGoWins(t *testing.T, h Harness) {
 	ctx := context.Background()
@@ -64,7 +64,7 @@ func testGoWins(t *testing.T, h Harness) {
 	require.ErrorIs(t, err, context.DeadlineExceeded, "one reader at a time")
 }
 
-// testStats: sizes are told by engines with files, and grow.
+// testStats: engines with files report sizes, which grow.
 func testStats(t *testing.T, h Harness) {
 	e := h.open(t, h.NewURL(t), nil).Engine()
 	newTable(t, e, true, itemsTable("items"), itemRows(0, 5000)...)
@@ -84,8 +84,8 @@ func testStats(t *testing.T, h Harness) {
 	}
 }
 
-// testRefusedOptions: what is wrong is refused with ErrInvalid or
-// ErrUnsupported and never ignored.
+// testRefusedOptions: a wrong option is refused with ErrInvalid or
+// ErrUnsupported. None is ignored.
 func testRefusedOptions(t *testing.T, h Harness) {
 	url := h.NewURL(t)
 	for _, params := range [][2]string{

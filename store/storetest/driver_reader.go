@@ -11,12 +11,12 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// runReader: stable read views.
+// runReader tests stable read views.
 func runReader(t *testing.T, h Harness) {
 	e := h.open(t, h.NewURL(t), nil).Engine()
 	parts[driver.Engine]{
 		{"stable", testStable},
-		{"beside a writer", testBesideWriter},
+		{"concurrent writer", testConcurrentWriter},
 	}.run(t, e)
 	parts[Harness]{
 		{"bounded", testBounded},
@@ -28,8 +28,8 @@ func runReader(t *testing.T, h Harness) {
 	}.run(t, e)
 }
 
-// testStable: a view does not see what is committed after it was opened, even
-// if it reads nothing before.
+// testStable: a view does not show later commits, even if it reads nothing
+// before them.
 func testStable(t *testing.T, e driver.Engine) {
 	table := newNumbers(t, e, "stable", 1, 1)
 	before := snapshot(t, e)
@@ -46,9 +46,9 @@ func testStable(t *testing.T, e driver.Engine) {
 	requireCount(t, e, table, 0)
 }
 
-// testBesideWriter: views see nothing of an open transaction, and nothing by
-// halves of those that commit meanwhile.
-func testBesideWriter(t *testing.T, e driver.Engine) {
+// testConcurrentWriter: a view shows nothing of an open transaction, and all or
+// nothing of a concurrent one that commits.
+func testConcurrentWriter(t *testing.T, e driver.Engine) {
 	newNumbers(t, e, "beside", 1, 50, 2, 50)
 	tx := begin(t, e)
 	exec(t, tx, "UPDATE beside SET n = ? WHERE id = ?", 0, 1)
@@ -80,7 +80,7 @@ func testBesideWriter(t *testing.T, e driver.Engine) {
 	}
 }
 
-// readSums reads the sum in two statements of one view, again and again.
+// readSums reads the sum in two statements of one view, repeatedly.
 func readSums(e driver.Engine, stop <-chan struct{}, sums chan<- int64) error {
 	for range cap(sums) / 3 {
 		r, err := e.Snapshot(context.Background())
@@ -108,7 +108,8 @@ func readSums(e driver.Engine, stop <-chan struct{}, sums chan<- int64) error {
 	return nil
 }
 
-// testBounded: one more than Options.Readers waits for one to be closed.
+// testBounded: a call for more readers than Options.Readers waits until one is
+// closed.
 func testBounded(t *testing.T, h Harness) {
 	const readers = 2
 	e := h.open(t, h.NewURL(t), &store.Options{Readers: readers}).Engine()
@@ -119,7 +120,7 @@ func testBounded(t *testing.T, h Harness) {
 	}
 	refuses(t, context.DeadlineExceeded)(e.Snapshot(briefly(t)))
 	refuses(t, context.Canceled)(e.Snapshot(cancelled()))
-	inTx(t, e, func(driver.Tx) {}) // the writer is not one of them
+	inTx(t, e, func(driver.Tx) {}) // the writer does not count as a reader
 	must(e.Stats(context.Background()))(t)
 	must(e.Settings(context.Background()))(t)
 
@@ -135,14 +136,14 @@ func testBounded(t *testing.T, h Harness) {
 	require.NoError(t, open[0].Close(), "a second Close does nothing")
 	require.NoError(t, <-next)
 
-	// The second Close did not give back a reader that it did not hold.
+	// The second Close has not returned a reader of another caller.
 	again := snapshot(t, e)
 	refuses(t, context.DeadlineExceeded)(e.Snapshot(briefly(t)))
 	require.NoError(t, again.Close())
 }
 
-// testOneAtWork: where one reader works at a time, those that are kept open keep nobody
-// out, neither their holder nor others.
+// testOneAtWork: with Concurrency 1, readers that are open and idle block no
+// other reader, neither of the same caller nor of others.
 func testOneAtWork(t *testing.T, h Harness) {
 	const readers = 4
 	e := h.open(t, h.NewURL(t), &store.Options{Readers: readers, Concurrency: 1}).Engine()
@@ -187,7 +188,7 @@ func testReaderClosed(t *testing.T, e driver.Engine) {
 	refuses(t, driver.ErrClosed)(r.Query(context.Background(), "SELECT n FROM closed_reader"))
 }
 
-// testNoWriting: nothing that is run in a view changes the database.
+// testNoWriting: a statement in a view cannot change the database.
 func testNoWriting(t *testing.T, e driver.Engine) {
 	table := newNumbers(t, e, "views")
 	r := snapshot(t, e)

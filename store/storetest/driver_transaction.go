@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// runTransaction: the one write transaction.
+// runTransaction tests write transactions, one at a time.
 func runTransaction(t *testing.T, h Harness) {
 	url := h.NewURL(t)
 	e := h.open(t, url, nil).Engine()
@@ -47,10 +47,11 @@ func testOneWriter(t *testing.T, e driver.Engine) {
 	requireWaits(t, second)
 	require.NoError(t, first.Rollback())
 	require.NoError(t, <-second)
-	requireNoBegin(cancelled(), t, e, context.Canceled) // also when nobody writes
+	requireNoBegin(cancelled(), t, e, context.Canceled) // also without a writer
 }
 
-// requireNoBegin checks that Begin fails, and leaves nothing behind if not.
+// requireNoBegin checks that Begin fails. If it does not, the transaction is
+// rolled back.
 func requireNoBegin(ctx context.Context, t testing.TB, e driver.Engine, want error) {
 	t.Helper()
 	tx, err := e.Begin(ctx)
@@ -60,7 +61,8 @@ func requireNoBegin(ctx context.Context, t testing.TB, e driver.Engine, want err
 	require.ErrorIs(t, err, want)
 }
 
-// testNoLostUpdate: transactions that read and then write queue up.
+// testNoLostUpdate: transactions that read and then write run one after the
+// other.
 func testNoLostUpdate(t *testing.T, e driver.Engine) {
 	const writers, rounds = 4, 10
 	newNumbers(t, e, "counter", 1, 0)
@@ -112,8 +114,8 @@ func testRollback(t *testing.T, e driver.Engine) {
 	})
 }
 
-// testAfterEnd: a transaction that has ended refuses everything and harms
-// nothing, least of all the transaction after it.
+// testAfterEnd: a transaction that has ended refuses every call and does not
+// disturb the next transaction.
 func testAfterEnd(t *testing.T, e driver.Engine) {
 	ctx := context.Background()
 	table := newNumbers(t, e, "ends")
@@ -152,8 +154,8 @@ func testCancelledCommit(t *testing.T, e driver.Engine) {
 	commitRows(t, e, table, 1, 1)
 }
 
-// testFailedStatement: after wrong SQL the transaction can be rolled back and
-// the engine works on.
+// testFailedStatement: after a wrong statement the transaction can be rolled
+// back, and the engine works on.
 func testFailedStatement(t *testing.T, e driver.Engine) {
 	tx := begin(t, e)
 	_, err := tx.Exec(context.Background(), "DELETE FROM no_such_table")
@@ -166,7 +168,8 @@ func testFailedStatement(t *testing.T, e driver.Engine) {
 	inTx(t, e, func(driver.Tx) {})
 }
 
-// testOpenRows: a result that was not closed does not outlive a rollback.
+// testOpenRows: a result that was not read to its end does not disturb a later
+// transaction.
 func testOpenRows(t *testing.T, e driver.Engine) {
 	table := newNumbers(t, e, "open_rows", 1, 1, 2, 2)
 	tx := begin(t, e)
@@ -177,8 +180,8 @@ func testOpenRows(t *testing.T, e driver.Engine) {
 	inTx(t, e, func(tx driver.Tx) { require.EqualValues(t, 2, countRows(t, tx, table)) })
 }
 
-// testOtherWriter: another connection to the same database waits as long as
-// its lock timeout says, and gets the lock when it is free.
+// testOtherWriter: another connection to the database waits for the lock as
+// long as its lock timeout, and gets the lock once it is free.
 func testOtherWriter(t *testing.T, h Harness, url string) {
 	if !linkedDriver(t, url).Capabilities.MultiProcess {
 		t.Skip("without MultiProcess there is no other connection")
@@ -191,7 +194,7 @@ func testOtherWriter(t *testing.T, h Harness, url string) {
 	eventually(t, "a lock that is free is given", func() bool {
 		tx, err := there.Begin(context.Background())
 		if errors.Is(err, driver.ErrLocked) {
-			return false // a busy machine may need more than the lock timeout for a request
+			return false // on a busy machine a request may take longer than the lock timeout
 		}
 		require.NoError(t, err)
 		require.NoError(t, tx.Rollback())
@@ -199,9 +202,9 @@ func testOtherWriter(t *testing.T, h Harness, url string) {
 	})
 }
 
-// testCancelledBegin: whenever the context of a beginning ends, what comes after is
-// not in that transaction. Where Harness.Checks says that much is slow, fewer
-// moments are tried: DuckDB's client sleeps after it has interrupted a statement, and
+// testCancelledBegin: the context of Begin ends at any moment. The next
+// transaction is a new one. With Harness.Checks fewer moments are tried,
+// because DuckDB's client sleeps after it has interrupted a statement, and
 // Postgres needs a new connection.
 func testCancelledBegin(t *testing.T, h Harness, e driver.Engine) {
 	moments := 512

@@ -15,8 +15,8 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// runEntities checks of blocks, snapshots, pruning and loading, on each layout, what no
-// random history of runDifferential comes to.
+// runEntities tests blocks, snapshots, pruning and loading on each layout, in
+// cases that random histories do not reach.
 func runEntities(t *testing.T, h Harness) {
 	suites := parts[Harness]{
 		{"blocks", runBlocks},
@@ -47,7 +47,7 @@ func runBlocks(t *testing.T, h Harness) {
 		{"many operations", testManyOperations},
 		{"many attributes", testManyAttributes},
 		{"malformed", testMalformed},
-		{"unmeant", testUnmeant},
+		{"incomplete", testIncomplete},
 	}.run(t, l)
 	parts[Harness]{
 		{"pruned rows", testPrunedRows},
@@ -56,7 +56,7 @@ func runBlocks(t *testing.T, h Harness) {
 	}.run(t, h)
 }
 
-// testNotKept: what the caller does with a block afterwards does not matter.
+// testNotKept: the caller may change a block and its parts after Apply.
 func testNotKept(t *testing.T, l *ledger) {
 	op := on("kept", opCreate(50, content("c", "payload"), text("t", "x"), number("n", 1)))
 	l.apply(t, op)
@@ -67,7 +67,8 @@ func testNotKept(t *testing.T, l *ledger) {
 	require.Equal(t, "payload", string(l.get(t, op.Key).Content))
 }
 
-// testManyOperations: more keys in one block than any list in one statement.
+// testManyOperations applies a block with more keys than fit into one
+// statement.
 func testManyOperations(t *testing.T, l *ledger) {
 	const n = 1100
 	block := func(op entity.Op) entity.Block {
@@ -107,8 +108,8 @@ func testManyAttributes(t *testing.T, l *ledger) {
 	require.Empty(t, l.find(t, query.Compare{Name: "n7", Op: query.Equal, Value: query.Number(7)}, nil))
 }
 
-// testMalformed: a block that nobody may make is refused for its operation, and leaves no
-// trace.
+// testMalformed: a block with a malformed operation is refused with the
+// operation's position and leaves no trace.
 func testMalformed(t *testing.T, l *ledger) {
 	want := l.state(t)
 	for name, op := range map[string]entity.Op{
@@ -139,9 +140,9 @@ func testMalformed(t *testing.T, l *ledger) {
 	requireSame(t, want, l.state(t))
 }
 
-// testUnmeant: an operation that lacks a field, or repeats the place of another, is
-// refused with the name of the field.
-func testUnmeant(t *testing.T, l *ledger) {
+// testIncomplete: an operation that lacks a field, or has the position of another
+// one, is refused with the field's name.
+func testIncomplete(t *testing.T, l *ledger) {
 	l.apply(t, on("owned", opCreate(50)), on("free", opCreate(50, owner(entity.Address{}))))
 	want := l.state(t)
 	unowned := opUpdate(50, owner(entity.Address{}))
@@ -167,8 +168,8 @@ func testUnmeant(t *testing.T, l *ledger) {
 		requireRefusal(t, err, store.ErrInvalid, b, c.bad)
 		require.ErrorContains(t, err, c.field)
 	}
-	// Creates out of order, and operations of another kind in the same place, are a
-	// feed's right: it counts each kind of a transaction for itself.
+	// A feed counts each kind of operation of a transaction separately, so creates may be
+	// out of order, and operations of different kinds may have the same position.
 	b := newBlock(l.head+1, on("x", opCreate(9)), on("y", opCreate(9)), on("x", opUpdate(9)), on("owned", opExtend(0)))
 	for i, index := range []uint32{1, 0, 1, 1} {
 		b.Ops[i].TxIndex, b.Ops[i].OpIndex = 0, index
@@ -176,14 +177,14 @@ func testUnmeant(t *testing.T, l *ledger) {
 	requireSame(t, want, l.state(t))
 	l.applyBlocks(t, b)
 	require.Equal(t, entity.MakeSequence(l.head, 0, 0), l.get(t, keyOf("y")).Sequence)
-	// An entity without an owner stays without one.
+	// An entity without an owner remains without one.
 	l.apply(t, on("free", unowned))
 	require.Zero(t, l.get(t, keyOf("free")).Owner)
 	l.apply(t, on("x", opOwner(entity.Address{})), on("x", unowned))
 	require.Zero(t, l.get(t, keyOf("x")).Owner)
 }
 
-// testPrunedRows: what nobody can see any more is gone.
+// testPrunedRows: after Prune, only versions that can be read remain.
 func testPrunedRows(t *testing.T, h Harness) {
 	l := newLedger(t, h, history()...)
 	full := call(t, l.ents.Summary)
@@ -201,8 +202,8 @@ func chained(b entity.Block, branch byte) entity.Block {
 	return b
 }
 
-// testOtherHashes: blocks of another hash are another history, though they change the
-// same.
+// testOtherHashes: blocks with other hashes are another history, even if they
+// make the same changes.
 func testOtherHashes(t *testing.T, h Harness) {
 	l := newLedger(t, h)
 	blocks := []entity.Block{chained(newBlock(110, on("a", opCreate(1000))), 1), chained(newBlock(111), 1)}
@@ -220,7 +221,7 @@ func testOtherHashes(t *testing.T, h Harness) {
 	for _, list := range [][]entity.Changeset{sets, more} {
 		must(l.ents.Import(t.Context(), stream(list, nil), nil))(t)
 		if !l.ents.Temporal() {
-			return // what was imported cannot be taken back
+			return // without history there is no rewind
 		}
 		require.NoError(t, l.ents.Rewind(t.Context(), 111))
 		list[len(sets)-1].Hash = entity.Hash{0: 2}

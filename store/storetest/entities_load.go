@@ -9,7 +9,7 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// runLoad checks loading of many blocks in few transactions.
+// runLoad loads many blocks in few transactions.
 func runLoad(t *testing.T, h Harness) {
 	l := newLedger(t, h, history()...)
 	want := l.state(t, around()...)
@@ -17,7 +17,7 @@ func runLoad(t *testing.T, h Harness) {
 	t.Run("another writer", func(t *testing.T) { testLoadAnotherWriter(t, h, l.ents.Temporal()) })
 }
 
-// testLoadBadBlock: a block that is refused ends the load; those before it are
+// testLoadBadBlock: a refused block ends the load. The blocks before it are
 // kept.
 func testLoadBadBlock(t *testing.T, h Harness, want state) {
 	l := newLedger(t, h)
@@ -39,12 +39,13 @@ func testLoadBadBlock(t *testing.T, h Harness, want state) {
 	requireRefusal(t, err, entity.ErrInvalid, malformed, 0)
 }
 
-// testLoadAnotherWriter: somebody who writes during a load must not end up between its blocks.
+// testLoadAnotherWriter: another writer commits a block during a load. The load
+// fails, so that the block is not between blocks of the load.
 func testLoadAnotherWriter(t *testing.T, h Harness, temporal bool) {
 	l := newLedger(t, h)
 	_, err := l.ents.Load(t.Context(), func(yield func(entity.Block, error) bool) {
 		for i, b := range history() {
-			if i == 3 { // who makes the stream may write
+			if i == 3 { // the source of the stream may write
 				call1(t, l.ents.Apply, newBlock(116, on("other", opCreate(5))))
 			}
 			if !yield(b, nil) {
@@ -57,10 +58,10 @@ func testLoadAnotherWriter(t *testing.T, h Harness, temporal bool) {
 	refuses(t, store.ErrHistory, "block 116")(l.ents.Load(t.Context(), stream(history(), nil), nil))
 	require.NoError(t, l.db.Close())
 	if !temporal {
-		return // what follows rewinds
+		return // without history there is no rewind
 	}
 
-	// Another block of the same number is another head.
+	// A block that replaces one of the same number is another head.
 	l = newLedger(t, h)
 	once := false
 	opts := &store.LoadOptions{Changes: 1, Progress: func(p store.Applied) {
@@ -84,7 +85,8 @@ func runImport(t *testing.T, h Harness) {
 	t.Run("another history", func(t *testing.T) { testImportOther(t, h, source) })
 }
 
-// testImportInterrupted: an import that breaks off is repeated, and what came before is kept.
+// testImportInterrupted: an import that breaks off keeps its first blocks and
+// can be repeated.
 func testImportInterrupted(t *testing.T, h Harness, source *ledger) {
 	l := newLedger(t, h)
 	sets := collect(t, source.ents.History(t.Context()))
@@ -102,12 +104,12 @@ func testImportInterrupted(t *testing.T, h Harness, source *ledger) {
 	require.Equal(t, 2, done.Skipped)
 	for _, err := range source.ents.History(t.Context()) {
 		require.NoError(t, err)
-		break // a reader that stops early leaves nothing open
+		break // a loop that ends early leaves nothing open
 	}
 }
 
-// testImportOther: what a store holds already must be what the source says,
-// whether the source has more, as much, or less.
+// testImportOther: the blocks that a store has must be the same in the source,
+// whether the source has more blocks, as many, or fewer.
 func testImportOther(t *testing.T, h Harness, source *ledger) {
 	l := newLedger(t, h)
 	l.applyBlocks(t, newBlock(110, on("a", opCreate(1000, v("different")))))

@@ -12,7 +12,8 @@ import (
 	"github.com/varvedb/varve/store/storetest/model"
 )
 
-// runOpen checks what a database remembers and what it refuses to be.
+// runOpen tests new stores, the record of layout and rules in a database, and
+// refused calls.
 func runOpen(t *testing.T, h Harness) {
 	parts[Harness]{
 		{"new store", testNewStore},
@@ -23,7 +24,8 @@ func runOpen(t *testing.T, h Harness) {
 	}.run(t, h)
 }
 
-// testNewStore: a store without blocks is empty at block 0 and has no other.
+// testNewStore: a store without blocks is empty at block 0 and can be read at
+// no other block.
 func testNewStore(t *testing.T, h Harness) {
 	l := newLedger(t, h)
 	require.Equal(t, h.layout, l.ents.Layout())
@@ -44,7 +46,7 @@ func testNewStore(t *testing.T, h Harness) {
 	contents := must(l.db.Backup(t.Context(), &backup, nil))(t)
 	restored := h.open(t, h.NewURL(t), nil)
 	require.Equal(t, contents, must(restored.Restore(t.Context(), &backup, nil))(t))
-	copied := call1(t, restored.Entities, nil) // without a row it has the tables too
+	copied := call1(t, restored.Entities, nil) // a store without rows has the tables, too
 	call1(t, copied.Apply, newBlock(0, on("genesis", opCreate(5))))
 }
 
@@ -81,7 +83,7 @@ func testOtherLayout(t *testing.T, h Harness) {
 	require.NoError(t, err, "nothing was made by the failed call")
 }
 
-// testForeignTables: a database of something else is not written to.
+// testForeignTables: a database with tables of another program is not changed.
 func testForeignTables(t *testing.T, h Harness) {
 	db := h.open(t, h.NewURL(t), nil)
 	inTx(t, db.Engine(), func(tx driver.Tx) {
@@ -92,7 +94,7 @@ func testForeignTables(t *testing.T, h Harness) {
 	}
 }
 
-// everyCall makes each call of a store, in which the first ones write, and of a snapshot of it.
+// everyCall makes each call of a store and of a snapshot of it.
 func everyCall(ctx context.Context, l *ledger, s *store.Snapshot) (writes, reads map[string]error) {
 	_, apply := l.ents.Apply(ctx, newBlock(l.head+1))
 	_, load := l.ents.Load(ctx, stream(history(), nil), nil)
@@ -103,7 +105,7 @@ func everyCall(ctx context.Context, l *ledger, s *store.Snapshot) (writes, reads
 	_, head := l.ents.Head(ctx)
 	opened, at := l.ents.At(ctx, store.Head)
 	if at == nil {
-		at = opened.Close() // a history needs three readers of four
+		at = opened.Close() // a history needs three of the four readers
 	}
 	_, summary := l.ents.Summary(ctx)
 	_, changes := model.Collect(l.ents.History(ctx))
@@ -115,8 +117,8 @@ func everyCall(ctx context.Context, l *ledger, s *store.Snapshot) (writes, reads
 	}
 }
 
-// testRefused: who may not write, has been cancelled, or has closed the store, is told so by
-// every call, and changes nothing.
+// testRefused: every call of a read-only store, of a closed one or with a
+// cancelled context returns that error and changes nothing.
 func testRefused(t *testing.T, h Harness) {
 	l := newLedger(t, h, history()[0])
 	want := l.state(t)
@@ -136,7 +138,7 @@ func testRefused(t *testing.T, h Harness) {
 	refused(done, s, context.Canceled, context.Canceled)
 	requireSame(t, want, l.state(t))
 	require.Len(t, everything(t, s), 3, "the snapshot is usable")
-	s = l.at(t, store.Head) // which has read nothing that it could answer with
+	s = l.at(t, store.Head) // a new one, which has cached nothing
 	require.NoError(t, l.db.Close())
 	require.NoError(t, l.db.Close(), "a second Close does nothing")
 	refused(t.Context(), s, store.ErrClosed, store.ErrClosed)
@@ -149,7 +151,8 @@ func testRefused(t *testing.T, h Harness) {
 	requireSame(t, want, l.state(t))
 }
 
-// testExtendAdds: a store whose ExtendBTL counts from the block is not opened with the other rule.
+// testExtendAdds: a store in which ExtendBTL counts from the block cannot be
+// opened with the other rule.
 func testExtendAdds(t *testing.T, h Harness) {
 	l := newLedger(t, h)
 	require.NoError(t, l.db.Close())

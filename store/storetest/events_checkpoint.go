@@ -26,7 +26,7 @@ func runEventCheckpoint(t *testing.T, h Harness) {
 	}.run(t, h)
 }
 
-// checkpointAdvance: what random histories do not come to.
+// checkpointAdvance tests cases that random histories do not reach.
 func checkpointAdvance(t *testing.T, h Harness) {
 	s := h.events(t)
 	other := s.another(t, h)
@@ -66,8 +66,8 @@ func checkpointAdvance(t *testing.T, h Harness) {
 	require.Equal(t, "3", s.names(t, event.Of("A"), nil))
 }
 
-// checkpointGroup: of several that move one consumer from the same position at once, in one
-// commit maybe, one does.
+// checkpointGroup: several callers move one consumer from the same position at
+// once. One of them succeeds.
 func checkpointGroup(t *testing.T, h Harness) {
 	s := h.events(t)
 	errs := make([]error, 12)
@@ -96,7 +96,8 @@ func checkpointGroup(t *testing.T, h Harness) {
 	require.Len(t, s.read(t, event.Of("A"), nil), 3)
 }
 
-// consumer handles events "N" and makes an event "Handled" of every second one.
+// consumer returns a consumer of events "N" that makes an event "Handled" of
+// every second one.
 func consumer(name string, each func(*event.Sequenced) error) event.Consumer {
 	return event.Consumer{Name: name, Query: event.Of("N"), Every: 5, Handle: func(_ context.Context, e *event.Sequenced) ([]event.Event, *event.Condition, error) {
 		if err := each(e); err != nil || e.Position%2 == 1 {
@@ -106,16 +107,16 @@ func consumer(name string, each func(*event.Sequenced) error) event.Consumer {
 	}}
 }
 
-// fickle is an event store that dies now and then when a checkpoint is written: before,
-// after, or without telling which.
-type fickle struct {
+// unreliable is an event store whose Advance sometimes fails: before the commit,
+// after it, or with an unknown outcome.
+type unreliable struct {
 	*store.Events
 	rnd *rand.Rand
 }
 
 var errDied = errors.New("died")
 
-func (f *fickle) Advance(ctx context.Context, c event.Checkpoint, events []event.Event, cond *event.Condition) ([]uint64, error) {
+func (f *unreliable) Advance(ctx context.Context, c event.Checkpoint, events []event.Event, cond *event.Condition) ([]uint64, error) {
 	fate := f.rnd.IntN(12)
 	if fate == 0 {
 		return nil, errDied
@@ -130,12 +131,12 @@ func (f *fickle) Advance(ctx context.Context, c event.Checkpoint, events []event
 	return positions, err
 }
 
-// checkpointConsume: whenever a consumer dies, each event leads to one other event, and none
-// is left out.
+// checkpointConsume: a consumer dies at any moment. Each event leads to exactly
+// one other event.
 func checkpointConsume(t *testing.T, h Harness) {
 	const total = 120
 	s := h.events(t)
-	f := &fickle{Events: s.own, rnd: randomSource(t, 0)}
+	f := &unreliable{Events: s.own, rnd: randomSource(t, 0)}
 	var want []string
 	for i := range total {
 		s.add(t, ev("N", fmt.Sprint(i)), ev("Other", "", "odd:1"))
@@ -171,8 +172,8 @@ func checkpointConsume(t *testing.T, h Harness) {
 	require.Len(t, handled, total+1)
 }
 
-// checkpointLive: a consumer goes on with what is appended, decides anew when its condition
-// fails, and stores its checkpoint when it ends.
+// checkpointLive: a consumer handles new events, decides again when its
+// condition fails, and stores its checkpoint when it ends.
 func checkpointLive(t *testing.T, h Harness) {
 	s := h.events(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -206,8 +207,8 @@ func checkpointLive(t *testing.T, h Harness) {
 	require.Equal(t, "1 2 3", s.names(t, event.Of("Handled"), nil))
 }
 
-// checkpointRivals: of two consumers of one name each event leads to one other; one of them
-// is told.
+// checkpointRivals: two consumers have one name. Each event leads to one other
+// event, and one of the consumers gets an error.
 func checkpointRivals(t *testing.T, h Harness) {
 	s := h.events(t)
 	var events []event.Event

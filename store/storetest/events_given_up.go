@@ -11,9 +11,9 @@ import (
 	"github.com/varvedb/varve/store/storetest/model"
 )
 
-// giveUp makes a call, gives it up at one of its statements, and makes it again
-// on the same handle: either the first one was done, or nothing of it was, and
-// after the second one the store is as the model has it.
+// giveUp cancels a call at one of its statements and repeats it on the same
+// handle. The first call was done whole or not at all, and after the second one
+// the store agrees with the model.
 func (m *eventMachine) giveUp() {
 	calls := []func(){m.giveUpAppend, m.giveUpAdvance, m.giveUpMove, m.giveUpRead, m.giveUpImport, m.giveUpOpen}
 	if !m.many {
@@ -23,8 +23,8 @@ func (m *eventMachine) giveUp() {
 	m.judge()
 }
 
-// interrupted runs a call whose context ends, or whose statement fails, at one of
-// its statements, if it has so many.
+// interrupted makes a call during which the context ends or a statement fails,
+// if the call has enough statements.
 func (m *eventMachine) interrupted(call func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancel(m.ctx)
 	defer cancel()
@@ -41,7 +41,7 @@ func (m *eventMachine) interrupted(call func(ctx context.Context) error) error {
 	return err
 }
 
-// identified draws events that all have IDs, so that a repetition is known.
+// identified draws events with IDs, so that the store recognizes a repetition.
 func (m *eventMachine) identified() []event.Event {
 	events := m.events(1, 6)
 	for i := range events {
@@ -79,8 +79,8 @@ func (m *eventMachine) giveUpAdvance() {
 	m.checkpoints["a"] = c.To
 }
 
-// giveUpMove moves a consumer without events: where it is then says whether the
-// first call was done.
+// giveUpMove moves a consumer without events. Its checkpoint then shows whether
+// the first call was done.
 func (m *eventMachine) giveUpMove() {
 	s := m.processes[0]
 	c := event.Checkpoint{Consumer: "mover", From: m.checkpoints["mover"], To: uint64(m.between(0, len(m.model)))}
@@ -113,8 +113,7 @@ func (m *eventMachine) giveUpRead() {
 	require.True(m.t, err != nil || len(list) == len(want), "%+v: a read without an error has all", q)
 }
 
-// giveUpImport: batches that were stored before the import was given up are
-// skipped by the next one.
+// giveUpImport: an import skips the batches that a cancelled one has stored.
 func (m *eventMachine) giveUpImport() {
 	list, events := slices.Clone(m.model[m.whole-1:]), m.events(1, 6)
 	known := len(list)
@@ -143,8 +142,8 @@ func (m *eventMachine) giveUpTruncate() {
 	m.whole = max(m.whole, before)
 }
 
-// giveUpOpen opens the database again, by an attempt that is given up and another
-// one on the same handle.
+// giveUpOpen opens the database again. The first attempt is cancelled and
+// repeated on the same handle.
 func (m *eventMachine) giveUpOpen() {
 	m.judge()
 	m.close()
@@ -154,7 +153,7 @@ func (m *eventMachine) giveUpOpen() {
 			return err
 		})
 		if err == nil {
-			*opts = store.EventOptions{} // of a later call: those of the first one hold
+			*opts = store.EventOptions{} // a later call has the options of the first one
 		}
 	})
 }

@@ -35,7 +35,8 @@ func oldEvents(n int) []event.Sequenced {
 	return list
 }
 
-// importContinuation: what is not the continuation of the store is refused.
+// importContinuation: events that do not continue the store's events are
+// refused.
 func importContinuation(t *testing.T, h Harness) {
 	s := h.events(t)
 	list := oldEvents(10)
@@ -70,7 +71,8 @@ func importContinuation(t *testing.T, h Harness) {
 	require.Equal(t, list, s.all(t))
 }
 
-// importTimes: times do not fall, whoever gives them.
+// importTimes: times do not decrease, whether the caller or the store gives
+// them.
 func importTimes(t *testing.T, h Harness) {
 	s := h.events(t)
 	run := func(times ...time.Time) error {
@@ -104,8 +106,8 @@ func importTimes(t *testing.T, h Harness) {
 	}
 }
 
-// importRenumber: without their positions events go behind those that there are, while
-// others append, and those with IDs once.
+// importRenumber: with Renumber, events are appended after the store's events,
+// concurrently with other appends. An event with an ID is imported once.
 func importRenumber(t *testing.T, h Harness) {
 	s := h.events(t)
 	s.add(t, ev("First", ""))
@@ -125,8 +127,8 @@ func importRenumber(t *testing.T, h Harness) {
 	require.Len(t, s.all(t), 7)
 }
 
-// importAlone: an append that waits beside one of events with times shares no transaction
-// with it, and has the time of its own.
+// importAlone: an append that waits with an append of timed events does not
+// share its transaction, and has the current time.
 func importAlone(t *testing.T, h Harness) {
 	for name, timedFirst := range map[string]bool{"behind": true, "before": false} {
 		t.Run(name, func(t *testing.T) {

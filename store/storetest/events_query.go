@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// runEventRead: a loop may append to what it reads, and end early.
+// runEventRead: a loop over a read may append events and may end early.
 func runEventRead(t *testing.T, h Harness) {
 	s := h.indexedEvents(t)
 	s.add(t, ev("A", "1"), ev("A", "2"), ev("A", "3"), ev("A", "4"), ev("A", "5"), ev("A", "6"))
@@ -43,7 +43,7 @@ func runEventProject(t *testing.T, h Harness) {
 	_, err = s.Append(t.Context(), []event.Event{ev("C", "7")}, cond)
 	require.ErrorIs(t, err, store.ErrConflict, "a state is outdated")
 
-	a.State = "-" // another state than the events make: they are not read again
+	a.State = "-" // not the state of the events, which are not read again
 	cond = must(event.Project(t.Context(), s, a, none))(t)
 	require.Equal(t, []any{"-", 8, uint64(6)}, []any{a.State, none.State, cond.After})
 	all := event.NewProjection(event.All(), "", join)
@@ -81,7 +81,7 @@ func runEventProject(t *testing.T, h Harness) {
 	})
 }
 
-// positions is a Projector that says nothing of where it is.
+// positions is a Projector that does not report its position.
 type positions struct{ got []uint64 }
 
 func (*positions) Selects() event.Query { return event.All() }

@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// repeatedEvents are events with IDs, and data of a size.
+// repeatedEvents returns events with IDs and with data of a size.
 func repeatedEvents(n, size int) []event.Event {
 	list := make([]event.Event, n)
 	for i := range list {
@@ -23,7 +23,7 @@ func repeatedEvents(n, size int) []event.Event {
 	return list
 }
 
-// runEventRepeatPass checks how repetitions of many events are judged.
+// runEventRepeatPass tests repetitions of many events.
 func runEventRepeatPass(t *testing.T, h Harness) {
 	parts[Harness]{
 		{"few statements", repeatInFewStatements},
@@ -31,8 +31,8 @@ func runEventRepeatPass(t *testing.T, h Harness) {
 	}.run(t, h)
 }
 
-// repeatInFewStatements: judging a repetition does not take a statement for each
-// event, and ends at the next statement when it is given up.
+// repeatInFewStatements: a repetition is recognized in fewer statements than it
+// has events. If it is cancelled, it ends at the next statement.
 func repeatInFewStatements(t *testing.T, h Harness) {
 	s, w := h.watchedEvents(t, store.EventOptions{})
 	many := repeatedEvents(2000, 20) // compared under the lock
@@ -62,8 +62,9 @@ func repeatInFewStatements(t *testing.T, h Harness) {
 	refuses(t, event.ErrDuplicate, fmt.Sprintf("event %d ", first[len(first)-1]))(s.Append(t.Context(), many, nil))
 }
 
-// repeatInGroup: appends that are given up while their group is judged, the leader's
-// among them, fail nobody else and leave no trace, whenever that is.
+// repeatInGroup: appends, the group's leader among them, are cancelled while
+// their group is checked. No other append fails, and the cancelled ones leave
+// no trace.
 func repeatInGroup(t *testing.T, h Harness) {
 	s, w := h.watchedEvents(t, store.EventOptions{})
 	many := repeatedEvents(1000, 30) // compared under the lock
@@ -74,8 +75,8 @@ func repeatInGroup(t *testing.T, h Harness) {
 	require.Len(t, s.read(t, event.Of("GivenUp"), nil), 1, "of the last group, in which nobody gave up")
 }
 
-// giveUpInGroup gives up the leader of a group and others in it at the n-th query of
-// judging it, and tells whether there were as many.
+// giveUpInGroup cancels the leader of a group and other appends in it at the
+// n-th query of the group. It reports whether the group has fewer queries.
 func giveUpInGroup(t *testing.T, s eventStream, w *watch, n int, many []event.Event, positions []uint64) (last bool) {
 	head := call(t, s.Head)
 	release := held(t, s)
@@ -88,7 +89,7 @@ func giveUpInGroup(t *testing.T, s eventStream, w *watch, n int, many []event.Ev
 		}
 	})
 	again, old := slices.Clone(many[300:]), slices.Clone(positions[300:])
-	slices.Reverse(again) // what is looked up together with the leader's is read after it
+	slices.Reverse(again) // so that events that are looked up with the leader's are read later
 	slices.Reverse(old)
 	var wg sync.WaitGroup
 	call := func(ctx context.Context, events ...event.Event) *appended {

@@ -33,8 +33,8 @@ func subscribeClose(t *testing.T, h Harness) {
 	require.ErrorIs(t, <-done, store.ErrClosed)
 }
 
-// subscribeFollow appends from inside the loop, so that each event but the first is one that
-// the subscription waits for, in the process that appends and in another one.
+// subscribeFollow appends from inside the loop, in the process that appends and
+// in another one, so that the subscription waits for each event but the first.
 func subscribeFollow(t *testing.T, h Harness) {
 	s := h.events(t)
 	for _, reader := range []eventStream{s, s.another(t, h)} {
@@ -61,7 +61,8 @@ func subscribeFollow(t *testing.T, h Harness) {
 	}
 }
 
-// subscribeHears looks for what another process appends once an hour, and is woken.
+// subscribeHears: a subscription that polls once an hour is woken by an append
+// of another process.
 func subscribeHears(t *testing.T, h Harness) {
 	s := h.events(t)
 	if _, ok := s.db.Engine().(driver.Listener); !ok {

@@ -14,9 +14,9 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// runEvents checks what the event store promises: the requirements and the examples of the specification of
-// Dynamic Consistency Boundaries (https://dcb.events), and what appends owe each
-// other when they share commits.
+// runEvents tests the event store: the requirements and examples of the
+// specification of Dynamic Consistency Boundaries (https://dcb.events), and
+// appends that share commits.
 func runEvents(t *testing.T, h Harness) {
 	parts[Harness]{
 		{"append", runEventAppend},
@@ -42,7 +42,7 @@ func runEvents(t *testing.T, h Harness) {
 
 // eventStream is an event store under test.
 type eventStream struct {
-	event.Checkpointer               // own, or what is connected to it
+	event.Checkpointer               // own, or a client of it
 	own                *store.Events // of this process
 	db                 *store.DB
 	url                string
@@ -55,8 +55,8 @@ func (h Harness) events(t testing.TB) eventStream {
 }
 
 // indexedEvents opens a new event store that writes postings after every few
-// events, so that a short test has events with them and without. A process that
-// opens the same database as another one does so more rarely.
+// events, so that a short test has events with postings and without. Another
+// process that opens the database writes them less often.
 func (h Harness) indexedEvents(t testing.TB) eventStream {
 	t.Helper()
 	return h.connected(t, h.openEvents(t, h.quickURL(t), store.EventOptions{IndexEvery: 4, LockedRows: 4}))
@@ -74,8 +74,8 @@ func streamOf(t testing.TB, db *store.DB, url string, opts store.EventOptions) e
 	return eventStream{Checkpointer: evs, own: evs, db: db, url: url}
 }
 
-// another opens the same database once more, as another process would, or returns
-// s itself where the engine does not allow that.
+// another opens the same database once more, as another process does. Where the
+// engine does not allow that, it returns s.
 func (s eventStream) another(t testing.TB, h Harness) eventStream {
 	t.Helper()
 	if !s.db.Engine().Capabilities().MultiProcess {
@@ -103,7 +103,8 @@ func (s eventStream) read(t testing.TB, q event.Query, opts *event.ReadOptions) 
 	return collect(t, s.Read(soon(t), q, opts))
 }
 
-// names returns the data of what a query selects, which tests use as names.
+// names returns the data of the events that a query selects. Tests use data as
+// names.
 func (s eventStream) names(t testing.TB, q event.Query, opts *event.ReadOptions) string {
 	t.Helper()
 	var names []string
@@ -145,17 +146,17 @@ func idOf(n int) (id event.ID) {
 	return id
 }
 
-// limit is what may take no longer than that, on any machine.
+// limit is longer than any call takes on any machine.
 const limit = time.Minute
 
-// soon is a context for what must not hang.
+// soon returns a context that ends a call that hangs.
 func soon(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// wait waits for goroutines, and fails when they hang.
+// wait waits for goroutines and fails if they hang.
 func wait(t testing.TB, wg *sync.WaitGroup) {
 	t.Helper()
 	done := make(chan struct{})

@@ -52,7 +52,8 @@ func runEventAppend(t *testing.T, h Harness) {
 	require.Equal(t, uint64(len(given)), summary.Events)
 }
 
-// valueEvents are events whose values are easy to lose or to mix up.
+// valueEvents returns events with values that are easily lost or mistaken for
+// others.
 func valueEvents() []event.Event {
 	return []event.Event{
 		ev("A", "one", "a:1"),
@@ -90,7 +91,7 @@ func runEventRefusals(t *testing.T, h Harness) {
 	refuse(t.Context(), store.ErrClosed)
 }
 
-// refuseInvalid: what package event refuses never comes to the engine.
+// refuseInvalid: events that package event refuses do not reach the engine.
 func refuseInvalid(t *testing.T, s eventStream) {
 	good := ev("A", "a", "k:v")
 	for name, c := range map[string]struct {
@@ -143,8 +144,8 @@ func runEventOpen(t *testing.T, h Harness) {
 	refuses(t, store.ErrReadOnly)(s.Append(ctx, []event.Event{ev("A", "a")}, nil))
 }
 
-// runEventLayout: events of a layout that this version has not are refused, with the way to
-// move them.
+// runEventLayout: events of an unknown layout are refused, and the error names
+// the command that moves them.
 func runEventLayout(t *testing.T, h Harness) {
 	s := h.events(t)
 	inTx(t, s.db.Engine(), func(tx driver.Tx) {

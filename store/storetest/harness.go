@@ -1,6 +1,6 @@
-// Package storetest is what every engine and layout promises, as tests: the engine's contract, the
-// meaning of entities and blocks, and the query language, checked against an in-memory reference
-// model. An engine package runs the suites from one test file:
+// Package storetest tests the contract of every engine and layout: of the
+// engine itself, of entities and blocks, of queries and of events. The reference
+// is a model in memory. An engine package runs the suites from one test file:
 //
 //	func TestConformance(t *testing.T) {
 //		storetest.Run(t, storetest.Harness{NewURL: func(t testing.TB) string {
@@ -27,26 +27,29 @@ import (
 	"github.com/varvedb/varve/store/storetest/model"
 )
 
-// Harness says how tests get databases of one engine.
+// Harness makes databases of one engine for tests.
 type Harness struct {
-	// NewURL returns the URL of a database that does not exist yet, or is
-	// empty, and that nobody else uses. What it needs is cleaned up by t.
+	// NewURL returns the URL of a database that does not exist yet or
+	// is empty, and that no other test uses. It registers its cleanup with t.
 	NewURL func(t testing.TB) string
 
-	// Server tells that databases belong to a server that runs without them, so that opening one
-	// that does not exist, or one for reading only, is not tested.
+	// Server: databases belong to a server. Their files, missing databases and
+	// opening for reading only are not tested.
 	Server bool
 
-	// Checks says that opening and committing are slow: so many random histories are tried
-	// on each layout, and of what depends on layouts or on package store alone, which is
-	// tried on quick engines, only a part.
+	// Checks, if not zero, is the number of random histories on each layout.
+	// It is for engines that open and commit slowly. Tests that depend on
+	// layouts or package store only are then shortened, because quick engines
+	// run them whole.
 	Checks int
 
-	// Layouts are the entity layouts to test; nil means all of store.Layouts, and of those of the
-	// lab the one without an index and one of the ablation. runDifferential tries all of the lab.
+	// Layouts are the entity layouts to test. Nil means store.Layouts and two
+	// layouts of the lab: one without indexes and one of the ablation. With nil
+	// runDifferential tries all layouts of the lab.
 	Layouts []string
 
-	// connect is that of RunEventStore; nil tests the store in this process.
+	// connect is the argument of RunEventStore; nil: the store in this process
+	// is tested.
 	connect func(t testing.TB, db *store.DB) event.Checkpointer
 
 	layout  string // of the entities, in suites that run on several
@@ -65,8 +68,9 @@ func (h Harness) layouts() []string {
 
 var everyLayout = flag.Bool("varve.layouts", false, "run each suite whole on each layout, also on those that differ from another in their indexes alone, which takes minutes")
 
-// tables returns what the tables of a layout are called. Layouts of the same tables differ
-// in indexes: in how answers are found, and not in what is written.
+// tables returns a name for the tables of a layout. Layouts with the same
+// tables differ in indexes only: in how entities are found, not in how they are
+// written.
 func tables(layout string) string {
 	if layout == "bare" {
 		return "arkiv"
@@ -75,8 +79,8 @@ func tables(layout string) string {
 	return name
 }
 
-// repeats reports whether the layout has the tables of one before it in the list
-// of layouts. Then all but the indexes is tested enough with that one.
+// repeats reports whether the layout has the tables of one before it in the
+// list of layouts. Then all but the indexes is tested enough with that one.
 func (h Harness) repeats() bool {
 	list := h.layouts()
 	before := list[:max(slices.Index(list, h.layout), 0)]
@@ -97,7 +101,7 @@ func (h Harness) open(t testing.TB, url string, opts *store.Options) *store.DB {
 	return db
 }
 
-// must returns what a call returned that has to succeed:
+// must returns the first result of a call that has to succeed:
 //
 //	head := must(ents.Head(ctx))(t)
 func must[T any](v T, err error) func(t testing.TB) T {
@@ -108,7 +112,7 @@ func must[T any](v T, err error) func(t testing.TB) T {
 	}
 }
 
-// refuses checks that a call fails with an error and what the error says:
+// refuses checks that a call fails with an error, and the text of the error:
 //
 //	refuses(t, store.ErrInvalid, "no events")(evs.Append(ctx, nil, nil))
 func refuses(t testing.TB, want error, says ...string) func(_ any, err error) {
@@ -121,7 +125,8 @@ func refuses(t testing.TB, want error, says ...string) func(_ any, err error) {
 	}
 }
 
-// call returns what a call without arguments returns, which has to succeed.
+// call returns the result of a method that takes only a context and has to
+// succeed.
 func call[T any](t testing.TB, f func(context.Context) (T, error)) T {
 	t.Helper()
 	return must(f(t.Context()))(t)
@@ -133,7 +138,8 @@ func call1[A, T any](t testing.TB, f func(context.Context, A) (T, error), arg A)
 	return must(f(t.Context(), arg))(t)
 }
 
-// collect returns the elements of a sequence, which has to end without an error.
+// collect returns the elements of a sequence, which has to end without an
+// error.
 func collect[T any](t testing.TB, seq iter.Seq2[T, error]) []T {
 	t.Helper()
 	return must(model.Collect(seq))(t)
@@ -145,8 +151,8 @@ func openDB(t testing.TB, url string) *store.DB {
 	return must(store.Open(t.Context(), url, nil))(t)
 }
 
-// refuseOpen checks that a database is not opened, with which error, unless that
-// is nil, and what the error says.
+// refuseOpen checks that a database is not opened, that the error is want,
+// unless that is nil, and its text.
 func refuseOpen(t testing.TB, url string, opts *store.Options, want error, says string) {
 	t.Helper()
 	_, err := store.Open(t.Context(), url, opts)
@@ -156,8 +162,8 @@ func refuseOpen(t testing.TB, url string, opts *store.Options, want error, says 
 	}
 }
 
-// quickURL returns the URL of a new database with the weakest durability that
-// the engine offers, for tests that open many and lose none.
+// quickURL returns the URL of a new database with the weakest durability of the
+// engine. It is for tests that open many databases and lose none.
 func (h Harness) quickURL(t testing.TB) string {
 	t.Helper()
 	rawURL := h.NewURL(t)
@@ -217,7 +223,7 @@ func Run(t *testing.T, h Harness) {
 		{"events", runEvents},
 		{"creation", runCreation},
 		{"check", runCheck},
-		{"beside", runBeside},
+		{"concurrent", runConcurrent},
 		{"arkiv", runArkiv},
 	}.run(t, h)
 }

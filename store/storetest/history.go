@@ -25,10 +25,9 @@ import (
 	"github.com/varvedb/varve/store/storetest/model"
 )
 
-// step is one line of a history: a call with all its arguments. A history can
-// be repeated because nothing in it is drawn any more, and any part of it is a
-// history too, because the model knows the right answer to a call that the
-// missing steps have made wrong.
+// step is one line of a history: a call with all its arguments. A step draws
+// nothing, so that a history can be repeated. Any part of a history is a
+// history too: if a missing step makes a call invalid, the model knows that.
 type step struct {
 	Do string // a name in verbs
 
@@ -168,7 +167,7 @@ func (t *trial) TempDir() string {
 	return dir
 }
 
-// end runs what was to be cleaned up, also after a panic.
+// end calls the cleanups, also after a panic.
 func (t *trial) end() {
 	if p := recover(); p != nil {
 		t.Errorf("panic: %v\n%s", p, debug.Stack())
@@ -308,7 +307,7 @@ func (s step) reduce(fails func(step) bool) step {
 	return s
 }
 
-// terms returns the parts of an expression, each of which is one.
+// terms returns the terms of an expression.
 func terms(e query.Expr) []query.Expr {
 	switch e := e.(type) {
 	case query.And:

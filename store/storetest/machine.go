@@ -38,12 +38,13 @@ type machine struct {
 
 	held     *store.Snapshot // kept open while blocks come and go; nil: none
 	heldWant *model.Snapshot
-	paging   *paging // a result of which the first pages are read; nil: none
+	paging   *paging // a result that is read page by page; nil: none
 
 	asked, found int // questions, and how many of them match something
 }
 
-// logFramesLong is a limit on the log that the blocks of a held view do not reach.
+// logFramesLong is a limit on the log that the blocks of a held view do not
+// reach.
 const logFramesLong = "1000"
 
 // historyTime is how long a history may take before it counts as hanging.
@@ -80,8 +81,8 @@ func (m *machine) do(s step) {
 	verb(m, &s)
 }
 
-// accepts reports whether a parameter is one of the engine. Histories that are
-// kept may come from another engine.
+// accepts reports whether the engine has a parameter. A history that is kept
+// may come from another engine.
 func (m *machine) accepts(param string) bool {
 	switch param {
 	case "page_size", "mmap":
@@ -121,9 +122,9 @@ func (m *machine) open(s *step) {
 	}
 }
 
-// close closes what is open.
+// close closes the store and the view that is held.
 func (m *machine) close() {
-	m.letGo()
+	m.closeHeld()
 	if m.db != nil {
 		require.NoError(m.t, m.db.Close())
 	}
@@ -139,8 +140,8 @@ func (m *machine) checkHead(got store.BlockHeader) {
 	require.Equal(m.t, want, got)
 }
 
-// checkState compares the head, the oldest block and, of few entities, all that
-// are visible.
+// checkState compares the head, the oldest block and, unless there are many,
+// all visible entities.
 func (m *machine) checkState() {
 	m.t.Helper()
 	m.checkHead(must(m.ents.Head(m.ctx))(m.t))
@@ -197,9 +198,9 @@ func (m *machine) apply(s *step) {
 	}
 }
 
-// load loads blocks, the first of which the store may hold and skip. The stream
-// may break, or the call be cancelled; then the store says how many blocks it
-// has kept, because that depends on where its transactions ended.
+// load loads blocks. The store may have the first of them already and skips
+// these. The stream may break, or the call be cancelled. Then the store reports
+// its head, because only the store knows where its transactions ended.
 func (m *machine) load(s *step) {
 	ahead, before := m.model.Clone(), m.model.Head()
 	held := min(s.Held, len(m.fed))
@@ -274,7 +275,7 @@ func (m *machine) refuse(s *step) {
 	blocks := slices.Clone(m.fed[from:at])
 	if len(s.Blocks) > 0 {
 		other := s.Blocks[0]
-		vague := slices.ContainsFunc(other.Ops, func(op entity.Op) bool { // the block alone does not say what it changes
+		vague := slices.ContainsFunc(other.Ops, func(op entity.Op) bool { // its changes depend on the blocks before
 			return op.Kind == entity.Expire || op.Kind == entity.ExtendBTL && before.ExtendAdds
 		})
 		if vague || other.Number < low || other.Number > m.fed[at].Number || before.Apply(other) != nil ||
@@ -315,14 +316,14 @@ func (m *machine) prune(s *step) {
 	m.checkState()
 }
 
-// flush does the work that the layout puts off.
+// flush merges everything.
 func (m *machine) flush(*step) {
 	require.NoError(m.t, m.ents.Flush(m.ctx))
 	m.checkState()
 }
 
 func (m *machine) checkpoint(s *step) {
-	m.letGo() // a checkpoint that truncates waits for readers
+	m.closeHeld() // a checkpoint that truncates waits for readers
 	if m.driver.Capabilities.WALCheckpoint {
 		must(m.db.Engine().Checkpoint(m.ctx, s.Truncate))(m.t)
 	}
@@ -343,7 +344,7 @@ func (m *machine) copy(s *step) {
 	if s.Way == "history" && m.model.HeadOnly {
 		return
 	}
-	m.letGo()
+	m.closeHeld()
 	from, ents := m.db, m.ents
 	m.db, m.url, m.fed = nil, m.h.quickURL(m.t), nil
 	defer func() { require.NoError(m.t, from.Close()) }()

@@ -38,7 +38,7 @@ func (m *machine) get(s *step) {
 	})
 }
 
-// ask asks both the step's questions, all on one snapshot.
+// ask asks the step's questions, all on one snapshot.
 func (m *machine) ask(s *step) {
 	m.compareAt(s.At, func(snap *store.Snapshot, want *model.Snapshot) { m.askAll(s.Questions, snap, want) })
 }
@@ -46,7 +46,7 @@ func (m *machine) ask(s *step) {
 func (m *machine) askAll(list []model.Question, s *store.Snapshot, want *model.Snapshot) {
 	for _, q := range list {
 		matches, err := want.Ask(m.ctx, s, q)
-		if m.cannot(err, q) {
+		if m.tooLarge(err, q) {
 			continue
 		}
 		require.NoError(m.t, err)
@@ -55,9 +55,9 @@ func (m *machine) askAll(list []model.Question, s *store.Snapshot, want *model.S
 	}
 }
 
-// cannot reports whether a question is too large for the engine, which must
+// tooLarge reports whether a question is too large for the engine, which must
 // say so.
-func (m *machine) cannot(err error, q model.Question) bool {
+func (m *machine) tooLarge(err error, q model.Question) bool {
 	if most := m.driver.Capabilities.MaxConditions; most > 0 && conditions(q.Expr) > most {
 		require.ErrorIs(m.t, err, store.ErrUnsupported)
 		return true
@@ -67,7 +67,7 @@ func (m *machine) cannot(err error, q model.Question) bool {
 
 // hold opens a view and keeps it open during the steps that follow.
 func (m *machine) hold(s *step) {
-	m.letGo()
+	m.closeHeld()
 	if !m.scarce {
 		m.held, m.heldWant = m.view(s.At)
 	}
@@ -79,11 +79,11 @@ func (m *machine) release(s *step) {
 		m.compareAll(m.held, m.heldWant)
 		m.askAll(s.Questions, m.held, m.heldWant)
 	}
-	m.letGo()
+	m.closeHeld()
 }
 
-// letGo closes the view that is held.
-func (m *machine) letGo() {
+// closeHeld closes the view that is held.
+func (m *machine) closeHeld() {
 	if held := m.held; held != nil {
 		m.held = nil
 		require.NoError(m.t, held.Close())
@@ -138,7 +138,7 @@ func (m *machine) next(s *step) {
 			require.True(m.t, errors.Is(err, store.ErrRewound) == rewound || pruned, "%v", err)
 			m.paging = nil
 			return
-		case m.cannot(err, p.Question):
+		case m.tooLarge(err, p.Question):
 			m.paging = nil
 			return
 		}
@@ -189,7 +189,7 @@ func (m *machine) changes(s *step) {
 	require.Empty(m.t, list)
 }
 
-// stateAt is what is visible at a block, by key.
+// stateAt returns the entities that are visible at a block, by key.
 func (m *machine) stateAt(block uint64) map[entity.Key]*entity.Entity {
 	s := must(m.model.At(block))(m.t)
 	state := map[entity.Key]*entity.Entity{}

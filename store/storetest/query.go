@@ -15,15 +15,15 @@ import (
 	"github.com/varvedb/varve/store/storetest/model"
 )
 
-// runQuery checks of the query language, on each layout, what engines get wrong of values
-// and patterns, and how queries are run. What queries mean is in package query, and that
-// layouts answer so in runDifferential.
+// runQuery tests on each layout the values and patterns that engines get wrong,
+// and how queries are run. Package query tests the meaning of queries, and
+// runDifferential that layouts agree with it.
 func runQuery(t *testing.T, h Harness) {
 	suites := parts[Harness]{
 		{"values", runValues},
 		{"glob", runGlobs},
 		{"use", runUse},
-		// What follows is the engine's or the store's, not the layout's.
+		// The rest does not depend on the layout.
 		{"limits", runLimits},
 		{"refused", runRefused},
 	}
@@ -32,7 +32,7 @@ func runQuery(t *testing.T, h Harness) {
 		layouts = layouts[:1]
 	}
 	for _, h.layout = range layouts {
-		// Arkiv-ordered finds the newest matches in a way that arkiv does not have.
+		// Arkiv-ordered has a plan for the newest matches that arkiv does not have.
 		if h.repeats() && h.layout != "arkiv-ordered" {
 			continue
 		}
@@ -41,7 +41,7 @@ func runQuery(t *testing.T, h Harness) {
 	}
 }
 
-// names returns the names of entities made with keyOf, in the order given.
+// names returns the names of entities with keys of keyOf.
 func names(list []*entity.Entity) []string {
 	found := make([]string, len(list))
 	for i, e := range list {
@@ -50,7 +50,7 @@ func names(list []*entity.Entity) []string {
 	return found
 }
 
-// set returns the letters of names in order, as tables of queries write them.
+// set returns the names as one text, sorted.
 func set(list []*entity.Entity) string {
 	return strings.Join(slices.Sorted(slices.Values(names(list))), "")
 }
@@ -62,7 +62,7 @@ func parse(t testing.TB, text string) query.Expr {
 	return q
 }
 
-// compared returns a comparison, which says the same as one that is parsed.
+// compared returns the comparison that Parse returns for its text.
 func compared(name string, op query.CompareOp, v query.Value) query.Expr {
 	return query.Compare{Name: name, Op: op, Value: v}
 }
@@ -74,7 +74,7 @@ func cursorAfter(t testing.TB, s *store.Snapshot, e *entity.Entity, opts store.Q
 	return must(s.Cursor(e, &opts))(t)
 }
 
-// runRefused: what is no order and no cursor.
+// runRefused tests orders and cursors that are refused.
 func runRefused(t *testing.T, h Harness) {
 	l := newLedger(t, h, history()...)
 	parts[*ledger]{
@@ -151,7 +151,7 @@ func testCursorRefused(t *testing.T, l *ledger) {
 	require.Len(t, results(t, s, nil, &store.QueryOptions{After: c}), len(list)-1, "the snapshot is usable")
 }
 
-// testCursorOtherOrder gives the cursor of each order to each other one.
+// testCursorOtherOrder uses the cursor of each order with each other order.
 func testCursorOtherOrder(t testing.TB, s *store.Snapshot, list []*entity.Entity) {
 	t.Helper()
 	n, s1 := store.Order{Name: "n", Kind: num}, store.Order{Name: "s", Kind: str}

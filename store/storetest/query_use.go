@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/store/storetest/model"
 )
 
-// runUse checks how queries are run and what they return of entities.
+// runUse tests how queries are run and which parts of entities they return.
 func runUse(t *testing.T, h Harness) {
 	l := newLedger(t, h)
 	l.apply(t, on("a", opCreate(1000, number("cpu", 0), number("size", 0))), on("b", opCreate(1000, number("cpu", 16), number("size", 8))),
@@ -25,7 +25,7 @@ func runUse(t *testing.T, h Harness) {
 	}.run(t, l)
 }
 
-// testParts asks for each combination of parts, with and without a limit.
+// testParts selects each combination of parts, with a limit and without.
 func testParts(t *testing.T, l *ledger) {
 	l.apply(t, on("parts", opCreate(1000, owner(bob), content("text/plain", "payload"), text("part", "x"), number("n", 1))))
 	q := compared("part", query.Equal, query.Text("x"))
@@ -51,7 +51,7 @@ func testParts(t *testing.T, l *ledger) {
 	}
 }
 
-// testOneAtATime: a snapshot whose query is running refuses anything else.
+// testOneAtATime: a snapshot with a running query refuses other calls.
 func testOneAtATime(t *testing.T, l *ledger) {
 	s := l.at(t, store.Head)
 	seen := 0
@@ -71,7 +71,7 @@ func testOneAtATime(t *testing.T, l *ledger) {
 	require.EqualValues(t, n, seen)
 }
 
-// testStopEarly: a loop that ends early gives the snapshot back.
+// testStopEarly: after a loop that ends early the snapshot accepts calls again.
 func testStopEarly(t *testing.T, l *ledger) {
 	s := l.at(t, store.Head)
 	seq := s.Query(t.Context(), nil, nil)
@@ -99,8 +99,8 @@ func testStopEarly(t *testing.T, l *ledger) {
 	l.apply(t)
 }
 
-// testCancelQuery: a query that is cancelled while it runs ends with that error
-// or with all its results, and the snapshot goes on.
+// testCancelQuery: a query that is cancelled ends with that error or with all
+// its results. The snapshot accepts further calls.
 func testCancelQuery(t *testing.T, l *ledger) {
 	s := l.at(t, store.Head)
 	all := results(t, s, nil, nil)
