@@ -14,7 +14,7 @@ import (
 // prices are the prices at which a product may be sold.
 type prices struct {
 	former int   // the last price before the period
-	fresh   []int // the prices since
+	fresh  []int // the prices since
 }
 
 func (p prices) allow(price int) bool {
