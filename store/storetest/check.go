@@ -83,7 +83,7 @@ func runDamage(t *testing.T, h Harness, d damage) {
 	require.NoError(t, report.Err())
 	require.True(t, report.Digest)
 	require.Equal(t, report.Head, report.Sound)
-	require.NoError(t, db.Close())
+	closeDB(t, db)
 
 	db = h.open(t, url, nil)
 	inTx(t, db.Engine(), func(tx driver.Tx) {
@@ -93,7 +93,7 @@ func runDamage(t *testing.T, h Harness, d damage) {
 	report = call1(t, db.Check, nil)
 	require.ErrorIs(t, report.Err(), store.ErrCorrupt)
 	require.Equal(t, store.Damaged, report.Outcome)
-	require.NoError(t, db.Close())
+	closeDB(t, db)
 
 	db = h.open(t, url, &store.Options{ReadOnly: true})
 	ents, err := db.Entities(t.Context(), nil)
@@ -103,7 +103,7 @@ func runDamage(t *testing.T, h Harness, d damage) {
 	if !strings.HasPrefix(d.name, "event") {
 		require.ErrorIs(t, err, store.ErrCorrupt, "Verify finds it as well")
 	}
-	require.NoError(t, db.Close())
+	closeDB(t, db)
 
 	db = h.open(t, url, nil)
 	repaired, err := db.Repair(t.Context(), nil)
@@ -114,7 +114,7 @@ func runDamage(t *testing.T, h Harness, d damage) {
 	require.NoError(t, err)
 	require.NotEmpty(t, repaired.Rebuilt)
 	require.NoError(t, repaired.Err())
-	require.NoError(t, db.Close())
+	closeDB(t, db)
 
 	// The repaired store can be written to.
 	db = h.open(t, url, nil)

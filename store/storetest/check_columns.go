@@ -30,7 +30,7 @@ func testColumns(t *testing.T, h Harness, table string) {
 		exec(t, tx, "DROP TABLE "+table)
 		exec(t, tx, "CREATE TABLE "+table+" (unknown BIGINT)")
 	})
-	require.NoError(t, db.Close())
+	closeDB(t, db)
 
 	db = h.open(t, url, nil)
 	report := call1(t, db.Check, nil)
@@ -50,7 +50,7 @@ func testColumns(t *testing.T, h Harness, table string) {
 		_, err = evs.Advance(t.Context(), event.Checkpoint{Consumer: "second", To: 3}, nil, nil)
 		requireDamaged(t, err, table, "event_checkpoints")
 	}
-	require.NoError(t, db.Close())
+	closeDB(t, db)
 
 	db = h.open(t, url, nil)
 	repaired, err := db.Repair(t.Context(), nil)

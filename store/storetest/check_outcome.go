@@ -35,7 +35,7 @@ func runOutcomes(t *testing.T, h Harness) {
 			t.Run("context", func(t *testing.T) {
 				testUnchecked(t, h, db, f, func(cancel context.CancelFunc) error { cancel(); return nil })
 			})
-			require.NoError(t, db.Close())
+			closeDB(t, db)
 			db = h.open(t, tap(f.see).tapped(t, rawURL, false), nil)
 			t.Run("repair", func(t *testing.T) { testUnrepaired(t, h, db, f) })
 			t.Run("damaged", func(t *testing.T) { testDamagedUnchecked(t, db, f) })

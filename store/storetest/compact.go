@@ -13,12 +13,10 @@ import (
 
 // runCompact tests properties of the layout compact that no other layout has:
 // tables of older versions, and merges.
-func runCompact(t *testing.T, h Harness) {
-	parts[Harness]{
-		{"old tables", testCompactOldTables},
-		{"no reader", testCompactNoReader},
-	}.run(t, h)
-}
+var runCompact = parts[Harness]{
+	{"old tables", testCompactOldTables},
+	{"no reader", testCompactNoReader},
+}.run
 
 // smallBacklog is a compaction debt so low that tests meet every state of a
 // merge: between blocks, between its steps, and with blocks that merge by
@@ -59,7 +57,7 @@ func testCompactOldTables(t *testing.T, h Harness) {
 		n = exec(t, tx, "UPDATE varve_meta SET value = '"+format+"' WHERE name = 'format'")
 		require.EqualValues(t, 1, n)
 	})
-	require.NoError(t, db.Close())
+	closeDB(t, db)
 	_, err := h.open(t, url, nil).Entities(t.Context(), nil)
 	require.ErrorIs(t, err, store.ErrLayout)
 	require.ErrorContains(t, err, fmt.Sprintf("format %q", format))

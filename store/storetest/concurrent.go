@@ -185,7 +185,7 @@ func digestOf(history func(func(entity.Changeset, error) bool)) (d entity.Digest
 // has the new head and nothing of the old one.
 func testTornCopy(t *testing.T, h Harness) {
 	l := newLedger(t, h)
-	require.NoError(t, l.db.Close())
+	closeDB(t, l.db)
 	var left atomic.Int64 // views until the head is replaced
 	var replace func() error
 	l.url = tap(func(call, _ string) error {
@@ -218,7 +218,7 @@ func testTornCopy(t *testing.T, h Harness) {
 func testConcurrentReaders(t *testing.T, h Harness) {
 	l := newLedger(t, h, history()...)
 	for readers := 1; readers <= 4; readers++ {
-		require.NoError(t, l.db.Close())
+		closeDB(t, l.db)
 		l.url = withParams(t, l.url, "readers", strconv.Itoa(readers))
 		l.open()
 		var together sync.WaitGroup

@@ -52,7 +52,7 @@ func (c creation) database(t *testing.T, h Harness) string {
 	if c.events {
 		db := openDB(t, url)
 		call1(t, db.Events, nil)
-		require.NoError(t, db.Close())
+		closeDB(t, db)
 	}
 	return url
 }
@@ -108,5 +108,5 @@ func (c creation) require(t *testing.T, url string, errs []error) {
 	s := call1(t, ents.At, store.Head)
 	require.Len(t, everything(t, s), opened, "nobody's block is lost")
 	require.NoError(t, s.Close())
-	require.NoError(t, db.Close())
+	closeDB(t, db)
 }

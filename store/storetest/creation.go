@@ -90,7 +90,7 @@ func creatingCalls(h Harness) (list []creatingCall) {
 			for _, call := range calls {
 				require.NoError(t, call(t.Context(), db))
 			}
-			require.NoError(t, db.Close())
+			closeDB(t, db)
 		}
 	}
 	for _, h.layout = range h.layouts() {
@@ -146,7 +146,7 @@ func backupForCheck(t *testing.T, h Harness) []byte {
 	must(evs.Advance(t.Context(), event.Checkpoint{Consumer: "first", To: 3}, nil, nil))(t)
 	var file bytes.Buffer
 	must(db.Backup(t.Context(), &file, nil))(t)
-	require.NoError(t, db.Close())
+	closeDB(t, db)
 	return file.Bytes()
 }
 
@@ -183,7 +183,7 @@ func (c creatingCall) run(t *testing.T, h Harness, fault func(context.CancelFunc
 			require.NoError(t, c.call(t.Context(), db), "after it was given up at statement %d", at)
 		}
 		requireUsable(t, db, at)
-		require.NoError(t, db.Close())
+		closeDB(t, db)
 		db = nil
 	}
 	require.Nil(t, db, "the call that is not given up succeeds")

@@ -17,26 +17,24 @@ import (
 
 // runDriver holds an engine to the contract of package driver, sentence by
 // sentence.
-func runDriver(t *testing.T, h Harness) {
-	parts[Harness]{
-		{"identity", runIdentity},
-		{"values", runDriverValues},
-		{"bulk", runBulk},
-		{"transaction", runTransaction},
-		{"reader", runReader},
-		{"options", runOptions},
-		{"read only", runReadOnly},
-		{"close", runClose},
-		{"files", runFiles},
-		{"moved", runMoved},
-		{"lost", runLost},
-		{"lost other", runLostOther},
-		{"lease", runLease},
-		{"overlap", runOverlap},
-		{"log", runLog},
-		{"leftovers", runLeftovers},
-	}.run(t, h)
-}
+var runDriver = parts[Harness]{
+	{"identity", runIdentity},
+	{"values", runDriverValues},
+	{"bulk", runBulk},
+	{"transaction", runTransaction},
+	{"reader", runReader},
+	{"options", runOptions},
+	{"read only", runReadOnly},
+	{"close", runClose},
+	{"files", runFiles},
+	{"moved", runMoved},
+	{"lost", runLost},
+	{"lost other", runLostOther},
+	{"lease", runLease},
+	{"overlap", runOverlap},
+	{"log", runLog},
+	{"leftovers", runLeftovers},
+}.run
 
 // runIdentity: an engine names itself and its capabilities, always alike.
 func runIdentity(t *testing.T, h Harness) {
@@ -261,7 +259,7 @@ func runReadOnly(t *testing.T, h Harness) {
 	db := openDB(t, url)
 	newTable(t, db.Engine(), true, table)
 	commitRows(t, db.Engine(), table, 1, 10)
-	require.NoError(t, db.Close())
+	closeDB(t, db)
 
 	e := h.open(t, withParams(t, url, "read_only", "true"), nil).Engine()
 	refuses(t, driver.ErrReadOnly)(e.Begin(ctx))

@@ -13,15 +13,13 @@ import (
 
 // runClose: a closed engine ends its readers and refuses calls, and its
 // database can be opened again.
-func runClose(t *testing.T, h Harness) {
-	parts[Harness]{
-		{"refuses calls", testClosed},
-		{"ends snapshots", testCloseEndsSnapshots},
-		{"waits for the transaction", testCloseWaits},
-		{"wakes who waits", testCloseWakes},
-		{"reopen", testReopen},
-	}.run(t, h)
-}
+var runClose = parts[Harness]{
+	{"refuses calls", testClosed},
+	{"ends snapshots", testCloseEndsSnapshots},
+	{"waits for the transaction", testCloseWaits},
+	{"wakes who waits", testCloseWakes},
+	{"reopen", testReopen},
+}.run
 
 // requireClosed checks that every method of a closed engine returns ErrClosed.
 func requireClosed(t *testing.T, e driver.Engine) {
@@ -49,9 +47,9 @@ func testClosed(t *testing.T, h Harness) {
 	e := db.Engine()
 	newNumbers(t, e, "numbers")
 	inView(t, e, func(driver.Querier) {})
-	require.NoError(t, db.Close())
+	closeDB(t, db)
 	requireClosed(t, e)
-	require.NoError(t, db.Close())
+	closeDB(t, db)
 	require.NoError(t, e.Close())
 	requireClosed(t, e)
 }
@@ -63,7 +61,7 @@ func testCloseEndsSnapshots(t *testing.T, h Harness) {
 	idle, reading := snapshot(t, e), snapshot(t, e)
 	rows := must(reading.Query(context.Background(), "SELECT id FROM items"))(t)
 	require.True(t, rows.Next())
-	require.NoError(t, db.Close())
+	closeDB(t, db)
 
 	refuses(t, driver.ErrClosed)(idle.Query(context.Background(), "SELECT id FROM items"))
 	for rows.Next() {
@@ -115,7 +113,7 @@ func testReopen(t *testing.T, h Harness) {
 	table := itemsTable("items")
 	db := openDB(t, url)
 	newTable(t, db.Engine(), true, table)
-	require.NoError(t, db.Close())
+	closeDB(t, db)
 	for i := range 3 {
 		db := openDB(t, url)
 		requireItems(t, db.Engine(), table, 10*i)
@@ -123,7 +121,7 @@ func testReopen(t *testing.T, h Harness) {
 		tx := begin(t, db.Engine())
 		insert(t, tx, table, itemRows(1000, 1010)...)
 		require.NoError(t, tx.Rollback())
-		require.NoError(t, db.Close())
+		closeDB(t, db)
 	}
 	e := h.open(t, url, nil).Engine()
 	requireItems(t, e, table, 30)

@@ -34,8 +34,7 @@ func runFiles(t *testing.T, h Harness) {
 		{"modes", runModes},
 	}.run(t, h)
 	t.Run("empty", func(t *testing.T) {
-		rawURL := h.NewURL(t)
-		path := filePath(t, rawURL)
+		rawURL, path := h.newFile(t)
 		require.NoError(t, os.WriteFile(path, nil, 0o600))
 		for _, readOnly := range []bool{false, true} {
 			refuseOpen(t, rawURL, &store.Options{ReadOnly: readOnly}, driver.ErrCorrupt, "empty")
@@ -43,8 +42,7 @@ func runFiles(t *testing.T, h Harness) {
 		require.Equal(t, []string{path}, filesOf(t, path))
 	})
 	t.Run("log alone", func(t *testing.T) {
-		rawURL := h.NewURL(t)
-		path := filePath(t, rawURL)
+		rawURL, path := h.newFile(t)
 		for _, end := range []string{"-wal", ".wal"} {
 			require.NoError(t, os.WriteFile(path+end, []byte("log"), 0o600))
 			refuseOpen(t, rawURL, nil, driver.ErrCorrupt, path+end)
@@ -95,7 +93,7 @@ func runLinks(t *testing.T, h Harness) {
 		after := must(os.ReadDir(dir))(t)
 		require.Equal(t, len(before), len(after), "nothing is beside the link")
 		require.NoError(t, lease.Release())
-		require.NoError(t, db.Close())
+		closeDB(t, db)
 
 		for _, u := range []string{rawURL, linked} {
 			e := h.open(t, u, &store.Options{ReadOnly: true}).Engine()
@@ -119,8 +117,7 @@ func runLinks(t *testing.T, h Harness) {
 // runHardLinks: a file with two names is refused, because it would have another
 // log under each name.
 func runHardLinks(t *testing.T, h Harness) {
-	rawURL := h.NewURL(t)
-	path := filePath(t, rawURL)
+	rawURL, path := h.newFile(t)
 	require.NoError(t, openDB(t, rawURL).Close())
 	require.NoError(t, os.Link(path, path+"2"))
 	for _, at := range []string{path, path + "2"} {
@@ -135,8 +132,7 @@ func runHardLinks(t *testing.T, h Harness) {
 // runModes: only the owner can read the files of a store, unless the owner has
 // changed their mode.
 func runModes(t *testing.T, h Harness) {
-	rawURL := h.NewURL(t)
-	path := filePath(t, rawURL)
+	rawURL, path := h.newFile(t)
 	for _, mode := range []fs.FileMode{0o600, 0o660} {
 		db := openDB(t, rawURL)
 		evs := call1(t, db.Events, nil)
@@ -151,7 +147,7 @@ func runModes(t *testing.T, h Harness) {
 			}
 		}
 		require.NoError(t, lease.Release())
-		require.NoError(t, db.Close())
+		closeDB(t, db)
 		require.NoError(t, os.Chmod(path, 0o660))
 	}
 }
@@ -174,8 +170,7 @@ func runMoved(t *testing.T, h Harness) {
 	}
 	for name, move := range cases {
 		t.Run(name, func(t *testing.T) {
-			rawURL := h.NewURL(t)
-			path := filePath(t, rawURL)
+			rawURL, path := h.newFile(t)
 			db := openDB(t, rawURL)
 			defer func() { _ = db.Close() }() // the error may be that the file is gone
 			evs := call1(t, db.Events, nil)
@@ -200,8 +195,7 @@ func runMoved(t *testing.T, h Harness) {
 	}
 	for _, end := range []string{"-wal", "-shm"} {
 		t.Run("without "+end, func(t *testing.T) {
-			rawURL := h.NewURL(t)
-			path := filePath(t, rawURL)
+			rawURL, path := h.newFile(t)
 			db := openDB(t, rawURL)
 			defer db.Close()
 			ents := call1(t, db.Entities, nil)

@@ -38,7 +38,7 @@ func runLease(t *testing.T, h Harness) {
 	lease := call(t, db.Engine().Lease)
 	require.NoError(t, lease.Release())
 	for _, open := range asks {
-		require.NoError(t, open.Close())
+		closeDB(t, open)
 	}
 	if path, isFile := strings.CutPrefix(url, db.Engine().Info().Name+"://"); isFile && !h.Server {
 		path, _, _ = strings.Cut(path, "?")

@@ -60,7 +60,7 @@ func leaveByClose(t *testing.T, h Harness) {
 		require.NoError(t, err)
 	}
 	stats := must(e.Stats(context.Background()))(t)
-	require.NoError(t, db.Close())
+	closeDB(t, db)
 	for _, pid := range stats.EnginePIDs {
 		eventually(t, fmt.Sprintf("engine process %d has ended", pid), func() bool { return !processExists(pid) })
 	}
@@ -75,13 +75,13 @@ func leaveUnderReaders(t *testing.T, h Harness) {
 		rows := must(r.Query(context.Background(), "SELECT id FROM items"))(t)
 		require.True(t, rows.Next())
 	}
-	require.NoError(t, db.Close())
+	closeDB(t, db)
 }
 
 func leaveByCancelledOpen(t *testing.T, h Harness) {
 	db, err := store.Open(cancelled(), h.NewURL(t), nil)
 	if err == nil {
-		require.NoError(t, db.Close())
+		closeDB(t, db)
 	}
 }
 
@@ -95,12 +95,12 @@ func leaveBySecondOpen(t *testing.T, h Harness) {
 	first := openDB(t, rawURL)
 	if first.Engine().Capabilities().MultiProcess {
 		second := must(store.Open(context.Background(), rawURL, nil))(t)
-		require.NoError(t, second.Close())
+		closeDB(t, second)
 	} else {
 		refuseOpen(t, withParams(t, rawURL, "lock_timeout", "20ms"), nil, driver.ErrLocked, "")
 	}
 	inTx(t, first.Engine(), func(driver.Tx) {})
-	require.NoError(t, first.Close())
+	closeDB(t, first)
 }
 
 func leaveByGarbage(t *testing.T, h Harness) {

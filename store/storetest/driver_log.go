@@ -209,7 +209,7 @@ func testLogAfterClose(t *testing.T, h Harness) {
 		url := withParams(t, h.NewURL(t), "checkpoint", string(policy))
 		db := openDB(t, url)
 		table := newNumbers(t, db.Engine(), "numbers", 1, 1)
-		require.NoError(t, db.Close())
+		closeDB(t, db)
 		inView(t, h.open(t, url, nil).Engine(), func(q driver.Querier) { require.EqualValues(t, 1, countRows(t, q, table), policy) })
 	}
 }

@@ -22,8 +22,7 @@ func runLost(t *testing.T, h Harness) {
 	if h.Server {
 		t.Skip("databases belong to a server: their files are its own affair")
 	}
-	rawURL := h.NewURL(t)
-	path := filePath(t, rawURL)
+	rawURL, path := h.newFile(t)
 	db := h.open(t, rawURL, nil)
 	if _, ok := db.Engine().(driver.Keeper); !ok {
 		t.Skip("this engine keeps nothing beside a database")
@@ -65,7 +64,7 @@ func runLost(t *testing.T, h Harness) {
 			require.Equal(t, store.Sound, report.Outcome, report.Err())
 			require.EqualValues(t, head, report.Head.Number)
 			require.EqualValues(t, 2, report.EventHead)
-			require.NoError(t, db.Close())
+			closeDB(t, db)
 		}
 		require.NoFileExists(t, path+"-durable")
 	}
@@ -93,7 +92,7 @@ func runLost(t *testing.T, h Harness) {
 					refuses(t, store.ErrCorrupt)(db.Entities(t.Context(), nil))
 					refuses(t, store.ErrCorrupt, "-durable")(db.Events(t.Context(), nil))
 					require.Equal(t, store.Damaged, call1(t, db.Check, nil).Outcome)
-					require.NoError(t, db.Close())
+					closeDB(t, db)
 				}
 			}
 			if len(log) > 0 {
@@ -106,7 +105,7 @@ func runLost(t *testing.T, h Harness) {
 			db := openDB(t, rawURL)
 			call1(t, db.Entities, nil)
 			call1(t, db.Events, nil)
-			require.NoError(t, db.Close())
+			closeDB(t, db)
 		})
 	}
 	t.Run("what a rewind has taken", func(t *testing.T) {
@@ -140,8 +139,7 @@ func runLostOther(t *testing.T, h Harness) {
 		{"restore", false, restore}, {"repair", false, repair}, {"repair of events", true, repair},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			rawURL := h.NewURL(t)
-			path := filePath(t, rawURL)
+			rawURL, path := h.newFile(t)
 			db := h.open(t, rawURL, nil)
 			if _, ok := db.Engine().(driver.Keeper); !ok {
 				t.Skip("this engine keeps nothing beside a database")
@@ -157,7 +155,7 @@ func runLostOther(t *testing.T, h Harness) {
 			}
 			lost := openDB(t, urlOf(t, rawURL, copied))
 			require.ErrorIs(t, c.open(lost), store.ErrCorrupt)
-			require.NoError(t, lost.Close())
+			closeDB(t, lost)
 			require.FileExists(t, copied+"-durable")
 		})
 	}

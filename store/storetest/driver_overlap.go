@@ -34,7 +34,7 @@ func runOverlap(t *testing.T, h Harness) {
 	require.Equal(t, before, after)
 	stats := must(db.Engine().Stats(ctx))(t)
 	require.Equal(t, int64(3), *stats.Syncs)
-	require.NoError(t, db.Close())
+	closeDB(t, db)
 	require.NoError(t, e.Sync(ctx), "all is durable")
 	refuses(t, driver.ErrClosed)(e.BeginVisible(ctx))
 }

@@ -56,7 +56,7 @@ func testLoadAnotherWriter(t *testing.T, h Harness, temporal bool) {
 	require.ErrorIs(t, err, store.ErrConflict)
 	require.EqualValues(t, 116, call(t, l.ents.Head).Number)
 	refuses(t, store.ErrHistory, "block 116")(l.ents.Load(t.Context(), stream(history(), nil), nil))
-	require.NoError(t, l.db.Close())
+	closeDB(t, l.db)
 	if !temporal {
 		return // without history there is no rewind
 	}

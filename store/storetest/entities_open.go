@@ -14,15 +14,13 @@ import (
 
 // runOpen tests new stores, the record of layout and rules in a database, and
 // refused calls.
-func runOpen(t *testing.T, h Harness) {
-	parts[Harness]{
-		{"new store", testNewStore},
-		{"extend adds", testExtendAdds},
-		{"other layout", testOtherLayout},
-		{"foreign tables", testForeignTables},
-		{"refused", testRefused},
-	}.run(t, h)
-}
+var runOpen = parts[Harness]{
+	{"new store", testNewStore},
+	{"extend adds", testExtendAdds},
+	{"other layout", testOtherLayout},
+	{"foreign tables", testForeignTables},
+	{"refused", testRefused},
+}.run
 
 // testNewStore: a store without blocks is empty at block 0 and can be read at
 // no other block.
@@ -65,13 +63,13 @@ func testOtherLayout(t *testing.T, h Harness) {
 		require.ErrorContains(t, err, name)
 	}
 	refuse(other)
-	require.NoError(t, l.db.Close())
+	closeDB(t, l.db)
 	l.db = h.open(t, l.url, nil)
 	refuse(other)
 	refuse("no such layout")
 	_, err := l.db.Entities(t.Context(), nil)
 	require.NoError(t, err, "the store knows its layout")
-	require.NoError(t, l.db.Close())
+	closeDB(t, l.db)
 	l.open()
 	requireSame(t, want, l.state(t))
 
@@ -139,7 +137,7 @@ func testRefused(t *testing.T, h Harness) {
 	requireSame(t, want, l.state(t))
 	require.Len(t, everything(t, s), 3, "the snapshot is usable")
 	s = l.at(t, store.Head) // a new one, which has cached nothing
-	require.NoError(t, l.db.Close())
+	closeDB(t, l.db)
 	require.NoError(t, l.db.Close(), "a second Close does nothing")
 	refused(t.Context(), s, store.ErrClosed, store.ErrClosed)
 	if h.Server {
@@ -155,7 +153,7 @@ func testRefused(t *testing.T, h Harness) {
 // opened with the other rule.
 func testExtendAdds(t *testing.T, h Harness) {
 	l := newLedger(t, h)
-	require.NoError(t, l.db.Close())
+	closeDB(t, l.db)
 	l.db = h.open(t, l.url, nil)
 	refuses(t, store.ErrLayout)(l.db.Entities(t.Context(), &store.EntityOptions{Layout: h.layout, ExtendAdds: true}))
 }

@@ -16,15 +16,13 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-func runEventCheckpoint(t *testing.T, h Harness) {
-	parts[Harness]{
-		{"advance", checkpointAdvance},
-		{"group", checkpointGroup},
-		{"consume", checkpointConsume},
-		{"live", checkpointLive},
-		{"consumers of one name", checkpointRivals},
-	}.run(t, h)
-}
+var runEventCheckpoint = parts[Harness]{
+	{"advance", checkpointAdvance},
+	{"group", checkpointGroup},
+	{"consume", checkpointConsume},
+	{"live", checkpointLive},
+	{"consumers of one name", checkpointRivals},
+}.run
 
 // checkpointAdvance tests cases that random histories do not reach.
 func checkpointAdvance(t *testing.T, h Harness) {

@@ -63,13 +63,11 @@ func runEventRace(t *testing.T, h Harness) {
 }
 
 // runEventGroup tests appends that share commits.
-func runEventGroup(t *testing.T, h Harness) {
-	parts[Harness]{
-		{"cancel", groupCancel},
-		{"queue", groupQueue},
-		{"close", groupClose},
-	}.run(t, h)
-}
+var runEventGroup = parts[Harness]{
+	{"cancel", groupCancel},
+	{"queue", groupQueue},
+	{"close", groupClose},
+}.run
 
 // held opens the writer's transaction, so that appends queue behind it.
 func held(t testing.TB, s eventStream) (release func()) {
@@ -187,7 +185,7 @@ func groupClose(t *testing.T, h Harness) {
 	for acknowledged.Load() < 20 {
 		time.Sleep(time.Millisecond)
 	}
-	require.NoError(t, s.db.Close())
+	closeDB(t, s.db)
 	wait(t, &wg)
 	s = h.openEvents(t, s.url, store.EventOptions{})
 	require.EqualValues(t, acknowledged.Load(), len(s.all(t)))

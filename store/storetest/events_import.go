@@ -14,14 +14,12 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-func runEventImport(t *testing.T, h Harness) {
-	parts[Harness]{
-		{"continuation", importContinuation},
-		{"times", importTimes},
-		{"alone", importAlone},
-		{"renumber", importRenumber},
-	}.run(t, h)
-}
+var runEventImport = parts[Harness]{
+	{"continuation", importContinuation},
+	{"times", importTimes},
+	{"alone", importAlone},
+	{"renumber", importRenumber},
+}.run
 
 // oldEvents are events of 2020, one a minute, some with IDs.
 func oldEvents(n int) []event.Sequenced {

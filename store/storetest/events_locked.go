@@ -14,13 +14,11 @@ import (
 )
 
 // runEventLocked counts the rows that appends read while they hold the lock.
-func runEventLocked(t *testing.T, h Harness) {
-	parts[Harness]{
-		{"conditions", lockedConditions},
-		{"views", lockedViews},
-		{"repetition", lockedRepetition},
-	}.run(t, h)
-}
+var runEventLocked = parts[Harness]{
+	{"conditions", lockedConditions},
+	{"views", lockedViews},
+	{"repetition", lockedRepetition},
+}.run
 
 // lockedRows is small, so that few events make a condition costly.
 const lockedRows = 8

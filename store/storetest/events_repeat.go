@@ -24,12 +24,10 @@ func repeatedEvents(n, size int) []event.Event {
 }
 
 // runEventRepeatPass tests repetitions of many events.
-func runEventRepeatPass(t *testing.T, h Harness) {
-	parts[Harness]{
-		{"few statements", repeatInFewStatements},
-		{"group", repeatInGroup},
-	}.run(t, h)
-}
+var runEventRepeatPass = parts[Harness]{
+	{"few statements", repeatInFewStatements},
+	{"group", repeatInGroup},
+}.run
 
 // repeatInFewStatements: a repetition is recognized in fewer statements than it
 // has events. If it is cancelled, it ends at the next statement.

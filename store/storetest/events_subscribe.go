@@ -14,13 +14,11 @@ import (
 	"github.com/varvedb/varve/store/storetest/model"
 )
 
-func runEventSubscribe(t *testing.T, h Harness) {
-	parts[Harness]{
-		{"replay and follow", subscribeFollow},
-		{"other process is heard", subscribeHears},
-		{"close", subscribeClose},
-	}.run(t, h)
-}
+var runEventSubscribe = parts[Harness]{
+	{"replay and follow", subscribeFollow},
+	{"other process is heard", subscribeHears},
+	{"close", subscribeClose},
+}.run
 
 func subscribeClose(t *testing.T, h Harness) {
 	s := h.events(t)
@@ -29,7 +27,7 @@ func subscribeClose(t *testing.T, h Harness) {
 		_, err := model.Collect(s.Subscribe(context.Background(), event.All(), 0))
 		done <- err
 	}()
-	require.NoError(t, s.db.Close())
+	closeDB(t, s.db)
 	require.ErrorIs(t, <-done, store.ErrClosed)
 }
 

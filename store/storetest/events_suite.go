@@ -17,28 +17,26 @@ import (
 // runEvents tests the event store: the requirements and examples of the
 // specification of Dynamic Consistency Boundaries (https://dcb.events), and
 // appends that share commits.
-func runEvents(t *testing.T, h Harness) {
-	parts[Harness]{
-		{"append", runEventAppend},
-		{"repeat many", runEventRepeatPass},
-		{"read", runEventRead},
-		{"project", runEventProject},
-		{"examples", runEventExamples},
-		{"refusals", runEventRefusals},
-		{"open", runEventOpen},
-		{"layout", runEventLayout},
-		{"subscribe", runEventSubscribe},
-		{"group", runEventGroup},
-		{"locked", runEventLocked},
-		{"durable", runEventDurable},
-		{"race", runEventRace},
-		{"linearizable", runEventLinearizable},
-		{"import", runEventImport},
-		{"checkpoint", runEventCheckpoint},
-		{"truncate", runEventTruncate},
-		{"history", runEventHistory},
-	}.run(t, h)
-}
+var runEvents = parts[Harness]{
+	{"append", runEventAppend},
+	{"repeat many", runEventRepeatPass},
+	{"read", runEventRead},
+	{"project", runEventProject},
+	{"examples", runEventExamples},
+	{"refusals", runEventRefusals},
+	{"open", runEventOpen},
+	{"layout", runEventLayout},
+	{"subscribe", runEventSubscribe},
+	{"group", runEventGroup},
+	{"locked", runEventLocked},
+	{"durable", runEventDurable},
+	{"race", runEventRace},
+	{"linearizable", runEventLinearizable},
+	{"import", runEventImport},
+	{"checkpoint", runEventCheckpoint},
+	{"truncate", runEventTruncate},
+	{"history", runEventHistory},
+}.run
 
 // eventStream is an event store under test.
 type eventStream struct {

@@ -87,7 +87,7 @@ func runEventRefusals(t *testing.T, h Harness) {
 	}
 	refuse(gone, context.Canceled)
 	require.Empty(t, s.all(t), "what is refused leaves no trace")
-	require.NoError(t, s.db.Close())
+	closeDB(t, s.db)
 	refuse(t.Context(), store.ErrClosed)
 }
 
@@ -130,7 +130,7 @@ func runEventOpen(t *testing.T, h Harness) {
 	// Entities and events share a database.
 	ents := call1(t, s.db.Entities, nil)
 	must(ents.Apply(ctx, newBlock(1, on("x", opCreate(10)))))(t)
-	require.NoError(t, s.db.Close())
+	closeDB(t, s.db)
 
 	s = h.openEvents(t, s.url, store.EventOptions{})
 	require.Equal(t, "a", s.names(t, event.All(), nil))
@@ -138,7 +138,7 @@ func runEventOpen(t *testing.T, h Harness) {
 	if h.Server {
 		return
 	}
-	require.NoError(t, s.db.Close())
+	closeDB(t, s.db)
 	s = streamOf(t, h.open(t, s.url, &store.Options{ReadOnly: true}), s.url, store.EventOptions{})
 	require.Len(t, s.all(t), 2)
 	refuses(t, store.ErrReadOnly)(s.Append(ctx, []event.Event{ev("A", "a")}, nil))
@@ -153,7 +153,7 @@ func runEventLayout(t *testing.T, h Harness) {
 			exec(t, tx, text)
 		}
 	})
-	require.NoError(t, s.db.Close())
+	closeDB(t, s.db)
 	_, err := h.open(t, s.url, nil).Events(t.Context(), nil)
 	require.ErrorIs(t, err, store.ErrLayout)
 	require.ErrorContains(t, err, `"gin"`)

@@ -145,6 +145,19 @@ func collect[T any](t testing.TB, seq iter.Seq2[T, error]) []T {
 	return must(model.Collect(seq))(t)
 }
 
+// newFile returns the URL and the path of a new database that is a file.
+func (h Harness) newFile(t testing.TB) (rawURL, path string) {
+	t.Helper()
+	rawURL = h.NewURL(t)
+	return rawURL, filePath(t, rawURL)
+}
+
+// closeDB closes a database.
+func closeDB(t testing.TB, db *store.DB) {
+	t.Helper()
+	require.NoError(t, db.Close())
+}
+
 // openDB opens a database that the test closes.
 func openDB(t testing.TB, url string) *store.DB {
 	t.Helper()

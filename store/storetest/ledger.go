@@ -51,7 +51,7 @@ func (l *ledger) open() {
 
 func (l *ledger) reopen(t testing.TB) {
 	t.Helper()
-	require.NoError(t, l.db.Close())
+	closeDB(t, l.db)
 	l.open()
 }
 
