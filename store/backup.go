@@ -165,10 +165,8 @@ func (db *DB) Restore(ctx context.Context, r io.Reader, progress func(rows uint6
 	}
 	defer in.Close()
 	var want BackupInfo
-	if in.Head != nil {
-		if err := json.Unmarshal(in.Head, &want); err != nil {
-			return c, fmt.Errorf("%w: the head of the backup: %w", ErrCorrupt, err)
-		}
+	if err := json.Unmarshal(in.Head, &want); err != nil {
+		return c, fmt.Errorf("%w: the head of the backup: %w", ErrCorrupt, err)
 	}
 	if err := db.whole(ctx); err != nil {
 		return c, err
@@ -183,7 +181,7 @@ func (db *DB) Restore(ctx context.Context, r io.Reader, progress func(rows uint6
 		}
 		_, c, err = db.contents(inner, tx)
 		c.Engine, c.EngineVersion, c.Rows, want.Rows = want.Engine, want.EngineVersion, s.rows, s.rows
-		if err == nil && in.Head != nil && c != want {
+		if err == nil && c != want {
 			err = fmt.Errorf("%w: the backup should end with block %d and event %d, it ends with %d and %d", ErrCorrupt, want.Head.Number, want.EventHead, c.Head.Number, c.EventHead)
 		}
 		return err

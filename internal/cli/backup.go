@@ -23,17 +23,11 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Backups before there was one file were directories of two.
-const (
-	backupRows     = "rows.zst"
-	backupManifest = "manifest.json"
-)
-
 // manifest describes a backup.
 type manifest struct {
 	Contents store.BackupInfo `json:"contents"`
 	Size     int64            `json:"size"`             // bytes of the file
-	SHA256   string           `json:"sha256,omitempty"` // of the file, where it was computed
+	SHA256   string           `json:"sha256,omitempty"` // of the file, unless it was only read
 }
 
 // backupCmd makes a backup.
@@ -150,7 +144,7 @@ func weakest(engine string) driver.Durability {
 
 // restoreCmd restores a backup.
 type restoreCmd struct {
-	File string `arg:"" name:"backup" type:"path" help:"Backup: a file, or a directory of an older version."`
+	File string `arg:"" name:"backup" type:"path" help:"Backup to restore."`
 	URL  string `arg:"" store:"" name:"url" help:"Store to make. It must not exist, or be empty."`
 	JSON bool   `help:"Print what the backup holds as JSON."`
 
@@ -159,7 +153,7 @@ type restoreCmd struct {
 
 // Run restores. When it fails it removes all that it has made.
 func (c *restoreCmd) Run(e *env) (err error) {
-	f, m, err := openBackup(e, c.File)
+	f, m, err := openBackup(c.File)
 	if err != nil {
 		return err
 	}
@@ -197,23 +191,14 @@ func (c *restoreCmd) restore(e *env, f *os.File, m *manifest, url string) (err e
 }
 
 // openBackup opens the file of a backup and reads its description.
-func openBackup(e *env, path string) (f *os.File, m manifest, err error) {
+func openBackup(path string) (f *os.File, m manifest, err error) {
 	if f, err = os.Open(path); err != nil {
 		return nil, m, err
 	}
 	st, err := f.Stat()
-	if err == nil && st.IsDir() {
-		_ = f.Close()
-		if m, err = readManifest(path); err != nil {
-			return nil, m, err
-		}
-		if f, err = os.Open(filepath.Join(path, backupRows)); err != nil {
-			return nil, m, err
-		}
-		err = checkSum(e, f, m)
-	} else if err == nil {
+	if err == nil {
 		m.Size = st.Size()
-		m.Contents, err = headOf(f)
+		m.Contents, err = describedIn(f)
 	}
 	if err != nil {
 		return nil, m, errors.Join(err, f.Close())
@@ -221,20 +206,8 @@ func openBackup(e *env, path string) (f *os.File, m manifest, err error) {
 	return f, m, nil
 }
 
-// readManifest reads that of a directory.
-func readManifest(dir string) (m manifest, err error) {
-	text, err := os.ReadFile(filepath.Join(dir, backupManifest))
-	if err != nil {
-		return m, err
-	}
-	if err := json.Unmarshal(text, &m); err != nil {
-		return m, fmt.Errorf("%w: %s: %w", store.ErrCorrupt, filepath.Join(dir, backupManifest), err)
-	}
-	return m, nil
-}
-
-// headOf reads a file's description.
-func headOf(f *os.File) (b store.BackupInfo, err error) {
+// describedIn reads a file's description.
+func describedIn(f *os.File) (b store.BackupInfo, err error) {
 	r, err := rowfile.NewReader(f)
 	if err == nil {
 		err = json.Unmarshal(r.Head, &b)
@@ -246,8 +219,8 @@ func headOf(f *os.File) (b store.BackupInfo, err error) {
 	return b, nil
 }
 
-// restoreInto fills an empty database, returns it to a block unless that is nil, which
-// the manifest says then, and checks it.
+// restoreInto fills an empty database, rewinds it to a block unless that is nil,
+// and checks it. The manifest describes the result.
 func restoreInto(e *env, f *os.File, m *manifest, at *uint64, db *store.DB) error {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -296,17 +269,4 @@ func rewound(ctx context.Context, db *store.DB, to uint64) (head store.BlockHead
 		return head, err
 	}
 	return ents.Head(ctx)
-}
-
-// checkSum compares a file with its manifest.
-func checkSum(e *env, f *os.File, m manifest) error {
-	sum := sha256.New()
-	n, err := io.Copy(sum, f)
-	if err = errors.Join(err, e.ctx.Err()); err != nil {
-		return err
-	}
-	if got := hex.EncodeToString(sum.Sum(nil)); got != m.SHA256 || n != m.Size {
-		return fmt.Errorf("%w: %s has %d bytes and sha256 %s, the manifest says %d and %s", store.ErrCorrupt, backupRows, n, got, m.Size, m.SHA256)
-	}
-	return nil
 }
