@@ -32,7 +32,7 @@ func (c *conn) parts(ctx context.Context, s step) (*rows, error) {
 	if r.parts, err = c.cursor(ctx, &c.stream, steps); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	c.touch()
+	c.used()
 	e, err := r.parts.next()
 	switch {
 	case err == nil && e.Type != "step_begin":
