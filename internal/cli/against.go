@@ -20,7 +20,7 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// partSource is the part of a report that compares a store with what it was made of.
+// partSource names the part of a report that compares a store with its source.
 const partSource = "source"
 
 // against adds to a report how a store compares with a source, or with its copies where the
@@ -86,8 +86,9 @@ func (c *checkCmd) compare(e *env, db *store.DB, src *source.Source) (same, prob
 	return fmt.Sprintf("%d entities are as they were created", n), problem, err
 }
 
-// What is recorded in a store that was scaled from a source. Hybrid is what there is: copies
-// that are half beside the original and half after it.
+// scaledOrigin begins the origin that a store records when it was filled from a
+// scaled source. Its only mode is hybrid: half of the copies live at the same
+// time as the originals and half after them.
 const scaledOrigin = "scaled: "
 
 var scaledForm = regexp.MustCompile(`^scaled: .*, factor (\d+), hybrid, seed (\d+)$`)
@@ -117,8 +118,9 @@ func summed(x *entity.Entity) string {
 	return fmt.Sprintf("%s of block %d with %d bytes and %s", x.Key, x.CreatedAtBlock(), len(x.Content), attributes(x))
 }
 
-// alike tells whether two entities are the same, but for who created them: of one that
-// changed its owner in its first block a history does not tell that.
+// alike reports whether two entities are the same. It ignores the creator of an
+// entity that changed its owner in its first block, because a history does not
+// have it.
 func alike(a, b *entity.Entity) bool {
 	return a != nil && a.Key == b.Key && a.Owner == b.Owner && a.Sequence == b.Sequence && a.Expiration == b.Expiration &&
 		a.ContentType == b.ContentType && bytes.Equal(a.Content, b.Content) &&

@@ -4,5 +4,6 @@ package cli
 
 import "errors"
 
-// become cannot: this system starts programs beside each other only.
+// become fails, because this system cannot replace a process by another
+// program.
 func become(string, []string, []string) error { return errors.ErrUnsupported }

@@ -24,8 +24,9 @@ import (
 	"github.com/varvedb/varve/internal/pgembed"
 )
 
-// child is a command of this program, or of the one that links an engine, in a process of its own. It has a process
-// group of its own too: a terminal's Ctrl-C reaches the parent alone, which asks the child to end, once.
+// child is a process that runs a command of this program, or of the program
+// that links an engine. It has its own process group, so a terminal's Ctrl-C
+// reaches only the parent, which then asks the child once to end.
 type child struct {
 	of      bench.Engine
 	args    []string
@@ -78,7 +79,7 @@ func (c *child) run(e *env) (err error) {
 	// The kernel ends it when its parent dies, for which it takes the thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	cmd.SysProcAttr = ofItsOwn()
+	cmd.SysProcAttr = ownGroup()
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = interruptGrace
 	var tail tailWriter
@@ -115,7 +116,8 @@ func killAtSecond(signals <-chan os.Signal, p *os.Process) {
 	}
 }
 
-// clean waits for the end of what a killed child had started, and removes files.
+// clean waits for the processes that a killed child has started, and removes
+// files.
 func (c *child) clean(temp *filesync.Temp) (err error) {
 	for begun := time.Now(); err == nil && running("TMPDIR="+temp.Path(), time.Since(begun) > interruptGrace); time.Sleep(5 * time.Millisecond) {
 		if time.Since(begun) > 2*interruptGrace {
@@ -129,9 +131,10 @@ func (c *child) clean(temp *filesync.Temp) (err error) {
 	return err
 }
 
-// running tells whether there are processes with a variable in their environment, and kills them if asked to.
-// An embedded server has a session of its own, so that no process group finds it; the kernel tells it to end
-// when the child is killed, and it ends after its own processes.
+// running reports whether there are processes with a variable in their
+// environment, and kills them on request. An embedded server has its own
+// session, so a process group does not find it. The kernel signals it when the
+// child is killed, and it ends after its own processes.
 func running(variable string, kill bool) (found bool) {
 	all, _ := procfs.AllProcs() // without /proc none is found
 	for _, p := range all {

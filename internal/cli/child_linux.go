@@ -2,8 +2,8 @@ package cli
 
 import "syscall"
 
-// ofItsOwn is a process group of its own for a child that the kernel ends when the thread
-// that started it does.
-func ofItsOwn() *syscall.SysProcAttr {
+// ownGroup gives a child its own process group, and has the kernel end it when
+// the thread that started it ends.
+func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 }

@@ -63,8 +63,8 @@ func (e *env) sayNew(layout, url string) {
 }
 
 // openFed opens a store to feed blocks to it. It takes the lease, where the
-// engine has one, so that no two feed it, or one beside a service, and refuses a
-// store whose blocks a service makes. The caller ends it.
+// engine has one, so that no other process or service feeds the store too. It
+// refuses a store whose blocks a service makes. The caller ends it.
 func (e *env) openFed(url string, eo store.EntityOptions) (*store.DB, *store.Entities, func() error, error) {
 	db, ents, err := e.openEntities(url, nil, eo)
 	if err != nil {
@@ -90,9 +90,10 @@ func (e *env) openFed(url string, eo store.EntityOptions) (*store.DB, *store.Ent
 	return db, ents, end, nil
 }
 
-// endWith ends the command's context with a database that ends by itself. A service would
-// stay up without it for nothing, and nobody would start it again; what follows a chain
-// fails when it looks for the next block. Why the database ended is the error of its Close.
+// endWith ends the command's context when the database ends by itself, because
+// a service without its database would only fail requests, and its supervisor
+// would not restart it. A follower of a chain fails at the next block in any
+// case. The reason is the error of the database's Close.
 func (e *env) endWith(db *store.DB) (release context.CancelFunc) {
 	ctx, cancel := context.WithCancel(e.ctx)
 	if engine, ok := db.Engine().(driver.Ender); ok {

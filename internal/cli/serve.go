@@ -138,8 +138,8 @@ func chainID(ctx context.Context, ents *store.Entities, asked uint64) (uint64, e
 	return chain.ID, nil
 }
 
-// reads tells whether the flag or the URL says that nothing is to be written, or nothing is
-// served by which it could be.
+// reads reports whether the service only reads: the flag or the URL asks for
+// it, or no write is possible through the sites that are served.
 func (c *serveCmd) reads() bool {
 	if c.ReadOnly || c.Listen == "off" && c.GRPC == "off" {
 		return true
@@ -152,7 +152,7 @@ func (c *serveCmd) reads() bool {
 	return only && err == nil
 }
 
-// options reads what the flags name.
+// options reads the files that the flags name.
 func (c *serveCmd) options(e *env) (core service.Options, listen server.Options, err error) {
 	if core.Adopt = c.Adopt; c.Adopt && c.reads() {
 		return core, listen, errors.New("--adopt and --read-only: give one of them")
@@ -228,10 +228,12 @@ func readSecret(file string) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// private refuses a secret that others may read or replace, by the rule of Postgres: a file of its own
-// for the user alone, or one of root that a group may read, as Kubernetes mounts secrets. What is no
-// file, such as a pipe of the shell, is as private as its maker made it; and systemd keeps its
-// credentials private by other means, which show as rights of the group.
+// private refuses a secret that others may read or replace, by the rule of
+// Postgres: the file belongs to the user and only the user may read it, or it
+// belongs to root and a group may read it, as Kubernetes mounts secrets. An
+// input that is no file, such as a pipe of the shell, is accepted, because its
+// maker decides who may read it. So are credentials of systemd, which protects
+// them by other means that show as rights of the group.
 func private(f *os.File) error {
 	st, err := f.Stat()
 	if err != nil {
