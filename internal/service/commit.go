@@ -95,7 +95,8 @@ func (s *Service) loop(ctx context.Context) {
 	}
 }
 
-// collect adds the writes that wait, and those that come within the window.
+// collect adds the writes that wait, and the writes that arrive within the
+// window.
 func (s *Service) collect(group []*write) []*write {
 	bytes := len(group[0].op.Content)
 	var window <-chan time.Time
@@ -105,9 +106,10 @@ func (s *Service) collect(group []*write) []*write {
 		window = timer.C
 	}
 	for len(group) < s.opts.MaxGroup && bytes < maxGroupBytes {
-		// The writers of the blocks before were answered just now. Those that go on
-		// have their next request half read: they join this block when they have
-		// their turn first. A lone writer is not kept waiting for anybody.
+		// The writers of the previous block were answered just now, and the
+		// next requests of some of them are half read. They join this block
+		// when their goroutines run first. A lone writer does not wait for
+		// others.
 		w, ok := s.next(window, len(group) < s.lately)
 		if !ok {
 			break
@@ -119,8 +121,9 @@ func (s *Service) collect(group []*write) []*write {
 	return group
 }
 
-// next returns a write that waits or that comes before the window ends; nil is no
-// window. Without one it can give others their turn before it finds nothing.
+// next returns a write that waits or that arrives before the window ends. A nil
+// window does not wait; then with yield other goroutines may run before the
+// last look.
 func (s *Service) next(window <-chan time.Time, yield bool) (w *write, ok bool) {
 	if window != nil {
 		select {
@@ -180,8 +183,8 @@ func (s *Service) commit(group []*write) {
 			w.answer(withoutPlace(err))
 			group = slices.DeleteFunc(group, func(other *write) bool { return other == w })
 		case errors.Is(err, store.ErrBlockOrder) && !reread:
-			// Somebody else wrote to the store, which they must not; what is
-			// cached may be wrong, but what is written need not be.
+			// Another process wrote to the store, which is forbidden. The cache
+			// may be wrong; this block is right.
 			reread = true
 			s.cache.forget()
 			if err := s.readHead(context.Background()); err != nil {
@@ -195,8 +198,8 @@ func (s *Service) commit(group []*write) {
 	}
 }
 
-// failed answers a group whose block could not be written. When the cause may be
-// one of them, each gets a block of its own.
+// failed answers a group whose block could not be written. When one of the
+// writes may be the cause, each of them gets its own block.
 func (s *Service) failed(group []*write, err error) {
 	if errors.Is(err, store.ErrUnknownOutcome) {
 		s.cache.forget()
@@ -211,7 +214,8 @@ func (s *Service) failed(group []*write, err error) {
 	}
 }
 
-// everybodys tells whether an error is that of the store and not of a write.
+// everybodys reports whether an error concerns the store and not a single
+// write.
 func everybodys(err error) bool {
 	for _, cause := range []error{
 		store.ErrClosed, store.ErrLocked, driver.ErrDiskFull, store.ErrReadOnly, store.ErrCorrupt,
@@ -224,9 +228,10 @@ func everybodys(err error) bool {
 	return false
 }
 
-// publish tells the cache what a block has changed, and then the writers.
+// publish gives the changes of a block to the cache, and then answers the
+// writers.
 func (s *Service) publish(p *plan, to store.BlockHeader) {
-	s.head.move(to, func() {}) // by what is told to the cache now
+	s.head.move(to, func() {}) // the cache is updated below
 	for key, st := range p.states {
 		if st.changed {
 			s.cache.publish(key, st.now)

@@ -13,9 +13,10 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// Events is the event store of a service as its clients see it: store.Events, whose events are
-// sealed when the service has keys. Its methods fail with ErrClosing and ErrNoEvents beside what
-// store.Events gives, appends with ErrReadOnly, and what reads with what seal.Keyring.Open does.
+// Events is the event store of a service as its clients see it: store.Events,
+// whose events are sealed when the service has keys. Its methods fail as
+// store.Events does, and with ErrClosing and ErrNoEvents. Appends also fail
+// with ErrReadOnly, and reads with the errors of seal.Keyring.Open.
 type Events struct{ service *Service }
 
 var _ event.Checkpointer = Events{}
@@ -23,7 +24,7 @@ var _ event.Checkpointer = Events{}
 // Events returns the event store of the service.
 func (s *Service) Events() Events { return Events{s} }
 
-// open tells whether there are events to ask for.
+// open returns the store of events, or an error when the service has none.
 func (e Events) open() (*store.Events, error) {
 	s := e.service
 	s.mu.RLock()
@@ -70,7 +71,7 @@ func failed(err error) iter.Seq2[event.Sequenced, error] {
 	return func(yield func(event.Sequenced, error) bool) { yield(event.Sequenced{}, err) }
 }
 
-// opened opens what a sequence yields, and notes for the log how much that was.
+// opened decrypts the events of a sequence, and counts them for the log.
 func (e Events) opened(ctx context.Context, list iter.Seq2[event.Sequenced, error]) iter.Seq2[event.Sequenced, error] {
 	return func(yield func(event.Sequenced, error) bool) {
 		n := 0
@@ -84,7 +85,7 @@ func (e Events) opened(ctx context.Context, list iter.Seq2[event.Sequenced, erro
 	}
 }
 
-// unsealed opens what a sequence yields.
+// unsealed decrypts the events of a sequence.
 func (e Events) unsealed(list iter.Seq2[event.Sequenced, error]) iter.Seq2[event.Sequenced, error] {
 	return func(yield func(event.Sequenced, error) bool) {
 		for ev, err := range list {
@@ -160,8 +161,9 @@ func (e Events) sealed(ctx context.Context, events []event.Event, cond *event.Co
 	if !errors.Is(err, event.ErrDuplicate) {
 		return positions, err
 	}
-	// What is repeated may be sealed under a key that was the newest then. An append that
-	// repeats several which were sealed under different keys stays a duplicate.
+	// An event that is repeated may be sealed under an older key that was the
+	// newest then. An append that repeats several events under different keys
+	// stays a duplicate.
 	for _, id := range keys.IDs()[1:] {
 		if again, older := write(e.service.sealEvents(keys, id, events), unlessAny); older == nil {
 			return again, nil
@@ -211,9 +213,10 @@ func eventBytes(e *event.Event) int {
 	return n
 }
 
-// checkEventKeys opens the newest event as far as to tell whether its key is there. An
-// event that is not sealed does not keep a service with keys from starting: it may be
-// older than the sealing of events, and is an error of its reader.
+// checkEventKeys opens the newest event so far that it knows whether its key is
+// present. An event that is not sealed does not keep a service with keys from
+// starting, because it may be older than the sealing of events. Its reader gets
+// an error.
 func (s *Service) checkEventKeys(ctx context.Context, keys *seal.Keyring) error {
 	if s.events == nil {
 		return nil

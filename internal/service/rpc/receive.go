@@ -41,24 +41,27 @@ func (codec) Unmarshal(data mem.BufferSlice, v any) error {
 	return protobuf.Unmarshal(whole.ReadOnlyData(), in.message)
 }
 
-// What an item of a list or a map takes in memory beside its bytes, at most: of a message, with what
-// the service makes of it, of a text, and of a number.
+// The most memory that an item of a list or a map takes in addition to its
+// bytes: a message, with the value that the service makes of it, a text, and a
+// number.
 const (
 	messageBytes = 200
 	textBytes    = 48
 	numberBytes  = 8
 )
 
-// decodedBytes returns about how much memory a message takes beside its own bytes once it is decoded,
-// without decoding it: an empty event is two bytes, or next to nothing if they are compressed. It
-// fails with service.ErrTooLarge as soon as that is more than a message may take. The messages of
-// this package and of gRPC's own services do not contain themselves, so neither does this.
+// decodedBytes returns about how much memory a message takes, in addition to
+// its own bytes, once it is decoded. It does not decode the message, because an
+// empty event is two bytes, or nearly none if compressed. It fails with
+// service.ErrTooLarge as soon as the memory is more than a message may take. It
+// ends, because the messages of this package and of gRPC's own services do not
+// contain themselves.
 func decodedBytes(text []byte, of protoreflect.MessageDescriptor) (memory int64, err error) {
 	counts := map[protowire.Number]int{} // of the items of each list
 	for len(text) > 0 {
 		number, kind, n := protowire.ConsumeTag(text)
 		if n < 0 {
-			return memory, nil // the decoder says what is wrong
+			return memory, nil // the decoder reports the mistake
 		}
 		size := protowire.ConsumeFieldValue(number, kind, text[n:])
 		if size < 0 {

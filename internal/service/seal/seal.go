@@ -4,12 +4,12 @@
 //
 // The form of a sealed payload:
 //
-//	"varvesl" 0x01   what it is, and the version of the form
+//	"varvesl" 0x01   magic bytes, and the version of the form
 //	8 bytes          key ID
-//	12 bytes         nonce, random or made from what is sealed
+//	12 bytes         nonce, random or derived from the payload
 //	…                ciphertext
 //	16 bytes         authentication tag, over the ciphertext, the 16 bytes at the
-//	                 front and the owner: the entity's key, or what an event is
+//	                 front and the owner: the entity's key, or the identity of an event
 package seal
 
 import (
@@ -110,8 +110,8 @@ func derive(secret []byte, use string) []byte {
 	return mac.Sum(nil)
 }
 
-// identify hashes a key under a name of its own, so that the ID is no hash that
-// something else may use as a secret.
+// identify hashes a key together with a fixed label, so that the ID is not a
+// hash that other code may use as a secret.
 func identify(key []byte) (id ID) {
 	sum := sha256.Sum256(append([]byte("varve key id\x00"), key...))
 	copy(id[:], sum[:])
@@ -130,14 +130,16 @@ func (r *Keyring) Seal(owner, payload []byte) []byte {
 	return r.keys[r.order[0]].random.Seal(b, nil, payload, bound(b, owner))
 }
 
-// SealAlike encrypts under a key of the ring, and gives the same bytes for the same
-// owner and payload: a store that compares what it is given again with what it has
-// finds it equal. It tells who reads the store which payloads of one owner are the
-// same, and nothing else, so the owner must be one of a kind, as the ID of an event is.
+// SealAlike encrypts under a key of the ring, and gives the same bytes for the
+// same owner and payload, so that a store that compares a repeated payload with
+// the stored one finds them equal. A reader of the store learns which payloads
+// of one owner are the same, and nothing else, so the owner must be unique, as
+// the ID of an event is.
 //
-// The nonce is the beginning of a MAC of owner and payload, under a key of its own.
-// Whatever differs has another one, but for the same odds of 2^-96 for each pair that
-// random nonces have; the same bound on payloads under one key holds for both.
+// The nonce is the beginning of a MAC of owner and payload, under a separate
+// key. Two different inputs get the same nonce with the odds of 2^-96 that a
+// pair of random nonces has, so the same bound on payloads under one key holds
+// for both.
 func (r *Keyring) SealAlike(id ID, owner, payload []byte) []byte {
 	k := r.keys[id]
 	mac := hmac.New(sha256.New, k.nonces)
@@ -177,10 +179,10 @@ func (r *Keyring) Open(owner, sealed []byte) ([]byte, error) {
 	return payload, nil
 }
 
-// bound is what is authenticated beside the payload.
+// bound returns the data that are authenticated together with the payload.
 func bound(header, owner []byte) []byte {
 	return append(append(make([]byte, 0, len(header)+len(owner)), header...), owner...)
 }
 
-// IsSealed tells whether a stored payload claims to be sealed.
+// IsSealed reports whether a stored payload claims to be sealed.
 func IsSealed(stored []byte) bool { return bytes.HasPrefix(stored, []byte(magic)) }
