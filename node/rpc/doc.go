@@ -1,34 +1,37 @@
-// Package rpc answers Arkiv's JSON-RPC over a store of entities, so that the network's own
-// SDKs read from it as from a node: JSON-RPC 2.0 over HTTP and WebSocket, one call or a
-// batch. Somebody else writes the store, in this process or another one.
+// Package rpc answers Arkiv's JSON-RPC over a store of entities, so that the
+// network's own SDKs read from it as from a node: JSON-RPC 2.0 over HTTP and
+// WebSocket, one call or a batch. Other goroutines or processes write the store.
 //
-// arkiv_query takes a text in the language of package query, as the SDKs send it: an empty
-// one and "1 = 1" match all, and what stands between quotes need not be escaped. A page is
-// of the block of the first one, also while the head moves, which its cursor knows; when
-// that block was rewound the next page is CodeRewound. A page has what was asked
-// for, up to a limit above which it has a cursor, and is sent in parts over HTTP where that is
-// much. For a block that is ahead of the
-// head a query waits, and so do logs.
+// arkiv_query takes a text in the language of package query, as the SDKs send it.
+// An empty text and "1 = 1" match all, and characters between quotes need not be
+// escaped. All pages of a query are of one block, also while the head moves,
+// because the cursor names the block. When that block was rewound, the next page
+// fails with CodeRewound. A page has a limit, above which it has a cursor; a long
+// page is sent in parts over HTTP. A query for a block ahead of the head waits for
+// it, and so do logs.
 //
 // # Events
 //
-// The events of eth_getLogs, filters and subscriptions are made of what blocks changed
-// ([store.Snapshot.Changes]). That is less than a chain keeps:
+// The events of eth_getLogs, filters and subscriptions are made from the changes of
+// a block ([store.Snapshot.Changes]), which are less than a chain keeps:
 //
-//   - What a block did and undid again does not show, and two updates of it are one.
-//   - An entity that was ended before its time was deleted, whatever ended it.
-//   - Entities that run out do so at their expiration, whether or not the chain says so.
+//   - A change that the same block takes back does not show, and two updates of an
+//     entity in a block are one.
+//   - An entity that ended before its expiration is shown as deleted.
+//   - An entity that runs out is shown as expired in the block of its expiration,
+//     whether or not the chain has such an event.
 //   - A change of the owner to the same owner is an update.
-//   - Hashes of transactions are zero, and their indexes but of creations. Costs are zero.
-//   - Logs are in the order: what ran out, what was created, the rest by key.
-//   - A block's hash is that of the chain if the store was told, else one that differs
-//     where histories differ.
+//   - Hashes of transactions are zero, and so are their indexes except for
+//     creations. Costs are zero.
+//   - The logs of a block are in this order: expirations, creations, the rest by key.
+//   - A block's hash is the chain's if the store was given it. Otherwise it is a hash
+//     that differs where histories differ.
 //
 // Each event comes in two forms: one of the six events of the processor at
-// 0x…61726b6976, and the one event EntityOperation of the contract 0x44…44 that newer SDKs
-// ask for, with a hash of zero. Clients name the address or the topics that they want. A
-// program that has the logs of its chain gives them instead, by Options.Logs.
+// 0x…61726b6976, and the one event EntityOperation of the contract 0x44…44 that
+// newer SDKs ask for, with a hash of zero. Clients select a form by its address or
+// topics. A program that has the logs of its chain gives them by Options.Logs.
 //
-// A filter is told what comes after it was installed. When the store was rewound, filters
-// and subscriptions are told the logs of the last blocks as removed.
+// A filter sends the events after its installation. When the store was rewound,
+// filters and subscriptions send the logs of the last blocks as removed.
 package rpc

@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// blockLogs is a block and what is asked for of its logs.
+// blockLogs is a block and its logs that match.
 type blockLogs struct {
 	head    store.BlockHeader
 	parent  topic // its hash; zero when it is not known
@@ -75,7 +75,8 @@ func (h *Handler) readBlocks(ctx context.Context, snap *store.Snapshot, from, to
 	return nil
 }
 
-// follower is what a filter or a subscription was told.
+// follower is the position of a filter or a subscription: the blocks and logs
+// that it has sent.
 type follower struct {
 	criteria *criteria           // nil: of blocks only
 	next     uint64              // the first block that it was not told of
@@ -84,7 +85,7 @@ type follower struct {
 	hold     *quota.Hold         // its memory
 }
 
-// release gives back what a follower holds, which is not used any more.
+// release returns the quota of a follower that is not used again.
 func (f *follower) release() { f.hold.Release() }
 
 // bytes is the memory of a follower that was told of as many blocks as it remembers.
@@ -191,7 +192,8 @@ func (f *follower) retract(ctx context.Context, snap *store.Snapshot) (removed [
 			f.next = f.told[n-1].Number + 1 // other blocks may be where there was a gap
 		}
 	}
-	// What was told before is forgotten, or there was nothing but a head that is gone.
+	// The blocks that were sent are forgotten, or only a head was sent, which
+	// is gone.
 	if head := snap.Head(); f.next > head.Number+1 {
 		f.next = head.Number + 1
 	}
@@ -217,8 +219,8 @@ func (h *Handler) newFollower(ctx context.Context, c *criteria) (*follower, erro
 	if head.Empty {
 		return f, nil
 	}
-	// What it was not told it need not take back, but it must know where another history
-	// begins.
+	// Logs that were not sent need not be taken back, but the follower must
+	// know where another history begins.
 	blocks, err := snap.Headers(ctx, max(head.Number, maxTold-1)-(maxTold-1), head.Number)
 	if err != nil {
 		f.release()

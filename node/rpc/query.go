@@ -20,9 +20,9 @@ type queryOptions struct {
 	Cursor         store.Cursor `json:"cursor"`
 }
 
-// UnmarshalJSON implements json.Unmarshaler. What is not known is refused: an
-// option that is spelt wrongly would else be answered for another block, or in
-// another order.
+// UnmarshalJSON implements json.Unmarshaler. It refuses unknown options,
+// because a misspelt option would otherwise be answered for another block, or
+// in another order.
 func (o *queryOptions) UnmarshalJSON(text []byte) error {
 	type plain queryOptions
 	return strictly(text, (*plain)(o))
@@ -35,7 +35,7 @@ func strictly(text []byte, dst any) error {
 	return dec.Decode(dst)
 }
 
-// orders is what a page is sorted by.
+// orders is the list of attributes by which a page is sorted.
 type orders []orderBy
 
 // maxOrders bounds them where they are decoded; the store takes fewer.
@@ -71,11 +71,13 @@ type page struct {
 	bytes   int64 // sent
 }
 
-// query serves arkiv_query. As Arkiv has it, a page that is full has a cursor, also when
-// nothing follows: the JavaScript SDK goes on then, and fails without one. A page has as
-// many entities as were asked for, up to Limits.MaxResults and Limits.Page, unless there are
-// no more. One that is too long to be held is sent in parts. Between them no view of the store is open,
-// so that a client that is slow holds up nobody; a cursor leads from one part to the next.
+// query serves arkiv_query. As in Arkiv, a full page has a cursor even when no
+// entity follows, because the JavaScript SDK then asks for the next page and
+// fails without a cursor. A page has as many entities as were asked for, up to
+// Limits.MaxResults and Limits.Page, unless there are no more. A page that is
+// too long for the quota is sent in parts. Between the parts no view of the
+// store is open, so that a slow client delays no other; a cursor leads from one
+// part to the next.
 func (h *Handler) query(ctx context.Context, c *call) error {
 	p, err := h.readQuery(ctx, c)
 	if err != nil {
@@ -256,7 +258,7 @@ func appendByKey(ctx context.Context, c *call, snap *store.Snapshot, key entity.
 
 // cursorAfter returns a cursor of what comes after an entity.
 func cursorAfter(snap *store.Snapshot, e *entity.Entity, options store.QueryOptions) (store.Cursor, error) {
-	options.Parts = 0 // the entity has what a cursor in this order needs
+	options.Parts = 0 // the entity has the attributes that a cursor in this order needs
 	return snap.Cursor(e, &options)
 }
 
@@ -269,8 +271,8 @@ func textBytes(e *entity.Entity) int {
 	return n + 64*len(e.NumericAttributes)
 }
 
-// asCursorFault tells what is wrong with a cursor from what is wrong with a query, which
-// was checked before.
+// asCursorFault turns an error of the query into one of the cursor, because the
+// query was checked before.
 func asCursorFault(err error, cursor store.Cursor) error {
 	if cursor != "" && errors.Is(err, store.ErrInvalid) {
 		return &failure{code: CodeCursor, message: err.Error(), cause: err}
@@ -278,7 +280,8 @@ func asCursorFault(err error, cursor store.Cursor) error {
 	return err
 }
 
-// byKey tells whether a query asks for one entity, which is found faster so.
+// byKey reports whether a query selects a single key. A read by key is faster
+// than the query.
 func byKey(expr query.Expr) (key entity.Key, ok bool) {
 	compare, ok := expr.(query.Compare)
 	if !ok || compare.Name != entity.AttrKey || compare.Op != query.Equal {

@@ -36,8 +36,8 @@ const (
 	// maxQueue bounds the bytes of statements that wait for the next request.
 	maxQueue = 1 << 20
 
-	// closeTimeout bounds the request that ends a stream. A stream of which the
-	// server hears no more ends by itself.
+	// closeTimeout bounds the request that ends a stream. The server ends a stream
+	// without requests by itself.
 	closeTimeout = 2 * time.Second
 )
 

@@ -56,7 +56,8 @@ func names(cols []column) []string {
 // Columns implements sqldriver.Rows.
 func (r *rows) Columns() []string { return r.columns }
 
-// Close implements sqldriver.Rows. The server ends a query whose rows nobody reads.
+// Close implements sqldriver.Rows. The server ends a query whose rows are not
+// read.
 func (r *rows) Close() error {
 	r.list = nil
 	if r.cancel != nil {
