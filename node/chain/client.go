@@ -321,7 +321,7 @@ func (c *Client) send(ctx context.Context, calls []call) error {
 	for i := range list {
 		r := &list[i]
 		if r.ID == nil || *r.ID < 0 || *r.ID >= len(calls) || seen[*r.ID] {
-			return fmt.Errorf("%w: an answer to what was not asked, or a second one", ErrAnswer)
+			return fmt.Errorf("%w: an answer to no request, or a second one", ErrAnswer)
 		}
 		seen[*r.ID] = true
 		if err := r.into(&calls[*r.ID]); err != nil {
