@@ -37,7 +37,7 @@ func TestRestoreIntoDirectory(t *testing.T) {
 	require.NoDirExists(t, absent)
 	for _, dir := range []string{empty, absent} {
 		must(t, "restore", file, "postgres://"+dir)
-		require.Contains(t, must(t, "check", "postgres://"+dir), "digests computed anew")
+		require.Contains(t, must(t, "check", "postgres://"+dir), "digests recomputed")
 		_, errs, code := varve(t, "restore", file, "postgres://"+dir)
 		require.Equal(t, cli.ExitError, code)
 		require.Contains(t, errs, "exists already")

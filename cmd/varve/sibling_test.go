@@ -89,8 +89,8 @@ func TestCompareHere(t *testing.T) {
 	t.Setenv("PATH", "")
 	t.Setenv(clitest.AsCommand, "1")
 	r := begin(t, "compare", "--layouts=compact", "--repeats=1")
-	first := regexp.MustCompile(`^compare: libsql is left out: put varve-libsql beside this binary or on the PATH: go install github.com/varvedb/varve/cmd/varve-libsql@latest\n` +
-		`First look on sqlite, sqlitego, duckdb, postgres; layouts: compact; repeats: 1, in turns\n`)
+	first := regexp.MustCompile(`^compare: libsql is left out: put varve-libsql in this binary's directory or on the PATH: go install github.com/varvedb/varve/cmd/varve-libsql@latest\n` +
+		`First look on sqlite, sqlitego, duckdb, postgres; layouts: compact; repeats: 1, alternating\n`)
 	require.Eventually(t, func() bool { return first.MatchString(r.errs.String()) || len(r.code) > 0 }, time.Minute, 5*time.Millisecond, &r.errs)
 	require.Equal(t, cli.ExitInterrupted, r.stop(), &r.errs)
 }

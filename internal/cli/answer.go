@@ -28,13 +28,13 @@ import (
 // measures, and says what came out.
 type answerCmd struct {
 	engineFlags
-	Source  string        `arg:"" optional:"" store:"" name:"source" help:"What the stores hold: a block tar, an Arkiv SQLite database, or the URL of a store; the base profile when none is given, at a scale that fits the time."`
+	Source  string        `arg:"" optional:"" store:"" name:"source" help:"Data to load: a block tar, an Arkiv SQLite database, or the URL of a store. By default the base profile, at a scale that fits the time."`
 	Time    time.Duration `min:"1s" max:"720h" help:"Time for all of it. The parts that do not fit are named at the start and left out." default:"20m"`
-	Engines []string      `help:"Engines to measure, or URLs of servers of yours; all that can run here when none is given."`
+	Engines []string      `help:"Engines to measure, or URLs of your own servers. By default all that can run here."`
 	Layouts []string      `help:"Layouts to measure." default:"arkiv,compact"`
 	Sizes   []float64     `min:"1" max:"1000" help:"Sizes, as multiples of the source or of the base profile at the scale that fits." default:"1,2,5,10"`
-	Repeats int           `min:"1" max:"1000" help:"How often everything is measured; fewer than four tell no sides apart." default:"4"`
-	Out     string        `help:"Directory of the results and of the page report.html. The same command again goes on with what is there." default:"results/answer" type:"path"`
+	Repeats int           `min:"1" max:"1000" help:"How often everything is measured. Fewer than four repeats cannot show a difference." default:"4"`
+	Out     string        `help:"Directory of the results and of the page report.html. The same command continues from the results that it has." default:"results/answer" type:"path"`
 	From    string        `help:"Answer from the results of this directory, and measure nothing." type:"path"`
 	JSON    bool          `help:"Print the answers as JSON."`
 }
@@ -62,7 +62,7 @@ func (c *answerCmd) Run(e *env) error {
 	case !began:
 		return failed
 	case e.ctx.Err() != nil:
-		return fmt.Errorf("%w; varve answer --from %s says what is known so far", failed, c.Out)
+		return fmt.Errorf("%w; varve answer --from %s prints the answers so far", failed, c.Out)
 	}
 	set, err := loadSet(e, c.Out)
 	if err != nil {

@@ -34,8 +34,8 @@ type manifest struct {
 type backupCmd struct {
 	URL      string `arg:"" store:"" name:"src" help:"Store to copy. Others may write to it meanwhile where the engine lets several processes in."`
 	File     string `arg:"" name:"dst" type:"path" help:"File to make. It must not exist."`
-	NoVerify bool   `help:"Leave out the verification: restoring the backup into a store of its own and checking that."`
-	JSON     bool   `help:"Print what the backup holds as JSON."`
+	NoVerify bool   `help:"Leave out the verification, which restores the backup into a temporary store and checks that."`
+	JSON     bool   `help:"Print the contents of the backup as JSON."`
 }
 
 // Run backs up. Afterwards the destination is whole, or missing.
@@ -146,7 +146,7 @@ func weakest(engine string) driver.Durability {
 type restoreCmd struct {
 	File string `arg:"" name:"backup" type:"path" help:"Backup to restore."`
 	URL  string `arg:"" store:"" name:"url" help:"Store to make. It must not exist, or be empty."`
-	JSON bool   `help:"Print what the backup holds as JSON."`
+	JSON bool   `help:"Print the contents of the backup as JSON."`
 
 	At *uint64 `any:"" help:"Rewind the entities to this block, where the layout keeps history. Events stay as the backup has them." placeholder:"BLOCK"`
 }

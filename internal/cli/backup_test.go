@@ -57,7 +57,7 @@ func TestBackup(t *testing.T) {
 	require.Contains(t, errs, "exists already")
 	code, out, errs = varve("check", other)
 	require.Equal(t, cli.ExitOK, code, errs)
-	require.Contains(t, out, "digests computed anew")
+	require.Contains(t, out, "digests recomputed")
 	code, out, errs = varve("check", "--repair", other)
 	require.Equal(t, cli.ExitOK, code, errs)
 	require.Contains(t, out, "rebuilt indexes")
@@ -157,7 +157,7 @@ func TestRestoreAt(t *testing.T) {
 				require.Contains(t, out, "up to block 12, digest "+heads[12].Digest.String())
 				code, out, errs = varve("check", "sqlite:"+filepath.Join(dir, "b.db"))
 				require.Equal(t, cli.ExitOK, code, errs)
-				require.Contains(t, out, "digests computed anew")
+				require.Contains(t, out, "digests recomputed")
 			}
 			made := map[string]bool{"no.db": false, "b.db": layout != "simple"}
 			for name, want := range made {

@@ -14,7 +14,7 @@ import (
 // checkCmd looks for damage.
 type checkCmd struct {
 	URL      string `arg:"" store:"" help:"Store to check."`
-	Against  string `store:"" xor:"how" help:"Source that the store was made of. Its entities must be those of the source, or copies of them if it was scaled." placeholder:"SRC"`
+	Against  string `store:"" xor:"how" help:"Source from which the store was filled. The store must have the same entities, or copies of them if it was scaled." placeholder:"SRC"`
 	Repair   bool   `xor:"how" help:"Rebuild derived data: indexes, attribute rows, sets of ids, postings, counters. Versions, payloads, blocks and events are never changed. When one of them is damaged, nothing is changed."`
 	Findings int    `min:"1" max:"1000000" help:"Findings of each part to list." default:"20"`
 	JSON     bool   `help:"Print the report as JSON."`
@@ -22,7 +22,7 @@ type checkCmd struct {
 
 // Help implements kong.HelpProvider.
 func (c *checkCmd) Help() string {
-	return `Exit codes: 0 sound; 1 something is wrong with the store; 3 not checked: nothing wrong was found, but not everything could be looked at, and the reason is said; 2 wrong usage; 130 interrupted.`
+	return `Exit codes: 0 sound; 1 the store is damaged; 3 not checked: no damage was found, but a part could not be checked, and the reason is printed; 2 wrong usage; 130 interrupted.`
 }
 
 // errNotChecked: check could not look at the store, or not at all of it.
@@ -116,7 +116,7 @@ func printCheck(w io.Writer, r store.CheckReport) {
 	if r.Layout != "" {
 		digest := "the digest cannot be computed without the whole history"
 		if r.Digest {
-			digest = "digests computed anew"
+			digest = "digests recomputed"
 		}
 		fmt.Fprintf(w, "entities: layout %s, head %d, %d changes, %s, sound up to %s\n", r.Layout, r.Head.Number, r.Changes, digest, r.Sound)
 	}

@@ -79,7 +79,7 @@ func (c *child) run(e *env) (err error) {
 	// The kernel ends it when its parent dies, for which it takes the thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	cmd.SysProcAttr = ofItsOwn()
+	cmd.SysProcAttr = ownGroup()
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = interruptGrace
 	var tail tailWriter

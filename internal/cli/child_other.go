@@ -4,6 +4,6 @@ package cli
 
 import "syscall"
 
-// ofItsOwn is nothing here: a child shares the parent's signals, and may outlive one that
+// ownGroup is nothing here: a child shares the parent's signals, and may outlive one that
 // is killed.
-func ofItsOwn() *syscall.SysProcAttr { return nil }
+func ownGroup() *syscall.SysProcAttr { return nil }

@@ -62,8 +62,8 @@ type commands struct {
 	Report  reportCmd  `cmd:"" group:"measure" help:"Make a page of results, or their tables as Markdown."`
 	Torture tortureCmd `cmd:"" group:"measure" help:"Kill processes that write to stores, cut their power, and check that nothing acknowledged is lost."`
 
-	Engines    enginesCmd                `cmd:"" group:"about" help:"List the engines, their versions, what they can do and what they cannot."`
-	Version    versionCmd                `cmd:"" group:"about" help:"Print the version of the program, what it was built from, and the engines in it."`
+	Engines    enginesCmd                `cmd:"" group:"about" help:"List the engines, their versions, their capabilities and their gaps."`
+	Version    versionCmd                `cmd:"" group:"about" help:"Print the version of the program, the source that it was built from, and its engines."`
 	Help       helpCmd                   `cmd:"" group:"about" help:"Print a page of the documentation."`
 	Completion kongcompletion.Completion `cmd:"" group:"about" help:"Print how bash, zsh or fish complete the commands and flags of varve."`
 
@@ -152,7 +152,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		if errors.As(err, &wrong) && wrong.Context.Selected() != nil {
 			of = " " + wrong.Context.Selected().Path()
 		}
-		fmt.Fprintf(stderr, "varve: %s\nRun varve%s --help for what it takes.\n", driver.Hide(err.Error(), args...), of)
+		fmt.Fprintf(stderr, "varve: %s\nRun varve%s --help for its arguments and flags.\n", driver.Hide(err.Error(), args...), of)
 		return ExitUsage
 	}
 	e := &env{ctx: ctx, stdout: stdout, stderr: stderr}

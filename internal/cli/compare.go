@@ -19,11 +19,11 @@ import (
 type compareCmd struct {
 	engineFlags
 	lab.FirstOptions
-	Out     string   `help:"Directory that keeps the results, in the Go benchmark format, for report, answer and benchstat, and from which a run goes on; none are kept when not given." type:"path"`
-	Repeats int      `min:"1" max:"1000" help:"How often everything is measured: in turns around SQLite, each time with other questions; fewer than four tell no sides apart." default:"4"`
-	Engines []string `arg:"" optional:"" help:"Engines to measure: ${engines}; all when none is given. The URL of a server of yours, postgres://host/db, measures that, in a schema of its own."`
+	Out     string   `help:"Directory that keeps the results, in the Go benchmark format, for report, answer and benchstat. A run that is repeated continues from it. Without it no results are kept." type:"path"`
+	Repeats int      `min:"1" max:"1000" help:"How often everything is measured, alternating with SQLite, each time with other questions. Fewer than four repeats cannot show a difference." default:"4"`
+	Engines []string `arg:"" optional:"" help:"Engines to measure: ${engines}; by default all. The URL of your own server, postgres://host/db, measures that server, in a new schema."`
 	Layouts []string `help:"Layouts of entities to compare." default:"arkiv,compact"`
-	Source  string   `store:"" placeholder:"SRC" help:"Data of your own to load, read and go on with, in place of generated blocks: a block tar, an Arkiv SQLite database, or the URL of a store."`
+	Source  string   `store:"" placeholder:"SRC" help:"Your own data to load, read and continue, in place of generated blocks: a block tar, an Arkiv SQLite database, or the URL of a store."`
 	Dir     string   `help:"Directory for the databases, which are removed afterwards; the system's temporary directory when not given." type:"existingdir"`
 }
 
@@ -41,7 +41,7 @@ func (c *compareCmd) Run(e *env) (failed error) {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(e.stderr, "%s on %s; layouts: %s; repeats: %d, in turns\n",
+	fmt.Fprintf(e.stderr, "%s on %s; layouts: %s; repeats: %d, alternating\n",
 		found[0].Title, labels(engines), strings.Join(c.Layouts, ", "), c.Repeats)
 	r := &runner{found: found, engines: engines, options: o, repeats: c.Repeats, out: c.Out, kept: c.Out != "", dir: c.Dir, apart: true}
 	if !r.kept {

@@ -28,7 +28,7 @@ type diffCmd struct {
 	New       string  `arg:"" help:"Result set or benchmark file to judge."`
 	Threshold float64 `min:"0" max:"1000000" help:"Change of a median, in percent of the smaller one, that counts when it is significant." default:"5"`
 	Alpha     float64 `above:"0" max:"0.5" help:"False discovery rate over all rows: the part of the reported changes that may be chance." default:"0.05"`
-	Filter    string  `help:"What to compare, as benchstat -filter has it, such as '/engine:sqlite .unit:p99-ms'; of units those that have a good direction." default:"*"`
+	Filter    string  `help:"Results to compare, in the syntax of benchstat -filter, such as '/engine:sqlite .unit:p99-ms'. Units without a better direction are left out." default:"*"`
 	JSON      bool    `help:"Print the comparison as JSON."`
 }
 

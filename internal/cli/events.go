@@ -21,7 +21,7 @@ import (
 type eventsCmd struct {
 	Append     eventsAppendCmd     `cmd:"" help:"Append events, one of JSON a line, and print their positions."`
 	Read       eventsReadCmd       `cmd:"" help:"Print the events that match."`
-	Tail       eventsTailCmd       `cmd:"" help:"Print the events that match, and go on with those that are appended, until interrupted."`
+	Tail       eventsTailCmd       `cmd:"" help:"Print the events that match, and then each new one that is appended, until interrupted."`
 	Export     eventsExportCmd     `cmd:"" help:"Write all events to a file, from which import makes the same store."`
 	Import     eventsImportCmd     `cmd:"" help:"Read events from a file of export, with their positions and times."`
 	Checkpoint eventsCheckpointCmd `cmd:"" help:"List the consumers of events, or move one."`

@@ -17,7 +17,7 @@ type eventsAppendCmd struct {
 	URL        string   `arg:"" store:"" help:"Store to write. It is made when it does not exist."`
 	File       string   `arg:"" optional:"" default:"-" help:"Lines of JSON: {\"type\":…, \"tags\":[[key,value],…], \"data\":any, \"metadata\":any, \"id\":uuid, \"time\":…}; - is standard input. A position is not looked at; a time is kept, and must not be before that of the last event."`
 	Batch      int      `min:"1" max:"100000" help:"Lines in one append, which is stored whole or not at all." default:"1"`
-	Now        bool     `help:"Give the events the time of now."`
+	Now        bool     `help:"Replace the events' times by the current time."`
 	UnlessType []string `help:"Refuse when an event of this type exists; given again, of one of the types." sep:"none"`
 	UnlessTag  []string `help:"Refuse when an event with this tag exists; given again, with all of the tags." placeholder:"KEY:VALUE" sep:"none"`
 	UnlessOr   []string `help:"Or refuse when an event of one of these types with all of these tags exists: type=A&type=B&tag=key:value; may be given again." placeholder:"ITEM" sep:"none"`

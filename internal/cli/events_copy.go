@@ -84,7 +84,7 @@ func (nopCloser) Close() error { return nil }
 
 // eventsImportCmd reads a file.
 type eventsImportCmd struct {
-	URL      string `arg:"" store:"" help:"Store to write. It is made when it does not exist; what it holds already is skipped, so an interrupted import can be repeated."`
+	URL      string `arg:"" store:"" help:"Store to write. It is made when it does not exist. Events that it has are skipped, so an interrupted import can be repeated."`
 	File     string `arg:"" optional:"" default:"-" help:"Lines of JSON as export writes them, compressed or not; - is standard input."`
 	Renumber bool   `help:"Give the events the next positions, whatever positions they have: for files of some events alone, and stores that have others."`
 	Batch    int    `min:"1" max:"100000" help:"Events in one transaction." default:"4096"`

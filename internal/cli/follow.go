@@ -20,10 +20,10 @@ import (
 // followFlags are what commands that follow a chain have in common.
 type followFlags struct {
 	RPC string `arg:"" name:"rpc-url" help:"JSON-RPC of an execution client of the chain: http(s)."`
-	URL string `arg:"" store:"" name:"store-url" help:"Store to write; its only writer. It is made when it does not exist, and goes on where it is."`
+	URL string `arg:"" store:"" name:"store-url" help:"Store to write; its only writer. It is made when it does not exist, and continued when it does."`
 
 	Layout   string        `help:"Layout of a new store, ${layout} when neither this nor the URL names one." default:""`
-	Adopt    bool          `help:"Go on with a store that was fed without hashes, such as from a block tar of the same chain."`
+	Adopt    bool          `help:"Continue a store that was fed without hashes, such as from a block tar of the same chain."`
 	Attempts int           `min:"0" max:"1000000000" help:"How often a request is sent before the command fails; 0 for no limit." default:"0"`
 	Interval time.Duration `min:"1ms" max:"24h" help:"Time between two questions for a new block." default:"1s"`
 }

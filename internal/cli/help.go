@@ -94,7 +94,7 @@ var comment = regexp.MustCompile(`(?m)^<!--[^>]*-->\n|<!--[^>]*-->`)
 
 // helpCmd prints what else there is to read.
 type helpCmd struct {
-	Topic string `arg:"" optional:"" help:"What to read about; the topics are listed when none is given."`
+	Topic string `arg:"" optional:"" help:"Topic of the page; without one the topics are listed."`
 }
 
 // Run prints a document, or which there are.

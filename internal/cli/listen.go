@@ -19,11 +19,11 @@ import (
 
 // listenFlags say who may ask what this process serves, and how long that may take.
 type listenFlags struct {
-	TokenFile string `help:"File of the token that clients show. Else $VARVE_TOKEN." type:"existingfile" placeholder:"FILE"`
+	TokenFile string `help:"File of the token that clients send; by default the token is $VARVE_TOKEN." type:"existingfile" placeholder:"FILE"`
 	TLSCert   string `name:"tls-cert" help:"File of the certificate, PEM." type:"existingfile" placeholder:"FILE"`
 	TLSKey    string `name:"tls-key" help:"File of the certificate's key, PEM." type:"existingfile" placeholder:"FILE"`
 
-	Host []string `sep:"none" help:"Name by which this service may be asked for without a token, beside localhost and loopback addresses, such as that of a proxy on this machine. May be given several times." placeholder:"NAME"`
+	Host []string `sep:"none" help:"Name by which clients may reach this service without a token, in addition to localhost and loopback addresses, such as the name of a proxy on this machine. May be given several times." placeholder:"NAME"`
 
 	AccessLog     bool   `help:"Log each request."`
 	Concurrent    int    `min:"1" max:"1000000" help:"Requests at a time; more are refused." default:"1024"`
@@ -94,7 +94,7 @@ func (f *listenFlags) certificate() (*tls.Certificate, error) {
 
 // arkivFlags say who may call Arkiv's JSON-RPC.
 type arkivFlags struct {
-	Public bool     `help:"Let in whoever reaches the address of Arkiv's JSON-RPC, without a token."`
+	Public bool     `help:"Serve Arkiv's JSON-RPC without a token to every client that reaches its address."`
 	Origin []string `help:"Web page that may call, such as https://example.com; * for any. May be given several times." placeholder:"ORIGIN"`
 }
 

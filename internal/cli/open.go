@@ -63,8 +63,8 @@ func (e *env) sayNew(layout, url string) {
 }
 
 // openFed opens a store to feed blocks to it. It takes the lease, where the
-// engine has one, so that no two feed it, or one beside a service, and refuses a
-// store whose blocks a service makes. The caller ends it.
+// engine has one, so that no other process or service feeds the store too. It
+// refuses a store whose blocks a service makes. The caller ends it.
 func (e *env) openFed(url string, eo store.EntityOptions) (*store.DB, *store.Entities, func() error, error) {
 	db, ents, err := e.openEntities(url, nil, eo)
 	if err != nil {

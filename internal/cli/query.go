@@ -22,7 +22,7 @@ type queryCmd struct {
 	URL     string   `arg:"" store:"" help:"Store to read."`
 	Expr    string   `arg:"" help:"Query, such as 'type = \"node\" && cpu >= 8'; '*' matches everything."`
 	At      *uint64  `any:"" help:"Block to read at; the head when not given."`
-	OrderBy []string `help:"Attribute to sort by: NAME, NAME:number or NAME:string, with :desc or :asc after it. Given again, it sorts what is equal. Newest creation first when not given." placeholder:"NAME" sep:"none"`
+	OrderBy []string `help:"Attribute to sort by: NAME, NAME:number or NAME:string, with :desc or :asc after it. Given again, it orders entities that are equal by the first. By default the newest creation comes first." placeholder:"NAME" sep:"none"`
 	Desc    bool     `help:"Sort descending by attributes without :asc."`
 	Limit   int      `min:"0" max:"1000000000000" help:"Most entities to print; 0 for all." default:"0"`
 	Count   bool     `help:"Print only how many match." xor:"form"`

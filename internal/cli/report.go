@@ -19,7 +19,7 @@ type reportCmd struct {
 	Results  string `arg:"" help:"Directory of result files, or one of them." type:"path"`
 	Out      string `short:"o" help:"File of the page; report.html, or report.md with --markdown, when not given." type:"path"`
 	Title    string `help:"Title of the page." default:"Varve: results"`
-	Markdown bool   `help:"Write Markdown instead of HTML, with its pictures in files beside it."`
+	Markdown bool   `help:"Write Markdown instead of HTML, with its pictures in files in the same directory."`
 	Check    bool   `help:"Write nothing; fail if a line cannot be read or a table mixes settings."`
 }
 

@@ -30,7 +30,7 @@ type runCmd struct {
 	lab.Options
 	IDs     []string      `arg:"" optional:"" name:"experiment" help:"Experiments (A5) or sections (A) of the catalogue; all when none is given."`
 	List    bool          `help:"List the experiments and stop."`
-	Engines []string      `help:"Engines to measure, or URLs of servers of yours." default:"${engines}"`
+	Engines []string      `help:"Engines to measure, or URLs of your own servers." default:"${engines}"`
 	Out     string        `help:"Directory of the results." default:"results/latest" type:"path"`
 	Repeats int           `min:"1" max:"1000" help:"How often everything is measured, each time with other questions. Two are a round: SQLite, the others, the others backwards, SQLite." default:"4"`
 	Empty   bool          `help:"First remove the data sets that earlier runs have left, to free the disk."`
@@ -148,8 +148,8 @@ func (e *env) renew() error {
 
 // engineFlags are what all that is measured has in common.
 type engineFlags struct {
-	Durability string `help:"What a commit promises: durable, relaxed or unsafe." default:"durable"`
-	Memory     string `help:"Memory of an engine's process and all that it starts, with the page cache; half is for its own caches." default:"1GiB"`
+	Durability string `help:"Durability of a commit: durable, relaxed or unsafe." default:"durable"`
+	Memory     string `help:"Memory of an engine's process and its children, with the page cache. Half of it is for the engine's own caches." default:"1GiB"`
 }
 
 // set applies the flags to options, checks the names of layouts, and returns

@@ -39,14 +39,14 @@ type serveCmd struct {
 	Listen string `help:"Address for REST; off for none. Other machines reach it only at an address that is not loopback, which needs a token." default:"127.0.0.1:8080"`
 	GRPC   string `help:"Address for gRPC; off for none." default:"127.0.0.1:8081"`
 
-	UI bool `name:"ui" help:"Serve a page at /ui beside REST that looks into the store."`
+	UI bool `name:"ui" help:"Serve a page at /ui, with REST, that shows the store."`
 
 	Arkiv     string        `help:"Address for Arkiv's JSON-RPC over HTTP and WebSocket, such as 127.0.0.1:8555; off for none. It only reads." default:"off"`
 	JSONRPC   arkivFlags    `embed:"" prefix:"arkiv-"`
-	ChainID   uint64        `any:"" name:"chain-id" help:"Chain id that Arkiv's JSON-RPC answers. Else the one that the store has recorded, or 1337. Another one than that is refused." default:"0"`
+	ChainID   uint64        `any:"" name:"chain-id" help:"Chain id that Arkiv's JSON-RPC answers. By default the id that the store has recorded, or 1337. An id that differs from the recorded one is refused." default:"0"`
 	BlockTime time.Duration `min:"1ms" max:"24h" help:"Time from one block of the chain to the next." default:"2s"`
 
-	KeyFile   string `help:"File of the keys that seal payloads, one a line in hex or base 64, 32 bytes each, the newest last. Else $VARVE_KEYS." type:"existingfile" placeholder:"FILE"`
+	KeyFile   string `help:"File of the keys that seal payloads, one a line in hex or base 64, 32 bytes each, the newest last; by default the keys are $VARVE_KEYS." type:"existingfile" placeholder:"FILE"`
 	Plaintext bool   `help:"Store payloads unencrypted, without a key. With --read-only neither is needed."`
 
 	listenFlags
@@ -54,7 +54,7 @@ type serveCmd struct {
 	Owner      string        `help:"Owner of new entities whose writer names none." default:"0x0000000000000000000000000000000000000000"`
 	Cache      string        `help:"Memory of the cache of opened entities; off for none." default:"64MiB"`
 	Window     time.Duration `min:"0s" max:"1m" help:"How long a block waits for further writes after its first." default:"0s"`
-	MaxPayload string        `help:"Largest payload. With all that belongs to it an entity may have 64KiB more: 4MiB, which any client of gRPC takes." default:"4032KiB"`
+	MaxPayload string        `help:"Largest payload. The rest of an entity may have 64KiB more: in all 4MiB, which every client of gRPC accepts." default:"4032KiB"`
 	Rate       float64       `min:"0" max:"10000000" help:"Requests a second; more are refused. 0 for no limit." default:"0"`
 
 	Subscriptions int           `min:"1" max:"1000000" help:"Clients at a time that follow the events; more are refused." default:"256"`

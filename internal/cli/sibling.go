@@ -77,7 +77,7 @@ func isOther(path, self string) bool {
 
 // buildSibling builds the other command into the user's cache. The go command does nothing when it is up to date.
 func buildSibling(ctx context.Context, name string) (string, error) {
-	hint := fmt.Errorf("put %s beside this binary or on the PATH: go install %s/cmd/%s@latest", name, engine.Module, name)
+	hint := fmt.Errorf("put %s in this binary's directory or on the PATH: go install %s/cmd/%s@latest", name, engine.Module, name)
 	if name == engine.Main && !build.Read().Cgo {
 		hint = fmt.Errorf("this program was built without cgo; with gcc and g++: go install %s/cmd/%s@latest; sqlitego: opens the files of sqlite: without them", engine.Module, name)
 	}

@@ -16,14 +16,14 @@ import (
 
 // tortureCmd tries faults on new stores and checks their remains.
 type tortureCmd struct {
-	For     time.Duration `min:"0s" max:"8760h" help:"How long to go on. Without it and --kills: 10 minutes." placeholder:"TIME"`
+	For     time.Duration `min:"0s" max:"8760h" help:"How long to run. Without it and --kills: 10 minutes." placeholder:"TIME"`
 	Kills   int           `min:"0" max:"1000000000" help:"Faults of each trial on each engine and layout after which to stop." placeholder:"N"`
-	Trials  []string      `help:"Trials to make; all when not given: ${trials}. Those of power cuts need root and a loop device, full needs root." placeholder:"NAME"`
-	Engines []string      `help:"Engines to torture; those of the other program are skipped." default:"${engines}"`
+	Trials  []string      `help:"Trials to make; by default all: ${trials}. Trials of power cuts need root and a loop device; the trial full needs root." placeholder:"NAME"`
+	Engines []string      `help:"Engines to torture; engines that only the other program has are skipped." default:"${engines}"`
 	Layouts []string      `help:"Layouts of entities, and events." default:"arkiv,compact,events"`
 	Seed    uint64        `any:"" help:"Seed of all random choices; random and printed when not given. The timing of the system is not repeated." placeholder:"N"`
-	Dir     string        `help:"Directory for the stores; they are removed. The system's for temporary files when not given." type:"path" placeholder:"DIR"`
-	Keep    bool          `help:"Keep the directory of a turn that found a violation and print its path."`
+	Dir     string        `help:"Directory for the stores, which are removed afterwards; by default the system's temporary directory." type:"path" placeholder:"DIR"`
+	Keep    bool          `help:"Keep the directory of a trial that found a violation and print its path."`
 	JSON    bool          `help:"Print the report as JSON."`
 }
 
@@ -84,7 +84,7 @@ func (c *tortureCmd) Run(e *env) error {
 	case n > 0:
 		return errors.Join(err, fmt.Errorf("%d violations; the report says how to see each again", n))
 	case err == nil && e.ctx.Err() != nil:
-		return fmt.Errorf("the report is of what was done: %w", e.ctx.Err())
+		return fmt.Errorf("the report covers the trials so far: %w", e.ctx.Err())
 	}
 	return err
 }

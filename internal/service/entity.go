@@ -160,7 +160,7 @@ func (s *Service) checkPut(p *Put) error {
 		size += attributeOverhead + len(name)
 	}
 	if size > envelope {
-		return fmt.Errorf("%w: %d bytes beside the payload, at most %d: shorten names and values of attributes", ErrTooLarge, size, envelope)
+		return fmt.Errorf("%w: %d bytes without the payload, at most %d: shorten names and values of attributes", ErrTooLarge, size, envelope)
 	}
 	if !s.Sealed() && seal.IsSealed(p.Payload) {
 		return fmt.Errorf("%w: the payload begins like a sealed one, and this service has no keys", store.ErrInvalid)

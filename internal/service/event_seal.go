@@ -12,8 +12,9 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// sealEvent returns an event whose data are its data and metadata, sealed together
-// under a key. Type and tags stay readable: queries and conditions need them.
+// sealEvent returns an event whose data are its data and metadata, sealed
+// together under a key. Type and tags stay readable, because queries and
+// conditions need them.
 //
 // Sealed content is bound to the event's ID, type and tags, in any order, and
 // not to its position, which is given later: among events with the same ID,

@@ -94,7 +94,7 @@ func NewGate(o GateOptions) (*Gate, error) {
 // SetToken changes the token that later requests show.
 func (g *Gate) SetToken(token string) error {
 	if len(token) < MinToken {
-		return fmt.Errorf("a token of %d bytes is too short: want at least %d, such as those of openssl rand -hex 32", len(token), MinToken)
+		return fmt.Errorf("a token of %d bytes is too short: want at least %d, such as the output of openssl rand -hex 32", len(token), MinToken)
 	}
 	sum := sha256.Sum256([]byte(token))
 	g.token.Store(&sum)

@@ -105,8 +105,9 @@ type Linked struct {
 	Parent entity.Hash
 }
 
-// Blocks returns some blocks from a number on, from 1 to n of them, and the number of the
-// chain's last block. All n must be there. Each is checked for its number and its receipts.
+// Blocks returns some blocks from a number on, from 1 to n of them, and the
+// number of the chain's last block. All n must exist. Each is checked for its
+// number and its receipts.
 //
 // Execution clients limit requests and answers, and have many codes and
 // messages for that. So whenever a request for blocks fails, for whatever
@@ -320,7 +321,7 @@ func (c *Client) send(ctx context.Context, calls []call) error {
 	for i := range list {
 		r := &list[i]
 		if r.ID == nil || *r.ID < 0 || *r.ID >= len(calls) || seen[*r.ID] {
-			return fmt.Errorf("%w: an answer to what was not asked, or a second one", ErrAnswer)
+			return fmt.Errorf("%w: an answer to no request, or a second one", ErrAnswer)
 		}
 		seen[*r.ID] = true
 		if err := r.into(&calls[*r.ID]); err != nil {

@@ -187,7 +187,7 @@ func (f *Follower) adopt(ctx context.Context, genesis entity.Hash) error {
 	case first.Hash != (entity.Hash{}):
 		return fmt.Errorf("its block 0 has hash %s, the chain's %s", first.Hash, genesis)
 	case !f.Adopt:
-		return errors.New("and does not say of which chain")
+		return errors.New("and does not record of which chain")
 	}
 	return nil
 }

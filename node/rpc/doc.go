@@ -13,23 +13,26 @@
 //
 // # Events
 //
-// The events of eth_getLogs, filters and subscriptions are made of what blocks changed
-// ([store.Snapshot.Changes]). That is less than a chain keeps:
+// The events of eth_getLogs, filters and subscriptions are made from the changes of
+// a block ([store.Snapshot.Changes]), which are less than a chain keeps:
 //
-//   - What a block did and undid again does not show, and two updates of it are one.
-//   - An entity that was ended before its time was deleted, whatever ended it.
-//   - Entities that run out do so at their expiration, whether or not the chain says so.
+//   - A change that the same block takes back does not show, and two updates of an
+//     entity in a block are one.
+//   - An entity that ended before its expiration is shown as deleted.
+//   - An entity that runs out is shown as expired in the block of its expiration,
+//     whether or not the chain has such an event.
 //   - A change of the owner to the same owner is an update.
-//   - Hashes of transactions are zero, and their indexes but of creations. Costs are zero.
-//   - Logs are in the order: what ran out, what was created, the rest by key.
-//   - A block's hash is that of the chain if the store was told, else one that differs
-//     where histories differ.
+//   - Hashes of transactions are zero, and so are their indexes except for
+//     creations. Costs are zero.
+//   - The logs of a block are in this order: expirations, creations, the rest by key.
+//   - A block's hash is the chain's if the store was given it. Otherwise it is a hash
+//     that differs where histories differ.
 //
 // Each event comes in two forms: one of the six events of the processor at
-// 0x…61726b6976, and the one event EntityOperation of the contract 0x44…44 that newer SDKs
-// ask for, with a hash of zero. Clients name the address or the topics that they want. A
-// program that has the logs of its chain gives them instead, by Options.Logs.
+// 0x…61726b6976, and the one event EntityOperation of the contract 0x44…44 that
+// newer SDKs ask for, with a hash of zero. Clients select a form by its address or
+// topics. A program that has the logs of its chain gives them by Options.Logs.
 //
-// A filter is told what comes after it was installed. When the store was rewound, filters
-// and subscriptions are told the logs of the last blocks as removed.
+// A filter sends the events after its installation. When the store was rewound,
+// filters and subscriptions send the logs of the last blocks as removed.
 package rpc

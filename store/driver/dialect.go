@@ -39,8 +39,8 @@ type Traits struct {
 	// planner from searching by a column.
 	IndexHints bool
 
-	// JoinedSubqueries: the planner turns EXISTS into a join, and misjudges how many
-	// rows it has.
+	// JoinedSubqueries: the planner turns EXISTS into a join, and misjudges its
+	// number of rows.
 	JoinedSubqueries bool
 
 	// Regexp is the condition that the column in place of {} matches a regular

@@ -1,9 +1,10 @@
 // Package driver is the contract between Varve and a database engine.
 //
-// An engine package (store/sqlite, store/libsql, …) links one native library, implements Engine and
-// registers itself under a URL scheme in its init function. Engines know nothing of entities or
-// events: they run SQL text in their dialect, write rows in bulk, and tell what they are and what
-// they can do. Callers ask for a capability and never for an engine's name.
+// An engine package (store/sqlite, store/libsql, …) links one native library,
+// implements Engine and registers itself under a URL scheme in its init function.
+// Engines know nothing of entities or events: they run SQL text in their dialect,
+// write rows in bulk, and declare their capabilities. Callers ask for a capability
+// and never for an engine's name.
 //
 // # Values
 //
@@ -14,9 +15,9 @@
 //	string  Text  UTF-8, compared by bytes
 //	[]byte  Blob
 //
-// How an engine stores a Uint is its own affair (SQLite has no unsigned
-// integers, Postgres neither); the engine encodes arguments and decodes results
-// so that equality, order and ORDER BY are those of uint64. NULL is not used.
+// SQLite and Postgres have no unsigned integers, so each engine chooses how it
+// stores a Uint. It encodes arguments and decodes results so that equality, order
+// and ORDER BY are as for uint64. NULL is not used.
 //
 // Placeholders are "?" in every dialect; an engine rewrites them if it must.
 package driver
@@ -29,10 +30,10 @@ import (
 
 // Engine is an open database. Its methods may be called from several goroutines.
 type Engine interface {
-	// Info tells the engine's name, dialect and library version.
+	// Info returns the engine's name, dialect and library version.
 	Info() Info
 
-	// Capabilities tells what this open database can do. It does not change
+	// Capabilities returns the abilities of this open database. They do not change
 	// while the database is open.
 	Capabilities() Capabilities
 
@@ -59,7 +60,8 @@ type Engine interface {
 	// affects results or their durability, in a fixed order.
 	Settings(ctx context.Context) ([]Setting, error)
 
-	// Stats tells sizes and counters. A nil field means that this engine does not tell.
+	// Stats returns sizes and counters. A nil field is one that this engine does not
+	// report.
 	Stats(ctx context.Context) (Stats, error)
 
 	// Close waits for the open transaction, closes every connection and stops
@@ -164,7 +166,7 @@ type Update struct {
 	Set   Column
 	Key   []Column
 
-	// Indexed tells that an index finds a row by Key, so that looking rows up one by one is cheap.
+	// Indexed: an index finds a row by Key, so looking rows up one by one is cheap.
 	Indexed bool
 }
 
@@ -173,10 +175,10 @@ type Info struct {
 	Name    string  // "sqlite"
 	Dialect Dialect // the SQL that it reads
 	Library string  // Go module of the driver
-	Version string  // version of the native library, as it tells itself
+	Version string  // version of the native library, as it reports itself
 }
 
-// Capabilities tells what an engine can do beyond the contract's minimum.
+// Capabilities lists the abilities of an engine beyond the contract's minimum.
 type Capabilities struct {
 	// TextNUL: text may contain U+0000. Without it such text is refused with
 	// ErrUnsupported before anything is written.
@@ -231,9 +233,9 @@ type Stats struct {
 	Checkpoints     *int64         `json:"checkpoints,omitempty"`      // that moved at least one page since Open
 	CheckpointTime  *time.Duration `json:"checkpoint_time,omitempty"`  // time spent in them, nanoseconds
 	CheckpointStall *time.Duration `json:"checkpoint_stall,omitempty"` // time that commits waited for them, nanoseconds
-	Syncs           *int64         `json:"syncs,omitempty"`            // of the log beside transactions, since Open; see Overlapper
+	Syncs           *int64         `json:"syncs,omitempty"`            // of the log, outside of transactions, since Open; see Overlapper
 	CacheHits       *int64         `json:"cache_hits,omitempty"`       // page reads served from the engine's cache
 	CacheMisses     *int64         `json:"cache_misses,omitempty"`     // page reads that were not
-	ReplicaLag      *time.Duration `json:"replica_lag,omitempty"`      // how far a replica is behind, nanoseconds; nil for what is none
+	ReplicaLag      *time.Duration `json:"replica_lag,omitempty"`      // how far a replica is behind, nanoseconds; nil for a database that is no replica
 	EnginePIDs      []int          `json:"engine_processes,omitempty"` // processes of the engine other than this one
 }

@@ -19,19 +19,19 @@ var (
 	ErrReadOnly = errors.New("read-only")
 	// ErrNotExist: the database to open read-only does not exist.
 	ErrNotExist = errors.New("database does not exist")
-	// ErrMoved: the file of an open database was removed, replaced or renamed. Nothing is
-	// committed to it any more.
+	// ErrMoved: the file of an open database was removed, replaced or renamed.
+	// No further transaction commits to it.
 	ErrMoved = errors.New("database moved, or removed")
-	// ErrUnsupported: this engine or layout cannot do what was asked.
+	// ErrUnsupported: this engine or layout lacks the requested ability.
 	ErrUnsupported = errors.New("not supported")
 	// ErrReaderExpired: the snapshot was ended because it held back a
 	// checkpoint for longer than Options.MaxReaderAge.
 	ErrReaderExpired = errors.New("snapshot expired")
-	// ErrMemory: the engine's memory budget, or the machine's memory, is too small
-	// for what was asked.
+	// ErrMemory: the engine's memory budget, or the machine's memory, is too
+	// small for the call.
 	ErrMemory = errors.New("not enough memory")
-	// ErrUnavailable: the server cannot be reached, or takes nobody now; the same call
-	// may succeed later.
+	// ErrUnavailable: the server cannot be reached, or takes no connection now;
+	// the same call may succeed later.
 	ErrUnavailable = errors.New("server unavailable")
 	// ErrUnknownOutcome: the connection broke during a commit; whether it
 	// took effect is found out by reading the head again.

@@ -2,30 +2,33 @@ package driver
 
 import "context"
 
-// What only some engines do is an interface of its own.
+// Each ability that only some engines have is a separate interface.
 
-// Overlapper is implemented by engines on which a commit can become durable beside the
-// next transaction.
+// Overlapper is implemented by engines on which a commit can become durable
+// while the next transaction runs.
 type Overlapper interface {
 	// BeginVisible is Begin, for a transaction whose Commit makes it visible at once,
 	// and durable no later than a call of Sync that begins after it. Transactions
 	// become durable in their order.
 	BeginVisible(ctx context.Context) (Tx, error)
 
-	// Sync makes durable, as the durability level promises, whatever was committed
-	// before it was called, by other processes too. After it has failed nobody knows
-	// what is durable: Begin, BeginVisible and Sync fail until the database is opened
-	// anew. After Close it returns nil, if all is durable.
+	// Sync makes durable, as the durability level promises, all that was
+	// committed before the call, by other processes too. After it has failed,
+	// it is unknown which commits are durable, so Begin, BeginVisible and Sync
+	// fail until the database is opened again. After Close it returns nil if
+	// all is durable.
 	Sync(ctx context.Context) error
 
-	// Durable raises a number that all share who have the database open, in other
-	// processes too, to at least n, and returns it. By it they know of each other what is
-	// durable. It begins at zero when nobody has had the database open before. Where it
-	// cannot be shared, as where this process may not write, each has its own.
+	// Durable raises a number to at least n and returns it. All processes that
+	// have the database open share the number, and learn from it which commits
+	// of the others are durable. It begins at zero when the first process opens
+	// the database. Where it cannot be shared, for example because this process
+	// may not write, each process has its own number.
 	Durable(n uint64) uint64
 }
 
-// Listener is implemented by engines of which another process's commit can be heard.
+// Listener is implemented by engines that can be notified of another process's
+// commit.
 type Listener interface {
 	// Listen begins to hear. It fails with ErrUnsupported where nothing can be heard, such
 	// as through a pooler. The caller closes it before the engine.
@@ -46,24 +49,28 @@ type Listening interface {
 	Close() error
 }
 
-// Keeper is implemented by engines whose databases are files. It keeps numbers beside a
-// database by which is known, after a process was killed, how far it had come: a database
-// that has lost a part since, such as its log, looks like one that never had it. They are
-// zero when nobody has the database open, unless a process was killed that had and the
-// system was not started anew since: then they are what it left.
+// Keeper is implemented by engines whose databases are files. It keeps two
+// numbers in a file next to the database. They record, also after a process was
+// killed, how far the database had come, because a database that has lost a
+// part since, such as its log, looks as if it had never had it. The numbers are
+// zero when no process has the database open, unless a process was killed while
+// it had, and the system has not been restarted: then they are the numbers of
+// that process.
 type Keeper interface {
 	// Kept returns a number, the i-th of two.
 	Kept(i int) uint64
 
-	// Keep replaces it, when it is still the old one, and tells whether it was.
+	// Keep replaces the number if it is still the old one, and reports whether
+	// it was.
 	Keep(i int, old, n uint64) bool
 
-	// Confirm says that the database holds what a number names. One that a process has left
-	// and nobody has confirmed is not forgotten by Close.
+	// Confirm records that the database holds the state that a number stands
+	// for. Close does not reset the number of a killed process until it is
+	// confirmed.
 	Confirm(i int)
 
-	// Leave has Close leave the database and its log as they are, because the database
-	// was refused: what a log holds that cannot be read may still be mended.
+	// Leave has Close leave the database and its log as they are, because the
+	// database was refused: the unreadable part of a log may still be repaired.
 	Leave()
 }
 
@@ -81,7 +88,7 @@ type Remote interface {
 	LiftTimeouts(ctx context.Context) error
 }
 
-// Run runs a statement of which only the success matters.
+// Run runs a statement whose result is not used.
 func Run(ctx context.Context, tx Tx, sql string, args ...any) error {
 	if r, ok := tx.(Remote); ok {
 		return r.Defer(ctx, sql, args...)

@@ -11,7 +11,7 @@ import (
 // Options are the settings common to all engines. The zero value is usable:
 // durable, background checkpoints, the default memory budget.
 type Options struct {
-	// Durability says what a commit promises; zero means Durable.
+	// Durability is the promise of a commit; zero means Durable.
 	Durability Durability
 
 	// Checkpoint says who moves the write-ahead log into the database; zero means Background.
@@ -30,11 +30,12 @@ type Options struct {
 	// Readers bounds the number of snapshots open at once; zero means DefaultReaders.
 	Readers int
 
-	// Concurrency bounds how many snapshots are at work beside each other. Further
-	// ones wait, first come, first served, until one of these is closed or has been
-	// open for longer than most reads take (20 ms): so one that is kept open keeps
-	// nobody out. Zero means the engine's default: GOMAXPROCS, the processors that
-	// this process uses, for engines that work in it, and Readers for servers.
+	// Concurrency bounds how many snapshots work at the same time. Further ones
+	// wait, first come, first served, until one of these is closed or has been
+	// open for longer than most reads take (20 ms). So a snapshot that is kept
+	// open does not block the others. Zero means the engine's default:
+	// GOMAXPROCS, the processors that this process uses, for engines that work
+	// in it, and Readers for servers.
 	Concurrency int
 
 	// LockTimeout bounds the wait for a database that another process is
@@ -71,7 +72,7 @@ func (o Options) WithDefaults() Options {
 	return o
 }
 
-// Durability is what a commit promises when power fails.
+// Durability is the promise of a commit about a power failure.
 type Durability string
 
 // The durability levels. What each sets in each engine is in
@@ -99,9 +100,9 @@ type CheckpointPolicy string
 
 // The checkpoint policies.
 const (
-	Background CheckpointPolicy = "background" // Varve's checkpointer, beside the writer
+	Background CheckpointPolicy = "background" // Varve's checkpointer, concurrently with the writer
 	Inline     CheckpointPolicy = "inline"     // the engine, inside the commit that fills the log
-	Manual     CheckpointPolicy = "manual"     // nobody but Checkpointer.Checkpoint
+	Manual     CheckpointPolicy = "manual"     // only Checkpointer.Checkpoint
 )
 
 // ParseCheckpointPolicy checks that s is the name of a policy.

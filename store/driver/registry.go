@@ -20,16 +20,17 @@ type Driver struct {
 	// opts. When Open fails nothing it started remains.
 	Open func(ctx context.Context, u *url.URL, opts Options) (Engine, error)
 
-	// Scratch makes an empty database of its own at the server of a URL, in which
-	// nothing is touched that is there, and returns the parameters that name it, beside
-	// those of opts, and what removes it. It is nil for engines that have no servers of
-	// the user's, and fails with ErrUnsupported for a URL that names none.
+	// Scratch makes an empty database at the server of a URL, without touching
+	// the databases there. It returns the parameters that name the new
+	// database, to be added to opts, and the function that removes it. It is
+	// nil for engines without servers, and fails with ErrUnsupported for a URL
+	// that names no server.
 	Scratch func(ctx context.Context, u *url.URL, opts Options) (params map[string]string, drop func(ctx context.Context) error, err error)
 
 	// Params documents the engine-specific URL parameters: name to meaning.
 	Params map[string]string
 
-	// Capabilities are those of a database opened with default options, for
+	// Capabilities of a database that is opened with default options, for
 	// listing engines without opening one.
 	Capabilities Capabilities
 

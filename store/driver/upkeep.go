@@ -55,7 +55,7 @@ type Reindexer interface {
 // Tuner is implemented by engines that keep settings of their upkeep for each
 // table, such as how often it is vacuumed.
 type Tuner interface {
-	// Tune sets those that are missing. It leaves a table for the next opening
+	// Tune sets the missing settings. It leaves a table for the next opening
 	// when this user may not change it, or another session has it locked.
 	Tune(ctx context.Context, tables []*Table) error
 }
@@ -64,11 +64,12 @@ type Tuner interface {
 // engines declare the gap "lease".
 type Leaser interface {
 	// Lease takes the database's only lease. The process that has it serves the
-	// database, and may keep in memory what it has read. Lease does not wait: it
-	// fails with ErrLocked while this process or another has the lease, and with
-	// ErrReadOnly on a database that is open for reading. The lease binds only
-	// processes that ask for it: others may write. It ends with Release or with
-	// the process, however that ends. The caller releases it before Close.
+	// database, and may keep in memory the data that it has read. Lease does
+	// not wait: it fails with ErrLocked while this process or another has the
+	// lease, and with ErrReadOnly on a database that is open for reading. The
+	// lease binds only processes that ask for it: others may write. It ends
+	// with Release or with the process, however that ends. The caller releases
+	// it before Close.
 	Lease(ctx context.Context) (Lease, error)
 }
 

@@ -49,8 +49,8 @@ func FilePath(u *url.URL) (string, error) {
 	return path, Of(ErrURL, err)
 }
 
-// Redact returns a URL, or what was meant as one, for messages and records: without
-// password and without parameters, which may be a token.
+// Redact returns a URL, or a malformed one, for messages and records: without
+// the password and without parameters, because a parameter may be a token.
 func Redact(raw string) string {
 	text, _, _ := strings.Cut(Hide(raw, raw), "?")
 	return text
@@ -74,8 +74,8 @@ func Hide(text string, urls ...string) string {
 // secretSetting is a parameter of a URL, or a setting of a connection string.
 var secretSetting = regexp.MustCompile(`(?i)(\w*(?:pass|pwd|token|secret)\w*\s*=\s*)('[^']*'|[^&\s]+)`)
 
-// userinfo returns what is before the last @ of an address. The password in it may
-// hold anything, also where a URL should not.
+// userinfo returns the part of an address before its last @. The password in it
+// may have any characters, also characters that a URL may not have.
 func userinfo(raw string) (string, bool) {
 	address, _, _ := strings.Cut(raw, "?")
 	if !strings.Contains(address, "@") {

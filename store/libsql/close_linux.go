@@ -6,11 +6,12 @@ package libsql
 #include <pthread.h>
 #include <stdlib.h>
 
-// The library closes each of its connections twice (tursodatabase/libsql#2251). The
-// second time it reads freed memory: nothing happens, or the program dies, or a
-// connection that got the same address since is closed. So the linker sends the calls
-// through here, where only open connections are closed. What is left is a connection
-// opened, wholly and at that address, between the two calls.
+// The library closes each of its connections twice (tursodatabase/libsql#2251).
+// The second time it reads freed memory: then it does nothing, or the program
+// dies, or it closes a connection that got the same address since. So the
+// linker sends the calls through this file, which closes only open connections.
+// One case remains: a connection that is opened completely at that address
+// between the two calls.
 
 typedef struct handle {
 	void *db;

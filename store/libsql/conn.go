@@ -172,7 +172,8 @@ type stmt struct {
 // Close implements sqldriver.Stmt.
 func (s *stmt) Close() error { return nil }
 
-// NumInput implements sqldriver.Stmt. The library would bind NULL to what is missing.
+// NumInput implements sqldriver.Stmt. The library would bind NULL to a missing
+// argument.
 func (s *stmt) NumInput() int { return s.placeholders }
 
 // Exec implements sqldriver.Stmt.
@@ -225,8 +226,8 @@ func check(ctx context.Context, args []sqldriver.NamedValue) error {
 	return nil
 }
 
-// drain runs a statement whose rows nobody wants, such as a pragma, which the
-// library refuses in Exec.
+// drain runs a statement and drops its rows. Pragmas need it, because the
+// library refuses them in Exec.
 func (s *stmt) drain(ctx context.Context) (sqldriver.Result, error) {
 	r, err := s.QueryContext(ctx, nil)
 	if err != nil {

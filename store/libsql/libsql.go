@@ -8,25 +8,24 @@
 // store/libsql/remote, which opens databases on servers and is registered under the
 // same URL scheme.
 //
-// # What the library does otherwise, and what is done about it
+// # Faults of the library, and how this package avoids them
 //
-//   - It does not heed contexts. They are checked before each call and between
-//     rows, and the wait for the write lock ends with its context; a statement
-//     that runs is not interrupted.
-//   - It cuts text at NUL and refuses other than UTF-8: refused here first, with
-//     driver.ErrUnsupported.
-//   - It gives text that reads as a date as a time, from which the text cannot be
-//     had back: an error that says to select it as a blob.
-//   - It runs the first of several statements and passes over the rest: refused.
-//   - It refuses PRAGMA through Exec: run as a query.
-//   - It tells no result codes, only messages: driver errors are found by these.
-//   - It closes files in threads of its own: Close waits for them.
-//   - It keeps an invalid address while it reads an empty blob, for which the Go
-//     runtime can end the program: on Linux the linker puts a valid one in its
-//     place. Programs for other systems need "//go:debug invalidptr=0" in their
-//     main package.
-//   - It carries SQLite 3.45.1, in which a checkpoint that meets a writer at a bad
-//     moment can corrupt a database: checkpoints run on the writer's connection.
+//   - It ignores contexts. This package checks them before each call and between
+//     rows, and ends the wait for the write lock with its context. It does not
+//     interrupt a statement that runs.
+//   - It cuts text at NUL and refuses text that is not UTF-8. This package refuses
+//     both first, with driver.ErrUnsupported.
+//   - It returns text that reads as a date as a time, and the text is lost. This
+//     package returns an error that says to select it as a blob.
+//   - It runs the first of several statements and ignores the rest. They are refused.
+//   - It refuses PRAGMA through Exec. This package runs it as a query.
+//   - It has no result codes, only messages. Driver errors are found by these.
+//   - It closes files in its own threads. Close waits for them.
+//   - It keeps an invalid address while it reads an empty blob, and the Go runtime
+//     can end the program for it. On Linux the linker replaces the address. Programs
+//     for other systems need "//go:debug invalidptr=0" in their main package.
+//   - It contains SQLite 3.45.1, in which a checkpoint that runs concurrently with a
+//     writer can corrupt a database. Checkpoints run on the writer's connection.
 package libsql
 
 import (

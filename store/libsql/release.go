@@ -15,8 +15,8 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// The library closes a database, with the checkpoint and the fsyncs that this
-// may bring, in a thread of its own, after its close function has returned.
+// The library closes a database in its own thread, after its close function has
+// returned. Closing may include a checkpoint and its fsyncs.
 const (
 	// releaseTimeout bounds the wait for that.
 	releaseTimeout = time.Minute

@@ -107,7 +107,7 @@ type command struct {
 
 func (f *files) commands() []command {
 	restored := func(t *testing.T, x string) {
-		require.Contains(t, Must(t, "check", f.url(x)), "digests computed anew")
+		require.Contains(t, Must(t, "check", f.url(x)), "digests recomputed")
 		db, err := store.Open(t.Context(), f.url(x), &store.Options{ReadOnly: true})
 		require.NoError(t, err)
 		ents, err := db.Entities(t.Context(), nil)

@@ -4,12 +4,12 @@
 //
 // The form of a sealed payload:
 //
-//	"varvesl" 0x01   what it is, and the version of the form
+//	"varvesl" 0x01   magic bytes, and the version of the form
 //	8 bytes          key ID
-//	12 bytes         nonce, random or made from what is sealed
+//	12 bytes         nonce, random or derived from the payload
 //	…                ciphertext
 //	16 bytes         authentication tag, over the ciphertext, the 16 bytes at the
-//	                 front and the owner: the entity's key, or what an event is
+//	                 front and the owner: the entity's key, or the identity of an event
 package seal
 
 import (

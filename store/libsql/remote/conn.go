@@ -16,28 +16,29 @@ import (
 )
 
 const (
-	// lockPause is the pause between two attempts to get a server's write lock.
+	// lockPause is the pause between two attempts to get the server's write lock.
 	lockPause = 20 * time.Millisecond
 
-	// keepAlive is how long a stream in a transaction rests before the server hears of
-	// it. A server ends one of which it has not heard for 10 s, such as a snapshot that
-	// is held while another is read.
+	// lockGrace is how much longer than its context a request runs that has, or may
+	// get, the write lock. An answer that is not read leaves the lock with a stream
+	// that cannot be ended, because its baton is lost.
+	lockGrace = 500 * time.Millisecond
+
+	// keepAlive is the pause after which a stream in a transaction sends an empty
+	// request, because a server ends a stream after 10 s without one. A snapshot may
+	// be held that long while another is read.
 	keepAlive = 3 * time.Second
 
-	// maxIdle is the rest after which a stream without a transaction is not used again.
+	// maxIdle is the pause after which a stream without a transaction is not used
+	// again, because the server may have ended it.
 	maxIdle = 8 * time.Second
 
-	// maxQueue bounds the writes that wait for the next request, in bytes.
+	// maxQueue bounds the bytes of statements that wait for the next request.
 	maxQueue = 1 << 20
 
-	// closeTimeout bounds the wait for a stream's end, which the server would also
-	// find by itself.
+	// closeTimeout bounds the request that ends a stream. The server ends a stream
+	// without requests by itself.
 	closeTimeout = 2 * time.Second
-
-	// patience is how much longer than its context a request is waited for that has, or
-	// gets, the write lock. An answer that nobody reads leaves the lock with a stream
-	// that nobody can end.
-	patience = 500 * time.Millisecond
 )
 
 // connector makes connections.
@@ -52,8 +53,8 @@ type connector struct {
 	lockTimeout time.Duration
 }
 
-// Connect implements sqldriver.Connector. The server hears of a connection with its
-// first statement.
+// Connect implements sqldriver.Connector. The first statement makes the first
+// request.
 func (c *connector) Connect(context.Context) (sqldriver.Conn, error) {
 	return &conn{connector: c}, nil
 }
@@ -61,96 +62,188 @@ func (c *connector) Connect(context.Context) (sqldriver.Conn, error) {
 // Driver implements sqldriver.Connector.
 func (c *connector) Driver() sqldriver.Driver { return nil }
 
-// conn implements sqlstore.Remote: it is a stream of the server, and what is known of its
-// transaction.
+// conn implements sqlstore.Remote by a stream of the server. It knows the state
+// of the stream's transaction:
+//
+//	       Later(beginWrite)         Flush
+//	none ────────────────────► due ─────────► open, with the write lock
+//	none ────────────────────► open, readOnly
+//	       Later(beginRead)
+//
+// Exec(commit) and Rollback lead back to none.
 type conn struct {
 	*connector
 
-	mu     sync.Mutex // of all below, for the timer
-	stream stream
-	used   time.Time
-	alive  *time.Timer // of a transaction
+	mu       sync.Mutex // guards the fields below, because the timer uses them too
+	stream   stream
+	lastUsed time.Time   // when the server last answered
+	pinger   *time.Timer // keeps the stream of a transaction alive
 
-	begins   bool  // with the next call, Flush
-	open     bool  // in a transaction
-	readOnly bool  // which is a snapshot
-	over     bool  // which the server has ended
-	why      error // why the transaction cannot go on, or nil
+	due        bool  // Flush begins a write transaction
+	open       bool  // in a transaction
+	readOnly   bool  // the transaction is a snapshot
+	rolledBack bool  // by the server
+	failure    error // why the transaction cannot go on, or nil
 
 	queue  []step // statements that wait for the next request
 	queued int    // their size in bytes
 }
 
-// Prepare implements sqldriver.Conn. Nothing comes this way.
+// Prepare implements sqldriver.Conn. Statements do not come this way.
 func (c *conn) Prepare(string) (sqldriver.Stmt, error) { return nil, driver.ErrUnsupported }
 
-// Begin implements sqldriver.Conn.
+// Begin implements sqldriver.Conn. Transactions do not come this way.
 func (c *conn) Begin() (sqldriver.Tx, error) { return nil, driver.ErrUnsupported }
 
-// Close implements sqldriver.Conn.
-func (c *conn) Close() error {
+// Later implements sqlstore.Remote.
+func (c *conn) Later(ctx context.Context, text string, _ bool, args []any) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.forget()
-	c.drop()
+	switch text {
+	case beginWrite:
+		c.due = true
+		return nil
+	case beginRead:
+		c.open, c.readOnly = true, true
+		c.queue = append(c.queue, step{Stmt: statement{SQL: text}})
+		return nil
+	}
+	s, size, err := c.newStep(ctx, text, args)
+	if err != nil {
+		return err
+	}
+	if c.queued+size > maxQueue {
+		_, err = c.send(ctx, s)
+		return err
+	}
+	c.queue, c.queued = append(c.queue, s), c.queued+size
 	return nil
 }
 
-// drop ends the stream, and with it its transaction. Should the server not hear of it,
-// it ends the stream by itself some seconds later.
-func (c *conn) drop() {
-	if c.stream.baton != "" {
-		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-		defer cancel()
-		_ = c.pipeline(ctx, &c.stream, map[string]any{"type": "close"}, nil)
-	}
-	c.stream = stream{}
-}
-
-// forget leaves the transaction, which has ended or never came to be.
-func (c *conn) forget() {
-	if c.alive != nil {
-		c.alive.Stop()
-	}
-	c.begins, c.open, c.readOnly, c.over, c.why = false, false, false, false, nil
-	c.queue, c.queued = nil, 0
-}
-
-// touch notes that the server has heard of the stream.
-func (c *conn) touch() {
-	c.used = time.Now()
-	switch {
-	case !c.open:
-	case c.alive == nil:
-		c.alive = time.AfterFunc(keepAlive, c.ping)
-	default:
-		c.alive.Reset(keepAlive)
-	}
-}
-
-// ping keeps the stream of a transaction alive, also while rows of it are read. Its
-// error is found by the next statement.
-func (c *conn) ping() {
+// Flush implements sqlstore.Remote. It begins a write transaction that is due, and
+// waits for the lock.
+func (c *conn) Flush(ctx context.Context) (err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.open || c.over || c.stream.baton == "" {
-		return
+	if c.due {
+		c.due = false
+		return c.begin(ctx)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
+	if n := len(c.queue); n > 0 {
+		last := c.queue[n-1]
+		c.queue = c.queue[:n-1]
+		_, err = c.send(ctx, last)
+	}
+	return err
+}
+
+// begin begins a write transaction. A server lets others wait for its write lock
+// for some seconds, and then ends the transaction that has the lock. A client that
+// stops waiting must end its stream, because the stream would still be given the
+// lock. To end it the client needs the baton, so the request is a cursor, whose
+// answer begins with the baton.
+func (c *conn) begin(ctx context.Context) error {
+	wait, cancel := context.WithTimeout(ctx, min(c.lockTimeout, c.timeout))
 	defer cancel()
-	if c.pipeline(ctx, &c.stream, nil, nil) == nil {
-		c.touch()
+	c.dropIdle()
+	reused := c.stream.baton != ""
+	for {
+		err := c.tryBegin(wait)
+		switch {
+		case err == nil:
+			c.open = true
+			c.used()
+			return nil
+		case wait.Err() != nil:
+			c.drop()
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return fmt.Errorf("%w: the server did not give the write lock within %v: %w", driver.ErrLocked, c.lockTimeout, err)
+		case errors.Is(err, driver.ErrLocked):
+			select {
+			case <-time.After(lockPause):
+			case <-wait.Done():
+			}
+		case reused && isGone(err):
+			c.stream, reused = stream{}, false
+		default:
+			return err
+		}
 	}
 }
 
-// newStep makes a step of a statement that can run in the state of the transaction. A value
-// that is too large is refused before it is sent.
+// tryBegin waits until ctx is done, and then no longer than lockGrace for the
+// baton.
+func (c *conn) tryBegin(ctx context.Context) error {
+	grace, cancel := withGrace(ctx)
+	defer cancel()
+	answer, err := c.cursor(grace, &c.stream, []step{{Stmt: statement{SQL: beginWrite}}})
+	if err != nil {
+		return err
+	}
+	defer answer.body.Close()
+	defer context.AfterFunc(ctx, cancel)()
+	for err == nil {
+		_, err = answer.next()
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// Exec implements sqlstore.Remote.
+func (c *conn) Exec(ctx context.Context, text string, _ bool, args []any) (int64, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s, _, err := c.newStep(ctx, text, args)
+	if err != nil {
+		return 0, err
+	}
+	res, err := c.send(ctx, s)
+	if err != nil {
+		return 0, err
+	}
+	if text == commit {
+		c.leave()
+	}
+	return res.Affected, nil
+}
+
+// Query implements sqlstore.Remote. When the rows are more than the server puts
+// into one answer, the statement runs again for an answer in parts.
+func (c *conn) Query(ctx context.Context, asked driver.Statement, _ bool, args []any) (driver.Rows, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s, _, err := c.newStep(ctx, asked.Text, args)
+	if err != nil {
+		return nil, err
+	}
+	s.Stmt.WantRows = true
+	res, err := c.send(ctx, s)
+	if errors.Is(err, errTooLarge) && guard.Reads(asked.Text) {
+		parts, err := c.parts(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		return sqlstore.DriverRows(ctx, parts), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return sqlstore.DriverRows(ctx, &rows{columns: names(res.Cols), list: res.Rows}), nil
+}
+
+// newStep returns a statement as a step, with its size in bytes. It refuses a
+// statement that the state of the transaction forbids, and a value that is too
+// large for the server.
 func (c *conn) newStep(ctx context.Context, text string, args []any) (s step, size int, err error) {
 	switch {
 	case ctx.Err() != nil:
 		return s, 0, ctx.Err()
-	case c.why != nil:
-		return s, 0, c.why
+	case c.failure != nil:
+		return s, 0, c.failure
 	case c.readOnly && !guard.Reads(text):
 		return s, 0, fmt.Errorf("%.60q: %w: it would write in a snapshot", text, driver.ErrReadOnly)
 	}
@@ -169,229 +262,165 @@ func (c *conn) newStep(ctx context.Context, text string, args []any) (s step, si
 	return s, size + len(text), nil
 }
 
-// send runs what waits and then one more step, in one request, and returns the result
-// of the latter. In a transaction nothing runs after the server has ended it.
+// send sends the queue and one more step in one request, and returns the result of
+// the last step. It waits no longer than c.timeout.
 func (c *conn) send(ctx context.Context, last step) (*result, error) {
-	if !c.open && time.Since(c.used) > maxIdle {
-		c.stream = stream{}
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	if !c.open {
+		c.dropIdle()
 	}
-	waiting := len(c.queue)
+
+	// Take the queue.
+	queued := len(c.queue)
 	c.queue = append(c.queue, last)
 	steps := c.queue
 	c.queue, c.queued = nil, 0
-	first, begins := inTransaction, steps[0].Stmt.SQL == beginRead
-	if begins || !c.open {
-		first = nil
+
+	// Each step runs only if the one before it succeeded. The first one runs only
+	// while the transaction is open, because the server may have ended it, and the
+	// steps would then be committed one by one.
+	begins := steps[0].Stmt.SQL == beginRead
+	if c.open && !begins {
+		chain(steps, inTransaction)
+	} else {
+		chain(steps, nil)
 	}
-	chain(steps, first)
-	known := c.stream.baton != ""
-	given := ctx
+
+	// Send. With the write lock, read the answer also after ctx has ended; see
+	// lockGrace.
+	request := ctx
 	if c.open && !c.readOnly {
-		late, cancel := patient(ctx)
+		grace, cancel := withGrace(ctx)
 		defer cancel()
-		ctx = late
+		request = grace
 	}
-	results, err := c.batch(ctx, &c.stream, steps)
-	if begins && known && isGone(err) && ctx.Err() == nil {
+	reused := c.stream.baton != ""
+	results, err := c.batch(request, &c.stream, steps)
+
+	// A snapshot that begins on a stream that the server has ended begins on another:
+	// nothing was read yet.
+	if begins && reused && isGone(err) && request.Err() == nil {
 		c.stream = stream{}
-		results, err = c.batch(ctx, &c.stream, steps)
+		results, err = c.batch(request, &c.stream, steps)
 	}
-	c.touch()
-	if err != nil && given.Err() != nil && !errors.Is(err, given.Err()) {
-		err = fmt.Errorf("%w: %w", given.Err(), err)
-	}
-	switch {
-	case err == nil:
+	c.used()
+	if err == nil {
 		return results[len(steps)-1], nil
-	case !c.open, errors.Is(err, errTooLarge): // which is of the last step's rows; the others are done
-		return nil, err
+	}
+	if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
+		err = fmt.Errorf("%w: %w", ctx.Err(), err)
+	}
+
+	// Find out whether the transaction can go on. It can after errTooLarge, which is
+	// about the rows of the last step: the steps before it have run.
+	switch {
+	case !c.open, errors.Is(err, errTooLarge):
 	case errors.Is(err, errEnded):
-		c.over = true
+		c.rolledBack = true
 		if c.readOnly {
 			err = fmt.Errorf("%w: %w", driver.ErrReaderExpired, err)
 		}
-		c.why = err
-	case waiting > 0: // and those after the one that failed have not run
-		c.why = fmt.Errorf("the transaction cannot go on: %w", err)
+		c.failure = err
+	case queued > 0: // the steps after the one that failed have not run
+		c.failure = fmt.Errorf("the transaction cannot go on: %w", err)
 	}
 	return nil, err
 }
 
-// run sends what waits and one more statement, and waits no longer than c.timeout.
-func (c *conn) run(ctx context.Context, s step) (*result, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	return c.send(ctx, s)
-}
-
-// Later implements sqlstore.Remote.
-func (c *conn) Later(ctx context.Context, text string, _ bool, args []any) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch text {
-	case beginWrite:
-		c.begins = true
-		return nil
-	case beginRead:
-		c.open, c.readOnly = true, true
-		c.queue = append(c.queue, step{Stmt: statement{SQL: text}})
-		return nil
-	}
-	s, size, err := c.newStep(ctx, text, args)
-	if err == nil && c.queued+size <= maxQueue {
-		c.queue, c.queued = append(c.queue, s), c.queued+size
-	} else if err == nil {
-		_, err = c.run(ctx, s)
-	}
-	return err
-}
-
-// Flush implements sqlstore.Remote.
-func (c *conn) Flush(ctx context.Context) (err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.begins {
-		c.begins = false
-		return c.begin(ctx)
-	}
-	if n := len(c.queue); n > 0 {
-		last := c.queue[n-1]
-		c.queue = c.queue[:n-1]
-		_, err = c.run(ctx, last)
-	}
-	return err
-}
-
-// Exec implements sqlstore.Remote.
-func (c *conn) Exec(ctx context.Context, text string, _ bool, args []any) (int64, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s, _, err := c.newStep(ctx, text, args)
-	if err != nil {
-		return 0, err
-	}
-	res, err := c.run(ctx, s)
-	if err != nil {
-		return 0, err
-	}
-	if text == commit {
-		c.forget()
-	}
-	return res.Affected, nil
-}
-
-// Query implements sqlstore.Remote. When the rows are more than the server puts into one
-// answer it is asked again, for an answer in parts.
-func (c *conn) Query(ctx context.Context, asked driver.Statement, _ bool, args []any) (driver.Rows, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s, _, err := c.newStep(ctx, asked.Text, args)
-	if err != nil {
-		return nil, err
-	}
-	s.Stmt.WantRows = true
-	res, err := c.run(ctx, s)
-	var list *rows
-	switch {
-	case errors.Is(err, errTooLarge) && guard.Reads(asked.Text):
-		if list, err = c.parts(ctx, s); err != nil {
-			return nil, err
-		}
-	case err != nil:
-		return nil, err
-	default:
-		list = &rows{columns: names(res.Cols), list: res.Rows}
-	}
-	return sqlstore.DriverRows(ctx, list), nil
-}
-
-// Rollback implements sqlstore.Remote.
+// Rollback implements sqlstore.Remote. It returns the error of a write transaction
+// that the server has ended before.
 func (c *conn) Rollback() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.rollback(context.Background())
-}
+	defer c.leave()
 
-// rollback ends the transaction, and reports one that the server has ended before.
-func (c *conn) rollback(ctx context.Context) error {
-	over, snapshot, why := c.over, c.readOnly, c.why
-	begun := c.open && !(snapshot && len(c.queue) > 0) // as far as the server has heard
-	defer c.forget()
-	if begun && !over {
+	// A snapshot whose BEGIN is still in the queue is unknown to the server.
+	begun := c.open && !(c.readOnly && len(c.queue) > 0)
+	lost := c.failure
+	if begun && !c.rolledBack {
 		c.queue, c.queued = nil, 0
-		_, why = c.run(ctx, step{Stmt: statement{SQL: rollback}})
+		_, lost = c.send(context.Background(), step{Stmt: statement{SQL: rollback}})
 	}
-	if over || why != nil {
+	if c.rolledBack || lost != nil {
 		c.drop()
 	}
-	if snapshot {
+	if c.readOnly {
 		return nil // there is nothing to undo
 	}
-	return why
+	return lost
 }
 
-// begin starts the write transaction. A server has those who want its lock wait for some
-// seconds, and then ends the transaction of the one who has it. Who waits no longer has
-// to end the stream, to which the lock would be given: hence by a cursor, which tells
-// the baton first.
-func (c *conn) begin(ctx context.Context) error {
-	wait, cancel := context.WithTimeout(ctx, min(c.lockTimeout, c.timeout))
+// used notes that the server has answered, and sets the timer of a transaction.
+func (c *conn) used() {
+	c.lastUsed = time.Now()
+	switch {
+	case !c.open:
+	case c.pinger == nil:
+		c.pinger = time.AfterFunc(keepAlive, c.ping)
+	default:
+		c.pinger.Reset(keepAlive)
+	}
+}
+
+// ping sends an empty request, which keeps the stream of a transaction alive, also
+// while rows of it are read. After an error the next statement fails, too.
+func (c *conn) ping() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.open || c.rolledBack || c.stream.baton == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
 	defer cancel()
-	if time.Since(c.used) > maxIdle {
+	if c.pipeline(ctx, &c.stream, nil, nil) == nil {
+		c.used()
+	}
+}
+
+// leave forgets the transaction, which has ended or was never begun.
+func (c *conn) leave() {
+	if c.pinger != nil {
+		c.pinger.Stop()
+	}
+	c.due, c.open, c.readOnly, c.rolledBack, c.failure = false, false, false, false, nil
+	c.queue, c.queued = nil, 0
+}
+
+// dropIdle gives up a stream that the server may have ended.
+func (c *conn) dropIdle() {
+	if time.Since(c.lastUsed) > maxIdle {
 		c.stream = stream{}
 	}
-	known := c.stream.baton != ""
-	for {
-		err := c.tryBegin(wait)
-		switch {
-		case err == nil:
-			c.open = true
-			c.touch()
-			return nil
-		case wait.Err() != nil:
-			c.drop()
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			return fmt.Errorf("%w: the server did not give the write lock within %v: %w", driver.ErrLocked, c.lockTimeout, err)
-		case errors.Is(err, driver.ErrLocked):
-			select {
-			case <-time.After(lockPause):
-			case <-wait.Done():
-			}
-		case known && isGone(err):
-			c.stream, known = stream{}, false
-		default:
-			return err
-		}
-	}
 }
 
-func (c *conn) tryBegin(ctx context.Context) error {
-	late, cancel := patient(ctx)
-	defer cancel()
-	answer, err := c.cursor(late, &c.stream, []step{{Stmt: statement{SQL: beginWrite}}})
-	if err != nil {
-		return err
+// drop ends the stream, and with it its transaction. If the request is lost, the
+// server ends the stream some seconds later.
+func (c *conn) drop() {
+	if c.stream.baton != "" {
+		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		defer cancel()
+		_ = c.pipeline(ctx, &c.stream, map[string]any{"type": "close"}, nil)
 	}
-	defer answer.body.Close()
-	defer context.AfterFunc(ctx, cancel)()
-	for err == nil {
-		_, err = answer.next()
-	}
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
+	c.stream = stream{}
 }
 
-// patient returns a context that ends a while after ctx.
-func patient(ctx context.Context) (context.Context, context.CancelFunc) {
-	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(patience, cancel) })
-	return late, func() { stop(); cancel() }
+// Close implements sqldriver.Conn.
+func (c *conn) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.leave()
+	c.drop()
+	return nil
 }
 
-// isGone tells whether another stream may be of use where one gave an error: the server
-// has ended it, or has been started anew.
+// withGrace returns a context that ends lockGrace after ctx.
+func withGrace(ctx context.Context) (context.Context, context.CancelFunc) {
+	grace, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lockGrace, cancel) })
+	return grace, func() { stop(); cancel() }
+}
+
+// isGone reports whether a request may succeed on another stream, because the
+// server has ended this one or was restarted.
 func isGone(err error) bool { return guard.IsBroken(err) || errors.Is(err, errEnded) }

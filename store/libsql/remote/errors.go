@@ -17,7 +17,7 @@ const maxMessage = 1000
 
 var (
 	// errEnded: the server has rolled the transaction back.
-	errEnded = errors.New("the transaction has been rolled back; begin it anew")
+	errEnded = errors.New("the transaction has been rolled back; begin it again")
 
 	// errTooLarge: the rows are more than the server puts into one answer.
 	errTooLarge = errors.New("the answer is too large for the server")

@@ -44,8 +44,8 @@ type condition struct {
 // inTransaction is true while a transaction is open.
 var inTransaction = &condition{Type: "not", Cond: &condition{Type: "is_autocommit"}}
 
-// chain has each step run only if the one before it succeeded, and the first one on a
-// condition of its own.
+// chain lets each step run only if the one before it succeeded, and the first
+// one on the given condition.
 func chain(steps []step, first *condition) {
 	for i := range steps {
 		if i == 0 {
@@ -105,7 +105,7 @@ type column struct {
 	Name string `json:"name"`
 }
 
-// result is what a statement gave.
+// result is the result of a statement.
 type result struct {
 	Cols     []column  `json:"cols"`
 	Rows     [][]value `json:"rows"`
@@ -118,7 +118,8 @@ type wireError struct {
 	Code    string `json:"code"`
 }
 
-// Codes of errors, of which the specification leaves all to the server; these are sqld's.
+// Codes of errors. The specification leaves them to the server; these are
+// sqld's.
 const (
 	codeTimeout  = "TRANSACTION_TIMEOUT" // a client that waited for the write lock got it
 	codeBusy     = "TRANSACTION_BUSY"

@@ -12,23 +12,23 @@
 // variable LIBSQL_AUTH_TOKEN. It is in no error and in no setting. Over http it
 // travels in clear.
 //
-// # What a server does otherwise
+// # How a server differs from a file
 //
-//   - Memory and checkpoints are the server's own, and durability as it tells: one
-//     with synchronous NORMAL, which is sqld's default, opens with durability=relaxed.
-//   - When a client wants to write and another has been for 5 s, the server ends that
-//     one's transaction. All of it is rolled back, its next statement fails, and none
-//     runs outside of it.
-//   - It ends a stream of which it has not heard for 10 s. Transactions and snapshots are
-//     kept alive.
+//   - The server configures memory, checkpoints and durability. A server with
+//     synchronous NORMAL, which is sqld's default, opens with durability=relaxed.
+//   - When a client waits to write and another client has had the lock for 5 s, the
+//     server ends that client's transaction. All of it is rolled back, its next
+//     statement fails, and no statement runs outside of it.
+//   - The server ends a stream without a request for 10 s. So transactions and
+//     snapshots send an empty request from time to time.
 //   - Rows of more than its --max-response-size (10 MB) do not fit into one answer.
-//     They are asked for again in parts, which takes twenty times as long a row.
+//     They are read again in parts, which takes twenty times as long a row.
 //   - It takes rows of 5 MB. Longer ones are refused before they are sent.
 //   - A statement without an answer within the parameter timeout ends the
-//     connection. When that was a commit its outcome is unknown.
+//     connection. When it was a commit, its outcome is unknown.
 //
-// Bulk writes wait for the next statement and go with it, in one request; so an error of
-// theirs is that of the next statement, or of the commit.
+// Bulk writes wait for the next statement and travel with it, in one request. So
+// their error is the error of the next statement, or of the commit.
 package remote
 
 import (
@@ -136,7 +136,8 @@ func connect(ctx context.Context, link *connector, opts driver.Options) (driver.
 	return e, nil
 }
 
-// start reads what the server is, and refuses one that keeps less than was asked for.
+// start reads the properties of the server, and refuses a server whose
+// durability is below the requested level.
 func (e *engine) start(ctx context.Context, want driver.Durability) error {
 	err := e.WithWriter(ctx, func(c *sqlstore.Conn) (err error) {
 		if e.version, err = c.QueryText(ctx, "SELECT sqlite_version()"); err != nil {
@@ -157,9 +158,10 @@ func (e *engine) start(ctx context.Context, want driver.Durability) error {
 	return fmt.Errorf("durability %q: %w: the libSQL server %s keeps %q, which is its affair", want, driver.ErrUnsupported, e.link.server, e.level)
 }
 
-// level returns what a commit promises, by what the server says of new connections. No
-// statement can change it. To the server a PRAGMA is a write, which it refuses to a token
-// that may only read; a SELECT is none.
+// level returns the durability of a commit, from the settings of a new
+// connection. No statement can change it. It is read by a SELECT, because a
+// PRAGMA is a write to the server, which refuses it to a token that may only
+// read.
 func level(ctx context.Context, c *sqlstore.Conn) (driver.Durability, error) {
 	synchronous, err := c.QueryText(ctx, "SELECT * FROM pragma_synchronous")
 	if err != nil {
@@ -191,8 +193,8 @@ func (e *engine) Info() driver.Info {
 // readBack lists the pragmas that Settings asks for. A server may refuse any.
 var readBack = []string{"journal_mode", "synchronous", "page_size", "encoding"}
 
-// Settings implements driver.Engine. It leaves out what the server does not
-// tell.
+// Settings implements driver.Engine. It leaves out settings that the server
+// does not report.
 func (e *engine) Settings(ctx context.Context) ([]driver.Setting, error) {
 	list := []driver.Setting{{Name: "server", Value: e.link.server}}
 	err := e.WithWriter(ctx, func(c *sqlstore.Conn) error {

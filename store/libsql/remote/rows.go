@@ -32,7 +32,7 @@ func (c *conn) parts(ctx context.Context, s step) (*rows, error) {
 	if r.parts, err = c.cursor(ctx, &c.stream, steps); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	c.touch()
+	c.used()
 	e, err := r.parts.next()
 	switch {
 	case err == nil && e.Type != "step_begin":
@@ -56,7 +56,8 @@ func names(cols []column) []string {
 // Columns implements sqldriver.Rows.
 func (r *rows) Columns() []string { return r.columns }
 
-// Close implements sqldriver.Rows. The server ends a query whose rows nobody reads.
+// Close implements sqldriver.Rows. The server ends a query whose rows are not
+// read.
 func (r *rows) Close() error {
 	r.list = nil
 	if r.cancel != nil {

@@ -23,7 +23,7 @@ type Address struct {
 	Server *url.URL
 }
 
-// schemes are those of servers inside "libsql:https://host".
+// schemes are the schemes of a server inside "libsql:https://host".
 var schemes = []string{"http", "https", "ws", "wss"}
 
 // Parse reads a URL whose query has been taken off: "libsql:///abs/x.db" and

@@ -1,5 +1,6 @@
-// Package guard checks what the client libraries of libSQL let pass and reads
-// the messages that they give in the place of result codes.
+// Package guard refuses values and statements that libSQL's client libraries would
+// change silently, and maps their messages, which replace result codes, to
+// sentinels.
 package guard
 
 import (
@@ -14,11 +15,12 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// ErrBroken wraps an error after which a connection is of no use. To database/sql's own ErrBadConn
-// a prepared statement answers with another attempt, which hides the cause.
+// ErrBroken wraps an error after which a connection cannot be used. It is not
+// database/sql's ErrBadConn, because a prepared statement would try again after
+// that one, and hide the cause.
 var ErrBroken = errors.New("the connection is given up")
 
-// IsBroken tells whether err wraps ErrBroken.
+// IsBroken reports whether err wraps ErrBroken.
 func IsBroken(err error) bool { return errors.Is(err, ErrBroken) }
 
 // Argument refuses text that would not arrive as it is. go-libsql cuts it at NUL.
@@ -43,8 +45,8 @@ func Text(text string) error {
 	return nil
 }
 
-// Row refuses times, into which go-libsql turns text that reads as a date:
-// database/sql would turn them into another text.
+// Row refuses times. go-libsql turns text that reads as a date into a time, and
+// database/sql would turn that into another text.
 func Row(columns func() []string, row []sqldriver.Value) error {
 	for i, value := range row {
 		if _, isTime := value.(time.Time); isTime {
@@ -55,8 +57,8 @@ func Row(columns func() []string, row []sqldriver.Value) error {
 	return nil
 }
 
-// Statement returns the number of "?" placeholders in a statement. It refuses a text with more than
-// one statement, of which go-libsql would run the first only.
+// Statement returns the number of "?" placeholders in a statement. It refuses a
+// text with more than one statement, because go-libsql would run only the first.
 func Statement(text string) (placeholders int, err error) {
 	ended := false
 	for i := 0; i < len(text); {
@@ -76,7 +78,7 @@ func Statement(text string) (placeholders int, err error) {
 }
 
 // token returns the length of the comment, the quoted name or text, or else the
-// byte at the start of s. What is not closed goes on to the end.
+// byte at the start of s. A comment or quote without an end reaches to the end of s.
 func token(s string) int {
 	switch c := s[0]; {
 	case strings.HasPrefix(s, "--"):
@@ -101,7 +103,8 @@ func through(s string, from int, end string) int {
 
 func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 
-// isTrigger tells whether semicolons inside a statement are its own.
+// isTrigger reports whether a statement is a CREATE TRIGGER, which contains
+// semicolons.
 func isTrigger(text string) bool {
 	words := strings.Fields(strings.ToUpper(text[:min(len(text), 80)]))
 	if len(words) > 2 && (words[1] == "TEMP" || words[1] == "TEMPORARY") {
@@ -110,35 +113,40 @@ func isTrigger(text string) bool {
 	return len(words) > 1 && strings.HasPrefix(strings.ToUpper(text), "CREATE") && words[1] == "TRIGGER"
 }
 
-// Reads tells whether a statement is one that only reads. In doubt it says no: of a WITH
-// whose tables are called as verbs are, and of a PRAGMA with an argument.
+// Reads reports whether a statement only reads. It reports false for statements
+// that it does not understand: a WITH whose tables have verbs for names, and a
+// PRAGMA with an argument.
 func Reads(text string) bool {
 	depth, with := 0, false
 	for i := 0; i < len(text); {
 		n := token(text[i:])
-		switch c := text[i]; {
-		case c == '(':
+		switch text[i] {
+		case '(':
 			depth++
-		case c == ')':
+		case ')':
 			depth--
-		case depth == 0 && isLetter(c):
-			n = len(text[i:]) - len(strings.TrimLeftFunc(text[i:], isOfWord))
-			switch word := strings.ToUpper(text[i : i+n]); word {
-			case "SELECT", "VALUES", "EXPLAIN":
-				return true
-			case "PRAGMA":
-				return !with && !strings.ContainsAny(text, "=(")
-			case "WITH":
-				with = true
-			case "INSERT", "REPLACE", "UPDATE", "DELETE":
-				return false
-			default:
-				if !with {
-					return false
-				}
-			}
 		}
-		i += n
+		// The verb is the first word, or behind WITH the first verb outside of
+		// parentheses.
+		if depth > 0 || !isLetter(text[i]) {
+			i += n
+			continue
+		}
+		word := text[i : len(text)-len(strings.TrimLeftFunc(text[i:], isOfWord))]
+		switch strings.ToUpper(word) {
+		case "SELECT", "VALUES", "EXPLAIN":
+			return true
+		case "PRAGMA":
+			return !with && !strings.ContainsAny(text, "=(")
+		case "INSERT", "REPLACE", "UPDATE", "DELETE":
+			return false
+		case "WITH":
+			with = true
+		}
+		if !with {
+			return false
+		}
+		i += len(word)
 	}
 	return false
 }
