@@ -36,9 +36,10 @@ type Progress interface {
 //
 // Several processes may share it. Anything in it may be deleted while no benchmark runs.
 type Cache struct {
-	// InPlace uses the data sets themselves and no copies, as is right for what only reads,
-	// and is done for others where the disk has no room for a copy. What has changed is
-	// built again when it is needed next. One user at a time has a data set; others wait.
+	// InPlace uses the data sets themselves and no copies, as is right for
+	// workloads that only read, and for others where the disk has no room for a
+	// copy. A changed data set is built again when it is needed next. One user
+	// at a time has a data set; others wait.
 	InPlace bool
 
 	// Progress, unless it is nil, begins a report on building a data set of total units; zero means unknown.
@@ -208,13 +209,14 @@ func (c *Cache) lock(ctx context.Context, key string) (*os.File, error) {
 }
 
 // RunDir is a directory for one run's database, on the cache's disk. Remove
-// takes it away; what a killed process has left is taken away by the next run.
+// removes it; the next run removes the directory of a killed process.
 type RunDir struct {
 	path string
 	held *os.File // locked while the run lives
 }
 
-// NewRun makes the directory of a run, after removing those of runs that ended without doing so.
+// NewRun makes the directory of a run, after removing the directories of runs
+// that were killed.
 func (c *Cache) NewRun() (*RunDir, error) {
 	if err := c.sweep(runPrefix, true); err != nil {
 		return nil, err
@@ -257,8 +259,8 @@ func EmptyCache() error {
 	return c.sweep("", true)
 }
 
-// sweep removes the directories whose names begin so and whose locks nobody holds, but
-// complete data sets only if it is to.
+// sweep removes the directories with a prefix whose locks are free, but
+// complete data sets only on request.
 func (c *Cache) sweep(prefix string, complete bool) error {
 	locks, err := fs.Glob(os.DirFS(c.root), prefix+"*"+lockSuffix)
 	errs := []error{err}
@@ -270,7 +272,7 @@ func (c *Cache) sweep(prefix string, complete bool) error {
 
 func sweep(dir string, complete bool) error {
 	if _, err := os.Stat(dir); err != nil {
-		return nil // it is about to be made, or somebody has removed it
+		return nil // it is about to be made, or another process has removed it
 	}
 	held, err := filelease.Open(dir+lockSuffix, 0o644)
 	if errors.Is(err, driver.ErrLocked) {

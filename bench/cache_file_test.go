@@ -11,7 +11,8 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// A file is made once, and whole or not at all; a sweep of what is not complete leaves it.
+// A file is made once, and whole or not at all; a sweep of incomplete data sets
+// leaves it.
 func TestCacheFile(t *testing.T) {
 	t.Setenv(CacheEnv, t.TempDir())
 	c, err := OpenCache("")

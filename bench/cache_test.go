@@ -165,8 +165,8 @@ func TestCloneTreeKeepsModesAndLinks(t *testing.T) {
 	require.Error(t, cloneTree(dst, src), "it overwrites nothing")
 }
 
-// TestRoom: what is to be written is estimated before, and its copy with it, for which the data
-// set itself is taken where there is no room.
+// TestRoom: the size of a data set and its copy is estimated before they are
+// written. The data set itself is used where there is no room for a copy.
 func TestRoom(t *testing.T) {
 	const mb = 1 << 20
 	c, built := openCache(t), new(atomic.Int32)

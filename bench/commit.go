@@ -29,12 +29,13 @@ type CommitConfig struct {
 	// RowRate, if not 0, has blocks arrive when the rows of those before come to so many a second.
 	RowRate float64
 
-	// Expect is what the store holds before the first block. After the last one it
-	// follows them, and each head is checked against it, and the store. Nil is no
-	// check.
+	// Expect has the store's contents before the first block. After the last
+	// one it follows the blocks, and each head is checked against it, and the
+	// store. Nil is no check.
 	Expect *Expectation
 
-	// Mix, if not nil, follows each block before it is applied, for readers beside.
+	// Mix, if not nil, follows each block before it is applied, for concurrent
+	// readers.
 	Mix mix.Reads
 
 	// Observe, if not nil, is told of each commit, when the time no longer counts. The
@@ -93,7 +94,7 @@ type blockWriter struct {
 // newBlockWriter is a writer for a loop, whose blocks are made in another
 // goroutine, because a closed loop that makes the next block between two
 // commits measures the making too. It draws the first block, which may take
-// seconds: a generator passes over what the store has.
+// seconds: a generator skips the blocks that the store has.
 func newBlockWriter(ents *store.Entities, cfg CommitConfig) *blockWriter {
 	w := &blockWriter{CommitConfig: cfg, ents: ents}
 	w.next, w.stop = pace.Ahead(w.Blocks, blocksAhead)
@@ -167,10 +168,10 @@ func (w *blockWriter) count() {
 	w.entities, w.rows = w.entities+uint64(entities), w.rows+uint64(rows)
 }
 
-// check has the expectation follow the blocks that were applied, compares the
-// head after each of them, and then the store. It makes the blocks again,
-// because a check between two commits, or in another goroutine meanwhile, takes
-// from the engine what it measures.
+// check has the expectation follow the applied blocks, compares the head after
+// each of them, and then the store. It makes the blocks again, because a check
+// between two commits, or in another goroutine meanwhile, would slow the engine
+// that is measured.
 func (w *blockWriter) check(ctx context.Context) error {
 	done := 0
 	for b, err := range w.Blocks {
@@ -194,8 +195,8 @@ func (w *blockWriter) check(ctx context.Context) error {
 	return checkCreated(ctx, w.ents, w.last)
 }
 
-// EachCommit gives f the commits of blocks, one at a time, on a store as the
-// expectation has it. They are checked as those of Commit are.
+// EachCommit gives f the commits of blocks, one at a time, on a store with the
+// expectation's contents. They are checked as in Commit.
 func EachCommit(ctx context.Context, ents *store.Entities, cfg CommitConfig, f func(*Operations) error) error {
 	before, err := ents.Head(ctx)
 	if err != nil {
@@ -273,12 +274,12 @@ func checkCreated(ctx context.Context, ents *store.Entities, b entity.Block) err
 
 // ReadMixConfig is clients that read by a mix, in a closed loop or at a rate.
 type ReadMixConfig struct {
-	pace.Config // Workers are the clients, each with snapshots of its own; Rate is of all together
+	pace.Config // Workers are the clients, each with its own snapshots; Rate is of all together
 
 	Mix mix.Reads
 
-	// Head, where blocks are applied meanwhile, returns the last one that is
-	// committed; what is read by key is drawn from the entities of it.
+	// Head, where blocks are applied meanwhile, returns the last committed one;
+	// keys to read are drawn from the entities up to it.
 	Head func() uint64
 }
 

@@ -37,7 +37,8 @@ type Copy struct {
 // errDamaged: the copy of a data set is not the store that it was built as.
 var errDamaged = errors.New("damaged data set")
 
-// OpenCopy copies a data set and opens the copy. A data set that turns out to be damaged is built again, once.
+// OpenCopy copies a data set and opens the copy. A damaged data set is built
+// again, once.
 func (c *Cache) OpenCopy(ctx context.Context, d Dataset, opts *store.Options) (*Copy, error) {
 	key, err := d.Key()
 	if err != nil {
@@ -68,7 +69,7 @@ func (c *Cache) openOnce(ctx context.Context, d Dataset, key string, opts *store
 	return cp, nil
 }
 
-// NewCopy opens a new empty database, of which nothing stays when it is closed.
+// NewCopy opens a new empty database, which is removed when it is closed.
 func (c *Cache) NewCopy(ctx context.Context, e Engine, opts *store.Options) (*Copy, error) {
 	run, err := c.NewRun()
 	if err != nil {
@@ -87,7 +88,8 @@ func (c *Cache) NewCopy(ctx context.Context, e Engine, opts *store.Options) (*Co
 	return cp, nil
 }
 
-// fill makes the copy and opens it. At a server nothing is copied: each is built.
+// fill makes the copy and opens it. At a server there are no copies: each
+// database is built.
 func (cp *Copy) fill(ctx context.Context, key string) (err error) {
 	d, c := cp.data, cp.data.cache
 	if d.Engine.Server != "" {
@@ -176,13 +178,13 @@ func (cp *Copy) open(ctx context.Context) (err error) {
 	return err
 }
 
-// check opens what the database holds and compares the head with that of the data set.
+// check opens the store and compares its head with the data set's.
 func (cp *Copy) check(ctx context.Context) (err error) {
 	head := store.BlockHeader{}
 	digest := cp.Ready.Digest
 	switch {
 	case cp.data.filled():
-		return nil // the workload compares what it holds
+		return nil // the workload compares the contents
 	case cp.data.events():
 		if cp.Events, err = cp.DB.Events(ctx, nil); err == nil {
 			head.Number, err = cp.Events.Head(ctx)
@@ -199,8 +201,9 @@ func (cp *Copy) check(ctx context.Context) (err error) {
 	return err
 }
 
-// Close closes the database and removes the copy. A data set that was used in place goes back when its head is
-// still what it was, and is removed otherwise. A second Close does nothing.
+// Close closes the database and removes the copy. A data set that was used in
+// place goes back when its head has not changed, and is removed otherwise. A
+// second Close has no effect.
 func (cp *Copy) Close() (err error) {
 	if cp.run == nil {
 		return nil
@@ -223,9 +226,10 @@ func (cp *Copy) Close() (err error) {
 	return err
 }
 
-// checkOut copies a data set to a directory, and builds it first when it is missing, incomplete or
-// damaged. In place nothing is copied, and it returns the lock that keeps others waiting until the
-// run has ended; the ready marker is removed, so that a crash, whenever it comes, forces a rebuild.
+// checkOut copies a data set to a directory, and builds it first when it is
+// missing, incomplete or damaged. In place it makes no copy, and returns the
+// lock that keeps others waiting until the run has ended; the ready marker is
+// removed, so that a crash, whenever it comes, forces a rebuild.
 func (c *Cache) checkOut(ctx context.Context, dir, key string, inPlace bool, build builder) (r Ready, held *os.File, err error) {
 	if held, err = c.lock(ctx, key); err != nil {
 		return r, nil, err
@@ -248,8 +252,9 @@ func (c *Cache) checkOut(ctx context.Context, dir, key string, inPlace bool, bui
 	return r, nil, errors.Join(err, held.Close())
 }
 
-// checkIn marks a data set that was used in place as complete again, or removes what is no longer
-// whole. Its files may be others: engines change them for readers too.
+// checkIn marks a data set that was used in place as complete again, or removes
+// one that is no longer whole. Its files may have changed: engines write to
+// them for readers too.
 func (c *Cache) checkIn(r Ready, whole bool) error {
 	if !whole {
 		return os.RemoveAll(c.path(r.Key))
@@ -261,7 +266,7 @@ func (c *Cache) checkIn(r Ready, whole bool) error {
 	return err
 }
 
-// spareSpace is kept free beside what is to be written, for logs and sorting.
+// spareSpace is kept free in addition to the estimate, for logs and sorting.
 const spareSpace = 256 << 20
 
 // room tells, before anything is written, whether a data set is used in place: where that is
@@ -319,7 +324,7 @@ func cloneTree(dst, src string) error {
 		if err != nil {
 			return err
 		}
-		return os.Chmod(filepath.Join(dst, path), info.Mode().Perm()) // not what the umask leaves
+		return os.Chmod(filepath.Join(dst, path), info.Mode().Perm()) // without the umask
 	})
 	return errors.Join(err, flush(dst), evict(src)) // which building and copying have read
 }

@@ -28,7 +28,7 @@ type Dataset struct {
 	Profile Profile    `json:"profile"`
 	Gen     GenOptions `json:"gen"` // no entities: an empty store
 
-	// Source, if given, is what the store holds instead of entities of Profile and Gen.
+	// Source, if given, fills the store instead of entities of Profile and Gen.
 	Source *Source `json:"source,omitempty"`
 
 	cache *Cache // in which it is built; nil for none
@@ -39,10 +39,10 @@ func (d Dataset) told(unit string, total uint64) Progress {
 	return d.cache.Told("  data set, "+d.Layout+" on "+d.Engine.Label(), unit, int64(total))
 }
 
-// filled tells whether its source fills the database itself.
+// filled reports whether its source fills the database itself.
 func (d Dataset) filled() bool { return d.Source != nil && d.Source.Fill != nil }
 
-// events tells whether it is a store of events.
+// events reports whether it is a store of events.
 func (d Dataset) events() bool { return d.Source != nil && d.Source.Events != nil }
 
 // blocks streams the entities that the store holds.
@@ -53,7 +53,8 @@ func (d Dataset) blocks() iter.Seq2[entity.Block, error] {
 	return Blocks(d.Profile, d.Gen)
 }
 
-// amount is about what is written: rows of all versions, and bytes of payloads.
+// amount is an estimate of the written data: rows of all versions, and bytes of
+// payloads.
 func (d Dataset) amount() (rows, payload uint64) {
 	if d.Source != nil {
 		return d.Source.rows, d.Source.payload
@@ -147,8 +148,8 @@ func (d Dataset) empty() (x *Expectation, err error) {
 	return x, err
 }
 
-// Expectation returns what the store holds, to be continued. It generates every
-// entity, without payload where there is no Source.
+// Expectation returns the store's expected contents, to be continued. It
+// generates every entity, without payload where there is no Source.
 func (d Dataset) Expectation(r Ready) (*Expectation, error) {
 	d.Profile = d.Profile.WithPayload(0)
 	x, err := d.empty()
@@ -191,7 +192,8 @@ func (d Dataset) build(ctx context.Context, rawURL string, use *store.Options) (
 	case d.events():
 		r, err = d.fillEvents(ctx, db)
 	default:
-		// DuckDB's indexes are the same whenever they are made. Those of others would be denser than a node's.
+		// DuckDB's indexes are the same whenever they are made. Other engines'
+		// would be denser than a node's.
 		late := db.Engine().Info().Dialect == driver.DuckDB
 		var ents *store.Entities
 		if ents, err = db.Entities(ctx, &store.EntityOptions{Layout: d.Layout, DeferIndexes: late}); err == nil {
@@ -199,7 +201,7 @@ func (d Dataset) build(ctx context.Context, rawURL string, use *store.Options) (
 		}
 	}
 	if err == nil {
-		err = FoldLog(ctx, db) // which nobody needs, and which is not worth keeping and copying
+		err = FoldLog(ctx, db) // the log is not worth keeping and copying
 	}
 	if err != nil {
 		return r, err

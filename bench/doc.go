@@ -1,4 +1,5 @@
-// Package bench is what a workload over a store needs; the Example is one. It has
+// Package bench has the parts of a workload over a store; the Example is a
+// workload. It has
 //
 //   - generated blocks (Profile, Blocks, Updates) and what a store must hold
 //     after them (Expectation, Answers);
@@ -10,8 +11,10 @@
 //     ReadMix, Combined, Reorg. Each is a configuration and a function,
 //     and verifies what the store did.
 //
-// What is about one thing lies below: loops (pace), read mixes (mix), rows of one table
-// (row), events (enrolment), permissions (rebac, social), the entity service (serve).
+// Packages below have one subject each: loops (pace), read mixes (mix), rows of
+// one table (row), events (enrolment), permissions (rebac, social), the entity
+// service (serve).
 //
-// It imports no engine: a program links those that it measures. Package gobench makes benchmarks of go test of it.
+// It imports no engine: a program links the engines that it measures. Package
+// gobench makes benchmarks of go test of it.
 package bench

@@ -59,7 +59,7 @@ func (e Engine) URL(dir string) string {
 	return u.String()
 }
 
-// Driver returns what the linked engine says of itself.
+// Driver returns the linked engine's description.
 func (e Engine) Driver() (driver.Driver, error) {
 	d, ok := driver.Lookup(e.Name)
 	if !ok {

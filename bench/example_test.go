@@ -14,14 +14,14 @@ import (
 	_ "github.com/varvedb/varve/store/sqlite"
 )
 
-// handOver is a workload of one's own: a configuration, and a function over a store
-// that verifies what it has measured.
+// handOver is a user's own workload: a configuration, and a function over a
+// store that verifies the results.
 type handOver struct {
 	Keys []entity.Key // of entities that are there
 	To   entity.Address
 }
 
-// run gives one entity after the other a new owner, each in a block of its own.
+// run gives one entity after the other a new owner, each in a separate block.
 func (w handOver) run(ctx context.Context, ents *store.Entities, loop pace.Config) (res bench.Result, err error) {
 	head, err := ents.Head(ctx)
 	if err != nil {

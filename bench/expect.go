@@ -12,16 +12,16 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// ErrMismatch: a store does not hold, or did not answer, what it should. A
-// measurement that ends with it says nothing.
+// ErrMismatch: a store has wrong contents, or gave a wrong answer. A
+// measurement that ends with it has no result.
 var ErrMismatch = mix.ErrMismatch
 
 func mismatch(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrMismatch, fmt.Sprintf(format, args...))
 }
 
-// Counts are the rows of a history: what a layout holds that keeps every
-// version and a row for each attribute, synthetic ones included.
+// Counts are the rows of a history in a layout that keeps every version and a
+// row for each attribute, synthetic ones included.
 type Counts struct {
 	Versions uint64 `json:"versions"` // each has one payload
 	Strings  uint64 `json:"strings"`
@@ -37,7 +37,7 @@ func (c *Counts) add(e *entity.Entity) {
 	c.Numbers += uint64(len(e.NumericAttributes) + syntheticNumbers)
 }
 
-// Expectation follows blocks beside a store and knows what the store must hold
+// Expectation follows the blocks of a store and knows the store's contents
 // after them. It is not safe for concurrent use.
 type Expectation struct {
 	whole  bool
@@ -45,7 +45,7 @@ type Expectation struct {
 	head   store.BlockHeader
 	live   map[entity.Key]*entity.Entity
 	counts Counts
-	ended  bool // some version was ended, so counts are not those of the head alone
+	ended  bool // some version was ended, so counts are larger than the head's
 }
 
 // NewExpectation returns the expectation of an empty store. It remembers whole entities, which ExtendBTL and
@@ -57,7 +57,7 @@ func NewExpectation(whole bool) *Expectation {
 // Head returns the head that the store must have.
 func (x *Expectation) Head() store.BlockHeader { return x.head }
 
-// setHead takes a head that was recorded, of a history of which only a part was followed.
+// setHead takes a recorded head, of a history that was followed only in part.
 func (x *Expectation) setHead(r Ready) error {
 	x.head.Number, x.head.Empty = r.Head, r.Counts.Versions == 0
 	if err := x.head.Digest.UnmarshalText([]byte(r.Digest)); err != nil {
@@ -89,7 +89,7 @@ func (x *Expectation) Apply(b *entity.Block) error {
 	return err
 }
 
-// fold returns what a block changes, and the head after it.
+// fold returns the changes of a block, and the head after it.
 func (x *Expectation) fold(b *entity.Block) (set entity.Changeset, head store.BlockHeader, err error) {
 	prior := make(map[entity.Key]entity.Prior, len(b.Ops))
 	for i := range b.Ops {
@@ -128,7 +128,7 @@ func (x *Expectation) change(c *entity.Change) {
 	x.live[c.Key] = &e
 }
 
-// keeps tells whether the entity of a key is remembered whole.
+// keeps reports whether the entity of a key is remembered whole.
 func (x *Expectation) keeps(key entity.Key) bool {
 	return x.whole && (x.only == nil || x.only[key])
 }
@@ -183,7 +183,7 @@ type want struct {
 	created bool   // by this operation; otherwise creator and sequence say nothing
 }
 
-// newWant returns what a Create or Update of a block makes.
+// newWant returns the entity that a Create or Update of a block makes.
 func newWant(op *entity.Op, block uint64) *want {
 	return &want{made(op, block), maphash.Bytes(hashSeed, op.Content), len(op.Content), op.Kind == entity.Create}
 }
@@ -198,7 +198,8 @@ func made(op *entity.Op, block uint64) *entity.Entity {
 	}
 }
 
-// check compares what Snapshot.Get returned. It is cheap beside the reading: workloads check every entity.
+// check compares the result of Snapshot.Get. It is cheap compared with the
+// read: workloads check every entity.
 func (w *want) check(e *entity.Entity, err error) error {
 	switch {
 	case errors.Is(err, store.ErrNotFound):

@@ -84,9 +84,10 @@ func Blocks(p Profile, o GenOptions) iter.Seq2[entity.Block, error] {
 	}
 }
 
-// Updates streams blocks without end that follow those of a stream and give random
-// entities of it new attributes and payloads, in each block as many as are created in
-// one; within a block each entity comes once. Owners stay. Otherwise it is as Blocks.
+// Updates streams blocks without end that follow the blocks of a stream and
+// give random entities of it new attributes and payloads, in each block as many
+// as a block of the stream creates. Within a block each entity comes once.
+// Owners stay. Otherwise it is as Blocks.
 func Updates(p Profile, of GenOptions, seed uint64) iter.Seq2[entity.Block, error] {
 	return func(yield func(entity.Block, error) bool) {
 		if of.Entities == 0 {
@@ -190,8 +191,8 @@ func pool(n int, f func(i int) string) []string {
 	return list
 }
 
-// stream separates the random numbers of one purpose from those of another, so
-// that keys and attributes do not depend on the size of payloads.
+// stream separates the random numbers of different purposes, so that keys and
+// attributes do not depend on the size of payloads.
 type stream uint64
 
 const (
@@ -261,8 +262,9 @@ var (
 	Large   = Profile{Name: "large", Strings: 10, Numbers: 5, Payload: 50 << 10}
 )
 
-// WithPayload returns the profile with payloads of n bytes; its name says so: Typical.WithPayload(256) is
-// "typical-256B". Keys and attributes stay those of the profile.
+// WithPayload returns the profile with payloads of n bytes; its name says so:
+// Typical.WithPayload(256) is "typical-256B". Keys and attributes stay as in
+// the profile.
 func (p Profile) WithPayload(n int) Profile {
 	base, _, _ := strings.Cut(p.Name, "-")
 	p.Name = base + "-" + strconv.Itoa(n) + "B"
@@ -270,8 +272,9 @@ func (p Profile) WithPayload(n int) Profile {
 	return p
 }
 
-// The rows that one version of an entity has beside its own attributes'. A layout that lies otherwise is
-// measured by the same count, so that rows/s compares layouts by the work they are asked for.
+// The rows of one version of an entity in addition to its attributes' rows. A
+// layout with other tables is measured by the same count, so that rows/s
+// compares layouts by the requested work.
 const (
 	syntheticStrings = 3 // $key, $owner, $creator
 	syntheticNumbers = 5 // $createdAtBlock, $expiration, $sequence, $txIndex, $opIndex

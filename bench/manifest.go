@@ -18,11 +18,12 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Manifest is everything besides the workload that a result depends on, as configuration
-// lines of the Go benchmark format. Keys are in lower case, which that wants.
+// Manifest has everything besides the workload that a result depends on, as
+// configuration lines of the Go benchmark format, which requires keys in lower
+// case.
 type Manifest []benchfmt.Config
 
-// Set adds a key with its value, or changes it; what is empty is left out.
+// Set adds a key with its value, or changes it; an empty value is left out.
 func (m *Manifest) Set(key, value string) {
 	key = strings.NewReplacer(" ", "-", ":", "-").Replace(strings.ToLower(key))
 	*m = slices.DeleteFunc(slices.Clone(*m), func(c benchfmt.Config) bool { return c.Key == key })

@@ -153,8 +153,9 @@ type GetConfig struct {
 // sample is how many different entities are read, in random order again and again.
 const sample = 4096
 
-// Get reads existing entities whole and records the latency of each Get, without the comparison with what it
-// must be, which follows. It fails with ErrMismatch when an entity differs.
+// Get reads existing entities whole and records the latency of each Get,
+// without the comparison that follows. It fails with ErrMismatch when an entity
+// differs.
 func Get(ctx context.Context, ents *store.Entities, cfg GetConfig) (res Result, err error) {
 	wants, err := cfg.wants()
 	if err == nil {
@@ -220,7 +221,7 @@ func atHead(ctx context.Context, ents *store.Entities, cfg pace.Config, read fun
 	return out, err
 }
 
-// wants returns what the sampled entities must be.
+// wants returns the expected versions of the sampled entities.
 func (cfg *GetConfig) wants() ([]*want, error) {
 	g := newGenerator(cfg.Profile, cfg.Of)
 	n := min(sample, g.o.Entities)

@@ -26,9 +26,10 @@ type Reorg struct {
 	random *random
 }
 
-// A reorg is of reorgEntities, which is about 500 rows, as the user's documents have them. They are drawn from
-// about reorgPool that lie anywhere in the store, more than a cache holds the pages of, and that live for
-// reorgLife blocks more. New payloads have the size of those of the base profile.
+// A reorg changes reorgEntities entities, about 500 rows, as in the user's
+// documents. They are drawn from about reorgPool entities anywhere in the
+// store, more than a cache holds the pages of, which live for reorgLife blocks
+// more. New payloads have the size of the base profile's payloads.
 const (
 	reorgEntities = 20
 	reorgPool     = 4_000
@@ -91,13 +92,14 @@ func (r *Reorg) Run(ctx context.Context, cfg pace.Config) (res Result, err error
 	return res, err
 }
 
-// round does one reorg and returns the block that stays. What is timed is to take a block back and
-// to commit the one in its place; without history, to commit that alone.
+// round does one reorg and returns the block that stays. The time is that of
+// rewinding a block and committing its replacement; without history, of the
+// commit alone.
 func (r *Reorg) round(ctx context.Context, s *pace.Step, res *Result) (b entity.Block, err error) {
 	round := uint64(s.N)
 	r.random.at(updateStream, round, 0)
 	keys := r.random.distinct(reorgEntities, len(r.keys))
-	if r.ents.Temporal() { // what the round before has left goes, and what will be replaced comes
+	if r.ents.Temporal() { // remove the last round's block, and apply the block to replace
 		if err := r.ents.Rewind(ctx, r.x.head.Number); err != nil {
 			return b, err
 		}
