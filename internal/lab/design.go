@@ -20,9 +20,10 @@ import (
 func (l *Lab) sampled(name string, c Keys, rows float64, d bench.Dataset, n int, blocks iter.Seq2[entity.Block, error]) Variant {
 	return l.prepared(name, c, Cost{Rows: rows}, d, func(cp *bench.Copy, r *Record) (workload, error) {
 		r.Columns = blockColumns
-		return l.commits(&d, cp, bench.CommitConfig{Blocks: blocks, Config: pace.Config{N: int64(n)}, Observe: func(b *entity.Block, took time.Duration) {
+		m, err := l.commits(&d, cp, bench.CommitConfig{Blocks: blocks, Config: pace.Config{N: int64(n)}, Observe: func(b *entity.Block, took time.Duration) {
 			r.Rows = append(r.Rows, append(observe(b), Milliseconds(took.Round(time.Microsecond))))
 		}})
+		return m.run, err
 	})
 }
 
