@@ -202,7 +202,7 @@ func EachCommit(ctx context.Context, ents *store.Entities, cfg CommitConfig, f f
 	w.next, w.stop = iter.Pull2(w.Blocks)
 	defer w.stop()
 	return f(&Operations{
-		Prepare: func() error {
+		Prepare: func(int) error {
 			if err := w.draw(); err != nil || !w.ended {
 				return err
 			}

@@ -58,7 +58,7 @@ func TestOperations(t *testing.T) {
 		require.NoError(t, err)
 		err = bench.EachCommit(t.Context(), cp.Entities, bench.CommitConfig{Blocks: bench.Blocks(d.Profile, d.Gen.Next(bench.Endless)), Expect: x}, func(ops *bench.Operations) error {
 			for range 5 {
-				require.NoError(t, ops.Prepare())
+				require.NoError(t, ops.Prepare(0))
 				require.NoError(t, ops.Do(t.Context(), 0))
 			}
 			head, err := cp.Entities.Head(t.Context())
