@@ -135,4 +135,3 @@ func choose(r *rand.Rand, mix []Step) string {
 	}
 	return mix[i].Name
 }
-

@@ -78,7 +78,7 @@ func (l *Lab) centreWrites(ctx context.Context, d centre, percent int, r *Record
 // mixed yields blocks of which so many percent of the operations are of the data
 // centre and the others creations and updates of the base profile.
 func (l *Lab) mixed(d centre, percent int) iter.Seq2[entity.Block, error] {
-	base := bench.Merged(scaler.Stream(scaler.Mendoza(), scaler.Options{Scale: max(l.Scale, 0.02), Seed: l.Seed}), 4*ProductionBlock)
+	base := scaler.Merged(scaler.Stream(scaler.Mendoza(), scaler.Options{Scale: max(l.Scale, 0.02), Seed: l.Seed}), 4*ProductionBlock)
 	if percent == 0 {
 		return numbered(base, d.model.FirstLoadBlock())
 	}
