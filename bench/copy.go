@@ -136,7 +136,7 @@ func (cp *Copy) Flush(ctx context.Context) error {
 	}
 	const tries, pause = 100, 10 * time.Millisecond
 	for range tries { // the engine may be at it by itself
-		res, err := cp.DB.Engine().Checkpoint(ctx, false)
+		res, err := driver.Checkpoint(ctx, cp.DB.Engine(), false)
 		if errors.Is(err, store.ErrUnsupported) {
 			return nil
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/varvedb/varve/bench/latency"
 	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
 )
 
 // Result is what a workload did, every operation of it verified.
@@ -61,7 +62,7 @@ func (r *Result) RowRate() float64 { return float64(r.Rows) / max(r.Elapsed.Seco
 
 // FoldLog moves the write-ahead log into the database and empties it, where the engine has one that can be asked to.
 func FoldLog(ctx context.Context, db *store.DB) error {
-	_, err := db.Engine().Checkpoint(ctx, true)
+	_, err := driver.Checkpoint(ctx, db.Engine(), true)
 	if errors.Is(err, store.ErrUnsupported) {
 		err = nil
 	}

@@ -120,9 +120,9 @@ func (m *Model) spot(r Ref, revision uint64) spot {
 
 // version is the state of an entity in one revision.
 type version struct {
-	revision    uint64
-	from    uint64 // block
-	expires uint64 // block
+	revision uint64
+	from     uint64 // block
+	expires  uint64 // block
 }
 
 // version returns the version that begins with a revision.

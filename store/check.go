@@ -40,7 +40,7 @@ type Outcome string
 const (
 	Sound       Outcome = "sound"         // it was checked completely, without a finding
 	Unavailable Outcome = "not available" // this store or engine has no check of the part, so it is neither sound nor damaged
-	NotChecked  Outcome = "not checked"   // it could not be checked completely: nothing is known
+	NotChecked  Outcome = "not checked"   // it could not be checked completely
 	Damaged     Outcome = "damaged"       // something is wrong, whatever else could not be looked at
 )
 
@@ -112,8 +112,8 @@ type CheckReport struct {
 
 // Err returns nil when every part is sound or has no check. For damage it
 // returns an error that wraps ErrCorrupt and names the findings. For parts that
-// were not checked it returns an error that wraps the cause, because then
-// nothing is known of the store.
+// were not checked it returns an error that wraps the cause, because such a
+// part may be sound or damaged.
 func (r *CheckReport) Err() error {
 	var errs []error
 	for _, f := range r.Findings {
@@ -349,7 +349,11 @@ func (c *checker) eventLog(ctx context.Context, e *Events) (done eventlog.Checke
 func (c *checker) engine(ctx context.Context) {
 	c.progress(partEngine, "", 0)(0)
 	before := len(c.report.Findings)
-	did, err := c.db.engine.Check(ctx, c.finder(ctx, partEngine))
+	var did string
+	var err error
+	if files, ok := c.db.engine.(driver.Checker); ok {
+		did, err = files.Check(ctx, c.finder(ctx, partEngine))
+	}
 	c.report.Engine = did
 	if err = errors.Join(err, ctx.Err()); did == "" && err == nil && len(c.report.Findings) == before {
 		c.unavailable(partEngine, "the engine has no check of its own")

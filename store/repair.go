@@ -44,11 +44,11 @@ func (db *DB) repair(ctx context.Context, opts *CheckOptions) (rebuilt []string,
 		return nil, err
 	}
 	// Indexes come first: the sources are read through them.
-	switch err := db.engine.Reindex(ctx); {
-	case err == nil:
+	if indexes, ok := db.engine.(driver.Reindexer); ok {
+		if err := indexes.Reindex(ctx); err != nil {
+			return nil, fmt.Errorf("rebuild the indexes: %w", err)
+		}
 		rebuilt = append(rebuilt, "indexes")
-	case !errors.Is(err, ErrUnsupported):
-		return nil, fmt.Errorf("make indexes anew: %w", err)
 	}
 	recorded, err := db.recorded(ctx)
 	if err != nil {

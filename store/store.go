@@ -90,9 +90,8 @@ func Open(ctx context.Context, rawURL string, opts *Options) (*DB, error) {
 	return db, nil
 }
 
-// Engine returns the engine below: its settings (Settings), sizes and counters (Stats), and
-// the upkeep of the database (driver.Upkeep), such as the lease that a server or an import
-// takes before it writes.
+// Engine returns the engine below: its settings (Settings), its sizes and counters
+// (Stats), and its upkeep, such as driver.Checkpoint and driver.TakeLease.
 func (db *DB) Engine() driver.Engine { return db.engine }
 
 // ReadOnly reports whether the database was opened for reading only.
@@ -125,10 +124,11 @@ func wrap(err *error, did string) {
 
 // tune gives tables the settings of their upkeep, on engines that have such.
 func (db *DB) tune(ctx context.Context, tables []*driver.Table) error {
-	if db.ro {
+	tuner, ok := db.engine.(driver.Tuner)
+	if !ok || db.ro {
 		return nil
 	}
-	return db.engine.Tune(ctx, tables)
+	return tuner.Tune(ctx, tables)
 }
 
 // write runs f in a write transaction. Engine calls inside are not cancelled

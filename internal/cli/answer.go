@@ -39,8 +39,8 @@ type answerCmd struct {
 	JSON    bool          `help:"Print the answers as JSON."`
 }
 
-// Run answers. It prints what was measured when something failed or the time was up, and fails
-// where something failed.
+// Run answers. It prints the results also when a part failed or the time was
+// up, and fails where a part failed.
 func (c *answerCmd) Run(e *env) error {
 	if c.From != "" {
 		set, err := loadSet(e, c.From)
@@ -82,7 +82,8 @@ func (c *answerCmd) Run(e *env) error {
 	return cmp.Or(all, failed)
 }
 
-// measure loads and measures, within the time. It tells whether it came so far.
+// measure loads and measures, within the time. It reports whether measuring
+// began.
 func (c *answerCmd) measure(e *env, sitting string) (began bool, err error) {
 	deadline := time.Now().Add(c.Time)
 	o := lab.Options{Seed: 1, Layouts: c.Layouts, Probe: true, Sitting: sitting}
@@ -158,7 +159,8 @@ type begun struct {
 
 const begunFile = "answer.json"
 
-// begin prepares the source, finds out what there is to plan with, and goes on with what was begun.
+// begin prepares the source, finds the limits to plan with, and resumes an
+// earlier run.
 func (c *answerCmd) begin(e *env, want *request, o *lab.Options) (*begun, error) {
 	b := &begun{Source: driver.Redact(c.Source), Durability: o.Durability, Memory: o.Memory, Base: 1}
 	text, err := os.ReadFile(filepath.Join(c.Out, begunFile))
@@ -209,7 +211,7 @@ func (c *answerCmd) begin(e *env, want *request, o *lab.Options) (*begun, error)
 	return b, err
 }
 
-// keep notes what was begun.
+// keep writes the state of a run.
 func (b *begun) keep(dir string) error {
 	text, err := json.MarshalIndent(b, "", "\t")
 	if err != nil {

@@ -29,7 +29,7 @@ const (
 	backupManifest = "manifest.json"
 )
 
-// manifest says what a backup is.
+// manifest describes a backup.
 type manifest struct {
 	Contents store.BackupInfo `json:"contents"`
 	Size     int64            `json:"size"`             // bytes of the file
@@ -44,7 +44,7 @@ type backupCmd struct {
 	JSON     bool   `help:"Print what the backup holds as JSON."`
 }
 
-// Run backs up. What is at the destination afterwards is whole, or nothing is.
+// Run backs up. Afterwards the destination is whole, or missing.
 func (c *backupCmd) Run(e *env) (err error) {
 	taken := fmt.Errorf("%q exists already; name another file", c.File)
 	if _, err := os.Lstat(c.File); err == nil {
@@ -108,7 +108,8 @@ func writeBackup(e *env, db *store.DB, f *os.File) (m manifest, err error) {
 	return m, err
 }
 
-// verifyBackup restores a backup beside itself and lets the store check itself.
+// verifyBackup restores a backup in a temporary directory and lets the store
+// check itself.
 func verifyBackup(e *env, f *os.File, m manifest, dir string) (err error) {
 	engine, err := scratchEngine(m.Contents.Engine)
 	if err != nil {
@@ -156,7 +157,7 @@ type restoreCmd struct {
 	At *uint64 `any:"" help:"Rewind the entities to this block, where the layout keeps history. Events stay as the backup has them." placeholder:"BLOCK"`
 }
 
-// Run restores. When it fails nothing is left of what it made.
+// Run restores. When it fails it removes all that it has made.
 func (c *restoreCmd) Run(e *env) (err error) {
 	f, m, err := openBackup(e, c.File)
 	if err != nil {
@@ -195,7 +196,7 @@ func (c *restoreCmd) restore(e *env, f *os.File, m *manifest, url string) (err e
 	return restoreInto(e, f, m, c.At, db)
 }
 
-// openBackup opens the file of a backup and reads what it holds.
+// openBackup opens the file of a backup and reads its description.
 func openBackup(e *env, path string) (f *os.File, m manifest, err error) {
 	if f, err = os.Open(path); err != nil {
 		return nil, m, err
@@ -232,7 +233,7 @@ func readManifest(dir string) (m manifest, err error) {
 	return m, nil
 }
 
-// headOf reads what a file says of itself.
+// headOf reads a file's description.
 func headOf(f *os.File) (b store.BackupInfo, err error) {
 	r, err := rowfile.NewReader(f)
 	if err == nil {
@@ -272,7 +273,7 @@ func restoreInto(e *env, f *os.File, m *manifest, at *uint64, db *store.DB) erro
 	return report.Err()
 }
 
-// meter shows what is written to it on a bar.
+// meter counts the bytes written to it on a progress bar.
 type meter struct {
 	bar *progressBar
 	n   int64

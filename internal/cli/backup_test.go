@@ -17,7 +17,8 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// TestBackup makes a backup beside a writer, restores it, and damages things.
+// TestBackup makes a backup while a writer goes on, restores it, and damages
+// things.
 func TestBackup(t *testing.T) {
 	dir := t.TempDir()
 	url, other := "sqlite:"+filepath.Join(dir, "a.db"), "sqlite:"+filepath.Join(dir, "b.db")
@@ -116,8 +117,8 @@ func TestLibraryBackup(t *testing.T) {
 	require.True(t, report.Digest)
 }
 
-// TestRestoreDirectory: what varve made before a backup was one file is a directory. It is
-// restored, unless its rows are not those that its manifest is of.
+// TestRestoreDirectory: an old backup is a directory and not one file. It is
+// restored, unless its rows differ from its manifest.
 func TestRestoreDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "backup")
 	require.NoError(t, os.CopyFS(dir, os.DirFS("testdata/backup-1")))

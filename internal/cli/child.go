@@ -24,8 +24,9 @@ import (
 	"github.com/varvedb/varve/internal/pgembed"
 )
 
-// child is a command of this program, or of the one that links an engine, in a process of its own. It has a process
-// group of its own too: a terminal's Ctrl-C reaches the parent alone, which asks the child to end, once.
+// child is a command of this program, or of the one that links an engine, in a
+// separate process and process group: a terminal's Ctrl-C reaches the parent
+// alone, which asks the child to end, once.
 type child struct {
 	of      bench.Engine
 	args    []string
@@ -115,7 +116,8 @@ func killAtSecond(signals <-chan os.Signal, p *os.Process) {
 	}
 }
 
-// clean waits for the end of what a killed child had started, and removes files.
+// clean waits for the processes that a killed child had started, and removes
+// files.
 func (c *child) clean(temp *filesync.Temp) (err error) {
 	for begun := time.Now(); err == nil && running("TMPDIR="+temp.Path(), time.Since(begun) > interruptGrace); time.Sleep(5 * time.Millisecond) {
 		if time.Since(begun) > 2*interruptGrace {
@@ -129,9 +131,10 @@ func (c *child) clean(temp *filesync.Temp) (err error) {
 	return err
 }
 
-// running tells whether there are processes with a variable in their environment, and kills them if asked to.
-// An embedded server has a session of its own, so that no process group finds it; the kernel tells it to end
-// when the child is killed, and it ends after its own processes.
+// running reports whether there are processes with a variable in their
+// environment, and kills them if asked to. An embedded server has a separate
+// session, so that no process group finds it; the kernel tells it to end when
+// the child is killed, and it ends after its own processes.
 func running(variable string, kill bool) (found bool) {
 	all, _ := procfs.AllProcs() // without /proc none is found
 	for _, p := range all {

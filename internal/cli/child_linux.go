@@ -2,8 +2,8 @@ package cli
 
 import "syscall"
 
-// ofItsOwn is a process group of its own for a child that the kernel ends when the thread
-// that started it does.
+// ofItsOwn is a separate process group for a child. The kernel ends the child
+// when the thread that started it ends.
 func ofItsOwn() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 }

@@ -70,7 +70,7 @@ type commands struct {
 	Lab labCmd `cmd:"" hidden:"" help:"Run one experiment on one engine for run."`
 }
 
-// env is what commands get beside their flags.
+// env is given to commands with their flags.
 type env struct {
 	ctx    context.Context
 	stdout io.Writer
@@ -107,14 +107,14 @@ func Main() int {
 	return <-left
 }
 
-// leaveWithin is what a second signal leaves to remove temporary files, beside the time that
-// children take to end, which it shortens.
+// leaveWithin is the time that a second signal leaves to remove temporary
+// files, after the children have ended, whose time it shortens.
 const leaveWithin = time.Second
 
 // rereads says that SIGHUP is no end: the command reads its secrets again.
 var rereads atomic.Bool
 
-// children are those that are running or being cleaned up after.
+// children counts child processes that run or are being cleaned up after.
 var children atomic.Int32
 
 // endings are the signals that ask a command to end: a terminal's that goes away is
@@ -200,7 +200,7 @@ func (e *env) run(parsed *kong.Context, args []string) error {
 	return err
 }
 
-// stores returns the arguments that may be stores: those of the fields that say so.
+// stores returns the arguments that may be stores: the fields with that type.
 func stores(parsed *kong.Context) (list []string) {
 	for _, p := range parsed.Path {
 		value := p.Positional
@@ -227,7 +227,7 @@ type exitStatus int
 // Error implements error.
 func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
-// exitCode returns the exit code of an error, and what is to be said of it.
+// exitCode returns the exit code of an error, and its message.
 func exitCode(err error) (code int, message string) {
 	var status exitStatus
 	switch {

@@ -66,13 +66,13 @@ type filled struct {
 	Skipped     int     `json:"blocks_skipped"`
 	Head        uint64  `json:"head"`
 	Digest      string  `json:"digest"`
-	Horizon     uint64  `json:"horizon,omitempty"` // oldest block of which the source can tell
+	Horizon     uint64  `json:"horizon,omitempty"` // oldest block of the source's history
 	LoadSeconds float64 `json:"load_seconds"`      // until the last block
 	Seconds     float64 `json:"seconds"`           // with merges and indexes
 }
 
 func (c *importCmd) fill(e *env, src *source.Source) (res filled, err error) {
-	if _, exists := localPath(c.Dst); !exists { // before there is a store that nobody fills
+	if _, exists := localPath(c.Dst); !exists { // checked before an empty store is left behind
 		target, err := storeurl.Parse(c.Dst, nil)
 		if err == nil {
 			err = c.hasRoom(src, cmp.Or(target.Layout, schemas.DefaultLayout))
@@ -115,8 +115,9 @@ func (c *importCmd) hasRoom(src *source.Source, layout string) error {
 	return enoughSpace(path, diskBytes(*src.Amount, layout))
 }
 
-// begin makes sure that the store may be filled, and that there is room for it. What has an
-// origin is recorded in an empty store, which then is filled from nothing else.
+// begin makes sure that the store may be filled, and that there is room for it.
+// An origin is recorded in an empty store, which then is filled from no other
+// source.
 func (c *importCmd) begin(e *env, ents *store.Entities, src *source.Source, head store.BlockHeader) error {
 	has, err := ents.Origin(e.ctx)
 	switch {
@@ -141,7 +142,7 @@ func (c *importCmd) begin(e *env, ents *store.Entities, src *source.Source, head
 func load(e *env, src *source.Source, ents *store.Entities, batch int, head store.BlockHeader, horizon *uint64) (l store.Applied, took time.Duration, err error) {
 	start := time.Now()
 	if src.From != nil {
-		src.Blocks = src.From(head.Number + 1) // those that the store has are not made again
+		src.Blocks = src.From(head.Number + 1) // stored blocks are not generated again
 	}
 	unit, total := "blocks", int64(0)
 	done := func(l store.Applied) int64 { return int64(l.Head.Number) }
@@ -191,7 +192,7 @@ func printHorizon(e *env, horizon uint64) {
 	}
 }
 
-// isTar tells whether a destination is a block tar rather than a store.
+// isTar reports whether a destination is a block tar rather than a store.
 func isTar(dst string) bool { return strings.HasSuffix(dst, ".tar") && !source.IsURL(dst) }
 
 // writeTar writes a source as a block tar, which appears under its name when it is complete.
@@ -220,12 +221,12 @@ func writeTar(e *env, src *source.Source, path string) error {
 	return nil
 }
 
-// What a database takes on disk is guessed from the layouts whose attributes are rows, rather
-// too much than too little.
+// The size of a database on disk is estimated from the layouts whose attributes
+// are rows, rather too large than too small.
 const (
 	rowBytes   = 80 // of a row, and of one in an index
 	indexBytes = 30
-	spareSpace = 256 << 20 // is kept free beside: for logs and sorting
+	spareSpace = 256 << 20 // kept free in addition: for logs and sorting
 )
 
 func diskBytes(a source.Amount, layout string) uint64 {
@@ -241,8 +242,8 @@ func indexes(layout string) float64 {
 	return float64(len(l.Indexes))
 }
 
-// enoughSpace checks that the disk of a file has room for so many bytes, of which it may have
-// some already.
+// enoughSpace checks that the disk of a file has room for so many bytes. The
+// file's present bytes count as room.
 func enoughSpace(path string, need uint64) error {
 	if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() {
 		need -= min(need, uint64(st.Size()))

@@ -39,7 +39,7 @@ type listenFlags struct {
 	token   string                          // to begin with
 }
 
-// options reads what the flags name. Nothing is served yet.
+// options reads the files that the flags name. No port is open yet.
 func (f *listenFlags) options(e *env) (o server.Options, err error) {
 	o = server.Options{
 		REST: "off", GRPC: "off",
@@ -98,8 +98,8 @@ type arkivFlags struct {
 	Origin []string `help:"Web page that may call, such as https://example.com; * for any. May be given several times." placeholder:"ORIGIN"`
 }
 
-// add adds Arkiv's JSON-RPC to what a server serves, as a site of which the caller gives
-// address and metrics. The server closes it.
+// add adds Arkiv's JSON-RPC to a server, as a site whose address and metrics
+// the caller gives. The server closes it.
 func (f *arkivFlags) add(ctx context.Context, o *server.Options, s server.Site, ents *store.Entities, r rpc.Options) error {
 	r.Origins, r.Log, r.Access = f.Origin, o.Log, o.Access
 	r.Limits = rpc.Limits{Concurrent: o.Limits.Concurrent, Memory: o.Limits.Memory, Receive: o.Timeouts.Read, Send: o.Timeouts.Write}

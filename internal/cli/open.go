@@ -71,7 +71,7 @@ func (e *env) openFed(url string, eo store.EntityOptions) (*store.DB, *store.Ent
 		return nil, nil, nil, err
 	}
 	end := db.Close
-	lease, err := db.Engine().Lease(e.ctx)
+	lease, err := driver.TakeLease(e.ctx, db.Engine())
 	switch {
 	case err == nil:
 		end = func() error { return errors.Join(lease.Release(), db.Close()) }
@@ -90,18 +90,21 @@ func (e *env) openFed(url string, eo store.EntityOptions) (*store.DB, *store.Ent
 	return db, ents, end, nil
 }
 
-// endWith ends the command's context with a database that ends by itself. A service would
-// stay up without it for nothing, and nobody would start it again; what follows a chain
-// fails when it looks for the next block. Why the database ended is the error of its Close.
+// endWith ends the command's context when the database ends by itself.
+// Otherwise a service would stay up without it and would not be restarted; a
+// follower fails when it looks for the next block. The error of the database's
+// Close names the cause.
 func (e *env) endWith(db *store.DB) (release context.CancelFunc) {
 	ctx, cancel := context.WithCancel(e.ctx)
-	go func() {
-		select {
-		case <-db.Engine().Ended():
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
+	if engine, ok := db.Engine().(driver.Ender); ok {
+		go func() {
+			select {
+			case <-engine.Ended():
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+	}
 	e.ctx = ctx
 	return cancel
 }

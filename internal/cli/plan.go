@@ -20,7 +20,7 @@ import (
 // What an answer costs is guessed, rather too much than too little: the time at the end is kept
 // whatever the guess was.
 const (
-	slowest     = 20_000                 // rows a second that an engine loads of which nothing is known
+	slowest     = 20_000                 // rows a second that an unknown engine loads
 	indexCost   = 0.25                   // of the time of a row, that each index adds
 	streamed    = 400_000                // rows a second of what stands around a phase: a copy of the store, answers to compare with
 	around      = 500 * time.Millisecond // a phase, however small the store
@@ -29,7 +29,7 @@ const (
 	leastPhase  = 500 * time.Millisecond
 	mostPhase   = 10 * time.Second
 	loadShare   = 0.15 // of the time, that the base profile at its first size may take to be loaded
-	v1Size      = 0.78 // of the largest size of the base profile, which I5 loads besides
+	v1Size      = 0.78 // of the largest size of the base profile, which I5 loads in addition
 	writePhases = 4    // of D1, with its 2 variants; C1 has 4 of each mix, with 2 variants
 	loadPhases  = 15   // of I3 and I5 together, which are variants
 )
@@ -41,14 +41,14 @@ type request struct {
 	sizes   []float64 // factors, the smallest first
 	repeats int
 	mixes   int
-	v1      float64       // part of the largest size that I5 loads besides
+	v1      float64       // part of the largest size that I5 loads in addition
 	phase   time.Duration // of an earlier run that goes on; 0 is chosen
 	data    source.Amount // of size 1
 	time    time.Duration
 	free    uint64 // bytes
 }
 
-// plan is what is measured.
+// plan has the experiments to measure, with their sizes.
 type plan struct {
 	request
 	takes time.Duration
@@ -56,9 +56,10 @@ type plan struct {
 	left  []string // out, and why
 }
 
-// fit chooses what the time and the disk are enough for. The largest sizes go first, down to two,
-// since growth needs two; then repeats; then engines and layouts, the last ones first; then the
-// second size. What is too large for the disk is a size before anything else.
+// fit cuts the request until time and disk are enough. The largest sizes go
+// first, down to two, because growth needs two; then repeats; then engines and
+// layouts, the last ones first; then the second size. A disk that is too small
+// always cuts a size.
 func (want *request) fit() *plan {
 	p := &plan{request: *want}
 	for !p.fits() {
@@ -73,7 +74,7 @@ func (want *request) fit() *plan {
 			p.layouts = p.layouts[:len(p.layouts)-1]
 		case len(p.sizes) > 1:
 			p.sizes = p.sizes[:1]
-		default: // the end of the time says what is missing
+		default: // at the end of the time the missing parts are listed
 			p.phase = cmp.Or(p.phase, leastPhase)
 			p.say(want)
 			return p
@@ -83,7 +84,8 @@ func (want *request) fit() *plan {
 	return p
 }
 
-// fits sets the length of phases, and what the plan takes. It tells whether that is there.
+// fits sets the length of phases, and the needs of the plan. It reports whether
+// they are met.
 func (p *plan) fits() bool {
 	seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 	rows, runs := float64(p.data.Rows), float64(p.repeats*len(p.layouts)*len(p.engines))
@@ -142,7 +144,7 @@ func takes(x lab.Experiment, o lab.Options, engines []bench.Engine, repeats int)
 		loaded, once, each := map[string]bool{}, 0.0, start.Seconds()
 		for i := range list {
 			v := &list[i]
-			n, _ := strconv.ParseFloat(v.Keys.Get("indexes"), 64) // of a table; a layout's are added, of which there is none then
+			n, _ := strconv.ParseFloat(v.Keys.Get("indexes"), 64) // of a table; a layout's own are not counted
 			if layout := v.Keys.Get("layout"); slices.Contains(schemas.EntityLayouts(), layout) {
 				n += indexes(layout)
 			}
@@ -174,7 +176,8 @@ func roughly(d time.Duration) string {
 	return strings.TrimSuffix((d + time.Minute - 1).Truncate(time.Minute).String(), "0s")
 }
 
-// say notes what is left out of what was asked for, and what would be enough for it.
+// say notes the parts of the request that are left out, and the time and disk
+// that they need.
 func (p *plan) say(want *request) {
 	if n := len(p.sizes); n < len(want.sizes) {
 		p.left = append(p.left, "sizes "+factors(want.sizes[n:]))
@@ -193,7 +196,7 @@ func (p *plan) say(want *request) {
 	}
 	all := &plan{request: *want}
 	all.fits()
-	enough := (all.takes*10/9 + time.Minute).Round(time.Minute) // the planned part of it is what it takes
+	enough := (all.takes*10/9 + time.Minute).Round(time.Minute) // the plan uses nine tenths of the given time
 	p.left[len(p.left)-1] += fmt.Sprintf("; with --time %s and %s of disk nothing is left out", enough, size(all.disk+spareSpace))
 }
 

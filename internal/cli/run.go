@@ -22,8 +22,9 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// runCmd runs experiments on engines, each pair in a process of its own, and keeps every result
-// as it is made. A run that was interrupted goes on when the same command is given again.
+// runCmd runs experiments on engines, each pair in a separate process, and
+// keeps every result as it is made. The same command resumes a run that was
+// interrupted.
 type runCmd struct {
 	engineFlags
 	lab.Options
@@ -151,7 +152,8 @@ type engineFlags struct {
 	Memory     string `help:"Memory of an engine's process and all that it starts, with the page cache; half is for its own caches." default:"1GiB"`
 }
 
-// set gives options what the flags say, checks the names of layouts, and returns the engines of names and URLs.
+// set applies the flags to options, checks the names of layouts, and returns
+// the engines of names and URLs.
 func (f *engineFlags) set(o *lab.Options, engines []string) (list []bench.Engine, err error) {
 	o.Durability, err = driver.ParseDurability(f.Durability)
 	memory, fault := driver.ParseBytes(f.Memory)

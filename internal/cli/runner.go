@@ -18,9 +18,11 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// runner runs experiments into a directory of results, each on each engine in a process of its own. The data sets are
-// on the disk of the cache and loaded once; each repeat is a fresh process on them, in turns over the engines, so
-// that what drifts meanwhile falls on all alike. What the directory has already is not measured again.
+// runner runs experiments into a directory of results, each on each engine in a
+// separate process. The data sets are on the disk of the cache and loaded once;
+// each repeat is a fresh process on them. The engines alternate, so that a
+// drift of the machine affects all alike. Results that the directory has are
+// not measured again.
 type runner struct {
 	found   []lab.Experiment
 	engines []bench.Engine
@@ -31,7 +33,7 @@ type runner struct {
 	kept    bool   // the results stay when the command has ended
 	turns   bool   // everything is measured once before anything is measured again
 	dir     string // of the temporary files of processes; the system's when empty
-	apart   bool   // each process has a cache of data sets of its own
+	apart   bool   // each process has a separate cache of data sets
 	timeout time.Duration
 }
 
@@ -49,8 +51,10 @@ func (t task) String() string {
 	return fmt.Sprintf("%s on %s, repeat %d", t.of.ID, t.engine.Label(), t.repeat+1)
 }
 
-// tasks returns all: experiment after experiment, and of each the repeats, in which the engines take turns around
-// the reference (lab.Turns). What is not kept is a look, in the order of its engines: the quickest answer first.
+// tasks returns all tasks: experiment after experiment, and for each the
+// repeats, in which the engines alternate around the reference (lab.Turns).
+// Without a directory the engines come in the given order: the quickest answer
+// first.
 func (r *runner) tasks() (list []task) {
 	for _, x := range r.found {
 		for repeat := range r.repeats {
@@ -137,13 +141,14 @@ func (r *runner) measure(e *env, t task) error {
 	return c.run(e)
 }
 
-// keepFailure says in the results that a process did not end well, with what it had measured before it.
+// keepFailure records in the results that a process failed, with the lines that
+// it had measured before.
 func (r *runner) keepFailure(t task, cause error) error {
 	m, err := bench.DescribeHost(r.out)
 	if err != nil {
 		return err
 	}
-	set, err := lab.OpenSet(r.out) // with what the process has added
+	set, err := lab.OpenSet(r.out) // with the lines that the process has added
 	if err != nil {
 		return err
 	}

@@ -138,8 +138,8 @@ func chainID(ctx context.Context, ents *store.Entities, asked uint64) (uint64, e
 	return chain.ID, nil
 }
 
-// reads tells whether the flag or the URL says that nothing is to be written, or nothing is
-// served by which it could be.
+// reads reports whether the flag or the URL forbids writing, or no interface is
+// served that could write.
 func (c *serveCmd) reads() bool {
 	if c.ReadOnly || c.Listen == "off" && c.GRPC == "off" {
 		return true
@@ -152,7 +152,7 @@ func (c *serveCmd) reads() bool {
 	return only && err == nil
 }
 
-// options reads what the flags name.
+// options reads the files that the flags name.
 func (c *serveCmd) options(e *env) (core service.Options, listen server.Options, err error) {
 	if core.Adopt = c.Adopt; c.Adopt && c.reads() {
 		return core, listen, errors.New("--adopt and --read-only: give one of them")
@@ -228,9 +228,10 @@ func readSecret(file string) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// private refuses a secret that others may read or replace, by the rule of Postgres: a file of its own
-// for the user alone, or one of root that a group may read, as Kubernetes mounts secrets. What is no
-// file, such as a pipe of the shell, is as private as its maker made it; and systemd keeps its
+// private refuses a secret that others may read or replace, by the rule of
+// Postgres: a file of the user for the user alone, or one of root that a group
+// may read, as Kubernetes mounts secrets. Anything else than a file, such as a
+// pipe of the shell, is as private as its maker made it; and systemd keeps its
 // credentials private by other means, which show as rights of the group.
 func private(f *os.File) error {
 	st, err := f.Stat()

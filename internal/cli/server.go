@@ -14,7 +14,8 @@ import (
 // command line others could read the password.
 const serverVariable = "VARVE_MEASURED_SERVER"
 
-// isServer tells whether what stands for an engine is the URL of a server of the user's.
+// isServer reports whether an engine argument is the URL of a server of the
+// user's.
 func isServer(arg string) bool { return strings.Contains(arg, "://") }
 
 // toMeasure returns the engines of names and of URLs. Two of the same label could not be

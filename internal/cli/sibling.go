@@ -19,14 +19,16 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Some engines cannot be in one program. Here is how a command finds the program of another one, which measures in a
-// process of its own (child), is asked what it links (engines), or takes over (every command that is given a store).
+// Some engines cannot be in one program. This file finds the program of another
+// engine, which measures in a separate process (child), lists its engines
+// (engines), or takes over (every command with a store).
 
 // siblingGuard is set in the environment of a command that another one starts in its
 // place, so that they do not start each other for ever.
 const siblingGuard = "VARVE_SIBLING"
 
-// linked tells whether this program links what opens an engine's paths, or its servers where that is another library.
+// linked reports whether this program links the library for an engine's paths,
+// or for its servers where that is another.
 func linked(name string, remote bool) bool {
 	d, ok := driver.Lookup(name)
 	client := engine.Find(name).Client
@@ -44,8 +46,9 @@ func onlyIn(name string, remote bool) string {
 	return engine.Find(name).Command
 }
 
-// programFor returns a program that links it: this one, the other beside it or on the
-// PATH, or one built now when the module's source is at hand.
+// programFor returns a program that links it: this one, the other one from the
+// same directory or the PATH, or one built now when the module's source is at
+// hand.
 func programFor(ctx context.Context, name string, remote bool) (string, error) {
 	self, err := os.Executable()
 	if err != nil || linked(name, remote) {
@@ -61,8 +64,8 @@ func programFor(ctx context.Context, name string, remote bool) (string, error) {
 	return buildSibling(ctx, command)
 }
 
-// isOther tells whether a path is a program and not this one, which may have been built
-// without the engines that need cgo.
+// isOther reports whether a path is a program and not this one, which may have
+// been built without the engines that need cgo.
 func isOther(path, self string) bool {
 	st, err := os.Stat(path)
 	if err != nil || !st.Mode().IsRegular() {
@@ -109,7 +112,7 @@ func otherProgram(ctx context.Context, urls []string) (path string, err error) {
 	for _, text := range urls {
 		u, err := driver.ParseURL(text)
 		if err != nil || !slices.Contains(engine.Names(), u.Scheme) {
-			continue // a file, or what the command itself will say something about
+			continue // a file, or an argument that the command itself will refuse
 		}
 		n := need{u.Scheme, engine.Find(u.Scheme).Remote(u), driver.Redact(text)}
 		all = append(all, n)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
 )
 
 // The phases of a worker's life, as faults are counted by.
@@ -251,7 +252,7 @@ func (w *worker) sayProcesses(ctx context.Context) error {
 
 // checkpoint moves the log, or empties it, where the engine lets callers ask.
 func (w *worker) checkpoint(ctx context.Context) error {
-	_, err := w.db.Engine().Checkpoint(ctx, w.rng.IntN(2) == 0)
+	_, err := driver.Checkpoint(ctx, w.db.Engine(), w.rng.IntN(2) == 0)
 	if errors.Is(err, store.ErrUnsupported) {
 		return nil
 	}

@@ -147,7 +147,7 @@ func (c *checker) postings(ctx context.Context) error {
 	if c.log.dialect == driver.SQLite {
 		column = "CAST(term AS BLOB)"
 	}
-	err := statement.Each(ctx, c.q, "SELECT "+column+", position, list FROM event_postings", nil, func(rows driver.Rows) error {
+	err := statement.Each(ctx, c.q, driver.Statement{Text: "SELECT " + column + ", position, list FROM event_postings"}, nil, func(rows driver.Rows) error {
 		var term, list []byte
 		var first int64
 		if err := rows.Scan(&term, &first, &list); err != nil {
@@ -195,7 +195,7 @@ func eachPosting(first uint64, list []byte, f func(at uint64, typ []byte)) error
 }
 
 func (c *checker) ids(ctx context.Context) error {
-	err := statement.Each(ctx, c.q, "SELECT id, position FROM event_ids", nil, func(rows driver.Rows) error {
+	err := statement.Each(ctx, c.q, driver.Statement{Text: "SELECT id, position FROM event_ids"}, nil, func(rows driver.Rows) error {
 		var id []byte
 		var at int64
 		err := rows.Scan(&id, &at)

@@ -99,7 +99,7 @@ type pageEvents struct {
 	full      bool // no more may come
 	backwards bool
 	gone      Gone
-	final     string // driver.Final in front of the last statement, where that helps
+	final     bool // the next statement is the last one of the view
 	row       row
 	end       ends // how far the log goes, where that was read
 }
@@ -160,11 +160,9 @@ func (l *Log) tellHead(ctx context.Context, q driver.Querier, p *Page, to *pageE
 func (l *Log) readAll(ctx context.Context, q driver.Querier, p *Page, to *pageEvents) error {
 	s := p.span()
 	limit, shape, n := l.limit(p.Limit)
-	if p.Final && p.Head == nil && l.dialect == driver.Postgres {
-		to.final = driver.Final
-	}
-	text := l.texts.get([]byte{'a', flag(s.backwards), flag(s.bounded), flag(to.final != ""), shape}, func() string {
-		return to.final + "SELECT " + l.columns() + " FROM events WHERE " + s.bounds() + order("events.position", s.backwards) + limit
+	to.final = p.Final && p.Head == nil
+	text := l.texts.get([]byte{'a', flag(s.backwards), flag(s.bounded), shape}, func() string {
+		return "SELECT " + l.columns() + " FROM events WHERE " + s.bounds() + order("events.position", s.backwards) + limit
 	})
 	return to.readRows(ctx, q, text, append(p.bounds(), n...), nil)
 }
@@ -200,9 +198,7 @@ func (l *Log) readPosted(ctx context.Context, q driver.Querier, p *Page, to *pag
 		}
 		unsure := func(c candidate) bool { return !c.sure }
 		enough := len(to.list)+n == p.Limit && !slices.ContainsFunc(some, unsure)
-		if p.Final && f.endKnown && l.dialect == driver.Postgres && (enough || len(some) < n) {
-			to.final = driver.Final
-		}
+		to.final = p.Final && f.endKnown && (enough || len(some) < n)
 		if len(some) > 0 {
 			if err := l.fetch(ctx, q, some, to); err != nil {
 				return err
@@ -243,8 +239,8 @@ func (l *Log) maxFetch() int {
 // fetch reads the events at some positions.
 func (l *Log) fetch(ctx context.Context, q driver.Querier, some []candidate, to *pageEvents) error {
 	size, args := l.positionArgs(some)
-	text := l.texts.get([]byte{'f', flag(to.backwards), flag(to.final != ""), byte(size >> 8), byte(size)}, func() string {
-		return to.final + "SELECT " + l.columns() + " FROM events WHERE events.position " + l.listed(size) + order("events.position", to.backwards)
+	text := l.texts.get([]byte{'f', flag(to.backwards), byte(size >> 8), byte(size)}, func() string {
+		return "SELECT " + l.columns() + " FROM events WHERE events.position " + l.listed(size) + order("events.position", to.backwards)
 	})
 	return to.readRows(ctx, q, text, args, some)
 }
@@ -305,7 +301,7 @@ func (l *Log) listed(n int) string {
 // readRows appends the events that a statement selects. With candidates, all of
 // their events must be there.
 func (to *pageEvents) readRows(ctx context.Context, q driver.Querier, text string, args []any, some []candidate) (err error) {
-	rows, err := q.Query(ctx, text, args...)
+	rows, err := driver.Statement{Text: text, Final: to.final}.Query(ctx, q, args...)
 	if err != nil {
 		return err
 	}

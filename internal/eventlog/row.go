@@ -33,7 +33,7 @@ type keyRow struct {
 // eachKey calls f with each row of keyColumns that a text selects.
 func eachKey(ctx context.Context, q driver.Querier, text string, args []any, f func(k *keyRow) error) error {
 	var k keyRow
-	return statement.Each(ctx, q, text, args, func(rows driver.Rows) error {
+	return statement.Each(ctx, q, driver.Statement{Text: text}, args, func(rows driver.Rows) error {
 		var at int64
 		k = keyRow{}
 		if err := rows.Scan(&at, &k.typ, &k.id, &k.tags); err != nil {

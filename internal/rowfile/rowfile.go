@@ -1,5 +1,5 @@
-// Package rowfile is a file of tables, row by row: what a backup holds. It is a
-// zstd stream of records, so it is read and written from front to back.
+// Package rowfile is a file of tables, row by row: the format of a backup. It
+// is a zstd stream of records, so it is read and written from front to back.
 //
 //	file    = magic, head, table*, end
 //	head    = uvarint length, bytes: what the writer says of the whole; files of version 1 have none
@@ -107,7 +107,7 @@ func (w *Writer) flush() error {
 	return w.err
 }
 
-// Close ends the file. It does not close what is written to.
+// Close ends the file. It does not close the underlying writer.
 func (w *Writer) Close() error {
 	w.buf = binary.AppendUvarint(append(w.buf, tagEnd), w.rows)
 	if err := w.flush(); err != nil {
@@ -154,7 +154,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 	return fr, nil
 }
 
-// Close frees what the reader holds.
+// Close frees the reader's memory.
 func (r *Reader) Close() { r.z.Close() }
 
 // Next returns the next row and its table; the values are int64, uint64, string
@@ -267,7 +267,8 @@ func (r *Reader) text() ([]byte, error) {
 	return b, err
 }
 
-// summed is what is read with its checksum. Nothing of a file may end before its end.
+// summed is a reader with a checksum of everything read. The end of the file
+// within a record is an error.
 type summed struct {
 	r   *bufio.Reader
 	sum hash.Hash32

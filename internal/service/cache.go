@@ -14,7 +14,7 @@ import (
 // stripes is how many counters tell readers of keys that are written meanwhile.
 const stripes = 1 << 10
 
-// entryBytes is about what an entry takes beside its texts and payload.
+// entryBytes is about the memory of an entry besides its texts and payload.
 const entryBytes = 400
 
 // cache keeps entities as they are at the head, with opened payloads, up to a
@@ -29,8 +29,8 @@ type cache struct {
 	metrics *Metrics
 	epochs  [stripes]atomic.Uint64
 
-	// forgetting waits for offers under way: one that has looked at the epoch
-	// already would put back what is dropped.
+	// forgetting waits for offers under way: one that has read the epoch
+	// already would put back a dropped entry.
 	forgetting sync.RWMutex
 }
 
@@ -95,10 +95,10 @@ func (c *cache) stripe(key entity.Key) *atomic.Uint64 {
 	return &c.epochs[h*0x9e3779b97f4a7c15>>54]
 }
 
-// offer keeps what a reader has found, unless the key was written since it read
-// the epoch. The check is made under the entry's lock, which a publication waits
-// for: either it comes later and replaces what is offered, or it has come and the
-// epoch tells.
+// offer keeps an entity that a reader has found, unless its key was written
+// since the reader took the epoch. The check is made under the entry's lock,
+// which a publication waits for: either the publication comes later and
+// replaces the entry, or it has come and has changed the epoch.
 func (c *cache) offer(e *entity.Entity, epoch uint64) {
 	if c == nil {
 		return

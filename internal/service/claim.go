@@ -9,14 +9,14 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Origin is what a store records of itself when a service makes its blocks.
+// Origin is recorded in a store when a service makes its blocks.
 const Origin = "service"
 
 // claim makes the service the only writer of its store: it takes the lease, where
 // the engine has one, and refuses blocks that come from elsewhere, which its own
 // would continue as if they were the same chain's.
 func (s *Service) claim(ctx context.Context) (err error) {
-	s.lease, err = s.db.Engine().Lease(ctx)
+	s.lease, err = driver.TakeLease(ctx, s.db.Engine())
 	switch {
 	case errors.Is(err, store.ErrUnsupported): // the engine's gaps tell
 	case errors.Is(err, store.ErrLocked):
@@ -63,5 +63,5 @@ func (s *Service) keep(ctx context.Context) {
 		}
 		s.release()
 	}
-	s.lease, s.lost = s.db.Engine().Lease(ctx)
+	s.lease, s.lost = driver.TakeLease(ctx, s.db.Engine())
 }

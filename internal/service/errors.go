@@ -16,7 +16,8 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// The errors of the service beside those of the store and of seal.
+// The errors of the service, in addition to the errors of the store and of
+// seal.
 var (
 	// ErrMalformed: a request that cannot be read.
 	ErrMalformed = errors.New("malformed request")

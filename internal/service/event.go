@@ -13,9 +13,10 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// Events is the event store of a service as its clients see it: store.Events, whose events are
-// sealed when the service has keys. Its methods fail with ErrClosing and ErrNoEvents beside what
-// store.Events gives, appends with ErrReadOnly, and what reads with what seal.Keyring.Open does.
+// Events is the event store of a service as its clients see it: store.Events,
+// whose events are sealed when the service has keys. Its methods fail as
+// store.Events does, and with ErrClosing and ErrNoEvents; appends also with
+// ErrReadOnly, and reads as seal.Keyring.Open does.
 type Events struct{ service *Service }
 
 var _ event.Checkpointer = Events{}
@@ -23,7 +24,8 @@ var _ event.Checkpointer = Events{}
 // Events returns the event store of the service.
 func (s *Service) Events() Events { return Events{s} }
 
-// open tells whether there are events to ask for.
+// open returns the event store, or an error when there is none or the service
+// closes.
 func (e Events) open() (*store.Events, error) {
 	s := e.service
 	s.mu.RLock()
@@ -70,7 +72,7 @@ func failed(err error) iter.Seq2[event.Sequenced, error] {
 	return func(yield func(event.Sequenced, error) bool) { yield(event.Sequenced{}, err) }
 }
 
-// opened opens what a sequence yields, and notes for the log how much that was.
+// opened opens the events of a sequence, and counts their bytes for the log.
 func (e Events) opened(ctx context.Context, list iter.Seq2[event.Sequenced, error]) iter.Seq2[event.Sequenced, error] {
 	return func(yield func(event.Sequenced, error) bool) {
 		n := 0
@@ -84,7 +86,7 @@ func (e Events) opened(ctx context.Context, list iter.Seq2[event.Sequenced, erro
 	}
 }
 
-// unsealed opens what a sequence yields.
+// unsealed opens the events of a sequence.
 func (e Events) unsealed(list iter.Seq2[event.Sequenced, error]) iter.Seq2[event.Sequenced, error] {
 	return func(yield func(event.Sequenced, error) bool) {
 		for ev, err := range list {
@@ -160,8 +162,9 @@ func (e Events) sealed(ctx context.Context, events []event.Event, cond *event.Co
 	if !errors.Is(err, event.ErrDuplicate) {
 		return positions, err
 	}
-	// What is repeated may be sealed under a key that was the newest then. An append that
-	// repeats several which were sealed under different keys stays a duplicate.
+	// A repeated event may be sealed under a key that was the newest then. An
+	// append that repeats several events under different keys stays a
+	// duplicate.
 	for _, id := range keys.IDs()[1:] {
 		if again, older := write(e.service.sealEvents(keys, id, events), unlessAny); older == nil {
 			return again, nil
@@ -211,9 +214,9 @@ func eventBytes(e *event.Event) int {
 	return n
 }
 
-// checkEventKeys opens the newest event as far as to tell whether its key is there. An
-// event that is not sealed does not keep a service with keys from starting: it may be
-// older than the sealing of events, and is an error of its reader.
+// checkEventKeys checks that the key of the newest event is there. An event
+// that is not sealed does not keep a service with keys from starting: it may be
+// older than the sealing of events, and its reader gets the error.
 func (s *Service) checkEventKeys(ctx context.Context, keys *seal.Keyring) error {
 	if s.events == nil {
 		return nil

@@ -15,14 +15,15 @@ import (
 // sealEvent returns an event whose data are its data and metadata, sealed together
 // under a key. Type and tags stay readable: queries and conditions need them.
 //
-// What is sealed is bound to the event's ID, type and tags, in whatever order, and not
-// to its position, which is given later: among events that are alike in all of them,
-// who can write to the store can put one's content in the place of another's.
+// Sealed content is bound to the event's ID, type and tags, in any order, and
+// not to its position, which is given later: among events with the same ID,
+// type and tags, an attacker with write access to the store can swap the
+// contents.
 //
-// The store compares an event that is repeated with the one that it holds, so an event
-// with an ID is sealed alike every time. The other way, to compare what is opened, would
-// have the store decrypt under the writer's lock. An event without ID is never
-// compared and has a random nonce.
+// The store compares a repeated event with the stored one, so an event with an
+// ID is sealed to the same bytes every time. Comparing opened contents instead
+// would have the store decrypt under the writer's lock. An event without ID is
+// never compared and has a random nonce.
 func (s *Service) sealEvent(keys *seal.Keyring, id seal.ID, e *event.Event) event.Event {
 	s.metrics.sealed.Inc()
 	payload := make([]byte, 0, binary.MaxVarintLen64+len(e.Data)+len(e.Metadata))
@@ -50,8 +51,8 @@ func sealedSize(e *event.Event) int {
 	return seal.Overhead + len(binary.AppendUvarint(nil, uint64(len(e.Data)))) + len(e.Data) + len(e.Metadata)
 }
 
-// unsealEvent opens a stored event in place. As with entities, whether an event must be
-// sealed depends on the keys and not on what is stored.
+// unsealEvent opens a stored event in place. As with entities, the keys decide
+// whether an event must be sealed, not the stored bytes.
 func unsealEvent(keys *seal.Keyring, e *event.Event) error {
 	if keys == nil {
 		if seal.IsSealed(e.Data) {
@@ -74,8 +75,8 @@ func unsealEvent(keys *seal.Keyring, e *event.Event) error {
 	return nil
 }
 
-// eventOwner is what the content of an event is bound to. Its length is not that of an
-// entity's key, so that neither can be taken for the other.
+// eventOwner is the value that the content of an event is bound to. It differs
+// in length from an entity's key, so that neither can be taken for the other.
 func eventOwner(e *event.Event) []byte {
 	tags := slices.Clone(e.Tags)
 	slices.SortFunc(tags, func(a, b event.Tag) int {

@@ -15,7 +15,8 @@ const (
 	batchBytes  = 64 << 10
 )
 
-// readAhead is what the store reads of events at once, if one is not larger.
+// readAhead is the bytes of events that the store reads at once, if no event is
+// larger.
 const readAhead = 1 << 20
 
 // batch is events on their way to a client.
@@ -68,11 +69,12 @@ func TimeBound(given *time.Time) time.Time {
 	return *given
 }
 
-// ReadBatches gives the events of a read to send in batches, and returns the last of them, so
-// that the caller can send them together with the end; and the position up to which the store was
-// looked at, if it was to its head. Before an error of the read everything is sent. What the store
-// may have read ahead is held. What is sent may not be kept. It fails as Read does, and with
-// ErrTime, quota.ErrFull and send's errors.
+// ReadBatches passes the events of a read to send in batches, and returns the
+// last of them, so that the caller can send them together with the end. It also
+// returns the position up to which the store was searched, if that was its
+// head. Before an error of the read all events are sent. Memory for events that
+// the store may have read ahead is held. Send must not keep the events. It
+// fails as Read does, and with ErrTime, quota.ErrFull and send's errors.
 func (e Events) ReadBatches(ctx context.Context, q event.Query, opts event.ReadOptions, hold *quota.Hold, send func([]event.Sequenced) error) (rest []event.Sequenced, head *uint64, err error) {
 	work := e.service.worktime(ctx)
 	defer work.end()

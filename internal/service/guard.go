@@ -19,8 +19,9 @@ type Guard struct {
 	NoneMatch *Versions // it is not there, or at none of these
 }
 
-// Versions are numbers of blocks, of which one has made an entity what it is, or any.
-// Two states of an entity never have the same.
+// Versions are block numbers. A guard asks that an entity was last modified in
+// one of them, or in any block. Two states of an entity never have the same
+// number.
 type Versions struct {
 	Any  bool
 	List []uint64
@@ -29,7 +30,8 @@ type Versions struct {
 // VersionOf returns the version of an entity.
 func VersionOf(e *entity.Entity) uint64 { return e.LastModifiedAtBlock }
 
-// Has tells whether an entity, nil when there is none, is at one of the versions.
+// Has reports whether an entity, nil when there is none, is at one of the
+// versions.
 func (v *Versions) Has(e *entity.Entity) bool {
 	return e != nil && (v.Any || slices.Contains(v.List, VersionOf(e)))
 }

@@ -19,8 +19,9 @@ const (
 	partEntities = 256
 	partBytes    = 1 << 20
 
-	// readBytes is what a query holds while it reads a part. A payload counts when it was read, and
-	// of sixteen queries at a time 64 MB were not counted.
+	// readBytes is the memory that a query holds while it reads a part, because
+	// a payload counts only after it was read, so that sixteen queries at a
+	// time had 64 MB uncounted.
 	readBytes = 4 << 20
 )
 
@@ -33,18 +34,19 @@ type Query struct {
 	Block  *uint64 // nil: the head; not with a cursor, which knows its block
 }
 
-// Page is what a query returned.
+// Page is the result of a query.
 type Page struct {
 	Count  int
 	Block  uint64       // at which it was read
 	Cursor store.Cursor // of the next page; empty when there is none
 }
 
-// Query gives the entities that match to yield, one after another, with their
-// payloads opened; they are the caller's own. What it has read and yield has not
-// taken is held; a nil hold does not count. It ends with the first error of
-// yield. It fails with query.ErrSyntax, store.ErrInvalid, store.ErrBlockRange,
-// store.ErrUnsupported, ErrTime, or as seal.Keyring.Open and quota.Hold.Take do.
+// Query passes the matching entities to yield, one after another, with their
+// payloads opened; the caller owns them. Entities that were read and not yet
+// taken by yield are held; a nil hold does not count. Query ends with the first
+// error of yield. It fails with query.ErrSyntax, store.ErrInvalid,
+// store.ErrBlockRange, store.ErrUnsupported, ErrTime, or as seal.Keyring.Open
+// and quota.Hold.Take do.
 func (s *Service) Query(ctx context.Context, q *Query, hold *quota.Hold, yield func(*entity.Entity) error) (page Page, err error) {
 	work := s.worktime(ctx)
 	defer work.end()
@@ -96,7 +98,7 @@ func (s *Service) Query(ctx context.Context, q *Query, hold *quota.Hold, yield f
 	}
 }
 
-// give gives entities to yield, and back what was held for them.
+// give passes entities to yield, and releases their memory.
 func (s *Service) give(entities []*entity.Entity, hold *quota.Hold, count *int, yield func(*entity.Entity) error) (err error) {
 	defer hold.Release()
 	hold.Await()

@@ -4,9 +4,9 @@
 // (seal) and the server that binds them to addresses (server).
 //
 // The service makes the blocks: writes that arrive while a block commits share
-// the next one. It must be the only writer of its store, because it keeps what
-// it has read in a cache. Over a database that is open for reading it follows
-// whoever writes, and drops what it keeps when the head moves.
+// the next one. It must be the only writer of its store, because it keeps read
+// entities in a cache. Over a database that is open for reading it follows
+// another writer, and drops cached entities when the head moves.
 package service
 
 import (
@@ -33,7 +33,8 @@ const (
 	DefaultMaxGroup   = 1024
 )
 
-// envelope is what the message of an entity or of an event may have beside the largest payload.
+// envelope is the most that the message of an entity or of an event may have
+// besides the largest payload.
 const envelope = 64 << 10
 
 // maxGroupBytes bounds the payloads of one block. A single write may exceed it.
@@ -69,8 +70,9 @@ type Options struct {
 	// Adopt writes a store that something else has fed so far. What fed it cannot go on.
 	Adopt bool
 
-	// Poll is how often the service looks whether others have moved the head; zero means
-	// DefaultPoll. A service that only reads may give out what is older by that.
+	// Poll is how often the service looks whether another process has moved the
+	// head; zero means DefaultPoll. A service that only reads may return
+	// entities that are older by that.
 	Poll time.Duration
 }
 
@@ -160,8 +162,9 @@ func (s *Service) open(ctx context.Context) (err error) {
 	return err
 }
 
-// checkKeys opens the payload that was written last and the newest event, so that a service with the wrong keys does
-// not start. A payload that was tampered with is an error of its own reader.
+// checkKeys opens the newest payload and the newest event, so that a service
+// with the wrong keys does not start. A forged payload is an error for its
+// reader.
 func (s *Service) checkKeys(ctx context.Context, keys *seal.Keyring) (err error) {
 	snap, err := s.ents.At(ctx, store.Head)
 	if err != nil {
@@ -222,8 +225,8 @@ const (
 	readLately = 5 * time.Second
 )
 
-// Ready tells whether the service takes requests: nil, ErrClosing, or why the
-// store cannot be read, or nothing be committed to it.
+// Ready reports whether the service takes requests: nil, ErrClosing, or the
+// reason why the store cannot be read or written.
 func (s *Service) Ready(ctx context.Context) error {
 	s.mu.RLock()
 	closed := s.closed
@@ -231,7 +234,7 @@ func (s *Service) Ready(ctx context.Context) error {
 	if closed {
 		return ErrClosing
 	}
-	if err := s.db.Engine().Probe(ctx); err != nil {
+	if err := driver.Probe(ctx, s.db.Engine()); err != nil {
 		return err
 	}
 	within, cancel := context.WithTimeout(ctx, readyTimeout)
@@ -246,16 +249,17 @@ func (s *Service) Ready(ctx context.Context) error {
 	return err
 }
 
-// ReadOnly tells whether the service only reads.
+// ReadOnly reports whether the service only reads.
 func (s *Service) ReadOnly() bool { return s.reads }
 
-// Leased tells whether a second service that writes is kept away. If not, the engine has no lease.
+// Leased reports whether a lease keeps a second writing service away. Some
+// engines have no lease.
 func (s *Service) Leased() bool { return s.leased }
 
 // Head returns the number of the last block.
 func (s *Service) Head() uint64 { return s.head.block.Load() }
 
-// Sealed tells whether payloads are encrypted.
+// Sealed reports whether payloads are encrypted.
 func (s *Service) Sealed() bool { return s.keys.Load() != nil }
 
 // SetKeys changes the keys of a service that has some. It fails, and changes nothing, when
@@ -277,8 +281,8 @@ func (s *Service) MaxMessage() int { return s.opts.MaxPayload + envelope }
 // Metrics returns the counters of the service.
 func (s *Service) Metrics() *Metrics { return s.metrics }
 
-// Close refuses further writes, commits those that are queued, and ends. A
-// second Close does nothing.
+// Close refuses further writes, commits the queued ones, and ends. A second
+// Close has no effect.
 func (s *Service) Close() {
 	s.mu.Lock()
 	first := !s.closed

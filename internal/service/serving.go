@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Serving is what the transports of a service have in common. All but the gate may be left out.
+// Serving has the common parts of a service's transports. All but the gate may
+// be left out.
 type Serving struct {
 	Gate     *Gate           // decides which requests come in
 	Timeouts Timeouts        // a zero one is no bound
@@ -39,7 +40,7 @@ func (t Timeouts) WithDefaults() Timeouts {
 	return t
 }
 
-// WithDefaults returns it with what is missing, but for timeouts.
+// WithDefaults returns it with defaults for missing parts, but for timeouts.
 func (s Serving) WithDefaults() Serving {
 	s.Ending = cmp.Or(s.Ending, context.Background())
 	s.Log = cmp.Or(s.Log, slog.New(slog.DiscardHandler))

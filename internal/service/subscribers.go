@@ -34,7 +34,7 @@ func (f *subscriber) lag(ctx context.Context, events *store.Events, head uint64)
 			return head - e.Position + 1
 		}
 	}
-	f.has.CompareAndSwap(has, head) // so that the next look is at what is new
+	f.has.CompareAndSwap(has, head) // so that the next look begins at new events
 	return 0
 }
 
@@ -44,7 +44,7 @@ var (
 		"Positions from the first event that a subscriber has yet to get to the head, of the one that is furthest behind.", []string{"protocol"}, nil)
 )
 
-// subscriberMetrics are what is known of the subscribers when it is asked for.
+// subscriberMetrics are computed from the subscribers at each scrape.
 type subscriberMetrics struct {
 	events *store.Events
 	list   *sync.Map // of *subscriber

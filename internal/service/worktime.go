@@ -15,7 +15,7 @@ type worktime struct {
 	timer  *time.Timer
 	begun  time.Time
 	left   time.Duration
-	err    error // when nothing is left
+	err    error // when no time is left
 }
 
 // worktime returns what bounds a request; it stands still at first. The caller ends it.

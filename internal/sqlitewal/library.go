@@ -73,7 +73,7 @@ func (l *Library) Capabilities() driver.Capabilities {
 
 // Engine is an open database.
 type Engine struct {
-	*sqlstore.DB
+	sqlstore.SQLite
 	*Checkpointer
 	library *Library
 	path    string
@@ -157,16 +157,11 @@ func URI(path string, readOnly bool) string {
 	return u.String()
 }
 
-// Checkpoint implements driver.Engine.
-func (e *Engine) Checkpoint(ctx context.Context, truncate bool) (driver.CheckpointResult, error) {
-	return e.Checkpointer.Checkpoint(ctx, truncate)
-}
-
-// Probe implements driver.Engine: a file that is open has been removed or replaced, or was not
+// Probe implements driver.Prober: a file that is open has been removed or replaced, or was not
 // synced.
 func (e *Engine) Probe(context.Context) error { return errors.Join(e.log.failure(), e.files.Check()) }
 
-// Lease implements driver.Engine.
+// Lease implements driver.Leaser.
 func (e *Engine) Lease(context.Context) (driver.Lease, error) {
 	return filelease.Take(e.path, e.log.readOnly)
 }

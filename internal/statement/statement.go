@@ -14,7 +14,7 @@ import (
 
 // Set is statements by name. Its errors begin with the name.
 type Set struct {
-	text map[string]string
+	all map[string]driver.Statement
 
 	mu    sync.Mutex
 	lists map[listKey]string
@@ -26,7 +26,20 @@ type listKey struct {
 }
 
 // New returns a set of statements.
-func New(text map[string]string) *Set { return &Set{text: text, lists: map[listKey]string{}} }
+func New(text map[string]string) *Set {
+	s := &Set{all: make(map[string]driver.Statement, len(text)), lists: map[listKey]string{}}
+	for name := range text {
+		s.all[name] = driver.Statement{Text: text[name]}
+	}
+	return s
+}
+
+// Ahead gives a statement the hint driver.Statement.Ahead.
+func (s *Set) Ahead(name string) {
+	hinted := s.all[name]
+	hinted.Ahead = true
+	s.all[name] = hinted
+}
 
 // List returns a statement over a list of a size.
 func (s *Set) List(name string, size int) string {
@@ -35,7 +48,7 @@ func (s *Set) List(name string, size int) string {
 	key := listKey{name, size}
 	text, ok := s.lists[key]
 	if !ok {
-		before, rest, _ := strings.Cut(s.text[name], "{")
+		before, rest, _ := strings.Cut(s.all[name].Text, "{")
 		item, after, _ := strings.Cut(rest, "}")
 		text = before + strings.Repeat(item+", ", size-1) + item + after
 		s.lists[key] = text
@@ -45,7 +58,7 @@ func (s *Set) List(name string, size int) string {
 
 // Exec runs a statement, which the transaction may defer.
 func (s *Set) Exec(ctx context.Context, tx driver.Tx, name string, args ...any) error {
-	if err := driver.Run(ctx, tx, s.text[name], args...); err != nil {
+	if err := driver.Run(ctx, tx, s.all[name].Text, args...); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
@@ -59,7 +72,7 @@ func (s *Set) Int(ctx context.Context, q driver.Querier, name string, args ...an
 
 // Row scans the first row of a statement; driver.ErrNoRows when there is none.
 func (s *Set) Row(ctx context.Context, q driver.Querier, name string, args []any, dest ...any) error {
-	if err := driver.QueryRow(ctx, q, s.text[name], args, dest...); err != nil {
+	if err := s.all[name].Row(ctx, q, args, dest...); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
@@ -67,7 +80,7 @@ func (s *Set) Row(ctx context.Context, q driver.Querier, name string, args []any
 
 // Query runs a statement whose rows the caller reads.
 func (s *Set) Query(ctx context.Context, q driver.Querier, name string, args ...any) (driver.Rows, error) {
-	rows, err := q.Query(ctx, s.text[name], args...)
+	rows, err := s.all[name].Query(ctx, q, args...)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -76,7 +89,7 @@ func (s *Set) Query(ctx context.Context, q driver.Querier, name string, args ...
 
 // Each calls f with each row of a statement.
 func (s *Set) Each(ctx context.Context, q driver.Querier, name string, args []any, f func(driver.Rows) error) error {
-	if err := Each(ctx, q, s.text[name], args, f); err != nil {
+	if err := Each(ctx, q, s.all[name], args, f); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
@@ -84,19 +97,19 @@ func (s *Set) Each(ctx context.Context, q driver.Querier, name string, args []an
 
 // EachOf is Each of a statement over a list of a size.
 func (s *Set) EachOf(ctx context.Context, q driver.Querier, name string, size int, args []any, f func(driver.Rows) error) error {
-	if err := Each(ctx, q, s.List(name, size), args, f); err != nil {
+	if err := Each(ctx, q, driver.Statement{Text: s.List(name, size)}, args, f); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
 }
 
-// ErrEnough is what whoever is handed rows returns to get no more of them. It ends them without
-// an error.
+// ErrEnough is returned by a function that is called with rows and wants no more
+// of them. It ends the query without an error.
 var ErrEnough = errors.New("enough rows")
 
-// Each calls f with each row that a text selects.
-func Each(ctx context.Context, q driver.Querier, text string, args []any, f func(driver.Rows) error) error {
-	err := driver.QueryRows(ctx, q, text, args, f)
+// Each calls f with each row that a statement selects.
+func Each(ctx context.Context, q driver.Querier, s driver.Statement, args []any, f func(driver.Rows) error) error {
+	err := s.Each(ctx, q, args, f)
 	if errors.Is(err, ErrEnough) {
 		return nil
 	}

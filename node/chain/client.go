@@ -38,8 +38,8 @@ const (
 	longestPause     = 15 * time.Second
 )
 
-// ErrRefused: the execution client refuses a request in a way that does not pass by
-// itself. ErrAnswer: what it answers is not an answer.
+// ErrRefused: the execution client refuses a request in a way that does not
+// pass by itself. ErrAnswer: its answer is malformed.
 var (
 	ErrRefused = errors.New("the execution client refuses the request")
 	ErrAnswer  = errors.New("the execution client's answer is malformed")
@@ -51,7 +51,7 @@ var (
 type Client struct {
 	URL string
 
-	// HTTP sends the requests; nil is a client of its own with DefaultTimeout.
+	// HTTP sends the requests; nil is a new client with DefaultTimeout.
 	HTTP *http.Client
 	// MaxAnswer bounds an answer, in bytes; zero is DefaultMaxAnswer.
 	MaxAnswer int64
@@ -108,9 +108,10 @@ type Linked struct {
 // Blocks returns some blocks from a number on, from 1 to n of them, and the number of the
 // chain's last block. All n must be there. Each is checked for its number and its receipts.
 //
-// Execution clients bound requests and answers, and have many codes and words for what is
-// too much. So whenever blocks cannot be had, for whatever reason, fewer are asked for
-// next, and later more again. Only the calls for one block, each by itself, fail for good.
+// Execution clients limit requests and answers, and have many codes and
+// messages for that. So whenever a request for blocks fails, for whatever
+// reason, the next one asks for fewer, and later ones for more again. Only the
+// calls for one block, each by itself, fail for good.
 //
 // Only one goroutine at a time may call it.
 func (c *Client) Blocks(ctx context.Context, from uint64, n int) (list []Linked, last uint64, err error) {
@@ -145,7 +146,7 @@ func (c *Client) more() {
 	}
 }
 
-// blocks asks once, in one request or with each call in one of its own.
+// blocks asks once, in one request, or in one request for each call.
 func (c *Client) blocks(ctx context.Context, from uint64, n int, apart bool) (list []Linked, last uint64, err error) {
 	var number Quantity
 	blocks, receipts := make([]*Block, n), make([]*[]Receipt, n)

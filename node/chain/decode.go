@@ -22,8 +22,8 @@ import (
 // their logs are of.
 var Processor = Address{15: 'a', 16: 'r', 17: 'k', 18: 'i', 19: 'v'}
 
-// Registry is the contract that later networks have in the Processor's place. A Follower
-// does not read what is sent to it.
+// Registry is the contract that later networks have in the Processor's place. A
+// Follower does not read its transactions.
 var Registry = Address{0: 0x44, 19: 0x44}
 
 // The first topics of the Processor's logs. Key and addresses are indexed.
@@ -46,8 +46,8 @@ func topic(signature string) (h entity.Hash) {
 	return h
 }
 
-// ErrReceipts: the receipts of a block are not those of its transactions, or their logs
-// do not tell what the operations did.
+// ErrReceipts: the receipts of a block do not belong to its transactions, or
+// their logs do not describe the operations.
 var ErrReceipts = errors.New("receipts do not fit the block")
 
 // word is the size of a value in a log's data.

@@ -18,12 +18,14 @@ type Follower struct {
 	Client *Client
 	Store  *store.Entities
 
-	// Adopt takes a store that was fed without hashes, such as from a block tar: blocks
-	// whose hash the store does not know are taken for those of the chain.
+	// Adopt takes a store that was fed without hashes, such as from a block
+	// tar: blocks whose hash the store does not know are assumed to be the
+	// chain's.
 	Adopt bool
 	// Until, if not zero, is the block after which Run returns.
 	Until uint64
-	// Once makes Run return when it has reached what is the chain's last block then.
+	// Once makes Run return when it has reached the block that is the chain's
+	// last one then.
 	Once bool
 	// Interval is the time between two questions for a new block; zero is a second.
 	Interval time.Duration
@@ -52,7 +54,8 @@ func (s Status) Lag() uint64 { return s.Chain - min(s.Chain, s.Store) }
 var (
 	// ErrOtherChain: the store is of another chain than the execution client.
 	ErrOtherChain = errors.New("another chain")
-	// ErrTooDeep: the chain reorganised below what the store can be rewound to.
+	// ErrTooDeep: the chain reorganised below the first block that the store
+	// can be rewound to.
 	ErrTooDeep = errors.New("the reorganisation is too deep")
 
 	// errReorg: a block's parent is not the block before it.
@@ -80,7 +83,7 @@ func (f *Follower) set(change func(*Status)) Status {
 	return f.status
 }
 
-// moved notes what was written.
+// moved updates the status after a write.
 func (f *Follower) moved(change func(*Status)) {
 	s := f.set(change)
 	if f.Progress != nil {
@@ -173,8 +176,9 @@ func (f *Follower) bind(ctx context.Context) error {
 	return err
 }
 
-// adopt tells whether a store that has blocks and says of no chain may be of one: because
-// of its block 0, which a copy of a store that followed has, or because the caller says so.
+// adopt reports whether a store that has blocks and names no chain may belong
+// to one: because of its block 0, which a copy of a store that followed has, or
+// because the caller says so.
 func (f *Follower) adopt(ctx context.Context, genesis entity.Hash) error {
 	first, err := f.Store.HeaderAt(ctx, 0)
 	switch {
@@ -323,8 +327,8 @@ func (f *Follower) rewind(ctx context.Context) error {
 	return err
 }
 
-// common returns the last block up to a number that store and chain both have: it steps
-// back by ever more, and then halves what is between.
+// common returns the last block up to a number that store and chain both have:
+// it steps back by growing steps, and then halves the range.
 func (f *Follower) common(ctx context.Context, from uint64) (uint64, error) {
 	differs, step := from+1, uint64(1) // the lowest block known to differ
 	low := from
@@ -358,7 +362,7 @@ func (f *Follower) common(ctx context.Context, from uint64) (uint64, error) {
 	return low, nil
 }
 
-// same tells whether the store has the chain's block of a number.
+// same reports whether the store has the chain's block of a number.
 func (f *Follower) same(ctx context.Context, number uint64) (bool, error) {
 	held, err := f.held(ctx, number)
 	if err != nil || held.Hash == (entity.Hash{}) {

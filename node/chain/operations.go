@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// The limits of what a transaction may carry.
+// The limits of a transaction's operations.
 const (
 	// MaxOperations is the size of a transaction's operations after decompression, in
 	// bytes: the chain's own limit.
@@ -25,7 +25,7 @@ const (
 	MaxList = 1 << 20
 )
 
-// What is wrong with a transaction's input.
+// The faults of a transaction's input.
 var (
 	// ErrCompression: the input is not Brotli.
 	ErrCompression = errors.New("input is not valid Brotli")
@@ -40,7 +40,7 @@ var (
 	ErrDuplicate = errors.New("attribute given twice")
 )
 
-// Operations is what a transaction to the Processor carries.
+// Operations are the operations of a transaction to the Processor.
 type Operations struct {
 	Creates      []Create
 	Updates      []Update

@@ -30,7 +30,7 @@ func (b *blockTag) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// given returns the block's number, if that is what is given.
+// given returns the block's number, if the caller gave one.
 func (b *blockTag) given() (number uint64, ok bool) {
 	if b == nil || b.word != "" {
 		return 0, false
@@ -38,10 +38,10 @@ func (b *blockTag) given() (number uint64, ok bool) {
 	return min(b.number, entity.MaxBlock), true
 }
 
-// at returns the number of the block in a snapshot of the head. A store does not know what
-// its chain calls final. What is so far back that its reorganisation would not be told is
-// taken for it. The earliest block is the first that is kept, because clients read from
-// there.
+// at returns the number of the block in a snapshot of the head. A store does
+// not know which blocks its chain calls final. A block counts as final when it
+// is so far back that clients would not be told of its reorganisation. The
+// earliest block is the first that is kept, because clients read from there.
 func (b *blockTag) at(ctx context.Context, snap *store.Snapshot) (uint64, error) {
 	head := snap.Head().Number
 	switch {
@@ -143,8 +143,9 @@ func (h *Handler) findBlock(ctx context.Context, snap *store.Snapshot, ref *bloc
 	return b, !b.Empty && b.Number == number, err
 }
 
-// block serves eth_getBlockByNumber and eth_getBlockByHash. What is asked for of
-// transactions, in the second parameter, does not matter: a store has none.
+// block serves eth_getBlockByNumber and eth_getBlockByHash. The second
+// parameter, which asks for whole transactions, has no effect: a store has
+// none.
 func (h *Handler) block(ctx context.Context, c *call, snap *store.Snapshot, b store.BlockHeader) error {
 	var parent topic
 	if b.Number > 0 {

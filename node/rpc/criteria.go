@@ -45,8 +45,9 @@ func (c *criteria) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// anyOf is the values of which a log has one; without any, it may have all that there are. In
-// JSON it is a value or a list, and null, or a null in the list, is no value.
+// anyOf is a list of values. A log must have one of them; an empty list matches
+// all. In JSON it is a value or a list, and null, or a null in the list, is no
+// value.
 type anyOf[T any] []T
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -76,7 +77,7 @@ func (a *anyOf[T]) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// bytes is the memory of what is asked for.
+// bytes is the memory of the criteria.
 func (c *criteria) bytes() int64 {
 	n := len(c.Addresses) * len(chain.Address{})
 	for _, list := range c.Topics {
@@ -85,7 +86,7 @@ func (c *criteria) bytes() int64 {
 	return int64(n)
 }
 
-// match tells whether a log of any block is asked for.
+// match reports whether the criteria select a log, of any block.
 func (c *criteria) match(l *Log) bool {
 	if len(c.Addresses) > 0 && !slices.Contains(c.Addresses, l.Address) || len(c.Topics) > len(l.Topics) {
 		return false
@@ -98,7 +99,7 @@ func (c *criteria) match(l *Log) bool {
 	return true
 }
 
-// within tells whether a block is in the range of a filter that is asked again and again:
+// within reports whether a block is in the range of a filter that is polled:
 // words for the head are no bound.
 func (c *criteria) within(block uint64) bool {
 	if from, ok := c.From.given(); ok && block < from {

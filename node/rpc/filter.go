@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// filters are those that clients have installed.
+// filters has the filters that clients have installed.
 type filters struct {
 	mu   sync.Mutex
 	list map[string]*installed
@@ -26,7 +26,8 @@ type installed struct {
 	asked    time.Time // under the lock of filters
 }
 
-// newID returns an id that nobody guesses: it is all that is needed to ask a filter.
+// newID returns an id that cannot be guessed, because the id alone gives access
+// to a filter.
 func newID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -39,7 +40,7 @@ func (f *filters) count() int {
 	return len(f.list)
 }
 
-// expire lets those go that nobody has asked since a time.
+// expire removes the filters that were not polled since a time.
 func (f *filters) expire(since time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -223,7 +224,8 @@ func (h *Handler) appendLogs(ctx context.Context, c *call, criteria *criteria) e
 	}
 	list := newList(c)
 	defer list.end()
-	// What the block at the horizon changed is not known, only the state after it.
+	// The changes of the block at the horizon are not known, only the state
+	// after it.
 	if horizon := snap.Horizon(); horizon > 0 && criteria.From != nil && criteria.From.word == "earliest" {
 		if from = max(from, horizon+1); to == horizon {
 			return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// blockLogs is a block and what is asked for of its logs.
+// blockLogs is a block with its selected logs.
 type blockLogs struct {
 	head    store.BlockHeader
 	parent  topic // its hash; zero when it is not known
@@ -75,7 +75,7 @@ func (h *Handler) readBlocks(ctx context.Context, snap *store.Snapshot, from, to
 	return nil
 }
 
-// follower is what a filter or a subscription was told.
+// follower is the state of a filter or a subscription.
 type follower struct {
 	criteria *criteria           // nil: of blocks only
 	next     uint64              // the first block that it was not told of
@@ -84,7 +84,7 @@ type follower struct {
 	hold     *quota.Hold         // its memory
 }
 
-// release gives back what a follower holds, which is not used any more.
+// release frees the memory of a follower that is no longer used.
 func (f *follower) release() { f.hold.Release() }
 
 // bytes is the memory of a follower that was told of as many blocks as it remembers.
@@ -191,7 +191,8 @@ func (f *follower) retract(ctx context.Context, snap *store.Snapshot) (removed [
 			f.next = f.told[n-1].Number + 1 // other blocks may be where there was a gap
 		}
 	}
-	// What was told before is forgotten, or there was nothing but a head that is gone.
+	// The blocks sent before are forgotten, or there was only a head that is
+	// gone.
 	if head := snap.Head(); f.next > head.Number+1 {
 		f.next = head.Number + 1
 	}
@@ -217,8 +218,8 @@ func (h *Handler) newFollower(ctx context.Context, c *criteria) (*follower, erro
 	if head.Empty {
 		return f, nil
 	}
-	// What it was not told it need not take back, but it must know where another history
-	// begins.
+	// Blocks that were not sent need not be withdrawn, but the follower must
+	// know where another history begins.
 	blocks, err := snap.Headers(ctx, max(head.Number, maxTold-1)-(maxTold-1), head.Number)
 	if err != nil {
 		f.release()

@@ -16,18 +16,19 @@ import (
 // What requests and answers hold is bounded together, by Limits.Memory. Who wants more waits,
 // and who holds memory that others wait for, because a client dawdles, is cut off.
 
-// decodeFactor is how many times the length of its body a request holds while it is decoded: once
-// for the body, and for what is copied from it, such as strings.
+// decodeFactor is how many times the length of its body a request holds while
+// it is decoded: once for the body, and the rest for copies of its parts, such
+// as strings.
 const decodeFactor = 4
 
-// whileDecoded is what a request with a body of n bytes holds while it is decoded. What the
-// queries of a batch need is in it, because a request that holds some and waits for more could wait for others that
-// do the same.
+// whileDecoded is the memory that a request with a body of n bytes holds while
+// it is decoded. It includes the memory of a batch's queries, because requests
+// that hold some memory and wait for more could wait for each other.
 func whileDecoded(n int64) int64 { return max(decodeFactor*n, n+usualBatch+quota.Free) }
 
-// receive reads a body. Is it longer than what is not counted, the request waits for all that it
-// will hold before it reads on. Of a length that is not known, below zero, the longest counts until
-// the body is there.
+// receive reads a body. When the body is longer than a free one, the request
+// waits for all the memory that it will hold before it reads on. An unknown
+// length, below zero, counts as the longest until the body is there.
 func (h *Handler) receive(ctx context.Context, mine *quota.Hold, b *bytes.Buffer, body io.Reader, length int64) error {
 	switch _, err := io.CopyN(b, body, quota.Free-bytes.MinRead); {
 	case errors.Is(err, io.EOF):
@@ -52,21 +53,22 @@ func (h *Handler) receive(ctx context.Context, mine *quota.Hold, b *bytes.Buffer
 	return err
 }
 
-// usualAnswer is what a query holds before it asks the store: hardly one needs more.
+// usualAnswer is the memory that a query holds before it asks the store: few
+// need more.
 const usualAnswer = 1 << 20
 
 // usualBatch is the same of a batch. A large payload is counted when it was read, and a batch can
 // read one after another: 16 at a time had 64 MB that were not counted.
 const usualBatch = 4 << 20
 
-// begin waits for what the answer to a query needs beside what is there. The store is not asked
-// before.
+// begin waits for the additional memory of a query's answer, before the store
+// is asked.
 func (m *message) begin(ctx context.Context) error {
 	return m.hold.Take(ctx, m.size+int64(len(m.out))+m.usual)
 }
 
-// room holds what the answer to a call needs with n more bytes, and does not wait: others wait
-// for the reader of the store, and for what is held.
+// room holds memory for n more bytes of an answer, and does not wait, because
+// others wait for the reader of the store, and for the held memory.
 func (m *message) room(n int) error {
 	wants := m.size + int64(len(m.out)+n)
 	if wants > usualAnswer {
@@ -78,7 +80,8 @@ func (m *message) room(n int) error {
 	return nil
 }
 
-// receiveFault tells what is wrong with a body that could not be read, and its status of HTTP.
+// receiveFault returns the error of a body that could not be read, and its HTTP
+// status.
 func receiveFault(err error, most int64) (int, *failure) {
 	var large *http.MaxBytesError
 	switch {

@@ -81,7 +81,7 @@ func (h *Handler) allow(header http.Header, origin string) {
 	header.Set("Access-Control-Max-Age", "600")
 }
 
-// allowed tells whether pages of another origin may call.
+// allowed reports whether pages of another origin may call.
 func (h *Handler) allowed(origin string) bool {
 	return slices.ContainsFunc(h.opts.Origins, func(o string) bool { return o == "*" || strings.EqualFold(o, origin) })
 }
@@ -141,14 +141,14 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header["Content-Type"] = []string{"application/json"}
 	header["Content-Length"] = []string{strconv.Itoa(len(b.out))}
-	_ = control.SetWriteDeadline(time.Now().Add(h.opts.Limits.Send)) // what has none, as in tests, needs none
+	_ = control.SetWriteDeadline(time.Now().Add(h.opts.Limits.Send)) // a connection without deadlines, as in tests, needs none
 	mine.Shrink(int64(b.in.Cap() + cap(b.out)))
 	mine.Await()
 	w.WriteHeader(status)
 	_, _ = w.Write(b.out) // a client that does not take it is gone
 }
 
-// parts sends an answer in parts, each of which the client has to take in a while.
+// parts sends an answer in parts. The client has to take each within a time.
 type parts struct {
 	to      http.ResponseWriter
 	control *http.ResponseController

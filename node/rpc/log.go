@@ -29,8 +29,9 @@ const (
 	opExpired      = 6
 )
 
-// Log is an event of a block. Of those that are made of what a block changed, TxHash is
-// zero, and TxIndex too unless the event is a creation, because a store keeps neither.
+// Log is an event of a block. In logs that are made from a block's changes
+// TxHash is zero, and so is TxIndex unless the event is a creation, because a
+// store keeps neither.
 type Log struct {
 	Address chain.Address
 	Topics  []entity.Hash
@@ -43,8 +44,8 @@ type Log struct {
 // logWriter makes the logs of a block.
 type logWriter struct{ logs []*Log }
 
-// logsOf returns the logs of a block: what ran out before what was done, creations in
-// their order before the rest in the order of keys.
+// logsOf returns the logs of a block: expirations before operations, creations
+// in their order before other changes in the order of keys.
 func logsOf(set *store.BlockChanges) []*Log {
 	var w logWriter
 	for _, e := range set.Expired {
@@ -58,7 +59,7 @@ func logsOf(set *store.BlockChanges) []*Log {
 	return w.logs
 }
 
-// rank puts what was created first, in the order of creation.
+// rank puts creations first, in their order.
 func rank(c entity.Change) uint64 {
 	if created(c.Old, c.New) {
 		return c.New.Sequence

@@ -35,17 +35,19 @@ type Options struct {
 	// "https://example.com". None means only pages of the same host.
 	Origins []string
 
-	// Methods are those of a chain's own, by name, beside those of a store or in their place.
+	// Methods are the chain's own methods, by name. They come in addition to
+	// the store's methods, or replace them.
 	Methods map[string]Method
 
-	// Logs returns the logs of a block as its chain has them, which is more than a store
-	// keeps, or false where the chain does not have the block. Nil, or then, they are made
-	// of what the block changed. The logs are not written to.
+	// Logs returns the logs of a block as its chain has them, which is more
+	// than a store keeps, or false where the chain does not have the block.
+	// When Logs is nil or returns false, logs are made from the block's
+	// changes. The logs are not written to.
 	Logs func(block store.BlockHeader) ([]*Log, bool)
 
 	Log     *slog.Logger          // what clients are not told; nil drops it
 	Access  *slog.Logger          // a line for each request; nil: none
-	Metrics prometheus.Registerer // nil: nobody counts
+	Metrics prometheus.Registerer // nil: no metrics
 	Now     func() time.Time      // nil: time.Now
 }
 
@@ -71,7 +73,7 @@ type Limits struct {
 	Blocks        uint64        // of a range of logs; 10,000
 	Logs          int           // of an answer; 10,000
 	Filters       int           // installed; 1,000
-	FilterIdle    time.Duration // after which a filter that nobody asks is gone; 5m
+	FilterIdle    time.Duration // after which a filter that is not polled is removed; 5m
 	Sockets       int           // WebSocket connections; 1,000
 	Subscriptions int           // of a connection; 32
 	Following     int           // subscriptions of all connections; 1,024
@@ -191,8 +193,8 @@ func New(ctx context.Context, ents *store.Entities, o Options) (*Handler, error)
 // WebSocket connection. The path does not matter.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.http.ServeHTTP(w, r) }
 
-// Close ends WebSocket connections, with their subscriptions, and what runs beside
-// requests. Whoever serves the handler stops sending it requests first.
+// Close ends WebSocket connections, with their subscriptions, and background
+// work. Before it, the server of the handler must stop sending it requests.
 func (h *Handler) Close() error {
 	h.close()
 	return nil

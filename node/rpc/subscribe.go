@@ -40,7 +40,7 @@ func (h *Handler) subscribe(ctx context.Context, c *call) error {
 		follower.release()
 		return err
 	}
-	c.after = append(c.after, begin) // what it is told comes after its id
+	c.after = append(c.after, begin) // messages come after the subscription's id
 	c.out = fmt.Appendf(c.out, "%q", id)
 	return nil
 }
@@ -154,8 +154,9 @@ func appendNotice(b []byte, id string) []byte {
 	return append(append(append(b, `{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"`...), id...), `","result":`...)
 }
 
-// unknownFields are the fields of a header that a store knows nothing of. Lists are
-// empty, so their hashes are those of empty lists, because clients compare them.
+// unknownFields are the fields of a header that a store does not have. Lists
+// are empty, so their hashes are the hashes of empty lists, because clients
+// compare them.
 const unknownFields = `,"nonce":"0x0000000000000000","sha3Uncles":"0x` + emptyUncles + `","logsBloom":"0x` + zeroBloom +
 	`","transactionsRoot":"0x` + emptyRoot + `","stateRoot":"0x` + emptyRoot + `","receiptsRoot":"0x` + emptyRoot +
 	`","miner":"0x0000000000000000000000000000000000000000","difficulty":"0x0","totalDifficulty":"0x0","extraData":"0x",` +
@@ -171,7 +172,8 @@ const (
 	zeroBloom = zeroHash + zeroHash + zeroHash + zeroHash + zeroHash + zeroHash + zeroHash + zeroHash
 )
 
-// appendHeader adds a block's header, of which a store knows number, hashes and time.
+// appendHeader adds a block's header. The store has its number, hashes and
+// time.
 func (h *Handler) appendHeader(b []byte, head store.BlockHeader, parent topic) []byte {
 	seen := h.opts.Now()
 	if last, at := h.heads.last(); last == head {

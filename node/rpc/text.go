@@ -73,7 +73,7 @@ func requote(text string) string {
 	return b.String()
 }
 
-// space is what the language takes for one: unicode.IsSpace.
+// space is a space of the language: unicode.IsSpace.
 const space = "[\\t-\\r\\x{85}\\p{Z}]"
 
 // What follows a quote that is the last of a string; inside a list another string may, too.

@@ -62,62 +62,10 @@ type Engine interface {
 	// Stats tells sizes and counters. A nil field means that this engine does not tell.
 	Stats(ctx context.Context) (Stats, error)
 
-	Upkeep
-
 	// Close waits for the open transaction, closes every connection and stops
 	// whatever the engine started. Nothing of it remains: no goroutine, file
 	// descriptor or child process. A second Close returns nil.
 	Close() error
-}
-
-// Upkeep is what engines do for a database beside its transactions, as far as they can.
-type Upkeep interface {
-	// Checkpoint moves the write-ahead log's content into the database file. With
-	// truncate it also waits for readers (until ctx is done) and empties the log. It
-	// fails with ErrUnsupported on engines without a log that the caller can move.
-	Checkpoint(ctx context.Context, truncate bool) (CheckpointResult, error)
-
-	// Check looks for damage in the engine's own files: it reads the database's structures and
-	// calls report with each contradiction that it finds, until report returns false. It returns
-	// what ran to its end, in a few words, and with it what this server or library has no check of,
-	// or "" when it can do nothing here. An error that wraps ErrCorrupt is a finding as well; any
-	// other means that something could not be looked at, and says what to do so that it can be.
-	Check(ctx context.Context, report func(problem string) bool) (did string, err error)
-
-	// Reindex makes every index of the database anew from its table. It changes no
-	// table, and fails with ErrUnsupported on engines that cannot.
-	Reindex(ctx context.Context) error
-
-	// Tune gives tables of the store the settings of their upkeep that they have not,
-	// on engines that keep such. One that this user may not change, or that somebody is
-	// at work on, is left for the next opening.
-	Tune(ctx context.Context, tables []*Table) error
-
-	// Lease takes the database's one lease, by which processes are told apart: which of them serves
-	// it, and may keep in memory what it has read. It fails with ErrLocked when somebody has it, in
-	// this process or another, with ErrReadOnly on a database that is open for reading, and with
-	// ErrUnsupported where there are no such locks; engines without any declare the gap "lease". It
-	// does not wait, and keeps nobody from writing who does not ask for it. It ends with Release
-	// and with the process, however that ends. The caller releases it before Close.
-	Lease(ctx context.Context) (Lease, error)
-
-	// Probe returns why a commit would fail now, for good: ErrMoved when the file of the database
-	// is not where it was, or that a sync has failed. It is cheap and takes no connection.
-	Probe(ctx context.Context) error
-
-	// Ended is closed when nothing can be asked of the database any more, by Close or because it
-	// ended by itself, as one whose server was killed. Whoever has it open closes it, which says
-	// why, and may open it again. It is nil on engines that cannot end by themselves.
-	Ended() <-chan struct{}
-}
-
-// Lease is a lease that was taken. It is not safe for concurrent use.
-type Lease interface {
-	// Held fails when the lease was lost, as with the connection that held it:
-	// somebody else may have it then. The caller releases it and takes another.
-	Held(ctx context.Context) error
-
-	Release() error
 }
 
 // Querier runs reading SQL on one connection. It is not safe for concurrent use.
@@ -127,19 +75,6 @@ type Querier interface {
 	// caller closes the rows before it runs the next statement.
 	Query(ctx context.Context, sql string, args ...any) (Rows, error)
 }
-
-// PlanByValue in front of a statement tells engines that keep plans that its best plan
-// depends on its arguments. To others it is a comment.
-const PlanByValue = "/* plan by value */ "
-
-// Ahead in front of a query without arguments and of few rows tells engines whose server is
-// far that it often follows the same query: the next time it can travel with that one. To
-// others it is a comment.
-const Ahead = "/* ahead */ "
-
-// Final in front of a query of a view tells engines whose server is far that nothing else
-// will be asked of the view: its end can travel with the query. To others it is a comment.
-const Final = "/* final */ "
 
 // Reader is a stable read view. The caller must Close it: an open view keeps
 // old versions of pages alive and holds back checkpoints.
@@ -231,14 +166,6 @@ type Update struct {
 
 	// Indexed tells that an index finds a row by Key, so that looking rows up one by one is cheap.
 	Indexed bool
-}
-
-// CheckpointResult tells what one checkpoint did.
-type CheckpointResult struct {
-	LogFrames  int64         // pages in the log when it ended
-	DoneFrames int64         // of these, pages now in the database file
-	Busy       bool          // a reader or the writer kept it from finishing
-	Took       time.Duration // how long it ran
 }
 
 // Info names an engine.

@@ -73,6 +73,9 @@ type Remote interface {
 	// may then be this statement's.
 	Defer(ctx context.Context, sql string, args ...any) error
 
+	// QueryStatement is Query for a statement with hints.
+	QueryStatement(ctx context.Context, s Statement, args ...any) (Rows, error)
+
 	// LiftTimeouts keeps the server from ending this transaction, or a statement in it,
 	// because of the time that it takes.
 	LiftTimeouts(ctx context.Context) error

@@ -9,7 +9,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Check implements driver.Engine. DuckDB has no check, but a checksum on every
+// Check implements driver.Checker. DuckDB has no check, but a checksum on every
 // block that is compared when the block is read; so every column of every table
 // is read.
 func (e *engine) Check(ctx context.Context, _ func(problem string) bool) (did string, err error) {

@@ -13,7 +13,7 @@ import (
 // snapshots keep away.
 const checkpointPoll = 5 * time.Millisecond
 
-// Checkpoint implements driver.Engine. A checkpoint moves the whole log
+// Checkpoint implements driver.Checkpointer. A checkpoint moves the whole log
 // and removes it, or does nothing: it is Busy while a snapshot is open that may
 // see rows changed since. The log has no pages, so the counts of frames stay
 // zero.

@@ -226,10 +226,10 @@ func (e *engine) beforeCommit(ctx context.Context, c *sqlstore.Conn) error {
 	return e.file.watch.Check()
 }
 
-// Probe implements driver.Engine.
+// Probe implements driver.Prober.
 func (e *engine) Probe(context.Context) error { return e.file.watch.Check() }
 
-// Lease implements driver.Engine. No other process can have the file open; the
+// Lease implements driver.Leaser. No other process can have the file open; the
 // lease separates the users of one engine in this process.
 func (e *engine) Lease(context.Context) (driver.Lease, error) {
 	return filelease.Take(e.file.path, e.cfg.Options.ReadOnly)

@@ -24,7 +24,7 @@ func interrupted(t *testing.T) map[string][]byte {
 	e := openAt(t, path, driver.Options{})
 	require.NoError(t, createTables(e))
 	checkpoint := func() {
-		_, err := e.Checkpoint(context.Background(), true)
+		_, err := driver.Checkpoint(context.Background(), e, true)
 		require.NoError(t, err)
 	}
 	for range 2 { // the second one frees the blocks of the first one

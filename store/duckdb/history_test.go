@@ -90,7 +90,7 @@ func TestIndexesFollowHistory(t *testing.T) {
 			return e
 		},
 		"checkpointed": func(t *testing.T, e driver.Engine, _ string) driver.Engine {
-			_, err := e.Checkpoint(context.Background(), true)
+			_, err := driver.Checkpoint(context.Background(), e, true)
 			require.NoError(t, err)
 			return e
 		},

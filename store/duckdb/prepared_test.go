@@ -56,7 +56,7 @@ func TestPreparedBeforeTheTableGrew(t *testing.T) {
 		check(r, block, "snapshot")
 		require.NoError(t, r.Close())
 		if i%2 == 1 {
-			_, err := e.Checkpoint(context.Background(), false)
+			_, err := driver.Checkpoint(context.Background(), e, false)
 			require.NoError(t, err)
 		}
 	}

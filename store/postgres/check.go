@@ -9,7 +9,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Check implements driver.Engine. Every table is read, which compares the checksums of its
+// Check implements driver.Checker. Every table is read, which compares the checksums of its
 // pages where the server keeps them, as an embedded one does.
 func (e *engine) Check(ctx context.Context, report func(problem string) bool) (did string, err error) {
 	err = e.WithSpare(ctx, func(c *sqlstore.Conn) error {
@@ -52,7 +52,7 @@ func readTables(ctx context.Context, c *sqlstore.Conn, report func(problem strin
 	return errors.Join(append(refused, err)...)
 }
 
-// Reindex implements driver.Engine.
+// Reindex implements driver.Reindexer.
 func (e *engine) Reindex(ctx context.Context) error {
 	return e.WithWriter(ctx, func(c *sqlstore.Conn) error {
 		tables, err := c.QueryTexts(ctx, "SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = current_schema() ORDER BY tablename")

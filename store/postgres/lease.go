@@ -30,7 +30,7 @@ const closeTimeout = 5 * time.Second
 // lease is a connection with a transaction that holds the lock.
 type lease struct{ conn *pgx.Conn }
 
-// Lease implements driver.Engine.
+// Lease implements driver.Leaser.
 func (e *engine) Lease(ctx context.Context) (driver.Lease, error) {
 	if e.session.opts.ReadOnly {
 		return nil, fmt.Errorf("lease: %w", driver.ErrReadOnly)

@@ -160,7 +160,7 @@ func (e *engine) begin(ctx context.Context) error {
 // Info implements driver.Engine.
 func (e *engine) Info() driver.Info { return info(e.version) }
 
-// Ended implements driver.Engine. A server of its own operator is restarted by
+// Ended implements driver.Ender. A server of its own operator is restarted by
 // the operator; its lost state is read again, because other clients may have
 // written meanwhile.
 func (e *engine) Ended() <-chan struct{} {
@@ -170,7 +170,7 @@ func (e *engine) Ended() <-chan struct{} {
 	return e.server.Ended()
 }
 
-// Probe implements driver.Engine.
+// Probe implements driver.Prober.
 func (e *engine) Probe(context.Context) error { return e.files.Check() }
 
 // Close implements driver.Engine.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"slices"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -82,18 +81,18 @@ func (r *remote) Flush(ctx context.Context) error {
 }
 
 // pack makes the message of the next statement.
-func (r *remote) pack(ctx context.Context, text string, keep bool, args []any) (*message, error) {
+func (r *remote) pack(ctx context.Context, s driver.Statement, keep bool, args []any) (*message, error) {
 	if r.conn.PgConn().TxStatus() == 'I' {
 		r.custom = false // it ended with its transaction
 	}
-	if keep && !r.custom && strings.HasPrefix(text, driver.PlanByValue) {
+	if keep && !r.custom && s.PlanByValue {
 		if err := r.later(ctx, customPlans, false, nil); err != nil {
 			return nil, err
 		}
 		r.custom = true
 	}
 	m := &r.build
-	m.text = text
+	m.text = s.Text
 	return m, r.encode(ctx, m, keep, args)
 }
 

@@ -28,13 +28,13 @@ type remote struct {
 	queue  []message                 // to be sent with the next statement
 	held   int                       // bytes of it, about
 	heard  []*answer                 // to queries that were sent ahead
-	follow map[string]string         // a query, and the driver.Ahead that came after it
+	follow map[string]string         // a query, and the one with the hint Ahead that came after it
 	before string                    // the query that was the last statement, or ""
 	owed   *pgconn.MultiResultReader // the answer to a ROLLBACK, or nil
 	open   *rows                     // or nil
 	build  message                   // scratch
 	custom bool                      // plans of the rest of the transaction are custom ones
-	ended  bool                      // the transaction ended with a driver.Final
+	ended  bool                      // the transaction ended with a query that had the hint Final
 	kept   map[string]*pgconn.StatementDescription
 }
 
@@ -77,7 +77,7 @@ func (r *remote) exec(ctx context.Context, text string, keep bool, args []any) (
 	if !keep && len(args) == 0 && len(r.queue) == 0 {
 		return 0, r.script(ctx, text)
 	}
-	rows, err := r.send(ctx, text, keep, args)
+	rows, err := r.send(ctx, driver.Statement{Text: text}, keep, args)
 	if err != nil {
 		return 0, err
 	}
@@ -95,12 +95,13 @@ func (r *remote) script(ctx context.Context, text string) error {
 
 // Query implements sqlstore.Remote. It reads the first row, so that an error is that of
 // the query.
-func (r *remote) Query(ctx context.Context, text string, keep bool, args []any) (driver.Rows, error) {
-	return guarded(ctx, func() (driver.Rows, error) { return r.query(ctx, text, keep, args) })
+func (r *remote) Query(ctx context.Context, s driver.Statement, keep bool, args []any) (driver.Rows, error) {
+	return guarded(ctx, func() (driver.Rows, error) { return r.query(ctx, s, keep, args) })
 }
 
-func (r *remote) query(ctx context.Context, text string, keep bool, args []any) (driver.Rows, error) {
-	if strings.HasPrefix(text, driver.Ahead) {
+func (r *remote) query(ctx context.Context, s driver.Statement, keep bool, args []any) (driver.Rows, error) {
+	text := s.Text
+	if s.Ahead {
 		if r.before != "" && len(r.follow) < maxKept {
 			r.follow[r.before] = text
 		}
@@ -116,7 +117,7 @@ func (r *remote) query(ctx context.Context, text string, keep bool, args []any) 
 	if r.before = text; strings.HasPrefix(text, setting) { // what follows one is not asked in front of it
 		r.before = ""
 	}
-	rows, err := r.send(ctx, text, keep, args)
+	rows, err := r.send(ctx, s, keep, args)
 	if err != nil {
 		return nil, err
 	}
@@ -155,19 +156,19 @@ func (r *remote) drain() error {
 
 // send sends one statement, and those left to it in front, and reads the answers up to
 // its rows.
-func (r *remote) send(ctx context.Context, text string, keep bool, args []any) (*rows, error) {
+func (r *remote) send(ctx context.Context, s driver.Statement, keep bool, args []any) (*rows, error) {
 	if err := r.drain(); err != nil {
 		return nil, err
 	}
 	if r.ended {
 		return nil, errors.New("a query after the view's final one")
 	}
-	m, err := r.pack(ctx, text, keep, args)
+	m, err := r.pack(ctx, s, keep, args)
 	if err != nil {
 		return nil, err
 	}
 	r.open = &rows{remote: r, types: r.conn.TypeMap()}
-	r.ended = strings.HasPrefix(text, driver.Final)
+	r.ended = s.Final
 	if len(r.queue) == 0 && !r.ended {
 		r.open.result = r.single(ctx, m)
 		return r.open, nil

@@ -126,22 +126,22 @@ func TestSessionSettings(t *testing.T) {
 	require.Equal(t, "auto", got["plan_cache_mode"])
 }
 
-// TestPlanByValue: a statement that asks for it is planned for each execution,
-// and so are the statements that follow in its transaction.
+// TestPlanByValue: with the hint a statement gets a plan for its arguments, and the
+// setting ends with the transaction.
 func TestPlanByValue(t *testing.T) {
 	e := openNew(t, func(o *driver.Options) { o.Readers = 1 })
 	const mode = "SELECT current_setting('plan_cache_mode')"
-	read := func(text string) (value string) {
+	read := func(byValue bool) (value string) {
 		r, err := e.View(t.Context())
 		require.NoError(t, err)
-		require.NoError(t, driver.QueryRow(t.Context(), r, text, nil, &value))
+		require.NoError(t, driver.Statement{Text: mode, PlanByValue: byValue}.Row(t.Context(), r, nil, &value))
 		require.NoError(t, r.Close())
 		return value
 	}
-	require.Equal(t, "auto", read(mode))
-	require.Equal(t, "force_custom_plan", read(driver.PlanByValue+mode))
-	require.Equal(t, "auto", read(mode))
-	require.Equal(t, "force_custom_plan", read(driver.PlanByValue+mode))
+	require.Equal(t, "auto", read(false))
+	require.Equal(t, "force_custom_plan", read(true))
+	require.Equal(t, "auto", read(false))
+	require.Equal(t, "force_custom_plan", read(true))
 }
 
 func TestStats(t *testing.T) {

@@ -291,7 +291,7 @@ func TestFinal(t *testing.T) {
 		r, err := e.View(t.Context())
 		require.NoError(t, err)
 		var n int64
-		require.NoError(t, driver.QueryRow(t.Context(), r, driver.Final+"SELECT 1", nil, &n))
+		require.NoError(t, driver.Statement{Text: "SELECT 1", Final: true}.Row(t.Context(), r, nil, &n))
 		require.ErrorContains(t, driver.QueryRow(t.Context(), r, "SELECT 1", nil, &n), "final")
 		require.NoError(t, r.Close())
 	}

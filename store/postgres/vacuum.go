@@ -27,7 +27,7 @@ WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schem
   AND coalesce(array_to_string(reloptions, ','), '') NOT LIKE '%autovacuum_vacuum_cost_delay=%'
 ORDER BY relname`
 
-// Tune implements driver.Engine: autovacuum must keep up with deletions.
+// Tune implements driver.Tuner: autovacuum must keep up with deletions.
 func (e *engine) Tune(ctx context.Context, tables []*driver.Table) error {
 	err := e.WithSpare(ctx, func(c *sqlstore.Conn) error {
 		untuned, err := c.QueryTexts(ctx, untunedText)

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/event"
 )
 
@@ -44,7 +45,7 @@ func TestSyncFails(t *testing.T) {
 	head, err := evs.Head(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, first[0], head)
-	require.ErrorIs(t, db.Engine().Probe(t.Context()), syscall.EINVAL, "and the database says so")
+	require.ErrorIs(t, driver.Probe(t.Context(), db.Engine()), syscall.EINVAL, "and the database says so")
 
 	require.ErrorIs(t, db.Close(), syscall.EINVAL, "what was not durable then may not be now")
 	db, err = store.Open(t.Context(), "sqlite://"+path, nil)
@@ -56,7 +57,7 @@ func TestSyncFails(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// descriptors are those of this process that are a file.
+// descriptors returns this process's descriptors of a file.
 func descriptors(path string) (list []int) {
 	for fd := range 1024 {
 		if target, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)); err == nil && target == path {

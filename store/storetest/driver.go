@@ -49,7 +49,7 @@ func runIdentity(t *testing.T, h Harness) {
 	caps := e.Capabilities()
 	require.Equal(t, caps, e.Capabilities())
 	require.Contains(t, caps.Durabilities, driver.Durable)
-	lease, err := e.Lease(t.Context())
+	lease, err := driver.TakeLease(t.Context(), e)
 	require.Equal(t, errors.Is(err, driver.ErrUnsupported), hasGap(e, "lease"), "an engine without a lease declares the gap")
 	if err == nil {
 		require.NoError(t, lease.Release())
@@ -236,7 +236,7 @@ func runReadOnly(t *testing.T, h Harness) {
 	settings := must(e.Settings(ctx))(t)
 	require.NotEmpty(t, settings)
 	must(e.Stats(ctx))(t)
-	if _, err := e.Checkpoint(ctx, true); !errors.Is(err, driver.ErrUnsupported) {
+	if _, err := driver.Checkpoint(ctx, e, true); !errors.Is(err, driver.ErrUnsupported) {
 		require.ErrorIs(t, err, driver.ErrReadOnly)
 	}
 }

@@ -33,7 +33,7 @@ func requireClosed(t *testing.T, e driver.Engine) {
 	_, err = e.Stats(ctx)
 	require.ErrorIs(t, err, driver.ErrClosed, "Stats")
 	for _, truncate := range []bool{false, true} {
-		if _, err = e.Checkpoint(ctx, truncate); !errors.Is(err, driver.ErrUnsupported) {
+		if _, err = driver.Checkpoint(ctx, e, truncate); !errors.Is(err, driver.ErrUnsupported) {
 			require.ErrorIs(t, err, driver.ErrClosed, "Checkpoint")
 		}
 	}

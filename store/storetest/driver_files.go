@@ -89,10 +89,10 @@ func runLinks(t *testing.T, h Harness) {
 		db := must(store.Open(t.Context(), linked, nil))(t)
 		table := newTable(t, db.Engine(), true, numbersTable("numbers"))
 		inTx(t, db.Engine(), func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(10)) })
-		lease, err := db.Engine().Lease(t.Context())
+		lease, err := driver.TakeLease(t.Context(), db.Engine())
 		require.NoError(t, err)
 		if db.Engine().Capabilities().MultiProcess {
-			_, err = h.open(t, rawURL, nil).Engine().Lease(t.Context())
+			_, err = driver.TakeLease(t.Context(), h.open(t, rawURL, nil).Engine())
 		} else {
 			_, err = store.Open(t.Context(), withParams(t, rawURL, "lock_timeout", "20ms"), nil)
 		}
@@ -148,7 +148,7 @@ func runModes(t *testing.T, h Harness) {
 		db := must(store.Open(t.Context(), rawURL, nil))(t)
 		evs := must(db.Events(t.Context(), nil))(t)
 		must(evs.Append(t.Context(), []event.Event{{Type: "A"}}, nil))(t)
-		lease := must(db.Engine().Lease(t.Context()))(t)
+		lease := must(driver.TakeLease(t.Context(), db.Engine()))(t)
 		for _, name := range besideOf(t, path) {
 			st := must(os.Stat(name))(t)
 			if mode == 0o600 {
@@ -189,20 +189,20 @@ func runMoved(t *testing.T, h Harness) {
 			must(evs.Append(t.Context(), []event.Event{{Type: "A"}}, nil))(t)
 			ents := must(db.Entities(t.Context(), nil))(t)
 			must(ents.Apply(t.Context(), entity.Block{Number: 1}))(t)
-			require.NoError(t, db.Engine().Probe(t.Context()))
+			require.NoError(t, driver.Probe(t.Context(), db.Engine()))
 
 			move(t, path)
 			_, err := evs.Append(t.Context(), []event.Event{{Type: "B"}}, nil)
 			require.ErrorIs(t, err, driver.ErrMoved)
 			_, err = ents.Apply(t.Context(), entity.Block{Number: 2})
 			require.ErrorIs(t, err, driver.ErrMoved)
-			require.ErrorIs(t, db.Engine().Probe(t.Context()), driver.ErrMoved)
+			require.ErrorIs(t, driver.Probe(t.Context(), db.Engine()), driver.ErrMoved)
 			if name != "directory" {
 				return
 			}
 			// A moment in which nothing could be looked at ends nothing for good.
 			require.NoError(t, os.Rename(filepath.Dir(path)+"-aside", filepath.Dir(path)))
-			require.NoError(t, db.Engine().Probe(t.Context()))
+			require.NoError(t, driver.Probe(t.Context(), db.Engine()))
 			must(evs.Append(t.Context(), []event.Event{{Type: "B"}}, nil))(t)
 			must(ents.Apply(t.Context(), entity.Block{Number: 2}))(t)
 		})
@@ -219,7 +219,7 @@ func runMoved(t *testing.T, h Harness) {
 			}
 			_, err := ents.Apply(t.Context(), entity.Block{Number: 1})
 			require.ErrorIs(t, err, driver.ErrMoved)
-			require.ErrorIs(t, db.Engine().Probe(t.Context()), driver.ErrMoved)
+			require.ErrorIs(t, driver.Probe(t.Context(), db.Engine()), driver.ErrMoved)
 		})
 	}
 }

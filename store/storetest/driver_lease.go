@@ -17,7 +17,7 @@ func runLease(t *testing.T, h Harness) {
 	url := h.NewURL(t)
 	db := h.open(t, url, nil)
 	if hasGap(db.Engine(), "lease") {
-		_, err := db.Engine().Lease(t.Context())
+		_, err := driver.TakeLease(t.Context(), db.Engine())
 		require.ErrorIs(t, err, store.ErrUnsupported)
 		return
 	}
@@ -27,17 +27,17 @@ func runLease(t *testing.T, h Harness) {
 	}
 	newTable(t, db.Engine(), false, numbersTable("leased"))
 	for _, owner := range asks {
-		lease := must(owner.Engine().Lease(t.Context()))(t)
+		lease := must(driver.TakeLease(t.Context(), owner.Engine()))(t)
 		require.NoError(t, lease.Held(t.Context()))
 		for _, other := range asks {
-			_, err := other.Engine().Lease(t.Context())
+			_, err := driver.TakeLease(t.Context(), other.Engine())
 			require.ErrorIs(t, err, driver.ErrLocked)
 			inTx(t, other.Engine(), func(tx driver.Tx) { exec(t, tx, "DELETE FROM leased") })
 		}
 		require.NoError(t, lease.Held(t.Context()))
 		require.NoError(t, lease.Release())
 	}
-	lease := must(db.Engine().Lease(t.Context()))(t)
+	lease := must(driver.TakeLease(t.Context(), db.Engine()))(t)
 	require.NoError(t, lease.Release())
 	for _, open := range asks {
 		require.NoError(t, open.Close())
@@ -46,7 +46,7 @@ func runLease(t *testing.T, h Harness) {
 		path, _, _ = strings.Cut(path, "?")
 		left := must(filepath.Glob(path + "-lease"))(t)
 		require.Empty(t, left)
-		_, err := h.open(t, url, &store.Options{ReadOnly: true}).Engine().Lease(t.Context())
+		_, err := driver.TakeLease(t.Context(), h.open(t, url, &store.Options{ReadOnly: true}).Engine())
 		require.ErrorIs(t, err, driver.ErrReadOnly)
 	}
 }

@@ -57,7 +57,7 @@ func leaveByClose(t *testing.T, h Harness) {
 	insert(t, tx, table, itemRows(100, 110)...)
 	require.NoError(t, tx.Rollback())
 	inView(t, e, func(q driver.Querier) { requireItems(t, q, table, 100) })
-	if _, err := e.Checkpoint(context.Background(), false); !errors.Is(err, driver.ErrUnsupported) {
+	if _, err := driver.Checkpoint(context.Background(), e, false); !errors.Is(err, driver.ErrUnsupported) {
 		require.NoError(t, err)
 	}
 	stats := must(e.Stats(context.Background()))(t)

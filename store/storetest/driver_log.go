@@ -65,7 +65,7 @@ func (l *logTest) stats(t testing.TB) driver.Stats {
 
 func (l *logTest) checkpoint(t testing.TB, truncate bool) driver.CheckpointResult {
 	t.Helper()
-	return must(l.e.Checkpoint(context.Background(), truncate))(t)
+	return must(driver.Checkpoint(context.Background(), l.e, truncate))(t)
 }
 
 func (l *logTest) settings(t testing.TB) []driver.Setting {
@@ -137,11 +137,11 @@ func testTruncateWaits(t *testing.T, h Harness) {
 	l.commit(t)
 	r := snapshot(t, l.e)
 	l.commit(t)
-	_, err := l.e.Checkpoint(briefly(t), true)
+	_, err := driver.Checkpoint(briefly(t), l.e, true)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 
 	done := async(func() error {
-		_, err := l.e.Checkpoint(context.Background(), true)
+		_, err := driver.Checkpoint(context.Background(), l.e, true)
 		return err
 	})
 	requireWaits(t, done)

@@ -68,7 +68,7 @@ func testStats(t *testing.T, h Harness) {
 	e := h.open(t, h.NewURL(t), nil).Engine()
 	table := newTable(t, e, true, itemsTable("items"))
 	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, itemRows(0, 5000)...) })
-	if _, err := e.Checkpoint(context.Background(), true); !errors.Is(err, driver.ErrUnsupported) {
+	if _, err := driver.Checkpoint(context.Background(), e, true); !errors.Is(err, driver.ErrUnsupported) {
 		require.NoError(t, err)
 	}
 	stats := must(e.Stats(context.Background()))(t)

@@ -328,7 +328,7 @@ func (m *machine) settle() {
 		require.NoError(m.t, m.ents.Flush(m.ctx))
 	}
 	if m.driver.Capabilities.WALCheckpoint && m.Chance(2) {
-		must(m.db.Engine().Checkpoint(m.ctx, m.Chance(2)))(m.t)
+		must(driver.Checkpoint(m.ctx, m.db.Engine(), m.Chance(2)))(m.t)
 	}
 	v := must(m.ents.Verify(m.ctx))(m.t)
 	require.Equal(m.t, !m.model.HeadOnly && m.model.Horizon() == 0, v.Digest)

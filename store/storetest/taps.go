@@ -96,20 +96,23 @@ func (e tappedEngine) Snapshots(ctx context.Context, n int) (list []driver.Reade
 // View implements driver.Engine.
 func (e tappedEngine) View(ctx context.Context) (driver.Reader, error) { return e.Snapshot(ctx) }
 
-// Check implements driver.Engine.
+// Check implements driver.Checker.
 func (e tappedEngine) Check(ctx context.Context, report func(string) bool) (string, error) {
 	if err := e.see("check", ""); err != nil {
 		return "", err
 	}
-	return e.Engine.Check(ctx, report)
+	return e.Engine.(driver.Checker).Check(ctx, report)
 }
 
-// Reindex implements driver.Engine.
+// Reindex implements driver.Reindexer.
 func (e tappedEngine) Reindex(ctx context.Context) error {
 	if err := e.see("reindex", ""); err != nil {
 		return err
 	}
-	return e.Engine.Reindex(ctx)
+	if indexes, ok := e.Engine.(driver.Reindexer); ok {
+		return indexes.Reindex(ctx)
+	}
+	return nil
 }
 
 type tappedOverlapper struct {

@@ -1,4 +1,4 @@
-// Package clitest is what the tests of the commands share.
+// Package clitest has the common parts of the commands' tests.
 package clitest
 
 import (
@@ -13,12 +13,13 @@ import (
 	"github.com/varvedb/varve/internal/crashtest"
 )
 
-// AsCommand is an environment variable that makes the test binary the command, for
-// tests of a process, and of those that it starts.
+// AsCommand is an environment variable that makes the test binary the command,
+// for tests of a process, and of the processes that it starts.
 const AsCommand = "VARVE_AS_COMMAND"
 
-// Main is what the TestMain of a command exits with: it makes the test binary the
-// worker of torture where that starts it again, and the command where AsCommand says so.
+// Main returns the exit code for the TestMain of a command: it makes the test
+// binary the worker of torture where that starts it again, and the command
+// where AsCommand is set.
 func Main(m *testing.M) (code int) {
 	if code, asked := crashtest.WorkerIfAsked(); asked {
 		return code
@@ -37,7 +38,7 @@ func Run(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	return out.String(), errs.String(), code
 }
 
-// Must runs a command that succeeds and returns what it prints.
+// Must runs a command that succeeds and returns its output.
 func Must(t *testing.T, args ...string) string {
 	t.Helper()
 	out, errs, code := Run(t, args...)
@@ -45,7 +46,7 @@ func Must(t *testing.T, args ...string) string {
 	return out
 }
 
-// Output is what a command that still runs has printed.
+// Output is the output of a running command.
 type Output struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -58,7 +59,7 @@ func (o *Output) Write(b []byte) (int, error) {
 	return o.buf.Write(b)
 }
 
-// String returns what was printed so far.
+// String returns the output so far.
 func (o *Output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

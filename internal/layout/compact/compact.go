@@ -14,7 +14,6 @@ package compact
 import (
 	"context"
 	"fmt"
-	"maps"
 
 	"github.com/varvedb/varve/internal/layout"
 	"github.com/varvedb/varve/internal/lsm"
@@ -54,9 +53,8 @@ var (
 // New returns the layout of a schema.
 func New(schema schemas.Layout, opts Options) *Layout {
 	opts = opts.withDefaults()
-	schema.Statements = maps.Clone(schema.Statements)
-	schema.Statements["progress"] = driver.Ahead + schema.Statements["progress"] // which views and writers begin with
 	l := &Layout{schema: schema, opts: opts, sql: statement.New(schema.Statements), committed: newNames()}
+	l.sql.Ahead("progress") // which views and writers begin with
 	l.postings = lsm.NewStore("postings", l.sql, opts.tree())
 	l.compactor = lsm.NewCompactor(l.postings)
 	return l

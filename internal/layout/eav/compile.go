@@ -16,8 +16,8 @@ import (
 // 65,535.
 const maxArgs = 32000
 
-// maxJoins is how many conditions Postgres may turn into joins, which it does
-// with an EXISTS that stands under nothing but AND. It searches for their best
+// maxJoins is how many conditions Postgres may plan as joins, as it does with
+// an EXISTS that stands under nothing but AND. It searches for their best
 // order, and for some hundreds that takes minutes.
 const maxJoins = 16
 
@@ -63,22 +63,18 @@ func (c *compiler) where(e query.Expr) {
 }
 
 // finish returns the statement, or an error if it is too large.
-func (c *compiler) finish() (string, []any, error) {
+func (c *compiler) finish() (s driver.Statement, args []any, err error) {
 	switch most := c.dialect.maxConditions; {
 	case c.err != nil:
-		return "", nil, c.err
+		return s, nil, c.err
 	case most > 0 && c.conditions > most:
-		return "", nil, fmt.Errorf("%w: query has %d conditions, this engine plans %d; split it",
+		return s, nil, fmt.Errorf("%w: query has %d conditions, this engine plans %d; split it",
 			driver.ErrUnsupported, c.conditions, most)
 	case len(c.args) > maxArgs:
-		return "", nil, fmt.Errorf("%w: query needs %d values, the limit is %d; split it",
+		return s, nil, fmt.Errorf("%w: query needs %d values, the limit is %d; split it",
 			driver.ErrUnsupported, len(c.args), maxArgs)
 	}
-	text := c.sql.String()
-	if c.row == "e" && c.conditions > 1 && c.dialect.name == driver.Postgres {
-		text = driver.PlanByValue + text
-	}
-	return text, c.args, nil
+	return driver.Statement{Text: c.sql.String(), PlanByValue: c.row == "e" && c.conditions > 1}, c.args, nil
 }
 
 func (c *compiler) expr(e query.Expr) {
@@ -180,8 +176,8 @@ func (c *compiler) compareNUL(e query.Compare) {
 	}
 }
 
-// isBlock reports whether an attribute is the version's first block, which is no
-// row of its own.
+// isBlock reports whether an attribute is the version's first block, which has
+// no attribute row.
 func isBlock(name string, v query.Value) bool {
 	return name == entity.AttrLastModifiedAtBlock && v.Kind == entity.Numeric
 }

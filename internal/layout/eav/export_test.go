@@ -9,5 +9,6 @@ import (
 
 // CompileQuery is the statement of a request, for tests that look at its plan.
 func CompileQuery(ctx context.Context, l *Layout, q driver.Querier, at uint64, req layout.Request) (string, []any, error) {
-	return view{l, q, at}.compileQuery(ctx, req)
+	s, args, err := view{l, q, at}.compileQuery(ctx, req)
+	return s.Text, args, err
 }

@@ -29,7 +29,7 @@ import (
 // Bounds of leading terms.
 const (
 	maxWalked  = 4096 // the largest limit of a query that is read newest first
-	maxLegs    = 32   // values of a leading term, each of which repeats the others
+	maxLegs    = 32   // values of a leading term: the statement repeats its other terms for each
 	maxReach   = 1000 // newest versions of a term that are counted
 	walkSpare  = 16   // versions read at first, above twice the limit
 	walkGrowth = 8    // times more are read when those did not suffice
@@ -97,8 +97,8 @@ func (v view) lead(ctx context.Context, e query.Expr, limited bool) (*lead, erro
 	return l, nil
 }
 
-// within narrows the blocks in which versions begin to those of a term, if it is
-// about these. Of two bounds in a statement SQLite would search by either.
+// within narrows the range of first blocks to the range of a term, if the term
+// compares them. With two bounds in a statement SQLite would search by either.
 func (l *lead) within(e query.Expr) bool {
 	c, ok := e.(query.Compare)
 	if !ok || !isBlock(c.Name, c.Value) || c.Op == query.NotEqual {
@@ -180,9 +180,9 @@ func (v view) reach(ctx context.Context, l *lead) (entries, first int64, err err
 	c.write("SELECT count(*), coalesce(min(f), 0) FROM (")
 	c.versions(l, "w.from_block AS f", maxReach, func() {})
 	c.write(") AS n")
-	text, args, err := c.finish()
+	s, args, err := c.finish()
 	if err == nil {
-		err = driver.QueryRow(ctx, v.q, text, args, &entries, &first)
+		err = s.Row(ctx, v.q, args, &entries, &first)
 	}
 	return entries, first, err
 }
@@ -277,12 +277,12 @@ func (v view) walk(
 			c.join(" AND ", l.rest)
 		}
 	})
-	text, args, err := c.finish()
+	s, args, err := c.finish()
 	if err != nil {
 		return nil, false, err
 	}
 	var n int64
-	err = statement.Each(ctx, v.q, text, args, func(r driver.Rows) error {
+	err = statement.Each(ctx, v.q, s, args, func(r driver.Rows) error {
 		var key []byte
 		var from int64
 		var e result
@@ -352,7 +352,7 @@ func (v view) fetchSome(
 	c.where(nil)
 	c.write(" AND e.entity_key IN "+placeholders(fetchSize), keys...)
 	found = map[entity.Key]*entity.Entity{}
-	v.stream(ctx, c.sql.String(), c.args, content, func(e *entity.Entity, failed error) bool {
+	v.stream(ctx, driver.Statement{Text: c.sql.String()}, c.args, content, func(e *entity.Entity, failed error) bool {
 		if err = failed; err == nil {
 			found[e.Key] = e
 		}

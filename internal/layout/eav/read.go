@@ -49,11 +49,12 @@ func (v view) Count(ctx context.Context, e query.Expr) (uint64, error) {
 	c.write("SELECT count(*) FROM payloads AS e")
 	c.where(e)
 	c.led(l)
-	text, args, err := c.finish()
+	s, args, err := c.finish()
 	if err != nil {
 		return 0, err
 	}
-	n, err := driver.QueryInt(ctx, v.q, text, args...)
+	var n int64
+	err = s.Row(ctx, v.q, args, &n)
 	return uint64(n), err
 }
 
@@ -65,24 +66,24 @@ func (v view) Query(ctx context.Context, req layout.Request) iter.Seq2[*entity.E
 			v.fetch(ctx, list, req.Content, yield)
 			return
 		}
-		var text string
+		var s driver.Statement
 		var args []any
 		if err == nil {
-			text, args, err = v.compileQuery(ctx, req)
+			s, args, err = v.compileQuery(ctx, req)
 		}
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		v.stream(ctx, text, args, req.Content, yield)
+		v.stream(ctx, s, args, req.Content, yield)
 	}
 }
 
 // compileQuery returns the statement for a request.
-func (v view) compileQuery(ctx context.Context, req layout.Request) (string, []any, error) {
+func (v view) compileQuery(ctx context.Context, req layout.Request) (driver.Statement, []any, error) {
 	l, err := v.lead(ctx, req.Expr, false)
 	if err != nil {
-		return "", nil, err
+		return driver.Statement{}, nil, err
 	}
 	c := v.compiler()
 	c.query(req, l)
@@ -90,8 +91,8 @@ func (v view) compileQuery(ctx context.Context, req layout.Request) (string, []a
 }
 
 // stream yields the entities of a statement.
-func (v view) stream(ctx context.Context, text string, args []any, content bool, yield func(*entity.Entity, error) bool) {
-	err := statement.Each(ctx, v.q, text, args, func(rows driver.Rows) error {
+func (v view) stream(ctx context.Context, s driver.Statement, args []any, content bool, yield func(*entity.Entity, error) bool) {
+	err := statement.Each(ctx, v.q, s, args, func(rows driver.Rows) error {
 		var payload []byte
 		var dest []any
 		if content {
@@ -131,7 +132,7 @@ func (v view) Openings(ctx context.Context) iter.Seq2[*entity.Entity, error] {
 	}
 }
 
-// opened tells whether version a comes before b in a history.
+// opened reports whether version a comes before b in a history.
 func opened(a, b *entity.Entity) bool {
 	return cmp.Or(cmp.Compare(a.LastModifiedAtBlock, b.LastModifiedAtBlock), bytes.Compare(a.Key[:], b.Key[:])) < 0
 }
@@ -146,7 +147,7 @@ func (v view) openings(ctx context.Context, yield func(*entity.Entity, error) bo
 		text = v.selectColumns(true) + " FROM (SELECT rowid AS id FROM payloads ORDER BY " + v.shape.from + ", entity_key LIMIT -1) AS x" +
 			" CROSS JOIN payloads AS e ON e.rowid = x.id"
 	}
-	v.stream(ctx, text, nil, true, yield)
+	v.stream(ctx, driver.Statement{Text: text}, nil, true, yield)
 }
 
 // Bounds of pagedOpenings.
@@ -156,16 +157,16 @@ const (
 	openingsSpan = 32   // row numbers within which one statement reads
 )
 
-// pagedOpenings streams all versions page by page: DuckDB holds the whole result of
-// a statement in memory, and 2,048 whole rows of what it scans. So a page's row
-// numbers are sorted first, and then neighbours are read together.
+// pagedOpenings streams all versions page by page: DuckDB holds the whole
+// result of a statement in memory, and 2,048 whole rows of a scan. So a page's
+// row numbers are sorted first, and then neighbours are read together.
 func (v view) pagedOpenings(ctx context.Context, yield func(*entity.Entity, error) bool) {
 	next := "SELECT rowid, " + v.shape.from + ", entity_key FROM payloads WHERE " + v.shape.from + " >= ? AND (" +
 		v.shape.from + " > ? OR entity_key > ?) ORDER BY " + v.shape.from + ", entity_key LIMIT CAST(? AS BIGINT)"
 	block, key := int64(math.MinInt64), []byte{}
 	for {
 		var page []int64
-		err := statement.Each(ctx, v.q, next, []any{block, block, key, int64(openingsPage)}, func(rows driver.Rows) error {
+		err := statement.Each(ctx, v.q, driver.Statement{Text: next}, []any{block, block, key, int64(openingsPage)}, func(rows driver.Rows) error {
 			page = append(page, 0)
 			return rows.Scan(&page[len(page)-1], &block, &key)
 		})
@@ -195,7 +196,7 @@ func (v view) rows(ctx context.Context, numbers []int64) (map[int64]*entity.Enti
 		if i < len(sorted) && sorted[i] < sorted[first]+openingsSpan {
 			continue
 		}
-		err := statement.Each(ctx, v.q, text, []any{sorted[first], sorted[i-1]}, func(rows driver.Rows) error {
+		err := statement.Each(ctx, v.q, driver.Statement{Text: text}, []any{sorted[first], sorted[i-1]}, func(rows driver.Rows) error {
 			var payload []byte
 			var id int64
 			e, err := scanEntity(rows, &payload, &id)

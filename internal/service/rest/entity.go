@@ -21,7 +21,7 @@ import (
 // octets is the content type of a payload that names none.
 const octets = "application/octet-stream"
 
-// putBody is what a PUT of JSON holds.
+// putBody is the JSON body of a PUT.
 type putBody struct {
 	ContentType string            `json:"content_type"`
 	Payload     []byte            `json:"payload"` // in base 64
@@ -49,8 +49,9 @@ func (b *putBody) put(key entity.Key) (*service.Put, error) {
 	return p, nil
 }
 
-// rawPut returns what a body of JSON would hold beside the payload, of the parameters of a body
-// that is the payload itself: s.NAME=text and n.NAME=number are attributes.
+// rawPut makes a JSON body, without the payload, from the parameters of a
+// request whose body is the payload: s.NAME=text and n.NAME=number are
+// attributes.
 func rawPut(values url.Values) (b putBody, err error) {
 	members, texts, numbers := map[string]any{}, map[string]string{}, map[string]string{}
 	for name, list := range values {
@@ -236,8 +237,8 @@ func (h *Handler) read(w *answer, r *http.Request, answer func(e *entity.Entity)
 	return answer(e)
 }
 
-// sendRaw answers with the payload alone. What was stored is somebody's data and
-// must not run in a browser as a page of this service.
+// sendRaw answers with the payload alone. A payload is a user's data and must
+// not run in a browser as a page of this service.
 func sendRaw(w http.ResponseWriter, e *entity.Entity) error {
 	kind := e.ContentType
 	if kind == "" || !service.IsContentType(kind) { // others than this service may have written it

@@ -9,13 +9,13 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// appendBody is what a POST to /v1/events holds.
+// appendBody is the body of a POST to /v1/events.
 type appendBody struct {
 	Events    []eventjson.New      `json:"events"`
 	Condition *eventjson.Condition `json:"condition"`
 }
 
-// append returns what is to be appended.
+// append returns the events and the condition.
 func (b *appendBody) append() ([]event.Event, *event.Condition, error) {
 	events := make([]event.Event, len(b.Events))
 	for i := range b.Events {
@@ -73,7 +73,7 @@ func (h *Handler) checkpoint(w *answer, r *http.Request) error {
 	return send(w, http.StatusOK, jsonType, text)
 }
 
-// advanceBody is what a POST to /v1/events/checkpoints/{consumer} holds.
+// advanceBody is the body of a POST to /v1/events/checkpoints/{consumer}.
 type advanceBody struct {
 	From jsonuint.Uint `json:"from"`
 	To   jsonuint.Uint `json:"to"`

@@ -24,8 +24,8 @@ const sseType = "text/event-stream"
 // proxies that it lives.
 const heartbeat = 15 * time.Second
 
-// subscribeBody is what a request to /v1/events/subscribe asks for, readBody one to /v1/events or
-// /v1/events/read.
+// subscribeBody is the body of a request to /v1/events/subscribe, readBody of
+// one to /v1/events or /v1/events/read.
 type (
 	subscribeBody struct {
 		Query eventjson.Query `json:"query"`
@@ -41,8 +41,8 @@ type (
 	}
 )
 
-// readSelection reads what a request asks for: the body of a POST, or the parameters of a GET,
-// which are made a body that says the same.
+// readSelection reads the selection of a request: the body of a POST, or the
+// parameters of a GET, which are converted into a body.
 func (h *Handler) readSelection(w *answer, r *http.Request, body any) error {
 	if r.Method != http.MethodGet {
 		return h.readJSON(w, r, body)
@@ -87,8 +87,9 @@ type eventsEnd struct {
 	} `json:"end"`
 }
 
-// readEvents streams one line of JSON for each event and one for the end. An error before the
-// first line is an answer of its own; a later one is the last line.
+// readEvents streams one line of JSON for each event and one for the end. An
+// error before the first line is a normal error response; a later one is the
+// last line.
 func (h *Handler) readEvents(w *answer, r *http.Request) error {
 	var body readBody
 	if err := h.readSelection(w, r, &body); err != nil {
@@ -171,7 +172,7 @@ func lastEvent(r *http.Request, body *subscribeBody) error {
 	return nil
 }
 
-// accepts tells whether a client names a media type among those that it takes.
+// accepts reports whether a client accepts a media type by name.
 func accepts(r *http.Request, want string) bool {
 	for _, header := range r.Header.Values("Accept") {
 		for part := range strings.SplitSeq(header, ",") {

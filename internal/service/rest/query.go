@@ -20,7 +20,7 @@ const linesType = "application/x-ndjson"
 // flushBytes is how much of a stream is collected before it is sent.
 const flushBytes = 32 << 10
 
-// queryBody is what a POST to /v1/query holds.
+// queryBody is the body of a POST to /v1/query.
 type queryBody struct {
 	Query  string         `json:"query"`
 	Limit  jsonuint.Uint  `json:"limit"`
@@ -92,7 +92,8 @@ type (
 )
 
 // query streams one line of JSON for each entity and one for the end. An error
-// before the first line is an answer of its own; a later one is the last line.
+// before the first line is a normal error response; a later one is the last
+// line.
 func (h *Handler) query(w *answer, r *http.Request) error {
 	var body queryBody
 	if err := h.readJSON(w, r, &body); err != nil {
@@ -115,8 +116,8 @@ func (h *Handler) query(w *answer, r *http.Request) error {
 	return errors.Join(err, lines.flush(0))
 }
 
-// lines collects a stream and sends it in parts, each with a time of its own: a
-// long stream may take long, but a client that takes none of it is cut off.
+// lines collects a stream and sends it in parts, each within a time: a long
+// stream may take long, but a client that takes none of it is cut off.
 type lines struct {
 	to    *answer
 	kind  string // content type
@@ -138,7 +139,7 @@ func (l *lines) add(v any) error {
 	return err
 }
 
-// flush sends what is collected if it is more than least bytes.
+// flush sends the collected lines if they have more than least bytes.
 func (l *lines) flush(least int) error {
 	if len(l.buf) <= least {
 		return nil
@@ -171,8 +172,9 @@ func (l *lines) send() error {
 	return nil
 }
 
-// fail ends a stream with an error: as an answer of its own before the first line, and
-// later as the last line, since the status is sent. The error is still counted.
+// fail ends a stream with an error: as a normal error response before the first
+// line, and later as the last line, because the status is sent. The error is
+// still counted.
 func (l *lines) fail(err error) error {
 	if !l.begun && len(l.buf) == 0 || errors.Is(err, service.ErrSlow) {
 		return err

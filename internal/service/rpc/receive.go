@@ -41,24 +41,27 @@ func (codec) Unmarshal(data mem.BufferSlice, v any) error {
 	return protobuf.Unmarshal(whole.ReadOnlyData(), in.message)
 }
 
-// What an item of a list or a map takes in memory beside its bytes, at most: of a message, with what
-// the service makes of it, of a text, and of a number.
+// The most memory of an item of a list or a map besides its bytes: of a
+// message, with the values that the service makes of it, of a text, and of a
+// number.
 const (
 	messageBytes = 200
 	textBytes    = 48
 	numberBytes  = 8
 )
 
-// decodedBytes returns about how much memory a message takes beside its own bytes once it is decoded,
-// without decoding it: an empty event is two bytes, or next to nothing if they are compressed. It
-// fails with service.ErrTooLarge as soon as that is more than a message may take. The messages of
-// this package and of gRPC's own services do not contain themselves, so neither does this.
+// decodedBytes returns about how much memory a message takes once it is
+// decoded, besides its own bytes, without decoding it: an empty event is two
+// bytes, or even fewer if they are compressed. It fails with
+// service.ErrTooLarge as soon as that is more than a message may take. The
+// messages of this package and of gRPC's own services do not contain
+// themselves, so the recursion ends.
 func decodedBytes(text []byte, of protoreflect.MessageDescriptor) (memory int64, err error) {
 	counts := map[protowire.Number]int{} // of the items of each list
 	for len(text) > 0 {
 		number, kind, n := protowire.ConsumeTag(text)
 		if n < 0 {
-			return memory, nil // the decoder says what is wrong
+			return memory, nil // the decoder names the fault
 		}
 		size := protowire.ConsumeFieldValue(number, kind, text[n:])
 		if size < 0 {

@@ -52,7 +52,7 @@ func New(s *service.Service, with service.Serving, more ...grpc.ServerOption) *S
 	server.RegisterService(in.counted(varvev1.EntityService_ServiceDesc), &entities{service: s})
 	server.RegisterService(in.counted(varvev1.EventService_ServiceDesc), &events{service: s, ending: with.Ending})
 	server.RegisterService(in.admitted(healthpb.Health_ServiceDesc), server.Health)
-	reflection.Register(server) // of what is public in api/varve/v1
+	reflection.Register(server) // of the public services in api/varve/v1
 	return server
 }
 

@@ -110,8 +110,8 @@ func derive(secret []byte, use string) []byte {
 	return mac.Sum(nil)
 }
 
-// identify hashes a key under a name of its own, so that the ID is no hash that
-// something else may use as a secret.
+// identify hashes a key under a separate label, so that the ID is no hash that
+// another program may use as a secret.
 func identify(key []byte) (id ID) {
 	sum := sha256.Sum256(append([]byte("varve key id\x00"), key...))
 	copy(id[:], sum[:])
@@ -130,14 +130,16 @@ func (r *Keyring) Seal(owner, payload []byte) []byte {
 	return r.keys[r.order[0]].random.Seal(b, nil, payload, bound(b, owner))
 }
 
-// SealAlike encrypts under a key of the ring, and gives the same bytes for the same
-// owner and payload: a store that compares what it is given again with what it has
-// finds it equal. It tells who reads the store which payloads of one owner are the
-// same, and nothing else, so the owner must be one of a kind, as the ID of an event is.
+// SealAlike encrypts under a key of the ring, and gives the same bytes for the
+// same owner and payload, so that a store which compares a repeated payload
+// with the stored one finds it equal. A reader of the store learns only which
+// payloads of one owner are the same, so the owner must be unique, as the ID of
+// an event is.
 //
-// The nonce is the beginning of a MAC of owner and payload, under a key of its own.
-// Whatever differs has another one, but for the same odds of 2^-96 for each pair that
-// random nonces have; the same bound on payloads under one key holds for both.
+// The nonce is the beginning of a MAC of owner and payload, under a separate
+// key. Different inputs have different nonces, but for the same odds of 2^-96
+// for each pair that random nonces have; the same bound on payloads under one
+// key holds for both.
 func (r *Keyring) SealAlike(id ID, owner, payload []byte) []byte {
 	k := r.keys[id]
 	mac := hmac.New(sha256.New, k.nonces)
@@ -177,10 +179,10 @@ func (r *Keyring) Open(owner, sealed []byte) ([]byte, error) {
 	return payload, nil
 }
 
-// bound is what is authenticated beside the payload.
+// bound is the additional data that is authenticated with the payload.
 func bound(header, owner []byte) []byte {
 	return append(append(make([]byte, 0, len(header)+len(owner)), header...), owner...)
 }
 
-// IsSealed tells whether a stored payload claims to be sealed.
+// IsSealed reports whether a stored payload claims to be sealed.
 func IsSealed(stored []byte) bool { return bytes.HasPrefix(stored, []byte(magic)) }

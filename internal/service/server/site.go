@@ -10,26 +10,27 @@ import (
 	"github.com/varvedb/varve/internal/service"
 )
 
-// Site is one more address, for what is not the service's own, such as Arkiv's JSON-RPC.
-// It is served as the others are, and may be without them.
+// Site is one more address, for a handler that is not the service's, such as
+// Arkiv's JSON-RPC. It is served like the others, and may be without them.
 type Site struct {
 	Name    string // for errors
 	Address string // empty means 127.0.0.1:0
 
-	// Handler gets what is not asked of the process itself. One that can be closed is,
-	// when the server ends: it may have connections that no server of HTTP knows any more.
+	// Handler gets all requests but those about the process. A handler that can
+	// be closed is closed when the server ends, because it may have taken over
+	// connections.
 	Handler http.Handler
 
-	// Metrics are those of the process; nil: none. Where Public is, only who has a token
-	// gets them.
+	// Metrics serves the metrics of the process; nil: none. Where Public is
+	// set, they need the token.
 	Metrics http.Handler
 
 	// Public lets in whoever reaches the address, also off loopback and without the token.
 	Public bool
 }
 
-// handler returns what is served at the address: the handler, and what tells of the
-// process, which REST has too and which may be off.
+// handler returns the handler of the address: Handler, and health and metrics
+// of the process, which REST has too and which may be off.
 func (s *Site) handler(gate *service.Gate, token string, access *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
@@ -51,8 +52,9 @@ func (s *Site) close() error {
 	return nil
 }
 
-// authorized lets in who shows the token. A browser asks whether it may before it shows it. Who
-// is refused is logged here; what is served logs for itself.
+// authorized lets requests with the token pass. A browser asks whether it may
+// before it shows it. Refused requests are logged here; the handler logs the
+// others.
 func authorized(gate *service.Gate, next http.Handler, access *slog.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := gate.Authorize(r.Host, r.Header.Get("Authorization"))

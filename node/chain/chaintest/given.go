@@ -7,16 +7,17 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// After returns a chain that goes on after a block of a store that knows no hashes: it has
-// block 0, and those that are given to it.
+// After returns a chain that goes on after a block of a store without hashes:
+// it has block 0, and the blocks that are given to it.
 func After(id, block uint64) *Chain {
 	c := New(id, block)
 	c.skipped = block
 	return c
 }
 
-// Give adds a block of operations that nobody sees before Reveal, whatever its number, and
-// returns it as a follower must apply it. Expirations are told first, as in each block.
+// Give adds a block of operations that is hidden before Reveal, whatever its
+// number, and returns it as a follower must apply it. Expirations come first,
+// as in each block.
 func (c *Chain) Give(ops []entity.Op) (entity.Block, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -34,8 +35,8 @@ func (c *Chain) Give(ops []entity.Op) (entity.Block, error) {
 	return d.want, nil
 }
 
-// Reveal shows the next of the blocks that were given. Those below keep are forgotten:
-// nobody asks for them any more.
+// Reveal shows the next of the given blocks. Blocks below keep are forgotten,
+// because no follower asks for them any more.
 func (c *Chain) Reveal(keep uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -45,7 +46,8 @@ func (c *Chain) Reveal(keep uint64) {
 	}
 }
 
-// tell adds the first transaction, whose receipt tells what has run out, and returns the rest.
+// tell adds the first transaction, whose receipt has the expirations, and
+// returns the rest.
 func (d *draft) tell(ops []entity.Op) (rest []entity.Op) {
 	var logs []chain.Log
 	for _, op := range ops {

@@ -282,10 +282,10 @@ func (c *conn) Exec(ctx context.Context, text string, _ bool, args []any) (int64
 
 // Query implements sqlstore.Remote. When the rows are more than the server puts into one
 // answer it is asked again, for an answer in parts.
-func (c *conn) Query(ctx context.Context, text string, _ bool, args []any) (driver.Rows, error) {
+func (c *conn) Query(ctx context.Context, asked driver.Statement, _ bool, args []any) (driver.Rows, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s, _, err := c.newStep(ctx, text, args)
+	s, _, err := c.newStep(ctx, asked.Text, args)
 	if err != nil {
 		return nil, err
 	}
@@ -293,7 +293,7 @@ func (c *conn) Query(ctx context.Context, text string, _ bool, args []any) (driv
 	res, err := c.run(ctx, s)
 	var list *rows
 	switch {
-	case errors.Is(err, errTooLarge) && guard.Reads(text):
+	case errors.Is(err, errTooLarge) && guard.Reads(asked.Text):
 		if list, err = c.parts(ctx, s); err != nil {
 			return nil, err
 		}

@@ -87,7 +87,7 @@ func init() {
 
 // engine is an open database on a server.
 type engine struct {
-	*sqlstore.DB
+	sqlstore.SQLite
 	link    *connector
 	version string
 	level   driver.Durability
@@ -129,7 +129,7 @@ func connect(ctx context.Context, link *connector, opts driver.Options) (driver.
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{DB: db, link: link}
+	e := &engine{SQLite: sqlstore.SQLite{DB: db}, link: link}
 	if err := e.start(ctx, opts.Durability); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
