@@ -24,7 +24,7 @@ type CommitConfig struct {
 
 	// Blocks are made outside of the time that is measured. With Expect they are
 	// made twice, so each iteration must give the same ones.
-	Blocks iter.Seq2[entity.Block, error]
+	Blocks Stream
 
 	// RowRate, if not 0, has blocks arrive when the rows of those before come to so many a second.
 	RowRate float64
@@ -194,14 +194,14 @@ func (w *blockWriter) check(ctx context.Context) error {
 	return checkCreated(ctx, w.ents, w.last)
 }
 
-// EachCommit gives f the commits of blocks, one at a time, on a store as the
+// EachCommit returns the commits of blocks, one at a time, on a store as the
 // expectation has it. They are checked as those of Commit are: the heads are those
 // of so many blocks.
-func EachCommit(ctx context.Context, ents *store.Entities, cfg CommitConfig, f func(*Operations) error) error {
+func EachCommit(ents *store.Entities, cfg CommitConfig) *Operations {
 	w := &blockWriter{CommitConfig: cfg, ents: ents}
 	w.next, w.stop = iter.Pull2(w.Blocks)
-	defer w.stop()
-	return f(&Operations{
+	return &Operations{
+		release: w.stop,
 		Prepare: func(int) error {
 			if err := w.draw(); err != nil || !w.ended {
 				return err
@@ -222,7 +222,7 @@ func EachCommit(ctx context.Context, ents *store.Entities, cfg CommitConfig, f f
 			return w.check(ctx)
 		},
 		Rows: func() uint64 { return w.rows },
-	})
+	}
 }
 
 func whole(op *entity.Op) bool { return op.Kind == entity.Create || op.Kind == entity.Update }
@@ -356,19 +356,23 @@ func Combined(ctx context.Context, ents *store.Entities, writes CommitConfig, re
 	return wrote, read, err
 }
 
-// EachRead gives f reads of a mix by clients, one at a time. They are N reads, which
+// EachRead returns reads of a mix by clients, one at a time. They are N reads, which
 // repeat: few enough that the answers to all are compared with the right ones
 // before the clock starts. Then as much is compared as costs next to nothing.
-func EachRead(ctx context.Context, ents *store.Entities, cfg ReadMixConfig, f func(*Operations) error) error {
+func EachRead(ctx context.Context, ents *store.Entities, cfg ReadMixConfig) (_ *Operations, err error) {
 	type read struct {
 		op   mix.Op
 		want uint64 // entities
 	}
 	clients, release, err := cfg.open(ctx, ents)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer release()
+	defer func() {
+		if err != nil {
+			release()
+		}
+	}()
 	drawn := make([][]read, len(clients))
 	for i, c := range clients {
 		random := rand.New(rand.NewPCG(cfg.Seed, uint64(i)))
@@ -379,13 +383,13 @@ func EachRead(ctx context.Context, ents *store.Entities, cfg ReadMixConfig, f fu
 				err = cfg.Mix.Check(op, answer)
 			}
 			if err != nil {
-				return fmt.Errorf("read mix %s: %s: %w", cfg.Mix.Name(), op.Kind, err)
+				return nil, fmt.Errorf("read mix %s: %s: %w", cfg.Mix.Name(), op.Kind, err)
 			}
 			drawn[i] = append(drawn[i], read{op, answer.Count})
 		}
 	}
 	at := make([]int, len(clients)) // of each client's reads
-	return f(&Operations{Clients: len(clients), Do: func(ctx context.Context, client int) error {
+	return &Operations{Clients: len(clients), release: release, Do: func(ctx context.Context, client int) error {
 		list := drawn[client]
 		r := &list[at[client]%len(list)]
 		at[client]++
@@ -394,5 +398,5 @@ func EachRead(ctx context.Context, ents *store.Entities, cfg ReadMixConfig, f fu
 			err = mismatch("%s: %d entities, want %d", r.op.Kind, answer.Count, r.want)
 		}
 		return err
-	}})
+	}}, nil
 }

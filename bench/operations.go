@@ -25,6 +25,15 @@ type Operations struct {
 
 	// Rows, if not nil, returns how many rows the operations have written.
 	Rows func() uint64
+
+	release func() // nil where nothing is held
+}
+
+// Close gives back what the operations hold.
+func (ops *Operations) Close() {
+	if ops.release != nil {
+		ops.release()
+	}
 }
 
 // Run measures the operations in a loop and checks what they have written.

@@ -22,6 +22,9 @@ import (
 	"github.com/varvedb/varve/store/feed"
 )
 
+// Stream is blocks in their order. It ends with its first error.
+type Stream = iter.Seq2[entity.Block, error]
+
 // Source is a deterministic history in two parts: what a data set holds, and
 // what comes after it, to be written while something is measured.
 type Source struct {
@@ -96,8 +99,8 @@ func DataCentreSource(m *dcseed.Model) *Source {
 	next := m.FirstLoadBlock()
 	return &Source{
 		Name:      fmt.Sprintf("dc %+v", m.Config()),
-		Blocks:    func() iter.Seq2[entity.Block, error] { return m.Blocks(dcseed.FirstBlock, next-1) },
-		Rest:      func() iter.Seq2[entity.Block, error] { return m.Blocks(next, entity.MaxBlockNumber) },
+		Blocks:    func() Stream { return m.Blocks(dcseed.FirstBlock, next-1) },
+		Rest:      func() Stream { return m.Blocks(next, entity.MaxBlockNumber) },
 		keepsNone: true, rows: m.Entities() * centreRows, payload: m.Entities() * uint64(m.Config().Payload),
 	}
 }
@@ -121,11 +124,11 @@ func TarSource(cache *Cache, path string, factor, seed uint64) (*Source, error) 
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
 	o := scaler.ScaleOptions{Factor: factor, Seed: seed}
-	blocks := func() iter.Seq2[entity.Block, error] { return wholeHistory(feed.TarBlocks(path)) }
+	blocks := func() Stream { return wholeHistory(feed.TarBlocks(path)) }
 	return &Source{
 		Name:     fmt.Sprintf("tar %x factor=%d seed=%d", t.Sum[:16], factor, seed),
-		Blocks:   func() iter.Seq2[entity.Block, error] { return scaler.Scale(blocks, o) },
-		Rest:     func() iter.Seq2[entity.Block, error] { return scaler.Continue(blocks, o, t.First, t.Last) },
+		Blocks:   func() Stream { return scaler.Scale(blocks, o) },
+		Rest:     func() Stream { return scaler.Continue(blocks, o, t.First, t.Last) },
 		Changing: t.Changing, rows: factor * t.Rows, payload: factor * t.Payload,
 		follow: t.Last + factor*(t.Last-t.First+1),
 	}, nil
@@ -133,7 +136,7 @@ func TarSource(cache *Cache, path string, factor, seed uint64) (*Source, error) 
 
 // wholeHistory takes the blocks for all that there was, because a workload may
 // read each of them: it measures operations, whoever has forgotten earlier ones.
-func wholeHistory(blocks iter.Seq2[entity.Block, error]) iter.Seq2[entity.Block, error] {
+func wholeHistory(blocks Stream) Stream {
 	return func(yield func(entity.Block, error) bool) {
 		for b, err := range blocks {
 			b.Horizon = 0

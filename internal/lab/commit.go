@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"os"
 	"slices"
 
@@ -15,7 +14,6 @@ import (
 	"github.com/varvedb/varve/internal/memlimit"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
-	"github.com/varvedb/varve/store/entity"
 )
 
 // The profiles of Arkiv's Experiments 5 and 6, and the one of 7.
@@ -182,7 +180,7 @@ func (l *Lab) typical(layout string) bench.Dataset {
 // measured is one workload on an open data set: all of it, and one operation at a time.
 type measured struct {
 	run  workload
-	each func(ctx context.Context, f func(*bench.Operations) error) error
+	each func(ctx context.Context) (*bench.Operations, error)
 }
 
 // operation is one workload on a data set of typical entities.
@@ -193,12 +191,12 @@ func (l *Lab) operation(name, layout string, prepare func(d *bench.Dataset, cp *
 		m, err := prepare(&d, cp)
 		return m.run, err
 	})
-	v.Each = l.eachOn(d, func(ctx context.Context, cp *bench.Copy, f func(*bench.Operations) error) error {
+	v.Each = l.eachOn(d, func(ctx context.Context, cp *bench.Copy) (*bench.Operations, error) {
 		m, err := prepare(&d, cp)
-		if err == nil {
-			err = m.each(ctx, f)
+		if err != nil {
+			return nil, err
 		}
-		return err
+		return m.each(ctx)
 	})
 	return v
 }
@@ -207,15 +205,15 @@ func (l *Lab) operation(name, layout string, prepare func(d *bench.Dataset, cp *
 // are seen here first.
 func operations(l *Lab) (list []Variant, _ error) {
 	for _, layout := range l.LayoutsOr() {
-		committed := func(name string, blocks func(d *bench.Dataset) iter.Seq2[entity.Block, error]) {
+		committed := func(name string, blocks func(d *bench.Dataset) bench.Stream) {
 			list = append(list, l.operation(name, layout, func(d *bench.Dataset, cp *bench.Copy) (measured, error) {
 				return l.commits(d, cp, bench.CommitConfig{Blocks: blocks(d)})
 			}))
 		}
-		committed("Commit", func(d *bench.Dataset) iter.Seq2[entity.Block, error] {
+		committed("Commit", func(d *bench.Dataset) bench.Stream {
 			return bench.Blocks(d.Profile, d.Gen.Next(bench.Endless))
 		})
-		committed("Update", func(d *bench.Dataset) iter.Seq2[entity.Block, error] {
+		committed("Update", func(d *bench.Dataset) bench.Stream {
 			return bench.Updates(d.Profile, d.Gen, l.fresh())
 		})
 		list = append(list, l.operation("Get", layout, func(d *bench.Dataset, cp *bench.Copy) (measured, error) {
@@ -234,9 +232,7 @@ func (l *Lab) commits(d *bench.Dataset, cp *bench.Copy, cfg bench.CommitConfig) 
 	}
 	return measured{
 		func(ctx context.Context) (bench.Result, error) { return bench.Commit(ctx, cp.Entities, cfg) },
-		func(ctx context.Context, f func(*bench.Operations) error) error {
-			return bench.EachCommit(ctx, cp.Entities, cfg, f)
-		},
+		func(context.Context) (*bench.Operations, error) { return bench.EachCommit(cp.Entities, cfg), nil },
 	}, err
 }
 
@@ -252,9 +248,9 @@ func (l *Lab) held(cp *bench.Copy, m mix.Reads, of bench.Result, reads int64) me
 		n := uint64(res.Count)
 		res.Entities, res.Rows = n*of.Entities, n*of.Rows
 		return res, err
-	}, func(ctx context.Context, f func(*bench.Operations) error) error {
+	}, func(ctx context.Context) (*bench.Operations, error) {
 		cfg.N = reads
-		return bench.EachRead(ctx, cp.Entities, cfg, f)
+		return bench.EachRead(ctx, cp.Entities, cfg)
 	}}
 }
 

@@ -35,12 +35,8 @@ func events(groups ...string) func(*Lab) ([]Variant, error) {
 					return w.Run(ctx, cp, pace.Config{Duration: l.Phase / 2})
 				})
 				if !w.Memory {
-					v.Each = l.eachOn(data.Dataset(l.Engine), func(ctx context.Context, cp *bench.Copy, f func(*bench.Operations) error) error {
-						ops, err := w.Operations(ctx, cp.Events)
-						if err == nil {
-							err = f(ops)
-						}
-						return err
+					v.Each = l.eachOn(data.Dataset(l.Engine), func(ctx context.Context, cp *bench.Copy) (*bench.Operations, error) {
+						return w.Operations(ctx, cp.Events)
 					})
 				}
 				list = append(list, v)

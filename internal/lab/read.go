@@ -98,7 +98,12 @@ func (l *Lab) reads(scales []float64, mixes []string, loads []readLoad, layouts 
 									return err
 								}
 								cfg := bench.ReadMixConfig{Mix: m, Config: pace.Config{Workers: v.clients, N: eachReads, Seed: at.fresh()}}
-								return bench.EachRead(ctx, cp.Entities, cfg, func(ops *bench.Operations) error { return f(cp, ops) })
+								ops, err := bench.EachRead(ctx, cp.Entities, cfg)
+								if err != nil {
+									return err
+								}
+								defer ops.Close()
+								return f(cp, ops)
 							})
 						}
 					}
