@@ -45,53 +45,49 @@ func Queries() []NamedQuery {
 	return list
 }
 
-// Answers finds the answers to queries, keys in their order, on a store that holds the entities of a stream,
-// none changed, at its last block. It generates every entity, without payload, and tries the queries on each.
-func Answers(p Profile, o GenOptions, queries []NamedQuery) ([][]entity.Key, error) {
-	exprs := make([]query.Expr, len(queries))
-	for i, q := range queries {
-		var err error
-		if exprs[i], err = query.Parse(q.Text); err != nil {
-			return nil, fmt.Errorf("query %s: %w", q.Name, err)
-		}
+// Answer finds the answer, keys in their order, on a store that holds the entities of a stream, none changed, at
+// its last block. It generates every entity, without payload, and tries the query on each.
+func (q NamedQuery) Answer(p Profile, o GenOptions) (keys []entity.Key, err error) {
+	expr, err := q.parse()
+	if err != nil {
+		return nil, err
 	}
-	found := make([][]entity.Key, len(queries))
 	for b, err := range Blocks(p.WithPayload(0), o) {
 		if err != nil {
 			return nil, err
 		}
 		for i := range b.Ops {
-			e := made(&b.Ops[i], b.Number)
-			for n, expr := range exprs {
-				if query.Match(expr, e) {
-					found[n] = append(found[n], e.Key)
-				}
+			if e := made(&b.Ops[i], b.Number); query.Match(expr, e) {
+				keys = append(keys, e.Key)
 			}
 		}
 	}
-	for i, keys := range found {
-		slices.Reverse(keys) // newest first
-		if limit := queries[i].Limit; limit > 0 {
-			found[i] = keys[:min(limit, len(keys))]
-		}
+	slices.Reverse(keys) // newest first
+	if q.Limit > 0 {
+		keys = keys[:min(q.Limit, len(keys))]
 	}
-	return found, nil
+	return keys, nil
+}
+
+func (q NamedQuery) parse() (query.Expr, error) {
+	expr, err := query.Parse(q.Text)
+	if err != nil {
+		err = fmt.Errorf("query %s: %w", q.Name, err)
+	}
+	return expr, err
 }
 
 // Reads returns the mix that asks a query again and again. The keys and their order
-// must be those of the answer, which Answers gives.
+// must be those of the answer.
 func (q NamedQuery) Reads(answer []entity.Key) (mix.Reads, error) {
-	expr, err := query.Parse(q.Text)
-	if err != nil {
-		return nil, fmt.Errorf("query %s: %w", q.Name, err)
-	}
+	expr, err := q.parse()
 	check := func(_ mix.Op, a mix.Answer) error {
 		if !slices.Equal(a.Keys, answer) {
 			return mismatch("%d entities, want %d, or these in another order", len(a.Keys), len(answer))
 		}
 		return nil
 	}
-	return mix.Fixed{Of: q.Name, Ops: []mix.Op{{Kind: q.Name, Block: store.Head, Expr: expr, Limit: q.Limit}}, Right: check}, nil
+	return mix.Fixed{Of: q.Name, Ops: []mix.Op{{Kind: q.Name, Block: store.Head, Expr: expr, Limit: q.Limit}}, Right: check}, err
 }
 
 // sample is how many different entities are read, in random order again and again.

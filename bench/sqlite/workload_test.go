@@ -78,11 +78,10 @@ func get(t *testing.T, cp *bench.Copy, d bench.Dataset, times int) (*pace.Outcom
 
 func ask(t *testing.T, cp *bench.Copy, d bench.Dataset) error {
 	t.Helper()
-	queries := bench.Queries()
-	answers, err := bench.Answers(d.Profile, d.Gen, queries)
-	require.NoError(t, err)
-	for i, q := range queries {
-		reads, err := q.Reads(answers[i])
+	for _, q := range bench.Queries() {
+		answer, err := q.Answer(d.Profile, d.Gen)
+		require.NoError(t, err)
+		reads, err := q.Reads(answer)
 		require.NoError(t, err)
 		if _, err := bench.ReadMix(t.Context(), cp.Entities, bench.ReadMixConfig{Mix: reads, Held: true, Config: pace.Config{N: 1}}); err != nil {
 			return err

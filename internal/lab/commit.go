@@ -259,12 +259,12 @@ func queries(l *Lab) (list []Variant, _ error) {
 	for _, layout := range l.LayoutsOr() {
 		for _, q := range bench.Queries() {
 			list = append(list, l.operation("Query", layout, func(d *bench.Dataset, cp *bench.Copy) (m measured, err error) {
-				answers, err := bench.Answers(d.Profile, d.Gen, []bench.NamedQuery{q})
+				answer, err := q.Answer(d.Profile, d.Gen)
 				if err != nil {
 					return m, err
 				}
-				reads, err := q.Reads(answers[0])
-				return l.held(cp, reads, bench.Result{Entities: uint64(len(answers[0]))}, 1), err
+				reads, err := q.Reads(answer)
+				return l.held(cp, reads, bench.Result{Entities: uint64(len(answer))}, 1), err
 			}, "query", q.Name))
 		}
 	}
