@@ -139,6 +139,16 @@ func LabLayouts() []string { return append([]string{"bare"}, AblationLayouts()..
 // are merged later. The tables of such a layout are not rows of versions.
 func HasRuns(name string) bool { return entityLayouts[name].runs }
 
+// CountIndexes returns how many indexes a layout has where every index of it is
+// used, as in SQLite's dialect. It is zero when there is no such layout.
+func CountIndexes(name string) int {
+	l, err := Entities(name, "sqlite")
+	if err != nil {
+		return 0
+	}
+	return len(l.Indexes)
+}
+
 // AblationLayouts returns arkiv-0 … arkiv-13: the layout arkiv with its first N indexes.
 func AblationLayouts() []string {
 	names := make([]string, ablationSteps+1)

@@ -134,8 +134,8 @@ func (db *DB) backupTable(ctx context.Context, q driver.Querier, out *rowfile.Wr
 			dest[i] = new(uint64)
 		default:
 			dest[i] = new([]byte)
-			if c.Type == driver.Text && db.engine.Info().Dialect == driver.SQLite {
-				columns[i] = "CAST(" + c.Name + " AS BLOB)"
+			if c.Type == driver.Text {
+				columns[i] = db.engine.Info().Dialect.Traits().TextColumn(c.Name)
 			}
 		}
 	}

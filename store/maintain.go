@@ -22,8 +22,9 @@ func newLayout(schema schemas.Layout, d driver.Dialect, caps driver.Capabilities
 		schema.Tables = slices.Concat(schema.Tables, schema.Spread)
 	}
 	if schema.Runs {
-		// DuckDB joins a payload without its index; spread tables have it on another machine.
-		apart := caps.Spreads || d == driver.DuckDB
+		// Payloads are fetched by a statement of their own where a join would not find
+		// them by an index, or would fetch them from another machine.
+		apart := caps.Spreads || !d.Traits().OrderedIndexes
 		return compact.New(schema, compact.Options{Backlog: backlog, Apart: apart})
 	}
 	return eav.New(schema, d, caps)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -21,15 +20,43 @@ import (
 	"github.com/varvedb/varve/store/feed"
 )
 
-// importCmd reads a source into a store. A command that was interrupted goes on when it is
-// given again.
+// importCmd reads a source into a store or a block tar. An import that was
+// interrupted continues when the command is repeated, because the store knows its
+// head.
 type importCmd struct {
-	Source string `arg:"" store:"" name:"src" help:"Block tar, Arkiv SQLite database (of sqlite-store, or of sqlite-bitmap-store, which has the current state only), URL of another store, or a generated stream: mendoza:scale=0.001,seed=1, shaped like a production store, or dc:scale=0.01,seed=1,load=500, data centres with known answers and blocks of updates after them. Scale 1 is 800,000 entities and 20 million rows."`
-	Dst    string `arg:"" store:"" name:"url|file.tar" help:"Store to write, such as sqlite:node.db?layout=arkiv, or block tar. A store is made when it does not exist; what it holds already is skipped, so an interrupted import can be repeated."`
-	Factor uint64 `min:"1" max:"1000000" help:"How many times the entities of the source. The copies have fresh keys; half come beside the originals and half after them." default:"1"`
+	Source string `arg:"" store:"" name:"src" help:"Block tar, Arkiv SQLite database, URL of another store, or generated stream; see the list above."`
+	Dst    string `arg:"" store:"" name:"url|file.tar" help:"Store to write, such as sqlite:node.db?layout=arkiv, or block tar. A store is made when it does not exist. Blocks that it has are skipped, so an interrupted import can be repeated."`
+	Factor uint64 `min:"1" max:"1000000" help:"How many times the entities of the source. The copies have fresh keys; half of them live at the same time as the originals and half after them." default:"1"`
 	Seed   uint64 `any:"" help:"With --factor: seed of the copies' keys." default:"1"`
 	Batch  int    `min:"1" max:"1000000" help:"Changed entities in one transaction; with 1 each block is one." default:"5000"`
 	JSON   bool   `help:"Print the result as JSON."`
+}
+
+// Help implements kong.HelpProvider.
+func (*importCmd) Help() string {
+	return `A source is one of these:
+
+  node.tar                            block tar
+  arkiv.db                            SQLite database of Arkiv: of sqlite-store, or of
+                                      sqlite-bitmap-store, which has only the current state
+  postgres://host/db                  URL of another store
+  mendoza:scale=0.001,seed=1          generated stream, shaped like a production store
+  dc:scale=0.01,seed=1,load=500       generated data centres with known answers, and
+                                      load blocks of updates after them
+
+Scale 1 is 800,000 entities and 20 million rows.`
+}
+
+// imported is the result as printed.
+type imported struct {
+	Blocks      int     `json:"blocks"`
+	Changes     int     `json:"changes"`
+	Skipped     int     `json:"blocks_skipped"`
+	Head        uint64  `json:"head"`
+	Digest      string  `json:"digest"`
+	Horizon     uint64  `json:"horizon,omitempty"` // oldest block that the source can tell of
+	LoadSeconds float64 `json:"load_seconds"`      // until the last block
+	Seconds     float64 `json:"seconds"`           // with merges and indexes
 }
 
 // Run imports.
@@ -40,8 +67,11 @@ func (c *importCmd) Run(e *env) (err error) {
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
 	if c.Factor > 1 {
-		origin := fmt.Sprintf("%s%s, factor %d, hybrid, seed %d", scaledOrigin, driver.Redact(c.Source), c.Factor, c.Seed)
-		src = &source.Source{Blocks: scaler.Scale(src.Reopen, scaler.ScaleOptions{Factor: c.Factor, Seed: c.Seed}), Origin: origin, Close: src.Close}
+		src = &source.Source{
+			Blocks: scaler.Scale(src.Reopen, scaler.ScaleOptions{Factor: c.Factor, Seed: c.Seed}),
+			Origin: fmt.Sprintf("%s%s, factor %d, hybrid, seed %d", scaledOrigin, driver.Redact(c.Source), c.Factor, c.Seed),
+			Close:  src.Close,
+		}
 	}
 	if isTar(c.Dst) {
 		return writeTar(e, src, c.Dst)
@@ -59,20 +89,11 @@ func (c *importCmd) Run(e *env) (err error) {
 	return nil
 }
 
-// filled is the result as printed.
-type filled struct {
-	Blocks      int     `json:"blocks"`
-	Changes     int     `json:"changes"`
-	Skipped     int     `json:"blocks_skipped"`
-	Head        uint64  `json:"head"`
-	Digest      string  `json:"digest"`
-	Horizon     uint64  `json:"horizon,omitempty"` // oldest block of the source's history
-	LoadSeconds float64 `json:"load_seconds"`      // until the last block
-	Seconds     float64 `json:"seconds"`           // with merges and indexes
-}
-
-func (c *importCmd) fill(e *env, src *source.Source) (res filled, err error) {
-	if _, exists := localPath(c.Dst); !exists { // checked before an empty store is left behind
+// fill loads a source into the store and closes it.
+func (c *importCmd) fill(e *env, src *source.Source) (res imported, err error) {
+	// Check that the disk has room before a store is created, because an import
+	// that is refused must not leave an empty one.
+	if _, exists := localPath(c.Dst); !exists {
 		target, err := storeurl.Parse(c.Dst, nil)
 		if err == nil {
 			err = c.hasRoom(src, cmp.Or(target.Layout, schemas.DefaultLayout))
@@ -81,28 +102,72 @@ func (c *importCmd) fill(e *env, src *source.Source) (res filled, err error) {
 			return res, err
 		}
 	}
+
+	// Open the store with its lease, without the indexes that only queries need.
 	_, ents, end, err := e.openFed(c.Dst, store.EntityOptions{DeferIndexes: true})
 	if err != nil {
 		return res, err
 	}
 	defer func() { err = errors.Join(err, end()) }()
+
+	// Refuse a store that was filled from another source: its blocks would be
+	// continued as if they were the same chain's.
 	head, err := ents.Head(e.ctx)
-	if err == nil {
-		err = c.begin(e, ents, src, head)
-	}
 	if err != nil {
 		return res, err
 	}
+	has, err := ents.Origin(e.ctx)
+	switch {
+	case err != nil:
+		return res, err
+	case src.Origin == "":
+	case has != "" && has != src.Origin && !source.Continues(has, src.Origin):
+		return res, fmt.Errorf("the store holds %s, not %s; give a new one", has, src.Origin)
+	case has == "" && !head.Empty:
+		return res, fmt.Errorf("the store holds %d blocks from elsewhere; give a new one", head.Number)
+	}
+	if err := c.hasRoom(src, ents.Layout()); err != nil {
+		return res, err
+	}
+	if src.Origin != "" && has == "" {
+		if err := ents.SetOrigin(e.ctx, src.Origin); err != nil {
+			return res, err
+		}
+	}
+
+	// A generated stream begins behind the head, because blocks that the store has
+	// need not be generated again.
+	if src.From != nil {
+		src.Blocks = src.From(head.Number + 1)
+	}
+
+	// Report progress in bytes of the source where it counts them, else in blocks.
+	bar, done := importBar(e, src, head)
+
+	// Load. What Load and Import do after the last block is merging and indexing.
 	start := time.Now()
-	l, took, err := load(e, src, ents, c.Batch, head, &res.Horizon)
+	opts := &store.LoadOptions{Changes: c.Batch, Progress: func(l store.Applied) {
+		bar.Set(done(l))
+		res.LoadSeconds = time.Since(start).Seconds()
+	}}
+	var l store.Applied
+	if src.History == nil {
+		blocks := peek(src.Blocks, func(b *entity.Block) { res.Horizon = max(res.Horizon, b.Horizon) })
+		l, err = ents.Load(e.ctx, blocks, opts)
+	} else {
+		history := peek(src.History, func(set *entity.Changeset) { res.Horizon = max(res.Horizon, set.Horizon) })
+		l, err = ents.Import(e.ctx, history, opts)
+	}
+	bar.Finish()
 	switch {
 	case errors.Is(err, feed.ErrFormat):
 		return res, err
 	case err != nil:
 		return res, fmt.Errorf("%w; run the same command again to go on", err)
 	}
-	res.Blocks, res.Changes, res.Skipped, res.Head, res.Digest = l.Blocks, l.Changes, l.Skipped, l.Head.Number, l.Head.Digest.String()
-	res.LoadSeconds, res.Seconds = took.Seconds(), time.Since(start).Seconds()
+	res.Blocks, res.Changes, res.Skipped = l.Blocks, l.Changes, l.Skipped
+	res.Head, res.Digest = l.Head.Number, l.Head.Digest.String()
+	res.Seconds = time.Since(start).Seconds()
 	return res, nil
 }
 
@@ -115,62 +180,21 @@ func (c *importCmd) hasRoom(src *source.Source, layout string) error {
 	return enoughSpace(path, diskBytes(*src.Amount, layout))
 }
 
-// begin makes sure that the store may be filled, and that there is room for it.
-// An origin is recorded in an empty store, which then is filled from no other
-// source.
-func (c *importCmd) begin(e *env, ents *store.Entities, src *source.Source, head store.BlockHeader) error {
-	has, err := ents.Origin(e.ctx)
-	switch {
-	case err != nil:
-		return err
-	case src.Origin != "" && has != "" && has != src.Origin && !source.Continues(has, src.Origin):
-		return fmt.Errorf("the store holds %s, not %s; give a new one", has, src.Origin)
-	case src.Origin != "" && has == "" && !head.Empty:
-		return fmt.Errorf("the store holds %d blocks from elsewhere; give a new one", head.Number)
+// importBar begins to report progress, and returns how far the import has come,
+// in the units of the report.
+func importBar(e *env, src *source.Source, head store.BlockHeader) (*progressBar, func(store.Applied) int64) {
+	if src.Progress != nil {
+		_, total := src.Progress()
+		bar := startBar(e.stderr, "import", "bytes", total)
+		return bar, func(store.Applied) int64 { n, _ := src.Progress(); return n }
 	}
-	if err := c.hasRoom(src, ents.Layout()); err != nil {
-		return err
-	}
-	if src.Origin != "" && has == "" { // the store is empty
-		return ents.SetOrigin(e.ctx, src.Origin)
-	}
-	return nil
-}
-
-// load applies the source, with the progress that it can tell of. Took is the time until the
-// last block; indexes and merges come after that.
-func load(e *env, src *source.Source, ents *store.Entities, batch int, head store.BlockHeader, horizon *uint64) (l store.Applied, took time.Duration, err error) {
-	start := time.Now()
-	if src.From != nil {
-		src.Blocks = src.From(head.Number + 1) // stored blocks are not generated again
-	}
-	unit, total := "blocks", int64(0)
-	done := func(l store.Applied) int64 { return int64(l.Head.Number) }
-	switch {
-	case src.Progress != nil:
-		unit = "bytes"
-		_, total = src.Progress()
-		done = func(store.Applied) int64 { n, _ := src.Progress(); return n }
-	case src.Amount != nil:
+	total := int64(0)
+	if src.Amount != nil {
 		total = int64(src.Amount.Last)
 	}
-	bar := startBar(e.stderr, "import", unit, total)
-	defer bar.Finish()
-	if unit == "blocks" {
-		bar.Begin(int64(head.Number))
-	}
-	opts := &store.LoadOptions{Changes: batch, Progress: func(l store.Applied) {
-		bar.Set(done(l))
-		took = time.Since(start)
-	}}
-	if src.History == nil {
-		blocks := peek(src.Blocks, func(b *entity.Block) { *horizon = max(*horizon, b.Horizon) })
-		l, err = ents.Load(e.ctx, blocks, opts)
-	} else {
-		history := peek(src.History, func(set *entity.Changeset) { *horizon = max(*horizon, set.Horizon) })
-		l, err = ents.Import(e.ctx, history, opts)
-	}
-	return l, took, err
+	bar := startBar(e.stderr, "import", "blocks", total)
+	bar.Begin(int64(head.Number))
+	return bar, func(l store.Applied) int64 { return int64(l.Head.Number) }
 }
 
 // peek shows each item of a stream to a function before it passes it on.
@@ -195,7 +219,8 @@ func printHorizon(e *env, horizon uint64) {
 // isTar reports whether a destination is a block tar rather than a store.
 func isTar(dst string) bool { return strings.HasSuffix(dst, ".tar") && !source.IsURL(dst) }
 
-// writeTar writes a source as a block tar, which appears under its name when it is complete.
+// writeTar writes a source as a block tar, which gets its name when it is
+// complete.
 func writeTar(e *env, src *source.Source, path string) error {
 	n, last, horizon := 0, int64(0), uint64(0)
 	if src.Amount != nil {
@@ -219,51 +244,4 @@ func writeTar(e *env, src *source.Source, path string) error {
 	fmt.Fprintf(e.stdout, "%d blocks in %s\n", n, path)
 	printHorizon(e, horizon)
 	return nil
-}
-
-// The size of a database on disk is estimated from the layouts whose attributes
-// are rows, rather too large than too small.
-const (
-	rowBytes   = 80 // of a row, and of one in an index
-	indexBytes = 30
-	spareSpace = 256 << 20 // kept free in addition: for logs and sorting
-)
-
-func diskBytes(a source.Amount, layout string) uint64 {
-	return a.PayloadBytes + uint64(float64(a.Rows)*(rowBytes+indexBytes*indexes(layout)))
-}
-
-// indexes is how many a layout has.
-func indexes(layout string) float64 {
-	l, err := schemas.Entities(layout, string(driver.SQLite))
-	if err != nil {
-		return 0 // its name was checked
-	}
-	return float64(len(l.Indexes))
-}
-
-// enoughSpace checks that the disk of a file has room for so many bytes. The
-// file's present bytes count as room.
-func enoughSpace(path string, need uint64) error {
-	if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() {
-		need -= min(need, uint64(st.Size()))
-	}
-	dir := filepath.Dir(path)
-	free, err := filesync.Free(dir)
-	if err != nil || need+spareSpace <= free {
-		return nil // where the directory is wrong, writing says how
-	}
-	return fmt.Errorf("%w: about %s are needed in %s and %s are free; choose a smaller scale or another disk",
-		driver.ErrDiskFull, size(need+spareSpace), dir, size(free))
-}
-
-// size prints bytes for people.
-func size(n uint64) string {
-	switch {
-	case n >= 1<<30:
-		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
-	case n >= 1<<20:
-		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
-	}
-	return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
 }

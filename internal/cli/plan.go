@@ -122,7 +122,7 @@ func (p *plan) fits() bool {
 func (p *plan) loading(times float64) (seconds float64) {
 	for _, layout := range p.layouts {
 		for _, e := range p.engines {
-			seconds += loading(e, times*float64(p.data.Rows), indexes(layout))
+			seconds += loading(e, times*float64(p.data.Rows), float64(schemas.CountIndexes(layout)))
 		}
 	}
 	return seconds
@@ -146,7 +146,7 @@ func takes(x lab.Experiment, o lab.Options, engines []bench.Engine, repeats int)
 			v := &list[i]
 			n, _ := strconv.ParseFloat(v.Keys.Get("indexes"), 64) // of a table; a layout's own are not counted
 			if layout := v.Keys.Get("layout"); slices.Contains(schemas.EntityLayouts(), layout) {
-				n += indexes(layout)
+				n += float64(schemas.CountIndexes(layout))
 			}
 			if set := fmt.Sprint(v.Keys.Get("layout"), v.Set); !loaded[set] {
 				loaded[set] = true

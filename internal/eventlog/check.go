@@ -143,11 +143,7 @@ func (c *checker) add(e *event.Sequenced) {
 
 // postings compares the stored postings with the sums of the events.
 func (c *checker) postings(ctx context.Context) error {
-	column := "term"
-	if c.log.dialect == driver.SQLite {
-		column = "CAST(term AS BLOB)"
-	}
-	err := statement.Each(ctx, c.q, driver.Statement{Text: "SELECT " + column + ", position, list FROM event_postings"}, nil, func(rows driver.Rows) error {
+	err := statement.Each(ctx, c.q, driver.Statement{Text: "SELECT " + c.log.traits.TextColumn("term") + ", position, list FROM event_postings"}, nil, func(rows driver.Rows) error {
 		var term, list []byte
 		var first int64
 		if err := rows.Scan(&term, &first, &list); err != nil {

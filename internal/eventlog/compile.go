@@ -4,8 +4,6 @@ import (
 	"math/bits"
 	"strconv"
 	"sync"
-
-	"github.com/varvedb/varve/store/driver"
 )
 
 // texts keeps the statements that were compiled, so that each shape has one text
@@ -53,13 +51,13 @@ func order(column string, backwards bool) string {
 	return " ORDER BY " + column
 }
 
-// limit bounds the rows of a statement, and identifies the statement's text. In
-// SQLite the bound is an argument. It is written as +?, because SQLite's
-// planner looks at the value of a bare ? and compiles the statement again for
-// each value. Servers keep no plan of a statement that has its limit as an
-// argument, so theirs is a power of two in the text.
+// limit returns the clause that bounds the rows of a statement, with a byte that
+// distinguishes its texts. A compiled statement has the bound as an argument, with
+// a plus sign, because SQLite compiles a statement again whenever the value of a
+// bare LIMIT ? changes. Others keep no plan of a statement whose limit is an
+// argument, so they get a power of two in the text.
 func (l *Log) limit(n int) (text string, shape byte, args []any) {
-	if l.dialect == driver.SQLite {
+	if l.traits.Compiled {
 		return " LIMIT +?", 0, []any{int64(n)}
 	}
 	shape = byte(bits.Len(uint(max(n, 1) - 1)))

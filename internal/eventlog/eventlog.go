@@ -20,16 +20,16 @@ import (
 
 // Log is the tables of events in one dialect.
 type Log struct {
-	schema  schemas.Events
-	sql     *statement.Set
-	dialect driver.Dialect
-	texts   texts // of statements, by shape
+	schema schemas.Events
+	sql    *statement.Set
+	traits driver.Traits // of its dialect
+	texts  texts         // of statements, by shape
 }
 
 // New returns the log of a dialect.
 func New(dialect driver.Dialect) (*Log, error) {
 	schema, err := schemas.EventTables(string(dialect))
-	return &Log{schema: schema, sql: statement.New(schema.Statements), dialect: dialect}, err
+	return &Log{schema: schema, sql: statement.New(schema.Statements), traits: dialect.Traits()}, err
 }
 
 // Create makes the tables and indexes.

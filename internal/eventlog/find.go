@@ -3,8 +3,6 @@ package eventlog
 import (
 	"context"
 	"slices"
-
-	"github.com/varvedb/varve/store/driver"
 )
 
 // finder goes through the positions of the events of a page in order. It merges
@@ -31,7 +29,7 @@ type candidate struct {
 // newFinder begins a search for the events of a page.
 func newFinder(s search, p *Page, from, to uint64) *finder {
 	f := &finder{search: s, page: p, to: to}
-	f.withEnd = s.log.dialect != driver.SQLite // where a statement costs a round trip
+	f.withEnd = !s.log.traits.Compiled // which saves a statement
 	for i := range p.Items {
 		st := f.stream(&p.Items[i])
 		if !st.any {

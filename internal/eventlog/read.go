@@ -49,7 +49,7 @@ type Page struct {
 // PageSizes are the events of the first page of a read, which is small for the many queries with
 // few results, and of the largest. Where a statement is dear, both are larger.
 func (l *Log) PageSizes() (first, last int) {
-	if l.dialect == driver.SQLite {
+	if l.traits.Compiled {
 		return 64, 2048
 	}
 	return 256, 4096
@@ -167,16 +167,18 @@ func (l *Log) readAll(ctx context.Context, q driver.Querier, p *Page, to *pageEv
 	return to.readRows(ctx, q, text, append(p.bounds(), n...), nil)
 }
 
-// firstRows are the rows of a term that a page reads first. To DuckDB a statement is dear and a row
-// cheap. Of many terms few rows each will do. On a server what one tag finds is mostly read to its
-// end, unless few events are wanted, so that fewer reads go there twice.
+// firstRows returns how many rows of a term a page reads first. Without an ordered
+// index the statement reads all rows of a term in any case. Of many terms a few
+// rows each are sufficient. Where a statement is dear, the rows of a single tag are
+// read to their end unless few events are wanted, because a second statement costs
+// more than the rows.
 func (l *Log) firstRows(p *Page, lists []*list) int {
 	switch {
-	case l.dialect == driver.DuckDB:
+	case !l.traits.OrderedIndexes:
 		return maxRows
 	case len(lists) > 8*maxArms:
 		return 2
-	case l.dialect == driver.Postgres && !slices.ContainsFunc(p.Items, func(it Item) bool { return len(it.tags) != 1 }):
+	case !l.traits.Compiled && !slices.ContainsFunc(p.Items, func(it Item) bool { return len(it.tags) != 1 }):
 		return min(4*p.Limit, 16)
 	}
 	return 8
@@ -230,7 +232,7 @@ const maxFetch = 512
 
 // maxFetch bounds the positions of one statement.
 func (l *Log) maxFetch() int {
-	if l.dialect == driver.SQLite {
+	if l.traits.Compiled {
 		return maxFetch
 	}
 	return 8 * maxFetch
@@ -265,19 +267,17 @@ func (l *Log) firstMatch(ctx context.Context, q driver.Querier, it *Item, positi
 	return first, err
 }
 
-// positionArgs are the arguments for listed. SQLite looks up a list of arguments one by
-// one; the last one fills it up to a power of two, so that there are few texts. The
-// others plan a long list for longer than they run it, so it is one argument to them.
+// positionArgs returns the arguments for listed. A compiled statement has one for
+// each position; the last position is repeated up to a power of two, so that there
+// are few texts. Others would plan a long list for longer than they run it, so
+// they get it as one argument.
 func (l *Log) positionArgs(some []candidate) (size int, args []any) {
-	if l.dialect != driver.SQLite {
+	if !l.traits.Compiled {
 		list := make([]byte, 0, 8*len(some)+2)
 		for i := range some {
 			list = strconv.AppendUint(append(list, "{,"[min(i, 1)]), some[i].at, 10)
 		}
-		if list = append(list, '}'); l.dialect == driver.DuckDB {
-			list = list[1 : len(list)-1]
-		}
-		return 0, []any{string(list)}
+		return 0, []any{string(append(list, '}'))}
 	}
 	size = 1 << bits.Len(uint(len(some)-1))
 	args = make([]any, size)
@@ -289,11 +289,8 @@ func (l *Log) positionArgs(some []candidate) (size int, args []any) {
 
 // listed compares with n arguments, or with a list in one argument.
 func (l *Log) listed(n int) string {
-	switch l.dialect {
-	case driver.DuckDB:
-		return "IN (SELECT unnest(CAST(string_split(?, ',') AS BIGINT[])))"
-	case driver.Postgres:
-		return "= ANY (CAST(? AS BIGINT[]))"
+	if n == 0 {
+		return l.schema.Statements["listed_positions"]
 	}
 	return "IN (?" + strings.Repeat(", ?", n-1) + ")"
 }

@@ -11,17 +11,13 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// columns lists what row scans. SQLite's text is read as blobs, so that no driver
-// interprets it.
+// columns lists the columns that row scans.
 func (l *Log) columns() string {
 	return l.keyColumns() + ", events.time, events.data, events.metadata"
 }
 
 func (l *Log) keyColumns() string {
-	if l.dialect == driver.SQLite {
-		return "events.position, CAST(events.type AS BLOB), events.id, CAST(events.tags AS BLOB)"
-	}
-	return "events.position, events.type, events.id, events.tags"
+	return "events.position, " + l.traits.TextColumn("events.type") + ", events.id, " + l.traits.TextColumn("events.tags")
 }
 
 // keyRow is a row of keyColumns. Its slices are valid until the next row.

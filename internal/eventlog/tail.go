@@ -13,12 +13,13 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// IndexEvery is how many events lie without postings before their postings are
-// written, by default. More events need fewer pages, because the postings of
-// one tag share a page. Where rows are dear to write, the append that writes
-// them all would be late.
+// IndexEvery is how many events have no postings yet before the postings of all of
+// them are written, unless an option asks for another number. More events need
+// fewer pages each, because the postings of a tag that comes again share a page.
+// The append that writes them waits for all of their rows, so the number is small
+// where a row is slow to write.
 func (l *Log) IndexEvery() int {
-	if l.dialect == driver.SQLite {
+	if l.traits.Compiled {
 		return 4096
 	}
 	return 128

@@ -4,19 +4,18 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/varvedb/varve/store/driver"
 )
 
 // This file makes the statements that read rows of many terms at once.
 
-// listsTerms reports whether statements have their terms in one argument. SQLite
-// runs a branch for each term as fast, and no network is between.
-func (l *Log) listsTerms() bool { return l.dialect == driver.Postgres }
+// listsTerms reports whether statements have their terms in one argument, because
+// a branch for each term takes long to plan. It needs an index that returns the
+// first rows of a term in order.
+func (l *Log) listsTerms() bool { return !l.traits.Compiled && l.traits.OrderedIndexes }
 
 // termsAtOnce is the most lists that one statement reads.
 func (l *Log) termsAtOnce(lists []*list) int {
-	if l.dialect == driver.SQLite || slices.ContainsFunc(lists, unlistable) {
+	if l.traits.Compiled || slices.ContainsFunc(lists, unlistable) {
 		return maxArms
 	}
 	return maxTerms
@@ -75,13 +74,13 @@ func (s *search) statement(lists []*list, seek bool) (text string, args []any) {
 
 // filters reports whether a statement leaves out the rows of a list that do not
 // name the wanted type. To filter a row takes a third of the work of reading it.
-func (l *Log) filters(list *list) bool { return l.dialect == driver.SQLite && len(list.types) == 1 }
+func (l *Log) filters(list *list) bool { return l.traits.BlobSearch && len(list.types) == 1 }
 
 // rowLimit returns the clause that limits a list to one row more than a number,
 // so that the reader learns whether there are more. Kind distinguishes the texts;
 // it is zero when the number is an argument.
 func (l *Log) rowLimit(rows int) (text string, kind byte) {
-	if l.dialect == driver.SQLite {
+	if l.traits.Compiled {
 		return " LIMIT +?", 0
 	}
 	return " LIMIT " + strconv.Itoa(rows+1), byte(rows)
@@ -105,31 +104,14 @@ func (s *search) listed(lists []*list, limit string, kind byte, withEnd bool) (t
 	return text, []any{terms.String(), from.String()}
 }
 
-// listedText returns the text of listed. It looks for the row to begin with in any
-// case. DuckDB reads all rows of the terms, because it has no index that returns
-// the first rows in order.
+// listedText returns the text of listed. The statements of the schema look for the
+// row to begin with in any case.
 func (l *Log) listedText(backwards bool, limit string, rows int, withEnd bool) string {
-	if l.dialect == driver.DuckDB {
-		from := "coalesce(lead(e.position) OVER (PARTITION BY t.n ORDER BY e.position) > t.start, TRUE)"
-		if backwards {
-			from = "e.position <= t.start"
-		}
-		return "SELECT n, position, list FROM (SELECT n, position, list, row_number() OVER (PARTITION BY n" + order("position", backwards) + ") AS r" +
-			" FROM (SELECT t.n, e.position, e.list, " + from + " AS wanted" +
-			" FROM (SELECT unnest(range(len(string_split(a.terms, chr(31))))) AS n, unnest(string_split(a.terms, chr(31))) AS term," +
-			" unnest(CAST(string_split(a.starts, ',') AS BIGINT[])) AS start" +
-			" FROM (SELECT CAST(? AS VARCHAR) AS terms, CAST(? AS VARCHAR) AS starts) AS a) AS t" +
-			" JOIN event_postings AS e ON e.term = t.term) AS x WHERE wanted) AS y WHERE r <= " + strconv.Itoa(rows) +
-			endRow(withEnd) + " ORDER BY n," + strings.TrimPrefix(order("position", backwards), " ORDER BY")
-	}
-	from := "e.position >= coalesce((SELECT max(b.position) FROM event_postings AS b WHERE b.term = t.term AND b.position <= t.start), 0)"
+	name := "listed_terms"
 	if backwards {
-		from = "e.position <= t.start"
+		name = "listed_terms_backwards"
 	}
-	return "SELECT t.n - 1 AS n, p.position, p.list" +
-		" FROM unnest(string_to_array(?, chr(31)) COLLATE \"C\", CAST(string_to_array(?, ',') AS BIGINT[])) WITH ORDINALITY AS t(term, start, n)" +
-		" CROSS JOIN LATERAL (SELECT e.position, e.list FROM event_postings AS e WHERE e.term = t.term AND " + from +
-		order("e.position", backwards) + limit + ") AS p" + endRow(withEnd)
+	return strings.NewReplacer("{limit}", limit, "{rows}", strconv.Itoa(rows), "{end}", endRow(withEnd)).Replace(l.schema.Statements[name])
 }
 
 // endRow adds a row with the end of the log to a statement. Its position is the

@@ -176,17 +176,6 @@ type Info struct {
 	Version string  // version of the native library, as it tells itself
 }
 
-// Dialect is a family of SQL. Every schema has one file for each dialect whose
-// text differs from the common one.
-type Dialect string
-
-// The dialects. libSQL reads SQLite's.
-const (
-	SQLite   Dialect = "sqlite"
-	DuckDB   Dialect = "duckdb"
-	Postgres Dialect = "postgres"
-)
-
 // Capabilities tells what an engine can do beyond the contract's minimum.
 type Capabilities struct {
 	// TextNUL: text may contain U+0000. Without it such text is refused with

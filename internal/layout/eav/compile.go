@@ -57,7 +57,7 @@ func (c *compiler) where(e query.Expr) {
 	c.write(" AND (")
 	c.expr(e)
 	c.write(")")
-	if c.dialect.name == driver.Postgres && c.conditions > maxJoins {
+	if c.dialect.JoinedSubqueries && c.conditions > maxJoins {
 		c.write(" IS TRUE") // keeps them subqueries
 	}
 }
@@ -124,10 +124,9 @@ func (c *compiler) exists(table, name, test string, args ...any) {
 	}
 	c.conditions++
 	before, after := "EXISTS (SELECT 1", ")"
-	if c.row != "e" && c.dialect.name == driver.Postgres {
-		// Of a leading term. Postgres would join an EXISTS, and sort, because it
-		// takes it to be true of few rows; of a boolean that it knows nothing of
-		// it expects half.
+	if c.row != "e" && c.dialect.JoinedSubqueries {
+		// For a leading term: the planner would turn an EXISTS into a join, and sort,
+		// because it expects few rows. Of a boolean expression it expects half.
 		before, after = "coalesce((SELECT TRUE", "), FALSE)"
 	}
 	c.write(before+" FROM "+table+" AS a"+c.hints[table]+" WHERE "+c.same("a")+" AND a.key = ?", name)
@@ -288,7 +287,7 @@ func tableOf(kind entity.AttributeKind) string {
 func (l *Layout) selectColumns(content bool) string {
 	columns := []string{"e.entity_key", "e." + l.shape.from}
 	for _, column := range []string{"e.content_type", "e.string_attributes", "e.numeric_attributes"} {
-		columns = append(columns, l.dialect.text(column))
+		columns = append(columns, l.dialect.TextColumn(column))
 	}
 	if content {
 		columns = append(columns, "e.payload")

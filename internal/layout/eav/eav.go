@@ -40,7 +40,7 @@ func New(schema schemas.Layout, d driver.Dialect, caps driver.Capabilities) *Lay
 	for _, table := range []string{texts, numbers} {
 		// Arkiv's store has this hint, of an index with the same columns. SQLite
 		// might search by the value instead, which reads all rows that have it.
-		if d == driver.SQLite && hasIndex(schema, table+"_pk") {
+		if l.dialect.IndexHints && hasIndex(schema, table+"_pk") {
 			l.hints[table] = " INDEXED BY " + table + "_pk"
 		}
 	}

@@ -189,14 +189,15 @@ func (v view) reach(ctx context.Context, l *lead) (entries, first int64, err err
 
 // versions writes that columns of a leading term's versions are wanted, which
 // meet further conditions: so many from the newest on, or all if rows is 0.
-// SQLite merges legs by their indexes; Postgres takes as many of each as of all.
+// A compiled statement merges the legs by their indexes; elsewhere as many rows of
+// each leg are read as of all.
 func (c *compiler) versions(l *lead, columns string, rows int64, further func()) {
 	newest := func() {
 		if rows > 0 {
 			c.write(" ORDER BY f DESC LIMIT ?", rows)
 		}
 	}
-	each := c.dialect.name == driver.Postgres && len(l.legs) > 1
+	each := !c.dialect.Compiled && len(l.legs) > 1
 	for i, g := range l.legs {
 		if i > 0 {
 			c.write(" UNION ALL ")

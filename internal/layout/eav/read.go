@@ -117,7 +117,7 @@ func (v view) Openings(ctx context.Context) iter.Seq2[*entity.Entity, error] {
 	return func(yield func(*entity.Entity, error) bool) {
 		var last *entity.Entity
 		stream := v.openings
-		if v.dialect.name == driver.DuckDB {
+		if v.dialect.BufferedResults {
 			stream = v.pagedOpenings
 		}
 		stream(ctx, func(e *entity.Entity, err error) bool {
@@ -137,17 +137,9 @@ func opened(a, b *entity.Entity) bool {
 	return cmp.Or(cmp.Compare(a.LastModifiedAtBlock, b.LastModifiedAtBlock), bytes.Compare(a.Key[:], b.Key[:])) < 0
 }
 
-// openings streams all versions by one statement. SQLite would move all payloads
-// through a sort in a temporary file as large as they are, so there the rows are
-// sorted without them and fetched in the order of the first table of the join,
-// which the caller checks.
+// openings streams all versions by one statement.
 func (v view) openings(ctx context.Context, yield func(*entity.Entity, error) bool) {
-	text := v.schema.Statements["openings"]
-	if v.dialect.name == driver.SQLite {
-		text = v.selectColumns(true) + " FROM (SELECT rowid AS id FROM payloads ORDER BY " + v.shape.from + ", entity_key LIMIT -1) AS x" +
-			" CROSS JOIN payloads AS e ON e.rowid = x.id"
-	}
-	v.stream(ctx, driver.Statement{Text: text}, nil, true, yield)
+	v.stream(ctx, driver.Statement{Text: v.schema.Statements["openings"]}, nil, true, yield)
 }
 
 // Bounds of pagedOpenings.
@@ -157,9 +149,9 @@ const (
 	openingsSpan = 32   // row numbers within which one statement reads
 )
 
-// pagedOpenings streams all versions page by page: DuckDB holds the whole
-// result of a statement in memory, and 2,048 whole rows of a scan. So a page's
-// row numbers are sorted first, and then neighbours are read together.
+// pagedOpenings streams all versions page by page, because DuckDB holds the whole
+// result of a statement in memory, and 2,048 whole rows of a table that it scans.
+// So a page's row numbers are sorted first, and then neighbours are read together.
 func (v view) pagedOpenings(ctx context.Context, yield func(*entity.Entity, error) bool) {
 	next := "SELECT rowid, " + v.shape.from + ", entity_key FROM payloads WHERE " + v.shape.from + " >= ? AND (" +
 		v.shape.from + " > ? OR entity_key > ?) ORDER BY " + v.shape.from + ", entity_key LIMIT CAST(? AS BIGINT)"

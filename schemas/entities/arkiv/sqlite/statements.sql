@@ -19,10 +19,15 @@ SELECT entity_key, from_block, to_block, CAST(numeric_attributes AS BLOB)
 FROM payloads
 WHERE entity_key IN ({?});
 
+-- Row numbers are sorted alone, because a sort writes the payloads that it holds
+-- into a temporary file. Then the rows are fetched in the order of the outer loop,
+-- which the caller checks.
 -- name: openings
-SELECT entity_key, from_block, CAST(content_type AS BLOB), CAST(string_attributes AS BLOB), CAST(numeric_attributes AS BLOB), payload
-FROM payloads
-ORDER BY from_block, entity_key;
+SELECT e.entity_key, e.from_block, CAST(e.content_type AS BLOB), CAST(e.string_attributes AS BLOB), CAST(e.numeric_attributes AS BLOB), e.payload
+FROM (
+    SELECT rowid AS id FROM payloads ORDER BY from_block, entity_key LIMIT -1
+) AS x
+CROSS JOIN payloads AS e ON e.rowid = x.id;
 
 -- name: closings
 SELECT to_block, entity_key, from_block, CAST(numeric_attributes AS BLOB)
