@@ -24,7 +24,7 @@ type CommitConfig struct {
 
 	// Blocks are made outside of the time that is measured. With Expect they are
 	// made twice, so each iteration must give the same ones.
-	Blocks iter.Seq2[entity.Block, error]
+	Blocks Stream
 
 	// RowRate, if not 0, has blocks arrive when the rows of those before come to so many a second.
 	RowRate float64
@@ -195,18 +195,15 @@ func (w *blockWriter) check(ctx context.Context) error {
 	return checkCreated(ctx, w.ents, w.last)
 }
 
-// EachCommit gives f the commits of blocks, one at a time, on a store with the
-// expectation's contents. They are checked as in Commit.
-func EachCommit(ctx context.Context, ents *store.Entities, cfg CommitConfig, f func(*Operations) error) error {
-	before, err := ents.Head(ctx)
-	if err != nil {
-		return err
-	}
+// EachCommit returns the commits of blocks, one at a time, on a store as the
+// expectation has it. They are checked as those of Commit are: the heads are those
+// of so many blocks.
+func EachCommit(ents *store.Entities, cfg CommitConfig) *Operations {
 	w := &blockWriter{CommitConfig: cfg, ents: ents}
 	w.next, w.stop = iter.Pull2(w.Blocks)
-	defer w.stop()
-	return f(&Operations{
-		Prepare: func() error {
+	return &Operations{
+		release: w.stop,
+		Prepare: func(int) error {
 			if err := w.draw(); err != nil || !w.ended {
 				return err
 			}
@@ -220,20 +217,13 @@ func EachCommit(ctx context.Context, ents *store.Entities, cfg CommitConfig, f f
 			return err
 		},
 		Check: func(ctx context.Context, n int64) error {
-			if moved := len(w.heads); int64(moved) != n {
-				return mismatch("%d commits for %d operations", moved, n)
+			if done := len(w.heads); int64(done) != n {
+				return mismatch("%d commits for %d operations", done, n)
 			}
-			head, err := ents.Head(ctx)
-			if moved := head.Number - before.Number; err == nil && moved != uint64(n) {
-				err = mismatch("the head moved by %d blocks in %d commits", moved, n)
-			}
-			if err == nil {
-				err = w.check(ctx)
-			}
-			return err
+			return w.check(ctx)
 		},
 		Rows: func() uint64 { return w.rows },
-	})
+	}
 }
 
 func whole(op *entity.Op) bool { return op.Kind == entity.Create || op.Kind == entity.Update }
@@ -252,12 +242,7 @@ func Written(b *entity.Block) (entities, rows int) {
 
 // checkCreated reads entities of a block again and compares them with the operations that made them.
 func checkCreated(ctx context.Context, ents *store.Entities, b entity.Block) error {
-	snap, err := ents.At(ctx, store.Head)
-	if err != nil {
-		return err
-	}
-	defer snap.Close()
-	left := readBack
+	reader, left := mix.NewReader(ents, nil), readBack
 	for i := range b.Ops {
 		op := &b.Ops[i]
 		later := func(o entity.Op) bool { return o.Key == op.Key }
@@ -265,7 +250,11 @@ func checkCreated(ctx context.Context, ents *store.Entities, b entity.Block) err
 			continue
 		}
 		left--
-		if err := newWant(op, b.Number).check(snap.Get(ctx, op.Key)); err != nil {
+		answer, err := reader.Do(ctx, mix.Op{Block: store.Head, Get: true, Key: op.Key})
+		if err == nil {
+			err = newWant(op, b.Number).check(answer.Entity)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -281,22 +270,46 @@ type ReadMixConfig struct {
 	// Head, where blocks are applied meanwhile, returns the last committed one;
 	// keys to read are drawn from the entities up to it.
 	Head func() uint64
+
+	// Held has all read one snapshot of the head, which stays open, and not each its own.
+	Held bool
+}
+
+// client is one that reads, with what it draws.
+type client struct {
+	*mix.Reader
+	draw mix.Stream
+}
+
+// open returns the clients, until they are released.
+func (cfg *ReadMixConfig) open(ctx context.Context, ents *store.Entities) (clients []client, release func(), err error) {
+	var held *store.Snapshot
+	release = func() {}
+	if cfg.Held {
+		if held, err = ents.At(ctx, store.Head); err != nil {
+			return nil, nil, err
+		}
+		release = func() { _ = held.Close() } // all was read
+	}
+	for range max(cfg.Workers, 1) {
+		clients = append(clients, client{mix.NewReader(ents, held), cfg.Mix.Stream(mix.StreamOptions{HeadOnly: !ents.Temporal(), Head: cfg.Head})})
+	}
+	return clients, release, nil
 }
 
 // ReadMix reads and records the latency of each read by kind: snapshot, read and the end of the snapshot,
 // without the comparison with the right answer, which follows. In an open loop latency is from the scheduled
 // start. It fails with mix.ErrMismatch at the first wrong answer.
 func ReadMix(ctx context.Context, ents *store.Entities, cfg ReadMixConfig) (*pace.Outcome, error) {
-	clients := max(cfg.Workers, 1)
-	readers, streams := make([]*mix.Reader, clients), make([]mix.Stream, clients)
-	for i := range readers {
-		readers[i] = mix.NewReader(ents)
-		streams[i] = cfg.Mix.Stream(mix.StreamOptions{HeadOnly: !ents.Temporal(), Head: cfg.Head})
+	clients, release, err := cfg.open(ctx, ents)
+	if err != nil {
+		return new(pace.Outcome), err
 	}
+	defer release()
 	out, err := pace.Loop(ctx, cfg.Config, func(ctx context.Context, s *pace.Step) error {
-		op := streams[s.Worker](s.Rand)
+		op := clients[s.Worker].draw(s.Rand)
 		s.Kind = op.Kind
-		answer, err := readers[s.Worker].Do(ctx, op)
+		answer, err := clients[s.Worker].Do(ctx, op)
 		s.Stop()
 		if err != nil {
 			return fmt.Errorf("%s: %w", op.Kind, err)
@@ -344,44 +357,47 @@ func Combined(ctx context.Context, ents *store.Entities, writes CommitConfig, re
 	return wrote, read, err
 }
 
-// answers is how many reads of a mix EachRead repeats: few enough that all are
-// compared with the right answers before the clock starts.
-const answers = 500
-
-// EachRead gives f reads of a mix by clients, one at a time. The answers to all
-// were right before.
-func EachRead(ctx context.Context, ents *store.Entities, reads mix.Reads, clients int, seed uint64, f func(*Operations) error) error {
+// EachRead returns reads of a mix by clients, one at a time. They are N reads, which
+// repeat: few enough that the answers to all are compared with the right ones
+// before the clock starts. Then as much is compared as costs next to nothing.
+func EachRead(ctx context.Context, ents *store.Entities, cfg ReadMixConfig) (_ *Operations, err error) {
 	type read struct {
 		op   mix.Op
 		want uint64 // entities
 	}
-	drawn := make([][]read, max(clients, 1))
-	readers := make([]*mix.Reader, len(drawn))
-	for client := range drawn {
-		readers[client] = mix.NewReader(ents)
-		stream := reads.Stream(mix.StreamOptions{HeadOnly: !ents.Temporal()})
-		random := rand.New(rand.NewPCG(seed, uint64(client)))
-		for range answers / len(drawn) {
-			op := stream(random)
-			answer, err := readers[client].Do(ctx, op)
+	clients, release, err := cfg.open(ctx, ents)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			release()
+		}
+	}()
+	drawn := make([][]read, len(clients))
+	for i, c := range clients {
+		random := rand.New(rand.NewPCG(cfg.Seed, uint64(i)))
+		for range max(int(cfg.N)/len(clients), 1) {
+			op := c.draw(random)
+			answer, err := c.Do(ctx, op)
 			if err == nil {
-				err = reads.Check(op, answer)
+				err = cfg.Mix.Check(op, answer)
 			}
 			if err != nil {
-				return fmt.Errorf("read mix %s: %s: %w", reads.Name(), op.Kind, err)
+				return nil, fmt.Errorf("read mix %s: %s: %w", cfg.Mix.Name(), op.Kind, err)
 			}
-			drawn[client] = append(drawn[client], read{op, answer.Count})
+			drawn[i] = append(drawn[i], read{op, answer.Count})
 		}
 	}
-	at := make([]int, len(drawn)) // of each client's reads
-	return f(&Operations{Clients: clients, Do: func(ctx context.Context, client int) error {
+	at := make([]int, len(clients)) // of each client's reads
+	return &Operations{Clients: len(clients), release: release, Do: func(ctx context.Context, client int) error {
 		list := drawn[client]
 		r := &list[at[client]%len(list)]
 		at[client]++
-		answer, err := readers[client].Do(ctx, r.op)
+		answer, err := clients[client].Do(ctx, r.op)
 		if err == nil && answer.Count != r.want {
 			err = mismatch("%s: %d entities, want %d", r.op.Kind, answer.Count, r.want)
 		}
 		return err
-	}})
+	}}, nil
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"time"
 
 	"github.com/varvedb/varve/schemas"
@@ -46,7 +45,7 @@ func (d Dataset) filled() bool { return d.Source != nil && d.Source.Fill != nil 
 func (d Dataset) events() bool { return d.Source != nil && d.Source.Events != nil }
 
 // blocks streams the entities that the store holds.
-func (d Dataset) blocks() iter.Seq2[entity.Block, error] {
+func (d Dataset) blocks() Stream {
 	if d.Source != nil {
 		return d.Source.Blocks()
 	}
@@ -65,7 +64,7 @@ func (d Dataset) amount() (rows, payload uint64) {
 
 // Rest returns what comes after a Source's loaded part, blocks without operations left out: they say
 // nothing about a commit.
-func (d Dataset) Rest() iter.Seq2[entity.Block, error] {
+func (d Dataset) Rest() Stream {
 	return func(yield func(entity.Block, error) bool) {
 		for b, err := range d.Source.Rest() {
 			if (err != nil || len(b.Ops) > 0) && !yield(b, err) {
@@ -165,7 +164,7 @@ func (d Dataset) Expectation(r Ready) (*Expectation, error) {
 }
 
 // followed streams the blocks, each after an expectation has followed it.
-func (d Dataset) followed(x *Expectation) iter.Seq2[entity.Block, error] {
+func (d Dataset) followed(x *Expectation) Stream {
 	return func(yield func(entity.Block, error) bool) {
 		for b, err := range d.blocks() {
 			if err == nil {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
-	"iter"
 	"math"
 	"math/rand/v2"
 	"strconv"
@@ -62,7 +61,7 @@ func (o GenOptions) Next(entities int) GenOptions {
 // Blocks streams blocks that create entities. Every entity is a function of profile, seed and its number alone.
 // Payloads are pseudo-random bytes, which do not compress: an engine or file system that compresses gains
 // nothing. The blocks belong to the caller. The stream ends with an error when block numbers run out.
-func Blocks(p Profile, o GenOptions) iter.Seq2[entity.Block, error] {
+func Blocks(p Profile, o GenOptions) Stream {
 	return func(yield func(entity.Block, error) bool) {
 		g := newGenerator(p, o)
 		number := g.o.Start
@@ -84,11 +83,10 @@ func Blocks(p Profile, o GenOptions) iter.Seq2[entity.Block, error] {
 	}
 }
 
-// Updates streams blocks without end that follow the blocks of a stream and
-// give random entities of it new attributes and payloads, in each block as many
-// as a block of the stream creates. Within a block each entity comes once.
-// Owners stay. Otherwise it is as Blocks.
-func Updates(p Profile, of GenOptions, seed uint64) iter.Seq2[entity.Block, error] {
+// Updates streams blocks without end that follow those of a stream and give random
+// entities of it new attributes and payloads, in each block as many as are created in
+// one; within a block each entity comes once. Owners stay. Otherwise it is as Blocks.
+func Updates(p Profile, of GenOptions, seed uint64) Stream {
 	return func(yield func(entity.Block, error) bool) {
 		if of.Entities == 0 {
 			yield(entity.Block{}, fmt.Errorf("generate updates: %w: of %d entities", store.ErrInvalid, of.Entities))

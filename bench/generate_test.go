@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/varvedb/varve/scaler"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 )
@@ -45,7 +46,7 @@ func TestGoldenDigests(t *testing.T) {
 	} {
 		require.Equal(t, want, digest(t, Blocks(p, gen)), p.Name)
 	}
-	updates := until(Updates(Typical, gen, 2), 3+3)
+	updates := scaler.Until(Updates(Typical, gen, 2), 3+3)
 	require.Equal(t, "a2d59bdf75d0ea2c", digest(t, Blocks(Typical, gen), updates))
 }
 
@@ -111,7 +112,7 @@ func TestStreamsContinue(t *testing.T) {
 
 func TestUpdatesFitTheirStream(t *testing.T) {
 	gen := GenOptions{Entities: 30, PerBlock: 10, Seed: 1, Skip: 5}
-	blocks := collect(t, until(Updates(Minimal, gen, 9), 3+20))
+	blocks := collect(t, scaler.Until(Updates(Minimal, gen, 9), 3+20))
 	x := NewExpectation(false)
 	created := collect(t, Blocks(Minimal, gen))
 	for _, b := range append(created, blocks...) {

@@ -1,15 +1,20 @@
 package bench
 
-import "context"
+import (
+	"context"
 
-// Operations are a workload one operation at a time, as a benchmark of go test
-// repeats it. Only Do is timed.
+	"github.com/varvedb/varve/bench/pace"
+)
+
+// Operations are a workload one operation at a time: a benchmark of go test repeats
+// them, and Run measures them in a loop. Only Do is timed.
 type Operations struct {
 	Clients int // that call Do at once, numbered from 0; 0 is 1
 
-	// Prepare, if not nil, makes the next operation ready, without the store. It is
-	// for one client only, because the clock of a benchmark stops meanwhile.
-	Prepare func() error
+	Events int // that an operation writes or reads
+
+	// Prepare, if not nil, makes the client's next operation ready, without the store.
+	Prepare func(client int) error
 
 	// Do is an operation. It looks at as much of an answer as costs next to nothing:
 	// the whole answers were compared before the first operation.
@@ -20,4 +25,32 @@ type Operations struct {
 
 	// Rows, if not nil, returns how many rows the operations have written.
 	Rows func() uint64
+
+	release func() // nil where nothing is held
+}
+
+// Close gives back what the operations hold.
+func (ops *Operations) Close() {
+	if ops.release != nil {
+		ops.release()
+	}
+}
+
+// Run measures the operations in a loop and checks what they have written.
+func (ops *Operations) Run(ctx context.Context, loop pace.Config) (res Result, err error) {
+	loop.Workers = max(ops.Clients, 1)
+	res.Outcome, err = pace.Loop(ctx, loop, func(ctx context.Context, s *pace.Step) error {
+		if ops.Prepare != nil {
+			if err := ops.Prepare(s.Worker); err != nil {
+				return err
+			}
+			s.Begin()
+		}
+		return ops.Do(ctx, s.Worker)
+	})
+	if err == nil && ops.Check != nil {
+		err = ops.Check(ctx, res.Total)
+	}
+	res.Events = uint64(res.Count) * uint64(ops.Events)
+	return res, err
 }

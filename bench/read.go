@@ -1,13 +1,11 @@
 package bench
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/varvedb/varve/bench/pace"
+	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
@@ -47,193 +45,70 @@ func Queries() []NamedQuery {
 	return list
 }
 
-// Answers finds the answers to queries, keys in their order, on a store that holds the entities of a stream,
-// none changed, at its last block. It generates every entity, without payload, and tries the queries on each.
-func Answers(p Profile, o GenOptions, queries []NamedQuery) ([][]entity.Key, error) {
-	exprs := make([]query.Expr, len(queries))
-	for i, q := range queries {
-		var err error
-		if exprs[i], err = query.Parse(q.Text); err != nil {
-			return nil, fmt.Errorf("query %s: %w", q.Name, err)
-		}
+// Answer finds the answer, keys in their order, on a store that holds the entities of a stream, none changed, at
+// its last block. It generates every entity, without payload, and tries the query on each.
+func (q NamedQuery) Answer(p Profile, o GenOptions) (keys []entity.Key, err error) {
+	expr, err := q.parse()
+	if err != nil {
+		return nil, err
 	}
-	found := make([][]entity.Key, len(queries))
 	for b, err := range Blocks(p.WithPayload(0), o) {
 		if err != nil {
 			return nil, err
 		}
 		for i := range b.Ops {
-			e := made(&b.Ops[i], b.Number)
-			for n, expr := range exprs {
-				if query.Match(expr, e) {
-					found[n] = append(found[n], e.Key)
-				}
-			}
-		}
-	}
-	for i, keys := range found {
-		slices.Reverse(keys) // newest first
-		if limit := queries[i].Limit; limit > 0 {
-			found[i] = keys[:min(limit, len(keys))]
-		}
-	}
-	return found, nil
-}
-
-// QueryConfig is a closed loop of one query on one open snapshot at the head.
-type QueryConfig struct {
-	pace.Config
-	Query  NamedQuery
-	Answer []entity.Key // as Answers gives it
-}
-
-// Query runs a query to its end again and again and records the latency of each run. It compares the keys and
-// their order with the answer and fails with ErrMismatch.
-func Query(ctx context.Context, ents *store.Entities, cfg QueryConfig) (res Result, err error) {
-	expr, err := query.Parse(cfg.Query.Text)
-	if err == nil {
-		keys := make([]entity.Key, 0, len(cfg.Answer))
-		res.Outcome, err = atHead(ctx, ents, cfg.Config, func(ctx context.Context, snap *store.Snapshot, s *pace.Step) error {
-			keys = keys[:0]
-			for e, err := range snap.Query(ctx, expr, &store.QueryOptions{Limit: cfg.Query.Limit}) {
-				if err != nil {
-					return err
-				}
+			if e := made(&b.Ops[i], b.Number); query.Match(expr, e) {
 				keys = append(keys, e.Key)
 			}
-			s.Stop()
-			if !slices.Equal(keys, cfg.Answer) {
-				return mismatch("%d entities, want %d, or these in another order", len(keys), len(cfg.Answer))
-			}
-			return nil
-		})
-		res.Entities = uint64(res.Count) * uint64(len(cfg.Answer))
+		}
 	}
-	if err != nil {
-		err = fmt.Errorf("query %s: %w", cfg.Query.Name, err)
+	slices.Reverse(keys) // newest first
+	if q.Limit > 0 {
+		keys = keys[:min(q.Limit, len(keys))]
 	}
-	return res, err
+	return keys, nil
 }
 
-// EachQuery gives f the runs of a query, one at a time, on one open snapshot at
-// the head. Its answer was right before.
-func EachQuery(ctx context.Context, ents *store.Entities, cfg QueryConfig, f func(*Operations) error) error {
-	cfg.N = 1
-	if _, err := Query(ctx, ents, cfg); err != nil {
-		return err
-	}
-	expr, err := query.Parse(cfg.Query.Text)
+func (q NamedQuery) parse() (query.Expr, error) {
+	expr, err := query.Parse(q.Text)
 	if err != nil {
-		return err
+		err = fmt.Errorf("query %s: %w", q.Name, err)
 	}
-	return withHead(ctx, ents, func(snap *store.Snapshot) error {
-		return f(&Operations{Do: func(ctx context.Context, _ int) error {
-			n := 0
-			for _, err := range snap.Query(ctx, expr, &store.QueryOptions{Limit: cfg.Query.Limit}) {
-				if err != nil {
-					return err
-				}
-				n++
-			}
-			if n != len(cfg.Answer) {
-				return mismatch("%d entities, want %d", n, len(cfg.Answer))
-			}
-			return nil
-		}})
-	})
+	return expr, err
 }
 
-// GetConfig is a closed loop of reads by key on one open snapshot at the head.
-type GetConfig struct {
-	pace.Config // whose seed chooses the entities
-	Profile     Profile
-	Of          GenOptions // the stream that created the entities, none changed since
+// Reads returns the mix that asks a query again and again. The keys and their order
+// must be those of the answer.
+func (q NamedQuery) Reads(answer []entity.Key) (mix.Reads, error) {
+	expr, err := q.parse()
+	check := func(_ mix.Op, a mix.Answer) error {
+		if !slices.Equal(a.Keys, answer) {
+			return mismatch("%d entities, want %d, or these in another order", len(a.Keys), len(answer))
+		}
+		return nil
+	}
+	return mix.Fixed{Of: q.Name, Ops: []mix.Op{{Kind: q.Name, Block: store.Head, Expr: expr, Limit: q.Limit}}, Right: check}, err
 }
 
 // sample is how many different entities are read, in random order again and again.
 const sample = 4096
 
-// Get reads existing entities whole and records the latency of each Get,
-// without the comparison that follows. It fails with ErrMismatch when an entity
-// differs.
-func Get(ctx context.Context, ents *store.Entities, cfg GetConfig) (res Result, err error) {
-	wants, err := cfg.wants()
-	if err == nil {
-		res.Outcome, err = atHead(ctx, ents, cfg.Config, func(ctx context.Context, snap *store.Snapshot, s *pace.Step) error {
-			w := wants[s.Rand.IntN(len(wants))]
-			e, err := snap.Get(ctx, w.Key)
-			s.Check(func() error { return w.check(e, err) })
-			return nil
-		})
-		res.Entities = uint64(res.Count)
-		res.Rows = res.Entities * uint64(cfg.Profile.Rows())
-	}
-	if err != nil {
-		err = fmt.Errorf("get: %w", err)
-	}
-	return res, err
-}
-
-// EachGet gives f reads of existing entities, one at a time, on one open snapshot
-// at the head. All of these entities were right before.
-func EachGet(ctx context.Context, ents *store.Entities, cfg GetConfig, f func(*Operations) error) error {
-	wants, err := cfg.wants()
-	if err != nil {
-		return err
-	}
-	return withHead(ctx, ents, func(snap *store.Snapshot) error {
-		for _, w := range wants {
-			if err := w.check(snap.Get(ctx, w.Key)); err != nil {
-				return fmt.Errorf("get: %w", err)
-			}
-		}
-		next := 0
-		return f(&Operations{Do: func(ctx context.Context, _ int) error {
-			w := wants[next%len(wants)]
-			next++
-			e, err := snap.Get(ctx, w.Key)
-			if err == nil && e.Key != w.Key {
-				err = mismatch("entity %s, want %s", e.Key, w.Key)
-			}
-			return err
-		}})
-	})
-}
-
-// withHead runs f on one open snapshot at the head.
-func withHead(ctx context.Context, ents *store.Entities, f func(*store.Snapshot) error) error {
-	snap, err := ents.At(ctx, store.Head)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f(snap), snap.Close())
-}
-
-// atHead reads on one open snapshot at the head.
-func atHead(ctx context.Context, ents *store.Entities, cfg pace.Config, read func(ctx context.Context, snap *store.Snapshot, s *pace.Step) error) (out *pace.Outcome, err error) {
-	err = withHead(ctx, ents, func(snap *store.Snapshot) (err error) {
-		out, err = pace.Loop(ctx, cfg, func(ctx context.Context, s *pace.Step) error { return read(ctx, snap, s) })
-		return err
-	})
-	if out == nil {
-		out = new(pace.Outcome)
-	}
-	return out, err
-}
-
-// wants returns the expected versions of the sampled entities.
-func (cfg *GetConfig) wants() ([]*want, error) {
-	g := newGenerator(cfg.Profile, cfg.Of)
+// Gets returns the mix that reads whole entities by key, of a stream that created
+// them and changed none since. The seed chooses them.
+func Gets(p Profile, of GenOptions, seed uint64) (mix.Reads, error) {
+	g := newGenerator(p, of)
 	n := min(sample, g.o.Entities)
 	if n == 0 {
-		return nil, fmt.Errorf("%w: no entities to read", store.ErrInvalid)
+		return nil, fmt.Errorf("get: %w: no entities to read", store.ErrInvalid)
 	}
-	choice := newRandom(cfg.Seed)
+	choice := newRandom(seed)
 	choice.at(sampleStream, 0, 0)
-	wants := make([]*want, n)
+	ops, wants := make([]mix.Op, n), make(map[entity.Key]*want, n)
 	for i, nth := range choice.distinct(n, g.o.Entities) {
 		op := g.op(entity.Create, nth%g.o.PerBlock, uint64(g.o.Skip+nth), 0)
-		wants[i] = newWant(&op, g.o.Start+uint64(nth/g.o.PerBlock))
+		ops[i] = mix.Op{Kind: "get", Block: store.Head, Get: true, Key: op.Key}
+		wants[op.Key] = newWant(&op, g.o.Start+uint64(nth/g.o.PerBlock))
 	}
-	return wants, nil
+	check := func(op mix.Op, a mix.Answer) error { return wants[op.Key].check(a.Entity) }
+	return mix.Fixed{Of: "get", Ops: ops, Right: check}, nil
 }

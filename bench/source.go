@@ -22,6 +22,9 @@ import (
 	"github.com/varvedb/varve/store/feed"
 )
 
+// Stream is blocks in their order. It ends with its first error.
+type Stream = iter.Seq2[entity.Block, error]
+
 // Source is a deterministic history in two parts: what a data set holds, and
 // what comes after it, to be written while something is measured.
 type Source struct {
@@ -30,8 +33,8 @@ type Source struct {
 
 	// Blocks streams the first part, and Rest what follows, nil when nothing
 	// does. Both give the same blocks each time.
-	Blocks func() iter.Seq2[entity.Block, error] `json:"-"`
-	Rest   func() iter.Seq2[entity.Block, error] `json:"-"`
+	Blocks scaler.Source `json:"-"`
+	Rest   scaler.Source `json:"-"`
 
 	// Events, if given, streams what a store of events holds, in place of Blocks.
 	Events func() iter.Seq[event.Event] `json:"-"`
@@ -52,11 +55,11 @@ type Source struct {
 // keeps returns the entities whose content some operation keeps: of these an expectation must remember all.
 func (s *Source) keeps() (map[entity.Key]bool, error) {
 	keys := map[entity.Key]bool{}
-	for _, stream := range []func() iter.Seq2[entity.Block, error]{s.Blocks, s.Rest} {
+	for _, stream := range []scaler.Source{s.Blocks, s.Rest} {
 		if stream == nil || s.keepsNone {
 			continue
 		}
-		for b, err := range until(stream(), cmp.Or(s.follow, math.MaxUint64)) {
+		for b, err := range scaler.Until(stream(), cmp.Or(s.follow, math.MaxUint64)) {
 			if err != nil {
 				return nil, err
 			}
@@ -70,101 +73,21 @@ func (s *Source) keeps() (map[entity.Key]bool, error) {
 	return keys, nil
 }
 
-// MendozaSource returns a history of the base profile of package scaler at a scale relative to 800,000 entities. Of
-// its time the data set holds a share, above 0 and up to 1; what comes after it is Source.Rest, which goes on
-// with copies of the whole history under fresh keys, because a fast engine would come to its end before the time
-// of a phase is up. Expectations go on to the end of the history. Blocks of the
-// profile, of which most are empty or create one entity, are merged into blocks of about perBlock operations, as
-// Merged does; 0 leaves them as they are. It fails with store.ErrInvalid when a parameter is out of range.
+// MendozaSource returns a history of the base profile of package scaler at a scale relative to 800,000 entities, in
+// the two parts of scaler.Split: the data set holds the first. The rest goes on without end, because a fast engine
+// would come to its end before the time of a phase is up. Expectations go on to the end of the history. It fails
+// with store.ErrInvalid when a parameter is out of range.
 func MendozaSource(scale float64, seed uint64, perBlock int, share float64) (*Source, error) {
-	if !(share > 0 && share <= 1) || perBlock < 0 {
-		return nil, fmt.Errorf("mendoza source: %w: share %v, want above 0 and up to 1; %d operations a block, want none or more",
-			store.ErrInvalid, share, perBlock)
-	}
-	opts := scaler.Options{Scale: scale, Seed: seed}
-	plan, err := scaler.Plan(scaler.Mendoza(), opts)
+	parts, err := scaler.Split(scaler.Mendoza(), scaler.Options{Scale: scale, Seed: seed}, share, perBlock)
 	if err != nil {
 		return nil, fmt.Errorf("mendoza source: %w: %w", store.ErrInvalid, err)
 	}
 	part := func(n uint64) uint64 { return uint64(share * float64(n)) }
-	m := mendoza{opts, perBlock, plan, plan.FirstBlock - 1 + part(plan.Blocks)}
 	return &Source{
 		Name:   fmt.Sprintf("mendoza scale=%v seed=%d ops=%d share=%v", scale, seed, perBlock, share),
-		Blocks: m.first, Rest: m.rest, rows: part(plan.Rows()), payload: part(plan.PayloadRowBytes),
-		follow: plan.LastBlock,
+		Blocks: parts.First, Rest: parts.Rest, rows: part(parts.Rows()), payload: part(parts.PayloadRowBytes),
+		follow: parts.LastBlock,
 	}, nil
-}
-
-// mendoza is the two parts of a MendozaSource.
-type mendoza struct {
-	opts     scaler.Options
-	perBlock int
-	plan     scaler.Totals
-	cut      uint64 // last block of the first part
-}
-
-func (m mendoza) first() iter.Seq2[entity.Block, error] {
-	blocks := until(scaler.Stream(scaler.Mendoza(), m.opts), m.cut)
-	if m.perBlock == 0 {
-		return blocks
-	}
-	return Merged(blocks, m.perBlock)
-}
-
-// rest goes on merging with what the first part left behind, which it learns
-// from the same operations without payloads.
-func (m mendoza) rest() iter.Seq2[entity.Block, error] {
-	blocks := m.endless()
-	if m.perBlock == 0 {
-		return blocks
-	}
-	return func(yield func(entity.Block, error) bool) {
-		g := newMerger(m.perBlock)
-		for b, err := range until(scaler.Stream(bare(scaler.Mendoza()), m.opts), m.cut) {
-			if err != nil {
-				yield(entity.Block{}, err)
-				return
-			}
-			g.pass(&b)
-		}
-		g.run(blocks, yield)
-	}
-}
-
-// endless streams the blocks of the profile after the first part, and then
-// copies of all its blocks.
-func (m mendoza) endless() iter.Seq2[entity.Block, error] {
-	from := m.opts
-	from.From = m.cut + 1
-	whole := func() iter.Seq2[entity.Block, error] { return scaler.Stream(scaler.Mendoza(), m.opts) }
-	copies := scaler.ScaleOptions{Factor: 1, Seed: m.opts.Seed}
-	return func(yield func(entity.Block, error) bool) {
-		for b, err := range scaler.Stream(scaler.Mendoza(), from) {
-			if !yield(b, err) {
-				return
-			}
-		}
-		scaler.Continue(whole, copies, m.plan.FirstBlock, m.plan.LastBlock)(yield)
-	}
-}
-
-// bare returns the profile with the smallest payloads. All else stays as it is, since each value is drawn for itself.
-func bare(p scaler.Profile) scaler.Profile {
-	for i := range p.Kinds {
-		p.Kinds[i].Payload.Size = scaler.Histogram{{Permille: 1000, From: scaler.MinPayload, To: scaler.MinPayload}}
-	}
-	return p
-}
-
-// until streams the blocks up to a number.
-func until(blocks iter.Seq2[entity.Block, error], last uint64) iter.Seq2[entity.Block, error] {
-	return func(yield func(entity.Block, error) bool) {
-		for b, err := range blocks {
-			if err == nil && b.Number > last || !yield(b, err) {
-				return
-			}
-		}
-	}
 }
 
 // centreRows are about those of a node or a workload.
@@ -176,8 +99,8 @@ func DataCentreSource(m *dcseed.Model) *Source {
 	next := m.FirstLoadBlock()
 	return &Source{
 		Name:      fmt.Sprintf("dc %+v", m.Config()),
-		Blocks:    func() iter.Seq2[entity.Block, error] { return m.Blocks(dcseed.FirstBlock, next-1) },
-		Rest:      func() iter.Seq2[entity.Block, error] { return m.Blocks(next, entity.MaxBlockNumber) },
+		Blocks:    func() Stream { return m.Blocks(dcseed.FirstBlock, next-1) },
+		Rest:      func() Stream { return m.Blocks(next, entity.MaxBlockNumber) },
 		keepsNone: true, rows: m.Entities() * centreRows, payload: m.Entities() * uint64(m.Config().Payload),
 	}
 }
@@ -201,11 +124,11 @@ func TarSource(cache *Cache, path string, factor, seed uint64) (*Source, error) 
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
 	o := scaler.ScaleOptions{Factor: factor, Seed: seed}
-	blocks := func() iter.Seq2[entity.Block, error] { return wholeHistory(feed.TarBlocks(path)) }
+	blocks := func() Stream { return wholeHistory(feed.TarBlocks(path)) }
 	return &Source{
 		Name:     fmt.Sprintf("tar %x factor=%d seed=%d", t.Sum[:16], factor, seed),
-		Blocks:   func() iter.Seq2[entity.Block, error] { return scaler.Scale(blocks, o) },
-		Rest:     func() iter.Seq2[entity.Block, error] { return scaler.Continue(blocks, o, t.First, t.Last) },
+		Blocks:   func() Stream { return scaler.Scale(blocks, o) },
+		Rest:     func() Stream { return scaler.Continue(blocks, o, t.First, t.Last) },
 		Changing: t.Changing, rows: factor * t.Rows, payload: factor * t.Payload,
 		follow: t.Last + factor*(t.Last-t.First+1),
 	}, nil
@@ -213,7 +136,7 @@ func TarSource(cache *Cache, path string, factor, seed uint64) (*Source, error) 
 
 // wholeHistory takes the blocks for all that there was, because a workload may
 // read each of them: it measures operations, whoever has forgotten earlier ones.
-func wholeHistory(blocks iter.Seq2[entity.Block, error]) iter.Seq2[entity.Block, error] {
+func wholeHistory(blocks Stream) Stream {
 	return func(yield func(entity.Block, error) bool) {
 		for b, err := range blocks {
 			b.Horizon = 0

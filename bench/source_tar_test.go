@@ -39,14 +39,14 @@ func TestTarSource(t *testing.T) {
 		s, err := TarSource(cache, realTar, factor, 1)
 		require.NoError(t, err)
 		names[s.Name] = true
-		loaded := gather(t, s.Blocks())
+		loaded := collect(t, s.Blocks())
 		if factor == 1 {
 			require.Equal(t, some(t, feed.TarBlocks(realTar), testdata.ArkivCount), loaded)
 		}
 		rest := some(t, s.Rest(), 3*testdata.ArkivCount)
 		require.Equal(t, rest, some(t, s.Rest(), 3*testdata.ArkivCount), "the same each time")
 		require.Len(t, rest, 3*testdata.ArkivCount)
-		require.Equal(t, loaded, gather(t, s.Blocks()))
+		require.Equal(t, loaded, collect(t, s.Blocks()))
 
 		changing := 0
 		keys := map[entity.Key]bool{}
@@ -131,7 +131,7 @@ func TestTarSourceWithHorizon(t *testing.T) {
 	require.NoError(t, errors.Join(w.Close(), f.Close()))
 	s, err := TarSource(openCache(t), path, 2, 1)
 	require.NoError(t, err)
-	for _, b := range slices.Concat(gather(t, s.Blocks()), some(t, s.Rest(), 9)) {
+	for _, b := range slices.Concat(collect(t, s.Blocks()), some(t, s.Rest(), 9)) {
 		require.Zero(t, b.Horizon, "block %d", b.Number)
 	}
 }

@@ -6,12 +6,14 @@
 //     tells exactly what Stream will generate, without the contents.
 //   - Scale multiplies a Source – a generated one, a block tar, a database –
 //     by a whole factor with fresh keys.
+//   - Merged joins small blocks, and Split cuts a history into what a store
+//     holds and what is written to it afterwards.
 //
 // The same options give the same bytes on every machine: generation uses
 // integers only (math functions and fused multiplication differ between
 // processors) and no generator of the standard library, which may change.
 //
-// Memory does not grow with the stream. No entity is remembered: everything
+// Memory does not grow with the stream, but for Merged. No entity is remembered: everything
 // about it follows from the seed, its kind and its number within the kind.
 // Operations after the creation come within a horizon that the profile bounds,
 // and wait in a queue no longer than that.

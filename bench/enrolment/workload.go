@@ -3,6 +3,7 @@ package enrolment
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"runtime/debug"
@@ -20,49 +21,67 @@ import (
 type Workload struct {
 	Group      string // what is measured, as in the names of benchmarks: "Append" of BenchmarkEventAppend
 	Key, Value string // what tells it from others of its group
+	Memory     bool   // what is measured is memory, and no operation
 
-	// Run measures in a loop. It fails with bench.ErrMismatch when the store does not hold or answer what it should.
-	Run func(ctx context.Context, cp *bench.Copy, loop pace.Config) (bench.Result, error)
-
-	// Each gives f the same one operation at a time; nil where the figure is not of
-	// an operation.
-	Each func(ctx context.Context, cp *bench.Copy, f func(*bench.Operations) error) error
-}
-
-// measured is what a Workload is made of.
-type measured interface {
-	run(ctx context.Context, cp *bench.Copy, loop pace.Config) (bench.Result, error)
-	each(ctx context.Context, cp *bench.Copy, f func(*bench.Operations) error) error
+	// Operations fail with bench.ErrMismatch when the store does not hold or answer what it should.
+	Operations func(ctx context.Context, events *store.Events) (*bench.Operations, error)
 }
 
 // Workloads returns all, in a fixed order.
 func Workloads(d Data) (list []Workload) {
-	add := func(group, key, value string, m measured) {
-		list = append(list, Workload{Group: group, Key: key, Value: value, Run: m.run, Each: m.each})
+	writes := func(group, key string, n int, w Writes) {
+		list = append(list, Workload{Group: group, Key: key, Value: strconv.Itoa(n), Operations: func(ctx context.Context, evs *store.Events) (*bench.Operations, error) {
+			return w.Operations(ctx, evs)
+		}})
+	}
+	passes := func(group, key, value string, do pass, of ...event.Query) {
+		list = append(list, Workload{Group: group, Key: key, Value: value, Memory: group == "ReadMemory", Operations: func(_ context.Context, evs *store.Events) (*bench.Operations, error) {
+			return do.operations(evs, d, of), nil
+		}})
 	}
 	for _, n := range []int{1, 10, 100, 1000} {
-		add("Append", "batch", strconv.Itoa(n), Writes{Clients: 1, Do: Append, batch: n})
+		writes("Append", "batch", n, Writes{Clients: 1, Do: Append, batch: n})
 	}
 	for _, n := range []int{1, 5, 10, 20} {
-		add("AppendConcurrent", "clients", strconv.Itoa(n), Writes{Clients: n, Do: Append})
+		writes("AppendConcurrent", "clients", n, Writes{Clients: n, Do: Append})
 	}
 	for _, n := range []int{1, 16, 128} {
-		add("AppendConditional", "clients", strconv.Itoa(n), Writes{Clients: n, Do: AppendIfNew})
+		writes("AppendConditional", "clients", n, Writes{Clients: n, Do: AppendIfNew})
 	}
 	for _, n := range []int{1, 16} {
-		add("AppendRandom", "clients", strconv.Itoa(n), Writes{Clients: n, Do: AppendIfNew, random: true})
-		add("Decide", "clients", strconv.Itoa(n), Writes{Clients: n, Do: Decide})
+		writes("AppendRandom", "clients", n, Writes{Clients: n, Do: AppendIfNew, random: true})
+		writes("Decide", "clients", n, Writes{Clients: n, Do: Decide})
 	}
 	for _, q := range queries {
-		add("Read", "query", q.name, reads{data: d, of: []event.Query{q.of}, do: readAll})
+		passes("Read", "query", q.name, readAll, q.of)
 	}
-	list = append(list, Workload{Group: "ReadMemory", Key: "query", Value: "everything",
-		Run: reads{data: d, of: []event.Query{event.All()}, do: readAll}.memory})
-	add("Stream", "query", "student", reads{data: d, of: []event.Query{event.Tagged(student)}, do: stream})
+	passes("ReadMemory", "query", "everything", readAll, event.All())
+	passes("Stream", "query", "student", stream, event.Tagged(student))
 	for _, n := range []int{1, 5} {
-		add("Project", "projectors", strconv.Itoa(n), reads{data: d, of: projected[:n], do: project})
+		passes("Project", "projectors", strconv.Itoa(n), project, projected[:n]...)
 	}
 	return list
+}
+
+// Run measures the operations in a loop. Of writes it tells how often a second the log
+// was synced, where the engine does.
+func (w Workload) Run(ctx context.Context, cp *bench.Copy, loop pace.Config) (res bench.Result, err error) {
+	ops, err := w.Operations(ctx, cp.Events)
+	if err != nil {
+		return res, err
+	}
+	if w.Memory {
+		return memory(ctx, cp, ops, loop)
+	}
+	before, err := cp.DB.Engine().Stats(ctx)
+	if err == nil {
+		res, err = ops.Run(ctx, loop)
+	}
+	after, noStats := cp.DB.Engine().Stats(ctx)
+	if err = errors.Join(err, noStats); err == nil && ops.Check != nil && before.Syncs != nil && after.Syncs != nil && res.Elapsed > 0 {
+		res.More = append(res.More, bench.Metric{Value: float64(*after.Syncs-*before.Syncs) / res.Elapsed.Seconds(), Unit: "sync/s"})
+	}
+	return res, err
 }
 
 // The tags of the second of the generated courses and students.
@@ -89,42 +108,22 @@ var projected = []event.Query{
 	event.Typed(enrolled, student), event.Typed(enrolled, course), event.Typed(enrolled, student, course),
 }
 
-// reads is passes over what queries select.
-type reads struct {
-	data Data
-	of   []event.Query
+// pass reads what queries select and returns the number of events, which is wanted.
+type pass func(ctx context.Context, evs *store.Events, of []event.Query, want int) (int, error)
 
-	// do makes a pass and returns the number of events, which is wanted.
-	do func(ctx context.Context, evs *store.Events, of []event.Query, want int) (int, error)
-}
-
-// run records the latency of each pass.
-func (r reads) run(ctx context.Context, cp *bench.Copy, loop pace.Config) (bench.Result, error) {
-	want := r.want()
-	out, err := pace.Loop(ctx, loop, func(ctx context.Context, _ *pace.Step) error { return r.pass(ctx, cp, want) })
-	return bench.Result{Outcome: out, Events: uint64(out.Count) * uint64(want)}, err
-}
-
-func (r reads) each(_ context.Context, cp *bench.Copy, f func(*bench.Operations) error) error {
-	want := r.want()
-	return f(&bench.Operations{Do: func(ctx context.Context, _ int) error { return r.pass(ctx, cp, want) }})
-}
-
-// want is how many events the queries select of the data.
-func (r reads) want() (n int) {
-	for _, q := range r.of {
-		n += r.data.Count(q)
+// operations are passes, each of which must find as many events as the data have.
+func (do pass) operations(evs *store.Events, d Data, of []event.Query) *bench.Operations {
+	want := 0
+	for _, q := range of {
+		want += d.Count(q)
 	}
-	return n
-}
-
-// pass is one, which must find as many events as are wanted.
-func (r reads) pass(ctx context.Context, cp *bench.Copy, want int) error {
-	n, err := r.do(ctx, cp.Events, r.of, want)
-	if err == nil && n != want {
-		err = fmt.Errorf("%w: %d events, want %d", bench.ErrMismatch, n, want)
-	}
-	return err
+	return &bench.Operations{Events: want, Do: func(ctx context.Context, _ int) error {
+		n, err := do(ctx, evs, of, want)
+		if err == nil && n != want {
+			err = fmt.Errorf("%w: %d events, want %d", bench.ErrMismatch, n, want)
+		}
+		return err
+	}}
 }
 
 func readAll(ctx context.Context, evs *store.Events, of []event.Query, _ int) (int, error) {
@@ -163,10 +162,10 @@ func project(ctx context.Context, evs *store.Events, of []event.Query, _ int) (t
 
 // memory tells by how much memory grows while everything is read: that of the engine's processes,
 // or of this one, which it is in.
-func (r reads) memory(ctx context.Context, cp *bench.Copy, loop pace.Config) (bench.Result, error) {
+func memory(ctx context.Context, cp *bench.Copy, ops *bench.Operations, loop pace.Config) (bench.Result, error) {
 	debug.FreeOSMemory()
 	sampler := probe.Start(ctx, 10*time.Millisecond, cp.DB.Engine().Stats)
-	res, err := r.run(ctx, cp, loop)
+	res, err := ops.Run(ctx, loop)
 	samples := sampler.Stop()
 	if err == nil {
 		err = samples.Err

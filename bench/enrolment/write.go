@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"strconv"
 	"sync/atomic"
@@ -23,70 +22,37 @@ type Writes struct {
 	random bool // tags of new things are in no order
 }
 
-// Run records the latency of each append, without the time to make its events. The head must
-// be what the appends come to.
-func (w Writes) Run(ctx context.Context, events event.Store, loop pace.Config) (res bench.Result, err error) {
+// Operations returns the appends, whose events are made outside of the time. The head
+// must be what they come to.
+func (w Writes) Operations(ctx context.Context, events event.Store) (*bench.Operations, error) {
 	before, err := events.Head(ctx)
 	if err != nil {
-		return res, err
+		return nil, err
 	}
-	w.batch, loop.Workers = max(w.batch, 1), w.Clients
-	res.Outcome, err = pace.Loop(ctx, loop, func(ctx context.Context, s *pace.Step) error {
-		batch := newEnrolments(w.batch, w.random)
-		s.Begin()
-		return w.Do(ctx, events, batch)
-	})
-	if err != nil {
-		return res, err
+	batches := make([][]event.Event, max(w.Clients, 1))
+	ops := &bench.Operations{Clients: w.Clients, Events: max(w.batch, 1)}
+	ops.Prepare = func(client int) error {
+		batches[client] = newEnrolments(ops.Events, w.random)
+		return nil
 	}
-	res.Events = uint64(res.Count) * uint64(w.batch)
-	return res, w.moved(ctx, events, before, res.Events)
-}
-
-// moved fails unless the head is as many events beyond an earlier one.
-func (w Writes) moved(ctx context.Context, events event.Store, before, by uint64) error {
-	after, err := events.Head(ctx)
-	if err == nil && after-before != by {
-		err = fmt.Errorf("%w: head %d, was %d before %d events", bench.ErrMismatch, after, before, by)
-	}
-	return err
-}
-
-// each gives f the appends, one at a time. The events of one client are made
-// while the clock stands.
-func (w Writes) each(ctx context.Context, cp *bench.Copy, f func(*bench.Operations) error) error {
-	before, err := cp.Events.Head(ctx)
-	if err != nil {
+	ops.Do = func(ctx context.Context, client int) error { return w.Do(ctx, events, batches[client]) }
+	ops.Check = func(ctx context.Context, n int64) error {
+		after, err := events.Head(ctx)
+		if by := uint64(n) * uint64(ops.Events); err == nil && after-before != by {
+			err = fmt.Errorf("%w: head %d, was %d before %d events", bench.ErrMismatch, after, before, by)
+		}
 		return err
 	}
-	w.batch = max(w.batch, 1)
-	next := func() []event.Event { return newEnrolments(w.batch, w.random) }
-	ops := &bench.Operations{
-		Clients: w.Clients,
-		Do:      func(ctx context.Context, _ int) error { return w.Do(ctx, cp.Events, next()) },
-		Check: func(ctx context.Context, n int64) error {
-			return w.moved(ctx, cp.Events, before, uint64(n)*uint64(w.batch))
-		},
-	}
-	if w.Clients == 1 {
-		var batch []event.Event
-		ops.Prepare = func() error { batch = next(); return nil }
-		ops.Do = func(ctx context.Context, _ int) error { return w.Do(ctx, cp.Events, batch) }
-	}
-	return f(ops)
+	return ops, nil
 }
 
-// run is Run on the events of a copy, with how often a second the log was synced, where the engine tells.
-func (w Writes) run(ctx context.Context, cp *bench.Copy, loop pace.Config) (res bench.Result, err error) {
-	before, err := cp.DB.Engine().Stats(ctx)
-	if err == nil {
-		res, err = w.Run(ctx, cp.Events, loop)
+// Run records the latency of each append.
+func (w Writes) Run(ctx context.Context, events event.Store, loop pace.Config) (res bench.Result, err error) {
+	ops, err := w.Operations(ctx, events)
+	if err != nil {
+		return res, err
 	}
-	after, noStats := cp.DB.Engine().Stats(ctx)
-	if err = errors.Join(err, noStats); err == nil && before.Syncs != nil && after.Syncs != nil && res.Elapsed > 0 {
-		res.More = append(res.More, bench.Metric{Value: float64(*after.Syncs-*before.Syncs) / res.Elapsed.Seconds(), Unit: "sync/s"})
-	}
-	return res, err
+	return ops.Run(ctx, loop)
 }
 
 // newStudent numbers students so that no two of a process have the same tag.

@@ -152,7 +152,7 @@ func loop(b *testing.B, ops *bench.Operations, meter *probe.Meter) (*latency.Rec
 	prepare := func() error {
 		b.StopTimer()
 		defer b.StartTimer()
-		return ops.Prepare()
+		return ops.Prepare(0)
 	}
 	for b.Loop() {
 		if ops.Prepare != nil {
@@ -187,8 +187,15 @@ func parallel(b *testing.B, ops *bench.Operations, _ *probe.Meter) (*latency.Rec
 			return
 		}
 		for turns.Next() {
+			var err error
+			if ops.Prepare != nil {
+				err = ops.Prepare(client)
+			}
 			start := time.Now()
-			if err := ops.Do(b.Context(), client); err != nil {
+			if err == nil {
+				err = ops.Do(b.Context(), client)
+			}
+			if err != nil {
 				errs[client] = err
 				b.Fail() // which ends the others, too
 				return

@@ -129,7 +129,7 @@ func TestPrepareIsFree(t *testing.T) {
 	var failed error
 	testing.Benchmark(func(b *testing.B) {
 		_, failed = loop(b, &bench.Operations{
-			Prepare: func() error { return use(20 * time.Millisecond) },
+			Prepare: func(int) error { return use(20 * time.Millisecond) },
 			Do:      func(context.Context, int) error { return use(2 * time.Millisecond) },
 		}, meter)
 	})

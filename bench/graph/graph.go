@@ -3,12 +3,15 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
@@ -67,18 +70,24 @@ type Rows struct {
 	rows iter.Seq[[]any]
 }
 
-// Table returns rows of a table whose columns are numbers, but for one called name. A
-// row is used before the next one is asked for.
+// Table returns rows of a table with some columns; see Columns.
 func Table(name string, rows iter.Seq[[]any], columns ...string) Rows {
-	t := &driver.Table{Name: name}
+	return Rows{Columns(name, columns...), rows}
+}
+
+// kinds are those of columns by their names; others are numbers.
+var kinds = map[string]driver.Type{
+	"name": driver.Text, "key": driver.Text, "value": driver.Text, "entity_key": driver.Blob, "payload": driver.Blob,
+}
+
+// Columns returns a table whose columns are numbers, but for names, values, keys of
+// entities and payloads.
+func Columns(table string, columns ...string) *driver.Table {
+	t := &driver.Table{Name: table}
 	for _, c := range columns {
-		kind := driver.Int
-		if c == "name" {
-			kind = driver.Text
-		}
-		t.Columns = append(t.Columns, driver.Column{Name: c, Type: kind})
+		t.Columns = append(t.Columns, driver.Column{Name: c, Type: cmp.Or(kinds[c], driver.Int)})
 	}
-	return Rows{t, rows}
+	return t
 }
 
 // Fill makes the tables and puts rows into them by the engine's bulk path, batch of
@@ -116,6 +125,36 @@ func (s *Store) load(ctx context.Context, t Rows, batch int) (err error) {
 	}
 	flush()
 	return err
+}
+
+// Insertion is rows or entities that are made ahead of the commits that write them.
+type Insertion[T any] struct {
+	Total, PerCommit int
+	Limit            time.Duration // after which no other commit begins; 0 is none
+
+	Make  func(first, n int) T // of a commit, in another goroutine
+	Write func(ctx context.Context, made T, first int) error
+}
+
+// Run commits until all is written or the time is up, and returns how much was.
+func (in Insertion[T]) Run(ctx context.Context) (out *pace.Outcome, written int, err error) {
+	next, stop := pace.Ahead(func(yield func(T, error) bool) {
+		for done := 0; done < in.Total; done += in.PerCommit {
+			if !yield(in.Make(done, min(in.PerCommit, in.Total-done)), nil) {
+				return
+			}
+		}
+	}, 2)
+	defer stop()
+	loop := pace.Config{Duration: in.Limit, More: func() bool { return written < in.Total }}
+	out, err = pace.Loop(ctx, loop, func(ctx context.Context, s *pace.Step) error {
+		made, _, _ := next()
+		s.Begin()
+		err := in.Write(ctx, made, written)
+		written = min(written+in.PerCommit, in.Total)
+		return err
+	})
+	return out, written, err
 }
 
 // Expect compares the number that a statement answers with: bench.ErrMismatch.

@@ -6,7 +6,7 @@
 //	err := oracle.Follow(blocks)               // what the store was loaded with
 //	reads, err := mix.New(mix.A, oracle)
 //	draw := reads.Stream(mix.StreamOptions{HeadOnly: !ents.Temporal()})
-//	reader := mix.NewReader(ents)
+//	reader := mix.NewReader(ents, nil)
 //	for range 10_000 {
 //		op := draw(random)
 //		answer, err := reader.Do(ctx, op)       // what is timed

@@ -82,18 +82,24 @@ type Answer struct {
 	Count  uint64         // entities found
 }
 
-// Reader carries out operations on a store, each on a snapshot of its own, as a node does that answers
+// Reader carries out operations on a store, each on its own snapshot, as a node does that answers
 // requests. It is not safe for concurrent use: each goroutine has its own.
 type Reader struct {
 	ents *store.Entities
+	held *store.Snapshot
 	keys []entity.Key
 }
 
-// NewReader returns a reader.
-func NewReader(ents *store.Entities) *Reader { return &Reader{ents: ents} }
+// NewReader returns a reader, of one open snapshot where one is given.
+func NewReader(ents *store.Entities, held *store.Snapshot) *Reader {
+	return &Reader{ents: ents, held: held}
+}
 
 // Do asks and reads the answer to its end. It fails when the store does; that an entity is not visible is an answer.
 func (r *Reader) Do(ctx context.Context, op Op) (a Answer, err error) {
+	if r.held != nil {
+		return r.ask(ctx, r.held, op)
+	}
 	snap, err := r.ents.At(ctx, op.Block)
 	if err != nil {
 		return a, err

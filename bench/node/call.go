@@ -106,7 +106,7 @@ func (c *caller) draw(s *pace.Step) call {
 	for op.Key != (entity.Key{}) { // of one entity
 		op = c.draws[1](s.Rand)
 	}
-	return c.nextPage(&paged{question: question{text: op.Expr.String(), at: op.Block, limit: pageSizes[s.Rand.IntN(len(pageSizes))], fields: withKey}, op: op})
+	return c.nextPage(&paged{question: question{text: op.Expr.String(), at: op.Block, limit: pageSizes[s.Rand.IntN(len(pageSizes))]}, op: op})
 }
 
 // isHead tells whether the node was at a block between when it was called and now.
@@ -120,7 +120,7 @@ func (c *caller) isHead(block uint64) error {
 // query calls for a page, which it gives to check when it is of the right block and has the
 // fields that were asked for.
 func (c *caller) query(q *question, check func(p *page) error) call {
-	at, fields := q.at, q.fields
+	at, parts := q.at, q.parts
 	return call{"arkiv_query", q.params(), func(answer []byte) error {
 		p, err := result[page](answer)
 		if err == nil && at == store.Head {
@@ -129,8 +129,9 @@ func (c *caller) query(q *question, check func(p *page) error) call {
 			err = fmt.Errorf("of block %d, asked for was %d", p.Block, at)
 		}
 		for i := range p.Found {
-			if got := p.Found[i].fields(); err == nil && got != fields {
-				err = fmt.Errorf("fields %b, want %b", got, fields)
+			f := &p.Found[i]
+			if got := f.parts(); err == nil && (f.Key == nil || got != parts) {
+				err = fmt.Errorf("parts %b, want %b and the key", got, parts)
 			}
 		}
 		if err == nil {
@@ -144,16 +145,16 @@ func (c *caller) query(q *question, check func(p *page) error) call {
 func (c *caller) read(of int, s *pace.Step) call {
 	op := c.draws[of](s.Rand)
 	s.Kind = op.Kind
-	q := question{text: op.Expr.String(), at: op.Block, limit: op.Limit, fields: withKey}
+	q := question{text: op.Expr.String(), at: op.Block, limit: op.Limit}
 	switch {
 	case op.Get:
-		op.Parts = store.Metadata | store.Attributes | store.Content
-		q.fields = withAll
+		op.Parts = everything
+		q.parts = everything
 	case op.Key == (entity.Key{}): // its keys are all that is asked for
 	case op.Parts&store.Attributes != 0:
-		q.fields = withAll &^ withPayload
+		q.parts = everything &^ store.Content
 	case op.Parts&store.Content != 0:
-		q.fields |= withPayload
+		q.parts = store.Content
 	}
 	return c.query(&q, func(p *page) error {
 		a := mix.Answer{Block: uint64(p.Block), Count: uint64(len(p.Found))}

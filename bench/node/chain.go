@@ -55,7 +55,7 @@ type fed struct {
 
 // newFeed begins a chain after the head of a store, of blocks that are given other numbers,
 // and has the store follow its first block. The caller closes it.
-func newFeed(ctx context.Context, ents *store.Entities, oracle *mix.Oracle, rest iter.Seq2[entity.Block, error]) (_ *feed, err error) {
+func newFeed(ctx context.Context, ents *store.Entities, oracle *mix.Oracle, rest bench.Stream) (_ *feed, err error) {
 	head, err := ents.Head(ctx)
 	if err != nil {
 		return nil, err
@@ -215,7 +215,7 @@ type Chain struct {
 
 // NewChain makes a chain of blocks, whose numbers do not matter, until they have so many bytes of
 // payloads: it holds all of them. The caller closes it.
-func NewChain(ctx context.Context, blocks iter.Seq2[entity.Block, error], most int) (*Chain, error) {
+func NewChain(ctx context.Context, blocks bench.Stream, most int) (*Chain, error) {
 	made, expect := chaintest.New(chainID, 1), bench.NewExpectation(true)
 	err := expect.Apply(&made.Blocks()[0])
 	for b, broken := range blocks {

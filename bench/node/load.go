@@ -7,11 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/latency"
 	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/bench/pace"
@@ -19,7 +19,6 @@ import (
 	"github.com/varvedb/varve/internal/service/server"
 	"github.com/varvedb/varve/node/rpc"
 	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/entity"
 )
 
 // SDK is what the network's SDKs call: entities, queries paged to the end, counts, timings and
@@ -51,29 +50,31 @@ type Outcome struct {
 
 // Run follows a chain from the head of a store on, serves the store as varve node does, and has clients call
 // it. The oracle knows the store, and rest what comes after: blocks whose numbers do not matter.
-func Run(ctx context.Context, ents *store.Entities, oracle *mix.Oracle, rest iter.Seq2[entity.Block, error], cfg Config) (out *Outcome, err error) {
+func Run(ctx context.Context, ents *store.Entities, oracle *mix.Oracle, rest bench.Stream, cfg Config) (out *Outcome, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("node: %s over %s: %w", cfg.Calls, cfg.Protocol, err)
+		}
+	}()
 	f, err := newFeed(ctx, ents, oracle, rest)
 	if err != nil {
-		return nil, fmt.Errorf("node: %w", err)
+		return nil, err
 	}
 	defer f.close()
 	if err := f.prepare(cfg.Rows * 1.1 * (cfg.WarmUp + cfg.Duration).Seconds()); err != nil {
-		return nil, fmt.Errorf("node: %w", err)
+		return nil, err
 	}
 	handler, err := rpc.New(ctx, ents, rpc.Options{ChainID: chainID})
 	if err != nil {
-		return nil, fmt.Errorf("node: %w", err)
+		return nil, err
 	}
 	srv, stop, err := serve.Listen(ctx, nil, server.Options{REST: "off", GRPC: "off", Site: &server.Site{Name: "Arkiv", Handler: handler}})
 	if err != nil {
-		return nil, fmt.Errorf("node: %w", err)
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 	l := &load{Config: cfg, feed: f, temporal: ents.Temporal()}
-	if out, err = l.run(ctx, srv.Site()); err != nil {
-		err = fmt.Errorf("node: %s over %s: %w", cfg.Calls, cfg.Protocol, err)
-	}
-	return out, err
+	return l.run(ctx, srv.Site())
 }
 
 // followEvery is how often the node asks for new blocks.

@@ -10,23 +10,16 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// fields are those of an entity that are asked for and answered.
-type fields uint8
+// everything is the parts of an entity. Its key is always asked for.
+const everything = store.Metadata | store.Attributes | store.Content
 
-const (
-	withKey fields = 1 << iota
-	withAttributes
-	withPayload
-	withOthers
-	withAll = withOthers<<1 - 1
-)
-
-// included says of each set of fields which options of a request they are.
-var included = func() (list [withAll + 1]map[string]bool) {
-	for f := range fields(len(list)) {
-		others := f&withOthers != 0
-		list[f] = map[string]bool{
-			"key": f&withKey != 0, "attributes": f&withAttributes != 0, "syntheticAttributes": false, "payload": f&withPayload != 0,
+// included has the options of a request for each set of parts.
+var included = func() (list [everything + 1]map[string]bool) {
+	for parts := range list {
+		with := func(part store.Parts) bool { return store.Parts(parts)&part != 0 }
+		others := with(store.Metadata)
+		list[parts] = map[string]bool{
+			"key": true, "attributes": with(store.Attributes), "syntheticAttributes": false, "payload": with(store.Content),
 			"contentType": others, "expiration": others, "owner": others, "creator": others, "createdAtBlock": others,
 			"lastModifiedAtBlock": others, "transactionIndexInBlock": others, "operationIndexInTransaction": others,
 		}
@@ -37,14 +30,14 @@ var included = func() (list [withAll + 1]map[string]bool) {
 // question is an arkiv_query.
 type question struct {
 	text   string
-	at     uint64 // store.Head for none
-	fields fields
-	limit  int // 0 for none
+	at     uint64      // store.Head for none
+	parts  store.Parts // beside the key
+	limit  int         // 0 for none
 	cursor string
 }
 
 func (q *question) params() []any {
-	options := map[string]any{"includeData": included[q.fields]}
+	options := map[string]any{"includeData": included[q.parts]}
 	if q.at != store.Head {
 		options["atBlock"] = fmt.Sprintf("%#x", q.at)
 	}
@@ -108,18 +101,18 @@ type attribute[T any] struct {
 	Value T      `json:"value"`
 }
 
-// fields are those that were answered.
-func (f *found) fields() (of fields) {
-	add := func(field fields, answered bool) {
-		if answered {
-			of |= field
-		}
+// parts are those that were answered.
+func (f *found) parts() (parts store.Parts) {
+	if f.Strings != nil {
+		parts |= store.Attributes
 	}
-	add(withKey, f.Key != nil)
-	add(withAttributes, f.Strings != nil)
-	add(withPayload, f.Payload != nil)
-	add(withOthers, f.ContentType != nil)
-	return of
+	if f.Payload != nil {
+		parts |= store.Content
+	}
+	if f.ContentType != nil {
+		parts |= store.Metadata
+	}
+	return parts
 }
 
 // entity is what was answered of one; what was not is zero.

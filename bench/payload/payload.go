@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"math/rand/v2"
 	"os"
 	"strings"
@@ -66,11 +65,8 @@ var (
 	//go:embed tables.sql
 	tables string
 
-	entities = &driver.Table{Name: "entities", Columns: []driver.Column{{Name: "entity_key", Type: driver.Blob}, {Name: "block", Type: driver.Int},
-		{Name: "n0", Type: driver.Int}, {Name: "n1", Type: driver.Int}, {Name: "n2", Type: driver.Int}, {Name: "n3", Type: driver.Int},
-		{Name: "n4", Type: driver.Int}, {Name: "n5", Type: driver.Int}, {Name: "n6", Type: driver.Int}, {Name: "n7", Type: driver.Int},
-		{Name: "place", Type: driver.Int}, {Name: "payload", Type: driver.Blob}}}
-	payloads = &driver.Table{Name: "payloads", Columns: []driver.Column{{Name: "entity_key", Type: driver.Blob}, {Name: "payload", Type: driver.Blob}}}
+	entities = graph.Columns("entities", "entity_key", "block", "n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "place", "payload")
+	payloads = graph.Columns("payloads", "entity_key", "payload")
 )
 
 // keeper keeps the payloads of entities.
@@ -112,41 +108,26 @@ func (k *keeper) close() {
 }
 
 // write writes all entities, or those that the time is enough for.
-func (k *keeper) write(ctx context.Context) (bench.Result, error) {
-	next, stop := pace.Ahead(k.commits(), 2)
-	defer stop()
-	loop := pace.Config{Duration: k.Limit, More: func() bool { return k.written < k.Entities }}
-	out, err := pace.Loop(ctx, loop, func(ctx context.Context, s *pace.Step) error {
-		contents, _, _ := next()
-		s.Begin()
-		err := k.commit(ctx, contents)
-		k.written += len(contents)
-		return err
-	})
-	return bench.Result{Outcome: out, Entities: uint64(k.written)}, err
-}
-
-// commits yields the payloads of all entities, those of a commit at a time.
-func (k *keeper) commits() iter.Seq2[[][]byte, error] {
-	return func(yield func([][]byte, error) bool) {
-		for done := 0; done < k.Entities; done += k.PerCommit {
-			contents := make([][]byte, min(k.PerCommit, k.Entities-done))
-			for i := range contents {
-				contents[i] = k.content(done + i)
-			}
-			if !yield(contents, nil) {
-				return
-			}
+func (k *keeper) write(ctx context.Context) (res bench.Result, err error) {
+	contents := func(first, n int) [][]byte {
+		list := make([][]byte, n)
+		for i := range list {
+			list[i] = k.content(first + i)
 		}
+		return list
 	}
+	in := graph.Insertion[[][]byte]{Total: k.Entities, PerCommit: k.PerCommit, Limit: k.Limit, Make: contents, Write: k.commit}
+	res.Outcome, k.written, err = in.Run(ctx)
+	res.Entities = uint64(k.written)
+	return res, err
 }
 
 // commit writes the entities of these payloads. What is in the file is there before the database says where.
-func (k *keeper) commit(ctx context.Context, contents [][]byte) error {
+func (k *keeper) commit(ctx context.Context, contents [][]byte, first int) error {
 	var rows, apart []any
 	var grown []byte
 	for i, content := range contents {
-		nth := k.written + i
+		nth := first + i
 		key := k.key(nth)
 		rows = append(rows, key, int64(nth/k.PerCommit))
 		for n := range numbers {

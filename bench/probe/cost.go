@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"time"
 
@@ -113,9 +114,7 @@ func (m *Meter) processes() (map[int]procfs.ProcStat, error) {
 	if err == nil && len(m.pids) > 0 {
 		var engine map[int]procfs.ProcStat
 		engine, err = find(m.pids)
-		for pid, stat := range engine {
-			found[pid] = stat
-		}
+		maps.Copy(found, engine)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = ErrUnsupported
@@ -143,18 +142,13 @@ func (m *Meter) used(found map[int]procfs.ProcStat) (sum Cost, err error) {
 			sum.CPU += time.Duration(stat.UTime+stat.STime) * ticks
 		}
 		sum.CPU += time.Duration(stat.CUTime+stat.CSTime) * ticks
-		proc, err := procfs.NewProc(pid)
-		if err == nil {
-			var io procfs.ProcIO
-			if io, err = proc.IO(); err == nil {
-				sum.Read += int64(io.ReadBytes)
-				if !own || len(m.pids) == 0 {
-					sum.Written += int64(io.WChar)
-				}
-			}
-		}
-		if err != nil && !gone(err) {
+		io, err := counters(pid)
+		if err != nil {
 			return sum, fmt.Errorf("probe: counters of process %d: %w", pid, err)
+		}
+		sum.Read += int64(io.ReadBytes)
+		if !own || len(m.pids) == 0 {
+			sum.Written += int64(io.WChar)
 		}
 	}
 	return sum, nil

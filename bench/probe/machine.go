@@ -138,15 +138,22 @@ func (m *Machine) Metrics() []latency.Metric {
 		latency.Milliseconds(m.Fsync.Quantile(99), "fsync-p99-ms"), latency.Milliseconds(m.Fsync.Max(), "fsync-max-ms"),
 		{Value: m.Copy / 1e6, Unit: "copy-MB/s"}, latency.Milliseconds(m.Work, "work-ms"),
 	}
-	for _, share := range []struct {
-		of   *float64
-		unit string
-	}{{m.Others, "share-others"}, {m.Stolen, "share-stolen"}} {
-		if share.of != nil {
-			list = append(list, latency.Metric{Value: *share.of, Unit: share.unit})
-		}
+	for _, s := range m.known() {
+		list = append(list, latency.Metric{Value: *s.of, Unit: s.unit})
 	}
 	return list
+}
+
+// usage is a part of the cores that others have.
+type usage struct {
+	of         *float64
+	unit, what string
+}
+
+// known are the parts that the system tells.
+func (m *Machine) known() []usage {
+	list := []usage{{m.Others, "share-others", "other programs use"}, {m.Stolen, "share-stolen", "the hypervisor gives to others"}}
+	return slices.DeleteFunc(list, func(s usage) bool { return s.of == nil })
 }
 
 // tolerated is the part of the cores that others may use.
@@ -155,12 +162,9 @@ const tolerated = 0.1
 // Off says why what is measured on the machine cannot be relied on; "" for no reason. That it is
 // slower than at other times shows in the figures of several looks.
 func (m *Machine) Off() (why string) {
-	for _, share := range []struct {
-		what string
-		of   *float64
-	}{{"other programs use", m.Others}, {"the hypervisor gives to others", m.Stolen}} {
-		if share.of != nil && *share.of > tolerated {
-			return fmt.Sprintf("%s %.0f %% of the cores", share.what, 100**share.of)
+	for _, s := range m.known() {
+		if *s.of > tolerated {
+			return fmt.Sprintf("%s %.0f %% of the cores", s.what, 100**s.of)
 		}
 	}
 	return ""

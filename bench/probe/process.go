@@ -26,7 +26,12 @@ func (t *tracker) look(pids []int, sample *Sample) error {
 	if err != nil {
 		return fmt.Errorf("probe: %w", err)
 	}
-	if sum, seen := read(found); seen {
+	sum, seen := int64(0), len(found) > 0
+	for pid := range found { // with the children that have ended and that it has waited for
+		io, err := counters(pid)
+		sum, seen = sum+int64(io.ReadBytes), seen && err == nil
+	}
+	if seen {
 		// It falls for a moment when a child has ended and its parent has not yet its counters.
 		t.most = max(t.most, sum)
 		sample.Read = new(t.most)
@@ -68,21 +73,17 @@ func find(pids []int) (found map[int]procfs.ProcStat, err error) {
 	return found, nil
 }
 
-// read is what the processes have read from the disk, with the children that have ended and that
-// they have waited for; false where it may not be seen.
-func read(found map[int]procfs.ProcStat) (sum int64, seen bool) {
-	for pid := range found {
-		var io procfs.ProcIO
-		proc, err := procfs.NewProc(pid)
-		if err == nil {
-			io, err = proc.IO() // which only its owner may see
-		}
-		if err != nil && !gone(err) {
-			return 0, false
-		}
-		sum += int64(io.ReadBytes)
+// counters returns what a process has read and written, which only its owner may
+// see; nothing of one that has ended.
+func counters(pid int) (io procfs.ProcIO, err error) {
+	proc, err := procfs.NewProc(pid)
+	if err == nil {
+		io, err = proc.IO()
 	}
-	return sum, len(found) > 0
+	if gone(err) {
+		err = nil
+	}
+	return io, err
 }
 
 // gone tells that a process ended between being listed and being read.

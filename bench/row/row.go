@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"iter"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/graph"
-	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/internal/splitmix"
 	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store"
@@ -79,35 +77,18 @@ func Insert(ctx context.Context, db *store.DB, cfg Config) (res bench.Result, er
 
 // run inserts until the rows or the time end.
 func (t *table) run(ctx context.Context, cfg Config) (bench.Result, error) {
-	each, done := cmp.Or(cfg.PerCommit, cfg.Rows), 0
-	next, stop := pace.Ahead(t.commits(cfg.Rows, each), 1)
-	defer stop()
-	loop := pace.Config{Duration: cfg.Limit, More: func() bool { return done < cfg.Rows }}
-	out, err := pace.Loop(ctx, loop, func(ctx context.Context, s *pace.Step) error {
-		rows, _, _ := next()
-		s.Begin()
-		err := t.db.Write(ctx, func(ctx context.Context, tx driver.Tx) error { return t.insert(ctx, tx, cfg.Mode, rows) })
-		done += len(rows) / len(t.Columns)
-		return err
-	})
+	out, done, err := graph.Insertion[[]any]{
+		Total: cfg.Rows, PerCommit: cmp.Or(cfg.PerCommit, cfg.Rows), Limit: cfg.Limit, Make: t.rows,
+		Write: func(ctx context.Context, rows []any, _ int) error {
+			return t.db.Write(ctx, func(ctx context.Context, tx driver.Tx) error { return t.insert(ctx, tx, cfg.Mode, rows) })
+		},
+	}.Run(ctx)
 	return bench.Result{Outcome: out, Rows: uint64(done), Entities: uint64(done / attributes)}, err
-}
-
-// commits yields the values of all rows, those of a commit at a time.
-func (t *table) commits(rows, each int) iter.Seq2[[]any, error] {
-	return func(yield func([]any, error) bool) {
-		for done := 0; done < rows; done += each {
-			n := min(each, rows-done)
-			if !yield(t.rows(make([]any, 0, n*len(t.Columns)), done, n), nil) {
-				return
-			}
-		}
-	}
 }
 
 // table is the table of string attributes of a layout.
 type table struct {
-	driver.Table
+	*driver.Table
 	db      graph.Store
 	ddl     []string
 	one     string // INSERT of a row
@@ -134,24 +115,20 @@ func newTable(db *store.DB, cfg Config) (*table, error) {
 		}
 	}
 	names := []string{"entity_key", "block", "key", "value"}
-	types := []driver.Type{driver.Blob, driver.Int, driver.Text, driver.Text}
 	if t.history {
 		names = slices.Replace(names, 1, 2, "from_block", "to_block")
-		types = slices.Insert(types, 1, driver.Int)
 	}
-	t.Name = "string_attributes"
-	for i, name := range names {
-		t.Columns = append(t.Columns, driver.Column{Name: name, Type: types[i]})
-	}
+	t.Table = graph.Columns("string_attributes", names...)
 	values := "(?" + strings.Repeat(", ?", len(names)-1) + ")"
 	t.one = "INSERT INTO string_attributes (" + strings.Join(names, ", ") + ") VALUES " + values
 	t.many = t.one + strings.Repeat(", "+values, batchRows-1)
 	return t, nil
 }
 
-// rows appends the values of n rows from number first on. Entities have random keys,
+// rows returns the values of n rows from number first on. Entities have random keys,
 // which begin alike no more often than hashes do, and names and values that repeat.
-func (t *table) rows(values []any, first, n int) []any {
+func (t *table) rows(first, n int) []any {
+	values := make([]any, 0, n*len(t.Columns))
 	var key []byte
 	for i := first; i < first+n; i++ {
 		nth := i % attributes
@@ -176,7 +153,7 @@ func (t *table) rows(values []any, first, n int) []any {
 func (t *table) insert(ctx context.Context, tx driver.Tx, mode Mode, values []any) error {
 	width := len(t.Columns)
 	if mode == Bulk {
-		return tx.Insert(ctx, &t.Table, values)
+		return tx.Insert(ctx, t.Table, values)
 	}
 	for ; mode == Batch && len(values) >= batchRows*width; values = values[batchRows*width:] {
 		if _, err := tx.Exec(ctx, t.many, values[:batchRows*width]...); err != nil {
@@ -202,7 +179,7 @@ func (t *table) check(ctx context.Context, rows int) error {
 	if err != nil {
 		return err
 	}
-	last := t.rows(nil, rows-1, 1)
+	last := t.rows(rows-1, 1)
 	width := len(last)
 	found, err := driver.QueryInt(ctx, r, "SELECT COUNT(*) FROM string_attributes WHERE entity_key = ? AND key = ? AND value = ?",
 		last[0], last[width-2], last[width-1])

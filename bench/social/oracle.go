@@ -44,17 +44,16 @@ func (o *Oracle) may(viewer, object Object, point int64) bool {
 	has := func(object Object, r Relation, subject Object) bool {
 		return o.has(Relationship{object, r, subject}, point)
 	}
-	switch object.Kind() {
-	case User:
-		return viewer == object || !has(object, Blocked, viewer) &&
-			(has(object, UserPublic, Everybody) || has(object, UserFollowers, object) && has(object, Follower, viewer))
-	case Content:
-		owner := o.Owner(object)
-		return viewer == owner || !has(owner, Blocked, viewer) &&
-			(has(object, ContentPublic, Everybody) || has(object, ContentFollowers, owner) && has(owner, Follower, viewer))
+	if object.Kind() == Interaction {
+		two := o.g.two(object) // its creator and parent
+		return !has(two[0].Subject, Blocked, viewer) && o.may(viewer, two[1].Subject, point)
 	}
-	two := o.g.two(object) // its creator and parent
-	return !has(two[0].Subject, Blocked, viewer) && o.may(viewer, two[1].Subject, point)
+	owner, public, followers := object, UserPublic, UserFollowers
+	if object.Kind() == Content {
+		owner, public, followers = o.Owner(object), ContentPublic, ContentFollowers
+	}
+	return viewer == owner || !has(owner, Blocked, viewer) &&
+		(has(object, public, Everybody) || has(object, followers, owner) && has(owner, Follower, viewer))
 }
 
 // rows returns the number of relationships at the last point.

@@ -52,9 +52,35 @@ type Config struct {
 //
 // The database must have been opened with as many readers as there are workers.
 func Run(ctx context.Context, s *Store, o *Oracle, cfg Config) (*pace.Outcome, error) {
-	r := &runner{store: s, oracle: o, mix: cfg.Mix, active: newActive(o.g, cfg.Active)}
 	cfg.OnError = tolerate
-	return pace.Loop(ctx, cfg.Config, r.do)
+	among := newActive(o.g, cfg.Active)
+	return pace.Loop(ctx, cfg.Config, func(ctx context.Context, step *pace.Step) error {
+		step.Kind = choose(step.Rand, cfg.Mix)
+		word, what, _ := strings.Cut(step.Kind, "-")
+		switch {
+		case word == "check":
+			q := Question{Viewer: among.pick(step.Rand, User), Object: among.pick(step.Rand, kindOf(what))}
+			return s.check(ctx, o, q, step.Stop)
+		case what == ToggleVisibility:
+			return s.Write(ctx, o, what, among.pick(step.Rand, Content), Everybody)
+		}
+		object := among.pick(step.Rand, User)
+		return s.Write(ctx, o, what, object, among.other(step.Rand, object))
+	})
+}
+
+// check asks a question in a view of its own. The clock stops before an answer is judged.
+func (s *Store) check(ctx context.Context, o *Oracle, q Question, stop func()) error {
+	v, err := s.View(ctx, o)
+	if err != nil {
+		return err
+	}
+	may, err := v.Ask(ctx, q)
+	err = errors.Join(err, v.Close())
+	if stop(); err != nil {
+		return err
+	}
+	return o.Judge(v.Span, q, may)
 }
 
 // tolerate implements pace.Config.OnError. After an unknown outcome the oracle does not know what is right.
@@ -97,14 +123,6 @@ func Metrics(o *pace.Outcome) (list []latency.Metric) {
 	return append(list, latency.Metric{Value: missed, Unit: "levels-missed"})
 }
 
-// runner sends requests.
-type runner struct {
-	store  *Store
-	oracle *Oracle
-	mix    []Step
-	active active
-}
-
 // choose returns the name of a step.
 func choose(r *rand.Rand, mix []Step) string {
 	sum := 0
@@ -116,28 +134,4 @@ func choose(r *rand.Rand, mix []Step) string {
 		at -= mix[i].Weight
 	}
 	return mix[i].Name
-}
-
-// do is one request. The clock stops before an answer is judged.
-func (r *runner) do(ctx context.Context, s *pace.Step) error {
-	s.Kind = choose(s.Rand, r.mix)
-	word, what, _ := strings.Cut(s.Kind, "-")
-	switch {
-	case word == "check":
-		q := Question{Viewer: r.active.pick(s.Rand, User), Object: r.active.pick(s.Rand, kindOf(what))}
-		v, err := r.store.View(ctx, r.oracle)
-		if err != nil {
-			return err
-		}
-		may, err := v.Ask(ctx, q)
-		err = errors.Join(err, v.Close())
-		if s.Stop(); err != nil {
-			return err
-		}
-		return r.oracle.Judge(v.Span, q, may)
-	case what == ToggleVisibility:
-		return r.store.Write(ctx, r.oracle, what, r.active.pick(s.Rand, Content), Everybody)
-	}
-	object := r.active.pick(s.Rand, User)
-	return r.store.Write(ctx, r.oracle, what, object, r.active.other(s.Rand, object))
 }

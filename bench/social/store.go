@@ -130,14 +130,12 @@ func (q Question) String() string { return fmt.Sprintf("may %s see %s", q.Viewer
 
 // active draws the objects that take part in a load: one in stride of each kind.
 type active struct {
-	count  [kinds]int
+	*Graph
 	stride int
 }
 
 // newActive samples a part (above 0, at most 1) of the objects of a graph.
-func newActive(g *Graph, part float64) active {
-	return active{count: g.count, stride: max(int(math.Round(1/part)), 1)}
-}
+func newActive(g *Graph, part float64) active { return active{g, max(int(math.Round(1/part)), 1)} }
 
 // size returns how many objects of a kind take part.
 func (a active) size(k Kind) int { return (a.count[k] + a.stride - 1) / a.stride }
@@ -224,20 +222,20 @@ func (v *View) facts(ctx context.Context, object, viewer Object) (f facts, err e
 // subproblems are, for engines that look up objects faster than they join them.
 func (v *View) steps(ctx context.Context, viewer, object Object) (bool, error) {
 	f, err := v.facts(ctx, object, viewer)
-	switch {
-	case err != nil:
+	if err != nil {
 		return false, err
-	case object.Kind() == User:
-		return f.has(Self) && (f[Self] == viewer || !f.has(Blocked) && (f.has(UserPublic) || f.has(UserFollowers) && f.has(Follower))), nil
-	case object.Kind() == Content && f.has(Owner):
-		owner, err := v.facts(ctx, f[Owner], viewer)
-		return f[Owner] == viewer || !owner.has(Blocked) && (f.has(ContentPublic) || f.has(ContentFollowers) && owner.has(Follower)), err
-	case object.Kind() == Interaction && f.has(Creator) && f.has(Parent):
+	}
+	if object.Kind() == Interaction {
 		creator, err := v.facts(ctx, f[Creator], viewer)
-		if err != nil || creator.has(Blocked) {
+		if err != nil || !f.has(Creator) || !f.has(Parent) || creator.has(Blocked) {
 			return false, err
 		}
 		return v.steps(ctx, viewer, f[Parent])
 	}
-	return false, nil
+	owned, owner, public, followers := Self, f, UserPublic, UserFollowers
+	if object.Kind() == Content {
+		owned, public, followers = Owner, ContentPublic, ContentFollowers
+		owner, err = v.facts(ctx, f[Owner], viewer)
+	}
+	return f.has(owned) && (f[owned] == viewer || !owner.has(Blocked) && (f.has(public) || f.has(followers) && owner.has(Follower))), err
 }

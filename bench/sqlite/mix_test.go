@@ -94,7 +94,7 @@ func TestMixes(t *testing.T) {
 }
 
 func requireMix(t *testing.T, s *mixStore, r mix.Reads) {
-	reader := mix.NewReader(s.Entities)
+	reader := mix.NewReader(s.Entities, nil)
 	applied := s.Ready.Head
 	stream := r.Stream(mix.StreamOptions{
 		HeadOnly: !s.Entities.Temporal(), Head: func() uint64 { return applied },
@@ -143,7 +143,7 @@ func TestMixFindsTampering(t *testing.T) {
 }
 
 func askMix(t *testing.T, s *mixStore, r mix.Reads, times int) error {
-	reader := mix.NewReader(s.Entities)
+	reader := mix.NewReader(s.Entities, nil)
 	head, err := s.Entities.Head(t.Context())
 	require.NoError(t, err)
 	stream := r.Stream(mix.StreamOptions{HeadOnly: !s.Entities.Temporal(), Head: func() uint64 { return head.Number }})

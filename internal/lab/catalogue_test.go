@@ -186,7 +186,7 @@ func TestAside(t *testing.T) {
 // their memory is added to the budget.
 func TestPrepared(t *testing.T) {
 	l := testLab(t)
-	v := l.operation("Commit", "compact", func(d *bench.Dataset, cp *bench.Copy) (workload, error) {
+	v := l.operation("Commit", "compact", func(d *bench.Dataset, cp *bench.Copy) (measured, error) {
 		require.Equal(t, int64(math.MaxInt64), debug.SetMemoryLimit(-1))
 		return l.commits(d, cp, bench.CommitConfig{Blocks: bench.Blocks(d.Profile, d.Gen.Next(perBlock))})
 	})

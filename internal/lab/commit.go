@@ -4,17 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"os"
 	"slices"
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/bench/row"
 	"github.com/varvedb/varve/internal/memlimit"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
-	"github.com/varvedb/varve/store/entity"
 )
 
 // The profiles of Arkiv's Experiments 5 and 6, and the one of 7.
@@ -178,25 +177,26 @@ func (l *Lab) typical(layout string) bench.Dataset {
 	}
 }
 
-// operation is one workload on a data set of typical entities.
-func (l *Lab) operation(name, layout string, prepare func(d *bench.Dataset, cp *bench.Copy) (workload, error), more ...string) Variant {
-	d := l.typical(layout)
-	cost := Cost{Phases: 1, Set: float64(d.Gen.Entities * d.Profile.Rows())}
-	return l.prepared(name, l.On(layout, d.Profile.Name, more...), cost, d, func(cp *bench.Copy, _ *Record) (workload, error) { return prepare(&d, cp) })
+// measured is one workload on an open data set: all of it, and one operation at a time.
+type measured struct {
+	run  workload
+	each func(ctx context.Context) (*bench.Operations, error)
 }
 
-// committed is the operation that commits blocks which follow the data set.
-func (l *Lab) committed(name, layout string, blocks func(d *bench.Dataset) iter.Seq2[entity.Block, error]) Variant {
-	v := l.operation(name, layout, func(d *bench.Dataset, cp *bench.Copy) (workload, error) {
-		return l.commits(d, cp, bench.CommitConfig{Blocks: blocks(d)})
-	})
+// operation is one workload on a data set of typical entities.
+func (l *Lab) operation(name, layout string, prepare func(d *bench.Dataset, cp *bench.Copy) (measured, error), more ...string) Variant {
 	d := l.typical(layout)
-	v.Each = l.eachOn(d, func(ctx context.Context, cp *bench.Copy, f func(*bench.Operations) error) error {
-		expect, err := d.Expectation(cp.Ready)
+	cost := Cost{Phases: 1, Set: float64(d.Gen.Entities * d.Profile.Rows())}
+	v := l.prepared(name, l.On(layout, d.Profile.Name, more...), cost, d, func(cp *bench.Copy, _ *Record) (workload, error) {
+		m, err := prepare(&d, cp)
+		return m.run, err
+	})
+	v.Each = l.eachOn(d, func(ctx context.Context, cp *bench.Copy) (*bench.Operations, error) {
+		m, err := prepare(&d, cp)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		return bench.EachCommit(ctx, cp.Entities, bench.CommitConfig{Blocks: blocks(&d), Expect: expect}, f)
+		return m.each(ctx)
 	})
 	return v
 }
@@ -205,59 +205,67 @@ func (l *Lab) committed(name, layout string, blocks func(d *bench.Dataset) iter.
 // are seen here first.
 func operations(l *Lab) (list []Variant, _ error) {
 	for _, layout := range l.LayoutsOr() {
-		d := l.typical(layout)
-		cfg := bench.GetConfig{Profile: d.Profile, Of: d.Gen, Config: pace.Config{Duration: l.Phase, Seed: l.fresh()}}
-		get := l.operation("Get", layout, func(_ *bench.Dataset, cp *bench.Copy) (workload, error) {
-			return func(ctx context.Context) (bench.Result, error) { return bench.Get(ctx, cp.Entities, cfg) }, nil
+		committed := func(name string, blocks func(d *bench.Dataset) bench.Stream) {
+			list = append(list, l.operation(name, layout, func(d *bench.Dataset, cp *bench.Copy) (measured, error) {
+				return l.commits(d, cp, bench.CommitConfig{Blocks: blocks(d)})
+			}))
+		}
+		committed("Commit", func(d *bench.Dataset) bench.Stream {
+			return bench.Blocks(d.Profile, d.Gen.Next(bench.Endless))
 		})
-		get.Each = l.eachOn(d, func(ctx context.Context, cp *bench.Copy, f func(*bench.Operations) error) error {
-			return bench.EachGet(ctx, cp.Entities, cfg, f)
+		committed("Update", func(d *bench.Dataset) bench.Stream {
+			return bench.Updates(d.Profile, d.Gen, l.fresh())
 		})
-		list = append(list,
-			l.committed("Commit", layout, func(d *bench.Dataset) iter.Seq2[entity.Block, error] {
-				return bench.Blocks(d.Profile, d.Gen.Next(bench.Endless))
-			}),
-			l.committed("Update", layout, func(d *bench.Dataset) iter.Seq2[entity.Block, error] {
-				return bench.Updates(d.Profile, d.Gen, l.fresh())
-			}),
-			get)
+		list = append(list, l.operation("Get", layout, func(d *bench.Dataset, cp *bench.Copy) (measured, error) {
+			m, err := bench.Gets(d.Profile, d.Gen, l.fresh())
+			return l.held(cp, m, bench.Result{Entities: 1, Rows: uint64(d.Profile.Rows())}, eachReads), err
+		}))
 	}
 	return list, nil
 }
 
 // commits commits what follows a data set, for a phase where no number is given.
-func (l *Lab) commits(d *bench.Dataset, cp *bench.Copy, cfg bench.CommitConfig) (_ workload, err error) {
+func (l *Lab) commits(d *bench.Dataset, cp *bench.Copy, cfg bench.CommitConfig) (_ measured, err error) {
 	cfg.Expect, err = d.Expectation(cp.Ready)
 	if cfg.N == 0 {
 		cfg.Duration = l.Phase
 	}
-	return func(ctx context.Context) (bench.Result, error) { return bench.Commit(ctx, cp.Entities, cfg) }, err
+	return measured{
+		func(ctx context.Context) (bench.Result, error) { return bench.Commit(ctx, cp.Entities, cfg) },
+		func(context.Context) (*bench.Operations, error) { return bench.EachCommit(cp.Entities, cfg), nil },
+	}, err
+}
+
+// eachReads are the reads that repeat where one is done at a time.
+const eachReads = 500
+
+// held reads one open snapshot, for a phase or so many reads again and again. Of is
+// what a read finds.
+func (l *Lab) held(cp *bench.Copy, m mix.Reads, of bench.Result, reads int64) measured {
+	cfg := bench.ReadMixConfig{Mix: m, Held: true, Config: pace.Config{Duration: l.Phase, Seed: l.fresh()}}
+	return measured{func(ctx context.Context) (res bench.Result, err error) {
+		res.Outcome, err = bench.ReadMix(ctx, cp.Entities, cfg)
+		n := uint64(res.Count)
+		res.Entities, res.Rows = n*of.Entities, n*of.Rows
+		return res, err
+	}, func(ctx context.Context) (*bench.Operations, error) {
+		cfg.N = reads
+		return bench.EachRead(ctx, cp.Entities, cfg)
+	}}
 }
 
 // queries measures each query of the fixed set.
 func queries(l *Lab) (list []Variant, _ error) {
 	for _, layout := range l.LayoutsOr() {
-		for i, q := range bench.Queries() {
-			d := l.typical(layout)
-			config := func() (bench.QueryConfig, error) {
-				answers, err := bench.Answers(d.Profile, d.Gen, bench.Queries()[i:i+1])
+		for _, q := range bench.Queries() {
+			list = append(list, l.operation("Query", layout, func(d *bench.Dataset, cp *bench.Copy) (m measured, err error) {
+				answer, err := q.Answer(d.Profile, d.Gen)
 				if err != nil {
-					return bench.QueryConfig{}, err
+					return m, err
 				}
-				return bench.QueryConfig{Query: q, Answer: answers[0], Config: pace.Config{Duration: l.Phase}}, nil
-			}
-			v := l.operation("Query", layout, func(_ *bench.Dataset, cp *bench.Copy) (workload, error) {
-				cfg, err := config()
-				return func(ctx context.Context) (bench.Result, error) { return bench.Query(ctx, cp.Entities, cfg) }, err
-			}, "query", q.Name)
-			v.Each = l.eachOn(d, func(ctx context.Context, cp *bench.Copy, f func(*bench.Operations) error) error {
-				cfg, err := config()
-				if err != nil {
-					return err
-				}
-				return bench.EachQuery(ctx, cp.Entities, cfg, f)
-			})
-			list = append(list, v)
+				reads, err := q.Reads(answer)
+				return l.held(cp, reads, bench.Result{Entities: uint64(len(answer))}, 1), err
+			}, "query", q.Name))
 		}
 	}
 	return list, nil

@@ -2,7 +2,6 @@ package lab
 
 import (
 	"context"
-	"iter"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/mix"
@@ -78,8 +77,8 @@ func (l *Lab) centreWrites(ctx context.Context, d centre, percent int, r *Record
 
 // mixed yields blocks in which a percentage of the operations updates the data
 // centre and the others create and update entities of the base profile.
-func (l *Lab) mixed(d centre, percent int) iter.Seq2[entity.Block, error] {
-	base := bench.Merged(scaler.Stream(scaler.Mendoza(), scaler.Options{Scale: max(l.Scale, 0.02), Seed: l.Seed}), 4*ProductionBlock)
+func (l *Lab) mixed(d centre, percent int) bench.Stream {
+	base := scaler.Merged(scaler.Stream(scaler.Mendoza(), scaler.Options{Scale: max(l.Scale, 0.02), Seed: l.Seed}), 4*ProductionBlock)
 	if percent == 0 {
 		return numbered(base, d.model.FirstLoadBlock())
 	}
@@ -88,7 +87,7 @@ func (l *Lab) mixed(d centre, percent int) iter.Seq2[entity.Block, error] {
 
 // numbered gives blocks the numbers from first on. Time passes faster for their
 // entities then, which ends none of them before its time.
-func numbered(blocks iter.Seq2[entity.Block, error], first uint64) iter.Seq2[entity.Block, error] {
+func numbered(blocks bench.Stream, first uint64) bench.Stream {
 	return func(yield func(entity.Block, error) bool) {
 		for b, err := range blocks {
 			b.Number = first

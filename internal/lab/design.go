@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"iter"
 	"math/rand/v2"
 	"time"
 
@@ -20,12 +19,13 @@ import (
 
 // sampled applies n blocks, of so many rows, to a data set, and keeps the time
 // of each commit with the block's contents.
-func (l *Lab) sampled(name string, c Keys, rows float64, d bench.Dataset, n int, blocks iter.Seq2[entity.Block, error]) Variant {
+func (l *Lab) sampled(name string, c Keys, rows float64, d bench.Dataset, n int, blocks bench.Stream) Variant {
 	return l.prepared(name, c, Cost{Rows: rows}, d, func(cp *bench.Copy, r *Record) (workload, error) {
 		r.Columns = blockColumns
-		return l.commits(&d, cp, bench.CommitConfig{Blocks: blocks, Config: pace.Config{N: int64(n)}, Observe: func(b *entity.Block, took time.Duration) {
+		m, err := l.commits(&d, cp, bench.CommitConfig{Blocks: blocks, Config: pace.Config{N: int64(n)}, Observe: func(b *entity.Block, took time.Duration) {
 			r.Rows = append(r.Rows, append(observe(b), Milliseconds(took.Round(time.Microsecond))))
 		}})
+		return m.run, err
 	})
 }
 
@@ -54,7 +54,7 @@ func designed(l *Lab) (list []Variant, _ error) {
 
 // designBlocks yields a block for each point, after others: so many entities, each with so many
 // strings, numbers and bytes of payload.
-func designBlocks(after bench.GenOptions, points [][]float64) iter.Seq2[entity.Block, error] {
+func designBlocks(after bench.GenOptions, points [][]float64) bench.Stream {
 	return func(yield func(entity.Block, error) bool) {
 		after := after // the same blocks each time
 		for _, p := range points {

@@ -34,8 +34,10 @@ func events(groups ...string) func(*Lab) ([]Variant, error) {
 				v := l.TimedOn("Event"+w.Group, c, Cost{Phases: .5}, data.Dataset(l.Engine), func(ctx context.Context, cp *bench.Copy) (bench.Result, error) {
 					return w.Run(ctx, cp, pace.Config{Duration: l.Phase / 2})
 				})
-				if w.Each != nil {
-					v.Each = l.eachOn(data.Dataset(l.Engine), w.Each)
+				if !w.Memory {
+					v.Each = l.eachOn(data.Dataset(l.Engine), func(ctx context.Context, cp *bench.Copy) (*bench.Operations, error) {
+						return w.Operations(ctx, cp.Events)
+					})
 				}
 				list = append(list, v)
 			}

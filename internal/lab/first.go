@@ -5,13 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/latency"
 	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/bench/pace"
-	"github.com/varvedb/varve/store/entity"
 )
 
 // FirstOptions are options of Q1 alone, and flags of varve compare. A zero has
@@ -39,8 +37,8 @@ func firstLook(l *Lab) (list []Variant, _ error) {
 			return l.history(l.Scale, 0)
 		}
 		return &bench.Source{
-			Blocks:   func() iter.Seq2[entity.Block, error] { return bench.Blocks(profile, gen) },
-			Rest:     func() iter.Seq2[entity.Block, error] { return bench.Blocks(profile, gen.Next(o.Commits*perBlock)) },
+			Blocks:   func() bench.Stream { return bench.Blocks(profile, gen) },
+			Rest:     func() bench.Stream { return bench.Blocks(profile, gen.Next(o.Commits*perBlock)) },
 			Changing: o.Commits,
 		}, nil
 	}

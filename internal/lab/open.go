@@ -192,12 +192,15 @@ func (l *Lab) prepared(name string, c Keys, cost Cost, d bench.Dataset, prepare 
 }
 
 // eachOn is the Each of a variant on a data set.
-func (l *Lab) eachOn(d bench.Dataset,
-	each func(ctx context.Context, cp *bench.Copy, f func(*bench.Operations) error) error,
-) func(context.Context, func(*bench.Copy, *bench.Operations) error) error {
+func (l *Lab) eachOn(d bench.Dataset, open func(ctx context.Context, cp *bench.Copy) (*bench.Operations, error)) func(context.Context, func(*bench.Copy, *bench.Operations) error) error {
 	return func(ctx context.Context, f func(*bench.Copy, *bench.Operations) error) error {
 		return l.withDataset(ctx, d, l.StoreOptions(), new(Record), func(cp *bench.Copy) error {
-			return each(ctx, cp, func(ops *bench.Operations) error { return f(cp, ops) })
+			ops, err := open(ctx, cp)
+			if err != nil {
+				return err
+			}
+			defer ops.Close()
+			return f(cp, ops)
 		})
 	}
 }

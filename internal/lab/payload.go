@@ -70,12 +70,12 @@ func capped(l *Lab) (list []Variant, _ error) {
 	rows := l.Scaled(cappedRows, leastCappedRows)
 	for _, layout := range l.LayoutsOr() {
 		for _, most := range caps {
-			v := l.operation("Capped", layout, func(d *bench.Dataset, cp *bench.Copy) (workload, error) {
+			v := l.operation("Capped", layout, func(d *bench.Dataset, cp *bench.Copy) (measured, error) {
 				gen := d.Gen.Next(rows / d.Profile.Rows())
 				gen.PerBlock = most / d.Profile.Rows()
 				return l.commits(d, cp, bench.CommitConfig{Blocks: bench.Blocks(d.Profile, gen), Config: pace.Config{N: int64(rows)}})
 			}, "cap", itoa(most))
-			v.Phases, v.Rows = 0, float64(rows)
+			v.Phases, v.Rows, v.Each = 0, float64(rows), nil // its blocks end
 			list = append(list, v)
 		}
 	}

@@ -97,8 +97,13 @@ func (l *Lab) reads(scales []float64, mixes []string, loads []readLoad, layouts 
 								if err != nil {
 									return err
 								}
-								do := func(ops *bench.Operations) error { return f(cp, ops) }
-								return bench.EachRead(ctx, cp.Entities, m, v.clients, at.fresh(), do)
+								cfg := bench.ReadMixConfig{Mix: m, Config: pace.Config{Workers: v.clients, N: eachReads, Seed: at.fresh()}}
+								ops, err := bench.EachRead(ctx, cp.Entities, cfg)
+								if err != nil {
+									return err
+								}
+								defer ops.Close()
+								return f(cp, ops)
 							})
 						}
 					}

@@ -3,7 +3,6 @@ package lab
 import (
 	"context"
 	"fmt"
-	"iter"
 	"maps"
 	"os"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"github.com/varvedb/varve/internal/filesync"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
-	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/feed"
 )
 
@@ -51,7 +49,7 @@ func (l *Lab) FromTar(ctx context.Context, layout string, r *Record) error {
 			return err
 		}
 		source := *d.Source
-		source.Blocks = func() iter.Seq2[entity.Block, error] { return feed.TarBlocks(path) }
+		source.Blocks = func() bench.Stream { return feed.TarBlocks(path) }
 		d.Source = &source
 		ready, err := d.Fill(ctx, cp.Entities)
 		if err != nil {
