@@ -193,7 +193,7 @@ func (t *Trial) ceiling(ctx context.Context) error {
 }
 
 // grown measures run, of the cost of so many phases and loads, at each scale that was asked for, or at parts and multiples of the lab's.
-func grown(name string, phases, loads float64, run func(*Trial, context.Context) error) func(*Lab) ([]Variant, error) {
+func grown(name string, phases, loads float64, run Run) func(*Lab) ([]Variant, error) {
 	return func(l *Lab) ([]Variant, error) {
 		least := 0.25
 		if l.Source != "" { // which is taken whole

@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"context"
 	"strings"
 
 	"github.com/varvedb/varve/bench/row"
@@ -10,7 +9,7 @@ import (
 )
 
 type (
-	ops    = map[string]func(*Trial, context.Context) error
+	ops    = map[string]Run
 	values = map[string]string
 	views  = []report.View
 )

@@ -152,13 +152,16 @@ func (l *Lab) Run(ctx context.Context, e Experiment, set *Set) error {
 	return nil
 }
 
+// Run measures a variant and adds the figures to the record of the trial.
+type Run func(t *Trial, ctx context.Context) error
+
 // Variant is a configuration with the way to measure it. It makes its own data
 // and leaves none to others.
 type Variant struct {
 	Name string // of its lines
 	Keys Keys
 	Cost
-	Run func(t *Trial, ctx context.Context) error
+	Run Run
 
 	// Each, if not nil, gives f the same one operation at a time, and the store, for
 	// a benchmark of go test. Variants without it are measured at a rate, or their figures are not

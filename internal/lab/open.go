@@ -204,7 +204,7 @@ func (t *Trial) timed(ctx context.Context, f Workload) error {
 
 // On is the Run of a variant of one workload on a data set. The checks of
 // the workload are prepared first, outside of the budget.
-func On(d bench.Dataset, prepare func(t *Trial) (Workload, error)) func(*Trial, context.Context) error {
+func On(d bench.Dataset, prepare func(t *Trial) (Workload, error)) Run {
 	return func(t *Trial, ctx context.Context) error {
 		return t.withDataset(ctx, d, func() error {
 			var f Workload

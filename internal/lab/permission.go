@@ -20,7 +20,7 @@ type tables struct {
 	data    string // of the data set
 	readers int
 	made    func() error
-	fill    func(t *Trial, ctx context.Context) error
+	fill    Run
 }
 
 // loading measures how they are loaded.
@@ -35,7 +35,7 @@ func (s *tables) loading(name string, c Keys, rows int) Variant {
 }
 
 // loaded measures run on them.
-func (s *tables) loaded(name string, c Keys, run func(t *Trial, ctx context.Context) error) Variant {
+func (s *tables) loaded(name string, c Keys, run Run) Variant {
 	return Variant{Name: name, Keys: c, Cost: Cost{Phases: 1}, Run: func(t *Trial, ctx context.Context) error {
 		if err := t.Aside(s.made); err != nil {
 			return err

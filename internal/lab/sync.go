@@ -20,7 +20,7 @@ import (
 
 // Operated measures operations on the base profile with each layout; a key tells them apart. Each takes so many
 // phases, and as long as loading the data so many times.
-func Operated(name, key string, phases, loads float64, operations map[string]func(*Trial, context.Context) error) func(*Lab) ([]Variant, error) {
+func Operated(name, key string, phases, loads float64, operations map[string]Run) func(*Lab) ([]Variant, error) {
 	return func(l *Lab) ([]Variant, error) {
 		return across(l.LayoutsOr(), slices.Sorted(maps.Keys(operations)), func(layout, value string) Variant {
 			return Variant{Name: name, Keys: l.OnBase(layout, l.Scale, key, value), Cost: baseCost(l.Scale, phases, loads), Run: operations[value]}

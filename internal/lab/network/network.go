@@ -84,7 +84,7 @@ func runNode(ctx context.Context, t *lab.Trial, cfg node.Config) error {
 func init() {
 	lab.Register("H1", measureService)
 	lab.Register("H3", measureNode)
-	lab.Register("J1", lab.Operated("FirstSync", "source", 0, 1, map[string]func(*lab.Trial, context.Context) error{"tar": (*lab.Trial).FromTar, "chain": fromChain}))
+	lab.Register("J1", lab.Operated("FirstSync", "source", 0, 1, map[string]lab.Run{"tar": (*lab.Trial).FromTar, "chain": fromChain}))
 }
 
 // chainBytes are the payloads of a chain at most, which this process holds.
