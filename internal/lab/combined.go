@@ -125,10 +125,10 @@ func (t *Trial) mixOf(name string) (mix.Reads, error) {
 }
 
 // together runs commits of the blocks after the data set, none where they have
-// no rate, and at the same time reads, as many as there can be where they have
-// none, and records both. The
-// commits' figures have no prefix; the reads' figures have the reads' name
-// before them, but for the rate and the late or skipped ones.
+// no rate, and reads at the same time, as many as there can be where they have
+// none. It records both: the commits' figures have no prefix; the reads' figures
+// have the reads' name before them, but for the rate and the late or skipped
+// ones.
 func (t *Trial) together(ctx context.Context, b concurrent, m mix.Reads) (wrote bench.Result, read *pace.Outcome, err error) {
 	writes := bench.CommitConfig{Blocks: t.Data.Rest(), RowRate: b.rows, Config: pace.Config{Duration: t.Phase, WarmUp: t.warmUp()}}
 	reading := bench.ReadMixConfig{Mix: m, Config: t.Loop(readers, max(b.reads, 0), 0)}
@@ -252,9 +252,8 @@ func (l *Lab) roomToLoad(scale float64) error {
 	return l.add(int64(l.worth(scale) * loadChecks))
 }
 
-// withLoaded runs f on a new store that was filled with the base profile, as far
-// as the blocks of its source go. The checks of loading grow with it, so room for
-// them is added first.
+// withLoaded runs f on a new store that was filled with the base profile. Room
+// for the checks of loading is added first, because they grow with the profile.
 func (t *Trial) withLoaded(ctx context.Context, f func(ready bench.Ready) error) error {
 	d, err := t.base()
 	if err == nil {
