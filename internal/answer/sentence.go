@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/perf/benchfmt"
 
+	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/internal/report"
 )
 
@@ -77,7 +78,7 @@ type sayer struct {
 	left []left // candidates that are not judged
 }
 
-const mixes = "WBAC"
+var mixes = []string{mix.W, mix.B, mix.A, mix.C}
 
 // left are candidates that are not judged.
 type left struct {
@@ -107,10 +108,8 @@ func newSayer(set *report.Set, experiment string) *sayer {
 		}
 	}
 	found := s.tried.Values("mix")
-	for i := len(mixes) - 1; i >= 0; i-- {
-		if slices.Contains(found, mixes[i:i+1]) {
-			s.mix = mixes[i : i+1]
-		}
+	if i := slices.IndexFunc(mixes, func(m string) bool { return slices.Contains(found, m) }); i >= 0 {
+		s.mix = mixes[i]
 	}
 	return s
 }
@@ -263,34 +262,35 @@ func inUnit(unit string) func(*ranked) string {
 	return func(r *ranked) string { return r.in(unit) }
 }
 
-func (s *sayer) writes() string {
-	most := s.at(s.scale) + "/rate:max"
-	list := s.rank(func(c candidate) *report.Figure { return s.figure(c, most, "settled-rows/s", "rows/s") })
+// most is the sentence on the candidate with the highest rate: the first of the
+// units that it has. Of the reference it has latencies, and more.
+func (s *sayer) most(says, unit, filter, what string, more func(candidate) string, units ...string) string {
+	list := s.rank(func(c candidate) *report.Figure { return s.figure(c, filter, units...) })
 	if len(list) == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("At %s %s keeps up most writes: %s", s.size(s.scale), list[0], first(list, "rows/s"))
+	text := fmt.Sprintf("At %s %s %s: %s", s.size(s.scale), list[0], says, first(list, unit))
 	if list[0].to == nil {
-		text += ", " + s.latency(list[0].candidate, most, "commit", "")
+		text += ", " + s.latency(list[0].candidate, filter, what, "") + more(list[0].candidate)
 	}
-	return text + end(list, inUnit("rows/s"))
+	return text + end(list, inUnit(unit))
+}
+
+func (s *sayer) writes() string {
+	nothing := func(candidate) string { return "" }
+	return s.most("keeps up most writes", "rows/s", s.at(s.scale)+"/rate:max", "commit", nothing, "settled-rows/s", "rows/s")
 }
 
 func (s *sayer) reads() string {
-	ten := s.at(s.scale) + "/clients:10"
-	list := s.rank(func(c candidate) *report.Figure { return s.figure(c, ten, "qps") })
-	if len(list) == 0 {
-		return ""
-	}
-	text := fmt.Sprintf("At %s %s answers most reads of mix %s with 10 clients: %s", s.size(s.scale), list[0], s.mix, first(list, "reads/s"))
-	if list[0].to == nil {
-		text += ", " + s.latency(list[0].candidate, ten, "read", "")
+	alone := func(c candidate) string {
 		one := s.at(s.scale) + "/clients:1"
-		if f := s.figure(list[0].candidate, one, "qps"); f != nil {
-			text += ", and with one " + f.In("reads/s") + ", " + s.latency(list[0].candidate, one, "read", "")
+		f := s.figure(c, one, "qps")
+		if f == nil {
+			return ""
 		}
+		return ", and with one " + f.In("reads/s") + ", " + s.latency(c, one, "read", "")
 	}
-	return text + end(list, inUnit("reads/s"))
+	return s.most("answers most reads of mix "+s.mix+" with 10 clients", "reads/s", s.at(s.scale)+"/clients:10", "read", alone, "qps")
 }
 
 // carries judges whether all runs of a load were within the limits of the third

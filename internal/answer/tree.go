@@ -174,7 +174,7 @@ func (c candidate) criterion(set *report.Set, l limit) Criterion {
 		}
 		if l.bound != "" && (f == nil || l.outcome(f) == Unknown) {
 			longest, err := set.Figure(on, l.bound)
-			if err == nil && longest != nil && (l.outcome(longest) == Pass || f == nil && l.holds(longest)) {
+			if err == nil && longest != nil && (l.outcome(longest) == Pass || f == nil && l.good(longest) == longest.Total()) {
 				f = longest
 			}
 		}
@@ -197,23 +197,26 @@ func (c candidate) criterion(set *report.Set, l limit) Criterion {
 	return k
 }
 
-func (l *limit) good(v float64) bool { return l.least && v >= l.want || !l.least && v < l.want }
-
-// holds reports whether all runs of a figure are good.
-func (l *limit) holds(f *report.Figure) bool {
-	return !slices.ContainsFunc(f.Runs, func(r report.Runs) bool {
-		return slices.ContainsFunc(r.Values, func(v float64) bool { return !l.good(v) })
-	})
+// good counts the runs of a figure that are on the good side.
+func (l *limit) good(f *report.Figure) (n int) {
+	for _, r := range f.Runs {
+		for _, v := range r.Values {
+			if l.least == (v >= l.want) {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // outcome judges a figure.
 func (l *limit) outcome(f *report.Figure) Outcome {
-	switch {
-	case f.Total() < report.Judged || f.Busy > 0:
+	switch good, all := l.good(f), f.Total(); {
+	case all < report.Judged || f.Busy > 0:
 		return Unknown
-	case l.holds(f):
+	case good == all:
 		return Pass
-	case !slices.ContainsFunc(f.Runs, func(r report.Runs) bool { return slices.ContainsFunc(r.Values, l.good) }):
+	case good == 0:
 		return Fail
 	}
 	return Unknown

@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -75,11 +74,9 @@ func TestBudgetedChild(t *testing.T) {
 		t.Skip("for the test that starts it")
 	}
 	l, d := budgeted(t, cache)
-	r := new(Record)
-	nothing := func(context.Context) (*pace.Outcome, error) { return nil, nil }
-	require.NoError(t, l.withDataset(t.Context(), d, l.StoreOptions(), r, func(cp *bench.Copy) error {
-		return l.Timed(t.Context(), cp, r, nothing)
-	}))
+	r := l.trial(new(Record))
+	nothing := func() (*pace.Outcome, error) { return nil, nil }
+	require.NoError(t, r.withDataset(t.Context(), d, func() error { return r.Timed(t.Context(), nil, nothing) }))
 	share, known := r.Metric("resident-before")
 	require.True(t, known)
 	fmt.Println("resident-before", share)

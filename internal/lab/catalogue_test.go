@@ -2,6 +2,7 @@ package lab
 
 import (
 	"errors"
+	"iter"
 	"math"
 	"runtime/debug"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/internal/report"
 	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
 	_ "github.com/varvedb/varve/store/sqlite"
 )
 
@@ -144,20 +146,17 @@ func TestSizes(t *testing.T) {
 func TestRenewed(t *testing.T) {
 	renewed := errors.New("renewed")
 	l := &Lab{Renew: func() error { return renewed }}
-	r := &Record{}
-	_, err := l.within(1<<20, r)
-	require.NoError(t, err)
+	within := func() error { return l.trial(new(Record)).within(1 << 20) }
+	require.NoError(t, within())
 	l.used = true
-	_, err = l.within(1<<20, r)
-	require.ErrorIs(t, err, renewed)
+	require.ErrorIs(t, within(), renewed)
 	l.Renew = func() error { return errors.ErrUnsupported }
-	_, err = l.within(1<<20, r)
-	require.NoError(t, err, "where a process cannot become another, it goes on")
+	require.NoError(t, within(), "where a process cannot become another, it goes on")
 	runs := 0
 	l = testLab(t)
 	l.Renew = func() error { return renewed }
 	run := func() error {
-		return l.WithBase(t.Context(), "compact", l.Scale, nil, r, func(*bench.Dataset, *bench.Copy) error { runs++; return nil })
+		return l.trial(&Record{Keys: l.OnBase("compact", l.Scale)}).WithBase(t.Context(), func() error { runs++; return nil })
 	}
 	require.ErrorIs(t, run(), renewed, "it has loaded the data set")
 	require.NoError(t, run())
@@ -186,10 +185,10 @@ func TestAside(t *testing.T) {
 // their memory is added to the budget.
 func TestPrepared(t *testing.T) {
 	l := testLab(t)
-	v := l.operation("Commit", "compact", func(d *bench.Dataset, cp *bench.Copy) (measured, error) {
+	v := l.committed("Commit", func(d *bench.Dataset) iter.Seq2[entity.Block, error] {
 		require.Equal(t, int64(math.MaxInt64), debug.SetMemoryLimit(-1))
-		return l.commits(d, cp, bench.CommitConfig{Blocks: bench.Blocks(d.Profile, d.Gen.Next(perBlock))})
-	})
-	require.NoError(t, v.Run(t.Context(), new(Record)))
+		return bench.Blocks(d.Profile, d.Gen.Next(perBlock))
+	}).variant(l, "compact")
+	require.NoError(t, v.Run(l.trial(new(Record)), t.Context()))
 	require.Less(t, debug.SetMemoryLimit(math.MaxInt64), int64(math.MaxInt64))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/varvedb/varve/bench"
@@ -32,7 +33,7 @@ const (
 var combinedLoads = []concurrent{{ArkivRowRate, 0}, {ArkivRowRate, 100}, {ArkivRowRate, 1_000}, {ArkivRowRate, 5_000}, {10_000, 1_000}, {ArkivRowRate, ceiling}}
 
 func besides(l *Lab) ([]Variant, error) {
-	return l.besides("Combined", []float64{l.Scale}, combinedLoads), nil
+	return l.besides("Combined", []float64{l.Scale}, combinedLoads)
 }
 
 // frontierRates are of rows a second, from none on.
@@ -44,7 +45,7 @@ func frontier(l *Lab) ([]Variant, error) {
 	for _, rate := range l.RatesOr(frontierRates...) {
 		loads = append(loads, concurrent{rate, closed})
 	}
-	return l.besides("Frontier", l.sizes(), loads), nil
+	return l.besides("Frontier", l.scales(), loads)
 }
 
 // firstVersionScale is that of a first version, which has 621,000 entities.
@@ -55,50 +56,59 @@ func firstVersion(l *Lab) ([]Variant, error) {
 	if l.Source != "" {
 		scale = l.Scale
 	}
-	var loads []concurrent
+	return l.besides("V1", []float64{scale}, firstVersionLoads())
+}
+
+// firstVersionLoads are the loads of a first version.
+func firstVersionLoads() (loads []concurrent) {
 	for _, load := range report.FirstVersion {
 		loads = append(loads, concurrent{load[0], load[1]})
 	}
-	return l.besides("V1", []float64{scale}, loads), nil
+	return loads
 }
 
-func (l *Lab) besides(name string, scales []float64, loads []concurrent) (list []Variant) {
+func (l *Lab) besides(name string, scales []float64, loads []concurrent) (list []Variant, _ error) {
 	for _, layout := range l.LayoutsOr() {
 		for _, scale := range scales {
 			for _, b := range loads {
-				c, cost := l.OnBase(layout, scale, "mix", l.mixes()[0], "rate", Ftoa(b.rows)), baseCost(scale, 1, 0)
-				run := func(ctx context.Context, r *Record) error { _, err := l.withReads(ctx, layout, scale, b, r); return err }
-				switch b.reads {
-				case ceiling:
-					cost.Phases = ceilingSteps
-					c, run = c.With("qps", "ceiling"), func(ctx context.Context, r *Record) error { return l.ceiling(ctx, layout, r) }
-				case closed:
-				default:
-					c = c.With("qps", Ftoa(b.reads))
-				}
-				list = append(list, Variant{Name: name, Keys: c, Cost: cost, Run: run})
+				list = append(list, b.variant(l, name, l.OnBase(layout, scale), scale))
 			}
 		}
 	}
-	return list
+	return list, nil
+}
+
+func (b concurrent) variant(l *Lab, name string, keys Keys, scale float64) Variant {
+	keys = keys.With("mix", l.mixes()[0]).With("rate", Ftoa(b.rows))
+	v := Variant{Name: name, Keys: keys, Cost: baseCost(scale, 1, 0), Run: func(t *Trial, ctx context.Context) error {
+		_, err := t.withReads(ctx, b)
+		return err
+	}}
+	switch b.reads {
+	case closed:
+	case ceiling:
+		v.Keys, v.Run, v.Phases = keys.With("qps", "ceiling"), (*Trial).ceiling, ceilingSteps
+	default:
+		v.Keys = keys.With("qps", Ftoa(b.reads))
+	}
+	return v
 }
 
 // withReads runs commits of so many rows a second with so many reads of a mix,
 // and reports whether both kept up: commits under their limit, reads not
 // skipped.
-func (l *Lab) withReads(ctx context.Context, layout string, scale float64, b concurrent, r *Record) (kept bool, err error) {
-	o := l.StoreOptions()
-	o.Readers = readers
-	err = l.WithBase(ctx, layout, scale, o, r, func(d *bench.Dataset, cp *bench.Copy) error {
+func (t *Trial) withReads(ctx context.Context, b concurrent) (kept bool, err error) {
+	t.Store.Readers = readers
+	err = t.WithBase(ctx, func() error {
 		if b.reads == 0 {
 			kept = true
-			return l.onRest(ctx, d, cp, b.rows, l.Phase, r)
+			return t.onRest(ctx, b.rows, t.Phase)
 		}
-		m, err := l.mixOf(l.mixes()[0], d)
+		m, err := t.mixOf(t.mixes()[0])
 		if err != nil {
 			return err
 		}
-		wrote, read, err := l.together(ctx, cp, bench.CommitConfig{Blocks: d.Rest(), RowRate: b.rows}, m, max(b.reads, 0), r)
+		wrote, read, err := t.together(ctx, b, m)
 		kept = err == nil && wrote.All().Quantile(99) < commitLimit && read.Rate() > 0.95*b.reads
 		return err
 	})
@@ -106,40 +116,40 @@ func (l *Lab) withReads(ctx context.Context, layout string, scale float64, b con
 }
 
 // mixOf is a mix with a separate oracle, which follows the written blocks.
-func (l *Lab) mixOf(name string, d *bench.Dataset) (mix.Reads, error) {
-	oracle, err := l.Oracle(d)
+func (t *Trial) mixOf(name string) (mix.Reads, error) {
+	oracle, err := t.Oracle(t.Data)
 	if err != nil {
 		return nil, err
 	}
 	return mix.New(name, oracle)
 }
 
-// together runs commits, none where they have no rate, and at the same time so
-// many reads a second, zero for as many as there can be, and records both. The
-// commits' figures have no prefix; the reads' figures have the reads' name
-// before them, but for the rate and the late or skipped ones.
-func (l *Lab) together(ctx context.Context, cp *bench.Copy, writes bench.CommitConfig, m mix.Reads, qps float64, r *Record) (wrote bench.Result, read *pace.Outcome, err error) {
-	writes.Duration, writes.WarmUp = l.Phase, l.warmUp()
-	err = l.Timed(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
-		reading := bench.ReadMixConfig{Mix: m, Config: l.Loop(readers, qps, 0)}
-		if writes.RowRate == 0 {
+// together runs commits of the blocks after the data set, none where they have
+// no rate, and reads at the same time, as many as there can be where they have
+// none. It records both: the commits' figures have no prefix; the reads' figures
+// have the reads' name before them, but for the rate and the late or skipped
+// ones.
+func (t *Trial) together(ctx context.Context, b concurrent, m mix.Reads) (wrote bench.Result, read *pace.Outcome, err error) {
+	writes := bench.CommitConfig{Blocks: t.Data.Rest(), RowRate: b.rows, Config: pace.Config{Duration: t.Phase, WarmUp: t.warmUp()}}
+	reading := bench.ReadMixConfig{Mix: m, Config: t.Loop(readers, max(b.reads, 0), 0)}
+	err = t.Timed(ctx, nil, func() (*pace.Outcome, error) {
+		if b.rows == 0 {
 			wrote.Outcome = new(pace.Outcome)
-			read, err = bench.ReadMix(ctx, cp.Entities, reading)
+			read, err = bench.ReadMix(ctx, t.Entities, reading)
 		} else {
-			wrote, read, err = bench.Combined(ctx, cp.Entities, writes, reading)
+			wrote, read, err = bench.Combined(ctx, t.Entities, writes, reading)
 		}
 		commits, reads := wrote.All(), read.All()
-		r.Count += commits.Count()
-		r.Metrics = append(append(r.Metrics, commits.Metrics("")...), reads.Metrics("read-")...)
-		r.Metrics = append(r.Metrics, read.Metrics()...)
-		r.Put(wrote.RowRate(), "rows/s")
-		r.Put(float64(wrote.Rows), "rows")
-		r.Put(float64(wrote.Late), "commit-late")
-		r.Put(float64(wrote.Skipped), "commit-skipped")
-		r.Kind("commit", commits)
-		r.Kind("all", reads)
-		r.Kinds = append(r.Kinds, read.Kinds...)
-		if writes.RowRate == 0 {
+		t.Count += commits.Count()
+		t.Metrics = slices.Concat(t.Metrics, commits.Metrics(""), reads.Metrics("read-"), read.Metrics())
+		t.Put(wrote.RowRate(), "rows/s")
+		t.Put(float64(wrote.Rows), "rows")
+		t.Put(float64(wrote.Late), "commit-late")
+		t.Put(float64(wrote.Skipped), "commit-skipped")
+		t.Kind("commit", commits)
+		t.Kind("all", reads)
+		t.Kinds = append(t.Kinds, read.Kinds...)
+		if b.rows == 0 {
 			return read, err
 		}
 		return wrote.Outcome, err
@@ -156,56 +166,53 @@ const (
 
 // ceiling searches for the highest rate of reads at which commits and reads keep
 // up. The record is that of the highest that did; the notes have the others.
-func (l *Lab) ceiling(ctx context.Context, layout string, r *Record) error {
-	low, high, best, notes := 0.0, float64(ceilingHigh), *r, []string(nil)
+func (t *Trial) ceiling(ctx context.Context) error {
+	begun := *t.Record
+	low, high, best, notes := 0.0, float64(ceilingHigh), begun, []string(nil)
 	for range ceilingSteps {
 		qps := math.Round(math.Sqrt(max(low, ceilingLow/2) * high))
-		try := &Record{Name: r.Name, Keys: r.Keys, Manifest: r.Manifest}
-		kept, err := l.withReads(ctx, layout, l.Scale, concurrent{ArkivRowRate, qps}, try)
+		*t.Record = Record{Name: begun.Name, Keys: begun.Keys, Manifest: begun.Manifest}
+		kept, err := t.withReads(ctx, concurrent{ArkivRowRate, qps})
 		if err != nil {
+			*t.Record = begun
 			return err
 		}
 		if kept {
-			low, best = qps, *try
+			low, best = qps, *t.Record
 		} else {
 			high = qps
 		}
-		got, _ := try.Metric("qps")
-		p99, _ := try.Metric("p99-ms")
+		got, _ := t.Metric("qps")
+		p99, _ := t.Metric("p99-ms")
 		notes = append(notes, fmt.Sprintf("%.0f reads/s asked, kept up %t: %.0f were answered, commits p99 %.0f ms", qps, kept, got, p99))
 	}
-	*r = best
-	r.Notes = append(r.Notes, notes...)
-	r.Put(low, "ceiling-qps")
+	*t.Record = best
+	t.Notes = append(t.Notes, notes...)
+	t.Put(low, "ceiling-qps")
 	return nil
 }
 
-// grown measures f, of the cost of so many phases and loads, at each scale that was asked for, or at parts and multiples of the lab's.
-func grown(name string, phases, loads float64, f func(l *Lab, ctx context.Context, layout string, scale float64, r *Record) error) func(*Lab) ([]Variant, error) {
-	return func(l *Lab) (list []Variant, _ error) {
+// grown measures run, of the cost of so many phases and loads, at each scale that was asked for, or at parts and multiples of the lab's.
+func grown(name string, phases, loads float64, run Run) func(*Lab) ([]Variant, error) {
+	return func(l *Lab) ([]Variant, error) {
 		least := 0.25
 		if l.Source != "" { // which is taken whole
 			least = 2
 		}
-		for _, layout := range l.LayoutsOr() {
-			for _, scale := range given(l.Sizes, least*l.Scale, l.Scale, 4*l.Scale) {
-				list = append(list, Variant{Name: name, Keys: l.OnBase(layout, scale), Cost: baseCost(scale, phases, loads), Run: func(ctx context.Context, r *Record) error { return f(l, ctx, layout, scale, r) }})
-			}
-		}
-		return list, nil
+		return across(l.LayoutsOr(), given(l.Sizes, least*l.Scale, l.Scale, 4*l.Scale), func(layout string, scale float64) Variant {
+			return Variant{Name: name, Keys: l.OnBase(layout, scale), Cost: baseCost(scale, phases, loads), Run: run}
+		})
 	}
 }
 
 // degradation measures reads of all mixes and then commits, on one size.
-func (l *Lab) degradation(ctx context.Context, layout string, scale float64, r *Record) error {
-	return l.WithBase(ctx, layout, scale, l.StoreOptions(), r, func(d *bench.Dataset, cp *bench.Copy) error {
-		return l.readsThenWrites(ctx, d, cp, l.mixes(), r)
-	})
+func (t *Trial) degradation(ctx context.Context) error {
+	return t.WithBase(ctx, func() error { return t.readsThenWrites(ctx, t.mixes()) })
 }
 
 // readsThenWrites measures reads of some mixes by one client, whose units have the mix behind them, and then commits.
-func (l *Lab) readsThenWrites(ctx context.Context, d *bench.Dataset, cp *bench.Copy, mixes []string, r *Record) error {
-	oracle, err := l.Oracle(d)
+func (t *Trial) readsThenWrites(ctx context.Context, mixes []string) error {
+	oracle, err := t.Oracle(t.Data)
 	if err != nil {
 		return err
 	}
@@ -214,25 +221,26 @@ func (l *Lab) readsThenWrites(ctx context.Context, d *bench.Dataset, cp *bench.C
 		if err != nil {
 			return err
 		}
-		of := new(Record) // samples belong to the commits alone
-		err = l.phaseAt(ctx, cp, l.warmed(cp, m, 1, shortReads), of, func(ctx context.Context) (*pace.Outcome, error) {
-			out, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{Mix: m, Config: l.Loop(1, 0, shortReads)})
+		phase := *t
+		phase.Record = new(Record) // samples belong to the commits alone
+		err = phase.Timed(ctx, t.warmed(m, 1, shortReads), func() (*pace.Outcome, error) {
+			out, err := bench.ReadMix(ctx, t.Entities, bench.ReadMixConfig{Mix: m, Config: t.Loop(1, 0, shortReads)})
 			all := out.All()
-			r.Put(out.Rate(), "qps-"+name)
-			r.Put(Milliseconds(all.Quantile(99)), "p99-ms-"+name)
-			r.Kind("mix-"+name, all)
+			t.Put(out.Rate(), "qps-"+name)
+			t.Put(Milliseconds(all.Quantile(99)), "p99-ms-"+name)
+			t.Kind("mix-"+name, all)
 			return out, err
 		})
 		if err != nil {
 			return err
 		}
 		for _, unit := range []string{"resident-before", "disk-reads/s"} {
-			if v, has := of.Metric(unit); has {
-				r.Put(v, unit+"-"+name)
+			if v, has := phase.Metric(unit); has {
+				t.Put(v, unit+"-"+name)
 			}
 		}
 	}
-	return l.onRest(ctx, d, cp, ArkivRowRate, l.Phase, r)
+	return t.onRest(ctx, ArkivRowRate, t.Phase)
 }
 
 // loadChecks is the memory of the checks of a load of scale 1: twice some 300
@@ -244,23 +252,31 @@ func (l *Lab) roomToLoad(scale float64) error {
 	return l.add(int64(l.worth(scale) * loadChecks))
 }
 
-// load fills a new store. Its checks grow with it, so room for them is added
-// first.
-func (l *Lab) load(ctx context.Context, layout string, scale float64, r *Record) error {
-	m, err := l.Base(layout, scale, ProductionBlock)
+// withLoaded runs f on a new store that was filled with the base profile. Room
+// for the checks of loading is added first, because they grow with the profile.
+func (t *Trial) withLoaded(ctx context.Context, f func(ready bench.Ready) error) error {
+	d, err := t.base()
+	if err == nil {
+		err = t.roomToLoad(t.scale())
+	}
 	if err != nil {
 		return err
 	}
-	if err := l.roomToLoad(scale); err != nil {
-		return err
-	}
-	return l.WithNew(ctx, "", layout, l.StoreOptions(), r, func(cp *bench.Copy) error {
-		ready, err := m.Fill(ctx, cp.Entities)
+	return t.WithLayout(ctx, func() error {
+		t.Data = d
+		ready, err := d.Fill(ctx, t.Entities)
 		if err != nil {
 			return err
 		}
-		r.Put(ready.Seconds, "load-s")
-		r.Put(float64(ready.Counts.Rows())/ready.Seconds, "rows/s")
-		return r.sizes(ctx, cp.DB, int(ready.Counts.Rows()), "B/row")
+		return f(ready)
+	})
+}
+
+// load measures filling a new store.
+func (t *Trial) load(ctx context.Context) error {
+	return t.withLoaded(ctx, func(ready bench.Ready) error {
+		t.Put(ready.Seconds, "load-s")
+		t.Put(float64(ready.Counts.Rows())/ready.Seconds, "rows/s")
+		return t.size(ctx, int(ready.Counts.Rows()), "B/row")
 	})
 }

@@ -85,35 +85,33 @@ func (l *Lab) storageCommits() (plans []commitPlan) {
 // committing measures the plans with each of the layouts: commits of whole entities,
 // 100 a block, from an empty store on.
 func committing(plans func(*Lab) []commitPlan, layouts ...string) func(*Lab) ([]Variant, error) {
-	return func(l *Lab) (list []Variant, _ error) {
-		for _, layout := range l.LayoutsOr(layouts...) {
-			for _, p := range plans(l) {
-				c := l.On(layout, p.profile.Name, append([]string{"entities", itoa(p.entities)}, p.more...)...).With("durability", string(p.options.Durability))
-				list = append(list, Variant{Name: "Commit", Keys: c, Cost: Cost{Rows: float64(p.entities * p.profile.Rows())}, Run: func(ctx context.Context, r *Record) error { return l.commit(ctx, layout, p, r) }})
-			}
-		}
-		return list, nil
+	return func(l *Lab) ([]Variant, error) {
+		return across(l.LayoutsOr(layouts...), plans(l), func(layout string, p commitPlan) Variant {
+			c := l.On(layout, p.profile.Name, append([]string{"entities", itoa(p.entities)}, p.more...)...).With("durability", string(p.options.Durability))
+			return Variant{Name: "Commit", Keys: c, Cost: Cost{Rows: float64(p.entities * p.profile.Rows())}, Run: p.commit}
+		})
 	}
 }
 
 // commit fills an empty store with blocks of entities and records each commit and the sizes.
-func (l *Lab) commit(ctx context.Context, layout string, p commitPlan, r *Record) error {
+func (p commitPlan) commit(t *Trial, ctx context.Context) error {
 	// Apart from its cache each has the same memory.
-	if err := memlimit.Resize(l.Memory - memlimit.Cache(l.Memory) + p.options.Memory); err != nil {
+	if err := memlimit.Resize(t.Memory - memlimit.Cache(t.Memory) + p.options.Memory); err != nil {
 		return err
 	}
-	err := l.WithNew(ctx, p.dir, layout, p.options, r, func(cp *bench.Copy) error {
-		gen, expect := bench.GenOptions{Entities: p.entities, PerBlock: perBlock, Seed: l.fresh()}, bench.NewExpectation(false)
-		res, err := bench.Commit(ctx, cp.Entities, bench.CommitConfig{
+	t.Store = p.options
+	err := t.WithNew(ctx, p.dir, t.layout(), func() error {
+		gen, expect := bench.GenOptions{Entities: p.entities, PerBlock: perBlock, Seed: t.fresh()}, bench.NewExpectation(false)
+		res, err := bench.Commit(ctx, t.Entities, bench.CommitConfig{
 			Blocks: bench.Blocks(p.profile, gen), Expect: expect, Config: pace.Config{N: int64(p.entities / perBlock)},
 		})
-		r.Result(res)
+		t.Result(res)
 		if err = res.Checked(ctx, err); err == nil {
-			err = r.sizes(ctx, cp.DB, int(expect.Live()), "B/ent")
+			err = t.size(ctx, int(expect.Live()), "B/ent")
 		}
 		return err
 	})
-	if p.options.Durability != l.Durability && errors.Is(err, store.ErrUnsupported) {
+	if p.options.Durability != t.Durability && errors.Is(err, store.ErrUnsupported) {
 		// Which levels an engine has is certain only of an open one: an embedded
 		// server has more than one that others run.
 		return fmt.Errorf("%w: %w", ErrSkip, err)
@@ -152,11 +150,12 @@ func (p insertPlan) variants(l *Lab) (list []Variant, _ error) {
 			cfg := row.Config{Indexes: indexes, Rows: l.Scaled(p.size, minRows), PerCommit: p.perCommit, Mode: mode, Seed: l.fresh(), Limit: insertPhases * l.Phase}
 			c := l.KeysOf("durability", string(o.Durability), "store", in, "indexes", itoa(indexes),
 				"commit", itoa(p.perCommit), "mode", string(mode), "rows", itoa(cfg.Rows))
-			list = append(list, Variant{Name: "Insert", Keys: c, Cost: Cost{Rows: float64(cfg.Rows)}, Run: func(ctx context.Context, r *Record) error {
-				return l.WithNew(ctx, dir, "", o, r, func(cp *bench.Copy) error {
-					res, err := row.Insert(ctx, cp.DB, cfg)
-					if r.Result(res); err == nil && res.Rows < uint64(cfg.Rows) {
-						r.Note(fmt.Sprintf("ended after %d of %d rows, when the time was up", res.Rows, cfg.Rows))
+			list = append(list, Variant{Name: "Insert", Keys: c, Cost: Cost{Rows: float64(cfg.Rows)}, Run: func(t *Trial, ctx context.Context) error {
+				t.Store = o
+				return t.WithNew(ctx, dir, "", func() error {
+					res, err := row.Insert(ctx, t.DB, cfg)
+					if t.Result(res); err == nil && res.Rows < uint64(cfg.Rows) {
+						t.Note(fmt.Sprintf("ended after %d of %d rows, when the time was up", res.Rows, cfg.Rows))
 					}
 					return err
 				})
@@ -177,96 +176,74 @@ func (l *Lab) typical(layout string) bench.Dataset {
 	}
 }
 
-// measured is one workload on an open data set: all of it, and one operation at a time.
-type measured struct {
-	run  workload
-	each func(ctx context.Context) (*bench.Operations, error)
+// operation is one workload on a data set of typical entities. Its configuration
+// is made when it is measured.
+type operation[C any] struct {
+	name   string
+	more   []string // of its keys
+	config func(d *bench.Dataset, ready bench.Ready) (C, error)
+	run    func(ctx context.Context, ents *store.Entities, cfg C) (bench.Result, error)
+	each   func(ctx context.Context, ents *store.Entities, cfg C, f func(*bench.Operations) error) error
 }
 
-// operation is one workload on a data set of typical entities.
-func (l *Lab) operation(name, layout string, prepare func(d *bench.Dataset, cp *bench.Copy) (measured, error), more ...string) Variant {
+func (o operation[C]) variant(l *Lab, layout string) Variant {
 	d := l.typical(layout)
-	cost := Cost{Phases: 1, Set: float64(d.Gen.Entities * d.Profile.Rows())}
-	v := l.prepared(name, l.On(layout, d.Profile.Name, more...), cost, d, func(cp *bench.Copy, _ *Record) (workload, error) {
-		m, err := prepare(&d, cp)
-		return m.run, err
+	v := Variant{Name: o.name, Keys: l.On(layout, d.Profile.Name, o.more...), Cost: Cost{Phases: 1, Set: float64(d.Gen.Entities * d.Profile.Rows())}}
+	v.Run = On(d, func(t *Trial) (Workload, error) {
+		cfg, err := o.config(&d, t.Ready)
+		return func(ctx context.Context) (bench.Result, error) { return o.run(ctx, t.Entities, cfg) }, err
 	})
-	v.Each = l.eachOn(d, func(ctx context.Context, cp *bench.Copy) (*bench.Operations, error) {
-		m, err := prepare(&d, cp)
-		if err != nil {
-			return nil, err
-		}
-		return m.each(ctx)
-	})
+	if o.each != nil {
+		v.Each = l.eachOn(d, func(ctx context.Context, cp *bench.Copy, f func(*bench.Operations) error) error {
+			cfg, err := o.config(&d, cp.Ready)
+			if err != nil {
+				return err
+			}
+			return o.each(ctx, cp.Entities, cfg, f)
+		})
+	}
 	return v
+}
+
+// committed is the operation that commits blocks which follow the data set.
+func (l *Lab) committed(name string, blocks func(d *bench.Dataset) iter.Seq2[entity.Block, error]) operation[bench.CommitConfig] {
+	return operation[bench.CommitConfig]{name: name, run: bench.Commit, each: bench.EachCommit,
+		config: func(d *bench.Dataset, ready bench.Ready) (cfg bench.CommitConfig, err error) {
+			cfg.Blocks, cfg.Duration = blocks(d), l.Phase
+			cfg.Expect, err = d.Expectation(ready)
+			return cfg, err
+		}}
 }
 
 // operations measures single operations: the effects of a change of the code
 // are seen here first.
 func operations(l *Lab) (list []Variant, _ error) {
+	commit := l.committed("Commit", func(d *bench.Dataset) iter.Seq2[entity.Block, error] {
+		return bench.Blocks(d.Profile, d.Gen.Next(bench.Endless))
+	})
+	update := l.committed("Update", func(d *bench.Dataset) iter.Seq2[entity.Block, error] {
+		return bench.Updates(d.Profile, d.Gen, l.fresh())
+	})
+	get := operation[bench.GetConfig]{name: "Get", run: bench.Get, each: bench.EachGet,
+		config: func(d *bench.Dataset, _ bench.Ready) (bench.GetConfig, error) {
+			return bench.GetConfig{Profile: d.Profile, Of: d.Gen, Config: pace.Config{Duration: l.Phase, Seed: l.fresh()}}, nil
+		}}
 	for _, layout := range l.LayoutsOr() {
-		committed := func(name string, blocks func(d *bench.Dataset) bench.Stream) {
-			list = append(list, l.operation(name, layout, func(d *bench.Dataset, cp *bench.Copy) (measured, error) {
-				return l.commits(d, cp, bench.CommitConfig{Blocks: blocks(d)})
-			}))
-		}
-		committed("Commit", func(d *bench.Dataset) bench.Stream {
-			return bench.Blocks(d.Profile, d.Gen.Next(bench.Endless))
-		})
-		committed("Update", func(d *bench.Dataset) bench.Stream {
-			return bench.Updates(d.Profile, d.Gen, l.fresh())
-		})
-		list = append(list, l.operation("Get", layout, func(d *bench.Dataset, cp *bench.Copy) (measured, error) {
-			m, err := bench.Gets(d.Profile, d.Gen, l.fresh())
-			return l.held(cp, m, bench.Result{Entities: 1, Rows: uint64(d.Profile.Rows())}, eachReads), err
-		}))
+		list = append(list, commit.variant(l, layout), update.variant(l, layout), get.variant(l, layout))
 	}
 	return list, nil
-}
-
-// commits commits what follows a data set, for a phase where no number is given.
-func (l *Lab) commits(d *bench.Dataset, cp *bench.Copy, cfg bench.CommitConfig) (_ measured, err error) {
-	cfg.Expect, err = d.Expectation(cp.Ready)
-	if cfg.N == 0 {
-		cfg.Duration = l.Phase
-	}
-	return measured{
-		func(ctx context.Context) (bench.Result, error) { return bench.Commit(ctx, cp.Entities, cfg) },
-		func(context.Context) (*bench.Operations, error) { return bench.EachCommit(cp.Entities, cfg), nil },
-	}, err
-}
-
-// eachReads are the reads that repeat where one is done at a time.
-const eachReads = 500
-
-// held reads one open snapshot, for a phase or so many reads again and again. Of is
-// what a read finds.
-func (l *Lab) held(cp *bench.Copy, m mix.Reads, of bench.Result, reads int64) measured {
-	cfg := bench.ReadMixConfig{Mix: m, Held: true, Config: pace.Config{Duration: l.Phase, Seed: l.fresh()}}
-	return measured{func(ctx context.Context) (res bench.Result, err error) {
-		res.Outcome, err = bench.ReadMix(ctx, cp.Entities, cfg)
-		n := uint64(res.Count)
-		res.Entities, res.Rows = n*of.Entities, n*of.Rows
-		return res, err
-	}, func(ctx context.Context) (*bench.Operations, error) {
-		cfg.N = reads
-		return bench.EachRead(ctx, cp.Entities, cfg)
-	}}
 }
 
 // queries measures each query of the fixed set.
-func queries(l *Lab) (list []Variant, _ error) {
-	for _, layout := range l.LayoutsOr() {
-		for _, q := range bench.Queries() {
-			list = append(list, l.operation("Query", layout, func(d *bench.Dataset, cp *bench.Copy) (m measured, err error) {
-				answer, err := q.Answer(d.Profile, d.Gen)
+func queries(l *Lab) ([]Variant, error) {
+	return across(l.LayoutsOr(), bench.Queries(), func(layout string, q bench.NamedQuery) Variant {
+		return operation[bench.QueryConfig]{name: "Query", more: []string{"query", q.Name}, run: bench.Query, each: bench.EachQuery,
+			config: func(d *bench.Dataset, _ bench.Ready) (bench.QueryConfig, error) {
+				answers, err := bench.Answers(d.Profile, d.Gen, []bench.NamedQuery{q})
 				if err != nil {
 					return m, err
 				}
-				reads, err := q.Reads(answer)
-				return l.held(cp, reads, bench.Result{Entities: uint64(len(answer))}, 1), err
-			}, "query", q.Name))
-		}
-	}
-	return list, nil
+				return bench.QueryConfig{Query: q, Answer: answers[0], Config: pace.Config{Duration: l.Phase}}, nil
+			}}.variant(l, layout)
+	})
 }

@@ -39,18 +39,17 @@ func TestCostsWhileBusy(t *testing.T) {
 	gen := bench.GenOptions{Entities: 2000, PerBlock: ProductionBlock, Seed: 1}
 	d := bench.Dataset{Profile: bench.Typical, Gen: gen}
 	costs := func() *Record {
-		l, r := testLab(t), new(Record)
-		o := l.StoreOptions()
-		o.Checkpoint = driver.Inline
-		require.NoError(t, l.WithNew(t.Context(), "", "compact", o, r, func(cp *bench.Copy) error {
-			if _, err := d.Fill(t.Context(), cp.Entities); err != nil {
+		r := testLab(t).trial(new(Record))
+		r.Store.Checkpoint = driver.Inline
+		require.NoError(t, r.WithNew(t.Context(), "", "compact", func() error {
+			if _, err := d.Fill(t.Context(), r.Entities); err != nil {
 				return err
 			}
-			if err := l.flush(t.Context(), cp); err != nil {
+			if err := r.flush(t.Context()); err != nil {
 				return err
 			}
-			return l.metered(t.Context(), cp, r, "commit-", func() error {
-				res, err := bench.Commit(t.Context(), cp.Entities, bench.CommitConfig{
+			return r.metered(t.Context(), "commit-", func() error {
+				res, err := bench.Commit(t.Context(), r.Entities, bench.CommitConfig{
 					Blocks: bench.Blocks(d.Profile, gen.Next(commits*ProductionBlock)),
 					Config: pace.Config{N: commits},
 				})
@@ -58,7 +57,7 @@ func TestCostsWhileBusy(t *testing.T) {
 				return err
 			})
 		}))
-		return r
+		return r.Record
 	}
 	quiet := costs()
 	stop := busy(t)
@@ -80,18 +79,17 @@ func TestCostsWhileBusy(t *testing.T) {
 // log alone here, and the rest is copied into the database at the end.
 func TestCostsOfCheckpoint(t *testing.T) {
 	const commits = 20
-	l, r := testLab(t), new(Record)
-	o := l.StoreOptions()
-	o.Checkpoint = driver.Manual
+	r := testLab(t).trial(new(Record))
+	r.Store.Checkpoint = driver.Manual
 	var logged float64
-	require.NoError(t, l.WithNew(t.Context(), "", "arkiv", o, r, func(cp *bench.Copy) error {
+	require.NoError(t, r.WithNew(t.Context(), "", "arkiv", func() error {
 		size := func() float64 {
-			stats, err := cp.DB.Engine().Stats(t.Context())
+			stats, err := r.DB.Engine().Stats(t.Context())
 			require.NoError(t, err)
 			return float64(*stats.WALBytes)
 		}
-		err := l.metered(t.Context(), cp, r, "commit-", func() error {
-			res, err := bench.Commit(t.Context(), cp.Entities, bench.CommitConfig{
+		err := r.metered(t.Context(), "commit-", func() error {
+			res, err := bench.Commit(t.Context(), r.Entities, bench.CommitConfig{
 				Blocks: bench.Blocks(bench.Typical, bench.GenOptions{Entities: 200, PerBlock: 10, Seed: 1}),
 				Config: pace.Config{N: commits},
 			})
@@ -100,7 +98,7 @@ func TestCostsOfCheckpoint(t *testing.T) {
 			return err
 		})
 		require.NoError(t, err)
-		return l.metered(t.Context(), cp, r, "read-", func() error {
+		return r.metered(t.Context(), "read-", func() error {
 			r.operations++
 			return nil
 		})

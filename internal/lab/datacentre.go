@@ -7,7 +7,6 @@ import (
 	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/dcseed"
-	"github.com/varvedb/varve/internal/report"
 	"github.com/varvedb/varve/scaler"
 	"github.com/varvedb/varve/store/entity"
 )
@@ -40,38 +39,36 @@ func (c *centre) reads() mix.Reads {
 	return mix.NewDataCentre(c.model, c.model.FirstLoadBlock()-1, 100)
 }
 
+// withCentre opens the data centre of a variant.
+func (t *Trial) withCentre(ctx context.Context, f func(d centre) error) error {
+	d, err := t.centre(t.layout(), t.scale())
+	if err != nil {
+		return err
+	}
+	return t.withDataset(ctx, d.Dataset, func() error { return f(d) })
+}
+
 // centres measure the data set of each layout under each value of a parameter.
-func centres(name, key string, values []int, f func(l *Lab, ctx context.Context, d centre, value int, r *Record) error) func(*Lab) ([]Variant, error) {
-	return func(l *Lab) (list []Variant, _ error) {
-		for _, layout := range l.LayoutsOr() {
-			for _, value := range values {
-				c := l.On(layout, "dc", "scale", Ftoa(l.Scale), key, itoa(value))
-				list = append(list, Variant{Name: name, Keys: c, Cost: baseCost(l.Scale, 1, 0), Run: func(ctx context.Context, r *Record) error {
-					d, err := l.centre(layout, l.Scale)
-					if err != nil {
-						return err
-					}
-					return f(l, ctx, d, value, r)
-				}})
-			}
-		}
-		return list, nil
+func centres(name, key string, values []int, run func(t *Trial, ctx context.Context, value int) error) func(*Lab) ([]Variant, error) {
+	return func(l *Lab) ([]Variant, error) {
+		return across(l.LayoutsOr(), values, func(layout string, value int) Variant {
+			return Variant{Name: name, Keys: l.On(layout, "dc", "scale", Ftoa(l.Scale), key, itoa(value)), Cost: baseCost(l.Scale, 1, 0),
+				Run: func(t *Trial, ctx context.Context) error { return run(t, ctx, value) }}
+		})
 	}
 }
 
-func (l *Lab) centreReads(ctx context.Context, d centre, clients int, r *Record) error {
-	o := l.StoreOptions()
-	o.Readers = clients
-	return l.withDataset(ctx, d.Dataset, o, r, func(cp *bench.Copy) error {
+func (t *Trial) centreReads(ctx context.Context, clients int) error {
+	t.Store.Readers = clients
+	return t.withCentre(ctx, func(d centre) error {
 		reads := d.reads()
-		cfg := bench.ReadMixConfig{Mix: reads, Config: l.Loop(clients, 0, 0)}
-		return l.readMix(ctx, cp, l.warmed(cp, reads, clients, warmUpReads), cfg, r)
+		return t.readMix(ctx, t.warmed(reads, clients, warmUpReads), reads, t.Loop(clients, 0, 0))
 	})
 }
 
-func (l *Lab) centreWrites(ctx context.Context, d centre, percent int, r *Record) error {
-	return l.withDataset(ctx, d.Dataset, l.StoreOptions(), r, func(cp *bench.Copy) error {
-		return l.paced(ctx, cp, bench.CommitConfig{Blocks: l.mixed(d, percent), Config: pace.Config{Duration: l.Phase}}, r)
+func (t *Trial) centreWrites(ctx context.Context, percent int) error {
+	return t.withCentre(ctx, func(d centre) error {
+		return t.paced(ctx, bench.CommitConfig{Blocks: t.mixed(d, percent), Config: pace.Config{Duration: t.Phase}})
 	})
 }
 
@@ -102,37 +99,20 @@ func numbered(blocks bench.Stream, first uint64) bench.Stream {
 // centreVersionScale is that of a first version, which has 621,000 entities.
 const centreVersionScale = 621_000. / 1_200_000
 
-// centreLoads are a first version's loads, after the updates of a data centre
-// of that size with few reads.
-func centreLoads() []concurrent {
-	loads := []concurrent{{rows: 2_000, reads: 100}, {rows: 2_000, reads: 500}}
-	for _, load := range report.FirstVersion {
-		loads = append(loads, concurrent{load[0], load[1]})
-	}
-	return loads
-}
-
 // centreVersion measures the loads of a first version on data centres, whose
 // own queries have known answers: updates and reads are both due at their
-// times.
-func centreVersion(l *Lab) (list []Variant, _ error) {
+// times. The updates of a data centre of that size with few reads come first.
+func centreVersion(l *Lab) ([]Variant, error) {
 	scale := centreVersionScale * l.Scale
-	for _, layout := range l.LayoutsOr() {
-		for _, load := range centreLoads() {
-			c := l.On(layout, "dc", "scale", Ftoa(scale), "mix", "dc", "rate", Ftoa(load.rows), "qps", Ftoa(load.reads))
-			list = append(list, Variant{Name: "DataCentreCombined", Keys: c, Cost: baseCost(scale, 1, 0), Run: func(ctx context.Context, r *Record) error {
-				d, err := l.centre(layout, scale)
-				if err != nil {
-					return err
-				}
-				o := l.StoreOptions()
-				o.Readers = readers
-				return l.withDataset(ctx, d.Dataset, o, r, func(cp *bench.Copy) error {
-					_, _, err := l.together(ctx, cp, bench.CommitConfig{Blocks: d.Source.Rest(), RowRate: load.rows}, d.reads(), load.reads, r)
-					return err
-				})
-			}})
-		}
-	}
-	return list, nil
+	loads := append([]concurrent{{rows: 2_000, reads: 100}, {rows: 2_000, reads: 500}}, firstVersionLoads()...)
+	return across(l.LayoutsOr(), loads, func(layout string, load concurrent) Variant {
+		c := l.On(layout, "dc", "scale", Ftoa(scale), "mix", "dc", "rate", Ftoa(load.rows), "qps", Ftoa(load.reads))
+		return Variant{Name: "DataCentreCombined", Keys: c, Cost: baseCost(scale, 1, 0), Run: func(t *Trial, ctx context.Context) error {
+			t.Store.Readers = readers
+			return t.withCentre(ctx, func(d centre) error {
+				_, _, err := t.together(ctx, load, d.reads())
+				return err
+			})
+		}}
+	})
 }

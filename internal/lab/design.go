@@ -1,6 +1,8 @@
 package lab
 
 import (
+	"context"
+	"iter"
 	"math/rand/v2"
 	"time"
 
@@ -19,14 +21,15 @@ import (
 
 // sampled applies n blocks, of so many rows, to a data set, and keeps the time
 // of each commit with the block's contents.
-func (l *Lab) sampled(name string, c Keys, rows float64, d bench.Dataset, n int, blocks bench.Stream) Variant {
-	return l.prepared(name, c, Cost{Rows: rows}, d, func(cp *bench.Copy, r *Record) (workload, error) {
-		r.Columns = blockColumns
-		m, err := l.commits(&d, cp, bench.CommitConfig{Blocks: blocks, Config: pace.Config{N: int64(n)}, Observe: func(b *entity.Block, took time.Duration) {
-			r.Rows = append(r.Rows, append(observe(b), Milliseconds(took.Round(time.Microsecond))))
-		}})
-		return m.run, err
-	})
+func sampled(name string, c Keys, rows float64, d bench.Dataset, n int, blocks iter.Seq2[entity.Block, error]) Variant {
+	return Variant{Name: name, Keys: c, Cost: Cost{Rows: rows}, Run: On(d, func(t *Trial) (_ Workload, err error) {
+		t.Columns = blockColumns
+		cfg := bench.CommitConfig{Blocks: blocks, Config: pace.Config{N: int64(n)}, Observe: func(b *entity.Block, took time.Duration) {
+			t.Rows = append(t.Rows, append(observe(b), Milliseconds(took.Round(time.Microsecond))))
+		}}
+		cfg.Expect, err = d.Expectation(t.Ready)
+		return func(ctx context.Context) (bench.Result, error) { return bench.Commit(ctx, t.Entities, cfg) }, err
+	})}
 }
 
 // designLevels are the levels of A14: string and numeric attributes and payload
@@ -47,7 +50,7 @@ func designed(l *Lab) (list []Variant, _ error) {
 	}
 	for _, layout := range l.LayoutsOr() {
 		c := l.KeysOf("layout", layout, "durability", string(l.Durability), "entities", itoa(gen.Entities))
-		list = append(list, l.sampled("Designed", c, rows, bench.Dataset{Engine: l.Engine, Layout: layout, Profile: bench.Typical, Gen: gen}, len(points), designBlocks(gen, points)))
+		list = append(list, sampled("Designed", c, rows, bench.Dataset{Engine: l.Engine, Layout: layout, Profile: bench.Typical, Gen: gen}, len(points), designBlocks(gen, points)))
 	}
 	return list, nil
 }
@@ -92,7 +95,7 @@ func sampledBlocks(l *Lab) (list []Variant, _ error) {
 			n = min(maxSampled, d.Source.Changing)
 		}
 		c := l.On(layout, l.profile(), "blocks", itoa(n))
-		list = append(list, l.sampled("SampledBlocks", c, float64(n*blockRows), *d, n, d.Rest()))
+		list = append(list, sampled("SampledBlocks", c, float64(n*blockRows), *d, n, d.Rest()))
 	}
 	return list, nil
 }

@@ -30,14 +30,14 @@ func events(groups ...string) func(*Lab) ([]Variant, error) {
 				if !slices.Contains(groups, w.Group) {
 					continue
 				}
-				c := l.On(enrolment.Layout, data.Name, w.Key, w.Value)
-				v := l.TimedOn("Event"+w.Group, c, Cost{Phases: .5}, data.Dataset(l.Engine), func(ctx context.Context, cp *bench.Copy) (bench.Result, error) {
-					return w.Run(ctx, cp, pace.Config{Duration: l.Phase / 2})
-				})
-				if !w.Memory {
-					v.Each = l.eachOn(data.Dataset(l.Engine), func(ctx context.Context, cp *bench.Copy) (*bench.Operations, error) {
-						return w.Operations(ctx, cp.Events)
-					})
+				d := data.Dataset(l.Engine)
+				v := Variant{Name: "Event" + w.Group, Keys: l.On(enrolment.Layout, data.Name, w.Key, w.Value), Cost: Cost{Phases: .5}, Run: On(d, func(t *Trial) (Workload, error) {
+					return func(ctx context.Context) (bench.Result, error) {
+						return w.Run(ctx, t.Copy, pace.Config{Duration: l.Phase / 2})
+					}, nil
+				})}
+				if w.Each != nil {
+					v.Each = l.eachOn(d, w.Each)
 				}
 				list = append(list, v)
 			}

@@ -9,7 +9,7 @@ import (
 )
 
 type (
-	ops    = map[string]Operation
+	ops    = map[string]Run
 	values = map[string]string
 	views  = []report.View
 )
@@ -181,7 +181,7 @@ var sections = []section{
 		ID: "B1", Title: "Loading the base profile", Own: true, Layouts: written,
 		Question:  "How long does it take to load the base profile and then its indexes, and how large is it?",
 		Published: "planned: 13 GB at 1x, 27, 67 and 133 GB at 2x, 5x and 10x",
-		Plan:      grown("Load", 0, 1, (*Lab).load),
+		Plan:      grown("Load", 0, 1, (*Trial).load),
 		Views:     views{{Rows: "/scale@num", Columns: engines("rows/s", "data-MB")}},
 	}}},
 	{"Reads", []Experiment{{
@@ -252,7 +252,7 @@ var sections = []section{
 	}, {
 		ID: "D5", Title: "Growth", Own: true, Changes: true, Layouts: answers,
 		Question: "How do commits and reads slow down as the database grows?",
-		Plan:     grown("Degradation", 5, 0, (*Lab).degradation),
+		Plan:     grown("Degradation", 5, 0, (*Trial).degradation),
 		Views: views{{Rows: "/engine /layout /scale@num",
 			Columns: columns("p50-ms=commit p50, ms", "max-ms=max, ms", "late", "wal-MB=WAL, MB",
 				"qps-A=reads/s, A", "qps-C=reads/s, C", "qps-W=reads/s, W", "data-MB=data, MB")}},
@@ -260,12 +260,12 @@ var sections = []section{
 	{"The data centre, every answer known", []Experiment{{
 		ID: "E1", Title: "Data-centre reads", Layouts: answers,
 		Question: "How fast are the scheduler's questions, every answer checked?",
-		Plan:     centres("DataCentreRead", "clients", []int{1, 10}, (*Lab).centreReads),
+		Plan:     centres("DataCentreRead", "clients", []int{1, 10}, (*Trial).centreReads),
 		Views:    views{{Rows: "/scale@num /clients@num", Columns: engines("qps", "p99-ms")}},
 	}, {
 		ID: "E2", Title: "Data-centre writes", Changes: true, Layouts: written,
 		Question: "What do the updates of a data centre cost, alone and mixed with the base profile?",
-		Plan:     centres("DataCentreWrite", "dc", []int{0, 30, 70, 100}, (*Lab).centreWrites),
+		Plan:     centres("DataCentreWrite", "dc", []int{0, 30, 70, 100}, (*Trial).centreWrites),
 		Views: views{{Title: "dc is the part of updates, in percent", Rows: "/scale@num /dc@num",
 			Columns: engines("rows/s", "p99-ms")}},
 	}, {
@@ -389,12 +389,12 @@ var sections = []section{
 	}, {
 		ID: "J2", Title: "Import", Changes: true, Layouts: written,
 		Question: "How long does the import of a database of Arkiv's sqlite-store take?",
-		Plan:     Operated("Import", "source", 0, 1, ops{"sqlite-store": (*Lab).importArkiv}),
+		Plan:     Operated("Import", "source", 0, 1, ops{"sqlite-store": (*Trial).importArkiv}),
 		Views:    views{synced},
 	}, {
 		ID: "J3", Title: "Backup, restore and check", Own: true, Changes: true, Layouts: written,
 		Question: "How long do backup, restore and check take beside 6,000 rows/s, and do commits slow down?",
-		Plan:     Operated("Backup", "rate", 0, 2, ops{Ftoa(ArkivRowRate): (*Lab).backup}),
+		Plan:     Operated("Backup", "rate", 0, 2, ops{Ftoa(ArkivRowRate): (*Trial).backup}),
 		Views: views{{Rows: "/engine /layout /scale@num",
 			Columns: columns("data-MB=data, MB", "backup-MB=backup, MB", "backup-s=backup, s",
 				"restore-s=restore, s", "check-s=check, s", "rows/s=rows/s meanwhile",
@@ -403,7 +403,7 @@ var sections = []section{
 		ID: "J4", Title: "Restart", Own: true, Changes: true, Layouts: written,
 		Question: "How soon after a clean stop and after a kill are reads at their full rate again?",
 		Plan: Operated("Restart", "after", 1.5, 0,
-			ops{"stop": (*Lab).restart, "kill": (*Lab).restart}),
+			ops{"stop": (*Trial).restart, "kill": (*Trial).restart}),
 		Views: views{{Rows: "/engine /layout /scale@num /after@(stop kill)",
 			Columns: columns("open-ms=opened, ms", "first-read-ms=first read, ms",
 				"first-second-qps=reads in the first second", "warm-qps=warm reads/s",
@@ -411,7 +411,7 @@ var sections = []section{
 	}, {
 		ID: "J5", Title: "Growth a day", Own: true, Changes: true, Layouts: written,
 		Question: "By how much does a database grow in a day at 6,000 rows a second?",
-		Plan:     Operated("DailyGrowth", "rate", 1, 0, ops{Ftoa(ArkivRowRate): (*Lab).growth}),
+		Plan:     Operated("DailyGrowth", "rate", 1, 0, ops{Ftoa(ArkivRowRate): (*Trial).growth}),
 		Views: views{{Rows: "/engine /layout /scale@num",
 			Columns: columns("B/row=bytes a row", "GB/day=GB a day", "data-MB=data before, MB",
 				"after-MB=after, MB")}},

@@ -49,74 +49,75 @@ func firstLook(l *Lab) (list []Variant, _ error) {
 		if l.Source != "" {
 			c, rows = l.OnBase(layout, l.Scale, "commits", itoa(o.Commits), "mix", mix.W), 0
 		}
-		list = append(list, l.look(layout, rows, c, o.Commits, source))
+		list = append(list, Variant{Name: "FirstLook", Keys: c, Cost: Cost{Rows: rows}, Run: func(t *Trial, ctx context.Context) error {
+			source, err := source()
+			if err != nil {
+				return err
+			}
+			t.Data = &bench.Dataset{Source: source}
+			return t.look(ctx, o.Commits)
+		}})
 	}
 	return list, nil
 }
 
 // look loads a source into a new store, reads it by the everyday mix, and goes
 // on with its own blocks.
-func (l *Lab) look(layout string, rows float64, c Keys, commits int, of func() (*bench.Source, error)) Variant {
-	return Variant{Name: "FirstLook", Keys: c, Cost: Cost{Rows: rows}, Run: func(ctx context.Context, r *Record) error {
-		source, err := of()
-		if err == nil && l.Source != "" {
-			err = l.roomToLoad(3 * l.Scale) // and for the answers
+func (t *Trial) look(ctx context.Context, commits int) error {
+	if t.Source != "" {
+		if err := t.roomToLoad(3 * t.Scale); err != nil { // and for the answers
+			return err
 		}
+	}
+	return t.WithLayout(ctx, func() error {
+		ready, err := t.Data.Fill(ctx, t.Entities)
 		if err != nil {
 			return err
 		}
-		d := bench.Dataset{Source: source}
-		return l.WithNew(ctx, "", layout, l.StoreOptions(), r, func(cp *bench.Copy) error {
-			ents := cp.Entities
-			ready, err := d.Fill(ctx, ents)
-			if err != nil {
-				return err
-			}
-			r.Put(ready.Seconds, "load-s")
-			if err := l.flush(ctx, cp); err != nil {
-				return err
-			}
-			if err := l.everyday(ctx, cp, &d, r); err != nil {
-				return err
-			}
-			expect, err := d.Expectation(ready)
-			if err != nil {
-				return err
-			}
-			n := int64(min(commits, source.Changing))
-			var res bench.Result
-			err = l.metered(ctx, cp, r, "commit-", func() (err error) {
-				res, err = bench.Commit(ctx, ents, bench.CommitConfig{Blocks: d.Rest(), Expect: expect, Config: pace.Config{N: n}})
-				r.operations += res.Total
-				return err
-			})
-			if res.Outcome == nil {
-				return err
-			}
-			err = res.Checked(ctx, err)
-			r.part("commit", res.All())
-			r.Put(res.RowRate(), "rows/s")
-			summary, failed := ents.Summary(ctx)
-			if err := errors.Join(err, failed); err != nil {
-				return err
-			}
-			r.Manifest.Set(DigestKey, fmt.Sprintf("%d %s", summary.Head, summary.Digest))
-			return r.sizes(ctx, cp.DB, int(summary.Live), "B/ent")
+		t.Put(ready.Seconds, "load-s")
+		if err := t.flush(ctx); err != nil {
+			return err
+		}
+		if err := t.everyday(ctx); err != nil {
+			return err
+		}
+		expect, err := t.Data.Expectation(ready)
+		if err != nil {
+			return err
+		}
+		n := int64(min(commits, t.Data.Source.Changing))
+		var res bench.Result
+		err = t.metered(ctx, "commit-", func() (err error) {
+			res, err = bench.Commit(ctx, t.Entities, bench.CommitConfig{Blocks: t.Data.Rest(), Expect: expect, Config: pace.Config{N: n}})
+			t.operations += res.Total
+			return err
 		})
-	}}
+		if res.Outcome == nil {
+			return err
+		}
+		err = res.Checked(ctx, err)
+		t.part("commit", res.All())
+		t.Put(res.RowRate(), "rows/s")
+		summary, failed := t.Entities.Summary(ctx)
+		if err := errors.Join(err, failed); err != nil {
+			return err
+		}
+		t.Manifest.Set(DigestKey, fmt.Sprintf("%d %s", summary.Head, summary.Digest))
+		return t.size(ctx, int(summary.Live), "B/ent")
+	})
 }
 
 // everyday reads a store's part of a data set by mix W: entities by their keys,
 // and queries.
-func (l *Lab) everyday(ctx context.Context, cp *bench.Copy, d *bench.Dataset, r *Record) error {
-	m, err := l.mixOf(mix.W, d)
+func (t *Trial) everyday(ctx context.Context) error {
+	m, err := t.mixOf(mix.W)
 	if err != nil {
 		return err
 	}
 	var out *pace.Outcome
-	err = l.metered(ctx, cp, r, "read-", func() (err error) {
-		out, err = bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{Mix: m, Config: pace.Config{N: ownReads, Seed: l.fresh()}})
-		r.operations += out.Total
+	err = t.metered(ctx, "read-", func() (err error) {
+		out, err = bench.ReadMix(ctx, t.Entities, bench.ReadMixConfig{Mix: m, Config: pace.Config{N: ownReads, Seed: t.fresh()}})
+		t.operations += out.Total
 		return err
 	})
 	if out == nil {
@@ -130,7 +131,7 @@ func (l *Lab) everyday(ctx context.Context, cp *bench.Copy, d *bench.Dataset, r 
 			asked.Merge(k.Latency)
 		}
 	}
-	r.part("get", got)
-	r.part("query", asked)
+	t.part("get", got)
+	t.part("query", asked)
 	return err
 }

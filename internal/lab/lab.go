@@ -152,13 +152,16 @@ func (l *Lab) Run(ctx context.Context, e Experiment, set *Set) error {
 	return nil
 }
 
+// Run measures a variant and adds the figures to the record of the trial.
+type Run func(t *Trial, ctx context.Context) error
+
 // Variant is a configuration with the way to measure it. It makes its own data
 // and leaves none to others.
 type Variant struct {
 	Name string // of its lines
 	Keys Keys
 	Cost
-	Run func(ctx context.Context, r *Record) error
+	Run Run
 
 	// Each, if not nil, gives f the same one operation at a time, and the store, for
 	// a benchmark of go test. Variants without it are measured at a rate, or their figures are not
@@ -198,7 +201,7 @@ func (l *Lab) Measure(ctx context.Context, v *Variant) *Record {
 	r.Manifest.Set("seed", strconv.FormatUint(l.fresh(), 10))
 	r.Manifest.Set("begun", time.Now().UTC().Format(time.RFC3339))
 	watched := memlimit.Watch()
-	r.Err = v.Run(ctx, r)
+	r.Err = v.Run(l.trial(r), ctx)
 	r.lean(l.of)
 	l.used = true
 	if killed := watched(); killed > 0 {
@@ -313,8 +316,18 @@ func given[T any](list []T, others ...T) []T {
 	return others
 }
 
-// sizes are the scales that were asked for, or the lab's alone.
-func (l *Lab) sizes() []float64 { return given(l.Sizes, l.Scale) }
+// scales are the sizes that were asked for, or the lab's alone.
+func (l *Lab) scales() []float64 { return given(l.Sizes, l.Scale) }
+
+// across plans a variant for each layout and each of the values.
+func across[T any](layouts []string, values []T, plan func(layout string, value T) Variant) (list []Variant, _ error) {
+	for _, layout := range layouts {
+		for _, value := range values {
+			list = append(list, plan(layout, value))
+		}
+	}
+	return list, nil
+}
 
 // RatesOr returns the given rates of writes, or else others.
 func (l *Lab) RatesOr(others ...float64) []float64 { return given(l.Rates, others...) }

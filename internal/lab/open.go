@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,71 +23,103 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// WithBase runs f on an open data set of the base profile.
-func (l *Lab) WithBase(ctx context.Context, layout string, scale float64, o *store.Options, r *Record, f func(d *bench.Dataset, cp *bench.Copy) error) error {
-	d, err := l.Base(layout, scale, ProductionBlock)
+// Trial is one measurement of a variant: the lab, the record of it, and the
+// store while it is open.
+type Trial struct {
+	*Lab
+	*Record
+	*bench.Copy
+	Data  *bench.Dataset // that the copy is of, where it is of one
+	Store *store.Options // of the stores that are opened
+}
+
+func (l *Lab) trial(r *Record) *Trial {
+	return &Trial{Lab: l, Record: r, Store: l.StoreOptions()}
+}
+
+// layout is the layout in the name of the variant.
+func (t *Trial) layout() string { return t.Keys.Get("layout") }
+
+// scale is the scale in the name of the variant.
+func (t *Trial) scale() float64 {
+	scale, _ := strconv.ParseFloat(t.Keys.Get("scale"), 64) // Ftoa wrote it
+	return scale
+}
+
+// base is the data set of the base profile for the variant.
+func (t *Trial) base() (*bench.Dataset, error) {
+	return t.Base(t.layout(), t.scale(), ProductionBlock)
+}
+
+// WithBase runs f on the open data set of the base profile for the variant.
+func (t *Trial) WithBase(ctx context.Context, f func() error) error {
+	d, err := t.base()
 	if err != nil {
 		return err
 	}
-	return l.withDataset(ctx, *d, o, r, func(cp *bench.Copy) error { return f(d, cp) })
+	return t.withDataset(ctx, *d, f)
 }
 
 // withDataset runs f on an open data set, which is built first if need be, or on a copy of it
 // where the experiment changes it, and adds the manifest and the size.
-func (l *Lab) withDataset(ctx context.Context, d bench.Dataset, o *store.Options, r *Record, f func(cp *bench.Copy) error) (err error) {
+func (t *Trial) withDataset(ctx context.Context, d bench.Dataset, f func() error) (err error) {
 	var cp *bench.Copy
-	err = l.Aside(func() (err error) { cp, err = l.Cache.OpenCopy(ctx, d, o); return err })
+	err = t.Aside(func() (err error) { cp, err = t.Cache.OpenCopy(ctx, d, t.Store); return err })
 	if cp == nil {
 		return err
 	}
-	l.used = l.used || cp.Built
-	if err == nil && cp.Built && l.spent(l.Memory) { // what loading has used, the page cache would lack
+	t.used = t.used || cp.Built
+	if err == nil && cp.Built && t.spent(t.Memory) { // what loading has used, the page cache would lack
 		if err = cp.Close(); err == nil {
-			err = l.renew()
+			err = t.renew()
 		}
 		if err == nil {
-			err = l.withDataset(ctx, d, o, r, f)
+			err = t.withDataset(ctx, d, f)
 		}
 		return err
 	}
-	defer func() { err = errors.Join(err, cp.Close()) }()
+	t.Data = &d
+	return t.with(ctx, cp, err, func() error {
+		t.Manifest.Set("dataset", cp.Ready.Key)
+		if stats, err := cp.DB.Engine().Stats(ctx); err == nil && stats.DatabaseBytes != nil {
+			t.Put(float64(*stats.DatabaseBytes)/1e6, "data-MB")
+		}
+		return f()
+	})
+}
+
+// with runs f on an open store, unless opening it has failed, and closes it.
+func (t *Trial) with(ctx context.Context, cp *bench.Copy, err error, f func() error) error {
+	outer := t.Copy
+	t.Copy = cp
 	if err == nil {
-		err = r.Manifest.OfStore(ctx, cp.DB, o)
+		err = t.Manifest.OfStore(ctx, cp.DB, t.Store)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = f()
 	}
-	r.Manifest.Set("dataset", cp.Ready.Key)
-	if stats, err := cp.DB.Engine().Stats(ctx); err == nil && stats.DatabaseBytes != nil {
-		r.Put(float64(*stats.DatabaseBytes)/1e6, "data-MB")
-	}
-	return f(cp)
+	t.Copy = outer
+	return errors.Join(err, cp.Close())
 }
 
 // A warming has the engine answer before a phase begins; nil is none.
 type warming func(ctx context.Context) error
 
-// Timed measures f on an open data set with an empty page cache.
-func (l *Lab) Timed(ctx context.Context, cp *bench.Copy, r *Record, f func(ctx context.Context) (*pace.Outcome, error)) error {
-	return l.phaseAt(ctx, cp, nil, r, f)
-}
-
-// phaseAt measures f on an open data set. First the work that earlier phases
+// Timed measures f on the open store. First the work that earlier phases
 // put off is done, and the pages of all files are dropped, whichever process
 // has read them. Then the engine is warmed up. The record has the part that is
 // resident then, and the disk reads meanwhile.
-func (l *Lab) phaseAt(ctx context.Context, cp *bench.Copy, warm warming, r *Record, f func(ctx context.Context) (*pace.Outcome, error)) error {
-	reach := l.Engine.Server == "" // of the files
-	err := l.flush(ctx, cp)
-	if err != nil {
-		return err
+func (t *Trial) Timed(ctx context.Context, warm warming, f func() (*pace.Outcome, error)) error {
+	reach := t.Engine.Server == "" // of the files
+	err := t.flush(ctx)
+	if err == nil {
+		err = t.Evict()
 	}
-	err = cp.Evict()
 	if err == nil && warm != nil {
 		err = warm(ctx)
 	}
 	if err == nil && reach {
-		err = r.residency(cp.Dir, "resident-before")
+		err = t.residency(t.Dir, "resident-before")
 	}
 	if err != nil && !errors.Is(err, probe.ErrUnsupported) {
 		return err
@@ -94,10 +127,10 @@ func (l *Lab) phaseAt(ctx context.Context, cp *bench.Copy, warm warming, r *Reco
 	var started time.Time
 	var samples *probe.Samples
 	var out *pace.Outcome
-	err = l.metered(ctx, cp, r, "", func() (err error) {
+	err = t.metered(ctx, "", func() (err error) {
 		started = time.Now()
-		sampler := probe.Start(ctx, 0, cp.DB.Engine().Stats)
-		out, err = f(ctx)
+		sampler := probe.Start(ctx, 0, t.DB.Engine().Stats)
+		out, err = f()
 		samples = sampler.Stop()
 		return err
 	})
@@ -108,9 +141,9 @@ func (l *Lab) phaseAt(ctx context.Context, cp *bench.Copy, warm warming, r *Reco
 	if out != nil {
 		started, seconds = out.Started, out.Seconds()
 	}
-	r.samples(samples, started, seconds)
+	t.samples(samples, started, seconds)
 	if err == nil && reach {
-		if err = r.residency(cp.Dir, "resident-after"); errors.Is(err, probe.ErrUnsupported) {
+		if err = t.residency(t.Dir, "resident-after"); errors.Is(err, probe.ErrUnsupported) {
 			err = nil
 		}
 	}
@@ -119,23 +152,22 @@ func (l *Lab) phaseAt(ctx context.Context, cp *bench.Copy, warm warming, r *Reco
 
 // flush does the work that earlier commits put off, because it would count as
 // the next part's, where that is metered.
-func (l *Lab) flush(ctx context.Context, cp *bench.Copy) error {
-	if l.Engine.Server != "" {
+func (t *Trial) flush(ctx context.Context) error {
+	if t.Engine.Server != "" {
 		return nil
 	}
-	return cp.Flush(ctx)
+	return t.Flush(ctx)
 }
 
 // metered runs a phase, or one of its parts, and adds the costs of each
 // operation, where the engine's processes can be seen. The caller has called
 // flush; the work that the part's own commits put off is done and counted at
 // the end, because they caused it.
-func (l *Lab) metered(ctx context.Context, cp *bench.Copy, r *Record, part string,
-	f func() error) error {
-	if l.Engine.Server != "" {
+func (t *Trial) metered(ctx context.Context, part string, f func() error) error {
+	if t.Engine.Server != "" {
 		return f()
 	}
-	meter, err := probe.NewMeter(ctx, cp.DB.Engine())
+	meter, err := probe.NewMeter(ctx, t.DB.Engine())
 	if errors.Is(err, probe.ErrUnsupported) {
 		return f()
 	}
@@ -143,64 +175,53 @@ func (l *Lab) metered(ctx context.Context, cp *bench.Copy, r *Record, part strin
 		return err
 	}
 	defer meter.Close()
-	before := r.operations
+	before := t.operations
 	err = f()
 	if err == nil {
-		err = cp.Flush(ctx)
+		err = t.Flush(ctx)
 	}
 	cost, failed := meter.Cost()
 	if failed == nil {
-		r.costs(part, r.operations-before, cost)
+		t.costs(part, t.operations-before, cost)
 	}
 	return errors.Join(err, failed)
 }
 
+// Workload is the measured part of a phase.
+type Workload = func(ctx context.Context) (bench.Result, error)
+
 // timed is a phase of one workload, whose figures are the record's, and then
 // the check of its effects.
-func (l *Lab) timed(ctx context.Context, cp *bench.Copy, r *Record, f workload) error {
+func (t *Trial) timed(ctx context.Context, f Workload) error {
 	var res bench.Result
-	err := l.Timed(ctx, cp, r, func(ctx context.Context) (_ *pace.Outcome, err error) {
+	err := t.Timed(ctx, nil, func() (_ *pace.Outcome, err error) {
 		res, err = f(ctx)
-		r.Result(res)
+		t.Result(res)
 		return nil, err
 	})
 	return res.Checked(ctx, err)
 }
 
-// TimedOn is a variant of one workload on a data set.
-func (l *Lab) TimedOn(name string, c Keys, cost Cost, d bench.Dataset, f func(ctx context.Context, cp *bench.Copy) (bench.Result, error)) Variant {
-	return l.prepared(name, c, cost, d, func(cp *bench.Copy, _ *Record) (workload, error) {
-		return func(ctx context.Context) (bench.Result, error) { return f(ctx, cp) }, nil
-	})
-}
-
-// workload is the measured part of a phase.
-type workload = func(ctx context.Context) (bench.Result, error)
-
-// prepared is a variant of one workload on a data set. Its checks are made
-// first, outside of the budget.
-func (l *Lab) prepared(name string, c Keys, cost Cost, d bench.Dataset, prepare func(cp *bench.Copy, r *Record) (workload, error)) Variant {
-	return Variant{Name: name, Keys: c, Cost: cost, Run: func(ctx context.Context, r *Record) error {
-		return l.withDataset(ctx, d, l.StoreOptions(), r, func(cp *bench.Copy) error {
-			var f workload
-			if err := l.Aside(func() (err error) { f, err = prepare(cp, r); return err }); err != nil {
+// On is the Run of a variant of one workload on a data set. The checks of
+// the workload are prepared first, outside of the budget.
+func On(d bench.Dataset, prepare func(t *Trial) (Workload, error)) Run {
+	return func(t *Trial, ctx context.Context) error {
+		return t.withDataset(ctx, d, func() error {
+			var f Workload
+			if err := t.Aside(func() (err error) { f, err = prepare(t); return err }); err != nil {
 				return err
 			}
-			return l.timed(ctx, cp, r, f)
+			return t.timed(ctx, f)
 		})
-	}}
+	}
 }
 
 // eachOn is the Each of a variant on a data set.
 func (l *Lab) eachOn(d bench.Dataset, open func(ctx context.Context, cp *bench.Copy) (*bench.Operations, error)) func(context.Context, func(*bench.Copy, *bench.Operations) error) error {
 	return func(ctx context.Context, f func(*bench.Copy, *bench.Operations) error) error {
-		return l.withDataset(ctx, d, l.StoreOptions(), new(Record), func(cp *bench.Copy) error {
-			ops, err := open(ctx, cp)
-			if err != nil {
-				return err
-			}
-			defer ops.Close()
-			return f(cp, ops)
+		t := l.trial(new(Record))
+		return t.withDataset(ctx, d, func() error {
+			return each(ctx, t.Copy, func(ops *bench.Operations) error { return f(t.Copy, ops) })
 		})
 	}
 }
@@ -218,51 +239,54 @@ func (r *Record) residency(dir, unit string) error {
 // cache's disk or in a directory for others; with an empty store of a layout
 // where one is given. Its files, and the files next to its directory, are
 // removed afterwards: by a later run if this process is killed.
-func (l *Lab) WithNew(ctx context.Context, in, layout string, o *store.Options, r *Record, f func(cp *bench.Copy) error) (err error) {
-	cache := l.Cache
+func (t *Trial) WithNew(ctx context.Context, in, layout string, f func() error) (err error) {
+	cache := t.Cache
 	if in != "" {
 		if cache, err = bench.OpenCache(in); err != nil {
 			return err
 		}
 	}
-	cp, err := cache.NewCopy(ctx, l.Engine, o)
+	cp, err := cache.NewCopy(ctx, t.Engine, t.Store)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, cp.Close()) }()
 	if layout != "" {
 		if cp.Entities, err = cp.DB.Entities(ctx, &store.EntityOptions{Layout: layout}); err != nil {
-			return fmt.Errorf("layout %s: %w", layout, err)
+			err = fmt.Errorf("layout %s: %w", layout, err)
 		}
 	}
-	if err := r.Manifest.OfStore(ctx, cp.DB, o); err != nil {
-		return err
-	}
-	return f(cp)
+	return t.with(ctx, cp, err, f)
 }
 
-// besideOf is the path of a file of a run, on the same disk as its database.
-func besideOf(cp *bench.Copy, name string) string { return filepath.Join(filepath.Dir(cp.Dir), name) }
+// WithLayout runs f on a new store of the variant's layout.
+func (t *Trial) WithLayout(ctx context.Context, f func() error) error {
+	return t.WithNew(ctx, "", t.layout(), f)
+}
 
-// within is the lab with another budget, where the machine has so much memory free; zero is its own.
-func (l *Lab) within(budget int64, r *Record) (*Lab, error) {
+// file is the path of another file of a run, on the same disk as its database.
+func (t *Trial) file(name string) string { return filepath.Join(filepath.Dir(t.Dir), name) }
+
+// within gives the trial another budget, where the machine has so much memory free; zero is the
+// lab's.
+func (t *Trial) within(budget int64) error {
 	if budget == 0 {
-		return l, nil
+		return nil
 	}
 	if proc, err := procfs.NewDefaultFS(); err == nil {
 		if m, err := proc.Meminfo(); err == nil && m.MemAvailableBytes != nil && uint64(budget) > *m.MemAvailableBytes {
-			return nil, fmt.Errorf("%w: %d MiB of memory are needed, and %d are free", ErrSkip, budget>>20, *m.MemAvailableBytes>>20)
+			return fmt.Errorf("%w: %d MiB of memory are needed, and %d are free", ErrSkip, budget>>20, *m.MemAvailableBytes>>20)
 		}
 	}
-	if l.spent(budget) {
-		if err := l.renew(); err != nil {
-			return nil, err
+	if t.spent(budget) {
+		if err := t.renew(); err != nil {
+			return err
 		}
 	}
-	r.Manifest.Set("memory-mb", itoa(int(budget>>20)))
-	at := *l
+	t.Manifest.Set("memory-mb", itoa(int(budget>>20)))
+	at := *t.Lab
 	at.Memory = budget
-	return &at, nil
+	t.Lab, t.Store.Memory = &at, memlimit.Cache(budget)
+	return nil
 }
 
 // spent reports whether this process holds memory that it does not free, and
@@ -291,15 +315,15 @@ func resident() int64 {
 	return 0
 }
 
-// sizes adds the size of a database without its log, all told and for each of n rows.
-func (r *Record) sizes(ctx context.Context, db *store.DB, n int, each string) error {
-	if err := bench.FoldLog(ctx, db); err != nil {
+// size adds the size of the database without its log, all told and for each of n rows.
+func (t *Trial) size(ctx context.Context, n int, each string) error {
+	if err := bench.FoldLog(ctx, t.DB); err != nil {
 		return err
 	}
-	stats, err := db.Engine().Stats(ctx)
+	stats, err := t.DB.Engine().Stats(ctx)
 	if size := stats.DatabaseBytes; size != nil {
-		r.Put(float64(*size)/1e6, "data-MB")
-		r.Put(float64(*size)/float64(n), each)
+		t.Put(float64(*size)/1e6, "data-MB")
+		t.Put(float64(*size)/float64(n), each)
 	}
 	return err
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/mix"
-	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/bench/payload"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -30,8 +29,8 @@ func payloads(l *Lab) (list []Variant, _ error) {
 					PerCommit: min(perBlock, mostInCommit/size), Sync: l.Durability == driver.Durable, Limit: l.Phase,
 				}
 				c := l.KeysOf("durability", string(l.Durability), "content", content, "bytes", itoa(size), "kept", place)
-				list = append(list, Variant{Name: "Payload", Keys: c, Cost: Cost{Phases: 1.5}, Run: func(ctx context.Context, r *Record) error {
-					return l.WithNew(ctx, "", "", l.StoreOptions(), r, func(cp *bench.Copy) error { return l.payload(ctx, cp, cfg, r) })
+				list = append(list, Variant{Name: "Payload", Keys: c, Cost: Cost{Phases: 1.5}, Run: func(t *Trial, ctx context.Context) error {
+					return t.WithNew(ctx, "", "", func() error { return t.payload(ctx, cfg) })
 				}})
 			}
 		}
@@ -39,20 +38,20 @@ func payloads(l *Lab) (list []Variant, _ error) {
 	return list, nil
 }
 
-func (l *Lab) payload(ctx context.Context, cp *bench.Copy, cfg payload.Config, r *Record) error {
-	cfg.Path, cfg.Seed, cfg.Reads = besideOf(cp, "payloads"), l.fresh(), l.Phase/2
-	commits, reads, beside, err := payload.Run(ctx, cp.DB, cfg)
-	r.Result(commits)
-	r.Metrics = append(r.Metrics, reads.All().Metrics("read-")...)
+func (t *Trial) payload(ctx context.Context, cfg payload.Config) error {
+	cfg.Path, cfg.Seed, cfg.Reads = t.file("payloads"), t.fresh(), t.Phase/2
+	commits, reads, files, err := payload.Run(ctx, t.DB, cfg)
+	t.Result(commits)
+	t.Metrics = append(t.Metrics, reads.All().Metrics("read-")...)
 	if err == nil {
-		err = bench.FoldLog(ctx, cp.DB)
+		err = bench.FoldLog(ctx, t.DB)
 	}
 	if err != nil {
 		return err
 	}
-	stats, err := cp.DB.Engine().Stats(ctx)
+	stats, err := t.DB.Engine().Stats(ctx)
 	if size := stats.DatabaseBytes; size != nil {
-		r.Put(float64(*size+beside)/float64(commits.Entities), "B/ent")
+		t.Put(float64(*size+files)/float64(commits.Entities), "B/ent")
 	}
 	return err
 }
@@ -66,20 +65,21 @@ const (
 var caps = []int{100, 500, 1_000, 2_500, 5_000, 10_000}
 
 // capped measures commits of the same rows in blocks of different sizes.
-func capped(l *Lab) (list []Variant, _ error) {
+func capped(l *Lab) ([]Variant, error) {
 	rows := l.Scaled(cappedRows, leastCappedRows)
-	for _, layout := range l.LayoutsOr() {
-		for _, most := range caps {
-			v := l.operation("Capped", layout, func(d *bench.Dataset, cp *bench.Copy) (measured, error) {
+	return across(l.LayoutsOr(), caps, func(layout string, most int) Variant {
+		commits := operation[bench.CommitConfig]{name: "Capped", more: []string{"cap", itoa(most)}, run: bench.Commit,
+			config: func(d *bench.Dataset, ready bench.Ready) (cfg bench.CommitConfig, err error) {
 				gen := d.Gen.Next(rows / d.Profile.Rows())
 				gen.PerBlock = most / d.Profile.Rows()
-				return l.commits(d, cp, bench.CommitConfig{Blocks: bench.Blocks(d.Profile, gen), Config: pace.Config{N: int64(rows)}})
-			}, "cap", itoa(most))
-			v.Phases, v.Rows, v.Each = 0, float64(rows), nil // its blocks end
-			list = append(list, v)
-		}
-	}
-	return list, nil
+				cfg.Blocks, cfg.N = bench.Blocks(d.Profile, gen), int64(rows)
+				cfg.Expect, err = d.Expectation(ready)
+				return cfg, err
+			}}
+		v := commits.variant(l, layout)
+		v.Phases, v.Rows = 0, float64(rows)
+		return v
+	})
 }
 
 // pageParam is the parameter of engines whose pages can be chosen.
@@ -97,11 +97,11 @@ func pageSizes(l *Lab) (list []Variant, _ error) {
 			page := itoa(kib << 10)
 			for _, part := range []float64{2, 0.1} {
 				c := l.OnBase(layout, l.Scale, "page", page, "memory", Ftoa(part))
-				list = append(list, Variant{Name: "PageSize", Keys: c, Cost: Cost{Phases: 2, Rows: baseCost(l.Scale, 0, 1).Rows}, Run: func(ctx context.Context, r *Record) error {
+				list = append(list, Variant{Name: "PageSize", Keys: c, Cost: Cost{Phases: 2, Rows: baseCost(l.Scale, 0, 1).Rows}, Run: func(t *Trial, ctx context.Context) error {
 					if linked.Params[pageParam] == "" || l.Engine.Server != "" {
 						return fmt.Errorf("%w: the size of this engine's pages cannot be chosen", ErrSkip)
 					}
-					return l.paged(ctx, layout, page, part, r)
+					return t.paged(ctx, page, part)
 				}})
 			}
 		}
@@ -111,8 +111,8 @@ func pageSizes(l *Lab) (list []Variant, _ error) {
 
 // paged loads the base profile within a budget that is a part of its size,
 // reads it and goes on with commits.
-func (l *Lab) paged(ctx context.Context, layout, page string, part float64, r *Record) error {
-	d, err := l.Base(layout, l.Scale, ProductionBlock)
+func (t *Trial) paged(ctx context.Context, page string, part float64) error {
+	d, err := t.base()
 	if err != nil {
 		return err
 	}
@@ -123,27 +123,18 @@ func (l *Lab) paged(ctx context.Context, layout, page string, part float64, r *R
 	budget := int64(part * float64(size))
 	if budget < leastBudget {
 		budget = leastBudget
-		r.Note("the budget is the least that a process works with, which is more than its part of the data")
+		t.Note("the budget is the least that a process works with, which is more than its part of the data")
 	}
-	at, err := l.within(budget, r)
-	if err != nil {
+	if err := t.within(budget); err != nil {
 		return err
 	}
-	if err := at.roomToLoad(l.Scale); err != nil {
-		return err
-	}
-	o := at.StoreOptions()
-	o.Params = map[string]string{pageParam: page}
-	return at.WithNew(ctx, "", layout, o, r, func(cp *bench.Copy) error {
-		ready, err := d.Fill(ctx, cp.Entities)
-		if err != nil {
-			return err
-		}
+	t.Store.Params = map[string]string{pageParam: page}
+	return t.withLoaded(ctx, func(ready bench.Ready) error {
 		rows := ready.Counts.Rows()
-		r.Put(float64(rows)/ready.Seconds, "load-rows/s")
-		if err := r.sizes(ctx, cp.DB, int(rows), "B/row"); err != nil {
+		t.Put(float64(rows)/ready.Seconds, "load-rows/s")
+		if err := t.size(ctx, int(rows), "B/row"); err != nil {
 			return err
 		}
-		return at.readsThenWrites(ctx, d, cp, []string{mix.A}, r)
+		return t.readsThenWrites(ctx, []string{mix.A})
 	})
 }

@@ -17,38 +17,37 @@ import (
 // tables are what packages rebac and social keep in an engine: their data, made when they are
 // needed first, and the loading of them.
 type tables struct {
-	*Lab
-	layout, data string // of the data set
-	options      *store.Options
-	made         func() error
-	fill         func(ctx context.Context, db *store.DB, r *Record) error
-}
-
-func (l *Lab) tables(layout, data string, readers int, produce func() error, fill func(ctx context.Context, db *store.DB, r *Record) error) *tables {
-	t := &tables{l, layout, fmt.Sprintf("%s seed=%d", data, l.Seed), l.StoreOptions(), sync.OnceValue(func() error { return l.Aside(produce) }), fill}
-	t.options.Readers = readers
-	return t
+	data    string // of the data set
+	readers int
+	made    func() error
+	fill    Run
 }
 
 // loading measures how they are loaded.
-func (t *tables) loading(name string, c Keys, rows int) Variant {
-	return Variant{Name: name, Keys: c, Cost: Cost{Rows: float64(rows)}, Run: func(ctx context.Context, r *Record) error {
-		if err := t.made(); err != nil {
+func (s *tables) loading(name string, c Keys, rows int) Variant {
+	return Variant{Name: name, Keys: c, Cost: Cost{Rows: float64(rows)}, Run: func(t *Trial, ctx context.Context) error {
+		if err := t.Aside(s.made); err != nil {
 			return err
 		}
-		return t.WithNew(ctx, "", "", t.options, r, func(cp *bench.Copy) error { return t.fill(ctx, cp.DB, r) })
+		t.Store.Readers = s.readers
+		return t.WithNew(ctx, "", "", func() error { return s.fill(t, ctx) })
 	}}
 }
 
-// loaded measures f on them.
-func (t *tables) loaded(name string, c Keys, f func(ctx context.Context, cp *bench.Copy, r *Record) error) Variant {
-	fill := func(ctx context.Context, db *store.DB) error { return t.fill(ctx, db, new(Record)) }
-	d := bench.Dataset{Engine: t.Engine, Layout: t.layout, Source: &bench.Source{Name: t.data, Fill: fill}}
-	return Variant{Name: name, Keys: c, Cost: Cost{Phases: 1}, Run: func(ctx context.Context, r *Record) error {
-		if err := t.made(); err != nil {
+// loaded measures run on them.
+func (s *tables) loaded(name string, c Keys, run Run) Variant {
+	return Variant{Name: name, Keys: c, Cost: Cost{Phases: 1}, Run: func(t *Trial, ctx context.Context) error {
+		if err := t.Aside(s.made); err != nil {
 			return err
 		}
-		return t.withDataset(ctx, d, t.options, r, func(cp *bench.Copy) error { return f(ctx, cp, r) })
+		t.Store.Readers = s.readers
+		fill := func(ctx context.Context, db *store.DB) error {
+			of := t.trial(new(Record))
+			of.Copy = &bench.Copy{DB: db}
+			return s.fill(of, ctx)
+		}
+		d := bench.Dataset{Engine: t.Engine, Layout: t.layout(), Source: &bench.Source{Name: fmt.Sprintf("%s seed=%d", s.data, t.Seed), Fill: fill}}
+		return t.withDataset(ctx, d, func() error { return run(t, ctx) })
 	}}
 }
 
@@ -59,44 +58,48 @@ func measurePermissions(l *Lab) (list []Variant, _ error) {
 	size := rebac.Scaled(l.Scale)
 	var data *rebac.Data
 	var scenarios []rebac.Scenario
-	t := l.tables("rebac", fmt.Sprintf("rebac %+v", size), slices.Max(askers), func() (err error) {
+	s := tables{data: fmt.Sprintf("rebac %+v", size), readers: slices.Max(askers), made: sync.OnceValue(func() (err error) {
 		if data, err = rebac.Generate(size, l.Seed); err == nil {
 			scenarios, err = rebac.Scenarios(data, rebac.NewOracle(data))
 		}
 		return err
-	}, func(ctx context.Context, db *store.DB, r *Record) error {
-		ingest, closure, err := rebac.Load(ctx, db, data)
+	}), fill: func(t *Trial, ctx context.Context) error {
+		ingest, closure, err := rebac.Load(ctx, t.DB, data)
 		if err != nil {
 			return err
 		}
-		r.Count = int64(data.Size.Objects())
-		r.Put(ingest.Seconds(), "ingest-s")
-		r.Put(float64(r.Count)/ingest.Seconds(), "rows/s")
-		r.Put(closure.Seconds(), "closure-s")
-		return r.sizes(ctx, db, data.Size.Objects(), "B/row")
-	})
+		t.Count = int64(data.Size.Objects())
+		t.Put(ingest.Seconds(), "ingest-s")
+		t.Put(float64(t.Count)/ingest.Seconds(), "rows/s")
+		t.Put(closure.Seconds(), "closure-s")
+		return t.size(ctx, data.Size.Objects(), "B/row")
+	}}
 	c := l.KeysOf("layout", "rebac", "profile", size.Name, "durability", string(l.Durability))
-	list = append(list, t.loading("RebacIngest", c, size.Objects()))
+	list = append(list, s.loading("RebacIngest", c, size.Objects()))
 	for _, n := range askers {
 		for _, closure := range rebac.Closures {
 			for i, name := range rebac.ScenarioNames {
 				c := c.With("op", name).With("closure", string(closure)).With("clients", itoa(n))
-				list = append(list, t.loaded("Rebac", c, func(ctx context.Context, cp *bench.Copy, r *Record) error {
-					scenario := scenarios[i]
-					scenario.Questions = slices.Clone(scenario.Questions)
-					Shuffle(scenario.Questions, l.fresh())
-					return l.Timed(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
-						out, err := rebac.Ask(ctx, cp.DB, &scenario, closure, l.Loop(n, 0, 0))
-						if out != nil {
-							r.Outcome(out)
-						}
-						return out, err
-					})
+				list = append(list, s.loaded("Rebac", c, func(t *Trial, ctx context.Context) error {
+					return t.ask(ctx, scenarios[i], closure, n)
 				}))
 			}
 		}
 	}
 	return list, nil
+}
+
+// ask measures a scenario's questions in random order.
+func (t *Trial) ask(ctx context.Context, scenario rebac.Scenario, closure rebac.Closure, clients int) error {
+	scenario.Questions = slices.Clone(scenario.Questions)
+	Shuffle(scenario.Questions, t.fresh())
+	return t.Timed(ctx, nil, func() (*pace.Outcome, error) {
+		out, err := rebac.Ask(ctx, t.DB, &scenario, closure, t.Loop(clients, 0, 0))
+		if out != nil {
+			t.Outcome(out)
+		}
+		return out, err
+	})
 }
 
 // socialRates are the rates of AuthZed's first tests, and a tenth of them.
@@ -109,45 +112,42 @@ const socialWorkers = 8
 func measureSocial(l *Lab) (list []Variant, _ error) {
 	n := l.Scaled(10_000_000, social.MinRelationships)
 	var graph *social.Graph
-	t := l.tables("social", fmt.Sprintf("social relationships=%d", n), socialWorkers, func() (err error) {
+	s := tables{data: fmt.Sprintf("social relationships=%d", n), readers: socialWorkers, made: sync.OnceValue(func() (err error) {
 		graph, err = social.New(n, l.Seed)
 		return err
-	}, func(ctx context.Context, db *store.DB, r *Record) error {
+	}), fill: func(t *Trial, ctx context.Context) error {
 		start := time.Now()
-		s, err := social.Load(ctx, db, graph)
-		if err != nil {
+		if _, err := social.Load(ctx, t.DB, graph); err != nil {
 			return err
 		}
 		took := time.Since(start).Seconds()
-		r.Put(took, "load-s")
-		r.Put(float64(n)/took, "rel/s")
-		return r.sizes(ctx, s.DB, n, "B/rel")
-	})
+		t.Put(took, "load-s")
+		t.Put(float64(n)/took, "rel/s")
+		return t.size(ctx, n, "B/rel")
+	}}
 	c := l.KeysOf("layout", "social", "durability", string(l.Durability), "relationships", itoa(n))
-	list = append(list, t.loading("SocialLoad", c, n))
+	list = append(list, s.loading("SocialLoad", c, n))
 	for _, rate := range l.RatesOr(socialRates...) {
 		c := c.With("qps", Ftoa(rate)).With("phase", l.Phase.String())
-		list = append(list, t.loaded("Social", c, func(ctx context.Context, cp *bench.Copy, r *Record) error {
-			return l.socialLoad(ctx, cp, graph, rate, r)
-		}))
+		list = append(list, s.loaded("Social", c, func(t *Trial, ctx context.Context) error { return t.socialLoad(ctx, graph, rate) }))
 	}
 	return list, nil
 }
 
 // socialLoad puts a load on a graph and compares the store with the oracle afterwards.
-func (l *Lab) socialLoad(ctx context.Context, cp *bench.Copy, graph *social.Graph, rate float64, r *Record) error {
-	s, err := social.NewStore(cp.DB)
+func (t *Trial) socialLoad(ctx context.Context, graph *social.Graph, rate float64) error {
+	s, err := social.NewStore(t.DB)
 	if err != nil {
 		return err
 	}
 	oracle := social.NewOracle(graph)
-	err = l.Timed(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
-		out, err := social.Run(ctx, s, oracle, social.Config{Mix: social.Mix, Active: social.Active, Config: l.Loop(socialWorkers, rate, 0)})
-		r.Outcome(out)
-		r.Metrics = append(r.Metrics, social.Metrics(out)...)
-		r.Kinds = append(r.Kinds, social.Sums(out)...)
+	err = t.Timed(ctx, nil, func() (*pace.Outcome, error) {
+		out, err := social.Run(ctx, s, oracle, social.Config{Mix: social.Mix, Active: social.Active, Config: t.Loop(socialWorkers, rate, 0)})
+		t.Outcome(out)
+		t.Metrics = append(t.Metrics, social.Metrics(out)...)
+		t.Kinds = append(t.Kinds, social.Sums(out)...)
 		if out.First != nil {
-			r.Note("the first failed request: " + out.First.Error())
+			t.Note("the first failed request: " + out.First.Error())
 		}
 		return out, err
 	})

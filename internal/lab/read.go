@@ -22,7 +22,8 @@ type readLoad struct {
 	rate        float64
 	reads       int64 // after which a closed loop ends before the phase does; 0 is never
 	temperature string
-	memory      int64 // budget in place of the lab's; 0 is the lab's
+	memory      int64                   // budget in place of the lab's; 0 is the lab's
+	oracles     map[float64]*mix.Oracle // by scale, made when they are needed first
 }
 
 // The warm-up is as in the user's documents. They measure 10,000 reads, which
@@ -37,14 +38,14 @@ const (
 // answer compared with the generator's. The mixes are the same for all layouts: they are over the same source.
 func reading(loads []readLoad, layouts ...string) func(*Lab) ([]Variant, error) {
 	return func(l *Lab) ([]Variant, error) {
-		return l.reads([]float64{l.Scale}, l.mixes(), loads, l.LayoutsOr(layouts...)), nil
+		return l.reads([]float64{l.Scale}, l.mixes(), loads, l.LayoutsOr(layouts...))
 	}
 }
 
 // capacity measures in closed loops at each of the sizes.
 func capacity(l *Lab) ([]Variant, error) {
 	loads := []readLoad{{clients: 1}, {clients: readers}}
-	return l.reads(l.sizes(), l.mixes(), loads, l.LayoutsOr()), nil
+	return l.reads(l.scales(), l.mixes(), loads, l.LayoutsOr())
 }
 
 // budgets are in GiB: the budgets of the user's documents, and smaller ones for
@@ -60,64 +61,62 @@ func againstMemory(l *Lab) ([]Variant, error) {
 		}
 	}
 	mixes := l.mixes()
-	return l.reads(l.sizes(), mixes[:min(2, len(mixes))], loads, l.LayoutsOr()), nil
+	return l.reads(l.scales(), mixes[:min(2, len(mixes))], loads, l.LayoutsOr())
 }
 
-func (l *Lab) reads(scales []float64, mixes []string, loads []readLoad, layouts []string) (list []Variant) {
+func (l *Lab) reads(scales []float64, mixes []string, loads []readLoad, layouts []string) (list []Variant, _ error) {
 	oracles := map[float64]*mix.Oracle{}
 	for _, layout := range layouts {
 		for _, scale := range scales {
 			for _, name := range mixes {
 				for _, v := range loads {
-					v.mix = name
-					on := func(ctx context.Context, r *Record, f func(at *Lab, oracle *mix.Oracle, cp *bench.Copy) error) error {
-						at, err := l.within(v.memory, r)
-						if err != nil {
-							return err
-						}
-						o := at.StoreOptions()
-						o.Readers = min(max(v.clients, 1), driver.DefaultReaders) // more clients share them
-						return at.WithBase(ctx, layout, scale, o, r, func(d *bench.Dataset, cp *bench.Copy) (err error) {
-							if oracles[scale] == nil {
-								oracles[scale], err = at.Oracle(d)
-							}
-							if err == nil {
-								err = f(at, oracles[scale], cp)
-							}
-							return err
-						})
-					}
-					of := Variant{Name: "ReadMix", Keys: l.OnBase(layout, scale, v.keys()...), Cost: baseCost(scale, 1.1, 0), Run: func(ctx context.Context, r *Record) error {
-						return on(ctx, r, func(at *Lab, oracle *mix.Oracle, cp *bench.Copy) error { return v.read(ctx, at, oracle, cp, r) })
-					}}
-					if v.each() {
-						of.Each = func(ctx context.Context, f func(*bench.Copy, *bench.Operations) error) error {
-							return on(ctx, new(Record), func(at *Lab, oracle *mix.Oracle, cp *bench.Copy) error {
-								m, err := mix.New(v.mix, oracle)
-								if err != nil {
-									return err
-								}
-								cfg := bench.ReadMixConfig{Mix: m, Config: pace.Config{Workers: v.clients, N: eachReads, Seed: at.fresh()}}
-								ops, err := bench.EachRead(ctx, cp.Entities, cfg)
-								if err != nil {
-									return err
-								}
-								defer ops.Close()
-								return f(cp, ops)
-							})
-						}
-					}
-					list = append(list, of)
+					v.mix, v.oracles = name, oracles
+					list = append(list, v.variant(l, l.OnBase(layout, scale, v.keys()...), scale))
 				}
 			}
 		}
 	}
-	return list
+	return list, nil
 }
 
-// each reports whether the load is one of single reads: in a closed loop, within
-// the lab's memory.
-func (v readLoad) each() bool { return v.rate == 0 && v.temperature == "" && v.memory == 0 }
+func (v readLoad) variant(l *Lab, keys Keys, scale float64) Variant {
+	of := Variant{Name: "ReadMix", Keys: keys, Cost: baseCost(scale, 1.1, 0), Run: func(t *Trial, ctx context.Context) error {
+		return v.on(ctx, t, func(m mix.Reads) error { return v.read(ctx, t, m) })
+	}}
+	if v.rate == 0 && v.temperature == "" && v.memory == 0 { // single reads, in a closed loop within the lab's memory
+		of.Each = func(ctx context.Context, f func(*bench.Copy, *bench.Operations) error) error {
+			t := l.trial(&Record{Keys: keys})
+			return v.on(ctx, t, func(m mix.Reads) error {
+				do := func(ops *bench.Operations) error { return f(t.Copy, ops) }
+				return bench.EachRead(ctx, t.Entities, m, v.clients, l.fresh(), do)
+			})
+		}
+	}
+	return of
+}
+
+// on runs f on the open data set with the load's mix.
+func (v readLoad) on(ctx context.Context, t *Trial, f func(m mix.Reads) error) error {
+	if err := t.within(v.memory); err != nil {
+		return err
+	}
+	t.Store.Readers = min(max(v.clients, 1), driver.DefaultReaders) // more clients share them
+	return t.WithBase(ctx, func() (err error) {
+		oracle := v.oracles[t.scale()]
+		if oracle == nil {
+			oracle, err = t.Oracle(t.Data)
+			v.oracles[t.scale()] = oracle
+		}
+		if err != nil {
+			return err
+		}
+		m, err := mix.New(v.mix, oracle)
+		if err != nil {
+			return err
+		}
+		return f(m)
+	})
+}
 
 func (v readLoad) keys() []string {
 	switch {
@@ -132,48 +131,43 @@ func (v readLoad) keys() []string {
 }
 
 // read measures a load: after a warm-up, at a rate after one more of the loop's own.
-func (v readLoad) read(ctx context.Context, l *Lab, oracle *mix.Oracle, cp *bench.Copy, r *Record) error {
-	if v.temperature != "" && v.temperature != warm && l.Engine.Server != "" {
+func (v readLoad) read(ctx context.Context, t *Trial, m mix.Reads) error {
+	if v.temperature != "" && v.temperature != warm && t.Engine.Server != "" {
 		return fmt.Errorf("%w: a server's files are out of reach", ErrSkip)
 	}
-	m, err := mix.New(v.mix, oracle)
-	if err != nil {
-		return err
-	}
-	cfg := bench.ReadMixConfig{Mix: m, Config: l.Loop(v.clients, v.rate, v.reads)}
-	warming := l.warmed(cp, m, v.clients, warmUpReads)
+	loop, warming := t.Loop(v.clients, v.rate, v.reads), t.warmed(m, v.clients, warmUpReads)
 	if v.temperature != "" {
-		cfg.Config = pace.Config{N: coldReads, Duration: l.Phase, Seed: l.fresh()}
+		loop = pace.Config{N: coldReads, Duration: t.Phase, Seed: t.fresh()}
 	}
 	switch v.temperature {
 	case cold:
 		warming = nil
 	case lukewarm:
-		warming = l.filled(cp, nil)
+		warming = t.filled(nil)
 	case warm:
-		warming = l.filled(cp, l.warmed(cp, m, 1, coldReads))
+		warming = t.filled(t.warmed(m, 1, coldReads))
 	}
-	if !cp.Entities.Temporal() {
-		r.Note(mix.HeadOnlyNote)
+	if !t.Entities.Temporal() {
+		t.Note(mix.HeadOnlyNote)
 	}
-	return l.readMix(ctx, cp, warming, cfg, r)
+	return t.readMix(ctx, warming, m, loop)
 }
 
 // readMix is a phase of reads.
-func (l *Lab) readMix(ctx context.Context, cp *bench.Copy, warm warming, cfg bench.ReadMixConfig, r *Record) error {
-	return l.phaseAt(ctx, cp, warm, r, func(ctx context.Context) (*pace.Outcome, error) {
-		out, err := bench.ReadMix(ctx, cp.Entities, cfg)
-		r.Outcome(out)
+func (t *Trial) readMix(ctx context.Context, warm warming, m mix.Reads, loop pace.Config) error {
+	return t.Timed(ctx, warm, func() (*pace.Outcome, error) {
+		out, err := bench.ReadMix(ctx, t.Entities, bench.ReadMixConfig{Mix: m, Config: loop})
+		t.Outcome(out)
 		return out, err
 	})
 }
 
 // warmed is an engine that has answered so many reads, other than the measured
 // ones, or as many as it can in a phase.
-func (l *Lab) warmed(cp *bench.Copy, m mix.Reads, clients int, reads int64) warming {
-	cfg := pace.Config{Workers: clients, N: reads, Duration: l.Phase, Seed: l.fresh() + 1}
+func (t *Trial) warmed(m mix.Reads, clients int, reads int64) warming {
+	cfg := pace.Config{Workers: clients, N: reads, Duration: t.Phase, Seed: t.fresh() + 1}
 	return func(ctx context.Context) error {
-		_, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{Mix: m, Config: cfg})
+		_, err := bench.ReadMix(ctx, t.Entities, bench.ReadMixConfig{Mix: m, Config: cfg})
 		return err
 	}
 }
@@ -181,10 +175,10 @@ func (l *Lab) warmed(cp *bench.Copy, m mix.Reads, clients int, reads int64) warm
 // filled is a page cache that holds the files, as far as the budget goes,
 // before another warming. It is right for a store that fits: in a smaller cache
 // these pages stay in place of the requested ones.
-func (l *Lab) filled(cp *bench.Copy, next warming) warming {
+func (t *Trial) filled(next warming) warming {
 	return func(ctx context.Context) (err error) {
-		if l.Engine.Server == "" { // else the files are out of reach
-			err = probe.Fill(cp.Dir, l.Memory)
+		if t.Engine.Server == "" { // else the files are out of reach
+			err = probe.Fill(t.Dir, t.Memory)
 		}
 		if err == nil && next != nil {
 			err = next(ctx)

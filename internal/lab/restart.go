@@ -30,18 +30,17 @@ func (r *Record) took(unit string, f func() error) error {
 
 // backup makes a backup while a writer works, restores it, and checks the
 // result.
-func (l *Lab) backup(ctx context.Context, layout string, r *Record) error {
-	o := l.StoreOptions()
-	o.MaxReaderAge = 24 * time.Hour // a backup holds a view to its end
-	return l.WithBase(ctx, layout, l.Scale, o, r, func(d *bench.Dataset, cp *bench.Copy) error {
-		file, err := os.Create(besideOf(cp, "backup"))
+func (t *Trial) backup(ctx context.Context) error {
+	t.Store.MaxReaderAge = 24 * time.Hour // a backup holds a view to its end
+	return t.WithBase(ctx, func() error {
+		file, err := os.Create(t.file("backup"))
 		if err != nil {
 			return err
 		}
 		defer file.Close()
-		err = l.backUp(ctx, d, cp, file, r)
+		err = t.backUp(ctx, file)
 		if err == nil {
-			err = cp.DB.Close() // whose memory is the other's then
+			err = t.DB.Close() // whose memory is the other's then
 		}
 		if err == nil {
 			_, err = file.Seek(0, 0)
@@ -49,13 +48,14 @@ func (l *Lab) backup(ctx context.Context, layout string, r *Record) error {
 		if err != nil {
 			return err
 		}
-		return l.WithNew(ctx, "", "", l.StoreOptions(), r, func(to *bench.Copy) error {
-			err := r.took("restore-s", func() error { _, err := to.DB.Restore(ctx, file, nil); return err })
+		t.Store = t.StoreOptions()
+		return t.WithNew(ctx, "", "", func() error {
+			err := t.took("restore-s", func() error { _, err := t.DB.Restore(ctx, file, nil); return err })
 			if err != nil {
 				return err
 			}
-			return r.took("check-s", func() error {
-				report, err := to.DB.Check(ctx, nil)
+			return t.took("check-s", func() error {
+				report, err := t.DB.Check(ctx, nil)
 				return errors.Join(err, report.Err())
 			})
 		})
@@ -63,71 +63,71 @@ func (l *Lab) backup(ctx context.Context, layout string, r *Record) error {
 }
 
 // backUp writes a backup while commits go on at the rate of the user's documents.
-func (l *Lab) backUp(ctx context.Context, d *bench.Dataset, cp *bench.Copy, file *os.File, r *Record) error {
-	err := l.Timed(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
+func (t *Trial) backUp(ctx context.Context, file *os.File) error {
+	err := t.Timed(ctx, nil, func() (*pace.Outcome, error) {
 		var group errgroup.Group
 		var ended atomic.Bool
 		group.Go(func() error {
 			defer ended.Store(true)
-			return r.took("backup-s", func() (err error) {
-				_, err = cp.DB.Backup(ctx, file, nil)
+			return t.took("backup-s", func() (err error) {
+				_, err = t.DB.Backup(ctx, file, nil)
 				return errors.Join(err, file.Sync())
 			})
 		})
-		writes := bench.CommitConfig{Blocks: d.Rest(), RowRate: ArkivRowRate, Config: pace.Config{More: func() bool { return !ended.Load() }}}
-		wrote, err := bench.Commit(ctx, cp.Entities, writes)
+		writes := bench.CommitConfig{Blocks: t.Data.Rest(), RowRate: ArkivRowRate, Config: pace.Config{More: func() bool { return !ended.Load() }}}
+		wrote, err := bench.Commit(ctx, t.Entities, writes)
 		err = errors.Join(err, group.Wait())
-		r.Outcome(wrote.Outcome)
-		r.Put(wrote.RowRate(), "rows/s")
+		t.Outcome(wrote.Outcome)
+		t.Put(wrote.RowRate(), "rows/s")
 		return wrote.Outcome, err
 	})
 	if info, noInfo := file.Stat(); noInfo == nil {
-		r.Put(float64(info.Size())/1e6, "backup-MB")
+		t.Put(float64(info.Size())/1e6, "backup-MB")
 	}
 	return err
 }
 
 // restart measures how soon a store serves again, after the end that the record is of.
-func (l *Lab) restart(ctx context.Context, layout string, r *Record) error {
-	killed := r.Keys.Get("after") == "kill"
+func (t *Trial) restart(ctx context.Context) error {
+	killed := t.Keys.Get("after") == "kill"
 	switch {
-	case l.Engine.Server != "":
+	case t.Engine.Server != "":
 		return fmt.Errorf("%w: a server of the user's is not restarted", ErrSkip)
-	case killed && engine.Find(l.Engine.Name).Server:
+	case killed && engine.Find(t.Engine.Name).Server:
 		return fmt.Errorf("%w: a copy of a running server's files is not what a kill leaves", ErrSkip)
 	}
-	return l.WithBase(ctx, layout, l.Scale, l.StoreOptions(), r, func(d *bench.Dataset, cp *bench.Copy) (err error) {
-		m, err := l.mixOf(l.mixes()[0], d)
+	return t.WithBase(ctx, func() (err error) {
+		m, err := t.mixOf(t.mixes()[0])
 		if err != nil {
 			return err
 		}
 		var head uint64
-		_, err = bench.Commit(ctx, cp.Entities, bench.CommitConfig{
-			Blocks: d.Rest(), Config: pace.Config{Duration: l.Phase / 2}, Mix: m, Observe: func(b *entity.Block, _ time.Duration) { head = b.Number },
+		_, err = bench.Commit(ctx, t.Entities, bench.CommitConfig{
+			Blocks: t.Data.Rest(), Config: pace.Config{Duration: t.Phase / 2}, Mix: m, Observe: func(b *entity.Block, _ time.Duration) { head = b.Number },
 		})
 		if err != nil {
 			return err
 		}
-		dir := cp.Dir
+		dir := t.Dir
 		if killed { // its process leaves the files of an open, idle database
-			run, none := l.Cache.NewRun()
+			run, none := t.Cache.NewRun()
 			if none != nil {
 				return none
 			}
 			defer func() { err = errors.Join(err, run.Remove()) }()
 			dir = run.Data()
-			tx, err := cp.DB.Engine().Begin(ctx)
+			tx, err := t.DB.Engine().Begin(ctx)
 			if err == nil {
-				err = errors.Join(os.CopyFS(dir, os.DirFS(cp.Dir)), tx.Rollback())
+				err = errors.Join(os.CopyFS(dir, os.DirFS(t.Dir)), tx.Rollback())
 			}
 			if err != nil {
 				return err
 			}
 		}
-		if err := cp.DB.Close(); err != nil {
+		if err := t.DB.Close(); err != nil {
 			return err
 		}
-		return l.reopen(ctx, dir, layout, m, head, r)
+		return t.reopen(ctx, dir, m, head)
 	})
 }
 
@@ -135,32 +135,31 @@ func (l *Lab) restart(ctx context.Context, layout string, r *Record) error {
 const full = 0.9
 
 // reopen opens a database whose files the page cache holds, as far as the budget goes, and reads at once.
-func (l *Lab) reopen(ctx context.Context, dir, layout string, m mix.Reads, head uint64, r *Record) (err error) {
-	if err := errors.Join(probe.Evict(dir), probe.Fill(dir, l.Memory)); err != nil && !errors.Is(err, probe.ErrUnsupported) {
+func (t *Trial) reopen(ctx context.Context, dir string, m mix.Reads, head uint64) (err error) {
+	if err := errors.Join(probe.Evict(dir), probe.Fill(dir, t.Memory)); err != nil && !errors.Is(err, probe.ErrUnsupported) {
 		return err
 	}
-	o := l.StoreOptions()
-	o.Readers = readers
+	t.Store.Readers = readers
 	start := time.Now()
-	db, err := store.Open(ctx, l.Engine.URL(dir), o)
+	db, err := store.Open(ctx, t.Engine.URL(dir), t.Store)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	ents, err := db.Entities(ctx, &store.EntityOptions{Layout: layout})
+	ents, err := db.Entities(ctx, &store.EntityOptions{Layout: t.layout()})
 	if err != nil {
 		return err
 	}
-	r.Put(Milliseconds(time.Since(start)), "open-ms")
-	cfg := bench.ReadMixConfig{Mix: m, Head: func() uint64 { return head }, Config: pace.Config{N: 1, Seed: l.fresh()}}
+	t.Put(Milliseconds(time.Since(start)), "open-ms")
+	cfg := bench.ReadMixConfig{Mix: m, Head: func() uint64 { return head }, Config: pace.Config{N: 1, Seed: t.fresh()}}
 	if _, err := bench.ReadMix(ctx, ents, cfg); err != nil {
 		return err
 	}
 	first := time.Since(start)
-	r.Put(Milliseconds(first), "first-read-ms")
-	cfg.Config = pace.Config{Workers: readers, Duration: l.Phase, Seed: l.fresh()}
+	t.Put(Milliseconds(first), "first-read-ms")
+	cfg.Config = pace.Config{Workers: readers, Duration: t.Phase, Seed: t.fresh()}
 	out, err := bench.ReadMix(ctx, ents, cfg)
-	r.Outcome(out)
+	t.Outcome(out)
 	if err != nil {
 		return err
 	}
@@ -170,9 +169,9 @@ func (l *Lab) reopen(ctx context.Context, dir, layout string, m mix.Reads, head 
 	}
 	rates = rates[:max(len(rates)-1, 1)] // the last one is cut short
 	warm := mean(rates[len(rates)/2:])
-	r.Put(rates[0], "first-second-qps")
-	r.Put(warm, "warm-qps")
-	r.Put(first.Seconds()+float64(slices.IndexFunc(rates, func(rate float64) bool { return rate >= full*warm })), "full-rate-s")
+	t.Put(rates[0], "first-second-qps")
+	t.Put(warm, "warm-qps")
+	t.Put(first.Seconds()+float64(slices.IndexFunc(rates, func(rate float64) bool { return rate >= full*warm })), "full-rate-s")
 	now, err := ents.Head(ctx)
 	if err == nil && now.Number != head {
 		err = fmt.Errorf("%w: the head is block %d, %d was committed", bench.ErrMismatch, now.Number, head)
@@ -182,22 +181,22 @@ func (l *Lab) reopen(ctx context.Context, dir, layout string, m mix.Reads, head 
 
 // growth commits as fast as it goes and does all put-off work: then the size of
 // a row does not depend on the rate.
-func (l *Lab) growth(ctx context.Context, layout string, r *Record) error {
-	return l.WithBase(ctx, layout, l.Scale, l.StoreOptions(), r, func(d *bench.Dataset, cp *bench.Copy) error {
+func (t *Trial) growth(ctx context.Context) error {
+	return t.WithBase(ctx, func() error {
 		var rows uint64
-		before, after, err := sizesAround(ctx, cp, func() error {
-			return l.Timed(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
-				wrote, err := bench.Commit(ctx, cp.Entities, bench.CommitConfig{Blocks: d.Rest(), Config: pace.Config{Duration: l.Phase}})
-				r.Outcome(wrote.Outcome)
+		before, after, err := t.sizesAround(ctx, func() error {
+			return t.Timed(ctx, nil, func() (*pace.Outcome, error) {
+				wrote, err := bench.Commit(ctx, t.Entities, bench.CommitConfig{Blocks: t.Data.Rest(), Config: pace.Config{Duration: t.Phase}})
+				t.Outcome(wrote.Outcome)
 				rows = wrote.Rows
 				return wrote.Outcome, err
 			})
 		})
 		if after > 0 && rows > 0 {
 			each := float64(after-before) / float64(rows)
-			r.Put(each, "B/row")
-			r.Put(each*ArkivRowRate*(24*time.Hour).Seconds()/1e9, "GB/day")
-			r.Put(float64(after)/1e6, "after-MB")
+			t.Put(each, "B/row")
+			t.Put(each*ArkivRowRate*(24*time.Hour).Seconds()/1e9, "GB/day")
+			t.Put(float64(after)/1e6, "after-MB")
 		}
 		return err
 	})

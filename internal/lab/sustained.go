@@ -26,7 +26,7 @@ var (
 
 func sustain(l *Lab) (list []Variant, _ error) {
 	for _, layout := range l.LayoutsOr() {
-		for _, scale := range l.sizes() {
+		for _, scale := range l.scales() {
 			for _, rate := range l.RatesOr(ArkivRowRate, 0) {
 				name := "max"
 				if rate > 0 {
@@ -70,10 +70,9 @@ func checkpoints(l *Lab) (list []Variant, _ error) {
 // base profile; 0 is as fast as possible.
 func (l *Lab) sustained(name, layout string, scale, rate float64, o *store.Options, more ...string) Variant {
 	phases := sustainedPhases(scale, rate)
-	return Variant{Name: name, Keys: l.OnBase(layout, scale, more...), Cost: baseCost(scale, phases, 0), Run: func(ctx context.Context, r *Record) error {
-		return l.WithBase(ctx, layout, scale, o, r, func(d *bench.Dataset, cp *bench.Copy) error {
-			return l.onRest(ctx, d, cp, rate, time.Duration(phases*float64(l.Phase)), r)
-		})
+	return Variant{Name: name, Keys: l.OnBase(layout, scale, more...), Cost: baseCost(scale, phases, 0), Run: func(t *Trial, ctx context.Context) error {
+		t.Store = o
+		return t.WithBase(ctx, func() error { return t.onRest(ctx, rate, time.Duration(phases*float64(l.Phase))) })
 	}}
 }
 
@@ -88,54 +87,53 @@ func sustainedPhases(scale, rate float64) float64 {
 }
 
 // onRest runs commits of so many rows a second of what comes after the loaded part.
-func (l *Lab) onRest(ctx context.Context, d *bench.Dataset, cp *bench.Copy, rate float64, length time.Duration, r *Record) error {
-	return l.paced(ctx, cp, bench.CommitConfig{Blocks: d.Rest(), RowRate: rate, Config: pace.Config{Duration: length}}, r)
+func (t *Trial) onRest(ctx context.Context, rate float64, length time.Duration) error {
+	return t.paced(ctx, bench.CommitConfig{Blocks: t.Data.Rest(), RowRate: rate, Config: pace.Config{Duration: length}})
 }
 
 // paced runs commits; another goroutine samples the engine's counters meanwhile
-// (phaseAt), because a look at counters between two commits costs a server five
+// (Timed), because a look at counters between two commits costs a server five
 // round trips and SQLite next to nothing.
-func (l *Lab) paced(ctx context.Context, cp *bench.Copy, cfg bench.CommitConfig, r *Record) error {
-	cfg.WarmUp = l.warmUp()
-	return l.Timed(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
-		done, err := bench.Commit(ctx, cp.Entities, cfg)
-		r.Outcome(done.Outcome)
-		r.Put(done.RowRate(), "rows/s")
-		r.Put(float64(done.Rows), "rows")
-		r.Put(done.Elapsed.Seconds(), "s")
+func (t *Trial) paced(ctx context.Context, cfg bench.CommitConfig) error {
+	cfg.WarmUp = t.warmUp()
+	return t.Timed(ctx, nil, func() (*pace.Outcome, error) {
+		done, err := bench.Commit(ctx, t.Entities, cfg)
+		t.Outcome(done.Outcome)
+		t.Put(done.RowRate(), "rows/s")
+		t.Put(float64(done.Rows), "rows")
+		t.Put(done.Elapsed.Seconds(), "s")
 		if cfg.RowRate == 0 && err == nil { // what can be kept up for as long as one likes
 			start := time.Now()
-			err = cp.Entities.Flush(ctx)
-			r.Put(float64(done.Rows)/max((done.Elapsed+time.Since(start)).Seconds(), 1e-9), "settled-rows/s")
+			err = t.Entities.Flush(ctx)
+			t.Put(float64(done.Rows)/max((done.Elapsed+time.Since(start)).Seconds(), 1e-9), "settled-rows/s")
 		}
-		r.Put(float64(done.Entities)/max(done.Elapsed.Seconds(), 1e-9), "ent/s")
+		t.Put(float64(done.Entities)/max(done.Elapsed.Seconds(), 1e-9), "ent/s")
 		return done.Outcome, err
 	})
 }
 
 func reorgs(l *Lab) (list []Variant, _ error) {
 	for _, layout := range l.LayoutsOr() {
-		c := l.OnBase(layout, l.Scale, "for", l.Phase.String())
-		list = append(list, Variant{Name: "Reorg", Keys: c, Cost: baseCost(l.Scale, 1, 0), Run: func(ctx context.Context, r *Record) error { return l.reorg(ctx, layout, r) }})
+		list = append(list, Variant{Name: "Reorg", Keys: l.OnBase(layout, l.Scale, "for", l.Phase.String()), Cost: baseCost(l.Scale, 1, 0), Run: (*Trial).reorg})
 	}
 	return list, nil
 }
 
-func (l *Lab) reorg(ctx context.Context, layout string, r *Record) error {
-	return l.WithBase(ctx, layout, l.Scale, l.StoreOptions(), r, func(_ *bench.Dataset, cp *bench.Copy) error {
+func (t *Trial) reorg(ctx context.Context) error {
+	return t.WithBase(ctx, func() error {
 		var reorg *bench.Reorg
-		err := l.Aside(func() (err error) { reorg, err = bench.NewReorg(cp, l.fresh()); return err })
-		if l.Source != "" && errors.Is(err, store.ErrInvalid) {
+		err := t.Aside(func() (err error) { reorg, err = bench.NewReorg(t.Copy, t.fresh()); return err })
+		if t.Source != "" && errors.Is(err, store.ErrInvalid) {
 			return fmt.Errorf("%w: %w", ErrSkip, err) // it has no entities for it
 		}
 		if err != nil {
 			return err
 		}
-		before, after, err := sizesAround(ctx, cp, func() error {
-			return l.timed(ctx, cp, r, func(ctx context.Context) (bench.Result, error) { return reorg.Run(ctx, pace.Config{Duration: l.Phase}) })
+		before, after, err := t.sizesAround(ctx, func() error {
+			return t.timed(ctx, func(ctx context.Context) (bench.Result, error) { return reorg.Run(ctx, pace.Config{Duration: t.Phase}) })
 		})
 		if after > 0 {
-			r.Put(float64(after-before)/1e6, "growth-MB")
+			t.Put(float64(after-before)/1e6, "growth-MB")
 		}
 		return err
 	})
@@ -143,18 +141,18 @@ func (l *Lab) reorg(ctx context.Context, layout string, r *Record) error {
 
 // sizesAround returns the bytes of a database before f, and after it and the
 // work that it put off; 0 where the engine does not report them.
-func sizesAround(ctx context.Context, cp *bench.Copy, f func() error) (before, after int64, err error) {
-	first, err := cp.DB.Engine().Stats(ctx)
+func (t *Trial) sizesAround(ctx context.Context, f func() error) (before, after int64, err error) {
+	first, err := t.DB.Engine().Stats(ctx)
 	if err == nil {
 		err = f()
 	}
 	if err == nil {
-		err = errors.Join(cp.Entities.Flush(ctx), bench.FoldLog(ctx, cp.DB))
+		err = errors.Join(t.Entities.Flush(ctx), bench.FoldLog(ctx, t.DB))
 	}
 	if err != nil {
 		return 0, 0, err
 	}
-	last, err := cp.DB.Engine().Stats(ctx)
+	last, err := t.DB.Engine().Stats(ctx)
 	if first.DatabaseBytes == nil || last.DatabaseBytes == nil {
 		return 0, 0, err
 	}

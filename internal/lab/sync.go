@@ -12,38 +12,31 @@ import (
 	"github.com/varvedb/varve/bench/graph"
 	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/filesync"
-	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/feed"
 )
 
-// Operation is an occasional operation on a store.
-type Operation func(l *Lab, ctx context.Context, layout string, r *Record) error
-
 // Operated measures operations on the base profile with each layout; a key tells them apart. Each takes so many
 // phases, and as long as loading the data so many times.
-func Operated(name, key string, phases, loads float64, operations map[string]Operation) func(*Lab) ([]Variant, error) {
-	return func(l *Lab) (list []Variant, _ error) {
-		for _, layout := range l.LayoutsOr() {
-			for _, value := range slices.Sorted(maps.Keys(operations)) {
-				list = append(list, Variant{Name: name, Keys: l.OnBase(layout, l.Scale, key, value), Cost: baseCost(l.Scale, phases, loads), Run: func(ctx context.Context, r *Record) error { return operations[value](l, ctx, layout, r) }})
-			}
-		}
-		return list, nil
+func Operated(name, key string, phases, loads float64, operations map[string]Run) func(*Lab) ([]Variant, error) {
+	return func(l *Lab) ([]Variant, error) {
+		return across(l.LayoutsOr(), slices.Sorted(maps.Keys(operations)), func(layout, value string) Variant {
+			return Variant{Name: name, Keys: l.OnBase(layout, l.Scale, key, value), Cost: baseCost(l.Scale, phases, loads), Run: operations[value]}
+		})
 	}
 }
 
 // FromTar writes the base profile into a block tar, and loads that.
-func (l *Lab) FromTar(ctx context.Context, layout string, r *Record) error {
-	d, err := l.Base(layout, l.Scale, ProductionBlock)
+func (t *Trial) FromTar(ctx context.Context) error {
+	d, err := t.base()
+	if err == nil {
+		err = t.roomToLoad(t.Scale)
+	}
 	if err != nil {
 		return err
 	}
-	if err := l.roomToLoad(l.Scale); err != nil {
-		return err
-	}
-	return l.WithNew(ctx, "", layout, l.StoreOptions(), r, func(cp *bench.Copy) error {
-		path := besideOf(cp, "blocks.tar")
+	return t.WithLayout(ctx, func() error {
+		path := t.file("blocks.tar")
 		err := filesync.Write(path, 0o600, func(f *os.File) error { return feed.NewTarWriter(f).WriteAll(ctx, d.Source.Blocks(), nil) })
 		if err != nil {
 			return err
@@ -51,46 +44,47 @@ func (l *Lab) FromTar(ctx context.Context, layout string, r *Record) error {
 		source := *d.Source
 		source.Blocks = func() bench.Stream { return feed.TarBlocks(path) }
 		d.Source = &source
-		ready, err := d.Fill(ctx, cp.Entities)
+		ready, err := d.Fill(ctx, t.Entities)
 		if err != nil {
 			return err
 		}
-		return r.Synced(ctx, cp.DB, ready.Counts.Rows(), time.Duration(ready.Seconds*float64(time.Second)))
+		return t.Synced(ctx, ready.Counts.Rows(), time.Duration(ready.Seconds*float64(time.Second)))
 	})
 }
 
 // Synced adds the time of receiving so many rows.
-func (r *Record) Synced(ctx context.Context, db *store.DB, rows uint64, took time.Duration) error {
-	r.Count = int64(rows)
-	r.Put(took.Seconds(), "sync-s")
-	r.Put(float64(rows)/took.Seconds(), "rows/s")
-	return r.sizes(ctx, db, int(rows), "B/row")
+func (t *Trial) Synced(ctx context.Context, rows uint64, took time.Duration) error {
+	t.Count = int64(rows)
+	t.Put(took.Seconds(), "sync-s")
+	t.Put(float64(rows)/took.Seconds(), "rows/s")
+	return t.size(ctx, int(rows), "B/row")
 }
 
 // importArkiv imports a database such as Arkiv's sqlite-store makes.
-func (l *Lab) importArkiv(ctx context.Context, layout string, r *Record) error {
-	d, err := l.Base("arkiv", l.Scale, ProductionBlock)
+func (t *Trial) importArkiv(ctx context.Context) error {
+	d, err := t.Base("arkiv", t.Scale, ProductionBlock)
 	if err != nil {
 		return err
 	}
-	if d.Engine, err = l.readsArkiv(); err != nil {
+	if d.Engine, err = t.readsArkiv(); err != nil {
 		return err
 	}
-	return l.withDataset(ctx, *d, l.StoreOptions(), new(Record), func(cp *bench.Copy) error {
-		if err := asArkiv(ctx, cp); err != nil {
+	of := t.trial(new(Record))
+	return of.withDataset(ctx, *d, func() error {
+		if err := asArkiv(ctx, of.Copy); err != nil {
 			return err
 		}
-		return l.WithNew(ctx, "", layout, l.StoreOptions(), r, func(to *bench.Copy) error {
+		return t.WithLayout(ctx, func() error {
 			start := time.Now()
-			done, err := to.Entities.Import(ctx, feed.Arkiv(ctx, cp.DB.Engine()), nil)
+			done, err := t.Entities.Import(ctx, feed.Arkiv(ctx, of.DB.Engine()), nil)
 			took := time.Since(start)
 			if err != nil {
 				return err
 			}
-			if digest := done.Head.Digest.String(); digest != cp.Ready.Digest {
-				return fmt.Errorf("%w: the digest of what was imported is %s, want %s", bench.ErrMismatch, digest, cp.Ready.Digest)
+			if digest := done.Head.Digest.String(); digest != of.Ready.Digest {
+				return fmt.Errorf("%w: the digest of what was imported is %s, want %s", bench.ErrMismatch, digest, of.Ready.Digest)
 			}
-			return r.Synced(ctx, to.DB, cp.Ready.Counts.Rows(), took)
+			return t.Synced(ctx, of.Ready.Counts.Rows(), took)
 		})
 	})
 }

@@ -4,8 +4,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-
-	"golang.org/x/perf/benchfmt"
 )
 
 // MinBusy is the part of the wall clock that the operations of a closed loop must
@@ -20,7 +18,7 @@ var (
 
 // delivered reports whether the operations were due at the times of a rate:
 // then the figure is the delivered part of that rate, and no capacity.
-func delivered(l *benchfmt.Result, unit string) bool {
+func delivered(l *Line, unit string) bool {
 	_, late := l.Value("late")
 	_, commits := l.Value("commit-late")
 	return capacity.MatchString(unit) && (late || commits && unit != "qps")
@@ -29,7 +27,7 @@ func delivered(l *benchfmt.Result, unit string) bool {
 // atLimit reports whether a percentile, or the longest time, is that of an
 // arrival that was given up. Older results do not count these in percentiles:
 // there it is seen by the part of the asked reads that was not delivered.
-func atLimit(l *benchfmt.Result, unit string, v float64) bool {
+func atLimit(l *Line, unit string, v float64) bool {
 	of := percentile.FindStringSubmatch(unit)
 	if of == nil {
 		return false

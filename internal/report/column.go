@@ -3,27 +3,24 @@ package report
 import (
 	"slices"
 	"strings"
-
-	"golang.org/x/perf/benchfmt"
 )
 
 // column is a Column, for one value of the key that it goes across.
 type column struct {
 	head, unit string
-	of         func(*benchfmt.Result) bool
+	of         func(*Line) bool
 	peer       string // in place of that: another program, whose figure it is
 }
 
 // cell is what lines say in a column: an absolute figure, or where others are
 // compared with a reference and their sittings have it, a ratio to that.
-func (s *Set) cell(lines []*benchfmt.Result, c column, with *reference) Cell {
+func (s *Set) cell(lines Lines, c column, with *reference) Cell {
 	if c.peer != "" {
-		measured := slices.DeleteFunc(slices.Clone(lines), func(l *benchfmt.Result) bool { _, ok := l.Value(c.unit); return !ok })
-		cell := figure(s.published(measured), column{unit: c.unit, of: func(p *benchfmt.Result) bool { return Key(p, "peer") == c.peer }}).cell()
+		cell := figure(s.published(lines.having(c.unit)), column{unit: c.unit, of: func(p *Line) bool { return Key(p, "peer") == c.peer }}).cell()
 		cell.Of = ""
 		return cell
 	}
-	of := slices.DeleteFunc(slices.Clone(lines), func(l *benchfmt.Result) bool { return !c.of(l) })
+	of := lines.where(c.of)
 	if r := Pair(figure(of, c), figure(with.alongside(of, c.unit), column{unit: c.unit})); r != nil {
 		return r.cell()
 	}
@@ -31,14 +28,14 @@ func (s *Set) cell(lines []*benchfmt.Result, c column, with *reference) Cell {
 }
 
 // figure is what lines say in a column, nil for nothing.
-func figure(lines []*benchfmt.Result, c column) *Figure {
+func figure(lines Lines, c column) *Figure {
 	var sittings []Runs
 	var flags Figure
-	for _, l := range lines {
-		v, ok := l.Value(c.unit)
-		if !ok || c.of != nil && !c.of(l) {
+	for _, l := range lines.having(c.unit) {
+		if c.of != nil && !c.of(l) {
 			continue
 		}
+		v, _ := l.Value(c.unit)
 		if busy, has := l.Value("busy"); has && busy < MinBusy && capacity.MatchString(c.unit) && !delivered(l, c.unit) && (flags.Busy == 0 || busy < flags.Busy) {
 			flags.Busy = busy
 		}
@@ -56,18 +53,15 @@ func figure(lines []*benchfmt.Result, c column) *Figure {
 }
 
 // published returns the figures of other programs with the settings of lines.
-func (s *Set) published(lines []*benchfmt.Result) (list []*benchfmt.Result) {
-	for _, p := range s.Peers {
-		if slices.ContainsFunc(lines, func(l *benchfmt.Result) bool { return matches(p, l) }) {
-			list = append(list, p)
-		}
-	}
-	return list
+func (s *Set) published(lines Lines) Lines {
+	return s.Peers.where(func(p *Line) bool {
+		return slices.ContainsFunc(lines, func(l *Line) bool { return matches(p, l) })
+	})
 }
 
 // matches reports whether a figure of another program is of the setting of a line. What its name
 // leaves out may be anything.
-func matches(peer, line *benchfmt.Result) bool {
+func matches(peer, line *Line) bool {
 	return line.GetConfig("experiment") == peer.GetConfig("experiment") && !slices.ContainsFunc(nameKeys(peer), func(pair [2]string) bool {
 		return pair[0] != "peer" && Key(line, pair[0]) != pair[1]
 	})
@@ -75,12 +69,9 @@ func matches(peer, line *benchfmt.Result) bool {
 
 // peerColumns are the figures of other programs behind the columns of a unit: one for each that has
 // some. About says how each was run.
-func (s *Set) peerColumns(lines []*benchfmt.Result, unit string) (list []column, about []string) {
+func (s *Set) peerColumns(lines Lines, unit string) (list []column, about []string) {
 	var names []string
-	for _, p := range s.published(lines) {
-		if _, ok := p.Value(unit); !ok {
-			continue
-		}
+	for _, p := range s.published(lines).having(unit) {
 		name := Key(p, "peer")
 		if !slices.Contains(names, name) {
 			head := name + ", " + unit

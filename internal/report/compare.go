@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"golang.org/x/perf/benchfmt"
 )
 
 // compare makes a row for each pair of settings and each other key of the table, and a column
 // for each engine and each report of others: the ratio to the first setting.
 func (s *Set) compare(sel *selection, c Compare) *Table {
-	rest := func(l *benchfmt.Result) string {
+	rest := func(l *Line) string {
 		var values []string
 		for _, f := range sel.fields {
 			if key := strings.TrimPrefix(f.Name, "/"); key != c.Key {
@@ -21,24 +19,16 @@ func (s *Set) compare(sel *selection, c Compare) *Table {
 		}
 		return strings.Join(values, ", ")
 	}
-	of := func(l *benchfmt.Result) string { return cmp.Or(Key(l, "engine"), Key(l, "peer")) }
-	var rests, series []string // series without our figures come last
-	for _, l := range sel.lines {
-		rests = appendNew(rests, rest(l))
-	}
+	of := func(l *Line) string { return cmp.Or(Key(l, "engine"), Key(l, "peer")) }
 	lines := slices.Concat(sel.lines, s.published(sel.lines))
-	for _, l := range lines {
-		if _, ok := l.Value(c.Unit); ok {
-			series = appendNew(series, of(l))
-		}
-	}
+	series := lines.having(c.Unit).each(of) // the ones without our figures come last
 	t := &Table{Title: "change of " + c.Unit, Heads: append([]string{c.Key, "of"}, series...), Keys: 2}
 	for _, to := range c.To {
-		for _, r := range rests {
+		for _, r := range sel.lines.each(rest) {
 			row := []Cell{{Text: c.From + " → " + to}, {Text: r}}
 			for _, name := range series {
 				at := func(setting string) *Figure {
-					return figure(lines, column{unit: c.Unit, of: func(l *benchfmt.Result) bool {
+					return figure(lines, column{unit: c.Unit, of: func(l *Line) bool {
 						return of(l) == name && rest(l) == r && Key(l, c.Key) == setting
 					}})
 				}
@@ -46,7 +36,7 @@ func (s *Set) compare(sel *selection, c Compare) *Table {
 				if r := Pair(at(to), at(c.From)); r != nil {
 					cell = r.cell()
 				}
-				if !slices.ContainsFunc(sel.lines, func(l *benchfmt.Result) bool { return of(l) == name }) {
+				if !slices.ContainsFunc(sel.lines, func(l *Line) bool { return of(l) == name }) {
 					cell = Cell{Text: strings.TrimLeft(cell.Text, "?~ ")} // published
 				}
 				row = append(row, cell)

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/varvedb/varve/bench/pace"
 )
 
 // Judged is the number of runs below which no limit is judged.
@@ -172,7 +175,7 @@ func (f *Figure) cell() Cell {
 }
 
 // waitLimit is pace.MaxWait in milliseconds.
-const waitLimit = 2000
+const waitLimit = float64(pace.MaxWait / time.Millisecond)
 
 // number writes a value of a figure.
 func (f *Figure) number(v float64) string {

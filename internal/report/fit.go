@@ -36,7 +36,7 @@ func fit(sel *selection, all []string) *Table {
 	t.Heads = append(t.Heads, "R²", "blocks", "sitting")
 	for _, r := range sel.group() {
 		for _, id := range sittingsOf(r.lines) {
-			of := slices.DeleteFunc(slices.Clone(r.lines), func(l *benchfmt.Result) bool { return sittingOf(l) != id })
+			of := r.lines.where(func(l *Line) bool { return sittingOf(l) == id })
 			cells := append(cellsOf(r.key), regression(repeated(of, predictors), predictors)...)
 			t.Rows = append(t.Rows, append(cells, numbers([]string{id}, all)))
 		}
@@ -45,15 +45,15 @@ func fit(sel *selection, all []string) *Table {
 }
 
 // repeated makes one line of the repeats of each block, with the median of their times.
-func repeated(lines []*benchfmt.Result, predictors []string) (list []*benchfmt.Result) {
+func repeated(lines Lines, predictors []string) (list Lines) {
 	times := make(map[string][]float64)
 	for _, l := range lines {
 		block := string(l.Name)
 		for _, unit := range predictors {
-			block += fmt.Sprint("/", unitOf([]*benchfmt.Result{l}, unit))
+			block += fmt.Sprint("/", unitOf(Lines{l}, unit))
 		}
 		if times[block] == nil {
-			list = append(list, &benchfmt.Result{Name: benchfmt.Name(block), Values: l.Values})
+			list = append(list, &Line{Name: benchfmt.Name(block), Values: l.Values})
 		}
 		v, _ := l.Value(response)
 		times[block] = append(times[block], v)
@@ -64,7 +64,7 @@ func repeated(lines []*benchfmt.Result, predictors []string) (list []*benchfmt.R
 	return list
 }
 
-func regression(lines []*benchfmt.Result, predictors []string) (cells []Cell) {
+func regression(lines Lines, predictors []string) (cells []Cell) {
 	times, of := unitOf(lines, response), make([][]float64, len(predictors))
 	for i, unit := range predictors {
 		of[i] = unitOf(lines, unit)
@@ -82,7 +82,7 @@ func regression(lines []*benchfmt.Result, predictors []string) (cells []Cell) {
 }
 
 // unitOf returns the values of a unit.
-func unitOf(lines []*benchfmt.Result, unit string) []float64 {
+func unitOf(lines Lines, unit string) []float64 {
 	list := make([]float64, len(lines))
 	for i, l := range lines {
 		list[i], _ = l.Value(unit)

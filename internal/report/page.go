@@ -18,8 +18,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"golang.org/x/perf/benchfmt"
 )
 
 // Page is all that is shown of a set.
@@ -146,25 +144,20 @@ func (s *Set) Answer(x Experiment) (Answer, error) {
 // sittings says where and when the lines were measured.
 func (s *Set) sittings() *Table {
 	t := &Table{Heads: []string{"#", "sitting", "host", "kernel", "processor", "revision", "fsync, µs", "memory of an engine, MB", "experiments", "lines"}, Keys: 2}
-	configured := []string{"host", "kernel", "cpu", "revision"}
-	groups := make(map[string][]*benchfmt.Result)
-	for _, l := range s.Lines {
-		id := sittingOf(l)
-		groups[id] = append(groups[id], l)
-	}
 	for i, id := range sittingsOf(s.Lines) {
+		lines := s.Lines.where(func(l *Line) bool { return sittingOf(l) == id })
 		row := []Cell{{Text: strconv.Itoa(i + 1)}, {Text: id}}
-		for _, key := range configured {
-			row = append(row, Cell{Text: strings.Join(distinct(groups[id], key), ", ")})
+		for _, key := range []string{"host", "kernel", "cpu", "revision"} {
+			row = append(row, Cell{Text: strings.Join(distinct(lines, key), ", ")})
 		}
 		for _, key := range []string{"fsync-us", "memory-mb"} {
-			values := slices.SortedFunc(slices.Values(distinct(groups[id], key)), byNumber)
+			values := slices.SortedFunc(slices.Values(distinct(lines, key)), byNumber)
 			if len(values) > 2 {
 				values = []string{values[0] + "–" + values[len(values)-1]}
 			}
 			row = append(row, Cell{Text: strings.Join(values, ", ")})
 		}
-		row = append(row, Cell{Text: strings.Join(distinct(groups[id], "experiment"), " ")}, Cell{Text: Number(float64(len(groups[id])))})
+		row = append(row, Cell{Text: strings.Join(distinct(lines, "experiment"), " ")}, Cell{Text: Number(float64(len(lines)))})
 		t.Rows = append(t.Rows, row)
 	}
 	return t
@@ -173,7 +166,7 @@ func (s *Set) sittings() *Table {
 // excluded counts the excluded lines, by reason.
 func (s *Set) excluded() (list []Excluded) {
 	for _, why := range distinct(s.Excluded, "excluded") {
-		of := slices.DeleteFunc(slices.Clone(s.Excluded), func(l *benchfmt.Result) bool { return l.GetConfig("excluded") != why })
+		of := s.Excluded.with("excluded", why)
 		list = append(list, Excluded{why, len(of), strings.Join(distinct(of, "experiment"), " ")})
 	}
 	return list

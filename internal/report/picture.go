@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/perf/benchfmt"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
@@ -71,19 +70,15 @@ func (s *Set) Draw(k Sketch) (*Picture, error) {
 }
 
 func (s *Set) svg(k Sketch) ([]byte, error) {
-	filter, err := newFilter(k.Filter)
-	if err != nil {
-		return nil, err
-	}
 	source := s.Lines
 	if k.Kind == TimeLine {
 		source = s.Series
 	}
-	lines, err := matching(source, filter)
+	lines, err := source.matching(k.Filter)
 	if err != nil || len(lines) == 0 {
 		return nil, err
 	}
-	curves := curvesOf(slices.MaxFunc(byHost(lines), func(a, b []*benchfmt.Result) int { return len(a) - len(b) }), k.Series)
+	curves := curvesOf(slices.MaxFunc(byHost(lines), func(a, b Lines) int { return len(a) - len(b) }), k.Series)
 	if k.Kind == Degradation {
 		curves = slices.DeleteFunc(curves, func(c curve) bool { return len(inNames(c.lines, "scale")) < 2 })
 	}
@@ -196,7 +191,7 @@ func leaveRoom(p *plot.Plot) {
 type curve struct {
 	name  string
 	index int
-	lines []*benchfmt.Result
+	lines Lines
 }
 
 func (c *curve) colour() color.Color { return colours[c.index%len(colours)] }
@@ -250,7 +245,7 @@ func drawTimeLine(p *plot.Plot, k Sketch, c curve) (plot.Thumbnailer, error) {
 func drawDegradation(p *plot.Plot, k Sketch, c curve) (plot.Thumbnailer, error) {
 	var points plotter.XYs
 	for _, size := range inNames(c.lines, "scale") {
-		of := curve{lines: slices.DeleteFunc(slices.Clone(c.lines), func(l *benchfmt.Result) bool { return Key(l, "scale") != size })}
+		of := curve{lines: c.lines.where(func(l *Line) bool { return Key(l, "scale") == size })}
 		scale, err := numberOf(of.lines[0], "scale")
 		if err != nil {
 			return nil, err
@@ -346,8 +341,8 @@ func ticks(values ...float64) words {
 }
 
 // curvesOf puts lines that are of one curve together.
-func curvesOf(lines []*benchfmt.Result, keys []string) (list []curve) {
-	for _, l := range lines {
+func curvesOf(lines Lines, keys []string) (list []curve) {
+	name := func(l *Line) string {
 		var words []string
 		for _, key := range keys {
 			word := Key(l, key)
@@ -356,13 +351,10 @@ func curvesOf(lines []*benchfmt.Result, keys []string) (list []curve) {
 			}
 			words = append(words, word)
 		}
-		name := strings.Join(words, " ")
-		i := slices.IndexFunc(list, func(c curve) bool { return c.name == name })
-		if i < 0 {
-			i = len(list)
-			list = append(list, curve{name: name})
-		}
-		list[i].lines = append(list[i].lines, l)
+		return strings.Join(words, " ")
+	}
+	for _, of := range lines.each(name) {
+		list = append(list, curve{name: of, lines: lines.where(func(l *Line) bool { return name(l) == of })})
 	}
 	return list
 }
@@ -376,7 +368,7 @@ func (c *curve) at(x float64, unit string) plotter.XYs {
 }
 
 // numberOf is a number in the name of a line.
-func numberOf(l *benchfmt.Result, key string) (float64, error) {
+func numberOf(l *Line, key string) (float64, error) {
 	v, err := strconv.ParseFloat(Key(l, key), 64)
 	if err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
 		err = strconv.ErrRange

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/perf/benchfmt"
-
 	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/schemas"
 )
@@ -15,26 +13,21 @@ import (
 // default layout where that is measured and else with the same layout.
 type reference struct {
 	layout string
-	lines  map[string][]*benchfmt.Result // by sitting, and what else sides have in common
-	sides  map[string]bool               // names that share a sitting with it
+	lines  map[string]Lines // by sitting, and what else sides have in common
+	sides  map[string]bool  // names that share a sitting with it
 }
 
 // newReference looks for a reference among lines of the experiments of some.
-func newReference(lines, of []*benchfmt.Result, layout bool) *reference {
-	experiments := make(map[string]bool)
-	for _, l := range of {
-		experiments[l.GetConfig("experiment")] = true
-	}
-	lines = slices.DeleteFunc(slices.Clone(lines), func(l *benchfmt.Result) bool { return !experiments[l.GetConfig("experiment")] })
-	r := &reference{lines: make(map[string][]*benchfmt.Result), sides: make(map[string]bool)}
+func newReference(lines, of Lines, layout bool) *reference {
+	experiments := of.configured("experiment")
+	lines = lines.where(func(l *Line) bool { return slices.Contains(experiments, l.GetConfig("experiment")) })
+	r := &reference{lines: make(map[string]Lines), sides: make(map[string]bool)}
 	if layout {
 		r.layout = schemas.DefaultLayout
 	}
-	for _, l := range lines {
-		if r.is(l) {
-			key := r.key(l)
-			r.lines[key] = append(r.lines[key], l)
-		}
+	for _, l := range lines.where(r.is) {
+		key := r.key(l)
+		r.lines[key] = append(r.lines[key], l)
 	}
 	for _, l := range lines {
 		if r.is(l) || r.lines[r.key(l)] != nil {
@@ -47,12 +40,12 @@ func newReference(lines, of []*benchfmt.Result, layout bool) *reference {
 // String names the reference.
 func (r *reference) String() string { return strings.TrimSpace(engine.Reference() + " " + r.layout) }
 
-func (r *reference) is(l *benchfmt.Result) bool {
+func (r *reference) is(l *Line) bool {
 	return Key(l, "engine") == engine.Reference() && (r.layout == "" || Key(l, "layout") == r.layout)
 }
 
 // key is the sitting of a line with its name, in which the reference stands for the side.
-func (r *reference) key(l *benchfmt.Result) string {
+func (r *reference) key(l *Line) string {
 	parts := []string{sittingOf(l), l.GetConfig("host"), l.GetConfig("experiment"), string(l.Name.Base())}
 	for _, pair := range nameKeys(l) {
 		switch pair[0] {
@@ -68,7 +61,7 @@ func (r *reference) key(l *benchfmt.Result) string {
 
 // alongside returns the lines of the reference in the sittings of a side, none where
 // a unit describes the data, or the requested rate, and not the side's speed.
-func (r *reference) alongside(lines []*benchfmt.Result, unit string) (list []*benchfmt.Result) {
+func (r *reference) alongside(lines Lines, unit string) (list Lines) {
 	if r == nil || !relative.MatchString(unit) {
 		return nil
 	}

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/perf/benchfmt"
 	"golang.org/x/perf/benchproc"
 
 	"github.com/varvedb/varve/schemas"
@@ -17,7 +16,7 @@ import (
 // selection is a view that was applied to a set.
 type selection struct {
 	view    View
-	lines   []*benchfmt.Result
+	lines   Lines
 	rows    *benchproc.Projection
 	fields  []*benchproc.Field
 	columns []column
@@ -48,21 +47,17 @@ func (s *Set) choose(v View) (*selection, error) {
 	if v.Fit {
 		source = s.Series
 	}
-	if sel.lines, err = matching(source, filter); err != nil {
+	if sel.lines, err = source.matching(v.Filter); err != nil {
 		return nil, err
 	}
 	sel.lines = largest(sel.lines, v.Largest)
-	var shown []*benchfmt.Result // lines that are in some column
+	var shown Lines // lines that are in some column
 	for _, c := range v.Columns {
-		narrow, err := newFilter(c.Filter)
+		lines, err := sel.lines.matching(c.Filter)
 		if err != nil {
 			return nil, err
 		}
-		lines, err := matching(sel.lines, narrow)
-		if err != nil {
-			return nil, err
-		}
-		lines = slices.DeleteFunc(lines, func(l *benchfmt.Result) bool { _, ok := l.Value(c.Unit); return !ok })
+		lines = lines.having(c.Unit)
 		shown = append(shown, lines...)
 		sel.columns = append(sel.columns, columnsOf(c, lines)...)
 		if c.Across == "engine" {
@@ -74,7 +69,7 @@ func (s *Set) choose(v View) (*selection, error) {
 		}
 	}
 	if !v.Fit {
-		sel.lines = slices.DeleteFunc(sel.lines, func(l *benchfmt.Result) bool { return !slices.Contains(shown, l) })
+		sel.lines = sel.lines.where(func(l *Line) bool { return slices.Contains(shown, l) })
 	}
 	if !v.Fit && (sel.projected("engine") || sel.projected("layout")) {
 		sel.with = newReference(s.Lines, sel.lines, slices.Contains(inNames(sel.lines, "layout"), schemas.DefaultLayout))
@@ -82,48 +77,24 @@ func (s *Set) choose(v View) (*selection, error) {
 	return sel, nil
 }
 
-// newFilter parses a filter. Lines of one kind of operation are left out unless it asks for kinds.
-func newFilter(filter string) (*benchproc.Filter, error) {
-	if filter == "" {
-		filter = "*"
-	}
-	if !strings.Contains(filter, "/kind") {
-		filter = "(" + filter + `) /kind:/^$/`
-	}
-	return benchproc.NewFilter(filter)
-}
-
-func matching(lines []*benchfmt.Result, filter *benchproc.Filter) (list []*benchfmt.Result, err error) {
-	for _, l := range lines {
-		m, err := filter.Match(l)
-		if err != nil {
-			return nil, err
-		}
-		if m.Any() {
-			list = append(list, l)
-		}
-	}
-	return list, nil
-}
-
 // largest keeps the lines with the largest value of a key.
-func largest(lines []*benchfmt.Result, key string) []*benchfmt.Result {
+func largest(lines Lines, key string) Lines {
 	if key == "" {
 		return lines
 	}
-	size := func(l *benchfmt.Result) float64 { v, _ := strconv.ParseFloat(Key(l, key), 64); return v }
+	size := func(l *Line) float64 { v, _ := strconv.ParseFloat(Key(l, key), 64); return v }
 	var most float64
 	for _, l := range lines {
 		most = max(most, size(l))
 	}
-	return slices.DeleteFunc(lines, func(l *benchfmt.Result) bool { return size(l) < most })
+	return lines.where(func(l *Line) bool { return size(l) >= most })
 }
 
 // columnsOf are the columns for the values that the lines have of the key.
-func columnsOf(c Column, lines []*benchfmt.Result) (list []column) {
+func columnsOf(c Column, lines Lines) (list []column) {
 	name := cmp.Or(c.Name, c.Unit)
 	if c.Across == "" {
-		return []column{{head: name, unit: c.Unit, of: func(l *benchfmt.Result) bool { return slices.Contains(lines, l) }}}
+		return []column{{head: name, unit: c.Unit, of: func(l *Line) bool { return slices.Contains(lines, l) }}}
 	}
 	values := slices.DeleteFunc(inNames(lines, c.Across), func(v string) bool { return v == "" })
 	if c.Across != "engine" {
@@ -131,7 +102,7 @@ func columnsOf(c Column, lines []*benchfmt.Result) (list []column) {
 	}
 	for _, value := range values {
 		v := value
-		of := func(l *benchfmt.Result) bool { return Key(l, c.Across) == value && slices.Contains(lines, l) }
+		of := func(l *Line) bool { return Key(l, c.Across) == value && slices.Contains(lines, l) }
 		if c.Across == "scale" {
 			v += "x"
 		}
@@ -163,13 +134,13 @@ func (sel *selection) table(note string) *Table {
 // row is one of a table: its keys, and the lines that they project to.
 type row struct {
 	key   []string
-	lines []*benchfmt.Result
+	lines Lines
 }
 
 // group puts the lines into their rows, in order.
 func (sel *selection) group() (list []row) {
 	var found []benchproc.Key
-	lines := make(map[benchproc.Key][]*benchfmt.Result)
+	lines := make(map[benchproc.Key]Lines)
 	for _, l := range sel.lines {
 		k := sel.rows.Project(l)
 		if lines[k] == nil {
@@ -183,7 +154,7 @@ func (sel *selection) group() (list []row) {
 		for i, f := range sel.fields {
 			key[i] = k.Get(f)
 		}
-		parts := [][]*benchfmt.Result{lines[k]}
+		parts := []Lines{lines[k]}
 		if sel.mixesHosts(lines[k]) {
 			parts = byHost(lines[k])
 		}
@@ -196,7 +167,7 @@ func (sel *selection) group() (list []row) {
 
 // mixesHosts reports whether several hosts measured the same without the
 // reference: absolute figures of two hosts have no median.
-func (sel *selection) mixesHosts(lines []*benchfmt.Result) bool {
+func (sel *selection) mixesHosts(lines Lines) bool {
 	host := make(map[string]string) // of each setting
 	for _, l := range lines {
 		name, is := setting(l), l.GetConfig("host")
@@ -209,13 +180,9 @@ func (sel *selection) mixesHosts(lines []*benchfmt.Result) bool {
 }
 
 // byHost takes lines apart by their hosts.
-func byHost(lines []*benchfmt.Result) (parts [][]*benchfmt.Result) {
-	var hosts []string
-	for _, l := range lines {
-		hosts = appendNew(hosts, l.GetConfig("host"))
-	}
-	for _, host := range hosts {
-		parts = append(parts, slices.DeleteFunc(slices.Clone(lines), func(l *benchfmt.Result) bool { return l.GetConfig("host") != host }))
+func byHost(lines Lines) (parts []Lines) {
+	for _, host := range lines.configured("host") {
+		parts = append(parts, lines.with("host", host))
 	}
 	return parts
 }
@@ -223,12 +190,8 @@ func byHost(lines []*benchfmt.Result) (parts [][]*benchfmt.Result) {
 // Figure returns the figure in a unit of the lines that a filter matches, nil when there is none. They are
 // of one setting: sizes and experiments are not figures of each other, and neither are other settings.
 func (s *Set) Figure(filter, unit string) (*Figure, error) {
-	f, err := newFilter(filter)
-	if err != nil {
-		return nil, err
-	}
-	lines, err := matching(s.Lines, f)
-	lines = slices.DeleteFunc(lines, func(l *benchfmt.Result) bool { _, has := l.Value(unit); return !has })
+	lines, err := s.Lines.matching(filter)
+	lines = lines.having(unit)
 	for _, l := range lines {
 		if setting(l) != setting(lines[0]) {
 			return nil, fmt.Errorf("mixes %s and %s", setting(lines[0]), setting(l))
@@ -239,10 +202,8 @@ func (s *Set) Figure(filter, unit string) (*Figure, error) {
 
 // OnHosts returns a filter for each host of the lines that it matches, and its name; one where they name none.
 func (s *Set) OnHosts(filter string) (filters, hosts []string) {
-	if f, err := newFilter(filter); err == nil {
-		lines, _ := matching(s.Lines, f) // a filter of names matches whole lines
-		hosts = distinct(lines, "host")
-	}
+	lines, _ := s.Lines.matching(filter) // a filter of names matches whole lines
+	hosts = distinct(lines, "host")
 	if len(hosts) < 2 {
 		return []string{filter}, []string{strings.Join(hosts, "")}
 	}
@@ -255,19 +216,14 @@ func (s *Set) OnHosts(filter string) (filters, hosts []string) {
 // Failed counts the runs that a filter matches and that were killed or failed. Where a process was
 // and its error names no run, those count that the sitting has in another repeat and not in that.
 func (s *Set) Failed(filter string) (n int) {
-	f, err := newFilter(filter)
-	if err != nil {
-		return 0
-	}
-	measured, _ := matching(s.Lines, f)
-	for _, l := range s.Excluded {
-		same := func(m *benchfmt.Result) bool {
+	measured, _ := s.Lines.matching(filter)
+	matched, _ := s.Excluded.matching(filter)
+	for _, l := range s.Excluded.where(failed) {
+		same := measured.where(func(m *Line) bool {
 			return Key(m, "engine") == Key(l, "engine") && sittingOf(m) == sittingOf(l) && m.GetConfig("experiment") == l.GetConfig("experiment")
-		}
-		again := func(m *benchfmt.Result) bool { return same(m) && m.GetConfig("repeat") == l.GetConfig("repeat") }
-		match, _ := f.Match(l)
-		process := string(l.Name.Base()) == "Run" && slices.ContainsFunc(measured, same) && !slices.ContainsFunc(measured, again)
-		if failed(l) && (match.Any() || process) {
+		})
+		process := string(l.Name.Base()) == "Run" && len(same) > 0 && len(same.with("repeat", l.GetConfig("repeat"))) == 0
+		if process || slices.Contains(matched, l) {
 			n++
 		}
 	}

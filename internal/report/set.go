@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"golang.org/x/perf/benchfmt"
+	"golang.org/x/perf/benchproc"
 
 	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/result"
@@ -26,12 +27,78 @@ import (
 //go:embed documents.txt
 var documents []byte
 
+// Line is a line of a result file.
+type Line = benchfmt.Result
+
+// Lines are some lines of a set.
+type Lines []*Line
+
+// where returns the lines of which keep is true.
+func (lines Lines) where(keep func(*Line) bool) (list Lines) {
+	for _, l := range lines {
+		if keep(l) {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+// matching returns the lines that a filter matches.
+func (lines Lines) matching(filter string) (Lines, error) {
+	f, err := newFilter(filter)
+	if err != nil {
+		return nil, err
+	}
+	return lines.where(func(l *Line) bool {
+		m, failed := f.Match(l)
+		if failed != nil {
+			err = failed
+			return false
+		}
+		return m.Any()
+	}), err
+}
+
+// newFilter parses a filter. Lines of one kind of operation are left out unless it asks for kinds.
+func newFilter(filter string) (*benchproc.Filter, error) {
+	if filter == "" {
+		filter = "*"
+	}
+	if !strings.Contains(filter, "/kind") {
+		filter = "(" + filter + `) /kind:/^$/`
+	}
+	return benchproc.NewFilter(filter)
+}
+
+// each returns the values of a function of the lines, each once, in the order of the lines.
+func (lines Lines) each(of func(*Line) string) (list []string) {
+	for _, l := range lines {
+		list = appendNew(list, of(l))
+	}
+	return list
+}
+
+// configured returns the values of a configuration key, "" where lines have none.
+func (lines Lines) configured(key string) []string {
+	return lines.each(func(l *Line) string { return l.GetConfig(key) })
+}
+
+// having returns the lines with a figure in a unit.
+func (lines Lines) having(unit string) Lines {
+	return lines.where(func(l *Line) bool { _, has := l.Value(unit); return has })
+}
+
+// with returns the lines with a value of a configuration key.
+func (lines Lines) with(key, value string) Lines {
+	return lines.where(func(l *Line) bool { return l.GetConfig(key) == value })
+}
+
 // Set is what result files hold. Values have the units of the files.
 type Set struct {
-	Lines    []*benchfmt.Result // measurements that count
-	Excluded []*benchfmt.Result // measurements that do not count; configuration "excluded" has the reason
-	Series   []*benchfmt.Result // seconds of time lines and blocks of designed experiments
-	Peers    []*benchfmt.Result // other programs' figures
+	Lines    Lines // measurements that count
+	Excluded Lines // measurements that do not count; configuration "excluded" has the reason
+	Series   Lines // seconds of time lines and blocks of designed experiments
+	Peers    Lines // other programs' figures
 	Units    benchfmt.UnitMetadataMap
 	Warnings []string // lines that could not be read
 }
@@ -62,7 +129,7 @@ func Load(path string) (*Set, error) {
 	if len(s.Lines)+len(s.Excluded)+len(s.Series)+len(s.Warnings) == 0 {
 		errs = append(errs, fmt.Errorf("%s has no benchmark lines; varve run writes them", path))
 	}
-	slices.SortStableFunc(s.Lines, func(a, b *benchfmt.Result) int { return place(a) - place(b) })
+	slices.SortStableFunc(s.Lines, func(a, b *Line) int { return place(a) - place(b) })
 	return s, errors.Join(errs...)
 }
 
@@ -72,7 +139,7 @@ func (s *Set) read(r io.Reader, name string) error {
 		switch line := record.(type) {
 		case *benchfmt.SyntaxError:
 			s.Warnings = append(s.Warnings, line.Error())
-		case *benchfmt.Result:
+		case *Line:
 			s.add(line)
 		}
 		return nil
@@ -85,7 +152,7 @@ func (s *Set) read(r io.Reader, name string) error {
 // error.
 var running = regexp.MustCompile(`^error: .*: \w+ (\S+/\S+), repeat \d+$`)
 
-func (s *Set) add(line *benchfmt.Result) {
+func (s *Set) add(line *Line) {
 	if named := running.FindStringSubmatch(line.GetConfig("excluded")); named != nil {
 		line.Name = benchfmt.Name(named[1])
 	}
@@ -103,7 +170,7 @@ func (s *Set) add(line *benchfmt.Result) {
 
 // place puts engines into the order of the list, and the default layout of each
 // first; rows and columns of tables follow it, so that the reference comes first.
-func place(line *benchfmt.Result) int {
+func place(line *Line) int {
 	at := 2 * slices.Index(append(engine.Names(), Key(line, "engine")), Key(line, "engine"))
 	if Key(line, "layout") != schemas.DefaultLayout {
 		at++
@@ -112,7 +179,7 @@ func place(line *benchfmt.Result) int {
 }
 
 // Key returns the value of a key in the name of a line, "" when it has none.
-func Key(line *benchfmt.Result, key string) string {
+func Key(line *Line, key string) string {
 	_, parts := line.Name.Parts()
 	for _, part := range parts {
 		if value, ok := strings.CutPrefix(string(part), "/"+key+"="); ok {
@@ -126,15 +193,12 @@ func Key(line *benchfmt.Result, key string) string {
 func (s *Set) Values(key string) []string { return inNames(s.Lines, key) }
 
 // inNames are the values of a key in the names of some lines.
-func inNames(lines []*benchfmt.Result, key string) (list []string) {
-	for _, l := range lines {
-		list = appendNew(list, Key(l, key))
-	}
-	return list
+func inNames(lines Lines, key string) []string {
+	return lines.each(func(l *Line) string { return Key(l, key) })
 }
 
 // nameKeys returns the keys in the name of a line with their values.
-func nameKeys(line *benchfmt.Result) (pairs [][2]string) {
+func nameKeys(line *Line) (pairs [][2]string) {
 	_, parts := line.Name.Parts()
 	for _, part := range parts {
 		if key, value, ok := strings.Cut(string(part[1:]), "="); ok {
@@ -145,36 +209,27 @@ func nameKeys(line *benchfmt.Result) (pairs [][2]string) {
 }
 
 // failed reports whether a run was killed or failed.
-func failed(line *benchfmt.Result) bool {
+func failed(line *Line) bool {
 	return strings.HasPrefix(line.GetConfig("excluded"), "error: ")
 }
 
 // setting is the settings of a line.
-func setting(line *benchfmt.Result) string {
+func setting(line *Line) string {
 	return strings.TrimSpace(line.GetConfig("experiment") + " " + string(line.Name))
 }
 
 // sittingOf is the sitting in which a line was measured.
-func sittingOf(line *benchfmt.Result) string { return cmp.Or(line.GetConfig("sitting"), "?") }
+func sittingOf(line *Line) string { return cmp.Or(line.GetConfig("sitting"), "?") }
 
 // sittingsOf are the sittings of some lines, in order. The sittings of a whole
 // set are numbered so.
-func sittingsOf(lines []*benchfmt.Result) (list []string) {
-	for _, l := range lines {
-		list = appendNew(list, sittingOf(l))
-	}
-	slices.Sort(list)
-	return list
+func sittingsOf(lines Lines) []string {
+	return slices.Sorted(slices.Values(lines.each(sittingOf)))
 }
 
-// distinct are the values of a configuration key.
-func distinct(lines []*benchfmt.Result, key string) (list []string) {
-	for _, l := range lines {
-		if v := l.GetConfig(key); v != "" {
-			list = appendNew(list, v)
-		}
-	}
-	return list
+// distinct are the values of a configuration key, without "".
+func distinct(lines Lines, key string) []string {
+	return slices.DeleteFunc(lines.configured(key), func(v string) bool { return v == "" })
 }
 
 // appendNew appends a value that is not there yet.

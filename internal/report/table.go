@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"golang.org/x/perf/benchfmt"
 )
 
 // Empty reports whether no figure was measured.
@@ -66,30 +64,24 @@ func (s *Set) Table(v View) (*Table, error) {
 // finished: their times are missing and not unmeasured.
 func (s *Set) unfinished(rows []row) (note string) {
 	for _, r := range rows {
-		killed := 0
-		for _, x := range s.Excluded {
-			if failed(x) && slices.ContainsFunc(r.lines, func(l *benchfmt.Result) bool { return setting(l) == setting(x) }) {
-				killed++
-			}
-		}
-		if killed > 0 {
-			note += fmt.Sprintf(", %d runs of %s were killed or failed", killed, strings.Join(r.key, " "))
+		killed := s.Excluded.where(func(x *Line) bool {
+			return failed(x) && slices.ContainsFunc(r.lines, func(l *Line) bool { return setting(l) == setting(x) })
+		})
+		if len(killed) > 0 {
+			note += fmt.Sprintf(", %d runs of %s were killed or failed", len(killed), strings.Join(r.key, " "))
 		}
 		for _, what := range []struct{ name, rate, key, time string }{
 			{"commit", "rows/s", "rate", "max-ms"}, {"read", "qps", "mix", "read-max-ms"},
 		} {
-			n := 0
-			for _, l := range r.lines {
-				rate, has := l.Value(what.rate)
+			idle := r.lines.having(what.rate).where(func(l *Line) bool {
+				rate, _ := l.Value(what.rate)
 				_, timed := l.Value(what.time)
 				_, longest := l.Value("max-ms") // of a phase of reads alone
 				asked := Key(l, what.key)
-				if has && rate == 0 && !timed && !longest && asked != "" && asked != "0" {
-					n++
-				}
-			}
-			if n > 0 {
-				note += fmt.Sprintf(", no %s finished in %d of %s", what.name, n, strings.Join(r.key, " "))
+				return rate == 0 && !timed && !longest && asked != "" && asked != "0"
+			})
+			if len(idle) > 0 {
+				note += fmt.Sprintf(", no %s finished in %d of %s", what.name, len(idle), strings.Join(r.key, " "))
 			}
 		}
 	}

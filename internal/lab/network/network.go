@@ -34,17 +34,7 @@ func measureNode(l *lab.Lab) (list []lab.Variant, _ error) {
 		for _, protocol := range node.Protocols {
 			for _, rows := range l.RatesOr(lab.ArkivRowRate) {
 				for _, load := range nodeLoads {
-					loop := "closed"
-					if load.rate > 0 {
-						loop = "open-" + lab.Ftoa(load.rate)
-					}
-					c := l.OnBase(layout, l.Scale, "protocol", protocol, "op", load.calls, "clients", strconv.Itoa(nodeClients), "rate", lab.Ftoa(rows), "loop", loop)
-					list = append(list, lab.Variant{Name: "Node", Keys: c, Cost: lab.Cost{Phases: 1}, Run: func(ctx context.Context, r *lab.Record) error {
-						cfg := node.Config{Protocol: protocol, Calls: load.calls, Rows: rows, Config: l.Loop(nodeClients, load.rate, 0)}
-						return l.WithBase(ctx, layout, l.Scale, l.StoreOptions(), r, func(d *bench.Dataset, cp *bench.Copy) error {
-							return runNode(ctx, l, d, cp, cfg, r)
-						})
-					}})
+					list = append(list, load.variant(l, layout, protocol, rows))
 				}
 			}
 		}
@@ -52,28 +42,40 @@ func measureNode(l *lab.Lab) (list []lab.Variant, _ error) {
 	return list, nil
 }
 
-func runNode(ctx context.Context, l *lab.Lab, d *bench.Dataset, cp *bench.Copy, cfg node.Config, r *lab.Record) error {
-	oracle, err := l.Oracle(d) // separate, because it follows the chain
+func (load nodeLoad) variant(l *lab.Lab, layout, protocol string, rows float64) lab.Variant {
+	loop := "closed"
+	if load.rate > 0 {
+		loop = "open-" + lab.Ftoa(load.rate)
+	}
+	c := l.OnBase(layout, l.Scale, "protocol", protocol, "op", load.calls, "clients", strconv.Itoa(nodeClients), "rate", lab.Ftoa(rows), "loop", loop)
+	return lab.Variant{Name: "Node", Keys: c, Cost: lab.Cost{Phases: 1}, Run: func(t *lab.Trial, ctx context.Context) error {
+		cfg := node.Config{Protocol: protocol, Calls: load.calls, Rows: rows, Config: t.Loop(nodeClients, load.rate, 0)}
+		return t.WithBase(ctx, func() error { return runNode(ctx, t, cfg) })
+	}}
+}
+
+func runNode(ctx context.Context, t *lab.Trial, cfg node.Config) error {
+	oracle, err := t.Oracle(t.Data) // separate, because it follows the chain
 	if err != nil {
 		return err
 	}
-	if !cp.Entities.Temporal() {
-		r.Note(mix.HeadOnlyNote)
-		r.Note("nor are there events, and pages are not read to their ends")
+	if !t.Entities.Temporal() {
+		t.Note(mix.HeadOnlyNote)
+		t.Note("nor are there events, and pages are not read to their ends")
 	}
-	return l.Timed(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
-		out, err := node.Run(ctx, cp.Entities, oracle, d.Rest(), cfg)
+	return t.Timed(ctx, nil, func() (*pace.Outcome, error) {
+		out, err := node.Run(ctx, t.Entities, oracle, t.Data.Rest(), cfg)
 		if out == nil || out.Outcome == nil {
 			return nil, err
 		}
-		r.Outcome(out.Outcome)
+		t.Outcome(out.Outcome)
 		if cfg.Rows > 0 {
-			r.Put(out.Followed, "rows/s")
-			r.Put(lab.Milliseconds(out.Follow.Quantile(99)), "follow-p99-ms")
-			r.Kind("follow", out.Follow)
+			t.Put(out.Followed, "rows/s")
+			t.Put(lab.Milliseconds(out.Follow.Quantile(99)), "follow-p99-ms")
+			t.Kind("follow", out.Follow)
 		}
 		if out.Short {
-			r.Note("the chain ended before the phase: what follows the loaded part was too little for it")
+			t.Note("the chain ended before the phase: what follows the loaded part was too little for it")
 		}
 		return out.Outcome, err
 	})
@@ -82,32 +84,30 @@ func runNode(ctx context.Context, l *lab.Lab, d *bench.Dataset, cp *bench.Copy, 
 func init() {
 	lab.Register("H1", measureService)
 	lab.Register("H3", measureNode)
-	lab.Register("J1", lab.Operated("FirstSync", "source", 0, 1, map[string]lab.Operation{"tar": (*lab.Lab).FromTar, "chain": func(l *lab.Lab, ctx context.Context, layout string, r *lab.Record) error {
-		return fromChain(ctx, l, layout, r)
-	}}))
+	lab.Register("J1", lab.Operated("FirstSync", "source", 0, 1, map[string]lab.Run{"tar": (*lab.Trial).FromTar, "chain": fromChain}))
 }
 
 // chainBytes are the payloads of a chain at most, which this process holds.
 const chainBytes = 64 << 20
 
 // fromChain follows a chain with the first blocks of the base profile.
-func fromChain(ctx context.Context, l *lab.Lab, layout string, r *lab.Record) error {
-	d, err := l.Base(layout, l.Scale, lab.ProductionBlock)
+func fromChain(t *lab.Trial, ctx context.Context) error {
+	d, err := t.Base(t.Keys.Get("layout"), t.Scale, lab.ProductionBlock)
 	if err != nil {
 		return err
 	}
 	var c *node.Chain
-	if err := l.Aside(func() (err error) { c, err = node.NewChain(ctx, d.Source.Blocks(), chainBytes); return err }); err != nil {
+	if err := t.Aside(func() (err error) { c, err = node.NewChain(ctx, d.Source.Blocks(), chainBytes); return err }); err != nil {
 		return err
 	}
 	defer c.Close()
-	r.Note("a chain of at most 64 MiB of payloads, which the process of the store serves")
-	return l.WithNew(ctx, "", layout, l.StoreOptions(), r, func(cp *bench.Copy) error {
-		rows, took, err := c.Follow(ctx, cp.Entities)
+	t.Note("a chain of at most 64 MiB of payloads, which the process of the store serves")
+	return t.WithLayout(ctx, func() error {
+		rows, took, err := c.Follow(ctx, t.Entities)
 		if err != nil {
 			return err
 		}
-		return r.Synced(ctx, cp.DB, rows, took)
+		return t.Synced(ctx, rows, took)
 	})
 }
 
@@ -121,10 +121,10 @@ func measureService(l *lab.Lab) (list []lab.Variant, _ error) {
 		for _, protocol := range serve.Protocols {
 			for _, w := range serve.Workloads {
 				c := l.On(layout, strconv.Itoa(serve.PayloadBytes)+"B", "protocol", protocol, "op", w.Name, "clients", strconv.Itoa(w.Clients))
-				list = append(list, lab.Variant{Name: "Service", Keys: c, Cost: lab.Cost{Phases: .5}, Run: func(ctx context.Context, r *lab.Record) error {
-					return l.WithNew(ctx, "", layout, l.StoreOptions(), r, func(cp *bench.Copy) error {
-						res, err := w.Run(ctx, cp.DB, protocol, n, pace.Config{Duration: l.Phase / 2}) // there are many
-						r.Result(res)
+				list = append(list, lab.Variant{Name: "Service", Keys: c, Cost: lab.Cost{Phases: .5}, Run: func(t *lab.Trial, ctx context.Context) error {
+					return t.WithLayout(ctx, func() error {
+						res, err := w.Run(ctx, t.DB, protocol, n, pace.Config{Duration: t.Phase / 2}) // there are many
+						t.Result(res)
 						return err
 					})
 				}})
@@ -140,9 +140,11 @@ func servedEvents(l *lab.Lab, data enrolment.Data) (list []lab.Variant) {
 	for _, protocol := range serve.EventProtocols {
 		for _, w := range serve.EventWorkloads {
 			c := l.On(enrolment.Layout, data.Name, "protocol", protocol, "op", w.Name, "clients", strconv.Itoa(w.Clients))
-			list = append(list, l.TimedOn("ServiceEvents", c, lab.Cost{Phases: .5}, data.Dataset(l.Engine), func(ctx context.Context, cp *bench.Copy) (bench.Result, error) {
-				return w.Serve(ctx, cp.DB, protocol, pace.Config{Duration: l.Phase / 2})
-			}))
+			list = append(list, lab.Variant{Name: "ServiceEvents", Keys: c, Cost: lab.Cost{Phases: .5}, Run: lab.On(data.Dataset(l.Engine), func(t *lab.Trial) (lab.Workload, error) {
+				return func(ctx context.Context) (bench.Result, error) {
+					return w.Serve(ctx, t.DB, protocol, pace.Config{Duration: t.Phase / 2})
+				}, nil
+			})})
 		}
 	}
 	return list
