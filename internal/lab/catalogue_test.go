@@ -2,7 +2,6 @@ package lab
 
 import (
 	"errors"
-	"iter"
 	"math"
 	"runtime/debug"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/internal/report"
 	"github.com/varvedb/varve/store/driver"
-	"github.com/varvedb/varve/store/entity"
 	_ "github.com/varvedb/varve/store/sqlite"
 )
 
@@ -185,10 +183,10 @@ func TestAside(t *testing.T) {
 // their memory is added to the budget.
 func TestPrepared(t *testing.T) {
 	l := testLab(t)
-	v := l.committed("Commit", func(d *bench.Dataset) iter.Seq2[entity.Block, error] {
+	v := l.operation("Commit", "compact", func(d *bench.Dataset, cp *bench.Copy) (measured, error) {
 		require.Equal(t, int64(math.MaxInt64), debug.SetMemoryLimit(-1))
-		return bench.Blocks(d.Profile, d.Gen.Next(perBlock))
-	}).variant(l, "compact")
+		return l.commits(d, cp, bench.CommitConfig{Blocks: bench.Blocks(d.Profile, d.Gen.Next(perBlock))})
+	})
 	require.NoError(t, v.Run(l.trial(new(Record)), t.Context()))
 	require.Less(t, debug.SetMemoryLimit(math.MaxInt64), int64(math.MaxInt64))
 }

@@ -176,74 +176,95 @@ func (l *Lab) typical(layout string) bench.Dataset {
 	}
 }
 
-// operation is one workload on a data set of typical entities. Its configuration
-// is made when it is measured.
-type operation[C any] struct {
-	name   string
-	more   []string // of its keys
-	config func(d *bench.Dataset, ready bench.Ready) (C, error)
-	run    func(ctx context.Context, ents *store.Entities, cfg C) (bench.Result, error)
-	each   func(ctx context.Context, ents *store.Entities, cfg C, f func(*bench.Operations) error) error
+// measured is one workload on an open data set: all of it, and one operation at
+// a time.
+type measured struct {
+	run  Workload
+	each func(ctx context.Context) (*bench.Operations, error)
 }
 
-func (o operation[C]) variant(l *Lab, layout string) Variant {
+// operation is one workload on a data set of typical entities.
+func (l *Lab) operation(name, layout string, prepare func(d *bench.Dataset, cp *bench.Copy) (measured, error), more ...string) Variant {
 	d := l.typical(layout)
-	v := Variant{Name: o.name, Keys: l.On(layout, d.Profile.Name, o.more...), Cost: Cost{Phases: 1, Set: float64(d.Gen.Entities * d.Profile.Rows())}}
+	v := Variant{Name: name, Keys: l.On(layout, d.Profile.Name, more...), Cost: Cost{Phases: 1, Set: float64(d.Gen.Entities * d.Profile.Rows())}}
 	v.Run = On(d, func(t *Trial) (Workload, error) {
-		cfg, err := o.config(&d, t.Ready)
-		return func(ctx context.Context) (bench.Result, error) { return o.run(ctx, t.Entities, cfg) }, err
+		m, err := prepare(&d, t.Copy)
+		return m.run, err
 	})
-	if o.each != nil {
-		v.Each = l.eachOn(d, func(ctx context.Context, cp *bench.Copy, f func(*bench.Operations) error) error {
-			cfg, err := o.config(&d, cp.Ready)
-			if err != nil {
-				return err
-			}
-			return o.each(ctx, cp.Entities, cfg, f)
-		})
-	}
+	v.Each = l.eachOn(d, func(ctx context.Context, cp *bench.Copy) (*bench.Operations, error) {
+		m, err := prepare(&d, cp)
+		if err != nil {
+			return nil, err
+		}
+		return m.each(ctx)
+	})
 	return v
-}
-
-// committed is the operation that commits blocks which follow the data set.
-func (l *Lab) committed(name string, blocks func(d *bench.Dataset) iter.Seq2[entity.Block, error]) operation[bench.CommitConfig] {
-	return operation[bench.CommitConfig]{name: name, run: bench.Commit, each: bench.EachCommit,
-		config: func(d *bench.Dataset, ready bench.Ready) (cfg bench.CommitConfig, err error) {
-			cfg.Blocks, cfg.Duration = blocks(d), l.Phase
-			cfg.Expect, err = d.Expectation(ready)
-			return cfg, err
-		}}
 }
 
 // operations measures single operations: the effects of a change of the code
 // are seen here first.
 func operations(l *Lab) (list []Variant, _ error) {
-	commit := l.committed("Commit", func(d *bench.Dataset) iter.Seq2[entity.Block, error] {
-		return bench.Blocks(d.Profile, d.Gen.Next(bench.Endless))
-	})
-	update := l.committed("Update", func(d *bench.Dataset) iter.Seq2[entity.Block, error] {
-		return bench.Updates(d.Profile, d.Gen, l.fresh())
-	})
-	get := operation[bench.GetConfig]{name: "Get", run: bench.Get, each: bench.EachGet,
-		config: func(d *bench.Dataset, _ bench.Ready) (bench.GetConfig, error) {
-			return bench.GetConfig{Profile: d.Profile, Of: d.Gen, Config: pace.Config{Duration: l.Phase, Seed: l.fresh()}}, nil
-		}}
 	for _, layout := range l.LayoutsOr() {
-		list = append(list, commit.variant(l, layout), update.variant(l, layout), get.variant(l, layout))
+		committed := func(name string, blocks func(d *bench.Dataset) bench.Stream) {
+			list = append(list, l.operation(name, layout, func(d *bench.Dataset, cp *bench.Copy) (measured, error) {
+				return l.commits(d, cp, bench.CommitConfig{Blocks: blocks(d)})
+			}))
+		}
+		committed("Commit", func(d *bench.Dataset) bench.Stream {
+			return bench.Blocks(d.Profile, d.Gen.Next(bench.Endless))
+		})
+		committed("Update", func(d *bench.Dataset) bench.Stream {
+			return bench.Updates(d.Profile, d.Gen, l.fresh())
+		})
+		list = append(list, l.operation("Get", layout, func(d *bench.Dataset, cp *bench.Copy) (measured, error) {
+			m, err := bench.Gets(d.Profile, d.Gen, l.fresh())
+			return l.held(cp, m, bench.Result{Entities: 1, Rows: uint64(d.Profile.Rows())}, eachReads), err
+		}))
 	}
 	return list, nil
+}
+
+// commits commits the blocks after a data set, for a phase where no number is
+// given.
+func (l *Lab) commits(d *bench.Dataset, cp *bench.Copy, cfg bench.CommitConfig) (_ measured, err error) {
+	cfg.Expect, err = d.Expectation(cp.Ready)
+	if cfg.N == 0 {
+		cfg.Duration = l.Phase
+	}
+	return measured{
+		func(ctx context.Context) (bench.Result, error) { return bench.Commit(ctx, cp.Entities, cfg) },
+		func(context.Context) (*bench.Operations, error) { return bench.EachCommit(cp.Entities, cfg), nil },
+	}, err
+}
+
+// eachReads are the reads that repeat where one is done at a time.
+const eachReads = 500
+
+// held reads one open snapshot, for a phase, or the same number of reads again
+// and again. Of is the result of one read.
+func (l *Lab) held(cp *bench.Copy, m mix.Reads, of bench.Result, reads int64) measured {
+	cfg := bench.ReadMixConfig{Mix: m, Held: true, Config: pace.Config{Duration: l.Phase, Seed: l.fresh()}}
+	return measured{func(ctx context.Context) (res bench.Result, err error) {
+		res.Outcome, err = bench.ReadMix(ctx, cp.Entities, cfg)
+		n := uint64(res.Count)
+		res.Entities, res.Rows = n*of.Entities, n*of.Rows
+		return res, err
+	}, func(ctx context.Context) (*bench.Operations, error) {
+		cfg.N = reads
+		return bench.EachRead(ctx, cp.Entities, cfg)
+	}}
 }
 
 // queries measures each query of the fixed set.
 func queries(l *Lab) ([]Variant, error) {
 	return across(l.LayoutsOr(), bench.Queries(), func(layout string, q bench.NamedQuery) Variant {
-		return operation[bench.QueryConfig]{name: "Query", more: []string{"query", q.Name}, run: bench.Query, each: bench.EachQuery,
-			config: func(d *bench.Dataset, _ bench.Ready) (bench.QueryConfig, error) {
-				answers, err := bench.Answers(d.Profile, d.Gen, []bench.NamedQuery{q})
-				if err != nil {
-					return m, err
-				}
-				return bench.QueryConfig{Query: q, Answer: answers[0], Config: pace.Config{Duration: l.Phase}}, nil
-			}}.variant(l, layout)
+		return l.operation("Query", layout, func(d *bench.Dataset, cp *bench.Copy) (m measured, err error) {
+			answer, err := q.Answer(d.Profile, d.Gen)
+			if err != nil {
+				return m, err
+			}
+			reads, err := q.Reads(answer)
+			return l.held(cp, reads, bench.Result{Entities: uint64(len(answer))}, 1), err
+		}, "query", q.Name)
 	})
 }

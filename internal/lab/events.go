@@ -36,8 +36,10 @@ func events(groups ...string) func(*Lab) ([]Variant, error) {
 						return w.Run(ctx, t.Copy, pace.Config{Duration: l.Phase / 2})
 					}, nil
 				})}
-				if w.Each != nil {
-					v.Each = l.eachOn(d, w.Each)
+				if !w.Memory {
+					v.Each = l.eachOn(d, func(ctx context.Context, cp *bench.Copy) (*bench.Operations, error) {
+						return w.Operations(ctx, cp.Events)
+					})
 				}
 				list = append(list, v)
 			}

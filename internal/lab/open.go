@@ -221,7 +221,12 @@ func (l *Lab) eachOn(d bench.Dataset, open func(ctx context.Context, cp *bench.C
 	return func(ctx context.Context, f func(*bench.Copy, *bench.Operations) error) error {
 		t := l.trial(new(Record))
 		return t.withDataset(ctx, d, func() error {
-			return each(ctx, t.Copy, func(ops *bench.Operations) error { return f(t.Copy, ops) })
+			ops, err := open(ctx, t.Copy)
+			if err != nil {
+				return err
+			}
+			defer ops.Close()
+			return f(t.Copy, ops)
 		})
 	}
 }

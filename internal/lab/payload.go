@@ -6,6 +6,7 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/mix"
+	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/bench/payload"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -68,16 +69,12 @@ var caps = []int{100, 500, 1_000, 2_500, 5_000, 10_000}
 func capped(l *Lab) ([]Variant, error) {
 	rows := l.Scaled(cappedRows, leastCappedRows)
 	return across(l.LayoutsOr(), caps, func(layout string, most int) Variant {
-		commits := operation[bench.CommitConfig]{name: "Capped", more: []string{"cap", itoa(most)}, run: bench.Commit,
-			config: func(d *bench.Dataset, ready bench.Ready) (cfg bench.CommitConfig, err error) {
-				gen := d.Gen.Next(rows / d.Profile.Rows())
-				gen.PerBlock = most / d.Profile.Rows()
-				cfg.Blocks, cfg.N = bench.Blocks(d.Profile, gen), int64(rows)
-				cfg.Expect, err = d.Expectation(ready)
-				return cfg, err
-			}}
-		v := commits.variant(l, layout)
-		v.Phases, v.Rows = 0, float64(rows)
+		v := l.operation("Capped", layout, func(d *bench.Dataset, cp *bench.Copy) (measured, error) {
+			gen := d.Gen.Next(rows / d.Profile.Rows())
+			gen.PerBlock = most / d.Profile.Rows()
+			return l.commits(d, cp, bench.CommitConfig{Blocks: bench.Blocks(d.Profile, gen), Config: pace.Config{N: int64(rows)}})
+		}, "cap", itoa(most))
+		v.Phases, v.Rows, v.Each = 0, float64(rows), nil // its blocks end
 		return v
 	})
 }

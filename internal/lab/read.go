@@ -87,8 +87,13 @@ func (v readLoad) variant(l *Lab, keys Keys, scale float64) Variant {
 		of.Each = func(ctx context.Context, f func(*bench.Copy, *bench.Operations) error) error {
 			t := l.trial(&Record{Keys: keys})
 			return v.on(ctx, t, func(m mix.Reads) error {
-				do := func(ops *bench.Operations) error { return f(t.Copy, ops) }
-				return bench.EachRead(ctx, t.Entities, m, v.clients, l.fresh(), do)
+				cfg := bench.ReadMixConfig{Mix: m, Config: pace.Config{Workers: v.clients, N: eachReads, Seed: l.fresh()}}
+				ops, err := bench.EachRead(ctx, t.Entities, cfg)
+				if err != nil {
+					return err
+				}
+				defer ops.Close()
+				return f(t.Copy, ops)
 			})
 		}
 	}
