@@ -55,7 +55,8 @@ type step struct {
 // written are the options with which a step becomes text and a text a step:
 // fields that are zero are left out, values are written as their String does.
 var written = json.JoinOptions(
-	json.Deterministic(true), json.OmitZeroStructFields(true), json.RejectUnknownMembers(true), jsontext.SpaceAfterComma(true),
+	json.Deterministic(true), json.OmitZeroStructFields(true),
+	json.RejectUnknownMembers(true), jsontext.SpaceAfterComma(true),
 	json.WithMarshalers(json.JoinMarshalers(
 		named[entity.Kind](), named[entity.Key](), named[entity.Address](), named[query.Expr](),
 	)),
@@ -126,7 +127,8 @@ func runKept(t *testing.T, h Harness) {
 		text := must(keptHistories.ReadFile("testdata/" + file.Name()))(t)
 		history := parseHistory(t, string(text))
 		for _, h.layout = range h.layouts() {
-			t.Run(strings.TrimSuffix(file.Name(), path.Ext(file.Name()))+"/"+h.layout, func(t *testing.T) {
+			name := strings.TrimSuffix(file.Name(), path.Ext(file.Name()))
+			t.Run(name+"/"+h.layout, func(t *testing.T) {
 				replay(t, h, history, false)
 			})
 		}
@@ -209,11 +211,13 @@ func (h Harness) fail(t testing.TB, history []step, many bool, failure string) {
 		return found != ""
 	}
 	if !fails(history) {
-		t.Fatalf("%s\nThe history does not fail when it is replayed, so it is not reduced:\n%s", failure, formatHistory(history))
+		t.Fatalf("%s\nThe history does not fail when it is replayed, so it is not reduced:\n%s",
+			failure, formatHistory(history))
 	}
 	reduced := reduce(history, fails)
-	t.Fatalf("%s\nThe failure of the reduced history:\n%s\nTo replay it, keep these %d of %d steps in store/storetest/testdata/NAME.jsonl:\n%s",
-		failure, last, len(reduced), len(history), formatHistory(reduced))
+	t.Logf("%s\nThe failure of the reduced history:\n%s", failure, last)
+	t.Fatalf("To replay it, keep these %d of %d steps in store/storetest/testdata/NAME.jsonl:\n%s",
+		len(reduced), len(history), formatHistory(reduced))
 }
 
 // reduce leaves out steps of a failing history, and parts of steps, as long as
@@ -269,7 +273,9 @@ func (s step) reduce(fails func(step) bool) step {
 	}
 	shorten(s.Blocks, func(list []entity.Block) bool { return attempt(func(s *step) { s.Blocks = list }) })
 	shorten(s.Keys, func(list []entity.Key) bool { return attempt(func(s *step) { s.Keys = list }) })
-	shorten(s.Questions, func(list []model.Question) bool { return attempt(func(s *step) { s.Questions = list }) })
+	shorten(s.Questions, func(list []model.Question) bool {
+		return attempt(func(s *step) { s.Questions = list })
+	})
 	for name := range s.Params {
 		attempt(func(s *step) {
 			s.Params = maps.Clone(s.Params)
@@ -281,7 +287,9 @@ func (s step) reduce(fails func(step) bool) step {
 	}
 	for i := range s.Blocks {
 		attempt(func(s *step) { s.Blocks[i].Hash, s.Blocks[i].Time = entity.Hash{}, 0 })
-		shorten(s.Blocks[i].Ops, func(list []entity.Op) bool { return attempt(func(s *step) { s.Blocks[i].Ops = list }) })
+		shorten(s.Blocks[i].Ops, func(list []entity.Op) bool {
+			return attempt(func(s *step) { s.Blocks[i].Ops = list })
+		})
 		for j := range s.Blocks[i].Ops {
 			for _, change := range []func(op *entity.Op){
 				func(op *entity.Op) { op.ContentType, op.Content = "", nil },
@@ -299,7 +307,9 @@ func (s step) reduce(fails func(step) bool) step {
 				return attempt(func(s *step) { s.Questions[i].Expr = e })
 			})
 		}
-		shorten(s.Questions[i].Order, func(list []store.Order) bool { return attempt(func(s *step) { s.Questions[i].Order = list }) })
+		shorten(s.Questions[i].Order, func(list []store.Order) bool {
+			return attempt(func(s *step) { s.Questions[i].Order = list })
+		})
 		if s.Questions[i].After != nil {
 			attempt(func(s *step) { s.Questions[i].After = nil })
 		}
