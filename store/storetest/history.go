@@ -200,10 +200,8 @@ func (h Harness) fail(t testing.TB, history []step, many bool, failure string) {
 	t.Helper()
 	var last string
 	deadline := time.Now().Add(reduceTime)
+	more := func() bool { return time.Now().Before(deadline) }
 	fails := func(history []step) bool {
-		if time.Now().After(deadline) {
-			return false
-		}
 		found := try(t, func(t testing.TB) { replay(t, h, history, many) })
 		if found != "" {
 			last = found
@@ -214,18 +212,21 @@ func (h Harness) fail(t testing.TB, history []step, many bool, failure string) {
 		t.Fatalf("%s\nThe history does not fail when it is replayed, so it is not reduced:\n%s",
 			failure, formatHistory(history))
 	}
-	reduced := reduce(history, fails)
+	reduced := reduce(history, more, fails)
 	t.Logf("%s\nThe failure of the reduced history:\n%s", failure, last)
 	t.Fatalf("To replay it, keep these %d of %d steps in store/storetest/testdata/NAME.jsonl:\n%s",
 		len(reduced), len(history), formatHistory(reduced))
 }
 
 // reduce leaves out steps of a failing history, and parts of steps, as long as
-// it still fails. The first step opens the store and stays.
-func reduce(history []step, fails func([]step) bool) []step {
-	for before := ""; before != formatHistory(history); {
+// it still fails and there is more time. The first step opens the store and
+// stays.
+func reduce(history []step, more func() bool, fails func([]step) bool) []step {
+	for before := ""; more() && before != formatHistory(history); {
 		before = formatHistory(history)
-		rest := shorten(history[1:], func(rest []step) bool { return fails(append(history[:1:1], rest...)) })
+		rest := shorten(history[1:], more, func(rest []step) bool {
+			return fails(append(history[:1:1], rest...))
+		})
 		history = append(history[:1:1], rest...)
 		for i := range history {
 			failsWith := func(s step) bool {
@@ -233,7 +234,7 @@ func reduce(history []step, fails func([]step) bool) []step {
 				other[i] = s
 				return fails(other)
 			}
-			history[i] = history[i].reduce(failsWith)
+			history[i] = history[i].reduce(more, failsWith)
 		}
 	}
 	return history
@@ -241,9 +242,9 @@ func reduce(history []step, fails func([]step) bool) []step {
 
 // shorten leaves out elements of a list as long as it fails without them: half
 // of the list first, single elements in the end.
-func shorten[T any](list []T, fails func([]T) bool) []T {
+func shorten[T any](list []T, more func() bool, fails func([]T) bool) []T {
 	for n := len(list); n > 0; n /= 2 {
-		for at := 0; at < len(list); {
+		for at := 0; at < len(list) && more(); {
 			shorter := slices.Delete(slices.Clone(list), at, min(at+n, len(list)))
 			if fails(shorter) {
 				list = shorter
@@ -256,9 +257,12 @@ func shorten[T any](list []T, fails func([]T) bool) []T {
 }
 
 // reduce leaves out parts of a step.
-func (s step) reduce(fails func(step) bool) step {
+func (s step) reduce(more func() bool, fails func(step) bool) step {
 	// attempt makes a change of a copy of the step and keeps it if that fails.
 	attempt := func(change func(s *step)) bool {
+		if !more() {
+			return false
+		}
 		other := s
 		other.Blocks, other.Questions = slices.Clone(s.Blocks), slices.Clone(s.Questions)
 		for i := range other.Blocks {
@@ -271,9 +275,9 @@ func (s step) reduce(fails func(step) bool) step {
 		}
 		return failed
 	}
-	shorten(s.Blocks, func(list []entity.Block) bool { return attempt(func(s *step) { s.Blocks = list }) })
-	shorten(s.Keys, func(list []entity.Key) bool { return attempt(func(s *step) { s.Keys = list }) })
-	shorten(s.Questions, func(list []model.Question) bool {
+	shorten(s.Blocks, more, func(list []entity.Block) bool { return attempt(func(s *step) { s.Blocks = list }) })
+	shorten(s.Keys, more, func(list []entity.Key) bool { return attempt(func(s *step) { s.Keys = list }) })
+	shorten(s.Questions, more, func(list []model.Question) bool {
 		return attempt(func(s *step) { s.Questions = list })
 	})
 	for name := range s.Params {
@@ -287,7 +291,7 @@ func (s step) reduce(fails func(step) bool) step {
 	}
 	for i := range s.Blocks {
 		attempt(func(s *step) { s.Blocks[i].Hash, s.Blocks[i].Time = entity.Hash{}, 0 })
-		shorten(s.Blocks[i].Ops, func(list []entity.Op) bool {
+		shorten(s.Blocks[i].Ops, more, func(list []entity.Op) bool {
 			return attempt(func(s *step) { s.Blocks[i].Ops = list })
 		})
 		for j := range s.Blocks[i].Ops {
@@ -307,7 +311,7 @@ func (s step) reduce(fails func(step) bool) step {
 				return attempt(func(s *step) { s.Questions[i].Expr = e })
 			})
 		}
-		shorten(s.Questions[i].Order, func(list []store.Order) bool {
+		shorten(s.Questions[i].Order, more, func(list []store.Order) bool {
 			return attempt(func(s *step) { s.Questions[i].Order = list })
 		})
 		if s.Questions[i].After != nil {
