@@ -84,7 +84,9 @@ func (d *drawing) params(create bool) map[string]string {
 		list["checkpoint"] = string(one(d.Drawer, driver.Background, driver.Inline, driver.Manual))
 		list["checkpoint_frames"] = one(d.Drawer, logFramesLong, "1", "20")
 	}
-	if schemas.HasRuns(d.h.layout) { // with 1 and 3, steps come in every state of a merge; with 100000, none is merged
+	if schemas.HasRuns(d.h.layout) {
+		// With 1 and 3, steps come in every state of a merge. With 100000 nothing
+		// is merged.
 		backlog := []string{"3", "1", "3", "1", "20", "100000"}
 		switch {
 		case d.many && d.h.slow():
@@ -159,7 +161,11 @@ func (d *drawing) maintain() {
 }
 
 func (d *drawing) get() {
-	d.do(step{Do: "get", At: d.At(d.model), Keys: []entity.Key{one(d.Drawer, d.Keys...), one(d.Drawer, d.Keys...), one(d.Drawer, d.Keys...)}})
+	s := step{Do: "get", At: d.At(d.model)}
+	for range 3 {
+		s.Keys = append(s.Keys, one(d.Drawer, d.Keys...))
+	}
+	d.do(s)
 }
 
 // questions draws questions about a block, and none if the block cannot be

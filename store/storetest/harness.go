@@ -66,7 +66,7 @@ func (h Harness) layouts() []string {
 	return append(schemas.Layouts(), "bare", "arkiv-7")
 }
 
-var everyLayout = flag.Bool("varve.layouts", false, "run each suite whole on each layout, also on those that differ from another in their indexes alone, which takes minutes")
+var everyLayout = flag.Bool("varve.layouts", false, "run each suite on each layout, which takes minutes")
 
 // tables returns a name for the tables of a layout. Layouts with the same
 // tables differ in indexes only: in how entities are found, not in how they are

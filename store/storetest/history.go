@@ -55,7 +55,8 @@ type step struct {
 // written are the options with which a step becomes text and a text a step:
 // fields that are zero are left out, values are written as their String does.
 var written = json.JoinOptions(
-	json.Deterministic(true), json.OmitZeroStructFields(true), json.RejectUnknownMembers(true), jsontext.SpaceAfterComma(true),
+	json.Deterministic(true), json.OmitZeroStructFields(true),
+	json.RejectUnknownMembers(true), jsontext.SpaceAfterComma(true),
 	json.WithMarshalers(json.JoinMarshalers(
 		named[entity.Kind](), named[entity.Key](), named[entity.Address](), named[query.Expr](),
 	)),
@@ -126,7 +127,8 @@ func runKept(t *testing.T, h Harness) {
 		text := must(keptHistories.ReadFile("testdata/" + file.Name()))(t)
 		history := parseHistory(t, string(text))
 		for _, h.layout = range h.layouts() {
-			t.Run(strings.TrimSuffix(file.Name(), path.Ext(file.Name()))+"/"+h.layout, func(t *testing.T) {
+			name := strings.TrimSuffix(file.Name(), path.Ext(file.Name()))
+			t.Run(name+"/"+h.layout, func(t *testing.T) {
 				replay(t, h, history, false)
 			})
 		}
@@ -198,10 +200,8 @@ func (h Harness) fail(t testing.TB, history []step, many bool, failure string) {
 	t.Helper()
 	var last string
 	deadline := time.Now().Add(reduceTime)
+	more := func() bool { return time.Now().Before(deadline) }
 	fails := func(history []step) bool {
-		if time.Now().After(deadline) {
-			return false
-		}
 		found := try(t, func(t testing.TB) { replay(t, h, history, many) })
 		if found != "" {
 			last = found
@@ -209,19 +209,24 @@ func (h Harness) fail(t testing.TB, history []step, many bool, failure string) {
 		return found != ""
 	}
 	if !fails(history) {
-		t.Fatalf("%s\nThe history does not fail when it is replayed, so it is not reduced:\n%s", failure, formatHistory(history))
+		t.Fatalf("%s\nThe history does not fail when it is replayed, so it is not reduced:\n%s",
+			failure, formatHistory(history))
 	}
-	reduced := reduce(history, fails)
-	t.Fatalf("%s\nThe failure of the reduced history:\n%s\nTo replay it, keep these %d of %d steps in store/storetest/testdata/NAME.jsonl:\n%s",
-		failure, last, len(reduced), len(history), formatHistory(reduced))
+	reduced := reduce(history, more, fails)
+	t.Logf("%s\nThe failure of the reduced history:\n%s", failure, last)
+	t.Fatalf("To replay it, keep these %d of %d steps in store/storetest/testdata/NAME.jsonl:\n%s",
+		len(reduced), len(history), formatHistory(reduced))
 }
 
 // reduce leaves out steps of a failing history, and parts of steps, as long as
-// it still fails. The first step opens the store and stays.
-func reduce(history []step, fails func([]step) bool) []step {
-	for before := ""; before != formatHistory(history); {
+// it still fails and there is more time. The first step opens the store and
+// stays.
+func reduce(history []step, more func() bool, fails func([]step) bool) []step {
+	for before := ""; more() && before != formatHistory(history); {
 		before = formatHistory(history)
-		rest := shorten(history[1:], func(rest []step) bool { return fails(append(history[:1:1], rest...)) })
+		rest := shorten(history[1:], more, func(rest []step) bool {
+			return fails(append(history[:1:1], rest...))
+		})
 		history = append(history[:1:1], rest...)
 		for i := range history {
 			failsWith := func(s step) bool {
@@ -229,7 +234,7 @@ func reduce(history []step, fails func([]step) bool) []step {
 				other[i] = s
 				return fails(other)
 			}
-			history[i] = history[i].reduce(failsWith)
+			history[i] = history[i].reduce(more, failsWith)
 		}
 	}
 	return history
@@ -237,9 +242,9 @@ func reduce(history []step, fails func([]step) bool) []step {
 
 // shorten leaves out elements of a list as long as it fails without them: half
 // of the list first, single elements in the end.
-func shorten[T any](list []T, fails func([]T) bool) []T {
+func shorten[T any](list []T, more func() bool, fails func([]T) bool) []T {
 	for n := len(list); n > 0; n /= 2 {
-		for at := 0; at < len(list); {
+		for at := 0; at < len(list) && more(); {
 			shorter := slices.Delete(slices.Clone(list), at, min(at+n, len(list)))
 			if fails(shorter) {
 				list = shorter
@@ -252,9 +257,12 @@ func shorten[T any](list []T, fails func([]T) bool) []T {
 }
 
 // reduce leaves out parts of a step.
-func (s step) reduce(fails func(step) bool) step {
+func (s step) reduce(more func() bool, fails func(step) bool) step {
 	// attempt makes a change of a copy of the step and keeps it if that fails.
 	attempt := func(change func(s *step)) bool {
+		if !more() {
+			return false
+		}
 		other := s
 		other.Blocks, other.Questions = slices.Clone(s.Blocks), slices.Clone(s.Questions)
 		for i := range other.Blocks {
@@ -267,9 +275,11 @@ func (s step) reduce(fails func(step) bool) step {
 		}
 		return failed
 	}
-	shorten(s.Blocks, func(list []entity.Block) bool { return attempt(func(s *step) { s.Blocks = list }) })
-	shorten(s.Keys, func(list []entity.Key) bool { return attempt(func(s *step) { s.Keys = list }) })
-	shorten(s.Questions, func(list []model.Question) bool { return attempt(func(s *step) { s.Questions = list }) })
+	shorten(s.Blocks, more, func(list []entity.Block) bool { return attempt(func(s *step) { s.Blocks = list }) })
+	shorten(s.Keys, more, func(list []entity.Key) bool { return attempt(func(s *step) { s.Keys = list }) })
+	shorten(s.Questions, more, func(list []model.Question) bool {
+		return attempt(func(s *step) { s.Questions = list })
+	})
 	for name := range s.Params {
 		attempt(func(s *step) {
 			s.Params = maps.Clone(s.Params)
@@ -281,7 +291,9 @@ func (s step) reduce(fails func(step) bool) step {
 	}
 	for i := range s.Blocks {
 		attempt(func(s *step) { s.Blocks[i].Hash, s.Blocks[i].Time = entity.Hash{}, 0 })
-		shorten(s.Blocks[i].Ops, func(list []entity.Op) bool { return attempt(func(s *step) { s.Blocks[i].Ops = list }) })
+		shorten(s.Blocks[i].Ops, more, func(list []entity.Op) bool {
+			return attempt(func(s *step) { s.Blocks[i].Ops = list })
+		})
 		for j := range s.Blocks[i].Ops {
 			for _, change := range []func(op *entity.Op){
 				func(op *entity.Op) { op.ContentType, op.Content = "", nil },
@@ -299,7 +311,9 @@ func (s step) reduce(fails func(step) bool) step {
 				return attempt(func(s *step) { s.Questions[i].Expr = e })
 			})
 		}
-		shorten(s.Questions[i].Order, func(list []store.Order) bool { return attempt(func(s *step) { s.Questions[i].Order = list }) })
+		shorten(s.Questions[i].Order, more, func(list []store.Order) bool {
+			return attempt(func(s *step) { s.Questions[i].Order = list })
+		})
 		if s.Questions[i].After != nil {
 			attempt(func(s *step) { s.Questions[i].After = nil })
 		}

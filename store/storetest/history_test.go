@@ -55,7 +55,7 @@ func TestReduce(t *testing.T) {
 		return deleted >= 0 && history[0].Params["backlog"] == "1" &&
 			slices.ContainsFunc(history[deleted:], func(s step) bool { return s.Do == "rewind" })
 	}
-	reduced := reduce(history, fails)
+	reduced := reduce(history, func() bool { return true }, fails)
 	require.Equal(t, `{"Do":"open", "Params":{"backlog":"1"}}
 {"Do":"apply", "Blocks":[{"Number":39, "Ops":[{"Kind":"delete", "OpIndex":1, "Key":"0x6200000000000000000000000000000000000000000000000000000000000000"}]}]}
 {"Do":"rewind", "At":39}

@@ -31,7 +31,7 @@ type machine struct {
 	model   *model.Model
 	history []step
 
-	copied bool           // from another store's history, which has no trace of empty blocks without a hash
+	copied bool           // by a history, which has no empty blocks without a hash
 	pruned bool           // before it was copied, so that its digests differ from the model's
 	scarce bool           // the log is so short that an open view would hold up writers
 	fed    []entity.Block // the blocks that the store holds
@@ -66,10 +66,24 @@ var verbs map[string]func(*machine, *step)
 
 func init() {
 	verbs = map[string]func(*machine, *step){
-		"open": (*machine).open, "apply": (*machine).apply, "load": (*machine).load, "refuse": (*machine).refuse,
-		"rewind": (*machine).rewind, "prune": (*machine).prune, "flush": (*machine).flush, "checkpoint": (*machine).checkpoint,
-		"verify": (*machine).verify, "copy": (*machine).copy, "header": (*machine).header, "get": (*machine).get, "ask": (*machine).ask,
-		"hold": (*machine).hold, "release": (*machine).release, "page": (*machine).page, "next": (*machine).next, "changes": (*machine).changes,
+		"open":       (*machine).open,
+		"apply":      (*machine).apply,
+		"load":       (*machine).load,
+		"refuse":     (*machine).refuse,
+		"rewind":     (*machine).rewind,
+		"prune":      (*machine).prune,
+		"flush":      (*machine).flush,
+		"checkpoint": (*machine).checkpoint,
+		"verify":     (*machine).verify,
+		"copy":       (*machine).copy,
+		"header":     (*machine).header,
+		"get":        (*machine).get,
+		"ask":        (*machine).ask,
+		"hold":       (*machine).hold,
+		"release":    (*machine).release,
+		"page":       (*machine).page,
+		"next":       (*machine).next,
+		"changes":    (*machine).changes,
 	}
 }
 
@@ -147,7 +161,8 @@ func (m *machine) checkState() {
 	m.checkHead(must(m.ents.Head(m.ctx))(m.t))
 	m.compareAt(store.Head, func(s *store.Snapshot, want *model.Snapshot) {
 		if !m.copied {
-			require.Equal(m.t, m.model.Oldest(), must(s.OldestHeader(m.ctx))(m.t), "with the horizon %d", m.model.Horizon())
+			oldest := must(s.OldestHeader(m.ctx))(m.t)
+			require.Equal(m.t, m.model.Oldest(), oldest, "with the horizon %d", m.model.Horizon())
 		}
 		if !m.many {
 			m.compareAll(s, want)
@@ -275,10 +290,12 @@ func (m *machine) refuse(s *step) {
 	blocks := slices.Clone(m.fed[from:at])
 	if len(s.Blocks) > 0 {
 		other := s.Blocks[0]
-		vague := slices.ContainsFunc(other.Ops, func(op entity.Op) bool { // its changes depend on the blocks before
+		// The changes of some operations depend on the blocks before.
+		vague := slices.ContainsFunc(other.Ops, func(op entity.Op) bool {
 			return op.Kind == entity.Expire || op.Kind == entity.ExtendBTL && before.ExtendAdds
 		})
-		if vague || other.Number < low || other.Number > m.fed[at].Number || before.Apply(other) != nil ||
+		if vague || other.Number < low || other.Number > m.fed[at].Number ||
+			before.Apply(other) != nil ||
 			before.Head().Digest == m.model.BlockAt(other.Number).Digest {
 			return
 		}
@@ -335,7 +352,8 @@ func (m *machine) verify(*step) {
 	require.Equal(m.t, !m.model.HeadOnly && m.model.Horizon() == 0, v.Digest)
 	head := must(m.model.At(store.Head))(m.t)
 	summary := must(m.ents.Summary(m.ctx))(m.t)
-	require.Equal(m.t, []uint64{uint64(len(head.Visible())), m.model.Horizon()}, []uint64{summary.Live, summary.Horizon})
+	require.EqualValues(m.t, len(head.Visible()), summary.Live)
+	require.Equal(m.t, m.model.Horizon(), summary.Horizon)
 	m.checkState()
 }
 
