@@ -246,8 +246,8 @@ func headOf(f *os.File) (b store.BackupInfo, err error) {
 	return b, nil
 }
 
-// restoreInto fills an empty database, returns it to a block unless that is nil, which
-// the manifest says then, and checks it.
+// restoreInto fills an empty database, rewinds it to a block unless that is
+// nil, and checks it. The manifest then has that block.
 func restoreInto(e *env, f *os.File, m *manifest, at *uint64, db *store.DB) error {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 // Codec translates values and placeholders between the contract of package
 // driver and a native engine.
 type Codec interface {
-	// Encode translates an argument; it returns what the engine's
-	// database/sql driver binds.
+	// Encode translates an argument into a value that the engine's database/sql
+	// driver binds.
 	Encode(arg any) any
 	// DecodeUint reads back what Encode made of a uint64.
 	DecodeUint(src any) (uint64, error)

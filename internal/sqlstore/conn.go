@@ -289,8 +289,8 @@ func (c *Conn) forgetUnkept() {
 	}
 }
 
-// kept are the first words of the statements that stay prepared: those that a
-// store runs again and again.
+// kept are the first words of the statements that stay prepared, because a
+// store runs them again and again.
 var kept = []string{
 	"SELECT", "WITH", "VALUES", "INSERT", "UPDATE", "DELETE", "BEGIN", "COMMIT", "ROLLBACK",
 }

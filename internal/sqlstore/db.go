@@ -248,8 +248,9 @@ func (db *DB) takeWriter(ctx context.Context) (c *Conn, kept bool, err error) {
 
 func (db *DB) giveWriter(c *Conn) { db.writer <- dropBroken(c) }
 
-// take waits for what a channel holds until ctx is done or the database closes.
-// Neither is left to chance when something is there at once.
+// take waits for a value from a channel until ctx is done or the database
+// closes. It checks both before it takes a value that is available, because
+// select would choose at random.
 func take[T any](ctx context.Context, db *DB, from chan T) (v T, err error) {
 	if db.isClosed() {
 		return v, driver.ErrClosed

@@ -11,11 +11,12 @@ import (
 // answer is waited for is what counts there. Like a Conn it is for one goroutine at a
 // time. A statement that is kept is prepared once for the connection.
 type Remote interface {
-	// Later leaves a statement to the next one, in front of which it is sent, in one
-	// message. The arguments are not kept. Its error is that of the next statement.
+	// Later queues a statement, which is sent in one message with the next one
+	// and in front of it. The arguments are not kept. Its error is the next
+	// statement's error.
 	Later(ctx context.Context, text string, keep bool, args []any) error
 
-	// Flush sends what was left to the next statement.
+	// Flush sends the queued statements.
 	Flush(ctx context.Context) error
 
 	// Exec runs one statement, and without arguments and not kept also several, and
@@ -57,10 +58,12 @@ func (c *Conn) Defer(ctx context.Context, text string, args ...any) error {
 }
 
 // keepsRemote reports whether a Remote keeps a statement prepared. A shared
-// connection has another session for each transaction, so nothing is kept there.
+// connection has another session for each transaction, so no statement is kept
+// there.
 func (c *Conn) keepsRemote(text string) bool { return !c.Shared() && keeps(text) }
 
-// Flush sends what was left to a Remote's next statement, for what goes past it.
+// Flush sends a Remote's queued statements, before the driver's connection is
+// used directly.
 func (c *Conn) Flush(ctx context.Context) error { return c.Mapped(c.remote.Flush(ctx)) }
 
 // Close implements statement. How many are kept is the Remote's affair.

@@ -61,7 +61,8 @@ const leaseTime = 20 * time.Millisecond
 // caller that waits for the held one, for ever.
 const severalWait = 100 * time.Millisecond
 
-// newSlots returns slots for a number of readers of which some may be at work.
+// newSlots returns slots for a number of readers, of whom atWork may work at
+// the same time.
 func newSlots(readers, atWork int) *slots {
 	s := &slots{
 		total: readers, leases: atWork,

@@ -39,10 +39,10 @@ func (s pooled) query(ctx context.Context, args []any) (resultSet, error) {
 	return s.QueryContext(ctx, args...)
 }
 
-// direct is a statement of the driver's own connection. A pinned connection needs
-// no lock against other goroutines, no copy of what is scanned, and no goroutine
-// for each query that can be cancelled. Without these, which database/sql adds, a
-// read of twenty events takes a tenth less processor time.
+// direct is a statement of the driver's own connection. A pinned connection
+// needs no lock against other goroutines, no copy of scanned values, and no
+// goroutine for each query that can be cancelled. Without these, which
+// database/sql adds, a read of twenty events takes a tenth less processor time.
 type direct struct {
 	stmt sqldriver.Stmt
 	args []sqldriver.NamedValue // scratch

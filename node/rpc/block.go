@@ -40,8 +40,8 @@ func (b *blockTag) given() (number uint64, ok bool) {
 
 // at returns the number of the block in a snapshot of the head. A store does
 // not know which blocks its chain calls final. So the final block is the newest
-// one whose reorganisation clients would not be told of. The earliest block is
-// the oldest one that is kept, because clients read from there.
+// one below the depth to which reorganisations are reported. The earliest block
+// is the oldest one that is kept, because clients read from there.
 func (b *blockTag) at(ctx context.Context, snap *store.Snapshot) (uint64, error) {
 	head := snap.Head().Number
 	switch {
