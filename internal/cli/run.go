@@ -126,7 +126,7 @@ func (c *labCmd) Run(e *env) error {
 	if l.Cache, err = bench.OpenCache(""); err != nil {
 		return err
 	}
-	l.Cache.Progress = told(e)
+	l.Cache.Progress = showProgress(e)
 	set, err := lab.OpenSet(c.Out)
 	if err == nil {
 		err = l.Run(e.ctx, found[0], set)
@@ -223,8 +223,8 @@ func failure(set *report.Set, experiment string) error {
 // storeKeys are what stores differ in that are given the same.
 var storeKeys = regexp.MustCompile(`/(engine|layout)=[^/]*`)
 
-// told shows the progress of data sets.
-func told(e *env) func(name, unit string, total int64) bench.Progress {
+// showProgress shows the progress of data sets.
+func showProgress(e *env) func(name, unit string, total int64) bench.Progress {
 	return func(name, unit string, total int64) bench.Progress {
 		return startBar(e.stderr, name, unit, total)
 	}
