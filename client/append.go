@@ -16,7 +16,8 @@ import (
 // Append implements event.Store. See Events for an append without an answer.
 func (e *Events) Append(ctx context.Context, events []event.Event, cond *event.Condition) ([]uint64, error) {
 	const op = "append"
-	// What is not valid may be more than can be sent, and is refused in the same words.
+	// Invalid events may be larger than a message, and are refused with the
+	// same error.
 	if err := event.Validate(events); err != nil {
 		return nil, fmt.Errorf("%s: %w", op, err)
 	}
@@ -64,7 +65,7 @@ func (e *Events) Advance(ctx context.Context, c event.Checkpoint, events []event
 	})
 }
 
-// repeatable tells whether to append events again does nothing.
+// repeatable reports whether appending events again has no effect.
 func repeatable(events []event.Event) bool {
 	for i := range events {
 		if events[i].ID.IsZero() {

@@ -31,8 +31,8 @@ import (
 // DefaultRetry is how long calls are repeated when Options.Retry is zero.
 const DefaultRetry = 10 * time.Second
 
-// maxMessage bounds a message of the service: an event of the largest size, and what is
-// around it.
+// maxMessage bounds a message of the service: an event of the largest size, and
+// its envelope.
 const maxMessage = event.MaxData + event.MaxMetadata + 1<<20
 
 // window is how many bytes of a stream are taken before the caller asks for them.
@@ -56,12 +56,13 @@ type Options struct {
 	Dial []grpc.DialOption
 }
 
-// Events is the event store of a service. Its methods may be called from several
-// goroutines, which share a connection. They fail as those of store.Events do, with the
-// same errors for errors.Is and errors.As, and beside them with store.ErrUnavailable when
-// the service is not reached, and with store.ErrUnknownOutcome when an append was sent
-// and no answer came: the connection broke, or ctx ended, whose error is wrapped as well.
-// It was done or not; when its events have IDs, repeat it to know.
+// Events is the event store of a service. Its methods may be called from
+// several goroutines, which share a connection. They fail like the methods of
+// store.Events, with the same errors for errors.Is and errors.As. They also
+// fail with store.ErrUnavailable when the service is not reached, and with
+// store.ErrUnknownOutcome when an append was sent and no answer came: the
+// connection broke, or ctx ended, whose error is wrapped as well. The append
+// was done or not; when its events have IDs, repeat it to know.
 type Events struct {
 	conn   *grpc.ClientConn
 	rpc    varvev1.EventServiceClient
@@ -91,7 +92,7 @@ func Dial(target string, opts *Options) (*Events, error) {
 		}),
 		// To find a window, gRPC would add a ping to every exchange of small messages.
 		grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(8 * window),
-		grpc.WithDisableRetry(), // but of what was never sent; calls are repeated here
+		grpc.WithDisableRetry(), // except of unsent calls; calls are repeated here
 		// A subscription may be silent for long on a connection that is dead.
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
 	}

@@ -49,7 +49,7 @@ func dial(t testing.TB, address string, o client.Options) *client.Events {
 
 func newURL(t testing.TB) string { return "sqlite://" + filepath.Join(t.TempDir(), "varve.db") }
 
-// TestConformance: what the store in the process promises holds over gRPC too.
+// TestConformance: the promises of the store in the process hold over gRPC too.
 func TestConformance(t *testing.T) {
 	storetest.RunEventStore(t, storetest.Harness{NewURL: newURL}, func(t testing.TB, db *store.DB) event.Checkpointer {
 		return dial(t, serve(t, db, service.Options{}, server.Options{}), client.Options{Retry: -1})

@@ -19,7 +19,7 @@ import (
 // errCut: a stream that ended without an error and without an end.
 var errCut = status.Error(codes.Unavailable, "the stream was cut")
 
-// kinds are what the reasons that a service gives are to callers.
+// kinds maps the reasons of a service to errors for callers.
 var kinds = map[string]error{
 	"BUSY":            driver.ErrUnavailable,
 	"CHECKPOINT":      event.ErrCheckpoint,
@@ -47,7 +47,8 @@ var kinds = map[string]error{
 	"UNSUPPORTED":     driver.ErrUnsupported,
 }
 
-// infoOf returns what the service says of an error, nil when it is not from there.
+// infoOf returns the service's description of an error, nil when it is not from
+// there.
 func infoOf(err error) *errdetails.ErrorInfo {
 	for _, detail := range status.Convert(err).Details() {
 		if info, ok := detail.(*errdetails.ErrorInfo); ok && info.GetDomain() == "varve" {
@@ -57,7 +58,7 @@ func infoOf(err error) *errdetails.ErrorInfo {
 	return nil
 }
 
-// transient tells whether the same request may succeed later.
+// transient reports whether the same request may succeed later.
 func transient(err error) bool {
 	switch infoOf(err).GetReason() {
 	case "RATE", "SLOW", "TIMEOUT", "CANCELLED":
@@ -66,13 +67,13 @@ func transient(err error) bool {
 	return status.Code(err) == codes.Unavailable
 }
 
-// undone tells whether the service has refused a request before it looked at it.
+// undone reports whether the service refused a request before it was executed.
 func undone(err error) bool {
 	reason := infoOf(err).GetReason()
 	return reason == "RATE" || reason == "BUSY"
 }
 
-// unanswered tells whether an error says nothing of what the service did.
+// unanswered reports whether an error leaves the request's outcome unknown.
 func unanswered(err error) bool {
 	if info := infoOf(err); info != nil {
 		return info.GetReason() == "UNKNOWN_OUTCOME"
@@ -84,9 +85,9 @@ func unanswered(err error) bool {
 	return false
 }
 
-// decided tells whether an answer to an append says that its events are not stored, by an
-// earlier attempt either: one that was stored is known again, whatever has become of the
-// rest.
+// decided reports whether the answer to an append means that its events are not
+// stored, by an earlier attempt either: stored events are recognised by their
+// IDs.
 func decided(err error) bool {
 	switch infoOf(err).GetReason() {
 	case "CONFLICT", "DUPLICATE", "INVALID", "MALFORMED", "TOO_LARGE":
@@ -106,7 +107,7 @@ func (e *fault) Error() string { return e.text }
 
 func (e *fault) Unwrap() error { return e.kind }
 
-// GRPCStatus tells package status what the service said.
+// GRPCStatus returns the service's status to package status.
 func (e *fault) GRPCStatus() *status.Status { return e.status }
 
 // faultOf makes an error of what gRPC returned.
@@ -211,13 +212,14 @@ type patience struct {
 	pause time.Duration
 }
 
-// reset begins anew, since something has come.
+// reset begins again, because a message has come.
 func (p *patience) reset() {
 	p.until, p.pause = time.Now().Add(p.retry), firstPause
 }
 
-// wait pauses, longer each time, and tells whether to call again. Clients that were cut
-// off together do not come back together.
+// wait pauses, longer each time, and reports whether to call again. The pauses
+// are random, so that clients that were cut off together do not come back
+// together.
 func (p *patience) wait(ctx context.Context) bool {
 	pause := p.pause/2 + rand.N(p.pause)
 	if p.retry < 0 || !p.until.IsZero() && time.Now().Add(pause).After(p.until) {

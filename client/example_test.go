@@ -15,7 +15,7 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// A decision from another process: a name is registered unless somebody has it.
+// A decision from another process: a name is registered unless it is taken.
 func Example() {
 	address, stop := start() // varve serve, elsewhere
 	defer stop()

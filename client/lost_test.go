@@ -112,9 +112,9 @@ func numbered(from, to int) (list []event.Event) {
 	return list
 }
 
-// TestLostConnections: over connections that break all the time a subscription gives
-// each event once and in order, a read gives what it gives otherwise, and an append whose
-// events have IDs is done once.
+// TestLostConnections: over connections that break all the time a subscription
+// gives each event once and in order, a read gives the same events as
+// otherwise, and an append whose events have IDs is done once.
 func TestLostConnections(t *testing.T) {
 	const total, each = 600, 10
 	seed := rand.Uint64()
@@ -195,7 +195,8 @@ func TestUnknownOutcome(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var calls atomic.Int32
-			// The answer to the first call is lost, and what is sent again goes elsewhere.
+			// The answer to the first call is lost, and the repeated call goes
+			// elsewhere.
 			lose := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 				first := calls.Add(1) == 1
 				if !first && c.repeat != nil {
@@ -286,7 +287,8 @@ func TestShortDeadlines(t *testing.T) {
 	}
 }
 
-// TestNobodyThere: what was never sent is told apart from what may have been done.
+// TestNobodyThere: the error of an unsent request differs from that of an
+// unanswered one.
 func TestNobodyThere(t *testing.T) {
 	on, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -39,11 +39,11 @@ func (e *Events) Read(ctx context.Context, q event.Query, opts *event.ReadOption
 	}
 }
 
-// reading is a read on its way. Its request asks for what is missing.
+// reading is a read on its way. Its request asks for the missing events.
 type reading struct {
 	request *varvev1.ReadRequest
 	limited bool
-	whole   bool // what is missing cannot be asked for
+	whole   bool // the rest cannot be asked for separately
 	done    bool
 	head    *uint64
 	yield   func(event.Sequenced, error) bool
@@ -68,7 +68,8 @@ func newReading(q event.Query, opts *event.ReadOptions, yield func(event.Sequenc
 	}, nil
 }
 
-// run reads until the end or an error, and tells whether it may be tried again.
+// run reads until the end or an error, and reports whether it may be tried
+// again.
 func (r *reading) run(ctx context.Context, e *Events, p *patience) (again bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the stream when the caller stops
@@ -139,7 +140,7 @@ type subscription struct {
 	yield   func(event.Sequenced, error) bool
 }
 
-// run follows until an error, and tells whether it may be carried on.
+// run follows until an error, and reports whether it may be carried on.
 func (s *subscription) run(ctx context.Context, e *Events, p *patience) (again bool, err error) {
 	parent := ctx
 	ctx, cancel := context.WithCancel(ctx)
@@ -148,7 +149,7 @@ func (s *subscription) run(ctx context.Context, e *Events, p *patience) (again b
 	if err != nil {
 		return transient(err), err
 	}
-	if header, _ := stream.Header(); header != nil { // an error comes again with what is received
+	if header, _ := stream.Header(); header != nil { // the receive below returns the same error
 		p.until = time.Time{}
 	}
 	for {

@@ -49,7 +49,8 @@ func serveRPC(t testing.TB, db *store.DB, o service.Serving, more ...grpc.Server
 	return on.Addr().String()
 }
 
-// TestErrors: what the service fails with is the same error to a client.
+// TestErrors: a client gets the same errors as a caller in the service's
+// process.
 func TestErrors(t *testing.T) {
 	conflict := &event.ConflictError{Position: 1 << 60, Item: 3, After: 7}
 	truncated := &event.TruncatedError{Position: 5, Before: 9}
@@ -178,7 +179,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestClose: what is under way ends when the client is closed.
+// TestClose: calls under way end when the client is closed.
 func TestClose(t *testing.T) {
 	db, _ := openDB(t, newURL(t))
 	events := dial(t, serve(t, db, service.Options{}, server.Options{}), client.Options{})

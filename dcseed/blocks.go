@@ -55,15 +55,15 @@ func (m *Model) initialBlock(number uint64) entity.Block {
 
 func (m *Model) loadBlock(number uint64) entity.Block {
 	b := entity.Block{Number: number, Ops: make([]entity.Op, 0, m.cfg.NodeUpdates+m.cfg.WorkloadUpdates)}
-	for r, turn := range m.turns(number) {
-		appendOp(&b, m.operation(r, turn))
+	for r, revision := range m.revisions(number) {
+		appendOp(&b, m.operation(r, revision))
 	}
 	return b
 }
 
-// turns yields the turns of a load block in the order of its operations: nodes
-// before workloads.
-func (m *Model) turns(block uint64) iter.Seq2[Ref, uint64] {
+// revisions yields the revisions of a load block in the order of its
+// operations: nodes before workloads.
+func (m *Model) revisions(block uint64) iter.Seq2[Ref, uint64] {
 	return func(yield func(Ref, uint64) bool) {
 		for _, p := range []*population{&m.nodes, &m.workloads} {
 			first := (block - m.firstLoad) * p.updates
@@ -83,25 +83,26 @@ func appendOp(b *entity.Block, op entity.Op) {
 	b.Ops = append(b.Ops, op)
 }
 
-// operation returns what a turn does to an entity; turn 0 creates it.
-func (m *Model) operation(r Ref, turn uint64) entity.Op {
-	op := entity.Op{Kind: entity.Update, BTL: m.btl(r, turn), ContentType: ContentType}
-	if turn == 0 || m.revives(r, turn) {
+// operation returns the operation that makes a revision of an entity; revision
+// 0 creates it.
+func (m *Model) operation(r Ref, revision uint64) entity.Op {
+	op := entity.Op{Kind: entity.Update, BTL: m.btl(r, revision), ContentType: ContentType}
+	if revision == 0 || m.revives(r, revision) {
 		op.Kind = entity.Create
 	}
 	op.Content = make([]byte, m.cfg.Payload)
-	splitmix.Fill(op.Content, m.source(r).draw(fieldPayload, turn))
-	m.describe(&op, r, turn)
+	splitmix.Fill(op.Content, m.source(r).draw(fieldPayload, revision))
+	m.describe(&op, r, revision)
 	return op
 }
 
-// describe gives an operation key, owner and attributes of an entity. Of those but the status
-// changes with a turn.
-func (m *Model) describe(op *entity.Op, r Ref, turn uint64) {
+// describe gives an operation key, owner and attributes of an entity. Of the
+// attributes only the status changes with the revision.
+func (m *Model) describe(op *entity.Op, r Ref, revision uint64) {
 	s := m.source(r)
 	op.Key = r.Key()
 	op.StringAttributes = map[string]string{
-		"dc_id": m.dcIDs[r.DC-1], "status": m.status(r, turn), "vm_type": draw(vmTypes, s.draw(fieldVMType, 0)),
+		"dc_id": m.dcIDs[r.DC-1], "status": m.status(r, revision), "vm_type": draw(vmTypes, s.draw(fieldVMType, 0)),
 	}
 	if r.Class == ClassNode {
 		op.Owner = m.operators[r.DC-1]

@@ -16,8 +16,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden digests instead of comparing with them")
 
-// The digests are those of the whole history, as a store computes them. They
-// change when any byte of the data does, on any machine.
+// The digests cover the whole history, as a store computes them. They change
+// when any byte of the data does, on any machine.
 func TestGoldenDigests(t *testing.T) {
 	scaled, err := ForScale(0.00005)
 	require.NoError(t, err)

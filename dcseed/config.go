@@ -43,9 +43,10 @@ type Config struct {
 	// long (910) at every scale, half of the shortest lifetime.
 	PerBlock int
 
-	// NodeUpdates and WorkloadUpdates are the turns in each block after the
-	// initial state, over all data centres. 0 means DefaultNodeUpdates and
-	// DefaultWorkloadUpdates or all entities if those are fewer.
+	// NodeUpdates and WorkloadUpdates are the entities that each block after
+	// the initial state updates, over all data centres. 0 means
+	// DefaultNodeUpdates and DefaultWorkloadUpdates or all entities if those
+	// are fewer.
 	NodeUpdates     int
 	WorkloadUpdates int
 }
@@ -81,7 +82,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// check tells what is wrong with a configuration that has its defaults.
+// check returns the faults of a configuration that has its defaults.
 func (c Config) check() error {
 	for _, field := range []struct {
 		name        string

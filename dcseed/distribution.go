@@ -81,13 +81,13 @@ func pick[T any](choices []choice[T], hash uint64) int {
 
 func draw[T any](choices []choice[T], hash uint64) T { return choices[pick(choices, hash)].value }
 
-// Randomness here is a hash of what it is for and never the next number of a
-// generator, so that any value can be computed without those before it.
+// Random values are hashes of their purpose and never the next number of a
+// generator, so that any value can be computed without the earlier ones.
 
 // source is the randomness of one entity.
 type source uint64
 
-// field names what a draw is for.
+// field is the purpose of a draw.
 type field uint8
 
 const (
@@ -108,8 +108,8 @@ func newSource(seed uint64, class Class, dc, n int) source {
 	return source(splitmix.Mix(splitmix.Mix(seed+uint64(class)*splitmix.Step) ^ uint64(dc)<<32 ^ uint64(n)))
 }
 
-// draw returns the hash for a field of the version that the entity's turn made;
-// turn 0 is its creation.
-func (s source) draw(f field, turn uint64) uint64 {
-	return splitmix.Mix(uint64(s) ^ splitmix.Mix(uint64(f)<<56|turn))
+// draw returns the hash for a field of a revision of the entity; revision 0 is
+// its creation.
+func (s source) draw(f field, revision uint64) uint64 {
+	return splitmix.Mix(uint64(s) ^ splitmix.Mix(uint64(f)<<56|revision))
 }

@@ -44,8 +44,8 @@ func spread[T any](typ, attribute string, choices []choice[T]) distribution {
 	return d
 }
 
-// distributions are those of all attributes drawn from a list of values. The remaining
-// attributes are identifiers and price_hour, which is uniform.
+// distributions has all attributes that are drawn from a list of values. The
+// remaining attributes are identifiers and price_hour, which is uniform.
 var distributions = []distribution{
 	spread(TypeNode, "region", nodeRegions),
 	spread(TypeNode, "status", nodeStatuses),
@@ -61,7 +61,8 @@ var distributions = []distribution{
 	spread(TypeWorkload, "max_hours", maxHours),
 }
 
-// The drawn attributes follow their distributions when created and after many turns.
+// The drawn attributes follow their distributions when created and after many
+// revisions.
 func TestDistributions(t *testing.T) {
 	m := newModel(t, Config{Seed: 11, NodesPerDC: 10_000, Payload: 1, NodeUpdates: 1_000, WorkloadUpdates: 5_000})
 	for _, block := range []uint64{m.FirstLoadBlock() - 1, m.FirstLoadBlock() + 95} {

@@ -12,16 +12,19 @@
 //
 // # Load
 //
-// After the initial state each block updates 60 nodes and 600 workloads. Turns go round all
-// entities in a fixed pseudo-random order, so that the last turn of an entity at or before a block
-// is a closed formula. A turn replaces the status by a fresh draw from the same distribution, the
-// payload and the lifetime. The draw may give the old status again (a heartbeat): 80 % of the
-// workloads run at any time, which no process that changes the status at each turn could keep up.
+// After the initial state each block updates 60 nodes and 600 workloads. The
+// updates go round all entities in a fixed pseudo-random order, so that the
+// last update of an entity at or before a block is a closed formula. Each
+// update makes a revision of the entity. It replaces the status by a new draw
+// from the same distribution, the payload and the lifetime. The draw may give
+// the old status again (a heartbeat): 80 % of the workloads run at any time,
+// and no process that changes the status with each revision could keep that up.
 //
 // # Lifetimes
 //
-// Entities expire, and answers count only what is visible at the block they are for. No lifetime is
-// below ShortestLife blocks, so "exactly all" and "exactly five" hold that long after the first
-// block, and later for entities whose turns come round in time. An entity that has expired when its
-// turn comes is created anew under the same key.
+// Entities expire, and answers count only the entities that are visible at
+// their block. No lifetime is below ShortestLife blocks, so "exactly all" and
+// "exactly five" hold that long after the first block, and later for entities
+// that are updated in time. An entity that has expired when its update comes is
+// created again under the same key.
 package dcseed

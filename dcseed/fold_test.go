@@ -51,7 +51,7 @@ func requireSameState(t *testing.T, m *Model, store *memory) {
 			require.Equal(t, want != nil, ok)
 			if want != nil {
 				require.NoError(t, verifyState(Query{Content: true}, want, got), "%s at block %d", r, store.head)
-				require.Equal(t, want.StringAttributes["status"], m.status(r, v.turn))
+				require.Equal(t, want.StringAttributes["status"], m.status(r, v.revision))
 			}
 		}
 	}
@@ -98,8 +98,8 @@ func TestExpiringNeedsCreation(t *testing.T) {
 	m := newModel(t, expiring())
 	created := 0
 	for block := m.FirstLoadBlock(); block < m.FirstLoadBlock()+9_000; block++ {
-		for r, turn := range m.turns(block) {
-			if r.Class == ClassNode && m.revives(r, turn) {
+		for r, revision := range m.revisions(block) {
+			if r.Class == ClassNode && m.revives(r, revision) {
 				created++
 			}
 		}

@@ -25,8 +25,8 @@ func small() Config {
 	return Config{Seed: 7, DCs: 2, NodesPerDC: 30, Payload: 21, PerBlock: 50, NodeUpdates: 7, WorkloadUpdates: 40}
 }
 
-// expiring is a configuration whose turns come too rarely to keep what is
-// short-lived alive: every 2,000 and 5,000 blocks.
+// expiring is a configuration with too few updates to keep short lives from
+// ending: one of an entity every 2,000 and 5,000 blocks.
 func expiring() Config {
 	return Config{Seed: 3, NodesPerDC: 2_000, Payload: 1, PerBlock: 900, NodeUpdates: 1, WorkloadUpdates: 2}
 }

@@ -35,7 +35,7 @@ func Mix(base, dc iter.Seq2[entity.Block, error], dcPercent int) iter.Seq2[entit
 	}
 }
 
-// mixer keeps count of what has gone into a mix.
+// mixer counts the queries of each kind in a mix.
 type mixer struct {
 	next    func() (entity.Block, error, bool)
 	percent uint64

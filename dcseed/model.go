@@ -54,30 +54,30 @@ func (m *Model) population(c Class) *population {
 
 func (m *Model) source(r Ref) source { return newSource(m.cfg.Seed, r.Class, r.DC, r.N) }
 
-// status returns the status that a turn gives an entity.
-func (m *Model) status(r Ref, turn uint64) string {
+// status returns the status of an entity in a revision.
+func (m *Model) status(r Ref, revision uint64) string {
 	statuses := nodeStatuses
 	if r.Class == ClassWorkload {
 		statuses = workloadStatuses
 	}
-	return draw(statuses, m.source(r).draw(fieldStatus, turn))
+	return draw(statuses, m.source(r).draw(fieldStatus, revision))
 }
 
 // EntityAt returns an entity at a block as a store must return it, content and
 // metadata included, and false when it is not visible there. Its time grows
-// with the number of turns since the entity was last created. The caller owns
-// the result, and guarantees that the model has the entity.
+// with the number of revisions since the entity was last created. The caller
+// owns the result, and guarantees that the model has the entity.
 func (m *Model) EntityAt(r Ref, block uint64) (*entity.Entity, bool) {
 	v, ok := m.versionAt(r, block)
 	if !ok {
 		return nil, false
 	}
-	op := m.operation(r, v.turn)
+	op := m.operation(r, v.revision)
 	return &entity.Entity{
 		Key: op.Key, Creator: op.Owner, Owner: op.Owner,
 		ContentType: op.ContentType, Content: op.Content,
 		StringAttributes: op.StringAttributes, NumericAttributes: op.NumericAttributes,
-		Sequence:            m.born(r, v.turn).sequence(),
+		Sequence:            m.born(r, v.revision).sequence(),
 		LastModifiedAtBlock: v.from,
 		Expiration:          v.expires,
 	}, true

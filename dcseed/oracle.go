@@ -7,7 +7,7 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Answer is what a store says to a Query.
+// Answer is a store's answer to a Query.
 type Answer struct {
 	Keys   []entity.Key   // of all but NodeState, in order
 	Entity *entity.Entity // of NodeState; nil when the node is not visible
@@ -25,7 +25,8 @@ type Oracle struct {
 // shelf is the nodes of one region and vm_type.
 type shelf []shelved
 
-// shelved is a node in 8 bytes: its number and what a match looks at.
+// shelved is a node in 8 bytes: its number and the attributes that a query
+// compares.
 type shelved struct {
 	n      uint32
 	traits uint32 // price<<16 | indexes of hours<<8, ram<<4 and cpu
@@ -39,7 +40,7 @@ func (s shelved) suits(w *wanted) bool {
 		availHours[s.traits>>8&15].value >= w.hours
 }
 
-// wanted is what a question asks of available nodes.
+// wanted has the conditions of a query for available nodes.
 type wanted struct {
 	vmType, region  string
 	cpu, ram, hours uint64 // at least
@@ -129,14 +130,14 @@ func (o *Oracle) scan(q Query, class Class, first, step int) (found []match) {
 	for n := first; n <= last; n += step {
 		r := Ref{class, q.DC, n}
 		if v, ok := o.model.versionAt(r, q.Block); ok {
-			found = append(found, match{Ref: r, sequence: o.model.born(r, v.turn).sequence()})
+			found = append(found, match{Ref: r, sequence: o.model.born(r, v.revision).sequence()})
 		}
 	}
 	return found
 }
 
-// available returns nodes that are available and suit. Those that are sorted by their price are
-// only as many as the limit needs.
+// available returns the available nodes that meet the conditions. Nodes that
+// are sorted by price are cut at the limit.
 func (o *Oracle) available(q Query, w *wanted) (found []match) {
 	for i, s := range o.shelves[q.DC-1] {
 		region, vmType := nodeRegions[i/len(vmTypes)].value, vmTypes[i%len(vmTypes)].value
@@ -147,9 +148,10 @@ func (o *Oracle) available(q Query, w *wanted) (found []match) {
 	return found
 }
 
-// cheapest returns the available nodes of a shelf that suit: where they are sorted by their price
-// up to the limit, and those of the same price as the last: creation, which the shelf knows
-// nothing of, decides among them.
+// cheapest returns the available nodes of a shelf that meet the conditions.
+// Nodes that are sorted by price are cut at the limit, but nodes of the same
+// price as the last one are kept, because their order follows from their
+// creation, which the shelf does not have.
 func (o *Oracle) cheapest(q Query, w *wanted, s shelf) (found []match) {
 	for _, node := range s {
 		price := node.price()
@@ -163,8 +165,8 @@ func (o *Oracle) cheapest(q Query, w *wanted, s shelf) (found []match) {
 			continue
 		}
 		r := NodeRef(q.DC, int(node.n))
-		if v, ok := o.model.versionAt(r, q.Block); ok && o.model.status(r, v.turn) == StatusAvailable {
-			found = append(found, match{r, o.model.born(r, v.turn).sequence(), price})
+		if v, ok := o.model.versionAt(r, q.Block); ok && o.model.status(r, v.revision) == StatusAvailable {
+			found = append(found, match{r, o.model.born(r, v.revision).sequence(), price})
 		}
 	}
 	return found

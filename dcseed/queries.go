@@ -150,8 +150,8 @@ var asked = []choice[Kind]{{NodesInDC, 25}, {AvailableGPUNodes, 20}, {WorkloadsO
 // there, uniform. The stream depends on its arguments alone. Readers that ask in
 // parallel take a stream each, with different seeds.
 //
-// The questions want all keys, of which nodes in a data centre have 100,000; set
-// Limit where that is not what is to be measured.
+// The queries ask for all keys, up to 100,000 for the nodes of a data centre;
+// set Limit to measure shorter answers.
 func (m *Model) Reads(seed uint64, head func() uint64) iter.Seq[Query] {
 	return func(yield func(Query) bool) {
 		for i := uint64(0); yield(m.read(splitmix.Mix(seed)+i*splitmix.Step, head())); i++ {

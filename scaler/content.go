@@ -8,9 +8,9 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// write fills in what a Create or an Update carries. Each value has its own
-// random sequence, so that an Update repeats what does not vary without
-// anything being remembered.
+// write sets the payload and attributes of a Create or an Update. Each value
+// has its own random sequence, so that an Update can repeat the constant values
+// without remembering them.
 func (m *model) write(op *entity.Op, s *slot, seed uint64, st *step) {
 	k := &m.kinds[s.kind]
 	p := presence(k, seed)

@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// mapper maps what identifies something in the source to what identifies it in
-// a copy. It is a function of the name and the copy: nothing is remembered.
+// mapper maps the keys and ids of the source to the keys and ids of a copy. It
+// is a function of the name and the copy: it has no memory.
 type mapper struct {
 	seed   uint64
 	copy   uint64 // from 1
@@ -53,7 +53,8 @@ func (m *mapper) hash(what byte, name []byte) [sha256.Size]byte {
 
 func (m *mapper) key(k entity.Key) entity.Key { return m.hash('k', k[:]) }
 
-// moved tells whether the copy of an entity is in the half that has an epoch of its own.
+// moved reports whether the copy of an entity is in the half with a separate
+// epoch.
 func moved(copied entity.Key) bool { return copied[len(copied)-1]&1 != 0 }
 
 // op returns the copy of an operation whose key is mapped already. It shares
@@ -92,10 +93,10 @@ func (m *mapper) value(name, value string) string {
 	return value
 }
 
-// transactions gives the copies in a block transaction indexes after those of
-// the original, so that creations keep sequences of their own. Only creations
-// count: of other operations a source need not remember the transaction, as a
-// database does not, and must give the same copies all the same.
+// transactions gives the copies in a block transaction indexes after the
+// original's indexes, so that creations have different sequences. Only
+// creations count, because a source such as a database does not remember the
+// transaction of other operations, and must give the same copies all the same.
 type transactions struct {
 	ranks []uint32 // the indexes of transactions that create, sorted
 	base  uint32

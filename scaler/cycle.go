@@ -107,7 +107,7 @@ func (m *model) laySlots(c *cycle) {
 	}
 }
 
-// layBatches cuts the slots into batches and gives each a block of its own.
+// layBatches cuts the slots into batches and gives each batch a block.
 func (m *model) layBatches(c *cycle, blocks uint64) {
 	r := rng{derive(splitmix.Mix(m.seed)+c.number, forBatches)}
 	c.batches = c.batches[:0]

@@ -1,6 +1,6 @@
 // Package scaler makes block streams of any size: from a profile, whose
-// entities are shaped like those of a production store, or from another stream,
-// by copying it.
+// entities are shaped like a production store's, or from another stream, by
+// copying it.
 //
 //   - Mendoza is the base profile; Stream generates it at a scale, and Plan
 //     tells exactly what Stream will generate, without the contents.
@@ -11,8 +11,8 @@
 // integers only (math functions and fused multiplication differ between
 // processors) and no generator of the standard library, which may change.
 //
-// Memory does not grow with the stream. Nothing is remembered of an entity:
-// all about it follows from the seed, its kind and its number within the kind.
+// Memory does not grow with the stream. No entity is remembered: everything
+// about it follows from the seed, its kind and its number within the kind.
 // Operations after the creation come within a horizon that the profile bounds,
 // and wait in a queue no longer than that.
 package scaler

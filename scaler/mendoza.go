@@ -2,8 +2,8 @@ package scaler
 
 import "github.com/varvedb/varve/store/entity"
 
-// Mendoza returns the base profile: a store like that of Arkiv's test network
-// Mendoza, of which a few figures are published and the data are not.
+// Mendoza returns the base profile: a store like Arkiv's test network Mendoza.
+// A few of its figures are published, but not its data.
 //
 // From the published figures are, at scale 1: 800,000 entities in 1,150,000 blocks of 2 seconds (27
 // days); 43 % that never expire, 56 % that live 5 minutes to 5 hours, the rest deleted; 15 string
@@ -64,7 +64,7 @@ func uniform(name string, from, to uint64) Number {
 	return Number{Name: name, Values: Histogram{{1000, from, to}}}
 }
 
-// proposals and votes: governance, of which the read mix B asks.
+// proposals and votes: governance, for the read mix B.
 func proposals() Kind {
 	return Kind{
 		Name: "proposal", Count: 4, Runs: single, Accounts: Accounts{0, 200}, Fate: always,
@@ -124,8 +124,8 @@ func votes() Kind {
 	}
 }
 
-// chunks and readings: streams, of which the read mix C asks. The chunks of a
-// run are a video; each names the next.
+// chunks and readings: streams, for the read mix C. The chunks of a run are a
+// video; each names the next.
 func chunks() Kind {
 	return Kind{
 		Name: "video-chunk", Count: 240, Runs: Histogram{{300, 2, 8}, {500, 9, 30}, {200, 31, 80}},

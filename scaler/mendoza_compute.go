@@ -2,8 +2,8 @@ package scaler
 
 import "github.com/varvedb/varve/store/entity"
 
-// nodes and workloads: of which the read mix A asks. Ids and data centres are
-// named unlike those of package dcseed, whose queries have exact answers: both
+// nodes and workloads, for the read mix A. Their ids and data centres differ
+// from those in package dcseed, whose queries have exact answers, so that both
 // can be in one store.
 func nodes() Kind {
 	return Kind{

@@ -9,8 +9,7 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Options choose what is generated of a profile. The zero value is scale 1 with
-// seed 0.
+// Options select a part of a profile. The zero value is scale 1 with seed 0.
 type Options struct {
 	// Scale is the size relative to the profile's, 0.0001 to 100; 0 means 1.
 	// Digits after the sixth are rounded away.
@@ -109,7 +108,8 @@ func (m *model) compile() {
 	m.early = m.counts(m.size(0))
 }
 
-// size returns the number of entities of a cycle, the last of which may be cut.
+// size returns the number of entities of a cycle. The last cycle may be
+// shorter.
 func (m *model) size(cycle uint64) uint64 {
 	return min(m.entities, m.total-min(m.total, cycle*m.entities))
 }

@@ -27,8 +27,8 @@ func content(form Form, size, seed uint64) []byte {
 	return buf
 }
 
-// document fills buf with a JSON object: words and numbers in base 64 by turns,
-// about four random bits a byte.
+// document fills buf with a JSON object: words and numbers in base 64
+// alternate, about four random bits a byte.
 func document(buf []byte, r *rng) {
 	const begin, end = `{"body":"`, `"}`
 	at := copy(buf, begin)

@@ -2,7 +2,7 @@ package scaler
 
 import "github.com/varvedb/varve/store/entity"
 
-// Totals is what a stream amounts to.
+// Totals has the counts of a stream.
 type Totals struct {
 	Entities   uint64 // created
 	Blocks     uint64 // empty ones included

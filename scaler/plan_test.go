@@ -55,8 +55,8 @@ func TestPlanIsExact(t *testing.T) {
 	}
 }
 
-// TestMendozaFigures checks the published figures, to the digits they are given
-// in, and what the comments on Mendoza say of the rest.
+// TestMendozaFigures checks the published figures, in their published digits,
+// and the figures in the comments on Mendoza.
 func TestMendozaFigures(t *testing.T) {
 	p, err := Plan(Mendoza(), Options{Scale: 1, Seed: 1})
 	require.NoError(t, err)
@@ -88,8 +88,8 @@ func TestMendozaFigures(t *testing.T) {
 	require.InDelta(t, 0.01, deleted, 1e-9)
 }
 
-// TestMendozaBatches counts the entities a block, of blocks that create any, and compares
-// them with what the comment on Mendoza says.
+// TestMendozaBatches counts the entities of each block that creates any, and
+// compares them with the comment on Mendoza.
 func TestMendozaBatches(t *testing.T) {
 	var n, sum, squares, one, two float64
 	for b, err := range Stream(Mendoza(), Options{Scale: 0.02, Seed: 1}) {

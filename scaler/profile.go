@@ -12,7 +12,7 @@ type Profile struct {
 	Cycles      uint64 // at scale 1
 
 	// Batches is how many entities a block creates that creates any. The last
-	// batch of a cycle is cut to what is left.
+	// batch of a cycle takes the rest.
 	Batches Histogram
 
 	Kinds []Kind
@@ -23,8 +23,9 @@ type Kind struct {
 	Name  string // value of the attribute "type"
 	Count uint64 // entities of this kind in a cycle
 
-	// Runs is how many entities of the kind come one after the other, from one account and, within
-	// a block, in one transaction. The last run of a cycle is cut to what is left.
+	// Runs is how many entities of the kind come one after the other, from one
+	// account and, within a block, in one transaction. The last run of a cycle
+	// takes the rest.
 	Runs Histogram
 
 	Accounts Accounts
@@ -38,9 +39,9 @@ type Kind struct {
 // maxSteps is the largest number of steps in the life of an entity.
 const maxSteps = 6
 
-// Accounts are those that create entities of a kind: Count accounts from the
-// number First on. The activity is by Zipf's law: account First+n is chosen
-// with a weight of 1/(n+1). Kinds may share accounts.
+// Accounts are the accounts that create entities of a kind: Count accounts from
+// the number First on. Their activity follows Zipf's law: account First+n is
+// chosen with a weight of 1/(n+1). Kinds may share accounts.
 type Accounts struct{ First, Count uint64 }
 
 // Fate is how entities of a kind end. The first three are relative weights.
@@ -69,7 +70,7 @@ type Payload struct {
 	Form  Form
 }
 
-// Form is what a payload consists of.
+// Form is the format of a payload.
 type Form uint8
 
 // The forms of payloads. Zstandard makes about 55 % of Document and nothing of Binary.
@@ -142,9 +143,9 @@ const (
 	epoch        = 1_700_000_000
 )
 
-// What the store adds to the user's attributes of every version: $key, $owner,
-// $creator; and $expiration, $createdAtBlock, $sequence, $txIndex, $opIndex.
-// They are rows of the attribute tables like the user's.
+// The attributes that the store adds to every version: $key, $owner, $creator;
+// and $expiration, $createdAtBlock, $sequence, $txIndex, $opIndex. They are
+// rows of the attribute tables like the user's attributes.
 const (
 	SyntheticTexts   = 3
 	SyntheticNumbers = 5

@@ -7,7 +7,7 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// What a derived random number is for; each purpose has its own sequence.
+// The purposes of random numbers; each purpose has its own sequence.
 const (
 	forKey uint64 = (iota + 1) << 32
 	forLife

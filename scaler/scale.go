@@ -20,21 +20,24 @@ type ScaleOptions struct {
 	// source itself included; at least 1, which changes nothing.
 	Factor uint64
 
-	// Seed gives the copies other keys and ids. To scale what has been scaled
-	// before, give another seed than then, or the copies will collide.
+	// Seed gives the copies other keys and ids. To scale a scaled source again,
+	// give another seed than before, or the copies will collide.
 	Seed uint64
 }
 
-// Scale returns the source with Factor−1 copies of its entities. All operations are copied, so
-// copies live, change and end as the originals do. Fresh are the keys, and the ids and keys in
-// attributes. Accounts and numbers stay, times among them, and payloads are not searched for keys.
-// Of the entities nothing is remembered, so memory does not grow with the source.
+// Scale returns the source with Factor−1 copies of its entities. All operations
+// are copied, so copies live, change and end as the originals do. Keys are new,
+// and so are the ids and keys in attributes. Accounts, numbers and times stay,
+// and payloads are not searched for keys. No entity is remembered, so memory
+// does not grow with the source.
 //
-// A source, counted from its first block number to its last, is an epoch. Of each copy half of the
-// entities are beside the original, and the other half in an epoch of the copy's own after it. So
-// the result has Factor epochs, the first with (Factor+1)/2 times as much as the source in each
-// block, the others with half. Which half an entity is in follows from its key. A reference to one
-// in the later half may come before it: that is the price of not remembering entities.
+// A source, counted from its first block number to its last, is an epoch. Half
+// of the entities of each copy are in the epoch of the original, and the other
+// half in a later epoch for this copy. So the result has Factor epochs. The
+// first one has (Factor+1)/2 times as many changes as the source in each block,
+// each other one half as many. The key of an entity decides on its half. A
+// reference to an entity of the later half may come before it: that is the
+// price of not remembering entities.
 //
 // The source is opened once for each epoch. Its blocks are passed on, and its contents shared
 // between original and copies: treat them as read-only. Errors of the source are passed on. Scale
@@ -50,9 +53,10 @@ func Scale(src Source, o ScaleOptions) iter.Seq2[entity.Block, error] {
 	}
 }
 
-// Continue streams what may come after Scale of a source, without end: copies with keys and
-// ids of their own, whole and one after the other, each in an epoch. First and last are the
-// numbers of the source's blocks; the options are those of Scale. It fails where Scale does.
+// Continue streams blocks that may follow Scale of a source, without end: whole
+// copies with new keys and ids, one after the other, each in an epoch. First
+// and last are the numbers of the source's blocks; the options are Scale's. It
+// fails where Scale does.
 func Continue(src Source, o ScaleOptions, first, last uint64) iter.Seq2[entity.Block, error] {
 	return func(yield func(entity.Block, error) bool) {
 		s := &scaling{src: src, first: first, last: last}
@@ -79,7 +83,8 @@ type scaling struct {
 	seen        bool
 }
 
-// run streams the source with what is beside it, and then the other halves.
+// run streams the source with the copies in its epoch, and then the other
+// halves.
 func (s *scaling) run(o ScaleOptions, yield func(entity.Block, error) bool) error {
 	if o.Factor < 1 || o.Factor > math.MaxUint16 {
 		return fmt.Errorf("scale by %d: want a factor from 1 to %d", o.Factor, math.MaxUint16)
@@ -95,7 +100,7 @@ func (s *scaling) run(o ScaleOptions, yield func(entity.Block, error) bool) erro
 			s.first, s.seen = b.Number, true
 		}
 		s.last = b.Number
-		if err := s.beside(&b); err != nil {
+		if err := s.addCopies(&b); err != nil {
 			return err
 		}
 		if !yield(b, nil) {
@@ -110,8 +115,8 @@ func (s *scaling) run(o ScaleOptions, yield func(entity.Block, error) bool) erro
 	return nil
 }
 
-// beside adds copies to a block of the source.
-func (s *scaling) beside(b *entity.Block) error {
+// addCopies adds copies to a block of the source.
+func (s *scaling) addCopies(b *entity.Block) error {
 	if len(s.mappers) == 0 || len(b.Ops) == 0 {
 		return nil
 	}
@@ -140,7 +145,8 @@ func (s *scaling) beside(b *entity.Block) error {
 	return nil
 }
 
-// epoch is the source once more, copied to a later time: whole, or what is not beside the original.
+// epoch streams the source once more, copied to a later time: whole, or the
+// half that is not in the original's epoch.
 func (s *scaling) epoch(m *mapper, whole bool, yield func(entity.Block, error) bool) error {
 	hi, offset := bits.Mul64(m.copy, s.last-s.first+1)
 	if hi > 0 {

@@ -44,7 +44,7 @@ func TestScaleCounts(t *testing.T) {
 	}
 }
 
-// requireCreations checks that every creation has a sequence of its own.
+// requireCreations checks that every creation has a different sequence.
 func requireCreations(t require.TestingT, b *entity.Block) {
 	seen := map[uint64]bool{}
 	for i := range b.Ops {
@@ -107,8 +107,8 @@ func TestScaleMapsAttributes(t *testing.T) {
 	require.NotEqual(t, copied.Key, second.key(op.Key))
 }
 
-// TestScaleAgain: what was scaled can be scaled again with another seed, and
-// collides with the same.
+// TestScaleAgain: a scaled source can be scaled again with another seed, and
+// collides with the same seed.
 func TestScaleAgain(t *testing.T) {
 	src := mendozaSource(0.0002)
 	double := func() iter.Seq2[entity.Block, error] { return Scale(src, ScaleOptions{Factor: 2}) }
@@ -123,7 +123,8 @@ func TestScaleAgain(t *testing.T) {
 	require.ErrorIs(t, err, entity.ErrExists)
 }
 
-// TestScaleTransactions: what is copied beside the original has transactions after its own.
+// TestScaleTransactions: copies in the original's blocks have transactions
+// after its own.
 func TestScaleTransactions(t *testing.T) {
 	block := func(tx ...uint32) entity.Block {
 		b := entity.Block{Number: 5}

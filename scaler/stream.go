@@ -10,8 +10,8 @@ import (
 
 // Stream generates the blocks of a profile, each once and without gaps, empty
 // ones included. It can be iterated more than once, at the same time too. A
-// block and everything in it belongs to whoever takes it. The only errors are
-// those of the profile and the options; they come first and alone.
+// block and everything in it belongs to the caller. Only the profile and the
+// options can be at fault; the error comes first and alone.
 //
 // An entity's references are to entities created before it, except Next. Every
 // operation is valid where it stands, whatever entity.Rules hold: an entity
@@ -73,7 +73,7 @@ func (g *generator) enter(number uint64) []waiting {
 	}
 	place := &g.queue[number%uint64(len(g.queue))]
 	due := *place
-	*place = due[:0] // not before a whole turn of the queue
+	*place = due[:0] // not before the queue has gone round once
 	slices.SortFunc(due, func(a, b waiting) int {
 		return cmp.Or(cmp.Compare(a.block, b.block), cmp.Compare(a.slot.kind, b.slot.kind),
 			cmp.Compare(a.slot.number, b.slot.number))
@@ -164,7 +164,7 @@ func (g *generator) create(b entity.Block, tx uint32, created []slot) entity.Blo
 	return b
 }
 
-// later returns a waiting operation, as a transaction of its own.
+// later returns a waiting operation as a separate transaction.
 func (g *generator) later(w *waiting, tx uint32) entity.Op {
 	seed := entitySeed(g.seed, w.slot.kind, w.slot.number)
 	op := entity.Op{Kind: w.op, TxIndex: tx, Key: entityKey(seed)}

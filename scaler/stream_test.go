@@ -15,7 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// goldenStream is a line of testdata/mendoza.json. Digest is what a store has at the end.
+// goldenStream is a line of testdata/mendoza.json. Digest is a store's digest
+// at the end.
 type goldenStream struct {
 	Scale  float64 `json:"scale"`
 	Seed   uint64  `json:"seed"`
@@ -41,7 +42,8 @@ func TestStreamGolden(t *testing.T) {
 	require.Equal(t, want, got, "the profile or the generator has changed: if that is meant, go test -run Golden -update")
 }
 
-// requireSequences checks that every operation has a place of its own, and that the places rise.
+// requireSequences checks that every operation has a different place, and that
+// the places rise.
 func requireSequences(t require.TestingT, b *entity.Block) {
 	last := uint64(0)
 	for i := range b.Ops {

@@ -1,7 +1,7 @@
 package schemas
 
-// Graph is the SQL of a workload over relationships that has tables of its own, in
-// one dialect.
+// Graph is the SQL of a workload over relationships in separate tables, in one
+// dialect.
 type Graph struct {
 	Tables     []string          // CREATE TABLE statements
 	Indexes    []Index           // made after the rows are in

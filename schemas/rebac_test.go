@@ -26,7 +26,7 @@ func TestRebac(t *testing.T) {
 		}
 		require.Equal(t, tables, heads, dialect)
 		require.Len(t, r.Tables, 9)
-		delete(r.Statements, "begin_read") // what a dialect wants done in a read view
+		delete(r.Statements, "begin_read") // a dialect's preparation of a read view
 		require.Len(t, r.Statements, 12+5, "checks, listings of both kinds, each by two closures; the rest")
 		for _, index := range r.Indexes {
 			require.NotEmpty(t, index.Serves, index.Name)

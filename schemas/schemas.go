@@ -1,5 +1,6 @@
-// Package schemas holds the SQL of every layout in every dialect as embedded .sql files, with Go
-// descriptors of what is in them. It imports nothing of ours and runs nothing.
+// Package schemas holds the SQL of every layout in every dialect as embedded
+// .sql files, with Go descriptors of their tables. It imports no other package
+// of the module and runs no SQL.
 //
 // A layout's folder has a directory "common" and one for each dialect. For
 // tables.sql and indexes.sql a dialect's file replaces the common one; of
@@ -24,7 +25,7 @@ var files embed.FS
 // Layout describes one SQL shape of the entity store in one dialect.
 type Layout struct {
 	Name        string
-	About       string            // what it is, for documents
+	About       string            // a description for documents
 	Runs        bool              // entities are found by sorted runs that are merged later (HasRuns)
 	Temporal    bool              // keeps history: rows valid in [from_block, to_block)
 	Analyze     bool              // the planner's statistics are gathered (ANALYZE)
@@ -74,18 +75,18 @@ var entityLayouts = map[string]entityLayout{
 		about: "a block is written once, and merged in the background into sorted runs of postings"},
 }
 
-// prunedIndexes are what is left of the thirteen when every index goes that is
-// a prefix of another or begins with a block. Arkiv's SQL does not search by
-// value, and people who query the tables themselves do.
+// prunedIndexes are the indexes that remain of the thirteen without every index
+// that is a prefix of another or begins with a block. Arkiv's SQL does not
+// search by value, but people who query the tables themselves do.
 var prunedIndexes = []string{
 	"string_attributes_pk", "string_attributes_kv_temporal_idx",
 	"numeric_attributes_pk", "numeric_attributes_kv_temporal_idx",
 	"payloads_pk", "payloads_delete_index",
 }
 
-// disorderedIndexes are what arkiv-ordered has not: those that begin with the block and
-// have the value, of which no question needs the strings', the twin of a primary key, and
-// the one of arkiv-columnar.
+// disorderedIndexes are the indexes that arkiv-ordered lacks: the indexes that
+// begin with the block and have the value, whose string half no query needs,
+// the twin of a primary key, and the one of arkiv-columnar.
 var disorderedIndexes = []string{
 	"string_attributes_entity_key_value_index", "numeric_attributes_entity_key_value_index",
 	"string_attributes_entity_kv_idx", "payloads_key_idx",
@@ -123,18 +124,19 @@ func EntityLayouts() []string {
 // DefaultLayout is the entity layout of a new store that names none.
 const DefaultLayout = "compact"
 
-// Layouts returns the names of the entity layouts that stores are made in. Those of
-// LabLayouts can be opened as well.
+// Layouts returns the names of the entity layouts for new stores. LabLayouts
+// can be opened as well.
 func Layouts() []string {
 	lab := LabLayouts()
 	return slices.DeleteFunc(EntityLayouts(), func(name string) bool { return slices.Contains(lab, name) })
 }
 
-// LabLayouts returns those that leave indexes out, so that the lab can tell what these cost.
+// LabLayouts returns layouts that leave indexes out, so that the lab can
+// measure the cost of an index.
 func LabLayouts() []string { return append([]string{"bare"}, AblationLayouts()...) }
 
-// HasRuns tells whether a layout of entities finds them by sorted runs that are merged
-// later, of which the tables are of another shape than rows of versions.
+// HasRuns reports whether a layout of entities finds them by sorted runs that
+// are merged later. The tables of such a layout are not rows of versions.
 func HasRuns(name string) bool { return entityLayouts[name].runs }
 
 // CountIndexes returns how many indexes a layout has where every index of it is
@@ -247,8 +249,8 @@ func readIndexes(dir, dialect string) ([]Index, error) {
 	return list, nil
 }
 
-// readStatements returns the common statements by name, those of the dialect
-// in place of the common ones.
+// readStatements returns the common statements by name. A dialect's statement
+// replaces the common one.
 func readStatements(dir, dialect string) (map[string]string, error) {
 	statements := map[string]string{}
 	for _, sub := range []string{"common", dialect} {

@@ -80,7 +80,8 @@ func TestUnknownLayout(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestArkivOnDuckDB: the indexes are those of the other dialects but for their direction.
+// TestArkivOnDuckDB: the indexes are the other dialects' indexes but for their
+// direction.
 func TestArkivOnDuckDB(t *testing.T) {
 	for _, name := range []string{"arkiv", "arkiv-ordered"} {
 		want, err := Entities(name, "sqlite")

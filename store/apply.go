@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Applied tells what a block did, or what a load has done so far.
+// Applied counts the changes that a block made, or that a load has made so far.
 type Applied struct {
 	Head    BlockHeader // after it
 	Blocks  int
@@ -80,7 +80,7 @@ func (tx *entityTx) writer(ctx context.Context) (w layout.Writer, err error) {
 	return tx.layout, err
 }
 
-// prior returns what is stored before a block.
+// prior returns the stored versions of entities before a block.
 func (tx *entityTx) prior(ctx context.Context, block uint64, needs map[entity.Key]entity.Need) (map[entity.Key]entity.Prior, error) {
 	if len(needs) == 0 {
 		return nil, nil
@@ -147,8 +147,8 @@ func follows(head BlockHeader, block uint64) error {
 	return nil
 }
 
-// writeIn writes a changeset and its block inside a transaction. The digest, most of
-// which is hashing payloads, is computed beside.
+// writeIn writes a changeset and its block inside a transaction. The digest is
+// computed concurrently, because most of it is hashing payloads.
 func (e *Entities) writeIn(ctx context.Context, tx *entityTx, head BlockHeader, set entity.Changeset) (Applied, error) {
 	digest := make(chan entity.Digest, 1)
 	go func() { digest <- head.Digest.Next(set) }()

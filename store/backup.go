@@ -16,7 +16,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// BackupInfo says what a backup holds.
+// BackupInfo describes the contents of a backup.
 type BackupInfo struct {
 	Engine        string `json:"engine,omitempty"` // that it was made from
 	EngineVersion string `json:"engine_version,omitempty"`
@@ -31,12 +31,13 @@ type BackupInfo struct {
 	Rows        uint64      `json:"rows"` // of all tables
 }
 
-// Backup writes every row of the database as one view has them: the file that varve backup
-// makes, of which Restore and varve restore make a store, on any engine that has the layouts.
-// Blocks and events may be written meanwhile; they are not in the backup. Progress is called
-// now and then with the rows written. The view is held until the end, so that a long
-// backup may need a larger Options.MaxReaderAge (ErrReaderExpired). It fails with ErrLayout
-// when the database holds no store.
+// Backup writes every row of the database, as one view has them, in the file
+// format of varve backup. Restore and varve restore make a store of that file,
+// on any engine that has the layouts. Blocks and events may be written
+// meanwhile; they are not in the backup. Progress is called from time to time
+// with the number of rows written. The view is held until the end, so a long
+// backup may need a larger Options.MaxReaderAge (ErrReaderExpired). Backup
+// fails with ErrLayout when the database holds no store.
 func (db *DB) Backup(ctx context.Context, w io.Writer, progress func(rows uint64)) (c BackupInfo, err error) {
 	defer wrap(&err, "backup")
 	q, err := db.engine.Snapshot(ctx)
@@ -150,11 +151,12 @@ func (db *DB) backupTable(ctx context.Context, q driver.Querier, out *rowfile.Wr
 // restoreRows is how many rows are written together.
 const restoreRows = 2000
 
-// Restore fills an empty database with a backup, in one transaction: all of it or
-// nothing. It fails with ErrLayout when the database holds tables already or the
-// engine lacks a layout of the backup, and with ErrCorrupt when the backup is damaged or
-// cut, or what was restored is not what it says of itself. Progress is called now and then
-// with the rows written. DB.Check compares them with the digests afterwards.
+// Restore fills an empty database with a backup, in one transaction: all of it
+// or nothing. It fails with ErrLayout when the database has tables already or
+// the engine lacks a layout of the backup, and with ErrCorrupt when the backup
+// is damaged or cut, or when the restored rows contradict the backup's own
+// counts. Progress is called from time to time with the number of rows written.
+// DB.Check compares the rows with the digests afterwards.
 func (db *DB) Restore(ctx context.Context, r io.Reader, progress func(rows uint64)) (c BackupInfo, err error) {
 	defer wrap(&err, "restore")
 	in, err := rowfile.NewReader(r)
@@ -163,10 +165,8 @@ func (db *DB) Restore(ctx context.Context, r io.Reader, progress func(rows uint6
 	}
 	defer in.Close()
 	var want BackupInfo
-	if in.Head != nil {
-		if err := json.Unmarshal(in.Head, &want); err != nil {
-			return c, fmt.Errorf("%w: the head of the backup: %w", ErrCorrupt, err)
-		}
+	if err := json.Unmarshal(in.Head, &want); err != nil {
+		return c, fmt.Errorf("%w: the head of the backup: %w", ErrCorrupt, err)
 	}
 	if err := db.whole(ctx); err != nil {
 		return c, err
@@ -181,7 +181,7 @@ func (db *DB) Restore(ctx context.Context, r io.Reader, progress func(rows uint6
 		}
 		_, c, err = db.contents(inner, tx)
 		c.Engine, c.EngineVersion, c.Rows, want.Rows = want.Engine, want.EngineVersion, s.rows, s.rows
-		if err == nil && in.Head != nil && c != want {
+		if err == nil && c != want {
 			err = fmt.Errorf("%w: the backup should end with block %d and event %d, it ends with %d and %d", ErrCorrupt, want.Head.Number, want.EventHead, c.Head.Number, c.EventHead)
 		}
 		return err
@@ -277,8 +277,9 @@ func (s *restoring) row(ctx context.Context, t *driver.Table, values []any) erro
 	return errors.Join(s.done(), s.flush(ctx))
 }
 
-// begin finds the table of the store for one of the backup. The first one is what the store
-// records of itself; when it ends, the layouts are known and their tables are made.
+// begin finds the store's table for a table of the backup. The first table is
+// the record of the store; when it ends, the layouts are known and their tables
+// are made.
 func (s *restoring) begin(ctx context.Context, t *driver.Table) error {
 	switch {
 	case s.current != nil && s.current.Name == metaTable.Name:

@@ -30,7 +30,7 @@ func (h BlockHeader) String() string {
 	return fmt.Sprintf("block %d", h.Number)
 }
 
-// identified tells whether the chain's hash or time of the block is known.
+// identified reports whether the chain's hash or time of the block is known.
 func (h BlockHeader) identified() bool { return h.Hash != (entity.Hash{}) || h.Time != 0 }
 
 // The record of a block is its digest and, where hash or time are known, these and a
@@ -85,7 +85,7 @@ func scanBlock(rows driver.Rows) (BlockHeader, error) {
 	return headFromRecord(block, record)
 }
 
-// identities walks the blocks of which the chain's hash or time is known.
+// identities walks the blocks whose hash or time on the chain is known.
 type identities struct {
 	rows  driver.Rows
 	block BlockHeader
@@ -136,8 +136,9 @@ func (ids *identities) with(sets iter.Seq2[entity.Changeset, error]) iter.Seq2[e
 	}
 }
 
-// agrees tells whether a history up to a block may be that up to another: the hash
-// covers what changed nothing as well, where both know it.
+// agrees reports whether two histories, each up to its block, may be the same
+// one: where both know the chain's hash, it covers blocks without changes as
+// well.
 func (h BlockHeader) agrees(other BlockHeader) bool {
 	known := h.Number == other.Number && h.Hash != (entity.Hash{}) && other.Hash != (entity.Hash{})
 	return h.Digest == other.Digest && (!known || h.Hash == other.Hash)

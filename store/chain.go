@@ -9,7 +9,8 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Chain is what a store's blocks are of. Two chains may have one ID.
+// Chain identifies the chain whose blocks a store has. Two chains may have one
+// ID.
 type Chain struct {
 	ID      uint64      `json:"id"`
 	Genesis entity.Hash `json:"genesis"` // hash of the chain's first block

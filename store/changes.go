@@ -12,9 +12,9 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// BlockChanges is what a block did to the entities that are visible. How it did that is
-// not kept: what operations within the block undid again does not show, and an entity
-// that was ended before its time was deleted.
+// BlockChanges has the changes that a block made to the visible entities.
+// Single operations are not kept: a change that the block undid again is not in
+// it, and an entity that ended before its expiration was deleted.
 type BlockChanges struct {
 	Head BlockHeader // the block
 
@@ -28,11 +28,12 @@ type BlockChanges struct {
 	Expired []*entity.Entity
 }
 
-// Changes streams what the blocks from one to another did, whether they changed anything
-// or not, as far as the snapshot knows them. It holds one block, and of all of them the
-// keys of what was ended. Until the sequence ends the snapshot can do nothing else. It
-// fails with ErrBlockRange when the range is not below the snapshot's head and above the
-// horizon, and with ErrUnsupported on layouts without history.
+// Changes streams the changes of each block in a range, empty blocks included,
+// as far as the snapshot knows them. It holds one block in memory, and the keys
+// of all entities that ended in the range. Until the sequence ends the snapshot
+// can do nothing else. It fails with ErrBlockRange when the range is not below
+// the snapshot's head and above the horizon, and with ErrUnsupported on layouts
+// without history.
 func (s *Snapshot) Changes(ctx context.Context, from, to uint64) iter.Seq2[BlockChanges, error] {
 	return func(yield func(BlockChanges, error) bool) {
 		err := s.idle(ctx)
@@ -97,7 +98,7 @@ type changes struct {
 	prior    entity.Digest                 // of the block before
 }
 
-// begin reads what is of the whole range.
+// begin reads the keys and blocks of the whole range.
 func (c *changes) begin(ctx context.Context, from, to uint64) error {
 	if from > 0 {
 		err := c.find(ctx, from-1, false, query.And{Terms: []query.Expr{
@@ -136,7 +137,7 @@ func (c *changes) find(ctx context.Context, at uint64, whole bool, expr query.Ex
 	return nil
 }
 
-// block returns what a block did, of a range that ends at to.
+// block returns the changes of a block, of a range that ends at to.
 func (c *changes) block(ctx context.Context, b BlockHeader, to uint64) (BlockChanges, error) {
 	set := BlockChanges{Head: b}
 	byKey := map[entity.Key]*entity.Change{}

@@ -18,9 +18,9 @@ type CheckOptions struct {
 	// A part ends with its last listed finding.
 	Findings int
 
-	// Progress, if given, is called now and then with the part (see PartReport), what is
-	// counted of it (rows, changes or events), how many are done, and how many there are:
-	// zero when that is not known.
+	// Progress, if given, is called from time to time with the part (see
+	// PartReport), the unit that is counted (rows, changes or events), how many
+	// are done, and how many there are: zero when that is not known.
 	Progress func(part, unit string, done, total uint64)
 }
 
@@ -38,16 +38,17 @@ type Outcome string
 
 // The outcomes.
 const (
-	Sound       Outcome = "sound"         // it was looked at, and nothing is wrong
-	Unavailable Outcome = "not available" // a part of which this store or engine has no check; it says nothing
-	NotChecked  Outcome = "not checked"   // it could not be looked at, or not all of it: nothing is known
+	Sound       Outcome = "sound"         // it was checked completely, without a finding
+	Unavailable Outcome = "not available" // this store or engine has no check of the part, so it is neither sound nor damaged
+	NotChecked  Outcome = "not checked"   // it could not be checked completely
 	Damaged     Outcome = "damaged"       // something is wrong, whatever else could not be looked at
 )
 
-// outcomeOf tells what an error says of the store. Only ErrCorrupt is damage, which engines
-// give for what their libraries call damage, and the store for what contradicts itself. Any
-// other error, known or not, only says that somebody could not look: the time was up, the
-// server is gone, the right is missing.
+// outcomeOf returns the outcome that an error stands for. Only ErrCorrupt is
+// damage: engines return it for the damage that their libraries report, and the
+// store for rows that contradict each other. Any other error means that the
+// check itself failed, as after a timeout, a lost server or a missing
+// permission.
 func outcomeOf(err error) Outcome {
 	switch {
 	case err == nil:
@@ -69,13 +70,14 @@ func worse(a, b Outcome) Outcome {
 type Finding struct {
 	Part    string `json:"part"` // see PartReport
 	Problem string `json:"problem"`
-	Source  bool   `json:"source"` // what is damaged cannot be made anew from the rest
+	Source  bool   `json:"source"` // damage that cannot be rebuilt from other rows
 }
 
-// PartReport is what came of one part of a check. The parts are "record", what the store
-// says of itself; "history", versions against the digests of blocks; "entities", versions
-// against each other and what finds them; "events", events against their checksums and what
-// finds them; and "engine", the engine's own structures.
+// PartReport is the result of one part of a check. The parts are "record", the
+// store's own settings and counters; "history", versions against the digests of
+// blocks; "entities", versions against each other and against the indexes that
+// find them; "events", events against their checksums and indexes; and
+// "engine", the engine's own structures.
 type PartReport struct {
 	Part    string  `json:"part"`
 	Outcome Outcome `json:"outcome"`
@@ -87,7 +89,7 @@ type PartReport struct {
 	err error // what Reason is the text of, unless it is damage
 }
 
-// CheckReport is what a check has found.
+// CheckReport is the result of a check.
 type CheckReport struct {
 	Outcome Outcome      `json:"outcome"` // of all parts: the worst
 	Parts   []PartReport `json:"parts"`   // that the store has
@@ -102,15 +104,16 @@ type CheckReport struct {
 	EventHead   uint64 `json:"event_head"`
 	Events      uint64 `json:"events"`
 
-	Engine   string    `json:"engine"` // what the engine's own check did, and no more than that
+	Engine   string    `json:"engine"` // the engine's own check, and its limits
 	Findings []Finding `json:"findings"`
 
-	Rebuilt []string `json:"rebuilt,omitempty"` // what DB.Repair made anew before
+	Rebuilt []string `json:"rebuilt,omitempty"` // derived data that DB.Repair rebuilt before the check
 }
 
-// Err returns nil when every part is sound or has no check. Of damage it returns an
-// error that wraps ErrCorrupt and names what was found, of parts that were not
-// checked one that wraps what was in the way: that says nothing of the store.
+// Err returns nil when every part is sound or has no check. For damage it
+// returns an error that wraps ErrCorrupt and names the findings. For parts that
+// were not checked it returns an error that wraps the cause, because such a
+// part may be sound or damaged.
 func (r *CheckReport) Err() error {
 	var errs []error
 	for _, f := range r.Findings {
@@ -128,13 +131,13 @@ func (r *CheckReport) Err() error {
 	return err
 }
 
-// Check looks for damage in everything that the database holds: what the store
-// records of itself, the chain of digests, versions, postings and sets, events with
-// their checksums, positions and indexes, and then the engine's own structures. It
-// reads everything a few times and holds little in memory, and goes on after
-// damage, and after parts that cannot be looked at, where it can. What is wrong is in
-// the report, and for each part whether it was checked. An error means that there
-// is nothing to check: ErrLayout, when the database holds no store.
+// Check looks for damage in everything that the database holds: the store's
+// record, the chain of digests, versions, postings and sets, events with their
+// checksums, positions and indexes, and then the engine's own structures. It
+// reads everything a few times and holds little in memory. It goes on after
+// damage, and after a part that cannot be checked, where it can. The report
+// lists the findings, and for each part whether it was checked. An error means
+// that there is no store to check (ErrLayout).
 func (db *DB) Check(ctx context.Context, opts *CheckOptions) (CheckReport, error) {
 	c := db.newChecker(opts)
 	if err := c.run(ctx); err != nil {
@@ -205,7 +208,7 @@ func (c *checker) find(part string, source bool, problem string) {
 	c.report.Findings = append(c.report.Findings, Finding{Part: part, Source: source, Problem: problem})
 }
 
-// finder takes problems of a part that can be made anew, until there are enough.
+// finder collects findings that Repair can rebuild, up to a limit.
 func (c *checker) finder(ctx context.Context, part string) func(problem string) bool {
 	before := len(c.report.Findings)
 	return func(problem string) bool {
@@ -214,8 +217,8 @@ func (c *checker) finder(ctx context.Context, part string) func(problem string) 
 	}
 }
 
-// done ends a part with what has been found of it, and with the error that ended
-// it, which is one more finding or the reason why it was not checked.
+// done ends a part with its findings and with the error that ended it. The
+// error is either one more finding or the reason why the part was not checked.
 func (c *checker) done(part string, source bool, err error) {
 	p := PartReport{Part: part, Outcome: outcomeOf(err)}
 	switch p.Outcome {
@@ -326,7 +329,7 @@ func (c *checker) events(ctx context.Context) {
 	c.done(partEvents, done.Source, err)
 }
 
-// eventLog checks the events, the last of which should be at the head.
+// eventLog checks the events. The last event should be at the head.
 func (c *checker) eventLog(ctx context.Context, e *Events) (done eventlog.Checked, head uint64, problems []string, err error) {
 	err = c.db.readBulk(ctx, func(inner context.Context, q driver.Querier) (err error) {
 		if head, err = e.log.Head(inner, q); err != nil {
@@ -359,7 +362,7 @@ func (c *checker) engine(ctx context.Context) {
 	c.done(partEngine, false, err)
 }
 
-// missing is meta.missing in a view of its own.
+// missing is meta.missing in its own view.
 func (db *DB) missing(ctx context.Context, tables ...*driver.Table) error {
 	return db.read(ctx, func(ctx context.Context, q driver.Querier) error {
 		return db.meta.missing(ctx, q, tables)

@@ -39,7 +39,7 @@ type EntityOptions struct {
 }
 
 // Entities is the entity store of a database. Its methods may be called from
-// several goroutines: writes queue, reads run beside them.
+// several goroutines: writes queue, and reads run concurrently with them.
 type Entities struct {
 	db     *DB
 	layout layout.Layout
@@ -150,7 +150,7 @@ func (db *DB) openEntities(ctx context.Context, name string, opts EntityOptions)
 	return e, e.analyzeAtOpen(ctx)
 }
 
-// create makes the tables, and returns what is recorded then.
+// create makes the tables, and returns the recorded values.
 func (e *Entities) create(ctx context.Context, name string, opts EntityOptions) (map[string]string, error) {
 	if e.db.ro {
 		return nil, fmt.Errorf("%w; a database of Arkiv's is read by varve import", errNoStore)
@@ -225,10 +225,11 @@ func (e *Entities) use(name string, extendAdds bool) error {
 // Layout returns the layout's name.
 func (e *Entities) Layout() string { return e.layout.Name() }
 
-// Temporal tells whether past blocks can be read and rewound to.
+// Temporal reports whether past blocks can be read and rewound to.
 func (e *Entities) Temporal() bool { return e.layout.Temporal() }
 
-// ExtendAdds tells whether ExtendBTL adds to the old expiration; see EntityOptions.
+// ExtendAdds reports whether ExtendBTL adds to the old expiration; see
+// EntityOptions.
 func (e *Entities) ExtendAdds() bool { return e.rules.ExtendAdds }
 
 // Head returns the last block.
@@ -240,7 +241,7 @@ func (e *Entities) Head(ctx context.Context) (h BlockHeader, err error) {
 	return h, err
 }
 
-// Summary is what a store holds.
+// Summary has the counts of a store.
 type Summary struct {
 	Layout  string `json:"layout"`
 	Origin  string `json:"origin,omitempty"` // see Entities.SetOrigin
@@ -254,7 +255,7 @@ type Summary struct {
 	Tables map[string]uint64 `json:"tables"` // rows of each
 }
 
-// Summary counts what the store holds. It reads every table.
+// Summary counts the entities, versions and blocks. It reads every table.
 func (e *Entities) Summary(ctx context.Context) (s Summary, err error) {
 	s.Layout = e.layout.Name()
 	err = e.db.readBulk(ctx, func(ctx context.Context, q driver.Querier) error {

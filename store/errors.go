@@ -7,8 +7,8 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// The errors callers branch on, with errors.Is. What a message says beyond them
-// may change.
+// The errors that callers branch on, with errors.Is. The rest of a message may
+// change.
 var (
 	ErrNotFound    = entity.ErrNotFound // no entity with the key is visible
 	ErrExists      = entity.ErrExists   // an entity with the key is live
@@ -32,15 +32,14 @@ var (
 
 	// ErrBlockOrder: a block is not above the head.
 	ErrBlockOrder = errors.New("block is not above the head")
-	// ErrBlockRange: a block above the head or below what is kept.
+	// ErrBlockRange: a block above the head or below the horizon.
 	ErrBlockRange = errors.New("block is out of range")
 	// ErrRewound: the block of a cursor is no longer part of the history. Such an error
 	// wraps ErrBlockRange, too.
 	ErrRewound = errors.New("the store was rewound meanwhile")
 	// ErrLayout: the database holds another layout than the one asked for, or no store.
 	ErrLayout = errors.New("another layout")
-	// ErrHistory: what is to be imported is not a continuation of what the
-	// store holds.
+	// ErrHistory: the blocks or events to import do not continue the store.
 	ErrHistory = errors.New("the histories differ")
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// What is recorded of the event store.
+// The keys and values of the event store in the record.
 const (
 	metaEventLayout = "events.layout" // name of the tables
 	metaEventFormat = "events.format" // their version
@@ -48,10 +48,10 @@ type EventOptions struct {
 	// SQLite and libSQL and 128 elsewhere.
 	IndexEvery int
 
-	// LockedRows bounds the rows of postings that are read for one condition while
-	// others wait to append. A condition that takes more is judged on a view of its
-	// own first, beside them, and what came since when its turn has come. Zero
-	// means 64.
+	// LockedRows bounds the rows of postings that are read for one condition
+	// while other appends wait. A condition that needs more rows is first
+	// judged on its own view, while other appends go on. Under the lock only
+	// the events since that view are judged. Zero means 64.
 	LockedRows int
 
 	// Now is the clock that stamps events; nil means time.Now.
@@ -167,7 +167,7 @@ func (o EventOptions) withDefaults(log *eventlog.Log) EventOptions {
 	return o
 }
 
-// createEvents makes the tables, and returns what is recorded then.
+// createEvents makes the tables, and returns the recorded values.
 func (db *DB) createEvents(ctx context.Context) (map[string]string, error) {
 	if db.ro {
 		return nil, driver.Of(ErrLayout, errors.New("the database holds no events"))
@@ -180,7 +180,7 @@ func (db *DB) createEvents(ctx context.Context) (map[string]string, error) {
 	return db.create(ctx, metaEventLayout, values, log.Create)
 }
 
-// eventLog returns the tables that what is recorded describes.
+// eventLog returns the tables that the record describes.
 func (db *DB) eventLog(recorded map[string]string) (*eventlog.Log, error) {
 	if err := checkFormat(recorded); err != nil {
 		return nil, err
@@ -228,7 +228,7 @@ type TypeCount struct {
 	Events uint64 `json:"events"`
 }
 
-// Summary counts what the store holds. It reads every event's type.
+// Summary counts the events by type. It reads every event's type.
 func (e *Events) Summary(ctx context.Context) (s EventSummary, err error) {
 	err = e.db.readBulk(ctx, func(ctx context.Context, q driver.Querier) error {
 		if s.Head, err = e.log.Head(ctx, q); err != nil {
@@ -248,7 +248,7 @@ func (e *Events) Summary(ctx context.Context) (s EventSummary, err error) {
 // news tells subscriptions that something was committed.
 type news struct {
 	mu   sync.Mutex
-	wait chan struct{} // closed at the next commit; nil when nobody waits
+	wait chan struct{} // closed at the next commit; nil when no goroutine waits
 }
 
 // next returns a channel that is closed at the next commit.

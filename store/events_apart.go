@@ -10,13 +10,13 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// A condition may cost any amount: one on two frequent tags that no event has
-// together reads all of their postings. Under the writer's lock it would keep
+// The cost of a condition has no bound: one on two frequent tags that share no
+// event reads all of their postings. Under the writer's lock it would keep
 // every other client from appending. So the writer reads at most
-// EventOptions.LockedRows rows for a condition, and puts back a request that needs
-// more. The append's own goroutine then judges the condition on a view, up to the
-// last posting that the view has, and submits the request again. The writer then
-// looks only through what was written since.
+// EventOptions.LockedRows rows for a condition, and puts back a request that
+// needs more. The append's own goroutine then judges the condition on a view,
+// up to the last posting that the view has, and submits the request again. The
+// writer then looks only through the events that were written since.
 //
 // This ends, because a second view has only the events to look through that came
 // during the first one, which takes a small part of the time that it took to

@@ -1,9 +1,11 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/varvedb/varve/internal/eventlog"
 	"github.com/varvedb/varve/store/driver"
@@ -85,7 +87,7 @@ type appendRequest struct {
 	after uint64         // the condition's own
 	apart int            // how often it was judged apart
 
-	known map[*event.Event]stored // of the events with IDs, what was found apart
+	known map[*event.Event]stored // the stored events of the given IDs, as judged on a view
 
 	// within, unless it is nil, may refuse a request that passes, and writes its
 	// rows in other tables. Known reports that the events are stored already.
@@ -135,4 +137,319 @@ func (r *appendRequest) givenUp() bool {
 		r.err = r.cancelled()
 	}
 	return r.err != nil
+}
+
+// group is a commit that is being judged and written.
+type group struct {
+	log    *eventlog.Log
+	tail   *eventlog.Tail // with the events that were accepted; nil outside the writer
+	tx     driver.Tx
+	others bool                    // rows of other tables may have been written
+	rows   int                     // EventOptions.LockedRows
+	stored map[*event.Event]stored // by the event that has the ID of a stored one
+}
+
+// stored is the event that is stored under an ID.
+type stored struct {
+	at   uint64
+	same bool // as the one that was given
+}
+
+// commitGroup judges requests in order, writes the accepted ones, and commits.
+// All requests are judged before anything is written, so that a refused one
+// leaves no rows. When writing several fails, each is tried alone, because a
+// request must not fail for another one's events.
+func (e *Events) commitGroup(ctx context.Context, tx driver.Tx, requests []*appendRequest) {
+	wrote, err := e.tryGroup(ctx, tx, requests)
+	switch {
+	case err == nil:
+	case wrote && len(requests) > 1 && !errors.Is(err, ErrUnknownOutcome):
+		for _, r := range requests {
+			e.commitAlone(ctx, r)
+		}
+	default:
+		fail(requests, err)
+	}
+}
+
+func (e *Events) commitAlone(ctx context.Context, r *appendRequest) {
+	alone := []*appendRequest{r}
+	tx, err := e.commit.begin(ctx)
+	if err == nil {
+		_, err = e.tryGroup(ctx, tx, alone)
+	}
+	if err != nil {
+		fail(alone, err)
+	}
+}
+
+// tryGroup makes one transaction of the requests. Wrote reports that the error
+// came from writing, after the verdicts.
+func (e *Events) tryGroup(ctx context.Context, tx driver.Tx, requests []*appendRequest) (wrote bool, err error) {
+	defer tx.Rollback() // nothing after the commit
+	defer func() {
+		if err != nil {
+			e.tail.Abort()
+		}
+	}()
+	if requests[0].alone { // a batch of an import
+		if err := driver.LiftTimeouts(ctx, tx); err != nil {
+			return false, err
+		}
+	}
+	g := group{log: e.log, tail: e.tail, tx: tx, rows: e.opts.LockedRows}
+	if err := g.judge(ctx, tx, requests); err != nil {
+		return false, err
+	}
+	if !e.tail.Pending() && !g.others {
+		return false, tx.Rollback()
+	}
+	if e.tail.Pending() {
+		if err := e.tail.Write(ctx, tx, cmp.Or(requests[0].now, e.opts.Now().UnixMicro())); err != nil {
+			return true, err
+		}
+		if l, ok := e.db.engine.(driver.Listener); ok && l.Announcement() != "" {
+			if err := driver.Run(ctx, tx, l.Announcement()); err != nil {
+				return true, err
+			}
+		}
+	}
+	if err := tx.Commit(ctx); err != nil {
+		return true, err
+	}
+	e.commit.committed(g.others)
+	return false, nil
+}
+
+// judge gives each request the verdict that is known before the commit. It leaves
+// out requests that are given up.
+func (g *group) judge(ctx context.Context, q driver.Querier, requests []*appendRequest) error {
+	for _, r := range requests {
+		r.positions, r.err = nil, nil
+	}
+	if err := g.tail.Sync(ctx, q); err != nil {
+		return err
+	}
+	if err := g.lookUp(ctx, q, requests); err != nil {
+		return err
+	}
+	if err := g.probe(ctx, q, requests); err != nil {
+		return err
+	}
+	for _, r := range requests {
+		if r.givenUp() {
+			continue
+		}
+		known := g.repeated(r)
+		if !known {
+			r.err = g.conflict(r)
+		}
+		if r.err == nil && r.within != nil {
+			var err error
+			if r.err, err = r.within(ctx, g.tx, known); err != nil {
+				return err
+			}
+			g.others = true
+		}
+		if r.err == nil && !known {
+			r.positions = g.tail.Add(r.records)
+		}
+	}
+	return nil
+}
+
+// given is an event with an ID, of a request.
+type given struct {
+	*event.Event
+	by *appendRequest
+	at uint64 // of the stored event with the ID
+}
+
+// maxGiven is the most IDs that are looked up before requests that were given up
+// meanwhile are left out.
+const maxGiven = 512
+
+// lookUp finds which of the group's IDs are stored, and whether with the same
+// content.
+func (g *group) lookUp(ctx context.Context, q driver.Querier, requests []*appendRequest) error {
+	var all []given
+	for _, r := range requests {
+		if r.ids == 0 {
+			continue
+		}
+		for i := range r.records {
+			ev := r.records[i].Event
+			if old, ok := r.known[ev]; ok {
+				g.remember(ev, old)
+			} else if !ev.ID.IsZero() {
+				all = append(all, given{Event: ev, by: r})
+			}
+		}
+	}
+	for part := range slices.Chunk(all, maxGiven) {
+		if err := g.compare(ctx, q, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compare compares events with the stored events that have their IDs.
+func (g *group) compare(ctx context.Context, q driver.Querier, list []given) error {
+	list = wanted(list)
+	ids := make([]event.ID, len(list))
+	for i := range list {
+		ids[i] = list[i].ID
+	}
+	indexed, err := g.log.Positions(ctx, q, ids)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		list[i].at = indexed[ids[i]]
+		if g.tail != nil && list[i].at == 0 {
+			list[i].at, _, _ = g.tail.Find(ids[i])
+		}
+	}
+	list = slices.DeleteFunc(list, func(ev given) bool { return ev.at == 0 })
+	slices.SortFunc(list, func(a, b given) int { return cmp.Compare(a.at, b.at) })
+	for len(list) > 0 {
+		if list, err = g.comparePage(ctx, q, list); err != nil {
+			return err
+		}
+		list = wanted(list)
+	}
+	return nil
+}
+
+// wanted leaves out the events of requests that are given up.
+func wanted(list []given) []given {
+	return slices.DeleteFunc(list, func(ev given) bool { return ev.by.givenUp() })
+}
+
+// comparePage compares events, which are in order of position, up to the bytes of
+// a page, and returns the rest.
+func (g *group) comparePage(ctx context.Context, q driver.Querier, list []given) ([]given, error) {
+	positions := make([]uint64, len(list))
+	for i := range list {
+		positions[i] = list[i].at
+	}
+	gone := eventlog.Gone{}
+	page, err := g.log.ReadAt(ctx, q, slices.Compact(positions), pageBytes, gone)
+	if err != nil {
+		return nil, err
+	}
+	for i := range page {
+		for len(list) > 0 && list[0].at == page[i].Position {
+			g.remember(list[0].Event, stored{at: list[0].at, same: gone.Same(&page[i], list[0].Event)})
+			list = list[1:]
+		}
+	}
+	return list, nil
+}
+
+func (g *group) remember(ev *event.Event, old stored) {
+	if g.stored == nil {
+		g.stored = map[*event.Event]stored{}
+	}
+	g.stored[ev] = old
+}
+
+// probe looks for events with postings that match the conditions. Most conditions
+// are about events that have none yet, because their caller has just read up to the
+// head. A condition that costs more than the writer's lock allows is left, until it
+// was judged apart maxApart times.
+func (g *group) probe(ctx context.Context, q driver.Querier, requests []*appendRequest) error {
+	var some, rest []*eventlog.Guard
+	for _, r := range requests {
+		r.guard.Found, r.guard.Left = 0, false
+		switch {
+		case len(r.guard.Items) == 0 || r.guard.After >= g.tail.Indexed():
+		case r.apart < maxApart:
+			some = append(some, &r.guard)
+		default:
+			rest = append(rest, &r.guard)
+		}
+	}
+	for _, part := range []struct {
+		guards []*eventlog.Guard
+		bound  eventlog.Bound
+	}{{some, eventlog.Bound{Each: g.rows, All: groupRows * g.rows}}, {rest, eventlog.Bound{}}} {
+		if len(part.guards) == 0 {
+			continue
+		}
+		if err := g.log.Judge(ctx, q, part.guards, g.tail.Indexed(), part.bound); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// conflict judges a condition by the stored events and by the events that the
+// group has accepted before.
+func (g *group) conflict(r *appendRequest) error {
+	guard := &r.guard
+	if guard.Left {
+		return errPutBack
+	}
+	unposted := len(guard.Items)
+	if guard.Found > 0 {
+		unposted = guard.Item
+	}
+	for i := range guard.Items[:unposted] {
+		if at := g.tail.First(&guard.Items[i], guard.After); at > 0 {
+			return &event.ConflictError{Position: at, Item: i, After: r.after}
+		}
+	}
+	return r.conflict()
+}
+
+// conflict returns the error of a guard that has found an event.
+func (r *appendRequest) conflict() error {
+	if r.guard.Found == 0 {
+		return nil
+	}
+	return &event.ConflictError{Position: r.guard.Found, Item: r.guard.Item, After: r.after}
+}
+
+// repeated reports whether a request has IDs that are taken, and then gives it the
+// verdict: the old positions when all events are stored with the same content.
+func (g *group) repeated(r *appendRequest) bool {
+	if r.ids == 0 {
+		return false
+	}
+	positions := make([]uint64, 0, len(r.records))
+	var taken *event.Event
+	for i := range r.records {
+		ev := r.records[i].Event
+		old := g.find(ev)
+		switch {
+		case old.at == 0:
+			continue
+		case !old.same:
+			r.err = fmt.Errorf("%w: event %d has the ID %s and other content", event.ErrDuplicate, old.at, ev.ID)
+			return true
+		}
+		taken = ev
+		positions = append(positions, old.at)
+	}
+	switch len(positions) {
+	case 0:
+		return false
+	case len(r.records):
+		r.positions = positions
+	default:
+		r.err = fmt.Errorf("%w: %d of %d events are stored already, %s among them; repeat an append as it was",
+			event.ErrDuplicate, len(positions), len(r.records), taken.ID)
+	}
+	return true
+}
+
+// find returns the event with the ID of ev that is stored or was accepted before;
+// at zero there is none.
+func (g *group) find(ev *event.Event) stored {
+	if at, pending, _ := g.tail.Find(ev.ID); pending != nil {
+		return stored{at: at, same: pending.Equal(ev)}
+	}
+	return g.stored[ev]
 }

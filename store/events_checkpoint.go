@@ -80,9 +80,10 @@ func (e *Events) missingCheckpoints(ctx context.Context) error {
 	})
 }
 
-// rebuildCheckpoints makes the table again when it has none of its columns, and
-// reports whether it did. No consumer can have been stored in such a table, so
-// nothing is lost. It is left alone when it is missing: then consumers are.
+// rebuildCheckpoints makes the table again when it has no columns, and reports
+// whether it did. No consumer can have been stored in such a table, so no
+// checkpoint is lost. A missing table is left alone, because its checkpoints
+// are missing as well.
 func (e *Events) rebuildCheckpoints(ctx context.Context, tx driver.Tx) (bool, error) {
 	has, err := e.db.meta.all(ctx, tx)
 	if err != nil || has[metaEventCheckpoints] == "" {
@@ -111,12 +112,13 @@ func (e *Events) checkpointOf(ctx context.Context, q driver.Querier, consumer st
 	return uint64(at), err == nil, err
 }
 
-// Advance appends events, of which there may be none, and moves a consumer, both or
-// neither, in a transaction that it shares with other appends. It fails with event.ErrCheckpoint
-// when the consumer is not where the checkpoint says, with ErrInvalid when it says more than
-// the last event before these, and otherwise as Append does. A repetition of events that all
-// have IDs is one of the checkpoint, too. The first checkpoint of a store makes the table for
-// them, in a transaction before.
+// Advance appends events, or none, and moves a consumer. Both happen in one
+// transaction, which other appends may share. It fails with event.ErrCheckpoint
+// when the consumer is not where the checkpoint says, with ErrInvalid when the
+// checkpoint is above the last event before these, and otherwise as Append
+// does. When all events have IDs, a repeated call repeats the checkpoint, too.
+// The first checkpoint of a store makes the table of checkpoints, in an earlier
+// transaction.
 func (e *Events) Advance(ctx context.Context, c event.Checkpoint, events []event.Event, cond *event.Condition) ([]uint64, error) {
 	positions, err := e.advance(ctx, c, events, cond)
 	if err != nil {

@@ -32,19 +32,20 @@ type EventsImported struct {
 	Head    uint64 `json:"head"`    // the last position of the store
 }
 
-// Import appends events that were read elsewhere, with the times that they have; one
-// without a time is of now. They are stored in transactions of a bounded size, of which no
-// other append is part.
+// Import appends events of another store with their times. An event without a
+// time gets the current one. The events are stored in transactions of bounded
+// size, which no other append shares.
 //
-// Positions stay as they are: the events continue those of the store without a gap, and
-// what the store has already is skipped, so that an import that was interrupted can be
-// repeated. The last event that is skipped is compared with that of the store, and must be
-// the same. An event without a position takes the next one, as all do with Renumber.
+// Positions are kept: the events must continue the store without a gap. Events
+// that the store has already are skipped, so that an interrupted import can be
+// repeated; the last skipped event is compared with the stored one, and must be
+// the same. An event without a position takes the next one, as all events do
+// with Renumber.
 //
-// It fails with ErrHistory when the events do not continue those of the store, with
-// ErrInvalid when one has a time before that of the last one or ahead of the clock by more
-// than an hour, with the error of the source, and as Append does. What was imported by then
-// stays.
+// It fails with ErrHistory when the events do not continue the store, with
+// ErrInvalid when a time is before the previous event's or more than an hour
+// ahead of the clock, with the error of the source, and as Append does. The
+// events that were imported by then stay.
 func (e *Events) Import(ctx context.Context, events iter.Seq2[event.Sequenced, error], opts *EventImportOptions) (_ EventsImported, err error) {
 	defer wrap(&err, "import events")
 	in := importing{events: e}
@@ -152,10 +153,11 @@ func (in *importing) flush(ctx context.Context) error {
 	return nil
 }
 
-// AppendTimed appends events with the times that they have, all or none, and returns their
-// positions; those that the events have are not looked at. An event without a time is of
-// now. It fails with ErrInvalid when a time is before that of the event before it or ahead of
-// the clock by more than an hour, and otherwise as Append without a condition.
+// AppendTimed appends events with their times, all or none, and returns their
+// new positions; positions in the events are ignored. An event without a time
+// gets the current one. It fails with ErrInvalid when a time is before the
+// previous event's or more than an hour ahead of the clock, and otherwise as
+// Append without a condition.
 func (e *Events) AppendTimed(ctx context.Context, events []event.Sequenced) (positions []uint64, err error) {
 	defer wrap(&err, "append")
 	positions, _, err = e.appendTimed(ctx, events, 0, true)

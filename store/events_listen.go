@@ -19,7 +19,7 @@ const safetyNet = 5 * time.Second
 type listener struct {
 	mu      sync.Mutex
 	users   int
-	cancel  func() // ends listening; nil when nobody listens
+	cancel  func() // ends listening; nil when no goroutine listens
 	running sync.WaitGroup
 	closed  bool
 
@@ -82,7 +82,7 @@ func (e *Events) hear(ctx context.Context, engine driver.Listener) {
 				e.news.publish() // the first time for what came before
 			}
 			e.listener.hears.Store(false)
-			_ = listening.Close() // it is made anew
+			_ = listening.Close() // the next wait listens again
 			e.news.publish()
 		}
 		select {

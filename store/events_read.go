@@ -17,11 +17,11 @@ import (
 // pageBytes is the size of the data at which a page ends early.
 const pageBytes = 1 << 20
 
-// Read streams the events that a query selects, in order of position. It reads in
-// pages and holds no view open while the caller is busy, so the loop may take its
-// time, append, and read. What was durable when Read began is read completely;
-// of what comes later, reading forwards may yield some, in order and
-// without gap. What is not durable yet is read only by who asks for it. The events belong
+// Read streams the events that a query selects, in order of position. It reads
+// in pages and holds no view open between them, so the loop may take its time,
+// append, and read. All events that were durable when Read began are read. Of
+// later ones, reading forwards may yield some, in order and without a gap.
+// Events that are not durable yet are read only with Visible. The events belong
 // to the caller.
 //
 // An error ends the sequence, after the events before it: ErrInvalid, ErrClosed, ctx's own,
@@ -135,7 +135,8 @@ func (e *Events) readPages(ctx context.Context, p *eventlog.Page, limit int, yie
 			return err
 		}
 		if n := len(list); n > 0 {
-			// A server sends what is asked for, and beyond the bytes for nothing.
+			// A server sends all rows that were asked for, so rows beyond the
+			// page's bytes are wasted.
 			size = min(size, max(1, pageBytes/8*n/max(bytes, n)))
 		}
 		limit -= len(list)
@@ -146,8 +147,8 @@ func (e *Events) readPages(ctx context.Context, p *eventlog.Page, limit int, yie
 	return nil
 }
 
-// page reads a page in a view of its own and moves p behind it. With an error comes what
-// is before it.
+// page reads a page in its own view and moves p behind it. With an error it
+// returns the events before the error.
 func (e *Events) page(ctx context.Context, p *eventlog.Page) (list []event.Sequenced, end bool, err error) {
 	if p.Last != nil && !p.Visible { // of last events none can be left out afterwards
 		const all = math.MaxInt64 - 1
@@ -178,9 +179,9 @@ func (e *Events) page(ctx context.Context, p *eventlog.Page) (list []event.Seque
 	return list, end, err
 }
 
-// cut leaves out of a page what is not durable. What it leaves out going forwards was
-// committed after the read had begun, or is told to nobody yet: the read ends there. A
-// last event is made durable instead.
+// cut removes events that are not durable from a page. Forwards, such events
+// were committed after the read had begun, or no client knows them yet, so the
+// read ends there. Backwards, the last event is made durable instead.
 func (e *Events) cut(p *eventlog.Page, list []event.Sequenced, end bool) ([]event.Sequenced, bool, error) {
 	if p.Visible {
 		return list, end, nil
@@ -215,11 +216,11 @@ func (e *Events) cut(p *eventlog.Page, list []event.Sequenced, end bool) ([]even
 	return list, true, nil
 }
 
-// Subscribe streams the events that a query selects from a position on, and then
-// those that are appended, by this process or another, as they are committed:
-// each once and in order. It ends only with an error, ctx's own among them, or
-// when the caller stops. To go on after a restart, begin at the position after
-// that of the last event handled.
+// Subscribe streams the events that a query selects from a position on, and
+// then later ones as this process or another commits them, each once and in
+// order. It ends only with an error, ctx's own among them, or when the caller
+// stops. To go on after a restart, begin at the position after the last event
+// handled.
 func (e *Events) Subscribe(ctx context.Context, q event.Query, from uint64) iter.Seq2[event.Sequenced, error] {
 	return func(yield func(event.Sequenced, error) bool) {
 		if err := e.follow(ctx, q, from, func(ev event.Sequenced) bool { return yield(ev, nil) }); err != nil {

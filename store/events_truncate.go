@@ -38,9 +38,10 @@ func (e *Events) horizon(ctx context.Context, q driver.Querier) (uint64, error) 
 // repetitions of appends, have the answers that they had. A read that comes to a truncated
 // event fails with event.ErrTruncated. The database does not become smaller, but has room again.
 //
-// It runs in short transactions, beside readers and writers, and calls progress, unless
-// that is nil, after each with the position that it has come to. When it was interrupted,
-// it is called again. Archive the events before: see [Events.Read] and [Events.Import].
+// It runs in short transactions, while readers and writers go on. After each
+// transaction it calls progress, unless that is nil, with the position that it
+// has reached. After an interruption, call it again. Archive the events before:
+// see [Events.Read] and [Events.Import].
 func (e *Events) Truncate(ctx context.Context, before uint64, progress func(at uint64)) error {
 	head, err := e.Head(ctx)
 	if err == nil && before > head+1 {

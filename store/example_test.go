@@ -252,7 +252,8 @@ func withoutErrors(blocks []entity.Block) func(func(entity.Block, error) bool) {
 	}
 }
 
-// A backup is one stream, of which any engine makes a store, and so does varve restore.
+// A backup is one stream. Any engine can make a store of it, as varve restore
+// does.
 func ExampleDB_Backup() {
 	ctx := context.Background()
 	db, done := temporaryDB(ctx)
@@ -334,8 +335,8 @@ func ExampleEvents_Append_decision() {
 	// the course is full; last event 2
 }
 
-// A subscription yields what is there, and then what comes. Whoever stops goes on
-// behind the last position.
+// A subscription yields the stored events, and then new ones. A consumer that
+// stops goes on behind the last position.
 func ExampleEvents_Subscribe() {
 	ctx := context.Background()
 	events, done := temporaryEvents(ctx)

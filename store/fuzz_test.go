@@ -8,7 +8,8 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// FuzzCursor: a cursor that somebody made up is refused, or is one that a page may begin after.
+// FuzzCursor: a forged cursor is refused, or is one that a page may begin
+// after.
 func FuzzCursor(f *testing.F) {
 	key := entity.Key{1, 31: 2}
 	for _, o := range cursorOrders {

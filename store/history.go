@@ -29,7 +29,7 @@ func (e *Entities) readHistory(ctx context.Context, first **Snapshot, yield func
 	if err != nil {
 		return err
 	}
-	defer func() { _ = closeViews(views) }() // what was read is read
+	defer func() { _ = closeViews(views) }() // all rows were read, so closing loses none
 	if *first == nil {
 		*first = views[0]
 	} else if err := (*first).stillIn(ctx, views[0]); err != nil {

@@ -36,7 +36,7 @@ func (db *DB) keeper() driver.Keeper {
 	return k
 }
 
-// mark returns what is kept of the blocks. The caller is in a transaction.
+// mark returns the blocks' mark. The caller is in a transaction.
 func (db *DB) mark() blockMark {
 	if k := db.keeper(); k != nil {
 		return blockMark(k.Kept(keptBlocks))
@@ -76,9 +76,10 @@ func (db *DB) keepEvents(at uint64) {
 	}
 }
 
-// whole fails with ErrCorrupt when blocks or events are missing of which a process has
-// left word. Each opening looks for both: what it would write goes where the log has
-// what is missing. The log then stays as it is.
+// whole fails with ErrCorrupt when blocks or events are missing that an earlier
+// process marked as durable. Each opening checks both, because a write would
+// overwrite the part of the log that has the missing rows. The log stays as it
+// is.
 func (db *DB) whole(ctx context.Context) error {
 	err := db.wholeBlocks(ctx)
 	if err == nil {

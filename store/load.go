@@ -25,16 +25,18 @@ type LoadOptions struct {
 // LoadOptions.Changes says.
 const loadBytes = 16 << 20
 
-// Load applies a stream of blocks, several in one transaction. Blocks that are not above the head
-// are skipped, so that an interrupted load can be repeated with the same stream; one that the store
-// does not hold as it is in the stream, or that it holds beside those of the stream, fails with
-// ErrHistory. Of versions that the store has forgotten nothing is compared. To compare takes three
-// readers until the first new block comes.
+// Load applies a stream of blocks, several in one transaction. Blocks that are
+// not above the head are skipped, so that an interrupted load can be repeated
+// with the same stream. A skipped block is compared with the stored one: Load
+// fails with ErrHistory when they differ, or when the store has a block that
+// the stream lacks. Pruned versions are not compared. The comparison takes
+// three readers until the first new block comes.
 //
-// When the stream fails or a block does not fit, the blocks before it are kept, and the
-// error is the stream's or that of Apply; when the engine fails or ctx is done, the store
-// is at the last block that Progress was told of. It fails with ErrConflict when
-// somebody else writes blocks, or rewinds, between two of its transactions.
+// When the stream fails or a block does not fit, the blocks before it are kept,
+// and the error is the stream's or Apply's. When the engine fails or ctx is
+// done, the store is at the last block that was passed to Progress. Load fails
+// with ErrConflict when another writer applies or rewinds blocks between two of
+// its transactions.
 func (e *Entities) Load(ctx context.Context, blocks iter.Seq2[entity.Block, error], opts *LoadOptions) (Applied, error) {
 	l, err := e.newLoader(ctx, opts)
 	if err != nil {
@@ -91,7 +93,7 @@ type loader struct {
 	taken   []step        // from the stream, and not written yet
 	changes int           // in taken, at most
 	bytes   int           // of payload in taken
-	done    Applied       // committed, with what was skipped
+	done    Applied       // committed or skipped
 }
 
 // step applies one block inside a transaction.
@@ -180,7 +182,7 @@ func (l *loader) changeset(ctx context.Context, set entity.Changeset) error {
 	})
 }
 
-// take keeps a block, and writes what was kept when that is enough for a transaction.
+// take keeps a block, and writes the kept blocks when they fill a transaction.
 func (l *loader) take(ctx context.Context, changes int, s step) error {
 	l.taken = append(l.taken, s)
 	l.changes += max(changes, 1)
@@ -190,8 +192,8 @@ func (l *loader) take(ctx context.Context, changes int, s step) error {
 	return l.flush(ctx)
 }
 
-// checkSkipped compares a source that had nothing new with what the store holds up to the source's
-// last block. Where there was something new, changeset has compared.
+// checkSkipped compares a source without new blocks with the store, up to the
+// source's last block. With new blocks, changeset has compared.
 func (l *loader) checkSkipped(ctx context.Context) error {
 	if l.done.Skipped == 0 || l.done.Blocks > 0 || len(l.taken) > 0 {
 		return nil
@@ -237,8 +239,9 @@ func (l *loader) complete(ctx context.Context, tx *entityTx, set entity.Changese
 	return nil
 }
 
-// begin starts a transaction. Between two of them somebody else may have written:
-// going on would put blocks below the head, or above ones that are gone.
+// begin starts a transaction. Another writer may have written between two of
+// them; then going on would put blocks below the head, or above blocks that are
+// gone.
 func (l *loader) begin(ctx context.Context) (tx driver.Tx, err error) {
 	l.ents.maintainer.hold(ctx)
 	l.ents.maintainer.enter()
@@ -261,9 +264,10 @@ func (l *loader) begin(ctx context.Context) (tx driver.Tx, err error) {
 	return tx, nil
 }
 
-// flush writes what was taken, in one transaction. Where a block does not fit, those
-// before it are kept: what was wrong with it was found before anything of it was
-// written. After any other error the transaction cannot be trusted.
+// flush writes the kept blocks in one transaction. When a block does not fit,
+// the blocks before it are written all the same, because a block is checked
+// before any row of it is written. After any other error the transaction cannot
+// be trusted.
 func (l *loader) flush(ctx context.Context) error {
 	if len(l.taken) == 0 {
 		return nil
@@ -330,8 +334,8 @@ func (l *loader) finish(ctx context.Context) (Applied, error) {
 	if l.done.Changes == 0 && !l.ents.deferred.Load() {
 		return l.done, nil
 	}
-	// What is loaded is held already; what helps to read it is made now, where
-	// it is not in the way.
+	// The blocks are durable. Indexes that help to read them are made now,
+	// because no reader waits yet.
 	return l.done, l.ents.Flush(ctx)
 }
 

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -29,8 +30,8 @@ func newLayout(schema schemas.Layout, d driver.Dialect, caps driver.Capabilities
 	return eav.New(schema, d, caps)
 }
 
-// maintainer does what a layout puts off, between blocks, when the layout says that it is
-// time. A nil maintainer does nothing.
+// maintainer does the work that a layout puts off, between blocks, when the
+// layout asks for it. A nil maintainer does nothing.
 type maintainer struct {
 	db     *DB
 	layout layout.Maintained
@@ -49,7 +50,7 @@ type maintainer struct {
 }
 
 // startMaintainer makes the maintainer of a layout that needs one, and begins
-// with what is left from before.
+// with the backlog of earlier runs.
 func (e *Entities) startMaintainer(ctx context.Context) error {
 	maintained, ok := e.layout.(layout.Maintained)
 	if !ok || e.db.ro {
@@ -81,16 +82,18 @@ func (m *maintainer) leave() {
 	}
 }
 
-// How long the maintainer waits: before it looks again whether it is time; a writer, when more
-// is owed than should be, for a slice to be prepared, since on a busy machine preparing would lag
-// behind for ever; and a slice for a view to be prepared in, since the caller may hold all readers.
+// How long the maintainer and writers wait. The maintainer asks the layout
+// again after pollEvery. A writer waits up to holdAtMost for a slice to be
+// prepared when the backlog is too large, because on a busy machine preparing
+// would never catch up. A slice waits up to viewWithin for a view to be
+// prepared in, because the caller may hold all readers.
 const (
-	poll     = time.Millisecond
-	hold     = 25 * poll
-	patience = 100 * poll
+	pollEvery  = time.Millisecond
+	holdAtMost = 25 * pollEvery
+	viewWithin = 100 * pollEvery
 )
 
-// hold lets a writer wait a little when so much is owed that preparing must catch up.
+// hold lets a writer wait a little when the backlog is too large.
 func (m *maintainer) hold(ctx context.Context) {
 	if m == nil {
 		return
@@ -99,8 +102,8 @@ func (m *maintainer) hold(ctx context.Context) {
 	if late {
 		poke(m.more)
 	}
-	for rest := hold; late && rest > 0 && !m.layout.Prepared(false) && ctx.Err() == nil; rest -= poll {
-		time.Sleep(poll)
+	for rest := holdAtMost; late && rest > 0 && !m.layout.Prepared(false) && ctx.Err() == nil; rest -= pollEvery {
+		time.Sleep(pollEvery)
 	}
 }
 
@@ -148,7 +151,7 @@ func (m *maintainer) on(c <-chan struct{}, f func()) {
 	}
 }
 
-// run does slices until nothing is owed.
+// run does slices until there is no backlog.
 func (m *maintainer) run() {
 	for m.idle() {
 		if owed, err := m.slice(m.ctx); err != nil || owed == 0 {
@@ -172,7 +175,7 @@ func (m *maintainer) idle() bool {
 		select {
 		case <-m.ctx.Done():
 			return false
-		case <-time.After(min(max(rest, poll), 10*poll)):
+		case <-time.After(min(max(rest, pollEvery), 10*pollEvery)):
 		}
 	}
 }
@@ -184,7 +187,7 @@ func (m *maintainer) prepare(ctx context.Context, ahead bool) error {
 	if m.layout.Prepared(ahead) {
 		return nil
 	}
-	patient, cancel := context.WithTimeout(ctx, patience)
+	patient, cancel := context.WithTimeout(ctx, viewWithin)
 	defer cancel()
 	err := m.db.readBulk(patient, m.layout.Prepare)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
@@ -208,8 +211,8 @@ func (m *maintainer) slice(ctx context.Context) (owed int, err error) {
 	return owed, err
 }
 
-// buildIndexes makes the indexes that EntityOptions.DeferIndexes left out, each in a
-// transaction of its own.
+// buildIndexes makes the indexes that EntityOptions.DeferIndexes left out, each
+// in its own transaction.
 func (e *Entities) buildIndexes(ctx context.Context) (err error) {
 	if !e.deferred.Load() {
 		return nil
@@ -253,9 +256,9 @@ func (e *Entities) Backlog(ctx context.Context) (owed int, err error) {
 	return owed, err
 }
 
-// Flush does now what was put off, by the layout (see Backlog) or by
-// EntityOptions.DeferIndexes, and returns when nothing is left; block writers wait between
-// the slices.
+// Flush does all work that the layout (see Backlog) or
+// EntityOptions.DeferIndexes put off, and returns when none is left. Block
+// writers wait between the slices.
 func (e *Entities) Flush(ctx context.Context) (err error) {
 	defer wrap(&err, "flush")
 	err = e.buildIndexes(ctx)
@@ -263,4 +266,70 @@ func (e *Entities) Flush(ctx context.Context) (err error) {
 		owed, err = e.maintainer.slice(ctx)
 	}
 	return err
+}
+
+// analyzeFloor is the number of versions below which statistics are not worth
+// gathering again.
+const analyzeFloor = 1000
+
+// grown counts new versions and gathers the planner's statistics again when
+// they have doubled, on layouts that use them. Statistics are only a hint: the
+// block is committed already, and a failure is made up for at the next
+// doubling.
+func (e *Entities) grown(ctx context.Context, versions int) {
+	if e.analyzable() == nil {
+		return
+	}
+	e.mu.Lock()
+	e.written += uint64(versions)
+	due := e.written > max(e.analyzed, analyzeFloor)
+	e.mu.Unlock()
+	if !due || e.analyze(ctx) != nil {
+		return
+	}
+	e.mu.Lock()
+	e.analyzed += e.written
+	e.written = 0
+	e.mu.Unlock()
+}
+
+// analyzable returns the layout when it lives on statistics, or nil.
+func (e *Entities) analyzable() layout.Analyzed {
+	if a, ok := e.layout.(layout.Analyzed); ok && a.Analyzed() {
+		return a
+	}
+	return nil
+}
+
+func (e *Entities) analyze(ctx context.Context) error {
+	return e.db.writeBulk(ctx, func(ctx context.Context, tx driver.Tx) error { return e.analyzable().Analyze(ctx, tx) })
+}
+
+// analyzeAtOpen gathers statistics for the versions that a store holds already.
+func (e *Entities) analyzeAtOpen(ctx context.Context) error {
+	if e.analyzable() == nil || e.db.ro {
+		return nil
+	}
+	var versions uint64
+	err := e.db.readBulk(ctx, func(ctx context.Context, q driver.Querier) error {
+		view, err := e.layout.View(ctx, q, 0)
+		if err != nil {
+			return err
+		}
+		tables, err := view.Rows(ctx)
+		if err == nil {
+			versions = tables[len(tables)-1].Rows
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("count versions: %w", err)
+	}
+	if versions == 0 {
+		return nil
+	}
+	e.mu.Lock()
+	e.analyzed = versions
+	e.mu.Unlock()
+	return e.analyze(ctx)
 }

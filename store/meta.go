@@ -19,7 +19,7 @@ import (
 // meta reads and writes the tables that a store keeps about itself.
 type meta struct{ schemas.Meta }
 
-// The names of what is recorded.
+// The keys of the record.
 const (
 	metaFormat  = "format"           // version of everything below
 	metaLayout  = "entities.layout"  // name of the layout
@@ -51,7 +51,8 @@ func formatOf(layout string) string {
 	return formatVersion
 }
 
-// checkFormat tells whether this program reads a store.
+// checkFormat fails when this program cannot read a store of the recorded
+// format.
 func checkFormat(recorded map[string]string) error {
 	layout := recorded[metaLayout]
 	has, reads := recorded[metaFormat], formatOf(layout)
@@ -62,7 +63,7 @@ func checkFormat(recorded map[string]string) error {
 		"write a block tar with the version that made the store (varve import URL file.tar) and import that", layout, has, reads))
 }
 
-// recorded returns what the database says of itself, nil when it is no store.
+// recorded returns the record of the store, nil when the database is no store.
 func (db *DB) recorded(ctx context.Context) (values map[string]string, err error) {
 	err = db.read(ctx, func(ctx context.Context, q driver.Querier) error {
 		values, err = db.meta.recorded(ctx, q)
@@ -88,9 +89,10 @@ func (m meta) recorded(ctx context.Context, q driver.Querier) (map[string]string
 	return m.all(ctx, q)
 }
 
-// create makes the tables of entities or events, records the values, one of which has the
-// name, and returns all that is recorded. Of several that open a new database at once one
-// makes it under the writer's lock, and the others find it made.
+// create makes the tables of entities or events, records the values, one of
+// which has the name, and returns the whole record. When several processes open
+// a new database at once, one makes the tables under the writer's lock, and the
+// others find them.
 func (db *DB) create(ctx context.Context, name string, values map[string]string, tables func(context.Context, driver.Tx) error) (recorded map[string]string, err error) {
 	err = db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
 		if recorded, err = db.meta.recorded(ctx, tx); err != nil || recorded[name] != "" {
@@ -228,14 +230,14 @@ func (m meta) all(ctx context.Context, q driver.Querier) (map[string]string, err
 	return values, err
 }
 
-// get returns what is recorded under a name, or "".
+// get returns the recorded value of a key, or "".
 func (m meta) get(ctx context.Context, q driver.Querier, name string) (string, error) {
 	var value []byte
 	err := m.queryRow(ctx, q, "get_meta", []any{name}, &value)
 	return string(value), err
 }
 
-// recordedSum is the checksum of what is recorded.
+// recordedSum is the checksum of the record.
 func recordedSum(values map[string]string) string {
 	sum := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -246,8 +248,7 @@ func recordedSum(values map[string]string) string {
 	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
-// checkRecorded compares what is recorded with its checksum. Older stores have
-// none.
+// checkRecorded compares the record with its checksum. Older stores have none.
 func checkRecorded(values map[string]string) error {
 	has, ok := values[metaChecksum]
 	if want := recordedSum(values); ok && has != want {

@@ -8,14 +8,14 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// prefix compares the blocks that a load skips with what the store holds of
-// them. It walks the store's history once, beside the blocks.
+// prefix compares the blocks that a load skips with the stored ones. It walks
+// the store's history once, in step with the blocks.
 type prefix struct {
 	ents      *Entities
 	forgotten uint64 // up to this block, versions may be missing
 	set       entity.Changeset
 	more      bool // set is the next one
-	from      bool // a block was skipped: what the store holds from here on must be in the stream
+	from      bool // a block was skipped: from here on the stream must have each stored block
 	next      func() (entity.Changeset, error, bool)
 	stop      func()
 }

@@ -9,17 +9,17 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Repair makes anew what is derived: the engine's indexes, attribute rows or sets
-// of ids, keys and counters of the entities, postings and the list of IDs of the
-// events. It never changes what these are made from: versions, payloads, blocks
-// and events. When one of those is damaged it fails with ErrCorrupt before it
-// changes a table, and says up to which block the store is sound. The entities and
-// the events of the database must not be open yet, which is ErrInvalid. The report is of a
-// check of everything afterwards.
+// Repair rebuilds derived data: the engine's indexes, attribute rows or sets of
+// ids, keys and counters of the entities, postings and the list of IDs of the
+// events. It never changes the data from which these follow: versions,
+// payloads, blocks and events. When such data is damaged it fails with
+// ErrCorrupt before it changes a table, and names the block up to which the
+// store is sound. The entities and the events of the database must not be open
+// yet (ErrInvalid). The returned report is of a check of everything afterwards.
 //
-// Of a pruned store, and of one whose layout keeps no history, damage to versions
-// cannot be told from what is right; such a store is repaired, and the check
-// afterwards says whether it agrees with itself.
+// In a pruned store, and in a layout without history, damaged versions cannot
+// be recognised. Repair rebuilds from them, and the check afterwards reports
+// whether the store agrees with itself.
 func (db *DB) Repair(ctx context.Context, opts *CheckOptions) (CheckReport, error) {
 	rebuilt, err := db.repair(ctx, opts)
 	if err != nil {

@@ -17,8 +17,8 @@ type router []*store.Entities
 
 func (r router) of(key entity.Key) int { return int(key[0]) % len(r) }
 
-// apply cuts a block into one for each store. After a crash between two stores it is
-// given the same block again: those that have it are passed over.
+// apply cuts a block into one for each store. After a crash between two stores
+// it gets the same block again, and skips the stores that have it.
 func (r router) apply(ctx context.Context, b entity.Block) error {
 	parts := make([]entity.Block, len(r))
 	for _, op := range b.Ops {
@@ -79,7 +79,8 @@ func (r router) mostCPUs(ctx context.Context, q query.Expr, limit int) (all []*e
 	return all[:min(limit, len(all))], nil
 }
 
-// Two stores take the writes of one application; docs/scaling-out.md says what is lost.
+// Two stores take the writes of one application; docs/scaling-out.md describes
+// the price.
 func Example_router() {
 	ctx := context.Background()
 	var r router

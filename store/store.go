@@ -1,5 +1,5 @@
-// Package store is what a node imports: a store of entities in blocks, and one of events,
-// over any of five engines.
+// Package store has a versioned entity store for blockchain data and an event
+// store, over any of five engines. A node imports it.
 //
 //	db, err := store.Open(ctx, "sqlite:///var/lib/node/varve.db", nil)
 //	ents, err := db.Entities(ctx, nil)
@@ -13,8 +13,8 @@
 // github.com/varvedb/varve/store/sqlite. The URL's scheme chooses among the
 // linked ones.
 //
-// What a call can do without comes last and may be nil: a pointer to its options, whose
-// zero value is the default, or a func that is told of the progress.
+// Optional arguments come last and may be nil: a pointer to options, whose zero
+// value is the default, or a func that is called with the progress.
 package store
 
 import (
@@ -28,11 +28,12 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Options are the settings that all engines have. A field that is not zero wins over the
-// parameter of the URL. They are, with their defaults: Durability (durable), Checkpoint
-// (background), WALFrames (the pages of 16 MiB), Memory (256 MiB), Readers (4), Concurrency
-// (GOMAXPROCS; of servers, Readers), LockTimeout (5 s), MaxReaderAge (1 min), ReadOnly, and
-// Params, those of one engine. [driver.Options] says what each of them means.
+// Options are the settings that all engines have. A field that is not zero wins
+// over the parameter of the URL. The fields and their defaults: Durability
+// (durable), Checkpoint (background), WALFrames (the pages of 16 MiB), Memory
+// (256 MiB), Readers (4), Concurrency (GOMAXPROCS; of servers, Readers),
+// LockTimeout (5 s), MaxReaderAge (1 min), ReadOnly, and Params, the settings
+// of one engine. [driver.Options] describes each.
 type Options = driver.Options
 
 // DB is an open database. Its methods may be called from several goroutines.
@@ -64,10 +65,11 @@ type DB struct {
 // lock_timeout, max_reader_age, read_only; the rest is the engine's. Layout is that of
 // EntityOptions.
 //
-// An unknown parameter or layout is ErrInvalid, before anything is made, and an engine that
-// is not linked ErrUnsupported. For reading only nothing is made either: Open fails with
-// ErrNotExist when there is no database. It fails with ErrLocked when another process has a
-// database that takes only one, and with ErrCorrupt when it is none of the engine's.
+// An unknown parameter or layout is ErrInvalid, before a file is made, and an
+// engine that is not linked is ErrUnsupported. With ReadOnly no file is made
+// either: Open fails with ErrNotExist when there is no database. It fails with
+// ErrLocked when another process has a database that takes only one, and with
+// ErrCorrupt when the file is not the engine's.
 func Open(ctx context.Context, rawURL string, opts *Options) (*DB, error) {
 	target, err := storeurl.Parse(rawURL, opts)
 	if err != nil {
@@ -92,7 +94,7 @@ func Open(ctx context.Context, rawURL string, opts *Options) (*DB, error) {
 // (Stats), and its upkeep, such as driver.Checkpoint and driver.TakeLease.
 func (db *DB) Engine() driver.Engine { return db.engine }
 
-// ReadOnly tells whether the database was opened for reading only.
+// ReadOnly reports whether the database was opened for reading only.
 func (db *DB) ReadOnly() bool { return db.ro }
 
 // Close closes the database. Open snapshots end with ErrClosed.
@@ -113,7 +115,7 @@ func (db *DB) Close() error {
 	return nil
 }
 
-// wrap puts what was done in front of an error, if there is one.
+// wrap puts the name of the failed step in front of an error, if there is one.
 func wrap(err *error, did string) {
 	if *err != nil {
 		*err = fmt.Errorf("%s: %w", did, *err)

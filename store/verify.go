@@ -9,14 +9,14 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Verify checks the entities against themselves: the digest chain is computed
-// anew from the versions and compared with what is recorded of each block, and
-// what the layout keeps more than once must agree. It reads everything once or
-// twice, in memory that does not grow. A damaged store gives an error that wraps
-// ErrCorrupt and names what is wrong; any other error says only that something
-// could not be looked at. Of a pruned store, and of one whose layout keeps no
-// history, the digest cannot be computed; CheckReport.Digest tells whether it was.
-// DB.Check checks the events and the engine's own structures as well.
+// Verify checks the entities against themselves: it computes the digest chain
+// from the versions and compares it with the recorded blocks, and it compares
+// everything that the layout keeps twice. It reads everything once or twice, in
+// memory that does not grow. A damaged store gives an error that wraps
+// ErrCorrupt and names the findings; any other error only means that the check
+// could not finish. The digest of a pruned store, or of a layout without
+// history, cannot be computed; CheckReport.Digest reports whether it was.
+// DB.Check also checks the events and the engine's own structures.
 func (e *Entities) Verify(ctx context.Context) (CheckReport, error) {
 	c := e.db.newChecker(nil)
 	c.verify(ctx, e)
@@ -26,7 +26,7 @@ func (e *Entities) Verify(ctx context.Context) (CheckReport, error) {
 	return c.report, nil
 }
 
-// digest computes the chain of digests anew and compares it block by block.
+// digest computes the chain of digests and compares it block by block.
 func (c *checker) digest(ctx context.Context, e *Entities) (err error) {
 	r := &c.report
 	views, err := e.views(ctx, 3)
@@ -66,7 +66,7 @@ func (c *checker) digest(ctx context.Context, e *Entities) (err error) {
 	return chain.upTo(entity.MaxBlock + 1)
 }
 
-// chainCheck follows the recorded blocks beside a history.
+// chainCheck follows the recorded blocks in step with a history.
 type chainCheck struct {
 	rows   driver.Rows
 	sound  *BlockHeader  // the last block up to which the digests agree
@@ -127,8 +127,9 @@ func (c *chainCheck) compare() error {
 // countEvery is the rows between two reports.
 const countEvery = 1024
 
-// everyRow returns what is to be called with each row that is read: it tells of their number
-// now and then, unless progress is nil, and ends the reading when ctx is done.
+// everyRow returns a function to call with each row that is read. It reports
+// the number of rows to progress from time to time, unless that is nil, and
+// fails when ctx is done.
 func everyRow(ctx context.Context, progress func(rows uint64)) func() error {
 	n := uint64(0)
 	return func() error {

@@ -9,8 +9,8 @@ import _ "embed"
 //go:embed arkiv-small/blocks.tar
 var ArkivBlocks []byte
 
-// What a store holds after them: how many there were, the last one's number, and its
-// digest.
+// A store's contents after these blocks: the number of blocks, the last one's
+// number, and the digest.
 const (
 	ArkivCount  = 100
 	ArkivHead   = 1263

@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/bench"
 )
 
-// inPlace is a cache of which a small data set itself is used.
+// inPlace is a cache that uses a small data set directly.
 type inPlace struct {
 	*bench.Cache
 	d      bench.Dataset
@@ -49,7 +49,8 @@ func file(t *testing.T, dir string) os.FileInfo {
 	return info
 }
 
-// whole requires that what is lent now is the whole data set, and nothing else is left.
+// whole requires that the data set in use is whole, and that no other file is
+// left.
 func (p *inPlace) whole(t *testing.T) os.FileInfo {
 	t.Helper()
 	cp := p.open(t)
@@ -83,7 +84,7 @@ func TestInPlaceReaders(t *testing.T) {
 	require.True(t, os.SameFile(lent, file(t, p.data)))
 }
 
-// TestInPlaceChanged: what a workload has changed is used up.
+// TestInPlaceChanged: a data set that a workload has changed is not used again.
 func TestInPlaceChanged(t *testing.T) {
 	p := openInPlace(t)
 	cp := p.open(t)
@@ -126,8 +127,8 @@ func TestInPlaceKilled(t *testing.T) {
 	require.False(t, os.SameFile(before, p.whole(t)))
 }
 
-// TestSizeIsEstimated: the estimate that is made before a data set is built is within
-// a factor of two and a half of what it takes.
+// TestSizeIsEstimated: the estimated size of a data set, made before it is
+// built, is within a factor of two and a half of the real one.
 func TestSizeIsEstimated(t *testing.T) {
 	source, err := bench.MendozaSource(0.01, 1, 20, 0.6)
 	require.NoError(t, err)
@@ -147,7 +148,7 @@ func TestSizeIsEstimated(t *testing.T) {
 	}
 }
 
-// building counts what it is told of a data set.
+// building counts the reports about a data set.
 type building struct{ total, done, ended int64 }
 
 func (b *building) Set(done int64) { b.done = done }

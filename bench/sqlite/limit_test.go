@@ -16,9 +16,10 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// BenchmarkCommitLimit puts a block of 100 entities of 5 KB (write=block) beside the least that
-// SQLite can do with its bytes: one row with one blob in one durable transaction (write=blob). Both
-// have the same settings. The factor between them is what keeping entities costs.
+// BenchmarkCommitLimit compares a block of 100 entities of 5 KB (write=block)
+// with the least work that SQLite can do with its bytes: one row with one blob
+// in one durable transaction (write=blob). Both have the same settings. The
+// factor between them is the cost of keeping entities.
 func BenchmarkCommitLimit(b *testing.B) {
 	b.Run("engine=sqlite/layout=none/write=blob", func(b *testing.B) { benchmarkLimit(b, limitBlob) })
 	b.Run("engine=sqlite/layout=compact/write=block", func(b *testing.B) { benchmarkLimit(b, limitBlock("compact")) })

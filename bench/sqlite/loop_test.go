@@ -19,9 +19,10 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// BenchmarkBesideLoop puts blocks of 100 entities in Arkiv's tables by a plain loop beside
-// Varve's layouts, on the same blocks and with the same settings of SQLite. The loop leaves to SQLite
-// when the log is copied, which is within a commit; it looks up no key and keeps no digest.
+// BenchmarkBesideLoop compares a plain loop that puts blocks of 100 entities in
+// Arkiv's tables with Varve's layouts, on the same blocks and with the same
+// settings of SQLite. The loop leaves checkpoints to SQLite, which runs them
+// within a commit; it looks up no key and keeps no digest.
 func BenchmarkBesideLoop(b *testing.B) {
 	suite.Flags.Skip(b)
 	b.Run("system=loop", func(b *testing.B) {
@@ -41,7 +42,8 @@ type loop struct {
 	texts, numbers, payloads *sql.Stmt
 }
 
-// openLoop makes the tables in a file of its own, with the settings of a store's writer.
+// openLoop makes the tables in a new file, with the settings of a store's
+// writer.
 func openLoop(tb testing.TB, like *store.DB) *loop {
 	settings, err := like.Engine().Settings(tb.Context())
 	require.NoError(tb, err)

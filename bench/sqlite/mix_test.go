@@ -161,7 +161,8 @@ func askMix(t *testing.T, s *mixStore, r mix.Reads, times int) error {
 	return nil
 }
 
-// What a data set of a source holds can be continued with the rest of it, each digest checked.
+// A data set of a part of a source can be continued with the rest of it, each
+// digest checked.
 func TestCommitRestOfSource(t *testing.T) {
 	eachSource(t, func(t *testing.T, s *mixStore) {
 		x, err := s.dataset.Expectation(s.Ready)

@@ -45,8 +45,8 @@ func TestBenchtime(t *testing.T) {
 	}
 }
 
-// TestOperations: a workload one operation at a time has done what was counted, and
-// finds a store that has not.
+// TestOperations: after single operations of a workload the store has all of
+// their effects, and a store without them is found.
 func TestOperations(t *testing.T) {
 	d := small("compact")
 	cp := openSmall(t, d)

@@ -36,9 +36,10 @@ func openAt(tb testing.TB, dir string, readers int) *store.DB {
 	return db
 }
 
-// TestSocial holds the engine against the oracle: checks beside writes to the same few objects of a
-// small graph, then every kind of check about all of it, in which people have blocked each other by
-// then. It ends by taking a relationship away behind the oracle's back, which must be seen.
+// TestSocial compares the engine with the oracle: checks during writes to the
+// same few objects of a small graph, then every kind of check about all of it,
+// after people have blocked each other. It ends by removing a relationship from
+// the store alone, which must be noticed.
 func TestSocial(t *testing.T) {
 	s, o := fillSocial(t, t.TempDir(), social.MinRelationships, 4)
 	mix := []social.Step{}

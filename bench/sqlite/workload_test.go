@@ -115,8 +115,8 @@ func TestNothingTimed(t *testing.T) {
 	require.ErrorContains(t, err, "none was timed")
 }
 
-// TestCombinedBegins: what the first block takes to be generated is not of the measurement, neither of the commits'
-// nor of the reads.
+// TestCombinedBegins: generating the first block is not measured, neither in
+// the commits nor in the reads.
 func TestCombinedBegins(t *testing.T) {
 	d := small("compact")
 	cp := openSmall(t, d)
@@ -299,7 +299,7 @@ func TestManifest(t *testing.T) {
 		require.NotEmpty(t, m.Get(key), key)
 	}
 	require.Equal(t, "1", m.Get("cache-mb"))
-	var text bytes.Buffer // what the format's own reader makes of it
+	var text bytes.Buffer // as the format's own reader reads it
 	require.NoError(t, benchfmt.NewWriter(&text).Write(&benchfmt.Result{Name: benchfmt.Name("X"), Iters: 1, Values: []bench.Metric{{Value: 1, Unit: "ms"}}, Config: m}))
 	reader := benchfmt.NewReader(&text, "")
 	require.True(t, reader.Scan())

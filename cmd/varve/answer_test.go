@@ -14,8 +14,9 @@ import (
 	"github.com/varvedb/varve/internal/cli/clitest"
 )
 
-// TestAnswer answers the five questions on a block tar in a moment, with what was measured of each.
-// The same command again measures nothing and says the same, and a directory is of one source.
+// TestAnswer answers the five questions on a block tar with short phases, each
+// with its results. The same command again measures nothing and prints the
+// same, and a directory is of one source.
 func TestAnswer(t *testing.T) {
 	t.Setenv(clitest.AsCommand, "1")
 	t.Setenv(bench.CacheEnv, t.TempDir())

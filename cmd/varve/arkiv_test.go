@@ -14,8 +14,8 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// TestServeArkiv: a store is read by Arkiv's JSON-RPC, beside the service or instead of it,
-// while somebody else writes it.
+// TestServeArkiv: a store is read by Arkiv's JSON-RPC, with the service or
+// instead of it, while another process writes it.
 func TestServeArkiv(t *testing.T) {
 	at := url(t, "arkiv.db")
 	db, err := store.Open(t.Context(), at, nil)

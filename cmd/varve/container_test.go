@@ -73,8 +73,8 @@ func composed(t *testing.T) (rest string, ask func(method, path string) string) 
 	}
 }
 
-// TestContainer: what the container and the composition run is a service that answers the
-// health check, and takes and gives entities.
+// TestContainer: the container and the composition run a service that answers
+// the health check, and takes and returns entities.
 func TestContainer(t *testing.T) {
 	rest, ask := composed(t)
 	health := inContainer(t, "HEALTHCHECK")

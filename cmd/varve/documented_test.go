@@ -31,7 +31,7 @@ var long = map[string]string{
 // made is the set of results from which pages go on: what makes it or reads it is not long.
 const made = "results/first"
 
-// sizes are what flags get here, and brief what is added to a run.
+// sizes replace the values of flags here, and brief is added to a run.
 var (
 	sizes = map[string]string{"--scale": "0.002", "--load": "3"}
 	brief = []string{"--scale=0.0005", "--phase=50ms", "--repeats=1", "--no-probe"}
@@ -85,7 +85,7 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
-// documented runs a command, or checks what it is given.
+// documented runs a command, or checks its arguments.
 func documented(t *testing.T, c *lint.Command, args []string) {
 	t.Helper()
 	want := []int{cli.ExitOK}

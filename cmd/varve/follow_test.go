@@ -109,7 +109,7 @@ func TestFollowInterrupted(t *testing.T) {
 	requireChain(t, c, dst)
 }
 
-// get returns what a server answers, "" while it does not listen yet.
+// get returns a server's answer, "" while it does not listen yet.
 func get(t *testing.T, address, path string) string {
 	t.Helper()
 	res, err := http.Get("http://" + address + path)

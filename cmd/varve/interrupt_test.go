@@ -58,8 +58,8 @@ func TestInterruptLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestKilledLeavesToTheNext: what a command leaves that was killed the next one removes,
-// and not what one leaves that runs.
+// TestKilledLeavesToTheNext: the next command removes the files of a killed
+// one, and not the files of a running one.
 func TestKilledLeavesToTheNext(t *testing.T) {
 	p := newGroup(t, "compare", "--entities=200000", "sqlite")
 	require.Eventually(t, func() bool { return strings.Contains(p.errs.String(), "FirstLook/engine=sqlite") }, time.Minute, time.Millisecond, &p.errs)
@@ -102,8 +102,8 @@ func TestMemoryBudget(t *testing.T) {
 	p.leavesNothing(t)
 }
 
-// group is a command in a process group of its own, as a shell starts it, whose
-// temporary files and data sets are its own too.
+// group is a command in a separate process group, as a shell starts it, with
+// private temporary files and data sets.
 type group struct {
 	cmd         *exec.Cmd
 	errs        clitest.Output
@@ -131,8 +131,8 @@ func newGroupIn(t *testing.T, temp, cache string, args ...string) *group {
 	return p
 }
 
-// signal sends what a terminal sends, to the whole group, and lets it arrive: two
-// signals at once are one.
+// signal sends a signal to the whole group, as a terminal does, and lets it
+// arrive: two signals at once are one.
 func (p *group) signal(t *testing.T, s syscall.Signal) {
 	t.Helper()
 	require.NoError(t, syscall.Kill(-p.cmd.Process.Pid, s))
@@ -157,8 +157,9 @@ func (p *group) lastChild(t *testing.T) {
 	}, time.Minute, 5*time.Millisecond)
 }
 
-// leavesNothing looks for files, for processes that work there, have a path there among their
-// arguments or were told to put their files there, and for data sets and runs that nobody can use.
+// leavesNothing looks for files, for processes that work there, have a path
+// there among their arguments or were started with their files there, and for
+// unusable data sets and runs.
 func (p *group) leavesNothing(t *testing.T) {
 	t.Helper()
 	processes, err := filepath.Glob("/proc/[0-9]*")

@@ -198,8 +198,8 @@ func TestScaleForms(t *testing.T) {
 	require.Equal(t, digests[0], digests[1])
 }
 
-// TestCheckAgainst: a store is compared with what it was made of, and the first entity that is
-// another is named.
+// TestCheckAgainst: a store is compared with its source, and the first entity
+// that differs is named.
 func TestCheckAgainst(t *testing.T) {
 	dc := url(t, "dc.db")
 	must(t, "import", "dc:scale=0.0005,load=2", dc)
@@ -225,7 +225,7 @@ func TestCheckAgainst(t *testing.T) {
 	require.Contains(t, out, `"outcome": "not checked",`)
 }
 
-// TestBadInput is what a user may get wrong: a clear message, the right exit
+// TestBadInput has a user's likely mistakes: a clear message, the right exit
 // code, and the store at the last good block.
 func TestBadInput(t *testing.T) {
 	dir := t.TempDir()
@@ -281,7 +281,8 @@ func TestBadInput(t *testing.T) {
 	require.Contains(t, must(t, "inspect", dst), testdata.ArkivDigest)
 }
 
-// TestReadOnlyDirectory: who may not write beside a store is told what to do, or reads it.
+// TestReadOnlyDirectory: without the right to write next to a store, a user
+// gets advice, or reads it.
 func TestReadOnlyDirectory(t *testing.T) {
 	t.Setenv(clitest.AsCommand, "1") // else the process would run these tests
 	bound := []string{os.Args[0]}

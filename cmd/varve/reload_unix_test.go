@@ -28,7 +28,7 @@ import (
 	"github.com/varvedb/varve/internal/cli/clitest"
 )
 
-// certificate writes a certificate of its own making with a serial number.
+// certificate writes a self-signed certificate with a serial number.
 func certificate(t *testing.T, dir string, serial int64) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -69,8 +69,8 @@ func TestReload(t *testing.T) {
 	require.Eventually(t, func() bool { return strings.Contains(out.String(), "REST on") }, time.Minute, 5*time.Millisecond, &errs)
 	rest := regexp.MustCompile(`REST on (\S+),`).FindStringSubmatch(out.String())[1]
 
-	// put writes an entity over a connection of its own, and returns the status and the serial
-	// number of the certificate.
+	// put writes an entity over a new connection, and returns the status and
+	// the serial number of the certificate.
 	put := func(n int, token string) [2]int64 {
 		t.Helper()
 		client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
@@ -92,7 +92,7 @@ func TestReload(t *testing.T) {
 	require.Equal(t, [2]int64{http.StatusCreated, 1}, put(1, first))
 	certificate(t, dir, 2)
 	write("token", second)
-	for _, bad := range []string{"no key", key2} { // what is stored is under another
+	for _, bad := range []string{"no key", key2} { // the stored payloads need another key
 		write("keys", bad)
 		hangUp("reload failed, nothing was changed")
 		require.Equal(t, [2]int64{http.StatusOK, 1}, put(1, first))

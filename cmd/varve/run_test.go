@@ -32,8 +32,8 @@ func tiny(t *testing.T) string {
 	return string(text)
 }
 
-// lines returns the results of a directory, none of which may have failed, but for those of single
-// kinds of operations. Each has a manifest.
+// lines returns the results of a directory, but for the results of single kinds
+// of operations. No result may be a failure. Each has a manifest.
 func lines(t *testing.T, dir string) (list []*benchfmt.Result) {
 	t.Helper()
 	set, err := report.Load(dir)
@@ -56,7 +56,7 @@ func lines(t *testing.T, dir string) (list []*benchfmt.Result) {
 // verifies its answers, and a wrong one would leave its line out.
 func TestLab(t *testing.T) {
 	t.Setenv(bench.CacheEnv, t.TempDir())
-	// Of those that no other test runs.
+	// Experiments that no other test runs.
 	for _, id := range []string{"A8", "C3", "D2", "D5", "E3", "F3", "F6", "H1", "H3", "Q2", "Q3"} {
 		t.Run(id, func(t *testing.T) {
 			out := t.TempDir()
@@ -70,8 +70,9 @@ func TestLab(t *testing.T) {
 	}
 }
 
-// TestLabKeepsBlocksAndSeconds: what single blocks and seconds were like has files of its own, and
-// reads beside writes have their latencies beside those of the commits.
+// TestLabKeepsBlocksAndSeconds: single blocks and seconds are in separate
+// files, and reads during writes have their latencies next to the latencies of
+// the commits.
 func TestLabKeepsBlocksAndSeconds(t *testing.T) {
 	t.Setenv(bench.CacheEnv, t.TempDir())
 	out := t.TempDir()
@@ -114,9 +115,10 @@ func quickRun(out string, more ...string) []string {
 	return append([]string{"run", "A4", "--engines=sqlite,duckdb", "--repeats=2", "--scale=0.0005", "--phase=50ms", "--out=" + out}, more...)
 }
 
-// TestRunRepeats kills a run several times, and goes on with it: nothing is missing, nothing is
-// measured twice, and orders and seeds differ from repeat to repeat. Then a complete run measures
-// nothing again, and one of more repeats only these.
+// TestRunRepeats kills a run several times, and resumes it: no result is
+// missing, none is measured twice, and orders and seeds differ from repeat to
+// repeat. Then a complete run measures nothing again, and one with more repeats
+// only these.
 func TestRunRepeats(t *testing.T) {
 	out, cache := t.TempDir(), t.TempDir()
 	args := quickRun(out, "--no-probe")

@@ -26,7 +26,8 @@ type running struct {
 	cancel    context.CancelFunc
 }
 
-// begin begins a command, which runs until the test is over if nobody stops it.
+// begin begins a command, which runs until the test is over unless it is
+// stopped before.
 func begin(t *testing.T, args ...string) *running {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -114,7 +115,7 @@ func TestServeFork(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())
 		require.Equal(t, http.StatusOK, resp.StatusCode)
-		must(t, "import", arkiv+"blocks.tar", chain) // beside a service that reads
+		must(t, "import", arkiv+"blocks.tar", chain) // while a service reads
 		require.Equal(t, cli.ExitOK, stop())
 	}
 	require.Equal(t, before, must(t, "inspect", chain))

@@ -35,8 +35,8 @@ func ownServer(t *testing.T) string {
 	return strings.Replace(url, "varve@", "varve:hush@", 1) + "&schema=" + neturl.QueryEscape(mine)
 }
 
-// TestMeasuredServer measures a server of the user's, each database in a schema of its own
-// beside what is there.
+// TestMeasuredServer measures a server of the user's, each database in a new
+// schema next to the existing ones.
 func TestMeasuredServer(t *testing.T) {
 	url := ownServer(t)
 	t.Setenv(bench.CacheEnv, t.TempDir())

@@ -22,8 +22,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// besides builds the program of libSQL once, and puts it on the PATH: else each command would
-// ask the go command whether it is up to date.
+// besides builds the program of libSQL once, and puts it on the PATH, because
+// otherwise each command would ask the go command whether it is up to date.
 func besides(t *testing.T) {
 	t.Helper()
 	dir, err := builtOther()
@@ -53,7 +53,7 @@ func TestOtherProgram(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		code int
-		same bool // in what it prints, too
+		same bool // the output must be the same, too
 	}{
 		{[]string{"query", "URL", "*"}, cli.ExitError, true}, // there is none yet
 		{[]string{"import", arkiv + "blocks.tar", "URL"}, cli.ExitOK, false},
@@ -83,7 +83,8 @@ func TestOtherProgram(t *testing.T) {
 	require.Contains(t, errs, "varve restore")
 }
 
-// TestCompareHere: who names no engine gets those that there is a program for.
+// TestCompareHere: without names, compare takes the engines that have a program
+// here.
 func TestCompareHere(t *testing.T) {
 	t.Setenv("PATH", "")
 	t.Setenv(clitest.AsCommand, "1")
@@ -120,8 +121,8 @@ func TestSymbols(t *testing.T) {
 	}
 }
 
-// TestOtherProcess: the other program gets what a process gets, standard input and
-// signals, under the same number.
+// TestOtherProcess: the other program gets standard input and signals, under
+// the same process number.
 func TestOtherProcess(t *testing.T) {
 	besides(t)
 	self, err := os.Executable()

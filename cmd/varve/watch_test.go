@@ -50,8 +50,8 @@ func TestWatch(t *testing.T) {
 	t.Run("promtool", func(t *testing.T) { testPromtool(t, service, node) })
 }
 
-// testDashboard: the dashboard shows metrics that there are, and all of ours, which
-// docs/service.md lists; and what the alerts look at is there.
+// testDashboard: the dashboard shows existing metrics, and all of ours, which
+// docs/service.md lists; and the metrics of the alerts exist.
 func testDashboard(t *testing.T, service, node string) {
 	for name, text := range map[string]string{"service": service, "node": node} {
 		problems, err := promlint.New(strings.NewReader(text)).Lint()
@@ -79,8 +79,8 @@ func testDashboard(t *testing.T, service, node string) {
 	}
 }
 
-// dashboard returns the expressions of the dashboard, whose panels are below rows, beside one
-// another.
+// dashboard returns the expressions of the dashboard, whose panels are below
+// rows, side by side.
 func dashboard(t *testing.T) (exprs []string) {
 	t.Helper()
 	var board struct {
@@ -127,8 +127,9 @@ func alerts(t *testing.T) (exprs []string) {
 	return exprs
 }
 
-// testPromtool: Prometheus' own tool takes the configuration with its alerts, what the
-// dashboard asks, and what /metrics answers; and the alerts are raised when they should be.
+// testPromtool: Prometheus' own tool accepts the configuration with its alerts,
+// the queries of the dashboard, and the text of /metrics; and the alerts are
+// raised when they should be.
 func testPromtool(t *testing.T, service, node string) {
 	tool, err := exec.LookPath("promtool")
 	if err != nil {

@@ -261,7 +261,7 @@ func (a *ethAPI) Accounts() []common.Address { return []common.Address{} }
 // Syncing serves eth_syncing.
 func (a *ethAPI) Syncing() bool { return false }
 
-// tip is what a transaction may add to the base fee, which nobody here needs.
+// tip is the part of a fee above the base fee. No client needs it here.
 var tip = big.NewInt(1_000_000)
 
 // GasPrice serves eth_gasPrice.
@@ -311,7 +311,7 @@ func (c *callArgs) input() []byte {
 	return nil
 }
 
-// revertedError is what a transaction would fail with.
+// revertedError is the error that a transaction would fail with.
 type revertedError struct{ error }
 
 // Error implements error.
@@ -357,7 +357,8 @@ func (a *ethAPI) EstimateGas(ctx context.Context, args callArgs, _ *ethrpc.Block
 // devnetAPI is what only a chain for development has.
 type devnetAPI struct{ chain *Chain }
 
-// maxMined is how many blocks a call may ask for, because nobody can stop it.
+// maxMined is how many blocks a call may ask for, because a call cannot be
+// stopped.
 const maxMined = 10_000
 
 // Mine serves devnet_mine: it makes blocks, one unless told.

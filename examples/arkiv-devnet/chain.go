@@ -29,10 +29,10 @@ const maxReorganised = 64
 // baseFee is that of every block.
 var baseFee = big.NewInt(1_000_000_000)
 
-// system is the sender of what the chain itself has to tell. No key is known of it.
+// system is the sender of the chain's own transactions. Its key is unknown.
 var system = common.HexToAddress("0xdeaddeaddeaddeaddeaddeaddeaddeaddead0001")
 
-// account is what the chain knows of one.
+// account is the chain's state of an account.
 type account struct {
 	nonce   uint64
 	balance *big.Int // not changed, but replaced
@@ -63,7 +63,8 @@ type Chain struct {
 	ents   *store.Entities
 	signer types.Signer
 
-	// Held also while Varve gets a block or goes back: nobody is told of a block that it has not.
+	// Held also while Varve gets a block or rewinds, so that no client hears of
+	// a block before Varve has it.
 	mu     sync.Mutex
 	forks  uint64 // reorganisations so far, so that no block is like one that it replaces
 	blocks []*block
@@ -132,9 +133,9 @@ func (d *draft) add(tx transaction, gas uint64, status uint64, price *big.Int, l
 	d.txs, d.receipts, d.others = append(d.txs, tx), append(d.receipts, r), append(d.others, others)
 }
 
-// told adds a transaction of the chain's own, which nobody has signed. Its
-// signature has another's hash, so that no two are alike, in a form that clients
-// do not refuse before they have seen who the sender is.
+// told adds a transaction of the chain itself, without a real signature. Its
+// signature is made from a hash, so that no two are alike, in a form that
+// clients do not refuse before they have read the sender.
 func (d *draft) told(from common.Address, input []byte, of common.Hash, i int, logs, others []*types.Log) {
 	tx := types.NewTx(&types.LegacyTx{
 		Nonce: d.number, GasPrice: new(big.Int), To: &processor, Value: new(big.Int), Data: input,
@@ -212,7 +213,7 @@ func (c *Chain) extend(ctx context.Context, b *block) error {
 	for i, tx := range b.txs {
 		c.places[tx.Hash()] = place{b, i}
 	}
-	c.pool.settle(b.accounts)
+	c.pool.drop(b.accounts)
 	return nil
 }
 
@@ -255,7 +256,7 @@ func (c *Chain) Reorganise(ctx context.Context, depth uint64, again bool) error 
 			}
 		}
 	}
-	c.pool.settle(base.accounts)
+	c.pool.drop(base.accounts)
 	for range depth + 1 {
 		if err := c.mine(ctx); err != nil {
 			return err
@@ -290,7 +291,7 @@ func (c *Chain) next(ctx context.Context, parent *block) (_ *block, err error) {
 	return seal(parent, d), nil
 }
 
-// execute adds a transaction to a block. What is wrong with it is in its receipt.
+// execute adds a transaction to a block. A failure is recorded in its receipt.
 func execute(ctx context.Context, s *state, d *draft, tx transaction) error {
 	gas := intrinsicGas(tx.Data())
 	tip, err := tx.EffectiveGasTip(baseFee)
@@ -332,9 +333,9 @@ func (d *draft) pay(from, to common.Address, value *big.Int) {
 	d.accounts[to] = account{b.nonce, new(big.Int).Add(b.balance, value)}
 }
 
-// run carries out what a transaction asks for, and returns what it tells, in the form in which
-// it is, and in the other one. What is in the contract's form has mirrors after it instead,
-// because a follower reads the processor's alone.
+// run executes a transaction, and returns its logs in the transaction's form
+// and in the other one. A transaction in the contract's form has mirrors after
+// it instead, because a follower reads only the processor's form.
 func (s *state) run(ctx context.Context, tx transaction) (told, others []*types.Log, mirrors []mirror, err error) {
 	switch *tx.To() {
 	case processor:
@@ -350,7 +351,7 @@ func (s *state) run(ctx context.Context, tx transaction) (told, others []*types.
 	return nil, nil, nil, nil
 }
 
-// intrinsicGas is what a transaction costs, for there is nothing to compute.
+// intrinsicGas is the whole cost of a transaction, because no code runs.
 func intrinsicGas(data []byte) uint64 {
 	gas := uint64(21_000)
 	for _, b := range data {

@@ -116,8 +116,8 @@ func TestReorganise(t *testing.T) {
 	}
 }
 
-// page pages through all entities until it is told to stop. A page may be of a block that
-// was replaced since, which is an error of its own, but never of two blocks.
+// page pages through all entities until it is stopped. A page may be of a block
+// that was replaced since, which is a separate error, but never of two blocks.
 func page(ctx context.Context, url string) error {
 	client, err := ethrpc.Dial(url)
 	if err != nil {

@@ -38,9 +38,9 @@ func dial(t *testing.T, url string) map[string]*ethclient.Client {
 	return clients
 }
 
-// TestClient reads all blocks, transactions, receipts and logs of a devnet by means of
-// go-ethereum's client: transactions of both forms, with and without success, and what the
-// chain adds to them.
+// TestClient reads all blocks, transactions, receipts and logs of a devnet with
+// go-ethereum's client: transactions of both forms, with and without success,
+// and the chain's own transactions.
 func TestClient(t *testing.T) {
 	d := newDevnet(t, "compact")
 	short := d.send(t, 0, chain.Operations{Creates: []chain.Create{create(3, "short"), create(1000, "long")}})

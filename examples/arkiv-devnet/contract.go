@@ -29,7 +29,7 @@ func mustABI(text string) abi.ABI {
 	return a
 }
 
-// What the contract's execute takes. The names are those of the ABI.
+// The arguments of the contract's execute. The names are those in the ABI.
 type (
 	contractOp struct {
 		OperationType uint8
@@ -83,7 +83,7 @@ func joined(words [4][32]byte) []byte {
 
 func text(padded []byte) string { return string(bytes.TrimRight(padded, "\x00")) }
 
-// content makes of an operation what the processor's form has.
+// content converts an operation into the processor's form.
 func (o *contractOp) content() (c chain.Create, err error) {
 	if err := o.check(); err != nil {
 		return c, err

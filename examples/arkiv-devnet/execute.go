@@ -39,8 +39,8 @@ type life struct {
 	expires uint64
 }
 
-// state is the entities after a block, which Varve has, and what the transactions of the
-// next one have changed so far.
+// state has the entities after a block, which Varve stores, and the changes
+// that the transactions of the next block have made so far.
 type state struct {
 	snap    *store.Snapshot
 	number  uint64
@@ -181,7 +181,7 @@ func keyOf(tx common.Hash, payload []byte, i int) entity.Key {
 	return entity.Key(crypto.Keccak256(tx[:], payload, word(uint64(i))))
 }
 
-// operations carries out what a transaction to the processor has in it.
+// operations executes the operations of a transaction to the processor.
 func (s *state) operations(ctx context.Context, tx common.Hash, from common.Address, input []byte) (e events, err error) {
 	ops, err := chain.DecodeOperations(input)
 	if err != nil {
@@ -217,7 +217,8 @@ func (s *state) operations(ctx context.Context, tx common.Hash, from common.Addr
 	return e, err
 }
 
-// acceptable tells whether Varve will take operations, by the way on which it gets them.
+// acceptable reports whether Varve will take operations, by decoding them as
+// Varve does.
 func (s *state) acceptable(input []byte, logs []*types.Log) error {
 	tx := types.NewTx(&types.LegacyTx{To: &processor, Data: input})
 	receipt := &types.Receipt{Status: types.ReceiptStatusSuccessful, TxHash: tx.Hash(), Logs: logs}

@@ -28,8 +28,8 @@ import (
 	_ "github.com/varvedb/varve/store/sqlite" // links the engine behind sqlite: URLs
 )
 
-// keys are of the accounts that have money. They are those of other development chains, so
-// that wallets know them: never use them elsewhere.
+// keys are the private keys of the accounts with money. Other development
+// chains use them too, so that wallets know them: never use them elsewhere.
 var keys = []string{
 	"ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80",
 	"59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d",
@@ -84,7 +84,7 @@ func main() {
 	}
 }
 
-// devnet is a chain and the node beside it.
+// devnet is a chain and its node.
 type devnet struct {
 	chain  *Chain
 	ents   *store.Entities

@@ -36,8 +36,8 @@ func (p *pool) put(tx transaction) {
 	p.list = append(p.list, tx)
 }
 
-// settle drops what can no longer be executed after a block.
-func (p *pool) settle(accounts map[common.Address]account) {
+// drop removes transactions that can no longer be executed after a block.
+func (p *pool) drop(accounts map[common.Address]account) {
 	p.list = slices.DeleteFunc(p.list, func(tx transaction) bool {
 		old := tx.Nonce() < accounts[tx.from].nonce
 		if old {
@@ -57,8 +57,8 @@ func (p *pool) next(from common.Address, nonce uint64) uint64 {
 	}
 }
 
-// executable returns what the next block may have: of each account without gaps, and as far
-// as its balance goes.
+// executable returns the transactions for the next block: of each account
+// without gaps, and as far as its balance goes.
 func (p *pool) executable(accounts map[common.Address]account) (list []transaction) {
 	nonce, left := map[common.Address]uint64{}, map[common.Address]*big.Int{}
 	var take func(tx transaction)

@@ -72,7 +72,7 @@ func checkName(name string, form *regexp.Regexp) error {
 	return nil
 }
 
-// check checks what a call to the contract says of an entity's content.
+// check checks the content of an entity in a call to the contract.
 func (o *contractOp) check() error {
 	if kind := text(joined(o.ContentType.Data)); !contractType.MatchString(kind) {
 		return fmt.Errorf("the content type %q does not match %s", kind, contractType)

@@ -31,7 +31,8 @@ func inContract(t *testing.T, contentType string, names ...string) []byte {
 	return input
 }
 
-// TestRules sends what Arkiv takes and what it refuses, in both forms.
+// TestRules sends operations that Arkiv accepts and operations that it refuses,
+// in both forms.
 func TestRules(t *testing.T) {
 	d := newDevnet(t, "compact")
 	expect := func(what string, r *types.Receipt, ok bool) {

@@ -41,7 +41,7 @@ func TestSDK(t *testing.T) {
 	}
 }
 
-// session runs a script of a library against a devnet, and returns what it prints.
+// session runs a script of a library against a devnet, and returns its output.
 func session(t *testing.T, name, layout string, script func(url string) string) string {
 	d := newDevnet(t, layout)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

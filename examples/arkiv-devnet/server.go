@@ -14,8 +14,8 @@ import (
 	"github.com/varvedb/varve/node/rpc"
 )
 
-// server answers clients over HTTP and WebSocket at one address: Varve does, and asks the chain
-// for what a store knows nothing of.
+// server answers clients over HTTP and WebSocket at one address. Varve answers,
+// and asks the chain for everything that a store does not have.
 type server struct {
 	reads *rpc.Handler
 	chain *ethrpc.Server
@@ -67,8 +67,8 @@ func (e *plainError) Error() string { return e.message }
 // ErrorCode is what clients know the error by.
 func (e *plainError) ErrorCode() int { return e.code }
 
-// ServeHTTP implements http.Handler. Any page of the web may call: what is here is for
-// development, and the keys of its accounts are known to everybody.
+// ServeHTTP implements http.Handler. Any web page may call it: the chain is for
+// development, and the keys of its accounts are public.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet && r.Header.Get("Upgrade") == "" {
 		w.Header().Set("Access-Control-Allow-Origin", "*")
@@ -79,7 +79,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.reads.ServeHTTP(w, r)
 }
 
-// Close ends WebSocket connections and what runs beside requests.
+// Close ends WebSocket connections and background work.
 func (s *server) Close() error {
 	s.chain.Stop()
 	return s.reads.Close()

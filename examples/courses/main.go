@@ -107,8 +107,8 @@ func rush(ctx context.Context, events event.Store, name string, students int) (a
 	return accepted, err
 }
 
-// subscribe reads what the rules need, in one pass, and appends under the condition that it
-// still holds; it decides anew when it does not.
+// subscribe reads the state that the rules need, in one pass, and appends under
+// the condition that it still holds; when it does not, subscribe decides again.
 func subscribe(ctx context.Context, events event.Store, who, what string) error {
 	s, c := student(who), course(what)
 	count := func(n int, _ *event.Sequenced) int { return n + 1 }

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestRun runs the program: five of twenty students get in, and nobody after them.
+// TestRun runs the program: five of twenty students get in, and no student
+// after them.
 func TestRun(t *testing.T) {
 	want := `20 students asked for maths, 5 are in
 one more: the course is fully booked

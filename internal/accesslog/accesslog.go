@@ -1,5 +1,5 @@
-// Package accesslog gives requests their ids, writes a line of log for each, and adds what is
-// told of them to their spans.
+// Package accesslog gives requests their ids, writes a line of log for each,
+// and adds its attributes to their spans.
 package accesslog
 
 import (
@@ -124,7 +124,7 @@ func traceID(ctx context.Context, parent string) string {
 	return within.TraceID().String()
 }
 
-// attributeOf returns what a span has of an attribute of the log.
+// attributeOf converts an attribute of the log into an attribute of a span.
 func attributeOf(a slog.Attr) attribute.KeyValue {
 	name := "varve." + a.Key
 	switch a.Value.Kind() {
@@ -138,7 +138,7 @@ func attributeOf(a slog.Attr) attribute.KeyValue {
 	return attribute.String(name, a.Value.String())
 }
 
-// proper tells whether a client's id may go into headers and logs.
+// proper reports whether a client's id may go into headers and logs.
 func proper(id string) bool {
 	if id == "" || len(id) > maxID {
 		return false

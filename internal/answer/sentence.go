@@ -71,7 +71,7 @@ type sayer struct {
 	all   []candidate // the reference first
 	sizes []string    // scales, the smallest first
 	scale string      // the largest of those at which most candidates were measured
-	base  bool        // scales are those of the base profile
+	base  bool        // scales are multiples of the base profile
 	mix   string      // that the sentence is of: the first of mixes; the tables have the others
 
 	left []left // candidates that are not judged
@@ -483,7 +483,8 @@ func (s *sayer) firstVersion() string {
 	return text
 }
 
-// only is what a set has of experiments, without single kinds of operations.
+// only returns a set's lines of some experiments, without single kinds of
+// operations.
 func only(set *report.Set, experiments ...string) *report.Set {
 	of := func(lines []*benchfmt.Result) []*benchfmt.Result {
 		return slices.DeleteFunc(slices.Clone(lines), func(l *benchfmt.Result) bool {

@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// repeated are four runs around each of the figures, of which a text has the units: "%v rows/s %v p99-ms".
+// repeated are four runs around each of the figures, with the units in a text:
+// "%v rows/s %v p99-ms".
 func repeated(experiment, name, text string, figures ...float64) lines {
 	l := lines{experiment: experiment, name: name}
 	for _, factor := range []float64{1, 0.98, 1.02, 1.01} {
@@ -21,8 +22,8 @@ func repeated(experiment, name, text string, figures ...float64) lines {
 	return l
 }
 
-// measured is what varve answer measures of two layouts, of which the second is half as good, at two
-// sizes, of which the second has nine tenths.
+// measured has the results of varve answer for two layouts, the second half as
+// good as the first, at two sizes, the second with nine tenths of the first.
 func measured(profile string) (all []lines) {
 	for i, layout := range []string{"compact", "arkiv"} {
 		for j, scale := range []string{"1", "2"} {
@@ -68,7 +69,8 @@ func TestSentences(t *testing.T) {
 	}, sentences(t, measured("own-node")...))
 }
 
-// What is not measured three times is not judged, and what is not measured is said with what measures it.
+// Figures that were not measured three times are not judged, and a missing
+// figure is named with the command that measures it.
 func TestFewAndNone(t *testing.T) {
 	few := measured("mendoza")
 	for i := range few {
@@ -85,7 +87,7 @@ func TestFewAndNone(t *testing.T) {
 	}
 }
 
-// The rates of the curve are those that were asked for, whichever they are.
+// The rates of the curve are the requested ones, whichever they are.
 func TestOwnRates(t *testing.T) {
 	name := "Frontier/engine=sqlite/layout=compact/profile=mendoza/scale=1/mix=W/rate="
 	text := "%v rows/s %v p99-ms %v qps %v read-p99-ms"
@@ -147,8 +149,8 @@ func TestNotAsked(t *testing.T) {
 	require.Regexp(t, "nothing carries any of the V1 loads that were asked; of the smallest of them sqlite compact delivers .* 8 were not asked", got)
 }
 
-// The reference has its figure, over all hosts, and others their ratio to it in their own sittings. What is
-// in no sitting with it is not compared.
+// The reference has its figure, over all hosts, and others their ratio to it in
+// their own sittings. A side without a common sitting is not compared.
 func TestSentenceOfHosts(t *testing.T) {
 	on := func(sitting, host, engine string, rate float64) lines {
 		l := repeated("D1", "Sustained/engine="+engine+"/layout=compact/profile=own/scale=1/rate=max", "%v settled-rows/s %v p99-ms", rate, 5)
@@ -179,8 +181,9 @@ func TestGrowthOfSittings(t *testing.T) {
 	require.Equal(t, "Cannot be judged: sqlite compact, sqlite arkiv (its sizes are of different sittings). The tables have the figures; more --time repeats them.", sentences(t, all...)[3])
 }
 
-// What was asked at a rate says what was delivered, late and given up, on each host; a load whose run was
-// killed is not carried; and results that mix settings have no figure.
+// A load at a rate shows the delivered, late and given-up parts, on each host;
+// a load whose run was killed is not carried; and results that mix settings
+// have no figure.
 func TestDelivered(t *testing.T) {
 	const name = "V1/engine=sqlite/layout=compact/profile=own/scale=1/mix=W/rate=50000/qps=10000"
 	load := func(host string, reads, p99 float64) lines {

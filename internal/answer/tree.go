@@ -1,8 +1,10 @@
-// Package answer says what a result set answers to the five questions that the lab is for: a sentence each, by
-// a fixed template, above the tables of package report. It also walks the decision tree of Arkiv's engineers
-// (SQLite, libSQL, Postgres, DuckDB) and says go or no-go to V1: there a criterion passes or fails only where
-// all of at least three runs are on one side of the limit; else it is unknown. One that was killed or failed
-// is not on the good side. Hosts, sizes and experiments are not pooled: the worst host counts.
+// Package answer answers the five questions from a result set: a sentence each,
+// by a fixed template, above the tables of package report. It also walks the
+// decision tree of Arkiv's engineers (SQLite, libSQL, Postgres, DuckDB) and
+// says go or no-go to V1: there a criterion passes or fails only where all of
+// at least three runs are on one side of the limit; else it is unknown. A run
+// that was killed or failed is not on the good side. Hosts, sizes and
+// experiments are not pooled: the worst host counts.
 package answer
 
 import (
@@ -40,7 +42,7 @@ type limit struct {
 const (
 	nearly      = 0.95 // of a rate that was asked for counts as carried
 	baseProfile = "mendoza"
-	base        = " /profile:/^(" + baseProfile + ")?$/" // its sizes are those of the documents
+	base        = " /profile:/^(" + baseProfile + ")?$/" // its sizes are as in the documents
 	sixThou     = "experiment:D1 /rate:6000 /scale:5" + base
 	concurrent  = "experiment:I5 /scale:0.77625" + base + " " // 621,000 entities
 )
@@ -60,7 +62,7 @@ func carried(filter string, rows, queries float64) []limit {
 	}
 }
 
-// parts are what is asked, in order.
+// parts are the questions, in order.
 var parts = []struct {
 	name   string
 	limits []limit
@@ -85,7 +87,7 @@ var tree = []struct{ engine, leaf string }{
 
 const noLeaf = "none: revisit the architecture"
 
-// Criterion is a limit with what was measured of it, nil for nothing.
+// Criterion is a limit with its measurements, nil for none.
 type Criterion struct {
 	Name    string         `json:"name"`
 	Want    string         `json:"want"`
@@ -217,7 +219,8 @@ func (l *limit) outcome(f *report.Figure) Outcome {
 	return Unknown
 }
 
-// writeTree writes the way through the tree, and every criterion of what was measured.
+// writeTree writes the way through the tree, and every criterion with
+// measurements.
 func (a *Answers) writeTree(w io.Writer) error {
 	out := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(out, "Decision tree, on the base profile: commit p99 below 500 ms at 5x with 6,000 rows/s")
@@ -251,7 +254,7 @@ func (p Part) measured() bool {
 	return slices.ContainsFunc(p.Criteria, func(k Criterion) bool { return k.Figure != nil })
 }
 
-// Answers is what a result set says.
+// Answers are the answers of a result set.
 type Answers struct {
 	Questions  []report.Answer `json:"questions"` // the five
 	Walks      []Walk          `json:"walks"`
@@ -266,7 +269,8 @@ type candidate struct {
 
 func (c candidate) String() string { return c.Engine + " " + c.Layout }
 
-// candidates are what a set measured, or tried to, with the lines of that: the reference first.
+// candidates are the measured sides of a set, failed ones included, with their
+// lines: the reference first.
 func candidates(set *report.Set) (list []candidate, tried *report.Set) {
 	tried = &report.Set{}
 	for _, l := range slices.Concat(set.Lines, set.Excluded) {

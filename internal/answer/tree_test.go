@@ -54,7 +54,8 @@ func killed(engine string) lines {
 	return l
 }
 
-// The tree goes on after a fail, ends at a pass, and stops where nothing is known.
+// The tree goes on after a fail, ends at a pass, and stops where the result is
+// unknown.
 func TestTree(t *testing.T) {
 	good := []string{"30 p99-ms 5990 rows/s", "40 p99-ms 5990 rows/s", "50 p99-ms 5990 rows/s"}
 	bad := []string{"600 p99-ms 5990 rows/s", "700 p99-ms 5990 rows/s", "800 p99-ms 5990 rows/s"}
@@ -110,7 +111,8 @@ func TestAtTheLimit(t *testing.T) {
 	require.Equal(t, answer.Fail, at("500 p99-ms 5699 rows/s").Criteria[1].Outcome)
 }
 
-// A process that was killed took with it what it was to measure: another repeat has that, and this has not.
+// A killed process took its measurements with it: another repeat has that line,
+// and this one has not.
 func TestKilledProcess(t *testing.T) {
 	repeat := func(n int, l lines) lines { l.experiment += fmt.Sprintf("\nsitting: 1\nrepeat: %d", n); return l }
 	all := []lines{

@@ -35,7 +35,7 @@ func (c *Chunk) Add(n uint16) { c[n>>6] |= 1 << (n & 63) }
 // Remove takes a number out.
 func (c *Chunk) Remove(n uint16) { c[n>>6] &^= 1 << (n & 63) }
 
-// Has tells whether a number is in the set.
+// Has reports whether a number is in the set.
 func (c *Chunk) Has(n uint16) bool { return c[n>>6]&(1<<(n&63)) != 0 }
 
 // Len returns how many there are.
@@ -53,7 +53,7 @@ func (c *Chunk) Union(other *Chunk) {
 	}
 }
 
-// Intersect keeps what is in both sets, and tells whether that is anything.
+// Intersect keeps the numbers in both sets, and reports whether there are any.
 func (c *Chunk) Intersect(other *Chunk) bool {
 	all := uint64(0)
 	for i, w := range other {
@@ -63,7 +63,7 @@ func (c *Chunk) Intersect(other *Chunk) bool {
 	return all != 0
 }
 
-// Subtract removes another set, and tells whether anything is left.
+// Subtract removes another set, and reports whether any number is left.
 func (c *Chunk) Subtract(other *Chunk) bool {
 	all := uint64(0)
 	for i, w := range other {
@@ -126,7 +126,7 @@ func (s Set) Chunk(n int64) *Chunk {
 	return c
 }
 
-// Has tells whether an id is in the set.
+// Has reports whether an id is in the set.
 func (s Set) Has(id int64) bool {
 	c := s[ChunkOf(id)]
 	return c != nil && c.Has(Offset(id))
@@ -151,7 +151,7 @@ func (s Set) Union(other Set) {
 	}
 }
 
-// Intersect keeps what is in both.
+// Intersect keeps the ids in both sets.
 func (s Set) Intersect(other Set) {
 	for n, c := range s {
 		if o := other[n]; o == nil || !c.Intersect(o) {

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Browser opens pages in headless Chromium and keeps what it complains about.
+// Browser opens pages in headless Chromium and keeps its complaints.
 type Browser struct {
 	ctx   context.Context
 	pages string // where all requests may go
@@ -121,7 +121,8 @@ const Overlap = `[...document.querySelectorAll("svg")].flatMap(svg => {
 			texts.some(([, b], j) => j < i && a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 2 && b.top < a.bottom - 2)).map(([text]) => text)
 	})`
 
-// Overflow is an expression for what is wider than the window, unless it scrolls by itself.
+// Overflow is an expression for the elements that are wider than the window,
+// unless they scroll.
 const Overflow = `document.documentElement.scrollWidth > window.innerWidth ? [...document.querySelectorAll("body *")].filter(e =>
 		e.getBoundingClientRect().right > window.innerWidth + 1 && !e.closest(".scroll, .bar, pre, .chart")).map(e => e.tagName + " " + e.className).slice(0, 5)
 		.concat("page is " + document.documentElement.scrollWidth + " wide") : []`

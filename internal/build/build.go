@@ -1,4 +1,4 @@
-// Package build tells what a program was built from.
+// Package build describes the source of a program.
 package build
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/internal/engine"
 )
 
-// Info is what a program was built from.
+// Info is the source that a program was built from.
 type Info struct {
 	Version  string `json:"version"`            // of the module; "(devel)" when built from a tree that no tag names
 	Revision string `json:"revision,omitempty"` // of the commit, with "+changes" when there were some on top of it
@@ -20,7 +20,7 @@ type Info struct {
 	Cgo      bool   `json:"cgo"`
 }
 
-// Changes ends a revision on top of which there were changes.
+// Changes ends a revision with uncommitted changes.
 const Changes = "+changes"
 
 // Devel is the version of what no tag names.
@@ -35,8 +35,8 @@ func Read() Info {
 	return Of(info)
 }
 
-// Of reads what a build says. A program that imports Varve has the version it requires, and
-// none when it has put another source in its place.
+// Of reads the description of a build. A program that imports Varve has the
+// version it requires, and none when it has put another source in its place.
 func Of(info *debug.BuildInfo) Info {
 	i := Info{Version: Devel, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	i.Cgo = setting(info, "CGO_ENABLED") == "1"

@@ -20,7 +20,7 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// partSource names the part of a report that compares a store with its source.
+// partSource is the part of a report that compares a store with its source.
 const partSource = "source"
 
 // against adds to a report how a store compares with a source, or with its
@@ -88,9 +88,8 @@ func (c *checkCmd) compare(e *env, db *store.DB, src *source.Source) (same, prob
 	return fmt.Sprintf("%d entities are as they were created", n), problem, err
 }
 
-// scaledOrigin begins the origin that a store records when it was filled from a
-// scaled source. Its only mode is hybrid: half of the copies live at the same
-// time as the originals and half after them.
+// The record of a store that was scaled from a source. Hybrid is the only way:
+// half of each copy is in the original's blocks and half after them.
 const scaledOrigin = "scaled: "
 
 var scaledForm = regexp.MustCompile(`^scaled: .*, factor (\d+), hybrid, seed (\d+)$`)
@@ -120,9 +119,9 @@ func summed(x *entity.Entity) string {
 	return fmt.Sprintf("%s of block %d with %d bytes and %s", x.Key, x.CreatedAtBlock(), len(x.Content), attributes(x))
 }
 
-// alike reports whether two entities are the same. It ignores the creator of an
-// entity that changed its owner in its first block, because a history does not
-// have it.
+// alike reports whether two entities are the same, but for their creators,
+// because a history does not have the creator of an entity that changed its
+// owner in its first block.
 func alike(a, b *entity.Entity) bool {
 	return a != nil && a.Key == b.Key && a.Owner == b.Owner && a.Sequence == b.Sequence && a.Expiration == b.Expiration &&
 		a.ContentType == b.ContentType && bytes.Equal(a.Content, b.Content) &&

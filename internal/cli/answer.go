@@ -39,8 +39,8 @@ type answerCmd struct {
 	JSON    bool          `help:"Print the answers as JSON."`
 }
 
-// Run answers. When an experiment fails or the time is up, it prints the
-// results so far. It returns the first failure.
+// Run answers. It prints the results also when a part failed or the time was
+// up, and fails where a part failed.
 func (c *answerCmd) Run(e *env) error {
 	if c.From != "" {
 		set, err := loadSet(e, c.From)
@@ -82,7 +82,7 @@ func (c *answerCmd) Run(e *env) error {
 	return cmp.Or(all, failed)
 }
 
-// measure loads and measures within the time. It reports whether measuring
+// measure loads and measures, within the time. It reports whether measuring
 // began.
 func (c *answerCmd) measure(e *env, sitting string) (began bool, err error) {
 	deadline := time.Now().Add(c.Time)
@@ -159,8 +159,8 @@ type begun struct {
 
 const begunFile = "answer.json"
 
-// begin prepares the source, reads the figures for the plan, and continues an
-// answer that was interrupted.
+// begin prepares the source, finds the limits to plan with, and resumes an
+// earlier run.
 func (c *answerCmd) begin(e *env, want *request, o *lab.Options) (*begun, error) {
 	b := &begun{Source: driver.Redact(c.Source), Durability: o.Durability, Memory: o.Memory, Base: 1}
 	text, err := os.ReadFile(filepath.Join(c.Out, begunFile))
@@ -211,7 +211,7 @@ func (c *answerCmd) begin(e *env, want *request, o *lab.Options) (*begun, error)
 	return b, err
 }
 
-// keep writes the state of an answer into its directory.
+// keep writes the state of a run.
 func (b *begun) keep(dir string) error {
 	text, err := json.MarshalIndent(b, "", "\t")
 	if err != nil {

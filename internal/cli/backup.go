@@ -23,17 +23,11 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Backups before there was one file were directories of two.
-const (
-	backupRows     = "rows.zst"
-	backupManifest = "manifest.json"
-)
-
 // manifest describes a backup.
 type manifest struct {
 	Contents store.BackupInfo `json:"contents"`
 	Size     int64            `json:"size"`             // bytes of the file
-	SHA256   string           `json:"sha256,omitempty"` // of the file, where it was computed
+	SHA256   string           `json:"sha256,omitempty"` // of the file, unless it was only read
 }
 
 // backupCmd makes a backup.
@@ -44,7 +38,7 @@ type backupCmd struct {
 	JSON     bool   `help:"Print the contents of the backup as JSON."`
 }
 
-// Run backs up. The destination gets a complete file or none.
+// Run backs up. Afterwards the destination is whole, or missing.
 func (c *backupCmd) Run(e *env) (err error) {
 	taken := fmt.Errorf("%q exists already; name another file", c.File)
 	if _, err := os.Lstat(c.File); err == nil {
@@ -108,8 +102,8 @@ func writeBackup(e *env, db *store.DB, f *os.File) (m manifest, err error) {
 	return m, err
 }
 
-// verifyBackup restores a backup into a temporary directory and checks that
-// store.
+// verifyBackup restores a backup in a temporary directory and lets the store
+// check itself.
 func verifyBackup(e *env, f *os.File, m manifest, dir string) (err error) {
 	engine, err := scratchEngine(m.Contents.Engine)
 	if err != nil {
@@ -150,16 +144,16 @@ func weakest(engine string) driver.Durability {
 
 // restoreCmd restores a backup.
 type restoreCmd struct {
-	File string `arg:"" name:"backup" type:"path" help:"Backup: a file, or a directory of an older version."`
+	File string `arg:"" name:"backup" type:"path" help:"Backup to restore."`
 	URL  string `arg:"" store:"" name:"url" help:"Store to make. It must not exist, or be empty."`
 	JSON bool   `help:"Print the contents of the backup as JSON."`
 
 	At *uint64 `any:"" help:"Rewind the entities to this block, where the layout keeps history. Events stay as the backup has them." placeholder:"BLOCK"`
 }
 
-// Run restores. When it fails, it removes every file that it has made.
+// Run restores. When it fails it removes all that it has made.
 func (c *restoreCmd) Run(e *env) (err error) {
-	f, m, err := openBackup(e, c.File)
+	f, m, err := openBackup(c.File)
 	if err != nil {
 		return err
 	}
@@ -196,24 +190,15 @@ func (c *restoreCmd) restore(e *env, f *os.File, m *manifest, url string) (err e
 	return restoreInto(e, f, m, c.At, db)
 }
 
-// openBackup opens the file of a backup and reads its manifest.
-func openBackup(e *env, path string) (f *os.File, m manifest, err error) {
+// openBackup opens the file of a backup and reads its description.
+func openBackup(path string) (f *os.File, m manifest, err error) {
 	if f, err = os.Open(path); err != nil {
 		return nil, m, err
 	}
 	st, err := f.Stat()
-	if err == nil && st.IsDir() {
-		_ = f.Close()
-		if m, err = readManifest(path); err != nil {
-			return nil, m, err
-		}
-		if f, err = os.Open(filepath.Join(path, backupRows)); err != nil {
-			return nil, m, err
-		}
-		err = checkSum(e, f, m)
-	} else if err == nil {
+	if err == nil {
 		m.Size = st.Size()
-		m.Contents, err = headOf(f)
+		m.Contents, err = describedIn(f)
 	}
 	if err != nil {
 		return nil, m, errors.Join(err, f.Close())
@@ -221,20 +206,8 @@ func openBackup(e *env, path string) (f *os.File, m manifest, err error) {
 	return f, m, nil
 }
 
-// readManifest reads that of a directory.
-func readManifest(dir string) (m manifest, err error) {
-	text, err := os.ReadFile(filepath.Join(dir, backupManifest))
-	if err != nil {
-		return m, err
-	}
-	if err := json.Unmarshal(text, &m); err != nil {
-		return m, fmt.Errorf("%w: %s: %w", store.ErrCorrupt, filepath.Join(dir, backupManifest), err)
-	}
-	return m, nil
-}
-
-// headOf reads the description at the start of a backup file.
-func headOf(f *os.File) (b store.BackupInfo, err error) {
+// describedIn reads a file's description.
+func describedIn(f *os.File) (b store.BackupInfo, err error) {
 	r, err := rowfile.NewReader(f)
 	if err == nil {
 		err = json.Unmarshal(r.Head, &b)
@@ -246,8 +219,8 @@ func headOf(f *os.File) (b store.BackupInfo, err error) {
 	return b, nil
 }
 
-// restoreInto fills an empty database, rewinds it to a block unless that is
-// nil, and checks it. The manifest then has that block.
+// restoreInto fills an empty database, rewinds it to a block unless that is nil,
+// and checks it. The manifest describes the result.
 func restoreInto(e *env, f *os.File, m *manifest, at *uint64, db *store.DB) error {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -273,7 +246,7 @@ func restoreInto(e *env, f *os.File, m *manifest, at *uint64, db *store.DB) erro
 	return report.Err()
 }
 
-// meter reports the bytes that are written to it on a bar.
+// meter counts the bytes written to it on a progress bar.
 type meter struct {
 	bar *progressBar
 	n   int64
@@ -296,17 +269,4 @@ func rewound(ctx context.Context, db *store.DB, to uint64) (head store.BlockHead
 		return head, err
 	}
 	return ents.Head(ctx)
-}
-
-// checkSum compares a file with its manifest.
-func checkSum(e *env, f *os.File, m manifest) error {
-	sum := sha256.New()
-	n, err := io.Copy(sum, f)
-	if err = errors.Join(err, e.ctx.Err()); err != nil {
-		return err
-	}
-	if got := hex.EncodeToString(sum.Sum(nil)); got != m.SHA256 || n != m.Size {
-		return fmt.Errorf("%w: %s has %d bytes and sha256 %s, the manifest says %d and %s", store.ErrCorrupt, backupRows, n, got, m.Size, m.SHA256)
-	}
-	return nil
 }

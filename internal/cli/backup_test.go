@@ -17,7 +17,8 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// TestBackup makes a backup beside a writer, restores it, and damages things.
+// TestBackup makes a backup while a writer goes on, restores it, and damages
+// things.
 func TestBackup(t *testing.T) {
 	dir := t.TempDir()
 	url, other := "sqlite:"+filepath.Join(dir, "a.db"), "sqlite:"+filepath.Join(dir, "b.db")
@@ -114,24 +115,6 @@ func TestLibraryBackup(t *testing.T) {
 	report, err := restored.Check(t.Context(), nil)
 	require.NoError(t, errors.Join(err, report.Err()))
 	require.True(t, report.Digest)
-}
-
-// TestRestoreDirectory: what varve made before a backup was one file is a directory. It is
-// restored, unless its rows are not those that its manifest is of.
-func TestRestoreDirectory(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "backup")
-	require.NoError(t, os.CopyFS(dir, os.DirFS("testdata/backup-1")))
-	code, out, errs := varve("restore", dir, "sqlite:"+dir+".db")
-	require.Equal(t, cli.ExitOK, code, errs)
-	require.Equal(t, "entities (compact) up to block 2, digest b4195f7f31e7f6c79dfb76d7799b76b762c2d2b7205801a4c8a3227da53e3aa3; events (tags) up to 2\n", out)
-
-	f, err := os.OpenFile(filepath.Join(dir, "rows.zst"), os.O_WRONLY|os.O_APPEND, 0)
-	require.NoError(t, err)
-	_, err = f.Write([]byte{0})
-	require.NoError(t, errors.Join(err, f.Close()))
-	code, _, errs = varve("restore", dir, "sqlite:"+dir+"-2.db")
-	require.Equal(t, cli.ExitError, code)
-	require.Contains(t, errs, "the manifest says 836")
 }
 
 // written makes a store with an entity in each of some blocks, and returns the head at each.

@@ -4,6 +4,5 @@ package cli
 
 import "errors"
 
-// become fails, because this system cannot replace a process by another
-// program.
+// become cannot: this system has no exec.
 func become(string, []string, []string) error { return errors.ErrUnsupported }

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestBounds: every number on the command line has bounds or says that it may be any, and
-// what is out of them is named with them.
+// TestBounds: every number on the command line has bounds or declares that it
+// may be any, and the error of a number outside names them.
 func TestBounds(t *testing.T) {
 	var cmds commands
 	parser, err := newParser(&cmds)

@@ -28,8 +28,8 @@ func (c *checkCmd) Help() string {
 // errNotChecked: check could not look at the store, or not at all of it.
 var errNotChecked = errors.New("not checked, so nothing is known about the store; remove the reason and check again")
 
-// Run checks. It fails when it finds damage that was not repaired, and when a
-// part could not be checked. Only damage has the exit code of an error.
+// Run checks. It fails when a finding was not repaired, or a part could not be
+// checked: only findings have the exit code of an error.
 func (c *checkCmd) Run(e *env) error {
 	err := c.run(e)
 	if err == nil || errors.Is(err, store.ErrCorrupt) || wrongUse(err) {
@@ -75,7 +75,7 @@ func (c *checkCmd) repair(e *env, db *store.DB, opts *store.CheckOptions, bars *
 		return err
 	}
 	done := struct {
-		Rebuilt []string          `json:"rebuilt"` // the parts that were rebuilt
+		Rebuilt []string          `json:"rebuilt"` // derived data that was rebuilt
 		After   store.CheckReport `json:"after"`
 	}{Rebuilt: after.Rebuilt}
 	after.Rebuilt = nil
@@ -88,8 +88,8 @@ func (c *checkCmd) repair(e *env, db *store.DB, opts *store.CheckOptions, bars *
 	return c.print(e, after, done)
 }
 
-// print prints a report, or with --json the given document, and fails unless
-// the store is sound.
+// print prints a report, or the given document as JSON, and fails unless the
+// store is sound.
 func (c *checkCmd) print(e *env, r store.CheckReport, document any) (err error) {
 	if c.JSON {
 		err = printJSON(e.stdout, document)

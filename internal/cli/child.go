@@ -24,9 +24,9 @@ import (
 	"github.com/varvedb/varve/internal/pgembed"
 )
 
-// child is a process that runs a command of this program, or of the program
-// that links an engine. It has its own process group, so a terminal's Ctrl-C
-// reaches only the parent, which then asks the child once to end.
+// child is a command of this program, or of the one that links an engine, in a
+// separate process and process group: a terminal's Ctrl-C reaches the parent
+// alone, which asks the child to end, once.
 type child struct {
 	of      bench.Engine
 	args    []string
@@ -116,7 +116,7 @@ func killAtSecond(signals <-chan os.Signal, p *os.Process) {
 	}
 }
 
-// clean waits for the processes that a killed child has started, and removes
+// clean waits for the processes that a killed child had started, and removes
 // files.
 func (c *child) clean(temp *filesync.Temp) (err error) {
 	for begun := time.Now(); err == nil && running("TMPDIR="+temp.Path(), time.Since(begun) > interruptGrace); time.Sleep(5 * time.Millisecond) {
@@ -132,9 +132,9 @@ func (c *child) clean(temp *filesync.Temp) (err error) {
 }
 
 // running reports whether there are processes with a variable in their
-// environment, and kills them on request. An embedded server has its own
-// session, so a process group does not find it. The kernel signals it when the
-// child is killed, and it ends after its own processes.
+// environment, and kills them if asked to. An embedded server has a separate
+// session, so that no process group finds it; the kernel tells it to end when
+// the child is killed, and it ends after its own processes.
 func running(variable string, kill bool) (found bool) {
 	all, _ := procfs.AllProcs() // without /proc none is found
 	for _, p := range all {

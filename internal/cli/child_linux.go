@@ -2,8 +2,8 @@ package cli
 
 import "syscall"
 
-// ownGroup gives a child its own process group, and has the kernel end it when
-// the thread that started it ends.
+// ownGroup is a separate process group for a child. The kernel ends the child
+// when the thread that started it ends.
 func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 }

@@ -70,7 +70,7 @@ type commands struct {
 	Lab labCmd `cmd:"" hidden:"" help:"Run one experiment on one engine for run."`
 }
 
-// env is the environment of a command: all its input except the flags.
+// env is given to commands with their flags.
 type env struct {
 	ctx    context.Context
 	stdout io.Writer
@@ -107,14 +107,14 @@ func Main() int {
 	return <-left
 }
 
-// leaveWithin is how long after a second signal temporary files are removed.
-// The children's time to end is added to it, and the signal shortens that.
+// leaveWithin is the time that a second signal leaves to remove temporary
+// files, after the children have ended, whose time it shortens.
 const leaveWithin = time.Second
 
 // rereads: SIGHUP does not end the command, which reads its secrets again.
 var rereads atomic.Bool
 
-// children counts the children that run or whose files are being removed.
+// children counts child processes that run or are being cleaned up after.
 var children atomic.Int32
 
 // endings are the signals that ask a command to end: a terminal's that goes away is
@@ -201,8 +201,7 @@ func (e *env) run(parsed *kong.Context, args []string) error {
 	return err
 }
 
-// stores returns the arguments that may name stores, by the tag of their
-// fields.
+// stores returns the arguments that may be stores: the fields with that type.
 func stores(parsed *kong.Context) (list []string) {
 	for _, p := range parsed.Path {
 		value := p.Positional
@@ -229,7 +228,7 @@ type exitStatus int
 // Error implements error.
 func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
-// exitCode returns the exit code of an error, and the message to print.
+// exitCode returns the exit code of an error, and its message.
 func exitCode(err error) (code int, message string) {
 	var status exitStatus
 	switch {

@@ -14,8 +14,8 @@ import (
 	"github.com/varvedb/varve/internal/report"
 )
 
-// compareCmd measures engines and layouts alternately. Each engine has its own
-// process, so that memory, page cache and a crash are its own.
+// compareCmd measures engines and layouts alternately, each engine in a
+// separate process, so that each has its own memory, page cache and crashes.
 type compareCmd struct {
 	engineFlags
 	lab.FirstOptions
@@ -27,7 +27,7 @@ type compareCmd struct {
 	Dir     string   `help:"Directory for the databases, which are removed afterwards; the system's temporary directory when not given." type:"existingdir"`
 }
 
-// Run compares. When an engine fails, it prints the other results and fails.
+// Run compares. When an engine fails it prints the other results, and fails.
 func (c *compareCmd) Run(e *env) (failed error) {
 	if len(c.Engines) == 0 {
 		c.Engines = here(e, "compare")
@@ -59,8 +59,9 @@ func (c *compareCmd) Run(e *env) (failed error) {
 	return show(e, r.out, found[0], failed)
 }
 
-// show prints an experiment of a directory of results, and then its failure. It
-// says that the answers were right only when nothing failed.
+// show prints an experiment of a directory of results. Its error comes after
+// the tables; the sentence that all answers were right is printed only where no
+// run failed.
 func show(e *env, dir string, x lab.Experiment, failed error) error {
 	set, err := loadSet(e, dir)
 	if err != nil {

@@ -11,8 +11,9 @@ import (
 	"github.com/varvedb/varve/internal/lab"
 )
 
-// TestShow: that answers were right is said only where each run ended well and what was given
-// the same holds the same. The tables are printed in any case.
+// TestShow: the sentence that all answers were right is printed only where each
+// run ended well and stores with the same blocks have the same contents. The
+// tables are printed in any case.
 func TestShow(t *testing.T) {
 	for _, tt := range []struct {
 		name, digest string

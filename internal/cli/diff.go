@@ -17,7 +17,7 @@ import (
 	"github.com/varvedb/varve/internal/report"
 )
 
-// benchCmd has the commands that read results.
+// benchCmd has the commands on results that measure nothing.
 type benchCmd struct {
 	Diff diffCmd `cmd:"" help:"Compare two result sets, or files of go test -bench. The exit code is 1 when something became worse or is gone, and 3 with too few repetitions to tell."`
 }
@@ -33,7 +33,7 @@ type diffCmd struct {
 	JSON      bool    `help:"Print the comparison as JSON."`
 }
 
-// Help explains the exit codes.
+// Help describes the exit codes.
 func (c *diffCmd) Help() string {
 	return `Exit codes: 0 nothing became worse, 1 something became worse, failed or is gone, 2 wrong usage, 3 nothing became worse, but there are too few repetitions to tell. Compare fewer rows (--filter) or repeat more often: 6 times a side are enough for 23 rows, 8 for 321.
 
@@ -135,9 +135,8 @@ func gather(s *report.Set) (values map[unitRow][]report.Runs, rows []unitRow, na
 	return values, rows, names
 }
 
-// sides pairs the sittings that both sets of results have. Where they have no
-// sitting in common, it pairs the hosts: their runs, or the medians of several
-// sittings.
+// sides pairs the sittings that both sets have. Where they share none, it pairs
+// the sittings of each host: the runs, or the medians of several sittings.
 func sides(old, now []report.Runs) (list []report.Side, apart bool) {
 	for _, pair := range report.Paired(old, now) {
 		if pair[0].Sitting != "" {

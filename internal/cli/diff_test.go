@@ -57,8 +57,9 @@ old and new are of different sittings: what else changed on the host between the
 	require.Equal(t, cli.ExitOK, code, errs)
 }
 
-// Sittings that both have are compared each with itself, and a faster host changes nothing. Those of
-// different hours of a host are compared by their medians, and those of different hosts are not.
+// A sitting in both sets is compared with itself, so that a faster host changes
+// no result. Sittings at different hours of a host are compared by their
+// medians, and sittings of different hosts are not.
 func TestBenchDiffSittings(t *testing.T) {
 	type sitting struct {
 		id, host string
@@ -106,8 +107,8 @@ func TestBenchDiffFailed(t *testing.T) {
 	require.Contains(t, out, "gone or failed: Get\n")
 }
 
-// Few samples cannot tell a change, however far they are apart, and nobody should take that for
-// nothing worse.
+// Few samples cannot show a change, however far they are apart, and must not be
+// taken for "no worse".
 func TestBenchDiffFewSamples(t *testing.T) {
 	old, now := benchFile(t, bench{"Get", "ns/op", []float64{10, 10.1, 9.9}}), benchFile(t, bench{"Get", "ns/op", []float64{100, 101, 99}})
 	code, out, errs := varve("bench", "diff", old, now)
@@ -116,7 +117,8 @@ func TestBenchDiffFewSamples(t *testing.T) {
 	require.Contains(t, out, "+900.0% (p=0.100 n=3+3)  too few")
 }
 
-// A file may say what is better, and names have what go test puts into them.
+// A file may declare which direction is better, and names have the parts that
+// go test adds.
 func TestBenchDiffUnits(t *testing.T) {
 	file := func(values []float64) string {
 		text := "Unit hits better=higher\npkg: example.com/x\n"

@@ -38,13 +38,13 @@ import (
 
 var update = flag.Bool("update", false, "write the tables of docs anew")
 
-// listed are the tables of docs that list what the code has.
+// listed has the tables of docs that list parts of the code.
 var listed = map[string]func(t *testing.T) string{
 	"commands": commandTable, "parameters": parameterTable, "metrics": metricTable,
 	"layouts": layoutTable, "arkiv-indexes": indexTable,
 }
 
-// TestDocuments: the tables of docs are what the code has.
+// TestDocuments: the tables of docs agree with the code.
 func TestDocuments(t *testing.T) {
 	root, err := lint.Root()
 	require.NoError(t, err)
@@ -72,8 +72,8 @@ func TestDocuments(t *testing.T) {
 	require.Len(t, shown, len(listed), "a table that no document shows")
 }
 
-// A place for a table begins with <!-- table:NAME --> and ends with <!-- /table:NAME -->, each on
-// a line of its own.
+// A place for a table begins with <!-- table:NAME --> and ends with <!--
+// /table:NAME -->, each on a separate line.
 var place = regexp.MustCompile(`(?ms)^<!-- table:([^ ]+) -->\n(?:.*?^<!-- /table:([^ ]+) -->)?`)
 
 // table makes a table of Markdown of rows of words.
@@ -137,7 +137,7 @@ func flagText(f *kong.Flag) string {
 
 var byDefault = regexp.MustCompile(`^(.*) \(default (.*)\)$`)
 
-// parameterTable has the parameters of URLs, first those of all engines.
+// parameterTable has the parameters of URLs, first the common ones.
 func parameterTable(t *testing.T) string {
 	var rows [][]string
 	add := func(of string, params map[string]string) {
@@ -165,7 +165,8 @@ func parameterTable(t *testing.T) string {
 	return table([]string{"parameter", "of", "what it says", "default"}, rows)
 }
 
-// allEngines are those that are linked here and the one that cannot be beside them.
+// allEngines has the engines that are linked here and the one that cannot be
+// linked with them.
 var allEngines = sync.OnceValues(func() (list []engineInfo, err error) {
 	list = linkedEngines()
 	for _, listed := range engine.All {
@@ -182,7 +183,7 @@ var allEngines = sync.OnceValues(func() (list []engineInfo, err error) {
 	return list, nil
 })
 
-// layoutTable has the layouts of entities, those of the ablation in one row.
+// layoutTable has the layouts of entities, with one row for the ablation's.
 func layoutTable(t *testing.T) string {
 	var rows [][]string
 	ablation := schemas.AblationLayouts()
@@ -267,7 +268,7 @@ func metricTable(t *testing.T) string {
 				rows[f.GetName()] = []string{code(f.GetName()), strings.ToLower(f.GetType().String()), strings.Join(labels, ", "), f.GetHelp()}
 			}
 		}
-		for _, d := range descriptions(registry) { // gauges of which this store has no value
+		for _, d := range descriptions(registry) { // gauges without a value in this store
 			if _, there := rows[d[1]]; !there && strings.HasPrefix(d[1], "varve_") {
 				rows[d[1]] = []string{code(d[1]), "gauge", "", d[2]}
 			}
@@ -298,8 +299,8 @@ var (
 	flagged = regexp.MustCompile(`^--([\w-]+)`)
 )
 
-// TestDocumentedFlags: the commands that documents name in a line are commands, with flags
-// that these have. Those of blocks are run by cmd/varve.
+// TestDocumentedFlags: commands that documents name in a line exist, with their
+// flags. cmd/varve runs the commands in blocks.
 func TestDocumentedFlags(t *testing.T) {
 	root, err := lint.Root()
 	require.NoError(t, err)
@@ -309,7 +310,7 @@ func TestDocumentedFlags(t *testing.T) {
 	require.NoError(t, err)
 	for _, name := range files {
 		if name == "CHANGELOG.md" {
-			continue // which tells of what was
+			continue // it describes the past
 		}
 		text, err := os.ReadFile(filepath.Join(root, name))
 		require.NoError(t, err)

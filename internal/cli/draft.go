@@ -15,10 +15,10 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// draft is a store that appears under its name only when it is complete. It is
-// made in a directory that only this run uses, and moved at the end. So a run
-// that fails removes its own files only: not a log that a killed process has
-// left, and not the store of another command that finished first.
+// draft is a store that is whole or not there at all. It is made in a private
+// directory, and moved to its name at the end. So a run that fails removes only
+// its own files, and never the log of a killed process, or the store of another
+// command that was quicker.
 type draft struct {
 	url      string         // to make the store by
 	temp     *filesync.Temp // nil on a server, where it is made at once
@@ -27,7 +27,7 @@ type draft struct {
 }
 
 // serverData is the part of an embedded server's directory that holds the
-// store. The rest is written again at each start.
+// store; the rest is made at each start.
 const serverData = "data"
 
 // newDraft fails when there can be no new store of the URL.
@@ -100,7 +100,7 @@ func alreadyThere(path string) error {
 	return fmt.Errorf("%q exists already; name another store", path)
 }
 
-// publish moves the finished store to its name. The store is closed.
+// publish moves the draft to its name. The store is closed.
 func (d *draft) publish() error {
 	if d.temp == nil {
 		return nil
@@ -128,7 +128,7 @@ func (d *draft) whole() error {
 	return nil
 }
 
-// giveUp removes the files of the draft.
+// giveUp removes the draft.
 func (d *draft) giveUp() error {
 	if d.temp == nil {
 		return d.removeMade()

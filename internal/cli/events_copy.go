@@ -107,8 +107,7 @@ func (c *eventsImportCmd) Run(e *env) error {
 	})
 }
 
-// maxWindow bounds the memory of decompression. The zstd command has the same
-// bound.
+// maxWindow bounds the memory of decompression, as the zstd command does.
 const maxWindow = 128 << 20
 
 var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
@@ -186,8 +185,8 @@ func (c *eventsTruncateCmd) unread(e *env, evs *store.Events) error {
 	return err
 }
 
-// archive appends the events from a position on to the file, unless the file
-// has them, and compares the file with the store.
+// archive writes the events from a position on to the file, unless it is there,
+// and compares the file with the store.
 func (c *eventsTruncateCmd) archive(e *env, evs *store.Events, from uint64) error {
 	_, err := os.Stat(c.Archive)
 	if errors.Is(err, fs.ErrNotExist) {

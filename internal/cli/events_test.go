@@ -17,7 +17,7 @@ import (
 	_ "github.com/varvedb/varve/store/sqlite"
 )
 
-// varve runs a command line and returns its exit code and what it printed.
+// varve runs a command line and returns its exit code and output.
 func varve(args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
 	code = cli.Run(context.Background(), args, &out, &errs)
@@ -44,7 +44,7 @@ func TestEvents(t *testing.T) {
 	require.Contains(t, refused(t, cli.ExitUsage, "events", "read", "--tag=broken", url), "want key:value")
 }
 
-// must runs a command line that succeeds and returns what it printed.
+// must runs a command line that succeeds and returns its output.
 func must(t *testing.T, args ...string) string {
 	t.Helper()
 	code, out, errs := varve(args...)
@@ -52,7 +52,7 @@ func must(t *testing.T, args ...string) string {
 	return out
 }
 
-// refused runs a command line that fails and returns what it said.
+// refused runs a command line that fails and returns its error output.
 func refused(t *testing.T, want int, args ...string) string {
 	t.Helper()
 	code, _, errs := varve(args...)

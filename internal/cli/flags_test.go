@@ -12,8 +12,9 @@ import (
 	"github.com/varvedb/varve/internal/lint"
 )
 
-// TestListFlags: a flag that may be given again takes one value each time, commas and all.
-// Those that take several at once are lists of names or origins, in which there is no comma.
+// TestListFlags: a repeatable flag takes one value each time, commas and all. A
+// flag with several values at once is a list of names or origins, which have no
+// commas.
 func TestListFlags(t *testing.T) {
 	names := map[string]bool{"engines": true, "layouts": true, "trials": true, "origin": true, "arkiv-origin": true}
 	parser, err := newParser(new(commands), kong.Writers(io.Discard, io.Discard))

@@ -88,7 +88,7 @@ func (c *followFlags) open(e *env) (f *chain.Follower, db *store.DB, end func() 
 	return &chain.Follower{Client: client, Store: ents, Adopt: c.Adopt, Interval: c.Interval}, db, end, nil
 }
 
-// run follows a chain and serves concurrently, with its progress on stderr.
+// run follows, with its progress on stderr, while serve serves.
 func (c *followFlags) run(e *env, f *chain.Follower, serve func(context.Context) error) error {
 	bar := startBar(e.stderr, "follow", "blocks", 0)
 	defer bar.Finish()

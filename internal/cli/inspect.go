@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// inspectCmd prints the contents of a store.
+// inspectCmd prints the contents of a store in figures.
 type inspectCmd struct {
 	URL  string `arg:"" store:"" help:"Store to read."`
 	JSON bool   `help:"Print JSON."`

@@ -40,8 +40,7 @@ type listenFlags struct {
 	token   string                          // to begin with
 }
 
-// options reads the files and certificates that the flags name, before anything
-// is served.
+// options reads the files that the flags name. No port is open yet.
 func (f *listenFlags) options(e *env) (o server.Options, err error) {
 	o = server.Options{
 		REST: "off", GRPC: "off",

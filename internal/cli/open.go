@@ -90,10 +90,10 @@ func (e *env) openFed(url string, eo store.EntityOptions) (*store.DB, *store.Ent
 	return db, ents, end, nil
 }
 
-// endWith ends the command's context when the database ends by itself, because
-// a service without its database would only fail requests, and its supervisor
-// would not restart it. A follower of a chain fails at the next block in any
-// case. The reason is the error of the database's Close.
+// endWith ends the command's context when the database ends by itself.
+// Otherwise a service would stay up without it and would not be restarted; a
+// follower fails when it looks for the next block. The error of the database's
+// Close names the cause.
 func (e *env) endWith(db *store.DB) (release context.CancelFunc) {
 	ctx, cancel := context.WithCancel(e.ctx)
 	if engine, ok := db.Engine().(driver.Ender); ok {

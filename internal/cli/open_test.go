@@ -71,8 +71,9 @@ func TestNothingMade(t *testing.T) {
 	}
 }
 
-// TestNewStore: a command that makes a store first says of what layout, which is compact when none
-// is named. A store that is there keeps its own. Those of the lab open by name and are not listed.
+// TestNewStore: a command that makes a store first prints its layout, which is
+// compact by default. An existing store keeps its own. The lab's layouts open
+// by name and are not listed.
 func TestNewStore(t *testing.T) {
 	require.Subset(t, schemas.Layouts(), []string{"compact", "arkiv", "simple"})
 	require.NotContains(t, schemas.Layouts(), "bare")

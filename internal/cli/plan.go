@@ -29,7 +29,7 @@ const (
 	leastPhase  = 500 * time.Millisecond
 	mostPhase   = 10 * time.Second
 	loadShare   = 0.15 // of the time, that the base profile at its first size may take to be loaded
-	v1Size      = 0.78 // of the largest size of the base profile; I5 loads it too
+	v1Size      = 0.78 // of the largest size of the base profile, which I5 loads in addition
 	writePhases = 4    // of D1, with its 2 variants; C1 has 4 of each mix, with 2 variants
 	loadPhases  = 15   // of I3 and I5 together, which are variants
 )
@@ -48,7 +48,7 @@ type request struct {
 	free    uint64 // bytes
 }
 
-// plan lists the measurements of an answer.
+// plan has the experiments to measure, with their sizes.
 type plan struct {
 	request
 	takes time.Duration
@@ -56,10 +56,10 @@ type plan struct {
 	left  []string // out, and why
 }
 
-// fit chooses the measurements for which there is time and disk. It leaves out
-// the largest sizes first, down to two, because growth needs two; then repeats;
-// then engines and layouts, from the last one on; then the second size. For the
-// disk it leaves out sizes before anything else.
+// fit cuts the request until time and disk are enough. The largest sizes go
+// first, down to two, because growth needs two; then repeats; then engines and
+// layouts, the last ones first; then the second size. A disk that is too small
+// always cuts a size.
 func (want *request) fit() *plan {
 	p := &plan{request: *want}
 	for !p.fits() {
@@ -74,7 +74,7 @@ func (want *request) fit() *plan {
 			p.layouts = p.layouts[:len(p.layouts)-1]
 		case len(p.sizes) > 1:
 			p.sizes = p.sizes[:1]
-		default: // the time runs out, and the answer names the missing part
+		default: // at the end of the time the missing parts are listed
 			p.phase = cmp.Or(p.phase, leastPhase)
 			p.say(want)
 			return p
@@ -84,8 +84,8 @@ func (want *request) fit() *plan {
 	return p
 }
 
-// fits sets the length of phases, and the time and disk that the plan needs. It
-// reports whether there is enough of both.
+// fits sets the length of phases, and the needs of the plan. It reports whether
+// they are met.
 func (p *plan) fits() bool {
 	seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 	rows, runs := float64(p.data.Rows), float64(p.repeats*len(p.layouts)*len(p.engines))
@@ -145,7 +145,7 @@ func takes(x lab.Experiment, o lab.Options, engines []bench.Engine, repeats int)
 		loaded, once, each := map[string]bool{}, 0.0, start.Seconds()
 		for i := range list {
 			v := &list[i]
-			n, _ := strconv.ParseFloat(v.Keys.Get("indexes"), 64) // of a table; for a layout it is zero, and its indexes are added
+			n, _ := strconv.ParseFloat(v.Keys.Get("indexes"), 64) // of a table; a layout's own are not counted
 			if layout := v.Keys.Get("layout"); slices.Contains(schemas.EntityLayouts(), layout) {
 				n += float64(schemas.CountIndexes(layout))
 			}
@@ -177,8 +177,8 @@ func roughly(d time.Duration) string {
 	return strings.TrimSuffix((d + time.Minute - 1).Truncate(time.Minute).String(), "0s")
 }
 
-// say notes which parts of the request are left out, and how much time and disk
-// would be sufficient for them.
+// say notes the parts of the request that are left out, and the time and disk
+// that they need.
 func (p *plan) say(want *request) {
 	if n := len(p.sizes); n < len(want.sizes) {
 		p.left = append(p.left, "sizes "+factors(want.sizes[n:]))
@@ -197,7 +197,7 @@ func (p *plan) say(want *request) {
 	}
 	all := &plan{request: *want}
 	all.fits()
-	enough := (all.takes*10/9 + time.Minute).Round(time.Minute) // planned work takes nine tenths of the time
+	enough := (all.takes*10/9 + time.Minute).Round(time.Minute) // the plan uses nine tenths of the given time
 	p.left[len(p.left)-1] += fmt.Sprintf("; with --time %s and %s of disk nothing is left out", enough, size(all.disk+spareSpace))
 }
 

@@ -25,7 +25,7 @@ func TestPatience(t *testing.T) {
 	require.Greater(t, of("D5", time.Second, 5), 5*of("D5", time.Second))
 }
 
-// What a time and a disk are enough for: sizes go first, then repeats, then engines.
+// TestPlan: with less time and disk sizes go first, then repeats, then engines.
 func TestPlan(t *testing.T) {
 	small, large := source.Amount{Rows: 20_000, PayloadBytes: 2 << 20}, source.Amount{Rows: 20_000_000, PayloadBytes: 4 << 30}
 	for _, c := range []struct {

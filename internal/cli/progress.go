@@ -44,8 +44,8 @@ func (b *progressBar) Begin(done int64) {
 	b.before = done
 }
 
-// Aim changes the total, of work that grows while it is done, and the note at
-// the end of the line; "" removes the note.
+// Aim changes the total, of work that grows while it is done, and the note
+// behind the line; a note of "" is none.
 func (b *progressBar) Aim(total int64, note string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -91,8 +91,8 @@ func (c *queryCmd) options() (*store.QueryOptions, error) {
 	return opts, nil
 }
 
-// parseOrder reads an attribute to sort by. Its kind and direction stand at the
-// end of the text, so that names may have colons.
+// parseOrder reads an attribute to sort by. Its kind and direction stand at its
+// end, so that names may have colons.
 func parseOrder(text string, desc bool) (store.Order, error) {
 	o := store.Order{Name: text, Desc: desc}
 	if name, ok := strings.CutSuffix(text, ":desc"); ok {
@@ -114,9 +114,8 @@ func parseOrder(text string, desc bool) (store.Order, error) {
 // their widths are known, so it is not all rows.
 const alignedRows = 100
 
-// printer returns the function that prints an entity of a block in the
-// requested format, and the function to call after the last one, whose argument
-// reports whether all were printed.
+// printer returns a function that prints entities of a block in the wanted
+// form, and one to call after them with whether they are all.
 func (c *queryCmd) printer(to io.Writer, block uint64) (show func(*entity.Entity) error, end func(all bool) error) {
 	none := func(bool) error { return nil }
 	switch {
@@ -156,7 +155,7 @@ type entityJSON struct {
 	Payload     []byte            `json:"payload"` // base64
 	Strings     map[string]string `json:"string_attributes"`
 
-	// A number that a client of JSON may not be able to hold is a string.
+	// Numbers too large for some JSON clients are strings.
 	Numbers      map[string]jsonuint.Uint `json:"numeric_attributes"`
 	Sequence     jsonuint.Uint            `json:"sequence"`
 	CreatedAt    jsonuint.Uint            `json:"created_at_block"`

@@ -92,8 +92,8 @@ func TestQueryBesideLoad(t *testing.T) {
 	require.Equal(t, "1\n", must(t, "query", url, "n = 7", "--count"))
 }
 
-// TestQueryStreams: rows are printed while others are read, so that those of a large
-// store are not held.
+// TestQueryStreams: rows are printed while others are read, so that a large
+// result is never in memory.
 func TestQueryStreams(t *testing.T) {
 	url := "sqlite:" + filepath.Join(t.TempDir(), "a.db")
 	db, err := store.Open(t.Context(), url, nil)

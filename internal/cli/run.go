@@ -22,9 +22,9 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// runCmd runs experiments on engines, each pair in its own process, and keeps
-// every result as soon as it is made. A run that was interrupted continues when
-// the command is repeated.
+// runCmd runs experiments on engines, each pair in a separate process, and
+// keeps every result as it is made. The same command resumes a run that was
+// interrupted.
 type runCmd struct {
 	engineFlags
 	lab.Options
@@ -152,7 +152,7 @@ type engineFlags struct {
 	Memory     string `help:"Memory of an engine's process and its children, with the page cache. Half of it is for the engine's own caches." default:"1GiB"`
 }
 
-// set copies the flags into options, checks the names of layouts, and returns
+// set applies the flags to options, checks the names of layouts, and returns
 // the engines of names and URLs.
 func (f *engineFlags) set(o *lab.Options, engines []string) (list []bench.Engine, err error) {
 	o.Durability, err = driver.ParseDurability(f.Durability)

@@ -18,10 +18,10 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// runner runs experiments into a directory of results, each on each engine in
-// its own process. The data sets are loaded once, on the disk of the cache.
-// Each repeat is a fresh process on them. The engines alternate, so that drift
-// of the machine falls on all of them alike. A result that the directory has is
+// runner runs experiments into a directory of results, each on each engine in a
+// separate process. The data sets are on the disk of the cache and loaded once;
+// each repeat is a fresh process on them. The engines alternate, so that a
+// drift of the machine affects all alike. Results that the directory has are
 // not measured again.
 type runner struct {
 	found   []lab.Experiment
@@ -33,7 +33,7 @@ type runner struct {
 	kept    bool   // the results stay when the command has ended
 	turns   bool   // everything is measured once before anything is measured again
 	dir     string // of the temporary files of processes; the system's when empty
-	apart   bool   // each process has its own cache of data sets
+	apart   bool   // each process has a separate cache of data sets
 	timeout time.Duration
 }
 
@@ -51,10 +51,10 @@ func (t task) String() string {
 	return fmt.Sprintf("%s on %s, repeat %d", t.of.ID, t.engine.Label(), t.repeat+1)
 }
 
-// tasks returns all tasks: experiment after experiment, and for each its
+// tasks returns all tasks: experiment after experiment, and for each the
 // repeats, in which the engines alternate around the reference (lab.Turns).
-// Where results are not kept, the engines come in their order, because that
-// gives the quickest answer first.
+// Without a directory the engines come in the given order: the quickest answer
+// first.
 func (r *runner) tasks() (list []task) {
 	for _, x := range r.found {
 		for repeat := range r.repeats {
@@ -141,8 +141,8 @@ func (r *runner) measure(e *env, t task) error {
 	return c.run(e)
 }
 
-// keepFailure records in the results that a process failed, after the
-// measurements that it has made.
+// keepFailure records in the results that a process failed, with the lines that
+// it had measured before.
 func (r *runner) keepFailure(t task, cause error) error {
 	m, err := bench.DescribeHost(r.out)
 	if err != nil {

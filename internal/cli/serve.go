@@ -138,8 +138,8 @@ func chainID(ctx context.Context, ents *store.Entities, asked uint64) (uint64, e
 	return chain.ID, nil
 }
 
-// reads reports whether the service only reads: the flag or the URL asks for
-// it, or no write is possible through the sites that are served.
+// reads reports whether the flag or the URL forbids writing, or no interface is
+// served that could write.
 func (c *serveCmd) reads() bool {
 	if c.ReadOnly || c.Listen == "off" && c.GRPC == "off" {
 		return true
@@ -229,11 +229,10 @@ func readSecret(file string) ([]byte, error) {
 }
 
 // private refuses a secret that others may read or replace, by the rule of
-// Postgres: the file belongs to the user and only the user may read it, or it
-// belongs to root and a group may read it, as Kubernetes mounts secrets. An
-// input that is no file, such as a pipe of the shell, is accepted, because its
-// maker decides who may read it. So are credentials of systemd, which protects
-// them by other means that show as rights of the group.
+// Postgres: a file of the user for the user alone, or one of root that a group
+// may read, as Kubernetes mounts secrets. Anything else than a file, such as a
+// pipe of the shell, is as private as its maker made it; and systemd keeps its
+// credentials private by other means, which show as rights of the group.
 func private(f *os.File) error {
 	st, err := f.Stat()
 	if err != nil {

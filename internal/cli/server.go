@@ -14,8 +14,8 @@ import (
 // command line others could read the password.
 const serverVariable = "VARVE_MEASURED_SERVER"
 
-// isServer reports whether an engine argument is the URL of the user's own
-// server.
+// isServer reports whether an engine argument is the URL of a server of the
+// user's.
 func isServer(arg string) bool { return strings.Contains(arg, "://") }
 
 // toMeasure returns the engines of names and of URLs. It refuses two with the

@@ -19,16 +19,16 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Some engines cannot be linked into one program. This file finds the program
-// that links another engine. That program measures as a child process, lists
-// its engines, or replaces this process for a command that is given a store.
+// Some engines cannot be in one program. This file finds the program of another
+// engine, which measures in a separate process (child), lists its engines
+// (engines), or takes over (every command with a store).
 
 // siblingGuard is set in the environment of a command that another one starts in its
 // place, so that they do not start each other for ever.
 const siblingGuard = "VARVE_SIBLING"
 
-// linked reports whether this program opens an engine's paths, or its servers
-// where those need another library.
+// linked reports whether this program links the library for an engine's paths,
+// or for its servers where that is another.
 func linked(name string, remote bool) bool {
 	d, ok := driver.Lookup(name)
 	client := engine.Find(name).Client
@@ -46,9 +46,9 @@ func onlyIn(name string, remote bool) string {
 	return engine.Find(name).Command
 }
 
-// programFor returns a program that links an engine: this one, the other one in
-// the same directory or on the PATH, or one that is built now when the module's
-// source is available.
+// programFor returns a program that links it: this one, the other one from the
+// same directory or the PATH, or one built now when the module's source is at
+// hand.
 func programFor(ctx context.Context, name string, remote bool) (string, error) {
 	self, err := os.Executable()
 	if err != nil || linked(name, remote) {
@@ -64,8 +64,8 @@ func programFor(ctx context.Context, name string, remote bool) (string, error) {
 	return buildSibling(ctx, command)
 }
 
-// isOther reports whether a path is a program other than this one, which may
-// have been built without the engines that need cgo.
+// isOther reports whether a path is a program and not this one, which may have
+// been built without the engines that need cgo.
 func isOther(path, self string) bool {
 	st, err := os.Stat(path)
 	if err != nil || !st.Mode().IsRegular() {
@@ -112,7 +112,7 @@ func otherProgram(ctx context.Context, urls []string) (path string, err error) {
 	for _, text := range urls {
 		u, err := driver.ParseURL(text)
 		if err != nil || !slices.Contains(engine.Names(), u.Scheme) {
-			continue // a file, or a mistake that the command reports itself
+			continue // a file, or an argument that the command itself will refuse
 		}
 		n := need{u.Scheme, engine.Find(u.Scheme).Remote(u), driver.Redact(text)}
 		all = append(all, n)

@@ -14,8 +14,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// tortureCmd injects faults into stores that it makes, and checks the state
-// after them.
+// tortureCmd tries faults on new stores and checks their remains.
 type tortureCmd struct {
 	For     time.Duration `min:"0s" max:"8760h" help:"How long to run. Without it and --kills: 10 minutes." placeholder:"TIME"`
 	Kills   int           `min:"0" max:"1000000000" help:"Faults of each trial on each engine and layout after which to stop." placeholder:"N"`
@@ -28,7 +27,7 @@ type tortureCmd struct {
 	JSON    bool          `help:"Print the report as JSON."`
 }
 
-// tortureDefault is the default duration of torture.
+// tortureDefault is how long torture goes on by default.
 const tortureDefault = 10 * time.Minute
 
 // trials returns all trials. Each is an entry of this list and nothing else.

@@ -30,7 +30,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestUsage: what is wrongly used says where it is explained.
+// TestUsage: a usage error names its explanation.
 func TestUsage(t *testing.T) {
 	for wrong, command := range map[string]string{"--none": "varve --help", "query x --none": "varve query --help", "events": "varve events --help", "events read": "varve events read --help"} {
 		var errs strings.Builder
@@ -64,7 +64,8 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestCompletion: what shells ask for is answered with commands and flags, and nothing is run.
+// TestCompletion: a shell's completion gets commands and flags, and no command
+// runs.
 func TestCompletion(t *testing.T) {
 	for line, want := range map[string]string{
 		"varve ver":              "version\n",

@@ -59,7 +59,7 @@ func drawAppend(name string, seed uint64) drawnAppend {
 	return a
 }
 
-// ledger is what a journal says of an event store.
+// ledger has the appends that a journal describes.
 type ledger struct {
 	order   []string // names of the appends announced, those known to be lost left out
 	appends map[string]*entry
@@ -108,7 +108,8 @@ func (l *ledger) acknowledge(r record) {
 	e.acked, e.refused, e.positions = true, r.Conflict, r.Positions
 }
 
-// resume settles what a crash left open: what was not found never happened.
+// resume closes the steps that a crash left open: a step that was not found
+// never happened.
 func (l *ledger) resume(r record) {
 	gone := map[string]bool{}
 	for _, name := range r.Lost {

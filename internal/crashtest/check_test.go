@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// TestCheckBites: whatever a store has lost besides whole steps is a violation: a row,
-// an index entry, a posting, one event of an append.
+// TestCheckBites: any loss but that of whole steps is a violation: of a row, an
+// index entry, a posting, one event of an append.
 func TestCheckBites(t *testing.T) {
 	for _, c := range []struct{ name, layout, damage, want string }{
 		{"attribute", "arkiv", "DELETE FROM string_attributes WHERE rowid = (SELECT max(rowid) FROM string_attributes)", "string attribute"},

@@ -8,8 +8,8 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// Contents is what a store holds that this process writes, for trials that damage its files or
-// take its resources away.
+// Contents is a store's contents, which this process writes, for trials that
+// damage the store's files or take its resources away.
 type Contents struct {
 	worker  *worker
 	subject subject
@@ -42,8 +42,9 @@ func (c *Contents) Fill(ctx context.Context, db *store.DB, n int) error {
 	return nil
 }
 
-// Verify compares every answer. It returns an error of the store, or one that wraps
-// ErrViolation, and whether the store is behind what it was given.
+// Verify compares every answer. It returns an error of the store, or one that
+// wraps ErrViolation, and whether the store lacks steps that were written to
+// it.
 func (c *Contents) Verify(ctx context.Context, db *store.DB) (behind bool, err error) {
 	w := *c.worker
 	w.db = db

@@ -125,5 +125,5 @@ func targets(c Cell) []string {
 	return list
 }
 
-// tail is how much of what a worker wrote is kept.
+// tail is the kept end of a worker's output.
 func tail(s string) string { return s[max(0, len(s)-2000):] }

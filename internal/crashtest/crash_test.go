@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// tryTurn runs one turn of a trial and returns what came of it.
-func tryTurn(t *testing.T, trial Trial, c Cell) *Row {
+// tryRound runs one round of a trial and returns its result.
+func tryRound(t *testing.T, trial Trial, c Cell) *Row {
 	t.Helper()
 	if reason := trial.Skip(c); reason != "" {
 		t.Skip(reason)
@@ -54,7 +54,7 @@ func TestCrash(t *testing.T) {
 		for _, layout := range layouts {
 			t.Run(engine+"/"+layout, func(t *testing.T) {
 				t.Parallel()
-				r := tryTurn(t, Crash(driver.Durable), Cell{Engine: engine, Layout: layout, Seed: 1, Faults: kills})
+				r := tryRound(t, Crash(driver.Durable), Cell{Engine: engine, Layout: layout, Seed: 1, Faults: kills})
 				skipWithoutServer(t, r)
 				require.Empty(t, r.Violations)
 				require.Equal(t, kills, r.Faults)
@@ -75,7 +75,7 @@ func skipWithoutServer(t *testing.T, r *Row) {
 func TestCrashLevels(t *testing.T) {
 	t.Parallel()
 	for _, level := range []driver.Durability{driver.Relaxed, driver.Unsafe} {
-		r := tryTurn(t, Crash(level), Cell{Engine: "sqlite", Layout: "compact", Seed: 2, Faults: 4})
+		r := tryRound(t, Crash(level), Cell{Engine: "sqlite", Layout: "compact", Seed: 2, Faults: 4})
 		require.Empty(t, r.Violations)
 		require.Zero(t, r.Outcomes["steps lost"])
 	}
@@ -89,7 +89,7 @@ func TestCrashBites(t *testing.T) {
 	for _, layout := range []string{"arkiv", EventsLayout} {
 		t.Run(layout, func(t *testing.T) {
 			t.Parallel()
-			r := tryTurn(t, crash(driver.Durable, true), Cell{Engine: "sqlite", Layout: layout, Seed: 1, Faults: 200})
+			r := tryRound(t, crash(driver.Durable, true), Cell{Engine: "sqlite", Layout: layout, Seed: 1, Faults: 200})
 			require.Len(t, r.Violations, 1)
 			require.Contains(t, r.Violations[0].Text, "lost")
 		})

@@ -102,7 +102,8 @@ func (d *Disk) Unmount() (err error) {
 	return err
 }
 
-// cutPower replaces the disk by what has reached its file. Nothing writes to it any more.
+// cutPower replaces the disk by the contents that have reached its file. All
+// writers have ended.
 func (d *Disk) cutPower() error {
 	left := d.file + ".left"
 	if err := run("cp", "--sparse=always", d.file, left); err != nil {

@@ -137,7 +137,7 @@ func (w *entityWorker) resume(_ context.Context, r record) error {
 	return w.journal.acknowledge(r)
 }
 
-// unknown tells what is wrong with a head.
+// unknown describes a head that is not in the journal.
 func (w *entityWorker) unknown(head store.BlockHeader, horizon uint64) error {
 	h := w.history
 	acked, announced := h.states[h.acked], h.last()
@@ -175,7 +175,8 @@ func (w *entityWorker) compareState(ctx context.Context, want *model.Model) erro
 	return nil
 }
 
-// asked is how many questions are asked of each block, besides that for all entities.
+// asked is how many queries are asked of each block, besides the query for all
+// entities.
 const asked = 16
 
 func (w *entityWorker) compareAt(ctx context.Context, want *model.Model, at uint64) (err error) {

@@ -22,7 +22,7 @@ type eventWorker struct {
 	bursts int
 
 	stored map[string][]uint64 // positions of the appends, as compare has found them
-	known  []event.Sequenced   // what was there before the files were damaged; see Contents
+	known  []event.Sequenced   // the events before the files were damaged; see Contents
 }
 
 // maxAppenders is how many goroutines append at once, and crowd how many do now and then:
@@ -62,7 +62,8 @@ func (w *eventWorker) grow(ctx context.Context) error {
 	return w.append(ctx, record{Step: phaseAppend, Name: fmt.Sprint("alone-", w.bursts), Seed: w.rng.Uint64()})
 }
 
-// burst appends from several goroutines, beside one that reads what came last.
+// burst appends from several goroutines, while another one reads the last
+// event.
 func (w *eventWorker) burst(ctx context.Context) error {
 	w.bursts++
 	n := 1 + w.rng.IntN(maxAppenders)
@@ -90,7 +91,7 @@ func (w *eventWorker) burst(ctx context.Context) error {
 	return errors.Join(append(errs, <-watched)...)
 }
 
-// watch reads the last event again and again, and writes into the journal what it was.
+// watch reads the last event again and again, and writes it into the journal.
 func (w *eventWorker) watch(ctx context.Context, done <-chan struct{}) error {
 	for last := uint64(0); ; {
 		for e, err := range w.evs.Read(ctx, event.All(), &event.ReadOptions{Backwards: true, Limit: 1}) {

@@ -35,9 +35,9 @@ func (w *eventWorker) compare(ctx context.Context) (r record, found, lost int, e
 	return r, len(r.Found), len(r.Lost), nil
 }
 
-// resume records what became of the appends that a crash left open, and appends again what
-// was found though nobody had acknowledged it, as a client does that has no answer: with IDs
-// the answer is the old positions.
+// resume records the result of the appends that a crash left open. It appends
+// again the events that were found without an acknowledgement, as a client does
+// that got no answer: with IDs the answer is the old positions.
 func (w *eventWorker) resume(ctx context.Context, r record) error {
 	for _, name := range r.Found {
 		a := w.ledger.appends[name]
@@ -90,7 +90,8 @@ func (w *eventWorker) readAll(ctx context.Context) (all []event.Sequenced, err e
 	return all, err
 }
 
-// wereRead checks that what somebody has read is still there, acknowledged or not.
+// wereRead checks that all events that a reader has read are still there,
+// acknowledged or not.
 func (w *eventWorker) wereRead(all []event.Sequenced) error {
 	if w.Lossy {
 		return nil
@@ -133,9 +134,9 @@ func (w *eventWorker) group(all []event.Sequenced) (map[string][]uint64, error) 
 	return stored, nil
 }
 
-// settle says of each append whether it is there: those acknowledged must be, where
-// they were, and those refused must not. Where the store may lose appends, they must
-// be the last ones.
+// settle reports for each append whether it is there: acknowledged ones must
+// be, at their positions, and refused ones must not. Where the store may lose
+// appends, they must be the last ones.
 func (w *eventWorker) settle(stored map[string][]uint64) (record, error) {
 	r := record{Resumed: true}
 	var last, lost uint64 // highest position kept, lowest position lost

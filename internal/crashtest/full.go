@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// The sizes of the disk in bytes: an embedded server has files of its own.
+// The sizes of the disk in bytes: an embedded server has more files.
 const (
 	fullDisk       = 128 << 20
 	fullServerDisk = 320 << 20
@@ -23,11 +23,11 @@ const (
 // bareIOError is all that libSQL says when there is no space for what opening needs.
 const bareIOError = "disk I/O error"
 
-// Full is the trial that fills the disk under a working store: within a moment that
-// nobody chose only some bytes are left, and the worker goes on until a step fails or
-// the engine ends the process. Then there is space again, and the store must be at a
-// step that the journal allows. One time in eight the disk is full before the store
-// is opened.
+// Full is the trial that fills the disk under a working store: at a random
+// moment only some bytes are left, and the worker goes on until a step fails or
+// the engine ends the process. Then there is space again, and the store must be
+// at a step that the journal allows. One time in eight the disk is full before
+// the store is opened.
 func Full() Trial { return full(false) }
 
 func full(earlyAck bool) Trial {
@@ -95,7 +95,7 @@ func fill(ctx context.Context, dir string, config workerConfig, rng *rand.Rand, 
 	return end, nil
 }
 
-// firstLine is what a process that was ended says first.
+// firstLine is the first line of an ended process's output.
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return line[:min(len(line), 120)]
@@ -110,7 +110,7 @@ type ballast struct {
 	timer  *time.Timer
 	err    error
 	mu     sync.Mutex
-	light  bool // nothing is added any more
+	light  bool // no step may add data any more
 }
 
 // ballastEvery is the time between two pieces.

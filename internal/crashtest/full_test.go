@@ -15,7 +15,7 @@ func TestFull(t *testing.T) {
 	} {
 		t.Run(c.Engine, func(t *testing.T) {
 			t.Parallel()
-			r := tryTurn(t, Full(), c)
+			r := tryRound(t, Full(), c)
 			skipWithoutServer(t, r)
 			require.Empty(t, r.Violations)
 			require.Equal(t, c.Faults, r.Faults)
@@ -24,11 +24,12 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestFullBites: what was acknowledged and is not in the store is found. Here it never was.
+// TestFullBites: an acknowledged step that is not in the store is found. Here
+// it never was.
 func TestFullBites(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(5) {
-		if r := tryTurn(t, full(true), Cell{Engine: "sqlite", Layout: "arkiv", Seed: seed, Faults: 1}); len(r.Violations) > 0 {
+		if r := tryRound(t, full(true), Cell{Engine: "sqlite", Layout: "arkiv", Seed: seed, Faults: 1}); len(r.Violations) > 0 {
 			require.Contains(t, r.Violations[0].Text, "lost")
 			return
 		}

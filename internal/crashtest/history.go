@@ -17,15 +17,15 @@ const (
 	stepPrune  = "prune"
 )
 
-// entityKeys are those of entities: few, so that each changes again and again and what a merge
-// has half done matters.
+// entityKeys are the keys of entities. They are few, so that each changes again
+// and again and a half-done merge shows.
 var entityKeys = model.FewKeys(48)
 
 // newRand returns the generator of a seed.
 func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)) }
 
-// history is what a journal says of a store of entities: the states that it went
-// through, one after the other.
+// history has the states of an entity store that a journal describes, one after
+// the other.
 type history struct {
 	states []model.Model // the first one is the empty store
 	acked  int           // index of the last state that was acknowledged
@@ -77,8 +77,8 @@ func (h *history) find(head store.BlockHeader, horizon uint64, lossy bool) (int,
 	return 0, false
 }
 
-// step is one change of the store: what to do, and the states that it leads
-// through, of which a crash may leave any.
+// step is one change of the store: its operations, and the states that it leads
+// through. A crash may leave any of them.
 type step struct {
 	record
 	blocks  []entity.Block

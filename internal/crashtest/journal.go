@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// record is a line of the journal. It announces a step, acknowledges one, or says
-// what of the steps that nobody acknowledged was found after a crash.
+// record is a line of the journal. It announces a step, acknowledges one, or
+// describes how unacknowledged steps were found after a crash.
 type record struct {
 	Step string `json:"step,omitempty"` // kind of the step announced
 	Name string `json:"name,omitempty"` // of an append
@@ -30,8 +30,9 @@ type record struct {
 	Lost    []string `json:"lost,omitempty"`  // events: acknowledged appends that were not
 }
 
-// journal is the file in which a worker says what it does. It outlives the worker
-// and is never on the disk that a trial takes away. Without a file it keeps the records.
+// journal is the file in which a worker records its steps. It outlives the
+// worker and is never on the disk that a trial takes away. Without a file it
+// keeps the records.
 type journal struct {
 	mu      sync.Mutex
 	file    *os.File

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestJournalCutsTornLine: what a killed worker was writing is dropped, and the next
-// one writes after what is whole.
+// TestJournalCutsTornLine: the line that a killed worker was writing is
+// dropped, and the next worker writes after the last whole line.
 func TestJournalCutsTornLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
 	require.NoError(t, os.WriteFile(path, []byte(`{"step":"apply","seed":1}`+"\n"+`{"ack":tr`), 0o600))
@@ -42,7 +42,7 @@ func TestHistory(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, h.states[20].Head(), again.states[20].Head())
 	require.Equal(t, 20, again.acked)
-	open := len(again.states) - 1 // the last block of a load that nobody acknowledged
+	open := len(again.states) - 1 // the last block of a load without an acknowledgement
 	require.Greater(t, open, 20)
 
 	for _, c := range []struct {

@@ -12,12 +12,12 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Power is the trial that takes the power away: a worker writes to a disk of its own,
-// and the store goes on with what had reached the disk at a moment that nobody chose.
-// What the operating system still held in its page cache is lost, as it is not when a
-// process is killed. That tells the levels of durability apart: Durable loses nothing
-// acknowledged, Relaxed may lose the last steps, and Unsafe does lose, which shows that
-// the trial finds what is lost.
+// Power is the trial that takes the power away: a worker writes to its own
+// disk, and the store goes on with the bytes that had reached the disk at a
+// random moment. The contents of the operating system's page cache are lost,
+// unlike when only a process is killed. This separates the levels of
+// durability: Durable loses no acknowledged step, Relaxed may lose the last
+// steps, and Unsafe does lose steps, which shows that the trial finds losses.
 //
 // The disk is an ext4 file system in a file, mounted through a loop device with a
 // commit interval that is longer than a worker lives, so that nothing gets to the file
@@ -52,8 +52,8 @@ func Power(level driver.Durability) Trial {
 // which Linux writes dirty pages back unasked, 30 seconds.
 const longestLife = 1200 * time.Millisecond
 
-// cut mounts the disk, lets a worker check and go on, and replaces the disk by what a
-// power cut leaves of it. The last worker only checks.
+// cut mounts the disk, lets a worker check and go on, and replaces the disk by
+// the state after a power cut. The last worker only checks.
 func cut(ctx context.Context, c Cell, level driver.Durability, rng *rand.Rand, d *Disk, last bool) (ending, error) {
 	if err := d.mount(); err != nil {
 		return ending{}, err
@@ -67,7 +67,7 @@ func cut(ctx context.Context, c Cell, level driver.Durability, rng *rand.Rand, d
 	config.Lossy, config.CheckOnly = level != driver.Durable, last
 	p := &plan{delay: time.Duration(rng.Int64N(int64(longestLife)))}
 	if rng.IntN(10) == 0 {
-		p.phase, p.delay = phaseCheck, p.delay/50 // while what is left is read
+		p.phase, p.delay = phaseCheck, p.delay/50 // while the worker reads the remains
 	}
 	if last {
 		p = nil

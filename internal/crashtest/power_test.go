@@ -8,14 +8,14 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// TestPower cuts the power twice: durable loses nothing, also of what was only
-// read, relaxed nothing but a tail.
+// TestPower cuts the power twice: durable loses no step, not even one that was
+// only read, and relaxed only the last steps.
 func TestPower(t *testing.T) {
 	for _, level := range []driver.Durability{driver.Durable, driver.Relaxed} {
 		for _, layout := range []string{"compact", EventsLayout} {
 			t.Run(string(level)+"/"+layout, func(t *testing.T) {
 				t.Parallel()
-				r := tryTurn(t, Power(level), Cell{Engine: "sqlite", Layout: layout, Seed: 3, Faults: 2})
+				r := tryRound(t, Power(level), Cell{Engine: "sqlite", Layout: layout, Seed: 3, Faults: 2})
 				require.Empty(t, r.Violations)
 				require.Equal(t, 2, r.Faults)
 				if level == driver.Durable {
@@ -26,11 +26,11 @@ func TestPower(t *testing.T) {
 	}
 }
 
-// TestPowerBites: what nobody syncs is lost, and the trial says so.
+// TestPowerBites: unsynced data is lost, and the trial reports it.
 func TestPowerBites(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
-		r := tryTurn(t, Power(driver.Unsafe), Cell{Engine: "sqlite", Layout: "arkiv", Seed: seed, Faults: 1})
+		r := tryRound(t, Power(driver.Unsafe), Cell{Engine: "sqlite", Layout: "arkiv", Seed: seed, Faults: 1})
 		require.Empty(t, r.Violations)
 		if r.Outcomes["steps lost"] > 0 || r.Outcomes["stores destroyed"] > 0 {
 			return

@@ -37,7 +37,7 @@ type plan struct {
 	server int           // which of the engine's own processes is killed before the worker, from 1 on; 0: none
 	linger time.Duration // between the two
 
-	act func() error // what is done instead of killing, if given
+	act func() error // run instead of killing, if given
 }
 
 // ending is how a worker's life ended.
@@ -46,7 +46,7 @@ type ending struct {
 	server  bool   // so was a process of the engine, before it
 	phase   string // it was in
 	checked bool   // it had opened the store and compared it with the journal
-	found   int    // steps there that nobody had acknowledged
+	found   int    // unacknowledged steps that were found
 	lost    int    // steps acknowledged that were not there, where they need not be
 	code    int
 	broken  bool   // it found a violation
@@ -119,7 +119,7 @@ func runWorker(ctx context.Context, config workerConfig, p *plan, tracer ...stri
 // errHangs: a worker outlived its time.
 var errHangs = errors.New("it hangs")
 
-// listen reads what the worker says until it ends, and starts the clock of the
+// listen reads the worker's output until it ends, and starts the clock of the
 // plan.
 func (l *life) listen(lines *bufio.Scanner) {
 	lines.Buffer(nil, 1<<20)
@@ -160,8 +160,8 @@ func (l *life) arm() {
 	}
 }
 
-// strike kills whom the plan names. Of an engine without processes of its own only
-// the worker can be.
+// strike kills the process that the plan names. With an engine inside the
+// worker only the worker can be killed.
 func (l *life) strike() {
 	if l.plan.act != nil {
 		l.acted <- l.plan.act()

@@ -29,22 +29,22 @@ type Row struct {
 	Outcomes   map[string]int `json:"outcomes"` // what came of them, by a short name
 	Violations []Violation    `json:"violations"`
 
-	cell Cell // of the turn that goes on
+	cell Cell // of the running round
 }
 
 // Violation is a promise that was broken.
 type Violation struct {
-	Seed   uint64 `json:"seed"`   // of the turn
-	Faults int    `json:"faults"` // that the turn was to try
+	Seed   uint64 `json:"seed"`   // of the round
+	Faults int    `json:"faults"` // planned for the round
 	Text   string `json:"text"`
-	Kept   string `json:"kept,omitempty"` // directory with what is left of the turn
+	Kept   string `json:"kept,omitempty"` // directory with the round's remains
 }
 
 func newRow(t Trial, c Cell) *Row {
 	return &Row{Trial: t.Name, Engine: c.Engine, Layout: c.Layout, Where: map[string]int{}, Outcomes: map[string]int{}, cell: c}
 }
 
-// Fault counts one fault by what it hit.
+// Fault counts one fault by the place that it hit.
 func (r *Row) Fault(where string) {
 	r.Faults++
 	r.Where[where]++
@@ -63,7 +63,7 @@ func (r *Report) Broken() (n int) {
 	return n
 }
 
-// Print writes the report for people: what was done, then what was found.
+// Print writes the report for people: first the rounds, then the violations.
 func (r *Report) Print(out io.Writer) error {
 	var found strings.Builder
 	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)

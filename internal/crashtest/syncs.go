@@ -46,15 +46,17 @@ func (n SyncCount) Total() (total int) {
 	return total
 }
 
-// CountSyncs makes a new store in the cell's directory and counts, with strace, how often its
-// processes ask the system to sync a file in countedCommits commits, one after the other.
-// That says that the promise is kept by the call that keeps it, and what a commit costs on a
-// disk whose syncs are dear. What is put off stays put off.
+// CountSyncs makes a new store in the cell's directory and counts, with strace,
+// how often its processes ask the system to sync a file in countedCommits
+// commits, one after the other. The count shows that a commit makes the call
+// that its promise needs, and how many it costs on a disk whose syncs are dear.
+// Put-off work is not run.
 func CountSyncs(ctx context.Context, c Cell, level driver.Durability) (SyncCount, error) {
 	traced := filepath.Join(c.Dir, "trace")
 	params := []string{"durability", string(level), "memory", smallMemory, "backlog", "100000"}
 	if d, _ := driver.Lookup(c.Engine); d.Capabilities.WALCheckpoint {
-		// The checkpointer syncs beside the commits, and makes room in the log ahead.
+		// The checkpointer would add its own syncs, and those for making room
+		// in the log.
 		params = append(params, "checkpoint", string(driver.Manual))
 	}
 	config := workerConfig{URL: c.URL("store", params...), Layout: c.Layout, Seed: 1, CheckOnly: true}
@@ -91,8 +93,8 @@ func (w *worker) commitMarked(ctx context.Context, s subject) error {
 	return nil
 }
 
-// syncCall is the beginning of a call in a line of strace: the rest of one that was
-// interrupted comes in a line of its own.
+// syncCall matches the beginning of a call in a line of strace. The rest of an
+// interrupted call is in another line.
 var syncCall = regexp.MustCompile(`(?m)^\d+ +(fsync|fdatasync|sync_file_range|msync|sync|syncfs)\(`)
 
 // parseTrace counts the calls between the marks.

@@ -9,8 +9,9 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// TestSyncs is the contract of a commit: one sync where it is durable, and none elsewhere. Engines
-// with processes of their own may sync more beside it, and so does what a layout puts off.
+// TestSyncs is the contract of a commit: one sync where it is durable, and none
+// elsewhere. Engines with server processes may sync more, and so may the
+// put-off work of a layout.
 func TestSyncs(t *testing.T) {
 	if reason := CannotTrace(); reason != "" {
 		t.Skip(reason)

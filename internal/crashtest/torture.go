@@ -17,14 +17,14 @@ type Options struct {
 	Kills   int           // faults of each trial and cell after which it rests; zero means no limit
 	Seed    uint64
 	Dir     string // for stores, removed as they are done with; empty means the system's
-	Keep    bool   // do not remove the directory of a turn that found a violation
+	Keep    bool   // do not remove the directory of a round that found a violation
 
-	// Log, if given, is called after each turn.
+	// Log, if given, is called after each round.
 	Log func(format string, args ...any)
 }
 
-// enough is how many violations a cell may show before its trial rests: the first
-// ones say what the further ones would.
+// enough is how many violations a cell may show before its trial rests, because
+// further ones would repeat the first ones.
 const enough = 3
 
 // job is a trial on an engine and layout.
@@ -33,10 +33,10 @@ type job struct {
 	*Row
 }
 
-// Torture lets each trial have a turn on each engine and layout, over and over,
-// until the time is up, every one of them has had its faults, or ctx is done, which
-// is no error. A violation ends the turn, not the torture. An error is that of a
-// trial that could not go on; the report is of what was done.
+// Torture runs rounds of each trial on each engine and layout, over and over,
+// until the time is up, each has had its faults, or ctx is done, which is no
+// error. A violation ends the round only. An error means that a trial could not
+// go on; the report covers the rounds before it.
 func Torture(ctx context.Context, o Options) (*Report, error) {
 	if o.For > 0 {
 		var cancel context.CancelFunc
@@ -54,7 +54,7 @@ func Torture(ctx context.Context, o Options) (*Report, error) {
 				continue
 			}
 			busy = o.For > 0 || o.Kills > 0
-			if err := o.turn(ctx, j); err != nil {
+			if err := o.round(ctx, j); err != nil {
 				return r, fmt.Errorf("%s on %s, %s: %w", j.Name, j.Engine, j.Layout, err)
 			}
 		}
@@ -82,10 +82,10 @@ func (o *Options) jobs() (jobs []job) {
 	return jobs
 }
 
-// turn runs one turn in a directory of its own. The turns of a seed are the same
-// whatever else is run: the seed of a turn is that of the torture plus the turns that
-// the trial has had before, so the first turn repeats any.
-func (o *Options) turn(ctx context.Context, j job) (err error) {
+// round runs one round in its own directory. The rounds of a seed are the same
+// whatever else is run: the seed of a round is the torture's plus the number of
+// earlier rounds of the trial, so the first round repeats any.
+func (o *Options) round(ctx context.Context, j job) (err error) {
 	c := Cell{Engine: j.Engine, Layout: j.Layout, Seed: o.Seed + uint64(j.Turns), Faults: j.Turn}
 	if o.Kills > 0 {
 		c.Faults = min(c.Faults, o.Kills-j.Faults)

@@ -1,14 +1,18 @@
-// Package crashtest tries to make a store lose something. A worker process writes to a store,
-// acknowledges what was committed in a journal of its own, and is ended at a moment that nobody
-// chose: killed (Crash), its disk taken away as it is (Power), or filled (Full). The next worker
-// opens what is left, compares it with what the journal says must be there, and goes on.
+// Package crashtest tries to make a store lose data. A worker process writes to
+// a store, acknowledges committed steps in its own journal, and is ended at a
+// random moment: killed (Crash), its disk taken away as it is (Power), or
+// filled (Full). The next worker opens the store, compares it with the journal,
+// and goes on.
 //
-// What a worker expects comes from the journal alone: every step is drawn from a seed that the
-// journal has, so the model of the store (model.Model for entities, the list of appends for events)
-// is made anew in each process. A store in which an acknowledged step is missing, an unknown one is
-// present, a part of one is there, or an index answers otherwise than the model, is a violation.
+// A worker takes its expectations from the journal alone: every step is drawn
+// from a seed that the journal has, so that each process can rebuild the model
+// of the store (model.Model for entities, the list of appends for events). It
+// is a violation when an acknowledged step is missing, when an unknown step or
+// a part of one is present, or when an index and the model give different
+// answers.
 //
-// Torture runs these trials and others (Trial) on every engine and layout in turn.
+// Torture runs these trials and others (Trial) on every engine and layout,
+// round by round.
 package crashtest
 
 import (
@@ -25,8 +29,8 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Trial is one kind of fault that torture tries again and again, on every engine
-// and layout in turn.
+// Trial is one kind of fault that torture tries again and again, on every
+// engine and layout.
 type Trial struct {
 	Name string // one word in lower case, such as "crash"
 	Turn int    // faults on one store, after which a new one is made
@@ -35,32 +39,35 @@ type Trial struct {
 	// program is missing, or the engine has nothing to fail. "" means that it can.
 	Skip func(c Cell) string
 
-	// Run does one turn: it makes a store in c.Dir, which is empty, tries c.Faults faults on it and
-	// counts each in r. What it draws comes from rng alone, so that a turn can be repeated by its
-	// seed. It ends early, without an error, when ctx is done. A broken promise goes into r and is
-	// no error: an error means that the trial itself could not go on.
+	// Run does one round: it makes a store in c.Dir, which is empty, tries
+	// c.Faults faults on it and counts each in r. It draws only from rng, so
+	// that a round can be repeated by its seed. It ends early, without an
+	// error, when ctx is done. A broken promise goes into r and is no error: an
+	// error means that the trial itself could not go on.
 	Run func(ctx context.Context, c Cell, rng *rand.Rand, r *Row) error
 }
 
-// Cell is what a turn is about and where it may write.
+// Cell is the subject of a round: an engine, a layout, and a directory to write
+// to.
 type Cell struct {
 	Engine string // as in a URL
 	Layout string // of entities, or EventsLayout
-	Dir    string // empty directory of this turn, removed after it
-	Seed   uint64 // of this turn, for messages
-	Faults int    // how many to try in this turn
+	Dir    string // empty directory of this round, removed after it
+	Seed   uint64 // of this round, for messages
+	Faults int    // how many to try in this round
 }
 
 // EventsLayout is the layout of a cell that has an event store.
 const EventsLayout = "events"
 
-// exists tells whether the store has the layout.
+// exists reports whether the store has the layout.
 func (c Cell) exists() bool {
 	return c.Layout == EventsLayout || slices.Contains(schemas.Layouts(), c.Layout)
 }
 
-// ownLog tells whether the log of the engine is in the memory of a server until it is
-// written: what is acknowledged before that dies with the server.
+// ownLog reports whether the log of the engine is in the memory of a server
+// until it is written: a step that is acknowledged before that dies with the
+// server.
 func (c Cell) ownLog() bool { return engine.Find(c.Engine).Server }
 
 // URL returns the URL of a database by a name within the cell's directory.
@@ -74,8 +81,9 @@ func (c Cell) URL(name string, params ...string) string {
 	return strings.TrimSuffix(c.Engine+"://"+u.EscapedPath()+"?"+values.Encode(), "?")
 }
 
-// skipLevel returns why an engine cannot be tried on a level of durability, or "".
-// Beyond those that the driver tells, a server that we start syncs as we say.
+// skipLevel returns why an engine cannot be tried on a level of durability, or
+// "". The driver refuses some levels; of a server, only one that we start has
+// our settings.
 func (c Cell) skipLevel(level driver.Durability) string {
 	d, _ := driver.Lookup(c.Engine)
 	if slices.Contains(d.Capabilities.Durabilities, level) || c.ownLog() && level == driver.Unsafe {
@@ -95,8 +103,8 @@ const smallMemory = "64MiB"
 // smallLog is the least log, in bytes, after which DuckDB may be told to checkpoint.
 const smallLog = 65536
 
-// drawParams draws the settings of one opening, so that what an engine does beside
-// the commits happens often: checkpoints of a small log, in the background or in the
+// drawParams draws the settings of one opening, so that an engine's background
+// work happens often: checkpoints of a small log, in the background or in the
 // commit, and merges of a small backlog.
 func (c Cell) drawParams(rng *rand.Rand) []string {
 	params := []string{"memory", smallMemory, "backlog", strconv.Itoa(1 + rng.IntN(60))}

@@ -32,7 +32,7 @@ const (
 	exitTrouble   = 4 // an operation failed; so does the store when its server is killed
 )
 
-// workerConfig says what a worker does.
+// workerConfig has a worker's task.
 type workerConfig struct {
 	URL     string `json:"url"`
 	Layout  string `json:"layout"`  // as Cell.Layout
@@ -46,7 +46,7 @@ type workerConfig struct {
 
 	CheckOnly bool `json:"check_only,omitempty"` // end after the check
 	Lossy     bool `json:"lossy,omitempty"`      // acknowledged steps may be missing, from the end
-	NoPrune   bool `json:"no_prune,omitempty"`   // keep the history, so that the digest can be computed anew
+	NoPrune   bool `json:"no_prune,omitempty"`   // keep the history, so that the digest can be computed
 
 	// EarlyAck breaks the worker: it acknowledges before it commits. Tests see by
 	// it that a store which loses commits is found out.
@@ -64,9 +64,9 @@ func violation(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrViolation, fmt.Sprintf(format, args...))
 }
 
-// workerMain runs a worker until it is killed or finds something, and returns its
-// exit code. Config is a workerConfig as JSON. What the worker does goes to stdout,
-// a line each, for the process that kills it.
+// workerMain runs a worker until it is killed or finds a violation, and returns
+// its exit code. Config is a workerConfig as JSON. The worker's progress goes
+// to stdout, a line each, for the process that kills it.
 func workerMain(ctx context.Context, config string, stdout io.Writer) int {
 	w := &worker{out: stdout}
 	if err := json.Unmarshal([]byte(config), &w.workerConfig); err != nil {
@@ -96,18 +96,19 @@ type worker struct {
 	checked bool // the store has checked itself; see Contents
 }
 
-// subject is what a worker writes to.
+// subject is the store that a worker writes to: entities or events.
 type subject interface {
 	open(ctx context.Context) error // the store in the worker's database
 	step(ctx context.Context, phase string) error
 	phases() []phase
 
-	// compare compares the store with the journal, and returns the record that settles what
-	// nobody acknowledged, with the numbers of steps found and lost. resume writes it.
+	// compare compares the store with the journal, and returns the record that
+	// closes the unacknowledged steps, with the numbers of steps found and
+	// lost. resume writes it.
 	compare(ctx context.Context) (r record, found, lost int, err error)
 	resume(ctx context.Context, r record) error
 
-	grow(ctx context.Context) error // makes one step, which is one commit, beside no other
+	grow(ctx context.Context) error // makes one step, which is one commit, while no other runs
 }
 
 // phase is a kind of step and how often it is chosen.
@@ -149,7 +150,7 @@ func (w *worker) run(ctx context.Context) (err error) {
 	return w.steps(ctx, s)
 }
 
-// subject returns what the worker writes to, in the state that a journal tells.
+// subject returns the worker's store, in the state that a journal describes.
 func (w *worker) subject(records []record) (subject, error) {
 	if w.Layout == EventsLayout {
 		return newEventWorker(w, records)
@@ -157,7 +158,7 @@ func (w *worker) subject(records []record) (subject, error) {
 	return newEntityWorker(w, records)
 }
 
-// check compares the store with the journal, and writes there what it found.
+// check compares the store with the journal, and writes the result there.
 func (w *worker) check(ctx context.Context, s subject, begun bool) error {
 	r, found, lost, err := s.compare(ctx)
 	if err != nil {
@@ -239,7 +240,7 @@ func (w *worker) say(what, format string, args ...any) {
 	_, _ = io.WriteString(w.out, what+" "+text+"\n")
 }
 
-// sayProcesses tells the parent which processes the engine has beside the worker.
+// sayProcesses reports the processes of the engine to the parent.
 func (w *worker) sayProcesses(ctx context.Context) error {
 	stats, err := w.db.Engine().Stats(ctx)
 	if err != nil {
@@ -258,5 +259,5 @@ func (w *worker) checkpoint(ctx context.Context) error {
 	return err
 }
 
-// pause lets what runs in the background have its turn.
+// pause gives background work time to run.
 func (w *worker) pause() { time.Sleep(time.Duration(w.rng.IntN(30)) * time.Millisecond) }

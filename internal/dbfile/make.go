@@ -10,14 +10,14 @@ import (
 	"github.com/varvedb/varve/internal/filesync"
 )
 
-// newMode is that of a new database: nobody else reads what a store holds.
+// newMode is the mode of a new database: other users cannot read it.
 const newMode = 0o600
 
-// Make makes the file of a database when there is none. Fill makes one with what an
-// empty database has, in a directory of this run. It gets its name afterwards, because
-// a process that is killed must not leave an empty file under that name: an empty file
-// looks like a database that has lost what was in it. Of several processes that make
-// one at once the first does, and the others find it.
+// Make makes the file of a database when there is none. Fill makes an empty
+// database, in a private directory. The file gets its name afterwards, because
+// a process that is killed must not leave an empty file under that name: an
+// empty file looks like a database that has lost its contents. Of several
+// processes that make one at once the first does, and the others find it.
 //
 // Durable says that the file is to survive the loss of power before anything is in
 // it. Each process syncs the directory, because the process that made the file may

@@ -17,16 +17,17 @@ import (
 // yet, as many as Linux follows.
 const maxLinks = 40
 
-// Resolve returns the absolute path of a database without symbolic links, whether it exists
-// or not. Engines and leases name the files beside a database after it, so everybody must
-// use the same name, whatever link a database is opened by.
+// Resolve returns the absolute path of a database without symbolic links,
+// whether it exists or not. Engines and leases name further files after the
+// database, so all processes must use the same name, whatever link a database
+// is opened by.
 func Resolve(path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		wd, err := os.Getwd()
 		if err != nil {
 			return "", err
 		}
-		path = wd + string(filepath.Separator) + path // not cleaned: what is before ".." may be a link
+		path = wd + string(filepath.Separator) + path // not cleaned: the part before ".." may be a link
 	}
 	name := path
 	for range maxLinks {
@@ -56,9 +57,9 @@ func Resolve(path string) (string, error) {
 	return "", fmt.Errorf("%q: %w: its symbolic links lead to each other; remove them", name, syscall.ELOOP)
 }
 
-// Check refuses a file that cannot be a database, or not one of which all that belongs to
-// it can be found by its name. It does not open the file: to close it would drop the locks
-// that this process has on it. Whether it is a database the engine says.
+// Check refuses a file that cannot be a database, and one whose further files
+// cannot be found by its name. It does not open the file: to close it would
+// drop the locks that this process has on it. The engine checks the contents.
 func Check(path string, readOnly bool) error {
 	st, err := os.Stat(path)
 	switch {
@@ -130,7 +131,8 @@ func CheckIndex(path string) error {
 	return driver.Of(driver.ErrUnsupported, fmt.Errorf("%q is not SQLite's, which would overwrite it; give that file or the store another name", path+"-shm"))
 }
 
-// Mode is that of what is made beside a database: who may use it may use that too.
+// Mode is the mode of the further files of a database: its users may use them,
+// too.
 func Mode(path string) os.FileMode {
 	st, err := os.Stat(path)
 	if err != nil {

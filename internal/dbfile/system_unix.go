@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OnReadOnly tells whether a file is on a read-only file system. There SQLite can make no
-// WAL-index, and reads a database only when it is told that nobody can change it.
+// OnReadOnly reports whether a file is on a read-only file system. There SQLite
+// can make no WAL-index, and reads a database only as an immutable one.
 func OnReadOnly(path string) bool { return errors.Is(unix.Access(path, unix.W_OK), unix.EROFS) }
 
-// MayWrite tells whether a file can be made in a directory, of which engines say no more than
-// that they were unable to open the file.
+// MayWrite reports whether a file can be made in a directory, because an
+// engine's error only says that it was unable to open the file.
 func MayWrite(dir string) error { return unix.Access(dir, unix.W_OK|unix.X_OK) }
 
 // names is how many names a file has.
@@ -26,7 +26,7 @@ func names(st os.FileInfo) int {
 	return 1
 }
 
-// MayRead tells whether files can be read.
+// MayRead reports whether files can be read.
 func MayRead(paths ...string) error {
 	for _, path := range paths {
 		if err := unix.Access(path, unix.R_OK); err != nil {

@@ -11,9 +11,10 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Watch tells whether files that are open have the names that they were opened by. One that
-// was removed or replaced can be written to its end, and nobody would find what is in it.
-// To look at a file takes a microsecond. Its methods may be called from several goroutines.
+// Watch reports whether open files still have the names that they were opened
+// by. A file that was removed or replaced can be written to its end, and no
+// process would find its contents. To look at a file takes a microsecond. Its
+// methods may be called from several goroutines.
 type Watch struct {
 	mu    sync.Mutex
 	files []watched

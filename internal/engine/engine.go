@@ -21,7 +21,7 @@ type Engine struct {
 	Name      string   // the URL's scheme, and the last element of its packages in store and bench
 	Internal  []string // what else of this module is for it alone, below internal
 	Libraries []string // patterns of the packages of others that only its own import
-	File      string   // what a database is called in a directory of its own
+	File      string   // the name of a database in a private directory
 	Command   string   // the only command that links it; "" when all do
 	Client    string   // the library (driver.Info) that opens its servers, where another opens its paths: a program links one of them
 	Serves    string   // the only command that links Client
@@ -32,7 +32,7 @@ type Engine struct {
 // Package returns the import path of the engine.
 func (e Engine) Package() string { return Module + "/store/" + e.Name }
 
-// Remote tells whether a URL is that of a server which Client opens.
+// Remote reports whether a URL names a server that Client opens.
 func (e Engine) Remote(u *url.URL) bool {
 	inner, _, _ := strings.Cut(u.Opaque, ":")
 	return e.Client != "" && (u.Host != "" || u.User != nil || slices.Contains([]string{"http", "https", "ws", "wss"}, strings.ToLower(inner)))
@@ -62,8 +62,7 @@ func Names() []string {
 	return names
 }
 
-// Rank returns the place of an engine in this order; those that are not listed come
-// after all.
+// Rank returns the place of an engine in this order; unlisted ones come last.
 func Rank(name string) int {
 	if i := slices.Index(Names(), name); i >= 0 {
 		return i

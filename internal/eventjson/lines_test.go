@@ -15,7 +15,7 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// TestLines: what is written is read back to the byte, whatever it is.
+// TestLines: events are read back to the byte, whatever they are.
 func TestLines(t *testing.T) {
 	text := rapid.OneOf(rapid.SliceOf(rapid.Byte()), rapid.Map(rapid.SampledFrom([]string{
 		"", "null", "{}", `"\ud800"`, "{\"a\":1,\"a\":null}", "\ufeff1", `{"a": 1}`, `{"a":1}`, ` 1`, "1\n", `"<&>"`, "\"\u2028\"", `"\u003c"`, "\"\xff\"", `[1,2]`, `1e5`, "\"\x7f\"",
@@ -85,7 +85,8 @@ func TestLinesErrors(t *testing.T) {
 	}
 }
 
-// spaces gives a line of spaces that does not end for a long time, and what is taken of it.
+// spaces is a reader with a line of spaces that does not end for a long time;
+// taken counts the bytes that were read.
 type spaces struct{ taken int }
 
 func (s *spaces) Read(p []byte) (int, error) {

@@ -141,7 +141,7 @@ func (c *checker) add(e *event.Sequenced) {
 	c.terms += entrySum(typeTerm(e.Type), e.Position, "")
 }
 
-// postings subtracts what the postings are.
+// postings compares the stored postings with the sums of the events.
 func (c *checker) postings(ctx context.Context) error {
 	err := statement.Each(ctx, c.q, driver.Statement{Text: "SELECT " + c.log.traits.TextColumn("term") + ", position, list FROM event_postings"}, nil, func(rows driver.Rows) error {
 		var term, list []byte
@@ -204,7 +204,7 @@ func (c *checker) ids(ctx context.Context) error {
 	return err
 }
 
-// Rebuild makes postings and the list of IDs anew from the events.
+// Rebuild makes the postings and the list of IDs from the events.
 func (l *Log) Rebuild(ctx context.Context, tx driver.Tx) error {
 	for _, t := range Tables[1:] {
 		if _, err := tx.Exec(ctx, "DELETE FROM "+t.Name); err != nil {

@@ -2,9 +2,10 @@
 // store owns transactions and verdicts; a Log runs SQL on the transaction or view that it is
 // given, and keeps no state that a rolled-back transaction could falsify.
 //
-// An event is written at once. Its postings, by which a tag, a type or its ID finds it, are
-// written for many events together. Until then they are in the memory of each process, in a
-// Tail, which also says what the states of an event are.
+// An event's row is written at once. Its postings, by which a tag, a type or
+// its ID finds it, are written for many events together. Until then each
+// process has them in memory, in a Tail, which also describes the states of an
+// event.
 package eventlog
 
 import (

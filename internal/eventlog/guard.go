@@ -70,8 +70,9 @@ func (l *Log) Judge(
 		}
 	}
 
-	// Answer one guard after the other. What a guard did not use of its share of
-	// the first look-up is not read by another one, so that the bound of all holds.
+	// Answer one guard after the other. The rows that a guard leaves unread of
+	// its share of the first look-up are not given to another one, so that the
+	// total stays bounded.
 	for i, g := range guards {
 		budget := min(each-prepaid[i], all)
 		s.limit, s.spent = s.rows+max(budget, 0), false
@@ -87,7 +88,7 @@ func (l *Log) Judge(
 	return nil
 }
 
-// answer looks for a match of each item in turn.
+// answer looks for a match of each item, one after the other.
 func (s *search) answer(ctx context.Context, g *Guard, streams []*stream) (err error) {
 	g.Found, g.Left = 0, false
 	for item, st := range streams {

@@ -44,7 +44,7 @@ func commit(t testing.TB, e driver.Engine, f func(tx driver.Tx)) {
 	require.NoError(t, tx.Commit(context.Background()))
 }
 
-// newTail returns the tail of a process beside others.
+// newTail returns the tail of a process that is not alone.
 func newTail(l *eventlog.Log, every int) *eventlog.Tail {
 	return l.NewTail(eventlog.TailOptions{Shared: true, Every: every})
 }
@@ -69,9 +69,10 @@ func randomEvent(rnd *rand.Rand) event.Event {
 	return e
 }
 
-// TestTail compares what a writer's memory answers with what the tables say, for two writers
-// that take turns, and for one that has the database alone. Writers are replaced by others that
-// write postings sooner or later, some transactions have no event, and postings are made anew.
+// TestTail compares the answers of a writer's memory with the tables, for two
+// writers that alternate, and for one that has the database alone. Writers are
+// replaced by others that write postings sooner or later, some transactions
+// have no event, and postings are rebuilt.
 func TestTail(t *testing.T) {
 	for _, shared := range []bool{true, false} {
 		t.Run(fmt.Sprintf("shared=%t", shared), func(t *testing.T) { testTail(t, shared) })

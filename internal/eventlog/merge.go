@@ -5,10 +5,11 @@ import (
 	"strings"
 )
 
-// Merge returns fewer items that match the same events together: those of equal tags are
-// one, with the types of all, and one goes whose events another one matches already. What a
-// projector asks of an entity it asks of each type of event, and of several entities together
-// what it asks of one of them, so the postings of most tags are read once.
+// Merge returns fewer items that match the same events together. Items with
+// equal tags become one, with the types of all, and an item goes when another
+// one matches all of its events. A projector asks for each type of event of an
+// entity separately, and for many entities together, so that after the merge
+// the postings of most tags are read once.
 func Merge(items []Item) []Item {
 	if len(items) == 1 {
 		return items

@@ -23,7 +23,8 @@ func drawEntries(rt *rapid.T) []entry {
 	return entries
 }
 
-// TestPostings: what is read back is what was written, of the types asked for.
+// TestPostings: postings are read back as they were written, for the types
+// asked for.
 func TestPostings(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		entries := drawEntries(rt)

@@ -30,12 +30,12 @@ type Page struct {
 	Gone    Gone
 	Visible bool // events that are not durable are wanted, too; the store's affair
 
-	// Tail, unless it is nil, remembers the events without postings. The page must be of a
-	// view, for what is not committed must not be remembered.
+	// Tail, unless it is nil, remembers the events without postings. The page
+	// must be of a view, because uncommitted events must not be remembered.
 	Tail *Tail
 
-	// Head, unless it is nil, receives the last position of what was looked at when the
-	// page, which is not backwards, is the end.
+	// Head, unless it is nil, receives the last position that was searched when
+	// the page, which is not backwards, is the end.
 	Head *uint64
 
 	// Last, unless it is nil, asks for the last event of each item alone. It is kept
@@ -104,7 +104,8 @@ type pageEvents struct {
 	end       ends // how far the log goes, where that was read
 }
 
-// wants reports whether the row that was scanned is what a candidate is looked at for.
+// wants reports whether the scanned row matches an item that its candidate may
+// match.
 func (to *pageEvents) wants(c *candidate) (ok bool) {
 	for _, st := range c.streams {
 		matches := st.item.matchesRow(to.row.typ, to.row.tags)
@@ -294,8 +295,8 @@ func (l *Log) listed(n int) string {
 	return "IN (?" + strings.Repeat(", ?", n-1) + ")"
 }
 
-// readRows appends the events that a statement selects: those of candidates, which must all
-// be there, or any others when there are no candidates.
+// readRows appends the events that a statement selects. With candidates, all of
+// their events must be there.
 func (to *pageEvents) readRows(ctx context.Context, q driver.Querier, text string, args []any, some []candidate) (err error) {
 	rows, err := driver.Statement{Text: text, Final: to.final}.Query(ctx, q, args...)
 	if err != nil {

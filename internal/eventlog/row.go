@@ -20,13 +20,13 @@ func (l *Log) keyColumns() string {
 	return "events.position, " + l.traits.TextColumn("events.type") + ", events.id, " + l.traits.TextColumn("events.tags")
 }
 
-// keyRow is a row of keyColumns. What it holds is of the row alone.
+// keyRow is a row of keyColumns. Its slices are valid until the next row.
 type keyRow struct {
 	at            uint64
 	typ, id, tags []byte
 }
 
-// eachKey hands out what a text selects by keyColumns.
+// eachKey calls f with each row of keyColumns that a text selects.
 func eachKey(ctx context.Context, q driver.Querier, text string, args []any, f func(k *keyRow) error) error {
 	var k keyRow
 	return statement.Each(ctx, q, driver.Statement{Text: text}, args, func(rows driver.Rows) error {
@@ -55,7 +55,7 @@ type row struct {
 	typ, id, tags  []byte
 	lastType       string // types repeat, and need no copy of their own
 	gone           bool   // the event is truncated
-	digest         []byte // of what it was
+	digest         []byte // of the event before it was truncated
 }
 
 // scan reads a row and compares its checksum.

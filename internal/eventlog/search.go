@@ -66,8 +66,8 @@ const maxTerms = 4096
 // maxRows is the most rows of a term in one look-up.
 const maxRows = 64
 
-// stream is the positions of the events that may match an item: the union of the
-// postings of its types, or the intersection of those of its tags.
+// stream has the positions of the events that may match an item: the union of
+// the postings of its types, or the intersection of the postings of its tags.
 //
 // An intersection is found in one of two ways. Either all lists are read, and
 // each skips to where the others are. Or only some are read, and the events at
@@ -299,7 +299,7 @@ func (st *stream) record(events int, matched bool) {
 	st.lists, st.unread, st.compare = append(st.lists, st.unread...), nil, false
 }
 
-// move passes what the lists have before a position.
+// move passes the positions before a given one in all lists.
 func (st *stream) move(at uint64) {
 	for _, l := range st.lists {
 		l.at = at
@@ -408,7 +408,7 @@ func (s *search) read(ctx context.Context, lists []*list, seek bool) (err error)
 		return err
 	}
 	s.count(read)
-	if read == left { // rows may be missing, so nothing is known of the lists
+	if read == left { // rows may be missing, so the ends of the lists are unknown
 		s.spent = true
 		return nil
 	}

@@ -91,7 +91,7 @@ func TestWork(t *testing.T) {
 		// The other's 100 rows are not read.
 		{"and a frequent one", event.Tagged(course, a), work{26, 4, 40, 54}},
 		{"and a frequent one, the other way round", event.Tagged(a, course), work{26, 4, 40, 54}},
-		// Two lists of 2,560 events each, of which none is read.
+		// Two lists of 2,560 events each; no event is read.
 		{"frequent ones that never meet", event.Tagged(a, b), work{0, 5, 210, 1}},
 		{"one of few, in the middle", event.Tagged(a, event.NewTag("grade", "Z")), work{2, 4, 50, 3}},
 		{"a thousand tags", products, work{12_800, 350, 15_000, 12_801}},
@@ -125,7 +125,7 @@ func TestWork(t *testing.T) {
 	}
 }
 
-// work is what was found, and what it cost.
+// work counts the found events and the cost of finding them.
 type work struct{ found, statements, postings, events int }
 
 func checkWork(t *testing.T, most, got work) {

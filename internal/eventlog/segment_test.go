@@ -14,8 +14,9 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// TestMemory compares what readers find by the memory of their process with what one finds that has
-// just begun, in views of any age, beside two writers, each with a memory of its own.
+// TestMemory compares the reads of a process that remembers the end of the log
+// with the reads of a new process, in views of any age, while two writers with
+// their own memories go on.
 func TestMemory(t *testing.T) {
 	e, l := open(t)
 	tails := []*eventlog.Tail{newTail(l, 40), newTail(l, 15), newTail(l, 1)}
@@ -47,8 +48,9 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestMemoryRows counts the rows that reads of new events take: what is new is read once, and not
-// by the process that wrote it; what a view has that is older than the memory is read each time.
+// TestMemoryRows counts the rows that reads of new events take. New events are
+// read once, and not by the process that wrote them; a view that is older than
+// the memory reads them each time.
 func TestMemoryRows(t *testing.T) {
 	e, l := open(t)
 	tail, other := newTail(l, 40), newTail(l, 40)

@@ -37,8 +37,9 @@ func drawTag() *rapid.Generator[event.Tag] {
 	})
 }
 
-// TestTags: lists of tags come back as they were, no two tags have one text, none has the text of a
-// type, and no text holds what the store or an engine gives another meaning.
+// TestTags: lists of tags are read back as they were written, no two tags have
+// one text, no tag has the text of a type, and no text has a character with a
+// meaning for the store or an engine.
 func TestTags(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		tags := rapid.SliceOfDistinct(drawTag(), func(t event.Tag) event.Tag { return t }).Draw(rt, "tags")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"sync"
 
 	"github.com/varvedb/varve/store/driver"
@@ -27,24 +28,26 @@ func (l *Log) IndexEvery() int {
 // maxKept bounds the events with postings that stay in memory, for views that are older.
 const maxKept = 1 << 14
 
-// Tail is what a process knows of the end of a log. It takes events through their states,
-// each of which is a position up to which all events have come:
+// Tail is the end of a log in the memory of a process. It takes events through
+// their states, each of which is a position up to which all events have come:
 //
 //	        Add                Commit               Durable
 //	queued ─────► accepted ───────────► committed ───────────► durable
 //	                                        │      Commit
 //	                                        └────────────────► indexed
 //
-// An event is accepted once the writer has judged its append and given it a position, in an
-// open transaction. It is committed when the transaction is: then conditions are judged by
-// it and views have it, but a power cut may undo it. It is durable when the engine promises
-// that it stays: its append is acknowledged, and readers are shown it (Visible). Where a
-// commit is durable when it returns, these two are one. It is indexed when postings find it:
-// one commit in many writes those of all events that have none.
+// An event is accepted once the writer has judged its append and given it a
+// position, in an open transaction. It is committed when the transaction is:
+// then conditions are judged by it and views have it, but a power cut may undo
+// it. It is durable when the engine promises that it stays: its append is
+// acknowledged, and readers are shown it (Visible). Where a commit is durable
+// when it returns, these two are one. It is indexed when postings find it: one
+// commit in many writes the postings of all events that have none.
 //
-// What is not indexed is in memory, by tag, type and ID: the writer judges conditions by it,
-// and readers find it there. A committed event never changes, so what is known is true in
-// each view that has it. What other processes have committed is read once.
+// Events without postings are in memory, by tag, type and ID: the writer judges
+// conditions by them, and readers find them there. A committed event never
+// changes, so the memory is true in each view that has the event. Events of
+// other processes are read once.
 //
 // The methods of the writer, Sync to Micros, are called by one goroutine at a time, the
 // others by any.
@@ -59,8 +62,9 @@ type Tail struct {
 
 	mu sync.Mutex
 
-	// All events above base are known: the older ones, of which the next index leaves none,
-	// and the newer ones. So many of the latter are committed; the rest is accepted.
+	// All events above base are known: the older ones, which the next index
+	// writes, and the newer ones. The first `committed` of the newer ones are
+	// committed; the others are accepted.
 	base         uint64
 	older, newer segment
 	committed    int
@@ -130,8 +134,8 @@ func (t *Tail) Sync(ctx context.Context, q driver.Querier) error {
 	return nil
 }
 
-// Abort forgets what was accepted, after a transaction that failed. The next Sync finds out
-// where the log ends.
+// Abort forgets the accepted events, after a transaction that failed. The next
+// Sync reads the end of the log.
 func (t *Tail) Abort() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -254,8 +258,8 @@ func (t *Tail) forget(at uint64) {
 	t.base, t.committed = at, 0
 }
 
-// turn makes the newer events the older ones, once postings find the older ones and some of
-// the newer. The caller holds mu, and nothing is accepted.
+// turn makes the newer events the older ones, once postings find the older ones
+// and some of the newer. The caller holds mu, and no event is accepted.
 func (t *Tail) turn(indexed uint64) {
 	middle := t.base + uint64(len(t.older.entries))
 	switch {
@@ -269,8 +273,9 @@ func (t *Tail) turn(indexed uint64) {
 	}
 }
 
-// knows tells up to where what a view or transaction has above its postings is in memory,
-// and whether it is at all: not in a view that is older.
+// knows reports whether all events without postings of a view or transaction
+// are in memory, and up to which position. They are not for a view that is
+// older than the memory.
 func (t *Tail) knows(end ends) (to uint64, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -425,4 +430,127 @@ func (l *Log) readEntries(ctx context.Context, q driver.Querier, after uint64) (
 		return nil
 	})
 	return list, err
+}
+
+// entry is what conditions, queries and IDs ask of an event.
+type entry struct {
+	position uint64
+	typ      string
+	tags     []string // encoded
+	id       event.ID
+	record   *Record // while it is not committed
+}
+
+// segment is events in memory, in order and without a gap, with maps by tag,
+// type and ID.
+type segment struct {
+	entries []entry
+
+	mapped int // so many of entries are in the maps
+	tags   map[string][]int32
+	types  map[string][]int32
+	ids    map[event.ID]int32
+}
+
+// newSegment returns a segment without entries.
+func newSegment() segment {
+	return segment{tags: map[string][]int32{}, types: map[string][]int32{}, ids: map[event.ID]int32{}}
+}
+
+// fill brings the maps up to date. It runs at the first question, because no
+// question may ever be asked about the events of a large append.
+func (s *segment) fill() {
+	for ; s.mapped < len(s.entries); s.mapped++ {
+		n, e := int32(s.mapped), &s.entries[s.mapped]
+		s.types[e.typ] = append(s.types[e.typ], n)
+		for _, tag := range e.tags {
+			s.tags[tag] = append(s.tags[tag], n)
+		}
+		if !e.id.IsZero() {
+			s.ids[e.id] = n
+		}
+	}
+}
+
+// cut forgets all but the first n entries. Memory for more than room entries is not kept.
+func (s *segment) cut(n, room int) {
+	if n < s.mapped {
+		clear(s.tags)
+		clear(s.types)
+		clear(s.ids)
+		s.mapped = 0
+	}
+	if clear(s.entries[n:]); cap(s.entries) > room {
+		s.entries = append([]entry(nil), s.entries[:n]...)
+	} else {
+		s.entries = s.entries[:n]
+	}
+}
+
+// find returns the entry that has an ID, nil when there is none.
+func (s *segment) find(id event.ID) *entry {
+	s.fill()
+	if n, ok := s.ids[id]; ok {
+		return &s.entries[n]
+	}
+	return nil
+}
+
+// between returns the entries above a position and up to another one.
+func (s *segment) between(after, last uint64) []entry {
+	return part(s.entries, after, last, func(e entry) uint64 { return e.position })
+}
+
+// part cuts a list in order of position to the positions in (after, last].
+func part[T any](list []T, after, last uint64, position func(T) uint64) []T {
+	behind := func(of uint64) int {
+		return sort.Search(len(list), func(i int) bool { return position(list[i]) > of })
+	}
+	from := behind(after)
+	return list[from:max(from, behind(last))]
+}
+
+// match appends the positions above one and up to another one of events that match an
+// item: for each of its types as many as are asked for, from the first on or from the last.
+func (s *segment) match(to []uint64, it *Item, after, last uint64, backwards bool, n int) []uint64 {
+	if len(s.entries) == 0 || s.entries[len(s.entries)-1].position <= after {
+		return to
+	}
+	pick := func(list []int32) {
+		list = part(list, after, last, func(n int32) uint64 { return s.entries[n].position })
+		for i, left := 0, n; left > 0 && i < len(list); i++ {
+			at := list[i]
+			if backwards {
+				at = list[len(list)-1-i]
+			}
+			if e := &s.entries[at]; it.matches(e.typ, e.tags) {
+				to = append(to, e.position)
+				left--
+			}
+		}
+	}
+	s.fill()
+	switch {
+	case len(it.tags) > 0:
+		rarest := s.tags[it.tags[0]]
+		for _, tag := range it.tags[1:] {
+			if other := s.tags[tag]; len(other) < len(rarest) {
+				rarest = other
+			}
+		}
+		pick(rarest)
+	case len(it.types) > 0:
+		for _, typ := range it.types {
+			pick(s.types[typ])
+		}
+	default:
+		some := s.between(after, last)
+		if skip := len(some) - n; skip > 0 && backwards {
+			some = some[skip:]
+		}
+		for i := range min(n, len(some)) {
+			to = append(to, some[i].position)
+		}
+	}
+	return to
 }

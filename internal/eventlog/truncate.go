@@ -39,7 +39,8 @@ func (g Gone) Same(stored *event.Sequenced, e *event.Event) bool {
 	return stored.Equal(&keys) && string(had) == string(digest(e))
 }
 
-// note passes an event that was scanned, unless it is truncated and nobody asked for such.
+// note takes a scanned event. A truncated one is an error unless the page lets
+// it pass.
 func (g Gone) note(r *row) error {
 	switch {
 	case !r.gone:

@@ -55,7 +55,8 @@ func takeImage(dir string, aim func(path string) bool) (image, error) {
 	return im, err
 }
 
-// leftOut are files that are of a running process, or made anew.
+// leftOut reports whether a file belongs to a running process, or is made at
+// each start.
 func leftOut(path string) bool {
 	base := filepath.Base(path)
 	return strings.HasSuffix(base, "-shm") || base == "postmaster.pid" || strings.HasPrefix(base, ".s.")

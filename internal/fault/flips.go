@@ -42,8 +42,8 @@ const (
 // patience is how long one damaged store may take.
 const patience = time.Minute
 
-// Flips is the trial that damages files. A blind one does not look at what the check finds, to
-// prove that it tells wrong answers that nothing reports.
+// Flips is the trial that damages files. A blind one ignores the findings of
+// the check, to prove that the trial notices wrong answers.
 func Flips(blind bool) crashtest.Trial {
 	return crashtest.Trial{
 		Name: "flips", Turn: 400,
@@ -104,8 +104,9 @@ const (
 	appends = 60
 )
 
-// prepare makes a store and returns its files: of two out of three seeds
-// those of a closed one, else those that a killed process leaves, with a log.
+// prepare makes a store and returns its files: for two out of three seeds the
+// files of a closed store, else the files that a killed process leaves, with a
+// log.
 func prepare(ctx context.Context, c crashtest.Cell, contents *crashtest.Contents, rng *rand.Rand) (im image, err error) {
 	params, steps := []string{"memory", "64MiB", "backlog", "60"}, blocks
 	if c.Layout == crashtest.EventsLayout {
@@ -139,8 +140,8 @@ func prepare(ctx context.Context, c crashtest.Cell, contents *crashtest.Contents
 	return takeImage(c.Dir, aim)
 }
 
-// aimAt tells which files of a database are worth hitting: those of tables, indexes
-// and the log, where most of a directory is the server's own catalogue.
+// aimAt selects the files of a database that are worth hitting: tables, indexes
+// and the log, because most of a directory is the server's own catalogue.
 func aimAt(ctx context.Context, db *store.DB) (func(string) bool, error) {
 	if db.Engine().Info().Dialect != driver.Postgres {
 		return nil, nil

@@ -14,17 +14,17 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// RunResources takes file descriptors, memory and the right to write away from stores of an
-// engine. Disk space is taken by crashtest.Full, in a
-// process of its own. A store on a read-only file system can be opened for reading, unless
-// noReadOnly says why not.
+// RunResources takes file descriptors, memory and the right to write away from
+// stores of an engine. crashtest.Full takes disk space, in a separate process.
+// A store on a read-only file system can be opened for reading, unless
+// noReadOnly gives the reason why not.
 func RunResources(t *testing.T, engine, noReadOnly string) {
 	t.Run("read-only file system", func(t *testing.T) { runReadOnly(t, engine, noReadOnly) })
 	t.Run("file descriptors", func(t *testing.T) { runDescriptors(t, engine) })
 	t.Run("memory", func(t *testing.T) { runMemory(t, engine) })
 }
 
-// subject is a store of which it is known what it holds.
+// subject is a store with known contents.
 type subject struct {
 	url      string
 	contents *crashtest.Contents
@@ -59,7 +59,7 @@ func runReadOnly(t *testing.T, engine, noReadOnly string) {
 	}
 	parent, err := os.MkdirTemp("", "varve-small-")
 	require.NoError(t, err)
-	require.NoError(t, os.Chmod(parent, 0o755)) // a server runs as somebody else
+	require.NoError(t, os.Chmod(parent, 0o755)) // a server runs as another user
 	disk, err := crashtest.NewDisk(filepath.Join(parent, "disk"), 200<<20)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, errors.Join(disk.Unmount(), os.RemoveAll(parent))) }()

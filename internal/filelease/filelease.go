@@ -1,5 +1,6 @@
-// Package filelease is locks on files, which the system drops with the process that holds
-// them, and the lease of databases that are files: such a lock on a file beside the database.
+// Package filelease has locks on files, which the system drops with the process
+// that holds them, and the lease of a database file: such a lock on a file next
+// to the database.
 package filelease
 
 import (
@@ -87,7 +88,7 @@ func Wait(ctx context.Context, path string, mode os.FileMode) (*os.File, error) 
 	}
 }
 
-// current tells whether a file is still what its path names.
+// current reports whether a path still names a file.
 func current(f *os.File, path string) bool {
 	mine, err := f.Stat()
 	if err != nil {
@@ -97,8 +98,8 @@ func current(f *os.File, path string) bool {
 	return err == nil && os.SameFile(mine, there)
 }
 
-// ours refuses a file that is no lease: it is empty, or has the number of a process.
-// Another is somebody's own, which taking the lease would remove.
+// ours refuses a file that is no lease: a lease is empty, or has the number of
+// a process. Any other file is a user's, which taking the lease would remove.
 func ours(f *os.File) error {
 	text := make([]byte, 21)
 	n, err := f.ReadAt(text, 0)
@@ -125,8 +126,8 @@ func (l lease) sign() error {
 // Held implements driver.Lease: the lock cannot be lost.
 func (l lease) Held(context.Context) error { return nil }
 
-// Release implements driver.Lease. The file goes while it is locked, so that
-// nobody locks one that is about to go and thinks it has the lease.
+// Release implements driver.Lease. The file is removed while it is locked, so
+// that no process locks a file that is about to go and thinks it has the lease.
 func (l lease) Release() error {
 	if err := errors.Join(os.Remove(l.file.Name()), l.file.Close()); err != nil {
 		return fmt.Errorf("lease: %w", err)

@@ -27,7 +27,8 @@ func TestNumbers(t *testing.T) {
 	require.NoError(t, two.Close())
 	require.NoFileExists(t, path)
 
-	// A process that was killed leaves the file: what it says is of another time.
+	// A process that was killed leaves the file: its numbers are of another
+	// time.
 	require.NoError(t, os.WriteFile(path, []byte{9, 9, 9, 9, 9, 9, 9, 9}, 0o600))
 	again := &filelease.Numbers{Path: path, Mode: 0o644}
 	require.EqualValues(t, 2, again.Raise(2))
@@ -67,7 +68,7 @@ func TestNumbers(t *testing.T) {
 	require.NoError(t, apart.Close())
 }
 
-// TestNumbersConcurrent: whoever comes and goes, nobody sees it fall.
+// TestNumbersConcurrent: while users come and go, no user sees the number fall.
 func TestNumbersConcurrent(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "n")
 	stays := &filelease.Numbers{Path: path, Mode: 0o644}

@@ -112,8 +112,8 @@ func (s *Numbers) open() error {
 	}
 }
 
-// recognise refuses a file that cannot be one of numbers by its size, because it is
-// somebody's own. An earlier version has made shorter ones.
+// recognise refuses a file whose size is wrong, because it is a user's. An
+// earlier version has made shorter ones.
 func recognise(f *os.File) error {
 	st, err := f.Stat()
 	if err == nil && (!st.Mode().IsRegular() || st.Size() > numberSize || st.Size()%8 != 0) {
@@ -122,8 +122,9 @@ func recognise(f *os.File) error {
 	return err
 }
 
-// setBack sets the number that is raised to zero, and also those that are kept when they
-// are of another start of the system: what was not durable may be gone since.
+// setBack sets the raised number to zero, and also the kept ones when they are
+// of another start of the system, because writes that were not durable may be
+// gone since.
 func (s *Numbers) setBack(f *os.File) error {
 	page, boot := make([]byte, numberSize), bootID()
 	if _, err := f.ReadAt(page, 0); err != nil || len(boot) == 0 || !bytes.Equal(page[bootAt:], boot) {
@@ -156,8 +157,8 @@ func bootID() []byte {
 	return append(make([]byte, 0, bootSize), text...)[:bootSize]
 }
 
-// Close ends the use. The numbers stay what they were. What a process has left that was
-// killed stays, unless it was confirmed.
+// Close ends the use. The numbers stay as they were. The file of a killed
+// process stays, unless its numbers were confirmed.
 func (s *Numbers) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,7 +171,7 @@ func (s *Numbers) Close() error {
 		return nil
 	}
 	err := unix.Munmap(memory)
-	if s.left == [Kept]bool{} && Lock(s.file) == nil && current(s.file, s.Path) { // nobody else uses it
+	if s.left == [Kept]bool{} && Lock(s.file) == nil && current(s.file, s.Path) { // there is no other user
 		err = errors.Join(err, os.Remove(s.Path))
 	}
 	err = errors.Join(err, s.file.Close())

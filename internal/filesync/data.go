@@ -7,5 +7,5 @@ import "os"
 // Data makes a file's content durable.
 func Data(f *os.File) error { return f.Sync() }
 
-// ReadAhead does nothing: only Linux is told what is read next.
+// ReadAhead does nothing: only Linux has a call for it here.
 func ReadAhead(*os.File, int64, int64) {}

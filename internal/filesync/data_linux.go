@@ -14,9 +14,9 @@ func ReadAhead(f *os.File, offset, n int64) {
 	_ = unix.Fadvise(int(f.Fd()), offset, n, unix.FADV_WILLNEED)
 }
 
-// Data makes a file's content durable, and of what is known about it only what is needed
-// to read it back: the time of a write would be one more write to the file system's
-// journal.
+// Data makes a file's content durable, and of its metadata only the part that
+// reading needs, because the time of a write would be one more write to the
+// file system's journal.
 func Data(f *os.File) error {
 	for {
 		err := unix.Fdatasync(int(f.Fd()))

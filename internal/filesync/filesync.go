@@ -25,7 +25,7 @@ func Dir(path string) error {
 	return errors.Join(err, d.Close())
 }
 
-// Replace writes a file anew, whole or not at all.
+// Replace writes a file, whole or not at all.
 func Replace(path string, text []byte, mode os.FileMode) error {
 	return Write(path, mode, func(f *os.File) error {
 		_, err := f.Write(text)
@@ -33,11 +33,11 @@ func Replace(path string, text []byte, mode os.FileMode) error {
 	})
 }
 
-// Write makes a file, or makes it anew, of what write gives it. It appears under its name
-// when it is whole and durable; when that fails nothing is left, and what was there before
-// stays. Of several that write one at once each writes a file of its own, and the last
-// one stays. The mode is of a new file; one that is replaced keeps its own. What is no
-// regular file, such as a terminal or a pipe, is written to.
+// Write makes or replaces a file. It appears under its name when it is whole
+// and durable; when write fails no file is left, and an old file stays. Of
+// several writers at once each writes a separate file, and the last one stays.
+// The mode is for a new file; a replaced file keeps its own. If the path is no
+// regular file, such as a terminal or a pipe, it is written to.
 func Write(path string, mode os.FileMode, write func(f *os.File) error) (err error) {
 	switch st, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):

@@ -15,7 +15,7 @@ import (
 	"github.com/varvedb/varve/internal/filesync"
 )
 
-// TestWrite: a file is whole or as it was, and nothing is left beside it.
+// TestWrite: a file is whole or as it was, and no other file is left.
 func TestWrite(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x")
@@ -86,8 +86,8 @@ func TestWriteTwice(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// TestTempDir: what a run has made is removed by it, or by the next one when it was
-// killed; what has its name since then is another's.
+// TestTempDir: a run removes its directory, or the next run does when it was
+// killed; a later file of the same name is another's.
 func TestTempDir(t *testing.T) {
 	stem := filepath.Join(t.TempDir(), "x")
 	left := stem + "-0123456789abcdef"

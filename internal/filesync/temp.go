@@ -14,8 +14,8 @@ import (
 )
 
 // Temp is a file or a directory that this run has made, under a name that no
-// other run has. It owns what it made by device and inode: whatever else has the
-// name by then is not removed, because other people's files have names as well.
+// other run has. It recognises its file by device and inode: a file that a user
+// has put under the name since is not removed.
 //
 // The run has a lock on it. The next run that makes one of the same stem removes
 // those whose lock is free, because the runs that made them were killed.
@@ -45,7 +45,7 @@ func TempDir(stem string, forget func(path string) error) (*Temp, error) {
 
 // tempFile makes a file.
 func tempFile(stem string, mode os.FileMode) (*Temp, error) {
-	_ = sweep(stem, false, nil) // it is in nobody's way
+	_ = sweep(stem, false, nil) // a failure harms no run
 	return newTemp(stem, func(path string) (*os.File, error) {
 		return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 	})
@@ -81,8 +81,8 @@ func newTemp(stem string, create func(path string) (*os.File, error)) (*Temp, er
 	}
 }
 
-// sweep removes what runs have left that were killed. What it cannot lock, or has
-// another name than a Temp, it leaves alone.
+// sweep removes the files of runs that were killed. It leaves alone files that
+// it cannot lock, and names that are not a Temp's.
 func sweep(stem string, dirs bool, forget func(path string) error) error {
 	entries, err := os.ReadDir(filepath.Dir(stem))
 	if err != nil {
@@ -125,7 +125,7 @@ func (s *Temp) Path() string { return s.path }
 // it ends too.
 func (s *Temp) Lock() *os.File { return s.file }
 
-// mine reports whether its name is still that of what was made.
+// mine reports whether its name still names the same file.
 func (s *Temp) mine() bool {
 	is, err := os.Lstat(s.path)
 	return err == nil && os.SameFile(s.is, is)
@@ -138,6 +138,6 @@ func (s *Temp) remove() error {
 	return os.RemoveAll(s.path)
 }
 
-// Remove removes what was made, unless it has got another name, and gives the lock
-// back.
+// Remove removes the file or directory, unless it has got another name, and
+// releases the lock.
 func (s *Temp) Remove() error { return errors.Join(s.remove(), s.file.Close()) }

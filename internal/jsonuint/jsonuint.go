@@ -1,7 +1,7 @@
 // Package jsonuint writes and reads unsigned integers as JSON that every client
-// can hold. A number of JavaScript, and of what learned from it, is floating
-// point and loses digits above 2^53: such integers are strings of digits. Bytes and
-// texts are beside them, for documents that are written by hand.
+// can hold. JavaScript and other clients read numbers as floating point and
+// lose digits above 2^53: larger integers are strings of digits. The package
+// also has bytes and texts, for documents that are written by hand.
 package jsonuint
 
 import (

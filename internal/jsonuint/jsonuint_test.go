@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// TestUint: what is written is read again, also after it was a number of JavaScript.
+// TestUint: a number is read back, also after it was a number in JavaScript.
 func TestUint(t *testing.T) {
 	for _, n := range []uint64{0, 1, 1<<53 - 1, 1 << 53, 1<<53 + 1, math.MaxInt64, math.MaxUint64} {
 		text, err := json.Marshal(jsonuint.Uint(n))

@@ -31,8 +31,9 @@ func budgeted(t *testing.T, cache string) (*Lab, bench.Dataset) {
 	return l, bench.Dataset{Engine: l.Engine, Layout: "compact", Profile: bench.Large, Gen: bench.GenOptions{Entities: 10 * budget / bench.Large.Payload, Seed: 1}}
 }
 
-// TestChildBeginsCold: what its parent has read is no present to a child, nor is a part of its
-// files that nobody asked for: it begins with none of its data in memory.
+// TestChildBeginsCold: pages that its parent has read are no present to a
+// child, nor are unread parts of its files: it begins with none of its data in
+// memory.
 func TestChildBeginsCold(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it loads half a gigabyte")

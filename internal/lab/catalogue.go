@@ -21,7 +21,7 @@ type Experiment struct {
 	Title     string
 	Question  string
 	Published string        // what others measured, on their machines; "" for nothing
-	Views     []report.View // of its own lines
+	Views     []report.View // of the experiment's own lines
 	Layouts   []string      // that it measures where none are asked for
 
 	// Changes tells that it changes the data sets that it works on: it gets copies.
@@ -32,7 +32,7 @@ type Experiment struct {
 	Own bool
 
 	Plan func(l *Lab) ([]Variant, error) // fails when the options do not fit
-	core map[string]string               // what is of the core set: values of keys; nil is nothing
+	core map[string]string               // values of keys in the core set; nil is none
 }
 
 // registered are the plans of experiments that bring much with them, such as the service.
@@ -80,7 +80,8 @@ func Sections() (list []report.Section) {
 	return list
 }
 
-// Report returns what a report shows of an experiment: its tables are of its lines alone.
+// Report returns an experiment's part of a report: its tables have its lines
+// alone.
 func (e Experiment) Report() report.Experiment {
 	x := report.Experiment{ID: e.ID, Title: e.Title, Question: e.Question, Published: e.Published}
 	for _, v := range e.Views {
@@ -109,8 +110,8 @@ func Find(ids []string) ([]Experiment, error) {
 	}), nil
 }
 
-// FindOwn returns those of Find that run on a source of the user's own. One that does not, and
-// was asked for by its ID, is an error.
+// FindOwn returns the experiments of Find that run on a source of the user's.
+// One that does not, and was asked for by its ID, is an error.
 func FindOwn(ids []string) ([]Experiment, error) {
 	found, err := Find(ids)
 	if err != nil {
@@ -128,8 +129,8 @@ func FindOwn(ids []string) ([]Experiment, error) {
 	return own, nil
 }
 
-// Variants are what is measured of an experiment on an engine; those on a source of the user's own are planned
-// once it is prepared (Lab.Plan).
+// Variants returns the variants of an experiment on an engine; variants on a
+// source of the user's are planned once it is prepared (Lab.Plan).
 func (e Experiment) Variants(o Options, engine bench.Engine) ([]Variant, error) {
 	if o.Source != "" {
 		return nil, ErrSkip

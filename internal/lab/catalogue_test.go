@@ -73,7 +73,8 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// TestOnly: configurations are chosen by the keys of their names, and a choice of nothing is an error.
+// TestOnly: configurations are chosen by the keys of their names, and an empty
+// choice is an error.
 func TestOnly(t *testing.T) {
 	l := testLab(t)
 	l.Only = map[string]string{"clients": "10", "mix": "A W"}
@@ -122,7 +123,8 @@ func TestOrder(t *testing.T) {
 	require.NotEqual(t, seed, later, "each sitting has seeds of its own")
 }
 
-// TestSizes: what is measured at each of --sizes has the scale in its name.
+// TestSizes: lines that are measured at each of --sizes have the scale in their
+// name.
 func TestSizes(t *testing.T) {
 	l := testLab(t)
 	l.Sizes, l.Rates, l.Layouts = []float64{1, 5}, []float64{7}, []string{"compact"}
@@ -180,7 +182,8 @@ func TestAside(t *testing.T) {
 	require.Less(t, debug.SetMemoryLimit(math.MaxInt64), l.added+l.Memory, len(kept))
 }
 
-// TestPrepared: what the blocks of a data set are checked by is made without a limit, and is in the room beside the budget.
+// TestPrepared: the checks of a data set's blocks are made without a limit, and
+// their memory is added to the budget.
 func TestPrepared(t *testing.T) {
 	l := testLab(t)
 	v := l.operation("Commit", "compact", func(d *bench.Dataset, cp *bench.Copy) (workload, error) {

@@ -12,10 +12,10 @@ import (
 	"github.com/varvedb/varve/internal/report"
 )
 
-// commitLimit is what the 99th percentile of commits must stay under.
+// commitLimit is the limit of the 99th percentile of commits.
 const commitLimit = 2 * time.Second
 
-// readers is how many connections read beside a writer.
+// readers is how many connections read while a writer works.
 const readers = 10
 
 // concurrent is a load of writes and reads at the same time, both a second. As the reads, ceiling
@@ -27,7 +27,8 @@ const (
 	closed  = -2
 )
 
-// The user's documents' steps, and the lower end of what a first version must carry.
+// The steps of the user's documents, and the lower end of a first version's
+// load.
 var combinedLoads = []concurrent{{ArkivRowRate, 0}, {ArkivRowRate, 100}, {ArkivRowRate, 1_000}, {ArkivRowRate, 5_000}, {10_000, 1_000}, {ArkivRowRate, ceiling}}
 
 func besides(l *Lab) ([]Variant, error) {
@@ -37,7 +38,7 @@ func besides(l *Lab) ([]Variant, error) {
 // frontierRates are of rows a second, from none on.
 var frontierRates = []float64{0, 2_000, ArkivRowRate, 10_000, 25_000, 50_000}
 
-// frontier measures how many reads a second clients get beside each rate of writes.
+// frontier measures the reads a second of clients at each rate of writes.
 func frontier(l *Lab) ([]Variant, error) {
 	var loads []concurrent
 	for _, rate := range l.RatesOr(frontierRates...) {
@@ -66,7 +67,7 @@ func (l *Lab) besides(name string, scales []float64, loads []concurrent) (list [
 		for _, scale := range scales {
 			for _, b := range loads {
 				c, cost := l.OnBase(layout, scale, "mix", l.mixes()[0], "rate", Ftoa(b.rows)), baseCost(scale, 1, 0)
-				run := func(ctx context.Context, r *Record) error { _, err := l.beside(ctx, layout, scale, b, r); return err }
+				run := func(ctx context.Context, r *Record) error { _, err := l.withReads(ctx, layout, scale, b, r); return err }
 				switch b.reads {
 				case ceiling:
 					cost.Phases = ceilingSteps
@@ -82,9 +83,10 @@ func (l *Lab) besides(name string, scales []float64, loads []concurrent) (list [
 	return list
 }
 
-// beside runs commits of so many rows a second with so many reads of a mix, and
-// tells whether both kept up: commits under their limit, reads not skipped.
-func (l *Lab) beside(ctx context.Context, layout string, scale float64, b concurrent, r *Record) (kept bool, err error) {
+// withReads runs commits of so many rows a second with so many reads of a mix,
+// and reports whether both kept up: commits under their limit, reads not
+// skipped.
+func (l *Lab) withReads(ctx context.Context, layout string, scale float64, b concurrent, r *Record) (kept bool, err error) {
 	o := l.StoreOptions()
 	o.Readers = readers
 	err = l.WithBase(ctx, layout, scale, o, r, func(d *bench.Dataset, cp *bench.Copy) error {
@@ -103,7 +105,7 @@ func (l *Lab) beside(ctx context.Context, layout string, scale float64, b concur
 	return kept, err
 }
 
-// mixOf is a mix with an oracle of its own, which follows the blocks that are written.
+// mixOf is a mix with a separate oracle, which follows the written blocks.
 func (l *Lab) mixOf(name string, d *bench.Dataset) (mix.Reads, error) {
 	oracle, err := l.Oracle(d)
 	if err != nil {
@@ -112,9 +114,10 @@ func (l *Lab) mixOf(name string, d *bench.Dataset) (mix.Reads, error) {
 	return mix.New(name, oracle)
 }
 
-// together runs commits, none where they have no rate, with so many reads a second beside
-// them, zero for as many as there can be, and records both. The figures are those of the commits;
-// those of the reads have their name before them, but for the rate and what was late or skipped.
+// together runs commits, none where they have no rate, and at the same time so
+// many reads a second, zero for as many as there can be, and records both. The
+// commits' figures have no prefix; the reads' figures have the reads' name
+// before them, but for the rate and the late or skipped ones.
 func (l *Lab) together(ctx context.Context, cp *bench.Copy, writes bench.CommitConfig, m mix.Reads, qps float64, r *Record) (wrote bench.Result, read *pace.Outcome, err error) {
 	writes.Duration, writes.WarmUp = l.Phase, l.warmUp()
 	err = l.Timed(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
@@ -144,7 +147,7 @@ func (l *Lab) together(ctx context.Context, cp *bench.Copy, writes bench.CommitC
 	return wrote, read, err
 }
 
-// ceilingSteps halve what is not known of the ceiling, on a logarithmic scale.
+// ceilingSteps halve the unknown range of the ceiling, on a logarithmic scale.
 const (
 	ceilingSteps = 5
 	ceilingLow   = 100
@@ -158,7 +161,7 @@ func (l *Lab) ceiling(ctx context.Context, layout string, r *Record) error {
 	for range ceilingSteps {
 		qps := math.Round(math.Sqrt(max(low, ceilingLow/2) * high))
 		try := &Record{Name: r.Name, Keys: r.Keys, Manifest: r.Manifest}
-		kept, err := l.beside(ctx, layout, l.Scale, concurrent{ArkivRowRate, qps}, try)
+		kept, err := l.withReads(ctx, layout, l.Scale, concurrent{ArkivRowRate, qps}, try)
 		if err != nil {
 			return err
 		}
@@ -211,7 +214,7 @@ func (l *Lab) readsThenWrites(ctx context.Context, d *bench.Dataset, cp *bench.C
 		if err != nil {
 			return err
 		}
-		of := new(Record) // what is sampled meanwhile is the commits' alone
+		of := new(Record) // samples belong to the commits alone
 		err = l.phaseAt(ctx, cp, l.warmed(cp, m, 1, shortReads), of, func(ctx context.Context) (*pace.Outcome, error) {
 			out, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{Mix: m, Config: l.Loop(1, 0, shortReads)})
 			all := out.All()
@@ -232,15 +235,17 @@ func (l *Lab) readsThenWrites(ctx context.Context, d *bench.Dataset, cp *bench.C
 	return l.onRest(ctx, d, cp, ArkivRowRate, l.Phase, r)
 }
 
-// loadChecks is what a load of scale 1 is checked by: twice some 300 bytes an entity.
+// loadChecks is the memory of the checks of a load of scale 1: twice some 300
+// bytes an entity.
 const loadChecks = 600 << 20
 
-// roomToLoad gives what checks a load room beside the budget.
+// roomToLoad adds the memory of a load's checks to the budget.
 func (l *Lab) roomToLoad(scale float64) error {
 	return l.add(int64(l.worth(scale) * loadChecks))
 }
 
-// load fills a new store. What checks it grows beside it, so there is room for that first.
+// load fills a new store. Its checks grow with it, so room for them is added
+// first.
 func (l *Lab) load(ctx context.Context, layout string, scale float64, r *Record) error {
 	m, err := l.Base(layout, scale, ProductionBlock)
 	if err != nil {

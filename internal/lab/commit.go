@@ -59,7 +59,7 @@ func (l *Lab) seedCommits() (plans []commitPlan) {
 // leastMemory is what every engine can work with.
 const leastMemory = 64 << 20
 
-// memoryCommits give the engine a part of what the data take, up to more than all.
+// memoryCommits give the engine a part of the data's size, up to more than all.
 func (l *Lab) memoryCommits() (plans []commitPlan) {
 	entities := l.Scaled(50_000, 2_000)
 	data := float64(entities * (memoryProfile.Payload + 8<<10))
@@ -99,7 +99,7 @@ func committing(plans func(*Lab) []commitPlan, layouts ...string) func(*Lab) ([]
 
 // commit fills an empty store with blocks of entities and records each commit and the sizes.
 func (l *Lab) commit(ctx context.Context, layout string, p commitPlan, r *Record) error {
-	// Beside its cache each has the same memory.
+	// Apart from its cache each has the same memory.
 	if err := memlimit.Resize(l.Memory - memlimit.Cache(l.Memory) + p.options.Memory); err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (p insertPlan) variants(l *Lab) (list []Variant, _ error) {
 	if p.memory {
 		dir, in = memoryDir, "memory"
 		if linked, _ := driver.Lookup(l.Engine.Name); slices.Contains(linked.Capabilities.Durabilities, driver.Unsafe) {
-			o.Durability = driver.Unsafe // nothing can be durable: nothing is synced where the engine can leave it
+			o.Durability = driver.Unsafe // a memory file cannot be durable, so the engine should sync as little as it can
 		}
 	}
 	for _, indexes := range p.indexes {
@@ -201,7 +201,8 @@ func (l *Lab) committed(name, layout string, blocks func(d *bench.Dataset) iter.
 	return v
 }
 
-// operations measures one operation at a time: what a change of the code changes is seen here first.
+// operations measures single operations: the effects of a change of the code
+// are seen here first.
 func operations(l *Lab) (list []Variant, _ error) {
 	for _, layout := range l.LayoutsOr() {
 		d := l.typical(layout)

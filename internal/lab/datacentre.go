@@ -25,7 +25,8 @@ func (l *Lab) centre(layout string, scale float64) (centre, error) {
 		return centre{}, err
 	}
 	cfg.Seed = l.Seed
-	// Blocks of updates shrink with the data centre, or a small one would be written anew with each.
+	// Blocks of updates shrink with the data centre, or each would rewrite a
+	// small one whole.
 	cfg.NodeUpdates, cfg.WorkloadUpdates = ProductionBlock/4, 3*ProductionBlock/4
 	model, err := dcseed.New(cfg)
 	if err != nil {
@@ -75,8 +76,8 @@ func (l *Lab) centreWrites(ctx context.Context, d centre, percent int, r *Record
 	})
 }
 
-// mixed yields blocks of which so many percent of the operations are of the data
-// centre and the others creations and updates of the base profile.
+// mixed yields blocks in which a percentage of the operations updates the data
+// centre and the others create and update entities of the base profile.
 func (l *Lab) mixed(d centre, percent int) iter.Seq2[entity.Block, error] {
 	base := bench.Merged(scaler.Stream(scaler.Mendoza(), scaler.Options{Scale: max(l.Scale, 0.02), Seed: l.Seed}), 4*ProductionBlock)
 	if percent == 0 {
@@ -102,8 +103,8 @@ func numbered(blocks iter.Seq2[entity.Block, error], first uint64) iter.Seq2[ent
 // centreVersionScale is that of a first version, which has 621,000 entities.
 const centreVersionScale = 621_000. / 1_200_000
 
-// centreLoads are what a first version must carry, after the updates of a
-// data centre of that size with few reads.
+// centreLoads are a first version's loads, after the updates of a data centre
+// of that size with few reads.
 func centreLoads() []concurrent {
 	loads := []concurrent{{rows: 2_000, reads: 100}, {rows: 2_000, reads: 500}}
 	for _, load := range report.FirstVersion {

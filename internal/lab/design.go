@@ -12,11 +12,14 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// A8 and A14 ask what drives the time of a commit. The seed contradicts itself: its Experiments 5 to 7 say
-// payload, 8 to 10 say attributes. A correlation on production blocks, in which entities, strings and numbers
-// come and go together and payload hardly varies, cannot settle it; blocks that vary them independently can.
+// A8 and A14 ask what drives the time of a commit. The seed contradicts itself:
+// its Experiments 5 to 7 say payload, 8 to 10 say attributes. In production
+// blocks entities, strings and numbers come and go together and payload hardly
+// varies, so a correlation cannot answer it; blocks that vary them
+// independently can.
 
-// sampled applies n blocks, of so many rows, to a data set, and keeps the time of each commit with what is in it.
+// sampled applies n blocks, of so many rows, to a data set, and keeps the time
+// of each commit with the block's contents.
 func (l *Lab) sampled(name string, c Keys, rows float64, d bench.Dataset, n int, blocks iter.Seq2[entity.Block, error]) Variant {
 	return l.prepared(name, c, Cost{Rows: rows}, d, func(cp *bench.Copy, r *Record) (workload, error) {
 		r.Columns = blockColumns
@@ -26,8 +29,8 @@ func (l *Lab) sampled(name string, c Keys, rows float64, d bench.Dataset, n int,
 	})
 }
 
-// designLevels are those of A14: string and numeric attributes and payload of each entity, and
-// entities of a block, on both sides of what the seed has.
+// designLevels are the levels of A14: string and numeric attributes and payload
+// of each entity, and entities of a block, below and above the seed's levels.
 var designLevels = [][]float64{{1, 4, 12}, {1, 4, 12}, {256, 5 << 10, 50 << 10}, {10, 40, 120}}
 
 // Designed experiments repeat each combination, in random order, on a store of typical entities.
@@ -97,7 +100,8 @@ func sampledBlocks(l *Lab) (list []Variant, _ error) {
 // blockColumns are what observe counts, and the time.
 var blockColumns = []string{"entities", "strings", "numbers", "payload_bytes", "ms"}
 
-// observe counts what a block writes: creations and updates have attributes and payload, other operations none.
+// observe counts the contents of a block: creations and updates have attributes
+// and payload, other operations none.
 func observe(b *entity.Block) []float64 {
 	var strings, numbers, payload int
 	for i := range b.Ops {

@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// TestFactorial: each repetition has every combination once, in an order of its own, which the
-// seed decides.
+// TestFactorial: each repetition has every combination once, in a different
+// order that the seed decides.
 func TestFactorial(t *testing.T) {
 	levels := [][]float64{{1, 2, 3}, {10, 20}}
 	points := factorial(1, 4, levels...)

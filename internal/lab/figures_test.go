@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/bench"
 )
 
-// A quotient by nothing is not written, and a set with one is refused by its line.
+// A division by zero is not written, and a set with one is refused by its line.
 func TestOnlyNumbers(t *testing.T) {
 	dir := t.TempDir()
 	set, err := OpenSet(dir)

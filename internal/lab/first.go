@@ -14,20 +14,21 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// FirstOptions are those of Q1 alone, and flags of varve compare. What is zero has a default.
+// FirstOptions are options of Q1 alone, and flags of varve compare. A zero has
+// a default.
 type FirstOptions struct {
 	Entities int `min:"100" max:"100000000" json:"entities,omitempty" help:"Generated entities that the store holds before commits are measured." default:"5000"`
 	Commits  int `min:"1" max:"100000000" json:"commits,omitempty" help:"Commits to measure, of 100 generated entities each." default:"100"`
 }
 
-// ownReads are those of a first look.
+// ownReads are the reads of a first look.
 const ownReads = 1_000
 
 // DigestKey is the configuration line with the head and the digest of a store at the end,
 // which are the same for all that were given the same.
 const DigestKey = "head-digest"
 
-// firstLook measures generated blocks, or those of the source.
+// firstLook measures generated blocks, or the source's.
 func firstLook(l *Lab) (list []Variant, _ error) {
 	o := *cmp.Or(l.First, &FirstOptions{})
 	o.Entities, o.Commits = cmp.Or(o.Entities, 5000), cmp.Or(o.Commits, 100)
@@ -55,7 +56,8 @@ func firstLook(l *Lab) (list []Variant, _ error) {
 	return list, nil
 }
 
-// look loads a source into a new store, reads it by the everyday mix, and goes on with blocks of its own.
+// look loads a source into a new store, reads it by the everyday mix, and goes
+// on with its own blocks.
 func (l *Lab) look(layout string, rows float64, c Keys, commits int, of func() (*bench.Source, error)) Variant {
 	return Variant{Name: "FirstLook", Keys: c, Cost: Cost{Rows: rows}, Run: func(ctx context.Context, r *Record) error {
 		source, err := of()
@@ -106,7 +108,8 @@ func (l *Lab) look(layout string, rows float64, c Keys, commits int, of func() (
 	}}
 }
 
-// everyday reads by mix W what a store holds of a data set: entities by their keys, and queries.
+// everyday reads a store's part of a data set by mix W: entities by their keys,
+// and queries.
 func (l *Lab) everyday(ctx context.Context, cp *bench.Copy, d *bench.Dataset, r *Record) error {
 	m, err := l.mixOf(mix.W, d)
 	if err != nil {

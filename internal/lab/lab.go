@@ -1,6 +1,7 @@
-// Package lab is the catalogue of what the project measures and the way to measure it: for
-// each experiment its question, what others published, a plan (the configurations that are
-// measured on one engine, a line of results for each) and the tables that show the answer.
+// Package lab is the catalogue of the project's experiments and the way to
+// measure them: for each experiment its question, published figures of others,
+// a plan (the configurations that are measured on one engine, a line of results
+// for each) and the tables that show the answer.
 //
 // The workloads themselves are in package bench and below it; here is which of them, with
 // which sizes. What go test -bench, varve run and varve compare measure are these entries.
@@ -28,8 +29,9 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Options are what all experiments share. What a result depends on is in its name or in the
-// head of its file. Those with a help are flags of varve run.
+// Options are common to all experiments. Settings that change a result are in
+// its name or in the head of its file. Fields with a help are flags of varve
+// run.
 type Options struct {
 	Scale   float64           `above:"0" max:"1000" json:"scale" help:"Part of the sizes that Arkiv's documents ask for; 1 is theirs." default:"0.05"`
 	Phase   time.Duration     `min:"1ms" max:"720h" json:"phase" help:"Length of a timed phase." default:"10s"`
@@ -43,24 +45,25 @@ type Options struct {
 	Probe bool `json:"probe,omitempty" help:"Check the machine before each experiment on an engine, and note in the results when others use it." default:"true" negatable:""`
 
 	Repeat     int               `json:"repeat,omitempty" kong:"-"` // of the measuring, from 0
-	Sitting    string            `json:"sitting" kong:"-"`          // what is measured in turns, in one run of the command
+	Sitting    string            `json:"sitting" kong:"-"`          // one run of the command, in which sides alternate
 	Durability driver.Durability `json:"durability" kong:"-"`
 	Memory     int64             `json:"memory" kong:"-"` // bytes of the engine's process, with the page cache
 
 	First *FirstOptions `json:"first,omitempty" kong:"-"`
 }
 
-// Lab is where an experiment runs: one engine, in a process of its own.
+// Lab is the place where an experiment runs: one engine, in a separate process.
 type Lab struct {
 	Options
 	Engine bench.Engine
 	Cache  *bench.Cache
 
-	// Log is called with what is being measured.
+	// Log is called with the configuration that is being measured.
 	Log func(format string, args ...any)
 
-	// Renew, if not nil, replaces this process by a new one that goes on with what is left. It
-	// is called where memory that earlier configurations or a load have used would not be given back.
+	// Renew, if not nil, replaces this process by a new one that goes on with
+	// the rest. It is called where memory that earlier configurations or a load
+	// have used would not be freed.
 	Renew func() error
 
 	of       *Experiment
@@ -70,7 +73,7 @@ type Lab struct {
 	used     bool           // something was measured or loaded in this process
 }
 
-// Plan returns the configurations of an experiment in the order of their turns.
+// Plan returns the configurations of an experiment in the order of measuring.
 func (l *Lab) Plan(e Experiment) ([]Variant, error) {
 	l.of = &e
 	l.whole()
@@ -110,8 +113,9 @@ func (l *Lab) describe() (bench.Manifest, error) {
 	return m, err
 }
 
-// Run measures what a set does not have of an experiment, and adds it to the set. What goes
-// wrong in a configuration is in the set too; only an end of ctx or of the set's file ends it.
+// Run measures the lines of an experiment that a set lacks, and adds them to
+// it. The failure of a configuration is in the set too; only an end of ctx or
+// of the set's file ends Run.
 func (l *Lab) Run(ctx context.Context, e Experiment, set *Set) error {
 	list, err := l.Plan(e)
 	if err != nil {
@@ -148,7 +152,8 @@ func (l *Lab) Run(ctx context.Context, e Experiment, set *Set) error {
 	return nil
 }
 
-// Variant is a configuration with the way to measure it, which makes what it needs and leaves nothing to others.
+// Variant is a configuration with the way to measure it. It makes its own data
+// and leaves none to others.
 type Variant struct {
 	Name string // of its lines
 	Keys Keys
@@ -161,14 +166,14 @@ type Variant struct {
 	Each func(ctx context.Context, f func(*bench.Copy, *bench.Operations) error) error
 }
 
-// Cost is what measuring a variant takes, about: what is around it goes by these.
+// Cost is the estimated time and room of measuring a variant, for planning.
 type Cost struct {
 	Phases float64 // that are timed
 	Rows   float64 // that it writes, however long that takes
 	Set    float64 // rows of the data set that it works on, which is loaded once
 }
 
-// baseRows are those of the base profile at scale 1.
+// baseRows are the rows of the base profile at scale 1.
 const baseRows = 20_000_000
 
 // baseCost is that of phases on the base profile at a scale, and of loading it so many times.
@@ -179,7 +184,8 @@ func baseCost(scale, phases, loads float64) Cost {
 
 func (v *Variant) line() string { return v.Name + "/" + v.Keys.String() }
 
-// Measure measures a variant once. What it fails with is in the record, and so is what it had measured before.
+// Measure measures a variant once. Its error is in the record, after the
+// figures that were measured before it.
 func (l *Lab) Measure(ctx context.Context, v *Variant) *Record {
 	if l.manifest == nil {
 		var err error
@@ -201,8 +207,8 @@ func (l *Lab) Measure(ctx context.Context, v *Variant) *Record {
 	return r
 }
 
-// fresh is the seed of what is asked, in which order and when: another in each
-// repeat of each sitting, the same for all that is compared in it.
+// fresh is the seed of questions, their order and their times: another in each
+// repeat of each sitting, the same for all sides.
 func (l *Lab) fresh() uint64 {
 	h := fnv.New64a()
 	fmt.Fprint(h, l.Sitting)
@@ -230,7 +236,8 @@ func Turns[T any](list []T, repeat int, reference func(T) bool, seed uint64, of 
 	}
 }
 
-// Shuffle puts a list into the random order that a seed and what it is for give.
+// Shuffle puts a list into a random order, which follows from a seed and the
+// order's purpose.
 func Shuffle[T any](list []T, seed uint64, of ...any) {
 	h := fnv.New64a()
 	fmt.Fprint(h, of...)
@@ -243,14 +250,16 @@ func (l *Lab) Scaled(size, minimum int) int {
 	return max(int(float64(size)*l.Scale), minimum)
 }
 
-// StoreOptions are those of every store that the lab opens.
+// StoreOptions are the options of every store that the lab opens.
 func (l *Lab) StoreOptions() *store.Options {
 	return &store.Options{Durability: l.Durability, Memory: memlimit.Cache(l.Memory)}
 }
 
-// Aside makes what is not measured: a data set, and what answers are checked by. What stays of that in this
-// process is beside the budget, which is the engine's: it grows with the data, and would leave a large store
-// less than a small one. Twice what is in use is added, since the garbage collector lets it grow so far.
+// Aside runs unmeasured preparations: data sets, and the checks of answers. The
+// memory that they keep in this process is added to the engine's budget,
+// because it grows with the data and would leave a large store less than a
+// small one. Twice the used memory is added, because the garbage collector lets
+// the heap grow so far.
 func (l *Lab) Aside(prepare func() error) error {
 	debug.SetMemoryLimit(math.MaxInt64)
 	if err := memlimit.Resize(memlimit.None); err != nil {
@@ -266,15 +275,17 @@ func (l *Lab) Aside(prepare func() error) error {
 // smallHeap is one that the collector may let grow as it does by default.
 const smallHeap = 256 << 20
 
-// add gives this process room beside the budget, for its heap. Unless the heap is small, it stays within the room and
-// a quarter of the budget. The collector would let it grow to twice what is in use then, at the engine's cost.
+// add gives this process room in addition to the budget, for its heap. Unless
+// the heap is small, it stays within the room and a quarter of the budget. The
+// collector would let it grow to twice the used memory then, at the engine's
+// cost.
 func (l *Lab) add(room int64) error {
 	l.added = room
 	debug.SetMemoryLimit(max(room+l.Memory/4, l.Memory/2, smallHeap))
 	return memlimit.Resize(l.Memory + room)
 }
 
-// KeysOf begins those of a line.
+// KeysOf begins the keys of a line.
 func (l *Lab) KeysOf(pairs ...string) Keys {
 	k := Keys{{"engine", l.Engine.Label()}}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -283,17 +294,18 @@ func (l *Lab) KeysOf(pairs ...string) Keys {
 	return k
 }
 
-// On begins the keys of what is measured with a layout and a profile.
+// On begins the keys of a line with a layout and a profile.
 func (l *Lab) On(layout, profile string, more ...string) Keys {
 	return l.KeysOf(append([]string{"layout", layout, "profile", profile, "durability", string(l.Durability)}, more...)...)
 }
 
-// OnBase begins those of what is measured on the base profile or the source, at a scale.
+// OnBase begins the keys of a line on the base profile or the source, at a
+// scale.
 func (l *Lab) OnBase(layout string, scale float64, more ...string) Keys {
 	return l.On(layout, l.profile(), append([]string{"scale", Ftoa(scale)}, more...)...)
 }
 
-// given is what was asked for, or else others.
+// given returns the options that were given, or else others.
 func given[T any](list []T, others ...T) []T {
 	if len(list) > 0 {
 		return list
@@ -304,15 +316,15 @@ func given[T any](list []T, others ...T) []T {
 // sizes are the scales that were asked for, or the lab's alone.
 func (l *Lab) sizes() []float64 { return given(l.Sizes, l.Scale) }
 
-// RatesOr are those of writes that were asked for, or else others.
+// RatesOr returns the given rates of writes, or else others.
 func (l *Lab) RatesOr(others ...float64) []float64 { return given(l.Rates, others...) }
 
-// LayoutsOr returns those that were asked for, or else others, or the experiment's own.
+// LayoutsOr returns the given layouts, or else others, or the experiment's own.
 func (l *Lab) LayoutsOr(others ...string) []string {
 	return given(given(l.Layouts, others...), l.of.Layouts...)
 }
 
-// ErrSkip: the engine does not have what a configuration asks for.
+// ErrSkip: the engine lacks a part that a configuration needs.
 var ErrSkip = errors.New("skipped")
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -327,8 +339,8 @@ const machine = "M1"
 // it counts, and is marked.
 const machineOff = "machine-off"
 
-// Look looks at the machine for a second, keeps what it saw in the set, and notes for what is
-// measured next why that cannot be relied on.
+// Look watches the machine for a second, keeps the figures in the set, and
+// notes for the next measurements why they cannot be relied on.
 func (l *Lab) Look(ctx context.Context, set *Set) error {
 	var m probe.Machine
 	err := l.Aside(func() (err error) { m, err = probe.Look(ctx, l.Cache.Root()); return err })

@@ -66,14 +66,15 @@ func (l *Lab) withDataset(ctx context.Context, d bench.Dataset, o *store.Options
 // A warming has the engine answer before a phase begins; nil is none.
 type warming func(ctx context.Context) error
 
-// Timed measures f on an open data set, of which nothing is in the page cache.
+// Timed measures f on an open data set with an empty page cache.
 func (l *Lab) Timed(ctx context.Context, cp *bench.Copy, r *Record, f func(ctx context.Context) (*pace.Outcome, error)) error {
 	return l.phaseAt(ctx, cp, nil, r, f)
 }
 
-// phaseAt measures f on an open data set. First the work that earlier phases put off is done,
-// and the pages of all files are dropped, whoever has read them. Then the engine is warmed up. How much is resident then, and what is read from
-// the disk meanwhile, is in the record.
+// phaseAt measures f on an open data set. First the work that earlier phases
+// put off is done, and the pages of all files are dropped, whichever process
+// has read them. Then the engine is warmed up. The record has the part that is
+// resident then, and the disk reads meanwhile.
 func (l *Lab) phaseAt(ctx context.Context, cp *bench.Copy, warm warming, r *Record, f func(ctx context.Context) (*pace.Outcome, error)) error {
 	reach := l.Engine.Server == "" // of the files
 	err := l.flush(ctx, cp)
@@ -125,10 +126,10 @@ func (l *Lab) flush(ctx context.Context, cp *bench.Copy) error {
 	return cp.Flush(ctx)
 }
 
-// metered runs a phase, or one of its parts, and adds what each operation took
-// of the machine, where the engine's processes can be seen. The caller has called
-// flush; what the part's own commits put off is done and counted at the end,
-// because they caused it.
+// metered runs a phase, or one of its parts, and adds the costs of each
+// operation, where the engine's processes can be seen. The caller has called
+// flush; the work that the part's own commits put off is done and counted at
+// the end, because they caused it.
 func (l *Lab) metered(ctx context.Context, cp *bench.Copy, r *Record, part string,
 	f func() error) error {
 	if l.Engine.Server != "" {
@@ -155,7 +156,7 @@ func (l *Lab) metered(ctx context.Context, cp *bench.Copy, r *Record, part strin
 }
 
 // timed is a phase of one workload, whose figures are the record's, and then
-// the check of what it made.
+// the check of its effects.
 func (l *Lab) timed(ctx context.Context, cp *bench.Copy, r *Record, f workload) error {
 	var res bench.Result
 	err := l.Timed(ctx, cp, r, func(ctx context.Context) (_ *pace.Outcome, err error) {
@@ -173,10 +174,11 @@ func (l *Lab) TimedOn(name string, c Keys, cost Cost, d bench.Dataset, f func(ct
 	})
 }
 
-// workload is what a phase measures.
+// workload is the measured part of a phase.
 type workload = func(ctx context.Context) (bench.Result, error)
 
-// prepared is a variant of one workload on a data set. What it is checked by is made first, beside the budget.
+// prepared is a variant of one workload on a data set. Its checks are made
+// first, outside of the budget.
 func (l *Lab) prepared(name string, c Keys, cost Cost, d bench.Dataset, prepare func(cp *bench.Copy, r *Record) (workload, error)) Variant {
 	return Variant{Name: name, Keys: c, Cost: cost, Run: func(ctx context.Context, r *Record) error {
 		return l.withDataset(ctx, d, l.StoreOptions(), r, func(cp *bench.Copy) error {
@@ -209,9 +211,10 @@ func (r *Record) residency(dir, unit string) error {
 	return err
 }
 
-// WithNew runs f on a new database, as on a copy of an empty data set, on the cache's disk or in
-// a directory for others; with an empty store of a layout where one is given. Its files, and what
-// lies beside its directory, go afterwards: a later run removes them if this process is killed.
+// WithNew runs f on a new database, as on a copy of an empty data set, on the
+// cache's disk or in a directory for others; with an empty store of a layout
+// where one is given. Its files, and the files next to its directory, are
+// removed afterwards: by a later run if this process is killed.
 func (l *Lab) WithNew(ctx context.Context, in, layout string, o *store.Options, r *Record, f func(cp *bench.Copy) error) (err error) {
 	cache := l.Cache
 	if in != "" {
@@ -259,7 +262,8 @@ func (l *Lab) within(budget int64, r *Record) (*Lab, error) {
 	return &at, nil
 }
 
-// spent tells whether this process has used memory that it does not give back, and could give way.
+// spent reports whether this process holds memory that it does not free, and
+// can be replaced.
 func (l *Lab) spent(budget int64) bool { return l.used && l.Renew != nil && resident() > budget/4 }
 
 // renew gives way to a new process. Where that cannot be, this one goes on and does not try again.
@@ -306,8 +310,9 @@ const (
 // loaded is the part of the base profile that a store holds before commits begin.
 const loaded = 0.6
 
-// Base is the data set of the base profile of which a part of a scale is loaded, in blocks of so many entities;
-// 0 leaves them as they are. It is that of the source in its place, whose blocks are as they are.
+// Base is the data set of the base profile with a part of a scale loaded, in
+// blocks of so many entities; 0 leaves them as they are. With a source it is
+// the source's, with its own blocks.
 func (l *Lab) Base(layout string, scale float64, perBlock int) (*bench.Dataset, error) {
 	source, err := l.history(scale, perBlock)
 	if err != nil {
@@ -316,7 +321,7 @@ func (l *Lab) Base(layout string, scale float64, perBlock int) (*bench.Dataset, 
 	return &bench.Dataset{Engine: l.Engine, Layout: layout, Source: source}, nil
 }
 
-// history is what a data set holds and what comes after it.
+// history is a data set's blocks and the blocks after it.
 func (l *Lab) history(scale float64, perBlock int) (*bench.Source, error) {
 	if l.Source != "" {
 		return bench.TarSource(l.Cache, l.Source, uint64(scale), l.Seed)
@@ -355,7 +360,7 @@ func (o *Options) whole() {
 	}
 }
 
-// scaleBytes is about what a block tar of the base profile at scale 1 takes.
+// scaleBytes is about the size of a block tar of the base profile at scale 1.
 const scaleBytes = 5 << 30
 
 // worth is about the scale of the base profile that has as much as a scale of the data.
@@ -365,7 +370,7 @@ func (o *Options) worth(scale float64) float64 {
 	}
 	st, err := os.Stat(o.Source)
 	if err != nil {
-		return scale // opening it will say what is wrong
+		return scale // opening it will return the error
 	}
 	return scale * float64(st.Size()) / scaleBytes
 }

@@ -85,11 +85,11 @@ func capped(l *Lab) (list []Variant, _ error) {
 // pageParam is the parameter of engines whose pages can be chosen.
 const pageParam = "page_size"
 
-// leastBudget is what a process of every engine can work with.
+// leastBudget is enough for a process of every engine.
 const leastBudget = 256 << 20
 
-// pageSizes measures loading, reads and commits with pages of each size: of data that fit into
-// memory twice, and of which it holds a tenth.
+// pageSizes measures loading, reads and commits with pages of each size: with
+// data that fit into memory twice, and with data ten times as large as memory.
 func pageSizes(l *Lab) (list []Variant, _ error) {
 	linked, _ := driver.Lookup(l.Engine.Name)
 	for _, layout := range l.LayoutsOr() {
@@ -109,8 +109,8 @@ func pageSizes(l *Lab) (list []Variant, _ error) {
 	return list, nil
 }
 
-// paged loads the base profile within a budget that is a part of what it will take, reads it and
-// goes on with commits.
+// paged loads the base profile within a budget that is a part of its size,
+// reads it and goes on with commits.
 func (l *Lab) paged(ctx context.Context, layout, page string, part float64, r *Record) error {
 	d, err := l.Base(layout, l.Scale, ProductionBlock)
 	if err != nil {

@@ -99,7 +99,7 @@ func measurePermissions(l *Lab) (list []Variant, _ error) {
 	return list, nil
 }
 
-// socialRates are those of AuthZed's first tests, and a tenth of them.
+// socialRates are the rates of AuthZed's first tests, and a tenth of them.
 var socialRates = []float64{100, 1000, 10_000}
 
 // socialWorkers is how many requests its load has at a time.

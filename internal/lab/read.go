@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// readLayouts are those that readers choose between.
+// readLayouts are the layouts that readers choose between.
 var readLayouts = []string{"arkiv", "arkiv-analyzed", "arkiv-ordered", "arkiv-pruned", "compact", "simple"}
 
 // readLoad is how a mix is read: at a temperature, or warmed up by clients, in a closed loop where there is no rate.
@@ -25,8 +25,9 @@ type readLoad struct {
 	memory      int64 // budget in place of the lab's; 0 is the lab's
 }
 
-// The warm-up is that of the user's documents. They measure 10,000 reads, which take two seconds: a phase
-// is longer, since a store larger than its memory has not settled by then. Short is the least that still tells.
+// The warm-up is as in the user's documents. They measure 10,000 reads, which
+// take two seconds: a phase is longer, because a store larger than its memory
+// is not steady by then. Short is the least that still shows it.
 const (
 	shortReads  = 1_000
 	warmUpReads = 1_000
@@ -46,7 +47,8 @@ func capacity(l *Lab) ([]Variant, error) {
 	return l.reads(l.sizes(), l.mixes(), loads, l.LayoutsOr()), nil
 }
 
-// budgets are in GiB: those of the user's documents, and less for what is smaller.
+// budgets are in GiB: the budgets of the user's documents, and smaller ones for
+// smaller data.
 var budgets = []float64{0.25, 1, 2, 4, 16}
 
 // againstMemory measures two mixes with budgets of memory, as far as the machine has them. A reads few pages, B many.
@@ -74,7 +76,7 @@ func (l *Lab) reads(scales []float64, mixes []string, loads []readLoad, layouts 
 							return err
 						}
 						o := at.StoreOptions()
-						o.Readers = min(max(v.clients, 1), driver.DefaultReaders) // more clients take turns
+						o.Readers = min(max(v.clients, 1), driver.DefaultReaders) // more clients share them
 						return at.WithBase(ctx, layout, scale, o, r, func(d *bench.Dataset, cp *bench.Copy) (err error) {
 							if oracles[scale] == nil {
 								oracles[scale], err = at.Oracle(d)
@@ -161,8 +163,8 @@ func (l *Lab) readMix(ctx context.Context, cp *bench.Copy, warm warming, cfg ben
 	})
 }
 
-// warmed is an engine that has answered so many reads, others than those that are measured, or
-// what it can in a phase.
+// warmed is an engine that has answered so many reads, other than the measured
+// ones, or as many as it can in a phase.
 func (l *Lab) warmed(cp *bench.Copy, m mix.Reads, clients int, reads int64) warming {
 	cfg := pace.Config{Workers: clients, N: reads, Duration: l.Phase, Seed: l.fresh() + 1}
 	return func(ctx context.Context) error {
@@ -171,8 +173,9 @@ func (l *Lab) warmed(cp *bench.Copy, m mix.Reads, clients int, reads int64) warm
 	}
 }
 
-// filled is a page cache that holds the files, as far as the budget goes, before another warming. It is right for
-// a store that fits: in a smaller cache these pages stay in place of those that are asked for.
+// filled is a page cache that holds the files, as far as the budget goes,
+// before another warming. It is right for a store that fits: in a smaller cache
+// these pages stay in place of the requested ones.
 func (l *Lab) filled(cp *bench.Copy, next warming) warming {
 	return func(ctx context.Context) (err error) {
 		if l.Engine.Server == "" { // else the files are out of reach

@@ -19,7 +19,8 @@ import (
 // Key is a key with its value, as names of benchmarks have them.
 type Key struct{ Name, Value string }
 
-// Keys are in the order of names: engine, layout, profile, durability, then what a workload varies.
+// Keys are in the order of names: engine, layout, profile, durability, then the
+// keys that a workload varies.
 type Keys []Key
 
 // Get returns the value of a key, or "".
@@ -30,7 +31,8 @@ func (k Keys) Get(name string) string {
 	return ""
 }
 
-// of tells whether keys have values that are among some, which spaces separate.
+// of reports whether keys have values that are among some, which spaces
+// separate.
 func (k Keys) of(values map[string]string) bool {
 	for name, value := range values {
 		if !slices.Contains(strings.Fields(value), k.Get(name)) {
@@ -63,7 +65,7 @@ func (k Keys) String() string {
 
 var plain = strings.NewReplacer("=", ":", "/", "_", " ", "_", "\t", "_", "\n", "_")
 
-// Record is what was measured of a variant in one repeat.
+// Record has the measurements of a variant in one repeat.
 type Record struct {
 	Name     string
 	Keys     Keys
@@ -71,13 +73,13 @@ type Record struct {
 	Count    int64 // operations that were measured
 	Metrics  []bench.Metric
 	Kinds    []pace.Kind      // latencies of each kind of operation, where there are several
-	Timeline []latency.Second // of what is measured at a rate
+	Timeline []latency.Second // of operations at a rate
 	Columns  []string         // of Rows
 	Rows     [][]float64      // observations of single blocks
-	Notes    []string         // for readers: what was left out, and why
+	Notes    []string         // for readers: omissions and their reasons
 	Err      error            // why it did not end well
 
-	operations int64 // that its phase did, those of the warm-up too: what costs are divided by
+	operations int64 // of its phase, warm-up included: the divisor of costs
 }
 
 // Metric returns the figure of a unit; false when the record has none.
@@ -100,7 +102,7 @@ func (r *Record) glance() string {
 	return strings.Join(parts, ", ")
 }
 
-// Note adds what a reader of the results has to know.
+// Note adds a remark for readers of the results.
 func (r *Record) Note(text string) { r.Notes = append(r.Notes, text) }
 
 // Put adds a figure.
@@ -131,7 +133,8 @@ func (r *Record) part(name string, rec *latency.Recorder) {
 	r.Kind(name, rec)
 }
 
-// Outcome adds what a loop did, and how long all and each kind of its operations took.
+// Outcome adds the counts of a loop, and how long all and each kind of its
+// operations took.
 func (r *Record) Outcome(out *pace.Outcome) {
 	all := out.All()
 	r.operations += out.Total
@@ -169,8 +172,9 @@ func (r *Record) costs(part string, operations int64, c probe.Cost) {
 	}
 }
 
-// samples joins samples to the seconds of what was measured, and sums them up: the longest log, and the pages that
-// were read from the disk. Where nothing counted operations by the second, the seconds are those that it took.
+// samples joins samples to the seconds of a measurement, and sums them up: the
+// longest log, and the pages that were read from the disk. Where operations
+// were not counted by the second, the seconds are the duration's.
 func (r *Record) samples(s *probe.Samples, started time.Time, seconds []latency.Second) {
 	if r.Timeline = seconds; seconds == nil {
 		seconds = make([]latency.Second, int(math.Ceil(time.Since(started).Seconds())))
@@ -202,9 +206,9 @@ func (r *Record) samples(s *probe.Samples, started time.Time, seconds []latency.
 // leastSteady is the seconds of a phase from which its ends are compared.
 const leastSteady = 10
 
-// steady returns the operations of the last fifth of a phase over those of the
-// first one: 1 where nothing changed meanwhile. It is false for what is too
-// short, or did nothing in the first fifth.
+// steady returns the operations of the last fifth of a phase over the
+// operations of the first one: 1 where the rate did not change. It is false for
+// a phase that is too short, or did nothing in the first fifth.
 func steady(seconds []latency.Second) (rate float64, known bool) {
 	if len(seconds) < leastSteady {
 		return 0, false

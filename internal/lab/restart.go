@@ -28,7 +28,8 @@ func (r *Record) took(unit string, f func() error) error {
 	return err
 }
 
-// backup makes a backup beside a writer, restores it, and checks what came of it.
+// backup makes a backup while a writer works, restores it, and checks the
+// result.
 func (l *Lab) backup(ctx context.Context, layout string, r *Record) error {
 	o := l.StoreOptions()
 	o.MaxReaderAge = 24 * time.Hour // a backup holds a view to its end
@@ -108,7 +109,7 @@ func (l *Lab) restart(ctx context.Context, layout string, r *Record) error {
 			return err
 		}
 		dir := cp.Dir
-		if killed { // whose process leaves the files of an open database, while nobody writes
+		if killed { // its process leaves the files of an open, idle database
 			run, none := l.Cache.NewRun()
 			if none != nil {
 				return none
@@ -179,7 +180,8 @@ func (l *Lab) reopen(ctx context.Context, dir, layout string, m mix.Reads, head 
 	return err
 }
 
-// growth commits as fast as it goes and does all that was put off: what a row takes then does not depend on the rate.
+// growth commits as fast as it goes and does all put-off work: then the size of
+// a row does not depend on the rate.
 func (l *Lab) growth(ctx context.Context, layout string, r *Record) error {
 	return l.WithBase(ctx, layout, l.Scale, l.StoreOptions(), r, func(d *bench.Dataset, cp *bench.Copy) error {
 		var rows uint64

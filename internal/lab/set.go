@@ -65,7 +65,8 @@ const (
 	hostKey       = "host"
 )
 
-// OpenSet opens a directory of results, makes it when it is missing, and reads what it has.
+// OpenSet opens a directory of results, makes it when it is missing, and reads
+// its results.
 func OpenSet(dir string) (*Set, error) {
 	s := &Set{dir: dir, has: map[runID]ending{}, files: map[string]*file{}}
 	err := os.MkdirAll(dir, 0o755)
@@ -113,8 +114,8 @@ func (s *Set) open(name string) error {
 	return err
 }
 
-// file is one of a set. What it has decides how the next lines are written: the configuration that
-// holds at its end, and the units that were told.
+// file is one of a set. Its contents decide how the next lines are written: the
+// configuration that holds at its end, and the declared units.
 type file struct {
 	text  bytes.Buffer // that is not yet in it
 	lines *benchfmt.Writer
@@ -143,8 +144,9 @@ func (f *file) write(r *benchfmt.Result) error {
 	return f.lines.Write(r)
 }
 
-// Done tells whether the set has a run of this host, since figures of two are not comparable. One that
-// failed is to be done again, but not in the same sitting, of which a process may be the second (see Lab.Renew).
+// Done reports whether the set has a run of this host, because figures of two
+// are not comparable. One that failed is to be done again, but not in the same
+// sitting, because its process may be the second (see Lab.Renew).
 func (s *Set) Done(experiment, line string, repeat int, host, sitting string) bool {
 	end, has := s.has[runID{experiment, string(benchName(line)), repeat + 1}]
 	return has && end.host == host && (!end.failed || end.sitting == sitting)
@@ -164,7 +166,7 @@ func (s *Set) Failed() (list []string) {
 // Len returns how many runs the set has.
 func (s *Set) Len() int { return len(s.has) }
 
-// Add adds what was measured to the files of an experiment on an engine in a sitting.
+// Add adds a record to the files of an experiment on an engine in a sitting.
 func (s *Set) Add(experiment, engine, sitting string, r *Record) error {
 	stem := experiment + "-" + engine + "-" + sitting
 	config := configOf(experiment, r)
@@ -203,8 +205,9 @@ func configOf(experiment string, r *Record) []benchfmt.Config {
 	return m
 }
 
-// benchName returns the name after "Benchmark". A value that ends like "arkiv-13" would be read as arkiv with a
-// GOMAXPROCS of 13; one of 1 is what the testing package leaves out, so it says nothing new behind it.
+// benchName returns the name after "Benchmark". A value that ends like
+// "arkiv-13" would be read as arkiv with a GOMAXPROCS of 13; the testing
+// package leaves out a GOMAXPROCS of 1, so a "-1" behind it changes nothing.
 func benchName(line string) benchfmt.Name {
 	if _, parts := benchfmt.Name(line).Parts(); len(parts) > 0 && parts[len(parts)-1][0] == '-' {
 		line += "-1"

@@ -34,7 +34,8 @@ func record(repeat string, err error) *Record {
 	return r
 }
 
-// lines are the results of a set that did not fail, with their repeat, and those that did, with why.
+// lines are the successful results of a set, with their repeat, and the failed
+// ones with their errors.
 func lines(t *testing.T, dir string) (list []string) {
 	t.Helper()
 	s, err := report.Load(dir)
@@ -47,8 +48,8 @@ func lines(t *testing.T, dir string) (list []string) {
 	return list
 }
 
-// TestSet: what is added is read again, is there, and is a file that goes on where a killed
-// process left it.
+// TestSet: added results are read again, are found, and are in a file that
+// continues where a killed process left it.
 func TestSet(t *testing.T) {
 	dir := t.TempDir()
 	s, err := OpenSet(dir)

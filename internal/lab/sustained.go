@@ -92,9 +92,9 @@ func (l *Lab) onRest(ctx context.Context, d *bench.Dataset, cp *bench.Copy, rate
 	return l.paced(ctx, cp, bench.CommitConfig{Blocks: d.Rest(), RowRate: rate, Config: pace.Config{Duration: length}}, r)
 }
 
-// paced runs commits; what the engine counts is sampled meanwhile by another
-// goroutine (phaseAt), because a look at counters between two commits costs a
-// server five round trips and SQLite next to nothing.
+// paced runs commits; another goroutine samples the engine's counters meanwhile
+// (phaseAt), because a look at counters between two commits costs a server five
+// round trips and SQLite next to nothing.
 func (l *Lab) paced(ctx context.Context, cp *bench.Copy, cfg bench.CommitConfig, r *Record) error {
 	cfg.WarmUp = l.warmUp()
 	return l.Timed(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
@@ -141,8 +141,8 @@ func (l *Lab) reorg(ctx context.Context, layout string, r *Record) error {
 	})
 }
 
-// sizesAround returns the bytes of a database before something, and after it with what was put
-// off; 0 where the engine does not tell.
+// sizesAround returns the bytes of a database before f, and after it and the
+// work that it put off; 0 where the engine does not report them.
 func sizesAround(ctx context.Context, cp *bench.Copy, f func() error) (before, after int64, err error) {
 	first, err := cp.DB.Engine().Stats(ctx)
 	if err == nil {

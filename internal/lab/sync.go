@@ -19,7 +19,7 @@ import (
 	"github.com/varvedb/varve/store/feed"
 )
 
-// Operation is what is done with a store now and then.
+// Operation is an occasional operation on a store.
 type Operation func(l *Lab, ctx context.Context, layout string, r *Record) error
 
 // Operated measures operations on the base profile with each layout; a key tells them apart. Each takes so many
@@ -61,7 +61,7 @@ func (l *Lab) FromTar(ctx context.Context, layout string, r *Record) error {
 	})
 }
 
-// Synced adds what it took to get so many rows.
+// Synced adds the time of receiving so many rows.
 func (r *Record) Synced(ctx context.Context, db *store.DB, rows uint64, took time.Duration) error {
 	r.Count = int64(rows)
 	r.Put(took.Seconds(), "sync-s")
@@ -112,8 +112,8 @@ func (l *Lab) readsArkiv() (bench.Engine, error) {
 	return bench.Engine{}, fmt.Errorf("%w: no engine of this program reads SQLite files", ErrSkip)
 }
 
-// asArkiv gives a store of layout arkiv, which has the tables and rows of Arkiv's sqlite-store, the
-// two small tables that this has besides.
+// asArkiv gives a store of layout arkiv, which has the tables and rows of
+// Arkiv's sqlite-store, the two other small tables of that store.
 func asArkiv(ctx context.Context, cp *bench.Copy) error {
 	s := graph.Store{DB: cp.DB}
 	return s.Exec(ctx,

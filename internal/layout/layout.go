@@ -1,7 +1,8 @@
-// Package layout is the contract of a layout of the entity store: how versions
-// lie in tables, and how they are written and found. The store owns blocks,
+// Package layout is the contract of a layout of the entity store: the tables of
+// its versions, and the ways to write and find them. The store owns blocks,
 // digests and transactions; a layout owns data tables; an engine owns the
-// database. A new layout is a package beside eav and an entry in the store's newLayout.
+// database. A new layout is a package next to eav and an entry in the store's
+// newLayout.
 package layout
 
 import (
@@ -14,21 +15,21 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// Layout is how versions of entities lie in tables. It keeps no state of its own that a
-// rolled-back transaction could falsify. What only some layouts can do is in the
+// Layout is the tables of the versions of entities. It keeps no state that a
+// rolled-back transaction could falsify. Optional abilities are in the
 // interfaces Indexed, Analyzed and Maintained.
 type Layout interface {
-	// Name is what the store records and checks.
+	// Name is recorded in the store and compared at each opening.
 	Name() string
 
-	// Temporal tells whether past blocks can be read and rewound to.
+	// Temporal reports whether past blocks can be read and rewound to.
 	Temporal() bool
 
 	// Tables returns every table with all of its columns, for a copy row by row.
 	Tables() []*driver.Table
 
 	// Create makes the tables in an empty database, and the indexes. With
-	// deferred it leaves out those that an Indexed names.
+	// deferred it leaves out the indexes that an Indexed names.
 	Create(ctx context.Context, tx driver.Tx, deferred bool) error
 
 	// View returns what q shows at a block. It is valid as long as q is, and not safe for
@@ -39,12 +40,13 @@ type Layout interface {
 	// anything of the layout's yet.
 	Writer(ctx context.Context, tx driver.Tx) (Writer, error)
 
-	// Check compares what the layout keeps more than once, reading up to three views of the same
-	// block side by side. It calls report with each contradiction until that returns false.
+	// Check compares everything that the layout keeps twice, reading up to
+	// three views of the same block side by side. It calls report with each
+	// contradiction until that returns false.
 	Check(ctx context.Context, a, b, c driver.Querier, report func(problem string) bool) error
 
-	// Rebuild makes what is derived anew in the transaction: everything but the
-	// versions themselves. Q is a view of what was committed before it.
+	// Rebuild replaces derived data in the transaction: everything but the
+	// versions. Q is a view of the commits before it.
 	Rebuild(ctx context.Context, tx driver.Tx, q driver.Querier) error
 }
 
@@ -59,9 +61,10 @@ type View interface {
 	// Count returns how many entities match; a nil expression matches all.
 	Count(ctx context.Context, expr query.Expr) (uint64, error)
 
-	// Openings streams every version in order of (first block, key), and Closings those that ended
-	// before their expiration, in order of (last block, key): what an export needs
-	// (entity.History). ClosingsBetween gives those of the blocks from one to another.
+	// Openings streams every version in order of (first block, key), and
+	// Closings the versions that ended before their expiration, in order of
+	// (last block, key). An export needs both (entity.History). ClosingsBetween
+	// streams the closings of a range of blocks.
 	Openings(ctx context.Context) iter.Seq2[*entity.Entity, error]
 	Closings(ctx context.Context) iter.Seq2[entity.Closing, error]
 	ClosingsBetween(ctx context.Context, from, to uint64) iter.Seq2[entity.Closing, error]
@@ -72,8 +75,8 @@ type View interface {
 
 // Writer changes the store in one transaction, block by block.
 type Writer interface {
-	// Prior returns what is stored of the keys before a block. Keys of which
-	// nothing is known may be left out.
+	// Prior returns the stored states of keys before a block. Unknown keys may
+	// be left out.
 	Prior(ctx context.Context, block uint64, needs map[entity.Key]entity.Need) (map[entity.Key]entity.Prior, error)
 
 	// Write makes a block's changes. Old versions are as Prior gave them.
@@ -108,25 +111,27 @@ type Analyzed interface {
 // slices. Work is counted in changes of entities. The layout says when, how much and how
 // long; its caller has the goroutines, views and transactions.
 type Maintained interface {
-	// Owed tells how much is put off.
+	// Owed returns the amount of put-off work.
 	Owed(ctx context.Context, q driver.Querier) (int, error)
 
-	// Due returns how long to wait before the next slice, when nobody has written for a
-	// time, and whether so much is owed that writers should wait for what is not Prepared.
+	// Due returns how long to wait before the next slice, after a time without
+	// writers, and whether the backlog is so large that writers should wait
+	// until it is Prepared.
 	Due(idle time.Duration) (rest time.Duration, late bool)
 
-	// Prepared tells whether the next slice is prepared or, with ahead, whether nothing
-	// more is worth it yet.
+	// Prepared reports whether the next slice is prepared or, with ahead,
+	// whether preparing more is not worth it yet.
 	Prepared(ahead bool) bool
 
-	// Prepare works out beforehand what the next slices write, in a view of what is
-	// committed. What it finds out is no longer used when it is outdated. It may run
-	// beside Maintain, and not beside itself.
+	// Prepare computes the writes of the next slices, in a view of committed
+	// data. An outdated result is dropped. It may run concurrently with
+	// Maintain, but not with itself.
 	Prepare(ctx context.Context, q driver.Querier) error
 
-	// Maintain does a slice of the work in a transaction of its own, short enough that a block may
-	// wait for it, shorter when wanted tells that one does, and tells how much is owed after. What
-	// it has done counts when the transaction commits.
+	// Maintain does a slice of the work in its own transaction, short enough
+	// that a block may wait for it, and shorter when wanted reports that a
+	// block waits. It returns the remaining backlog. The work counts when the
+	// transaction commits.
 	Maintain(ctx context.Context, tx driver.Tx, wanted func() bool) (owed int, err error)
 }
 
@@ -137,7 +142,8 @@ type Request struct {
 	Limit int     // 0: no limit
 	After *Position
 
-	// What of the matches is asked for beside their metadata. More does no harm.
+	// The parts of the matches that are needed besides their metadata. More
+	// does no harm.
 	Attributes, Content bool
 }
 

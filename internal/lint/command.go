@@ -28,11 +28,12 @@ var (
 	word       = regexp.MustCompile(`\d?>>?|<|(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\|&;<>])+|[|;&]`)
 	quoted     = regexp.MustCompile(`'([^']*)'|"((?:\\.|[^"\\])*)"|\\(.)`)
 	assignment = regexp.MustCompile(`^[A-Z_]+=`)
-	inner      = regexp.MustCompile(`\$\([^()]*\)`) // what a command takes from the output of another
+	inner      = regexp.MustCompile(`\$\([^()]*\)`) // an argument from the output of another command
 )
 
-// Commands returns the commands that a text shows: all in fenced blocks of a shell's,
-// and those of this module and of Go in indented lines of Markdown and of Go comments.
+// Commands returns the commands that a text shows: all in fenced shell blocks,
+// and in indented lines of Markdown and of Go comments the commands of this
+// module and of Go.
 func Commands(name string, text []byte) []Command {
 	var found []Command
 	fenced, shell, said := false, false, false // said to be a shell's
@@ -67,7 +68,7 @@ func Commands(name string, text []byte) []Command {
 	return found
 }
 
-// open tells whether a line ends within single quotes.
+// open reports whether a line ends within single quotes.
 func open(line string) bool {
 	before, _, _ := strings.Cut(line, " #")
 	return !strings.HasPrefix(line, "#") && strings.Count(before, "'")%2 == 1

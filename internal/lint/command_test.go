@@ -44,7 +44,7 @@ func TestCommands(t *testing.T) {
 	require.Equal(t, []string{"a.go:2: go run . x"}, lines("a.go", "// go test prose\n//\tgo run . x\n\tgo f()\n"))
 }
 
-// shown are what is not checked here, and why: a command, or in a document a tool.
+// shown has the unchecked commands, or in a document tools, with the reasons.
 var shown = map[string]string{
 	"go get -tool example.com/tool@latest": "a placeholder",
 
@@ -72,8 +72,9 @@ var blocks = map[string]string{
 	"text":   "lines of results, which TestSet of internal/lab writes",
 }
 
-// TestDocumentedTools: every command that a document shows is checked, here or where the
-// list above says, and so is every block. Make says what it would do.
+// TestDocumentedTools: every command that a document shows is checked, here or
+// in the test that the list above names, and so is every block. Make prints its
+// commands without running them.
 func TestDocumentedTools(t *testing.T) {
 	used := map[string]bool{}
 	for name, text := range read(t, ".md") {
@@ -163,7 +164,7 @@ func TestDocumentedGoCommands(t *testing.T) {
 					if at := slices.Index(c.Words, "-C"); at > 0 {
 						in = filepath.Join(dir, c.Words[at+1])
 					}
-					if word == "." { // of a module of its own
+					if word == "." { // of a separate module
 						in = filepath.Join(dir, filepath.Dir(name))
 					}
 					assert.DirExists(t, filepath.Join(in, strings.TrimSuffix(word, "...")), &c)

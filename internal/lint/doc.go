@@ -23,7 +23,7 @@ import (
 type Problem struct {
 	Path    string
 	Line    int
-	Message string // what is wrong and what to do instead
+	Message string // the fault and its remedy
 }
 
 // String returns the problem as path:line: message.

@@ -14,12 +14,13 @@ import (
 	"strings"
 )
 
-// Superseded tells of a decision record that a later one has taken its place. It tells of what was.
+// Superseded reports whether a later decision record has taken the place of
+// this one, which then describes the past.
 func Superseded(text []byte) bool {
 	return bytes.Contains(text, []byte("\n## Status\n\nSuperseded by "))
 }
 
-// Tree is what a repository has that documents may name.
+// Tree has the names in a repository that documents may use.
 type Tree struct {
 	paths    map[string]bool // of files and directories
 	bases    map[string]bool // last elements of these
@@ -46,7 +47,7 @@ func NewTree(files []string, source map[string]string) (*Tree, error) {
 	return t, nil
 }
 
-// declare adds what a file declares outside of functions.
+// declare adds the top-level declarations of a file.
 func (t *Tree) declare(f *ast.File) {
 	pkg := f.Name.Name
 	t.packages[pkg] = true
@@ -89,9 +90,9 @@ var (
 	qualified = regexp.MustCompile(`^([A-Za-z]\w*)\.([A-Z]\w*)(\(.*\))?$`)
 )
 
-// CheckNames finds what a Markdown file names, between backticks outside of fenced blocks,
-// and the repository has not: paths below one of its directories, files, tests, and what
-// its Go packages declare.
+// CheckNames finds names in a Markdown file, between backticks outside of
+// fenced blocks, that the repository does not have: paths below one of its
+// directories, files, tests, and declarations of its Go packages.
 func (t *Tree) CheckNames(name string, text []byte) []Problem {
 	var problems []Problem
 	prose, _ := Fences(text)
@@ -121,7 +122,8 @@ func (t *Tree) lacks(s, dir string) bool {
 		!t.names[m[1]+"."+m[2]] && !t.aliases[m[1]]
 }
 
-// Matches tells whether a pattern of go test's -run or -bench is that of a test or benchmark.
+// Matches reports whether a pattern of go test's -run or -bench matches a test
+// or benchmark.
 func (t *Tree) Matches(pattern string) bool {
 	first, _, _ := strings.Cut(pattern, "/")
 	re, err := regexp.Compile(first)
@@ -133,8 +135,8 @@ func (t *Tree) Matches(pattern string) bool {
 	return false
 }
 
-// Fences returns the lines of a Markdown text, those of fenced blocks empty, and the kinds
-// of these.
+// Fences returns the lines of a Markdown text, with empty lines for fenced
+// blocks, and the kinds of these blocks.
 func Fences(text []byte) (prose, kinds []string) {
 	fenced := false
 	for line := range strings.SplitSeq(string(text), "\n") {
@@ -175,7 +177,7 @@ func CheckLinks(root, name string, text []byte) []Problem {
 				continue
 			}
 			if strings.HasSuffix(target, ".md") {
-				within, _ = os.ReadFile(path) // of which an anchor says what is wrong
+				within, _ = os.ReadFile(path) // a missing file is reported by its anchor
 			}
 			if anchor != "" && !anchors(within)[anchor] {
 				problems = append(problems, Problem{name, i + 1, "no heading for " + m[1]})

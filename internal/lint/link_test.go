@@ -44,7 +44,8 @@ func packages(t *testing.T) []pkg {
 	return list
 }
 
-// links returns what a program or package links of what a list of prefixes begins.
+// links returns the packages that a program or package links, of a list of
+// prefixes.
 func (p *pkg) links(prefixes ...string) (found []string) {
 	for _, dep := range p.Deps {
 		dep, _, _ = strings.Cut(dep, " ") // "p [q.test]" is p
@@ -55,7 +56,7 @@ func (p *pkg) links(prefixes ...string) (found []string) {
 	return found
 }
 
-// TestLinks: golangci-lint sees what a package imports; this is of what it links, through others too.
+// TestLinks checks linked packages: golangci-lint sees direct imports only.
 func TestLinks(t *testing.T) {
 	const mattn, turso = "github.com/mattn/go-sqlite3", "github.com/tursodatabase/go-libsql"
 	const document = "docs/dependencies.md"

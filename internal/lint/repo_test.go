@@ -96,7 +96,7 @@ func TestSQLFiles(t *testing.T) {
 	}
 }
 
-// TestText: nobody has left work undone, or a path of one machine.
+// TestText: no text has unfinished work, or a path of one machine.
 func TestText(t *testing.T) {
 	// The words are spelt in two parts so that this file passes its own rule.
 	bad := regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X)\b|(^|[\s"'(=:])/(wo` + `rk|ro` + `ot|home/[a-z]+)/`)
@@ -105,7 +105,8 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestWorkflows: actions are pinned to a commit, with its tag beside it, and tools have a version.
+// TestWorkflows: actions are pinned to a commit, with its tag in a comment, and
+// tools have a version.
 func TestWorkflows(t *testing.T) {
 	pinned := regexp.MustCompile(`uses:\s*(\./|[^@\s]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$)`)
 	files, err := filepath.Glob(filepath.Join(root(t), ".github", "workflows", "*.yml"))
@@ -147,7 +148,7 @@ func TestDocuments(t *testing.T) {
 	require.NoError(t, err)
 	for name, text := range read(t, ".md") {
 		report(t, lint.CheckLinks(dir, name, []byte(text)))
-		if name != "CHANGELOG.md" && !lint.Superseded([]byte(text)) { // which tell of what was
+		if name != "CHANGELOG.md" && !lint.Superseded([]byte(text)) { // these describe the past
 			report(t, tree.CheckNames(name, []byte(text)))
 		}
 	}
@@ -195,23 +196,6 @@ func TestArchitecture(t *testing.T) {
 			name = dir + "<engine>"
 		}
 		assert.Contains(t, text, "`"+name+"`")
-	}
-	journeys := regexp.MustCompile(`(?ms)^Read, in this order.*?\.\n\n`).FindAllString(text, -1)
-	require.Len(t, journeys, 3)
-	for _, j := range journeys { // nobody reads more to find out
-		files := regexp.MustCompile("`[^`]+/[^`]+`").FindAllString(j, -1)
-		require.LessOrEqual(t, len(files), 12, j)
-		require.Len(t, slices.Compact(slices.Sorted(slices.Values(files))), len(files), j)
-		rooms := regexp.MustCompile(`compact/(plan|scan|emit|commit|merge|rework)\b`).FindAllStringSubmatch(strings.ReplaceAll(j, "_", "."), -1)
-		last := 0
-		for _, r := range rooms { // one after another, and none entered twice
-			at := slices.Index([]string{"plan", "scan", "emit", "commit", "merge", "rework"}, r[1])
-			require.GreaterOrEqual(t, at, last, j)
-			last = at
-		}
-		for _, f := range files {
-			require.FileExists(t, filepath.Join(root(t), strings.Trim(f, "`")))
-		}
 	}
 }
 

@@ -8,7 +8,8 @@ import (
 	"github.com/varvedb/varve/internal/lint"
 )
 
-// The tests in this file show that each rule finds what it forbids and lets pass what it allows.
+// The tests in this file show that each rule finds forbidden code and passes
+// allowed code.
 
 func TestCheckLinks(t *testing.T) {
 	text := []byte("[a](doc.go) [b](#here-1) [c](#a-bs-place) [d](https://example.com/#x)\n[e](gone.md) [f](#gone)\n# A `B`'s Place\n# Here\n# Here\n```\n# Gone\n[g](gone.md)\n```\n")

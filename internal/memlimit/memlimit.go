@@ -19,9 +19,9 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// Cache returns the part of a budget that an engine is given for its own caches: a half.
-// The other half is for everything else: the program and what it measures with, what the
-// engine allocates beside its caches, and the page cache.
+// Cache returns the part of a budget that an engine is given for its own
+// caches: a half. The other half is for everything else: the program and its
+// measurements, the engine's other memory, and the page cache.
 func Cache(budget int64) int64 { return budget / 2 }
 
 // Group is a control group. It is for processes that Start starts.
@@ -47,7 +47,7 @@ const None = math.MaxInt64 >> 1
 
 const (
 	prefix    = "varve-"        // of groups' names; after it comes the process that made one
-	writeback = time.Minute     // of what a process has left in the page cache
+	writeback = time.Minute     // of a process's dirty pages
 	patience  = 5 * time.Second // with processes that have ended and are still in a group
 )
 
@@ -142,8 +142,9 @@ func (g *Group) Close() error {
 	}
 }
 
-// Own returns the limit of this process, the least of those that hold for it, in bytes as
-// they were read back, and what keeps it: cgroup v1 or v2. Where there is none it says why.
+// Own returns the limit of this process, the least of all that apply to it, in
+// bytes as they were read back, and its source: cgroup v1 or v2. Where there is
+// none it returns the reason.
 func Own() (limit int64, how string, err error) {
 	g, mount, err := own()
 	if err != nil {
@@ -170,8 +171,8 @@ func given() *Group {
 	return nil
 }
 
-// Resize changes the limit of this process, if it was started with one. One that is lower than what is in use
-// can be had when the page cache is written to the disk, for which it waits.
+// Resize changes the limit of this process, if it was started with one. To get
+// below the memory in use it waits until the page cache is written to the disk.
 func Resize(limit int64) error {
 	g := given()
 	if g == nil {

@@ -37,7 +37,7 @@ const (
 	above = 4 * limit
 )
 
-// seen is what a process tells of itself.
+// seen is a process's description of itself.
 type seen struct {
 	Limit  int64
 	How    string
@@ -127,8 +127,8 @@ func TestAboveTheLimit(t *testing.T) {
 	require.Equal(t, before, threads(t))
 }
 
-// Files that are read count, and give way: a child that reads more than its limit goes on.
-// What it starts is in the same group.
+// Pages of files count, and give way: a child that reads more than its limit
+// goes on. Its child processes are in the same group.
 func TestPageCacheCounts(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "long")
 	f, err := os.Create(file)
@@ -182,7 +182,7 @@ func unified(t *testing.T) string {
 	return ""
 }
 
-// What a killed process left is removed by the next.
+// The next run removes the group of a killed process.
 func TestSweep(t *testing.T) {
 	g := newGroup(t)
 	dead := exec.Command("true")

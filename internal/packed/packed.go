@@ -40,8 +40,9 @@ func (r *Reader) Bytes(n uint64) []byte {
 // Text reads a length and as many bytes.
 func (r *Reader) Text() []byte { return r.Bytes(r.Uint()) }
 
-// Count reads the number of things that follow, of at least a byte each: of a number
-// that damage made large nobody may make room for as many.
+// Count reads the number of things that follow, of at least a byte each. It
+// bounds the number by the bytes that are left, because damage may have made it
+// large.
 func (r *Reader) Count() uint64 {
 	n := r.Uint()
 	if n > uint64(len(r.Rest)) {
@@ -51,7 +52,7 @@ func (r *Reader) Count() uint64 {
 	return n
 }
 
-// Tear tells the reader that what it read is wrong.
+// Tear marks the input as damaged.
 func (r *Reader) Tear() { r.Rest, r.Torn = nil, true }
 
 // AppendText appends a length and the bytes of a text.

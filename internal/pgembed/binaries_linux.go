@@ -124,7 +124,8 @@ func fill(ctx context.Context, platform, sum, dir string) (err error) {
 	if err := errors.Join(os.Remove(archive), os.WriteFile(marker, []byte(sum+"\n"), 0o644), syncTree(part)); err != nil {
 		return err
 	}
-	// What has this name has no marker: another version of it, or damaged.
+	// A directory of this name without a marker is damaged or from another
+	// version.
 	if err := errors.Join(os.RemoveAll(dir), os.Rename(part, dir)); err != nil {
 		return err
 	}

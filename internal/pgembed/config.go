@@ -2,7 +2,7 @@
 // binaries once, makes the data directory, starts the server as a child of this process, and stops
 // it without leaving anything behind.
 //
-// # What is where
+// # Files
 //
 //	Dir/data          the data directory, made by initdb on the first start
 //	Dir/postgres.log  what the server said since its last start
@@ -14,7 +14,7 @@
 // environment has no say, neither in the server nor in connections to it. Nothing a user has is
 // ever deleted: data of another major version is refused, not replaced.
 //
-// # Nothing is orphaned
+// # No orphans
 //
 // The kernel ends the server when this process dies, however it dies. That is tied to the thread
 // that started the server, so a goroutine keeps that thread until the server has gone. A server
@@ -83,7 +83,7 @@ var reserved = []string{
 	"unix_socket_directories", "unix_socket_group", "unix_socket_permissions",
 }
 
-// check returns c with an absolute path, or what is wrong with it.
+// check returns c with an absolute path, or an error with its faults.
 func (c Config) check() (Config, error) {
 	if c.Dir == "" {
 		return c, errors.New("no directory given")

@@ -15,8 +15,9 @@ const serviceName = "varve"
 // servicePath is the server's service file, in the form of PostgreSQL's clients.
 func (c Config) servicePath() string { return filepath.Join(c.Dir, "service.conf") }
 
-// writeService writes the file, which says enough for psql. The directory may be another
-// user's, so what is there is replaced and not followed.
+// writeService writes the file with everything that psql needs. The directory
+// may be another user's, so an existing file or link is replaced and not
+// followed.
 func writeService(path, socketDir string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -16,8 +16,8 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// checkData tells whether a data directory exists, and refuses one that a
-// server of version Major cannot use, or that holds something else.
+// checkData reports whether a data directory exists, and refuses one that a
+// server of version Major cannot use, or that has other contents.
 func checkData(dataDir string) (exists bool, err error) {
 	text, err := os.ReadFile(filepath.Join(dataDir, "PG_VERSION"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -73,7 +73,7 @@ func initData(ctx context.Context, bins binaries, owner *identity, dataDir strin
 	return filesync.Dir(filepath.Dir(dataDir))
 }
 
-// run runs a program to its end and returns what it wrote. When ctx is done
+// run runs a program to its end and returns its output. When ctx is done
 // before, the program is killed with everything it started.
 func run(ctx context.Context, cmd *exec.Cmd) (string, error) {
 	if err := ctx.Err(); err != nil {
@@ -91,7 +91,7 @@ func run(ctx context.Context, cmd *exec.Cmd) (string, error) {
 	case <-p.done:
 		err = p.err
 	case <-ctx.Done():
-		// The program leads a process group of its own.
+		// The program leads a separate process group.
 		_ = syscall.Kill(-p.pid(), syscall.SIGKILL) // it may have ended meanwhile
 		<-p.done
 		err = context.Cause(ctx)

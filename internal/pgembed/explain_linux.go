@@ -22,8 +22,8 @@ const minFree = 64 << 10
 // ends as if a disk were full.
 var noSharedMemory = regexp.MustCompile(`shared memory segment.*No space left on device`)
 
-// explain adds the sentinel that fits why a start failed, found in the error or
-// in what a program wrote.
+// explain adds the sentinel for the cause of a failed start, which it finds in
+// the error or in a program's output.
 func explain(dir string, err error) error {
 	var log *logError
 	wrote := ""
@@ -43,13 +43,13 @@ func explain(dir string, err error) error {
 	return err
 }
 
-// isFull tells whether the file system of a directory has no room left.
+// isFull reports whether the file system of a directory has no room left.
 func isFull(dir string) bool {
 	free, err := filesync.Free(dir)
 	return err == nil && free < minFree
 }
 
-// logError is an error together with what a program wrote last.
+// logError is an error together with the end of a program's output.
 type logError struct {
 	err  error
 	text string

@@ -58,8 +58,8 @@ func (id *identity) named() (*identity, error) {
 	return &named, nil
 }
 
-// ordinaryUsers are tried in turn: the first user of most systems, nobody, and
-// two that are older than either.
+// ordinaryUsers are tried one after the other: the first user of most systems,
+// nobody, and two that are older than either.
 var ordinaryUsers = []int{1000, 65534, 1, 2}
 
 // ordinaryUser returns the number of a user other than root that the system has
@@ -73,9 +73,9 @@ func ordinaryUser() (int, bool) {
 	return 0, false
 }
 
-// command returns a command that runs as this identity, in a session of its own
-// so that a terminal's Ctrl-C reaches this process only, and with an
-// environment that cannot change what the program does. It has no Pdeathsig yet.
+// command returns a command that runs as this identity. It is in a separate
+// session, so that a terminal's Ctrl-C reaches this process only, and has an
+// environment that cannot change its behaviour. It has no Pdeathsig yet.
 func (id *identity) command(path string, args ...string) *exec.Cmd {
 	cmd := exec.Command(path, args...)
 	cmd.Dir = "/"

@@ -16,7 +16,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// pidFile is what a server writes of itself into its data directory.
+// pidFile is the description of a running server in its data directory.
 type pidFile struct {
 	pid   int    // zero when there is no such file
 	ready bool   // it accepts connections
@@ -38,13 +38,13 @@ func readPIDFile(dataDir string) pidFile {
 }
 
 // clearLeftovers makes way for a new server on a data directory whose lock this
-// process holds. A server of ours still running there has lost its parent and
-// is shut down; one that somebody else started is ErrLocked. A lock file that
-// names an unrelated process, whose number a dead server had before, is
+// process holds. A server of ours that still runs there has lost its parent and
+// is shut down; a server that another program started is ErrLocked. A lock file
+// that names an unrelated process, which has the number of a dead server, is
 // removed, because the server would refuse to start for it.
 func clearLeftovers(ctx context.Context, dataDir string) error {
 	file := readPIDFile(dataDir)
-	found := holders(dataDir)
+	found := workersIn(dataDir)
 	for _, pid := range found {
 		if !isOurs(pid) {
 			return fmt.Errorf("process %d, a postgres that Varve did not start, is running on this data: %w",
@@ -66,12 +66,12 @@ func clearLeftovers(ctx context.Context, dataDir string) error {
 // of all its processes. When the main process has gone the others end by
 // themselves once their statement has; SIGINT cancels it.
 func endLeftover(ctx context.Context, dataDir string, main int) error {
-	gone := func() bool { return len(holders(dataDir)) == 0 || ctx.Err() != nil }
+	gone := func() bool { return len(workersIn(dataDir)) == 0 || ctx.Err() != nil }
 	for _, step := range []struct {
 		sig  syscall.Signal
 		wait time.Duration
 	}{{syscall.SIGINT, stopTimeout}, {syscall.SIGQUIT, quitGrace}} {
-		targets := holders(dataDir)
+		targets := workersIn(dataDir)
 		if slices.Contains(targets, main) {
 			targets = []int{main}
 		}
@@ -82,12 +82,13 @@ func endLeftover(ctx context.Context, dataDir string, main int) error {
 			return ctx.Err()
 		}
 	}
-	return fmt.Errorf("processes %v of an earlier server do not end: %w", holders(dataDir), driver.ErrLocked)
+	return fmt.Errorf("processes %v of an earlier server do not end: %w", workersIn(dataDir), driver.ErrLocked)
 }
 
-// isOurs tells whether a postgres process belongs to a server that this package
-// started: the cluster's name is on the command line of the main process and in
-// the title of the others. A process that has ended meanwhile is as good.
+// isOurs reports whether a postgres process belongs to a server that this
+// package started: the cluster's name is on the command line of the main
+// process and in the title of the others. A process that has ended meanwhile
+// counts, too.
 func isOurs(pid int) bool {
 	line, err := os.ReadFile(procFile(pid, "cmdline"))
 	if err != nil || len(line) == 0 {

@@ -56,7 +56,7 @@ func TestKilledParentLeavesNoServer(t *testing.T) {
 	dir := madeDir(t)
 	data := filepath.Join(dir, "data")
 	parent, server := startElsewhere(t, dir)
-	require.Contains(t, holders(data), server)
+	require.Contains(t, workersIn(data), server)
 	_, err := Start(t.Context(), Config{Dir: dir})
 	require.ErrorIs(t, err, driver.ErrLocked)
 
@@ -71,7 +71,7 @@ func killParent(t *testing.T, parent *exec.Cmd, data string) {
 	t.Helper()
 	require.NoError(t, parent.Process.Kill())
 	require.Error(t, parent.Wait())
-	require.True(t, waitFor(quitGrace, func() bool { return len(holders(data)) == 0 }), "the server lives on")
+	require.True(t, waitFor(quitGrace, func() bool { return len(workersIn(data)) == 0 }), "the server lives on")
 }
 
 // TestStartRightAfterKill starts while the killed parent's server is ending.
@@ -159,7 +159,7 @@ func TestLeftoverBackends(t *testing.T) {
 	start(t, Config{Dir: dir})
 }
 
-// TestForeignServer finds a server that somebody else started on the data.
+// TestForeignServer finds a server that another program started on the data.
 func TestForeignServer(t *testing.T) {
 	t.Parallel()
 	dir := madeDir(t)
@@ -211,7 +211,7 @@ func TestStalePIDFile(t *testing.T) {
 	}
 }
 
-// TestInterruptedInit finds what a killed process left of a new data directory.
+// TestInterruptedInit finds the remains of a new data directory after a kill.
 func TestInterruptedInit(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -225,7 +225,8 @@ func TestInterruptedInit(t *testing.T) {
 // nameless is a user that the system has no name for.
 const nameless = 54321
 
-// dirOf makes a directory that belongs to a user, beside a cache that every user can read.
+// dirOf makes a directory that belongs to a user, next to a cache that every
+// user can read.
 func dirOf(t *testing.T, uid int) (dir string) {
 	t.Helper()
 	if os.Geteuid() != 0 {

@@ -11,15 +11,16 @@ import (
 	"github.com/varvedb/varve/internal/filesync"
 )
 
-// helperDir is the variable that turns the test binary into a process that
-// starts the server of a directory, says so, and waits to be killed.
+// helperDir is the variable that makes the test binary a process that starts
+// the server of a directory, reports that, and waits to be killed.
 const helperDir = "PGEMBED_TEST_HELPER_DIR"
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(helperDir); dir != "" {
 		os.Exit(help(dir))
 	}
-	// Most of the time of these tests is that of syncs, of which none depends.
+	// Most of the time of these tests is spent on syncs, and no test depends on
+	// them.
 	if free, err := filesync.Free("/dev/shm"); err == nil && free > 4<<30 && os.Getenv("TMPDIR") == "" {
 		_ = os.Setenv("TMPDIR", "/dev/shm")
 	}

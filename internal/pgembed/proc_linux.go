@@ -26,10 +26,10 @@ func processes() []int {
 	return pids
 }
 
-// holders returns the postgres processes that work in a data directory. Every
-// one of them does, from the first moment of its start: it is what a data
-// directory's lock file cannot tell after a crash.
-func holders(dataDir string) []int {
+// workersIn returns the postgres processes whose working directory is the data
+// directory. Every one of them works there from the first moment of its start,
+// whereas the data directory's lock file may be wrong after a crash.
+func workersIn(dataDir string) []int {
 	dir, err := os.Stat(dataDir)
 	if err != nil {
 		return nil
@@ -37,7 +37,7 @@ func holders(dataDir string) []int {
 	return slices.DeleteFunc(processes(), func(pid int) bool { return !worksIn(pid, dir) })
 }
 
-// worksIn tells whether pid is a postgres process whose working directory is
+// worksIn reports whether pid is a postgres process whose working directory is
 // dir.
 func worksIn(pid int, dir os.FileInfo) bool {
 	name, err := os.ReadFile(procFile(pid, "comm"))
@@ -52,15 +52,15 @@ func worksIn(pid int, dir os.FileInfo) bool {
 // ended. They notice that by themselves; the wait is short, and they are killed
 // after it.
 func endHolders(dataDir string) error {
-	if waitFor(quitGrace, func() bool { return len(holders(dataDir)) == 0 }) {
+	if waitFor(quitGrace, func() bool { return len(workersIn(dataDir)) == 0 }) {
 		return nil
 	}
-	left := holders(dataDir)
+	left := workersIn(dataDir)
 	for _, pid := range left {
 		signalHolder(pid, dataDir, syscall.SIGKILL)
 	}
-	if !waitFor(quitGrace, func() bool { return len(holders(dataDir)) == 0 }) {
-		return fmt.Errorf("processes %v are still there", holders(dataDir))
+	if !waitFor(quitGrace, func() bool { return len(workersIn(dataDir)) == 0 }) {
+		return fmt.Errorf("processes %v are still there", workersIn(dataDir))
 	}
 	return fmt.Errorf("processes %v outlived the server and were killed", left)
 }

@@ -58,7 +58,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// start takes the steps of Start; release undoes those that were taken.
+// start takes the steps of Start; release undoes the steps that were taken.
 func (s *Server) start(ctx context.Context) (err error) {
 	if err := os.MkdirAll(s.cfg.Dir, 0o700); err != nil {
 		return err
@@ -116,7 +116,8 @@ func (s *Server) launchReady(ctx context.Context) error {
 	}
 }
 
-// lostRace tells whether a server ended because another one had the data directory.
+// lostRace reports whether a server ended because another one had the data
+// directory.
 func lostRace(err error) bool {
 	var wrote *logError
 	return errors.As(err, &wrote) && strings.Contains(wrote.text, `lock file "postmaster.pid" already exists`)
@@ -180,8 +181,8 @@ func (s *Server) waitReady(ctx context.Context) error {
 // SocketDir returns the directory of the server's Unix socket.
 func (s *Server) SocketDir() string { return s.socket }
 
-// Ended is closed when the server has ended: after Stop, or by itself, since nobody
-// starts it again.
+// Ended is closed when the server has ended: after Stop, or by itself, because
+// it is not restarted.
 func (s *Server) Ended() <-chan struct{} { return s.proc.done }
 
 // ConnConfig returns how to connect to the server, to which the environment adds nothing.
@@ -202,7 +203,7 @@ func (s *Server) PIDs() []int {
 		return nil
 	default:
 		main := s.proc.pid()
-		others := slices.DeleteFunc(holders(s.cfg.dataDir()), func(pid int) bool { return pid == main })
+		others := slices.DeleteFunc(workersIn(s.cfg.dataDir()), func(pid int) bool { return pid == main })
 		return append([]int{main}, others...)
 	}
 }
@@ -249,8 +250,8 @@ func (s *Server) withLog(err error) error {
 	return errors.Join(&logError{err: err, text: text}, readErr)
 }
 
-// lockPatience is how long a lock may stay that nobody will keep: a child that a
-// killed process was just starting has it until it runs its own program.
+// lockPatience is how long an abandoned lock may stay: a child that a killed
+// process was just starting has it until it runs its program.
 const lockPatience = time.Second
 
 // lockDir takes the lock of a server's directory. The lock goes with the file, and so with the

@@ -31,8 +31,8 @@ func start(t *testing.T, cfg Config) *Server {
 // requireNothingLeft checks that no process works in the directory and that no socket is there.
 func requireNothingLeft(t *testing.T, dir string) {
 	t.Helper()
-	require.Empty(t, holders(filepath.Join(dir, "data")))
-	require.Empty(t, holders(filepath.Join(dir, "data.part")))
+	require.Empty(t, workersIn(filepath.Join(dir, "data")))
+	require.Empty(t, workersIn(filepath.Join(dir, "data.part")))
 	_, err := os.Lstat(filepath.Join(dir, "socket"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 }

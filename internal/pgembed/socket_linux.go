@@ -22,9 +22,9 @@ const (
 )
 
 // makeSocketDir makes the directory of the socket, open to its owner only: in
-// dir, or for the temporary files when a socket's path in dir would be too long
-// or hold what a connection string cannot. What an earlier server left is
-// removed.
+// dir, or among the temporary files when a socket's path in dir would be too
+// long or would have characters that a connection string cannot. An earlier
+// server's socket is removed.
 func makeSocketDir(dir string, owner *identity) (path string, err error) {
 	link := filepath.Join(dir, socketLink)
 	if err := clearSocketDir(link); err != nil {
@@ -64,7 +64,7 @@ func makeTempSocketDir(link string) (string, error) {
 		maxSocketPath, link)
 }
 
-// usableSocketDir tells whether a socket can be made in the directory and be
+// usableSocketDir reports whether a socket can be made in the directory and be
 // named in a connection string and in the server's list of directories.
 func usableSocketDir(path string) bool {
 	special := func(r rune) bool { return r <= ' ' || strings.ContainsRune(`'",\`, r) }

@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Server is a running server. There is none on this system: what ends a server
-// together with its parent and finds what it left is Linux's own.
+// Server is a running server. There is none on this system, because ending a
+// server together with its parent and finding its remains needs Linux.
 type Server struct{}
 
 // Start fails with driver.ErrUnsupported.

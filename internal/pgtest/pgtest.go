@@ -28,8 +28,8 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// settings keep the server small. It syncs as any other: what is tested with
-// it refuses a server that does not.
+// settings keep the server small. It syncs as any other, because stores refuse
+// a server that does not.
 var settings = []driver.Setting{
 	{Name: "max_connections", Value: "60"},
 	{Name: "shared_buffers", Value: "32MB"},
@@ -58,10 +58,10 @@ func Main(m interface{ Run() int }) int {
 	return code
 }
 
-// NewURL returns the URL of a new, empty schema, which is dropped with what is in
-// it when the test ends. A schema is what a store fills; making a database of
-// its own takes a hundred times as long. Its name is one that SQL must quote, so that
-// every test is one of that too. The test is skipped where no server can be embedded.
+// NewURL returns the URL of a new, empty schema, which is dropped with its
+// contents when the test ends. A store fills a schema; making a database takes
+// a hundred times as long. The name must be quoted in SQL, so that every test
+// tests quoting, too. The test is skipped where no server can be embedded.
 func NewURL(t testing.TB) string {
 	t.Helper()
 	server := start(t)
@@ -105,8 +105,9 @@ func parse(t testing.TB, rawURL string) (*url.URL, url.Values) {
 	return u, u.Query()
 }
 
-// Exec runs statements in a URL's schema, over a connection of its own, and returns the first value
-// of the last result's first row, or "". The test fails if they do.
+// Exec runs statements in a URL's schema, over a new connection, and returns
+// the first value of the last result's first row, or "". The test fails if they
+// do.
 func Exec(t testing.TB, rawURL, sql string) string {
 	t.Helper()
 	u, query := parse(t, rawURL)

@@ -42,7 +42,7 @@ type Quota struct {
 	used atomic.Int64
 
 	mu   sync.Mutex
-	held map[*Hold]struct{} // those that wait for their clients
+	held map[*Hold]struct{} // holds that wait for their clients
 }
 
 // New returns a quota of so many bytes.
@@ -121,7 +121,7 @@ func (h *Hold) Bytes() int64 {
 	return h.n
 }
 
-// Shrink gives back what is above n bytes.
+// Shrink gives back all but n bytes.
 func (h *Hold) Shrink(n int64) {
 	if h == nil || h.n == 0 || n >= h.n {
 		return
@@ -166,8 +166,9 @@ func (h *Hold) Release() {
 	h.n = 0
 }
 
-// collectFrom is what a request has held from which its memory is collected at its end. Go would let
-// it grow to twice as much before it looked, and the next one holds as much meanwhile.
+// collectFrom is the size of a request from which its memory is collected at
+// its end. Go would let the heap grow to twice as much first, while the next
+// request holds as much again.
 const collectFrom = 8 << 20
 
 // use notes that requests hold so many bytes more. While they hold a quarter of a quota together, the
@@ -188,7 +189,7 @@ var collector tightening
 
 type tightening struct {
 	mu    sync.Mutex
-	full  int // quotas of which much is used
+	full  int // quotas that are nearly used up
 	usual int // the percentage while there is none
 }
 

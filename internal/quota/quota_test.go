@@ -91,7 +91,7 @@ func TestTogether(t *testing.T) {
 	require.Positive(t, most.Load())
 }
 
-// TestRead: a body is read whole, whatever its length, and what it takes is held.
+// TestRead: a body is read whole, whatever its length, and its memory is held.
 func TestRead(t *testing.T) {
 	for _, n := range []int{0, 1, quota.Free - 513, quota.Free - 512, quota.Free, 100_000, mib - 600, mib} {
 		for _, length := range []int64{-1, int64(n)} {

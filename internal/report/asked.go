@@ -18,8 +18,8 @@ var (
 	relative   = regexp.MustCompile(`(/s|/op|qps|-ms|-ns|-s)(-[A-Z])?$`) // times and rates, which a host changes
 )
 
-// delivered reports whether the operations of a rate were due at their times: it is
-// what was delivered of what was asked, and no capacity.
+// delivered reports whether the operations were due at the times of a rate:
+// then the figure is the delivered part of that rate, and no capacity.
 func delivered(l *benchfmt.Result, unit string) bool {
 	_, late := l.Value("late")
 	_, commits := l.Value("commit-late")

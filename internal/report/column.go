@@ -19,12 +19,12 @@ type column struct {
 func (s *Set) cell(lines []*benchfmt.Result, c column, with *reference) Cell {
 	if c.peer != "" {
 		measured := slices.DeleteFunc(slices.Clone(lines), func(l *benchfmt.Result) bool { _, ok := l.Value(c.unit); return !ok })
-		cell := figure(s.beside(measured), column{unit: c.unit, of: func(p *benchfmt.Result) bool { return Key(p, "peer") == c.peer }}).cell()
+		cell := figure(s.published(measured), column{unit: c.unit, of: func(p *benchfmt.Result) bool { return Key(p, "peer") == c.peer }}).cell()
 		cell.Of = ""
 		return cell
 	}
 	of := slices.DeleteFunc(slices.Clone(lines), func(l *benchfmt.Result) bool { return !c.of(l) })
-	if r := Pair(figure(of, c), figure(with.beside(of, c.unit), column{unit: c.unit})); r != nil {
+	if r := Pair(figure(of, c), figure(with.alongside(of, c.unit), column{unit: c.unit})); r != nil {
 		return r.cell()
 	}
 	return figure(of, c).cell()
@@ -55,8 +55,8 @@ func figure(lines []*benchfmt.Result, c column) *Figure {
 	return f
 }
 
-// beside returns the figures of other programs that are of the settings of lines.
-func (s *Set) beside(lines []*benchfmt.Result) (list []*benchfmt.Result) {
+// published returns the figures of other programs with the settings of lines.
+func (s *Set) published(lines []*benchfmt.Result) (list []*benchfmt.Result) {
 	for _, p := range s.Peers {
 		if slices.ContainsFunc(lines, func(l *benchfmt.Result) bool { return matches(p, l) }) {
 			list = append(list, p)
@@ -77,7 +77,7 @@ func matches(peer, line *benchfmt.Result) bool {
 // some. About says how each was run.
 func (s *Set) peerColumns(lines []*benchfmt.Result, unit string) (list []column, about []string) {
 	var names []string
-	for _, p := range s.beside(lines) {
+	for _, p := range s.published(lines) {
 		if _, ok := p.Value(unit); !ok {
 			continue
 		}

@@ -22,11 +22,11 @@ func (s *Set) compare(sel *selection, c Compare) *Table {
 		return strings.Join(values, ", ")
 	}
 	of := func(l *benchfmt.Result) string { return cmp.Or(Key(l, "engine"), Key(l, "peer")) }
-	var rests, series []string // what only others measured has nothing beside it
+	var rests, series []string // series without our figures come last
 	for _, l := range sel.lines {
 		rests = appendNew(rests, rest(l))
 	}
-	lines := slices.Concat(sel.lines, s.beside(sel.lines))
+	lines := slices.Concat(sel.lines, s.published(sel.lines))
 	for _, l := range lines {
 		if _, ok := l.Value(c.Unit); ok {
 			series = appendNew(series, of(l))

@@ -36,7 +36,8 @@ var summary = report.View{Rows: "/engine /layout /scale@num", Columns: slices.Co
 	report.Columns("experiment:I3 /mix:A /rate:6000", "qps=reads/s, A, while 6,000 rows/s are asked", "rows/s=rows/s meanwhile"),
 )}
 
-// results are the result sets that documents name, and what was made of them.
+// results has the result sets that documents name, and their tables and
+// pictures.
 type results struct {
 	sets     map[string]*report.Set
 	tables   map[string]map[string][]*report.Table // by set and experiment, question or "summary"
@@ -126,7 +127,7 @@ func (r *results) table(t *testing.T, at []string) string {
 	return strings.TrimSpace(caption) + "\n\n" + strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-// The tables and pictures of documents are what the results say.
+// The tables and pictures of documents agree with the results.
 func TestExperiments(t *testing.T) {
 	r, files := newResults(), make(map[string]string)
 	for _, name := range documents {
@@ -139,7 +140,7 @@ func TestExperiments(t *testing.T) {
 		}
 	}
 	for name, want := range files {
-		settle(t, name, want)
+		agrees(t, name, want)
 	}
 }
 
@@ -150,8 +151,8 @@ func document(t *testing.T, name string) string {
 	return string(text)
 }
 
-// settle holds a file to its text, which -update writes.
-func settle(t *testing.T, name, want string) {
+// agrees compares a file with its text, which -update writes.
+func agrees(t *testing.T, name, want string) {
 	if *update {
 		require.NoError(t, os.WriteFile(filepath.Join("../..", name), []byte(want), 0o644)) //nolint:gosec // a document of the repository
 	}

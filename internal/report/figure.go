@@ -49,7 +49,7 @@ type Figure struct {
 	Lo      float64 `json:"low"`    // the smallest of these, and the largest; of one sitting, of its runs
 	Hi      float64 `json:"high"`
 	Off     bool    `json:"off,omitempty"`     // a run was measured while the machine was not at rest
-	AtLimit bool    `json:"atLimit,omitempty"` // a run's percentile is an arrival that was given up: what is at least pace.MaxWait is not known better
+	AtLimit bool    `json:"atLimit,omitempty"` // a run's percentile is an arrival that was given up: its latency is at least pace.MaxWait
 	Busy    float64 `json:"busy,omitempty"`    // if not 0, the least part of the time that was operations: the figure is no capacity
 	Runs    []Runs  `json:"-"`
 }
@@ -104,7 +104,7 @@ func median(values []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// extent says what a median is of.
+// extent describes the data of a median.
 func extent(sittings, hosts, runs int) string {
 	switch {
 	case sittings == 1 && runs == 1:
@@ -185,8 +185,8 @@ func (f *Figure) number(v float64) string {
 // String is the figure in plain text, "–" for none.
 func (f *Figure) String() string { return f.cell().String() }
 
-// In writes a figure with its unit and what it is of:
-// "248K rows/s (207K–249K, n=3, 2 hosts)".
+// In writes a figure with its unit and its data: "248K rows/s (207K–249K, n=3,
+// 2 hosts)".
 func (f *Figure) In(unit string) string {
 	c := f.cell()
 	if f != nil && f.Busy == 0 && !strings.HasPrefix(c.Text, "≥") {

@@ -19,9 +19,10 @@ import (
 const digits = `(?:≥ \d+ s|\d+(?:,\d{3})*(?:\.\d+)?[KMG]?†?)`
 
 var (
-	// reference is a figure in a sentence: a comment names a line of the results, and its digits
-	// follow. The words are the set, the experiment, what tells the line apart, the unit, and
-	// perhaps what is shown in place of the median:
+	// reference is a figure in a sentence: a comment names a line of the
+	// results, and its digits follow. The words are the set, the experiment,
+	// values that select the line, the unit, and perhaps another statistic in
+	// place of the median:
 	//
 	//	<!-- = answers D1 sqlite compact 1x rate=max settled-rows/s -->276K
 	//	<!-- = answers D1 sqlite compact 1x rate=max settled-rows/s range -->275K–308K
@@ -151,7 +152,7 @@ func (r *results) refer(text string) (string, error) {
 	return text, errors.Join(problems...)
 }
 
-// sentences blanks what is not of sentences.
+// sentences blanks everything but sentences.
 func sentences(text string) string {
 	return unread.ReplaceAllStringFunc(text, func(not string) string { return strings.Repeat(" ", len(not)) })
 }
@@ -181,14 +182,15 @@ func bare(text string) (problems []string) {
 	return problems
 }
 
-// The figures in sentences of documents are what the results say, and no other figure stands there.
+// The figures in sentences of documents agree with the results, and no other
+// figure stands there.
 func TestFigures(t *testing.T) {
 	r := newResults()
 	for _, name := range documents {
 		text := document(t, name)
 		want, err := r.refer(text)
 		require.NoError(t, err, name)
-		settle(t, name, want)
+		agrees(t, name, want)
 		for _, p := range bare(want) {
 			t.Errorf("%s: %s", name, p)
 		}

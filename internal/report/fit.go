@@ -17,8 +17,9 @@ const response = "ms"
 // confidence is that of the intervals of coefficients.
 const confidence = 0.95
 
-// fit makes a row for each regression of the time of blocks over what is in them: one for each
-// sitting, of the medians of its repeats, because the same block again is no further observation.
+// fit makes a row for each regression of the time of blocks over their
+// contents: one for each sitting, of the medians of its repeats, because the
+// same block again is no further observation.
 func fit(sel *selection, all []string) *Table {
 	t := sel.table("µs that each adds to a commit (95 % interval of one sitting), and its correlation with the time")
 	var predictors []string
@@ -123,7 +124,7 @@ func leastSquares(columns [][]float64, y []float64) (coefficients, errors []floa
 	n, k := len(y), len(columns)
 	x, lengths := mat.NewDense(n, k, nil), make([]float64, k)
 	for j, c := range columns {
-		lengths[j] = floats.Norm(c, 2) // bytes beside counts would cost digits
+		lengths[j] = floats.Norm(c, 2) // bytes are so much larger than counts that digits would be lost
 		for i, v := range c {
 			x.Set(i, j, v/lengths[j])
 		}

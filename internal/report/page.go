@@ -29,7 +29,7 @@ type Page struct {
 	Sections  []Section
 	Sittings  *Table
 	Excluded  []Excluded
-	Others    []string // programs whose figures stand beside ours
+	Others    []string // programs with published figures in the tables
 	Warnings  []string
 	Lines     int
 }
@@ -38,17 +38,17 @@ type Page struct {
 type Section struct {
 	Title       string
 	Experiments []Experiment
-	Answers     []Answer // of what was measured
+	Answers     []Answer // with the measured results
 	Missing     []string // titles of the other experiments
 }
 
 // Letter begins the IDs of the experiments.
 func (s Section) Letter() string { return s.Experiments[0].ID[:1] }
 
-// Answer is an experiment with what was measured.
+// Answer is an experiment with its results.
 type Answer struct {
 	Experiment
-	Sentence string     `json:"sentence"` // package answer makes those of the five questions
+	Sentence string     `json:"sentence"` // package answer makes the sentences of the five questions
 	Tables   []*Table   `json:"tables"`
 	Pictures []*Picture `json:"-"`
 }
@@ -92,7 +92,7 @@ func NewPage(s *Set, title string, sections []Section) (*Page, error) {
 	return p, nil
 }
 
-// Answers are those of the five questions and of all experiments.
+// Answers are the answers to the five questions and of all experiments.
 func (p *Page) Answers() []Answer {
 	all := slices.Clone(p.Questions)
 	for _, section := range p.Sections {
@@ -170,7 +170,7 @@ func (s *Set) sittings() *Table {
 	return t
 }
 
-// excluded counts what was left out, by reason.
+// excluded counts the excluded lines, by reason.
 func (s *Set) excluded() (list []Excluded) {
 	for _, why := range distinct(s.Excluded, "excluded") {
 		of := slices.DeleteFunc(slices.Clone(s.Excluded), func(l *benchfmt.Result) bool { return l.GetConfig("excluded") != why })
@@ -179,7 +179,7 @@ func (s *Set) excluded() (list []Excluded) {
 	return list
 }
 
-// others say of other programs' figures what was run and how.
+// others describes the runs behind other programs' figures.
 func (s *Set) others() (list []string) {
 	for _, p := range s.Peers {
 		parts := []string{Key(p, "peer") + ": " + p.GetConfig("peer")}

@@ -112,7 +112,8 @@ func (s *Set) svg(k Sketch) ([]byte, error) {
 	leaveRoom(p)
 	canvas := &fitted{Canvas: vgsvg.New(12.5*vg.Centimeter, 8*vg.Centimeter)}
 	all := draw.Crop(draw.New(canvas), vg.Points(4), vg.Points(-6), vg.Points(5), vg.Points(-4))
-	// The labels of axes are written here: beside a logarithmic axis gonum leaves room for them above its end.
+	// The labels of axes are written here: at a logarithmic axis gonum leaves
+	// room for them above its end.
 	across, up := p.X.Label, p.Y.Label
 	p.X.Label.Text, p.Y.Label.Text = "", ""
 	area := draw.Crop(all, vg.Points(16), 0, vg.Points(13), 0)
@@ -133,7 +134,7 @@ func (s *Set) svg(k Sketch) ([]byte, error) {
 // sans is the font of all texts.
 var sans = font.Font{Typeface: "Liberation", Variant: "Sans", Size: vg.Points(10)}
 
-// legendRows are those of a column of the legend.
+// legendRows are the rows of a column of the legend.
 const legendRows = 3
 
 // explain adds a curve to the columns of a legend; index is how many it has.
@@ -191,7 +192,7 @@ func leaveRoom(p *plot.Plot) {
 	}
 }
 
-// curve is what has one entry in the legend.
+// curve has one entry in the legend.
 type curve struct {
 	name  string
 	index int
@@ -200,7 +201,8 @@ type curve struct {
 
 func (c *curve) colour() color.Color { return colours[c.index%len(colours)] }
 
-// drawers draw a curve, and return what it looks like in the legend, nil where there is nothing of it.
+// drawers draw a curve, and return its mark for the legend, nil where it has no
+// points.
 var drawers = map[Kind]func(*plot.Plot, Sketch, curve) (plot.Thumbnailer, error){
 	Quantiles: drawQuantiles, TimeLine: drawTimeLine, Degradation: drawDegradation, Frontier: drawFrontier,
 }
@@ -264,7 +266,8 @@ func drawDegradation(p *plot.Plot, k Sketch, c curve) (plot.Thumbnailer, error) 
 	return addLine(p, c, points, true), nil
 }
 
-// drawFrontier shows what was delivered: filled where commits and reads kept their limits.
+// drawFrontier shows the delivered rates: filled where commits and reads kept
+// their limits.
 func drawFrontier(p *plot.Plot, _ Sketch, c curve) (mark plot.Thumbnailer, _ error) {
 	kept, missed := plotter.XYs{}, plotter.XYs{}
 	for _, l := range c.lines {
@@ -318,7 +321,8 @@ func logarithmic(a *plot.Axis) {
 	a.Scale, a.Tick.Marker = plot.LogScale{}, words{plot.LogTicks{Prec: -1}}
 }
 
-// words are ticks whose labels are written as in tables. What is beyond the axis would take room.
+// words are ticks whose labels are written as in tables. Labels beyond the axis
+// would take room.
 type words struct{ plot.Ticker }
 
 // Ticks implements plot.Ticker.

@@ -19,7 +19,8 @@ var (
 	both      = Columns("", append(slices.Clone(writes), "late=reads late", "skipped=given up", "read-p99-ms=read p99, ms")...)
 )
 
-// questions are the five that the lab is for. What the first campaign measured of them with D4 and D5 stands behind.
+// questions are the five that the lab is for. The first campaign's results of
+// them with D4 and D5 come last.
 var questions = []Experiment{
 	{ID: "1", Title: "Most writes", Question: "How many rows a second does each engine and layout keep up, and how long do commits take meanwhile?",
 		Views: []View{

@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/gonum/stat/combin"
 )
 
-// Side is what one sitting measured of a side and of the reference, in one
-// unit: the runs of each, in turns around each other.
+// Side is the measurements of a side and of the reference in one sitting, in
+// one unit: the runs of each, around each other.
 type Side struct {
 	Host            string
 	Runs, Reference []float64
@@ -100,7 +100,7 @@ func (r *Ratio) cell() Cell {
 
 // In writes the ratio of a rate in words: "26 % fewer rows/s than sqlite compact (20–30 %, n=3, 2 hosts)".
 func (r *Ratio) In(unit, to string) string {
-	c := r.cell() // for what is in brackets
+	c := r.cell() // for the brackets
 	switch {
 	case Number(r.Median) == "1":
 		c.Text = fmt.Sprintf("as many %s as %s", unit, to)

@@ -16,7 +16,7 @@ import (
 type reference struct {
 	layout string
 	lines  map[string][]*benchfmt.Result // by sitting, and what else sides have in common
-	sides  map[string]bool               // names that are beside it in some sitting
+	sides  map[string]bool               // names that share a sitting with it
 }
 
 // newReference looks for a reference among lines of the experiments of some.
@@ -66,9 +66,9 @@ func (r *reference) key(l *benchfmt.Result) string {
 	return strings.Join(parts, "/")
 }
 
-// beside returns the lines of the reference in the sittings of a side, none where a
-// unit is of the data, or of what was asked, and says nothing of the side's speed.
-func (r *reference) beside(lines []*benchfmt.Result, unit string) (list []*benchfmt.Result) {
+// alongside returns the lines of the reference in the sittings of a side, none where
+// a unit describes the data, or the requested rate, and not the side's speed.
+func (r *reference) alongside(lines []*benchfmt.Result, unit string) (list []*benchfmt.Result) {
 	if r == nil || !relative.MatchString(unit) {
 		return nil
 	}

@@ -74,8 +74,9 @@ func TestTableOfHosts(t *testing.T) {
 	require.Equal(t, [][]string{{"5", "3"}, {"9", "4"}}, rows("/engine:duckdb /indexes:6"))
 }
 
-// A table has medians with their ranges and numbers, marks what was measured while the machine was
-// off, leaves out what is excluded, and has published figures beside ours.
+// A table has medians with their ranges and numbers, marks figures of a machine
+// that was not at rest, leaves out excluded lines, and has published figures in
+// columns next to ours.
 func TestTable(t *testing.T) {
 	var text bytes.Buffer
 	require.NoError(t, report.WriteText(&text, load(t, inserts), experiment(t, "A1")))

@@ -274,8 +274,8 @@ func (s *Set) Failed(filter string) (n int) {
 	return n
 }
 
-// note says what the lines have in common beside the rows and columns. Keys that differ and
-// are in neither are named: such a table mixes settings.
+// note lists the common settings of the lines that are not in rows and columns.
+// Keys that differ and are in neither are named: such a table mixes settings.
 func (sel *selection) note() string {
 	values := make(map[string][]string)
 	var order, parts []string

@@ -21,15 +21,15 @@ import (
 	"github.com/varvedb/varve/schemas"
 )
 
-// documents are published figures that ours stand beside.
+// documents are published figures that are compared with ours.
 //
 //go:embed documents.txt
 var documents []byte
 
 // Set is what result files hold. Values have the units of the files.
 type Set struct {
-	Lines    []*benchfmt.Result // what was measured and counts
-	Excluded []*benchfmt.Result // what was measured and does not count; configuration "excluded" says why
+	Lines    []*benchfmt.Result // measurements that count
+	Excluded []*benchfmt.Result // measurements that do not count; configuration "excluded" has the reason
 	Series   []*benchfmt.Result // seconds of time lines and blocks of designed experiments
 	Peers    []*benchfmt.Result // other programs' figures
 	Units    benchfmt.UnitMetadataMap
@@ -81,7 +81,8 @@ func (s *Set) read(r io.Reader, name string) error {
 	return err
 }
 
-// running is what a process was measuring when it was killed, in its error.
+// running is the line that a process was measuring when it was killed, in its
+// error.
 var running = regexp.MustCompile(`^error: .*: \w+ (\S+/\S+), repeat \d+$`)
 
 func (s *Set) add(line *benchfmt.Result) {
@@ -148,7 +149,7 @@ func failed(line *benchfmt.Result) bool {
 	return strings.HasPrefix(line.GetConfig("excluded"), "error: ")
 }
 
-// setting is what a line measured.
+// setting is the settings of a line.
 func setting(line *benchfmt.Result) string {
 	return strings.TrimSpace(line.GetConfig("experiment") + " " + string(line.Name))
 }
@@ -156,7 +157,8 @@ func setting(line *benchfmt.Result) string {
 // sittingOf is the sitting in which a line was measured.
 func sittingOf(line *benchfmt.Result) string { return cmp.Or(line.GetConfig("sitting"), "?") }
 
-// sittingsOf are the sittings of some lines, in order. Those of a whole set are numbered so.
+// sittingsOf are the sittings of some lines, in order. The sittings of a whole
+// set are numbered so.
 func sittingsOf(lines []*benchfmt.Result) (list []string) {
 	for _, l := range lines {
 		list = appendNew(list, sittingOf(l))

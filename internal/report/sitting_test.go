@@ -37,8 +37,9 @@ func sitting(id, host string, factors []float64, pairs ...any) string {
 	return text
 }
 
-// A side is shown by its ratio to the reference of its own sitting, whatever the hosts; the reference by
-// its figure, with the range over all of them. A sitting without the reference has its absolute figure.
+// A side is shown by its ratio to the reference of its own sitting, whatever
+// the hosts; the reference by its figure, with the range over all of them. A
+// sitting without the reference has its absolute figure.
 func TestTableOfRatios(t *testing.T) {
 	runs := []float64{0.98, 0.99, 1, 1.01}
 	const ref, libsql, arkiv = "X/engine=sqlite/layout=compact/scale=1", "X/engine=libsql/layout=compact/scale=1", "X/engine=sqlite/layout=arkiv/scale=1"
@@ -62,7 +63,7 @@ func TestTableOfRatios(t *testing.T) {
 	require.Equal(t, []string{"1 | 99.5 (98–101) | × 0.5"}, []string{strings.Join(rows, "")})
 	require.Contains(t, note, "to sqlite of the same")
 
-	// A ratio to what was measured while the machine was not at rest is marked.
+	// A ratio with a run on a machine that was not at rest is marked.
 	rows, _ = tableOf(t, "BenchmarkX/engine=libsql 1 50 rows/s\nmachine-off: others\nBenchmarkX/engine=sqlite 1 100 rows/s\n",
 		report.View{Rows: "/engine", Columns: []report.Column{{Unit: "rows/s"}}})
 	require.Equal(t, []string{"sqlite | 100†", "libsql | ? × 0.5†"}, rows)
@@ -72,7 +73,8 @@ func TestTableOfRatios(t *testing.T) {
 	require.Equal(t, "libsql | ~ × 1.1", rows[1])
 }
 
-// What was delivered of a rate that was asked is no ratio, and neither is a size or a count.
+// The delivered part of a requested rate is no ratio, and neither is a size or
+// a count.
 func TestAbsolute(t *testing.T) {
 	const name, rest = "BenchmarkX/engine=%s/layout=compact/rate=6000 1 6000 rows/s %v late %v data-MB %v p99-ms\n", ""
 	rows, _ := tableOf(t, fmt.Sprintf(name, "sqlite", 1, 10, 20)+fmt.Sprintf(name, "libsql", 3, 10, 30)+rest,
@@ -111,7 +113,7 @@ func TestBusy(t *testing.T) {
 	require.Equal(t, []string{"sqlite | 500 | 7", "libsql | not busy: 0.91 | ? × 1 (one sitting)", "duckdb | ? × 1 | ? × 1"}, rows)
 	rows, _ = tableOf(t, line("sqlite", 0.5, "")+line("libsql", 0.96, ""), view)
 	require.Equal(t, "libsql | 500 | ? × 1", rows[1])
-	rows, _ = tableOf(t, line("sqlite", 0.5, " 0 commit-late"), view) // the busy loop is that of the reads beside
+	rows, _ = tableOf(t, line("sqlite", 0.5, " 0 commit-late"), view) // the busy loop is the reads'
 	require.Equal(t, []string{"sqlite | 500 | 7"}, rows)
 	rows, _ = tableOf(t, "BenchmarkX/engine=sqlite 1 500 rows/s 7 p99-ms\n", view) // as before there was busy
 	require.Equal(t, []string{"sqlite | 500 | 7"}, rows)

@@ -7,7 +7,7 @@ import "strings"
 type View struct {
 	Title   string
 	Filter  string // lines that the table is of; "" leaves it to the columns
-	Largest string // key of a size, such as "scale", of which only the largest is shown
+	Largest string // key of a size, such as "scale": only the largest is shown
 	Rows    string // projection
 	Columns []Column
 	Compare *Compare // two settings that are compared below the table
@@ -19,7 +19,7 @@ type View struct {
 type Column struct {
 	Name   string // of the column; the unit when empty
 	Unit   string
-	Filter string // lines that it is of, beside the view's
+	Filter string // its lines, within the view's
 	Across string // key that has a column for each of its values
 }
 
@@ -44,7 +44,7 @@ func Across(key string, units ...string) (list []Column) {
 	return list
 }
 
-// Table is what a view shows of a set.
+// Table is a view of a set.
 type Table struct {
 	Title string   `json:"title,omitempty"`
 	Unit  string   `json:"unit,omitempty"` // of all columns; "" when their heads tell it

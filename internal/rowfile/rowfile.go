@@ -1,8 +1,8 @@
-// Package rowfile is a file of tables, row by row: what a backup holds. It is a
-// zstd stream of records, so it is read and written from front to back.
+// Package rowfile is a file of tables, row by row: the format of a backup. It
+// is a zstd stream of records, so it is read and written from front to back.
 //
 //	file    = magic, head, table*, end
-//	head    = uvarint length, bytes: what the writer says of the whole; files of version 1 have none
+//	head    = uvarint length, bytes: the writer's description of the contents
 //	table   = 'T', name, uvarint columns, (name, type byte)*, row*
 //	row     = 'R', value*
 //	value   = Int: varint; Uint: uvarint; Text and Blob: uvarint length, bytes
@@ -25,7 +25,6 @@ import (
 
 const (
 	magic    = "varve rows 2\n"
-	magic1   = "varve rows 1\n"
 	tagTable = 'T'
 	tagRow   = 'R'
 	tagEnd   = 'E'
@@ -107,7 +106,7 @@ func (w *Writer) flush() error {
 	return w.err
 }
 
-// Close ends the file. It does not close what is written to.
+// Close ends the file. It does not close the underlying writer.
 func (w *Writer) Close() error {
 	w.buf = binary.AppendUvarint(append(w.buf, tagEnd), w.rows)
 	if err := w.flush(); err != nil {
@@ -124,7 +123,7 @@ func (w *Writer) Abort() { _ = w.z.Close() }
 
 // Reader reads a file.
 type Reader struct {
-	Head []byte // nil in files of version 1
+	Head []byte // the writer's description of the contents
 
 	z     *zstd.Decoder
 	r     summed
@@ -141,11 +140,11 @@ func NewReader(r io.Reader) (*Reader, error) {
 	fr := &Reader{z: z, r: summed{bufio.NewReaderSize(z, 1<<16), crc32.New(crc32.MakeTable(crc32.Castagnoli))}}
 	begin := make([]byte, len(magic))
 	_, err = io.ReadFull(&fr.r, begin)
-	switch {
-	case err == nil && string(begin) == magic:
-		fr.Head, err = fr.text()
-	case err == nil && string(begin) != magic1:
+	if err == nil && string(begin) != magic {
 		err = errors.New("it does not begin as one")
+	}
+	if err == nil {
+		fr.Head, err = fr.text()
 	}
 	if err != nil {
 		z.Close()
@@ -154,7 +153,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 	return fr, nil
 }
 
-// Close frees what the reader holds.
+// Close frees the reader's memory.
 func (r *Reader) Close() { r.z.Close() }
 
 // Next returns the next row and its table; the values are int64, uint64, string
@@ -267,7 +266,8 @@ func (r *Reader) text() ([]byte, error) {
 	return b, err
 }
 
-// summed is what is read with its checksum. Nothing of a file may end before its end.
+// summed is a reader with a checksum of everything read. The end of the file
+// within a record is an error.
 type summed struct {
 	r   *bufio.Reader
 	sum hash.Hash32

@@ -15,7 +15,7 @@ import (
 // written meanwhile.
 const stripes = 1 << 10
 
-// entryBytes is about the size of an entry without its texts and payload.
+// entryBytes is about the memory of an entry besides its texts and payload.
 const entryBytes = 400
 
 // cache keeps entities as they are at the head, with opened payloads, up to a
@@ -30,8 +30,8 @@ type cache struct {
 	metrics *Metrics
 	epochs  [stripes]atomic.Uint64
 
-	// forgetting waits for offers that have begun: an offer that has already
-	// read the epoch would put back an entry that is being dropped.
+	// forgetting waits for offers under way: one that has read the epoch
+	// already would put back a dropped entry.
 	forgetting sync.RWMutex
 }
 
@@ -97,10 +97,10 @@ func (c *cache) stripe(key entity.Key) *atomic.Uint64 {
 	return &c.epochs[h*0x9e3779b97f4a7c15>>54]
 }
 
-// offer keeps an entity that a reader has found, unless the key was written
-// since the reader read the epoch. The check is made under the entry's lock,
-// which a publication waits for. So a publication comes either later, and
-// replaces the entity, or before, and has changed the epoch.
+// offer keeps an entity that a reader has found, unless its key was written
+// since the reader took the epoch. The check is made under the entry's lock,
+// which a publication waits for: either the publication comes later and
+// replaces the entry, or it has come and has changed the epoch.
 func (c *cache) offer(e *entity.Entity, epoch uint64) {
 	if c == nil {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Origin is the origin that a store records when a service makes its blocks.
+// Origin is recorded in a store when a service makes its blocks.
 const Origin = "service"
 
 // claim makes the service the only writer of its store: it takes the lease, where

@@ -19,8 +19,9 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// TestCoherence: no reader sees an entity older than what was acknowledged before
-// the read began, while the cache is so small that entries come and go.
+// TestCoherence: no reader sees an entity older than the last acknowledged
+// write before the read began, while the cache is so small that entries come
+// and go.
 func TestCoherence(t *testing.T) {
 	const keys, readers, writes = 4, 3, 100
 	for name, cache := range map[string]int64{"small": 2500, "large": 0, "none": -1} {
@@ -76,8 +77,8 @@ func writeVersion(s *service.Service, k, v int) (err error) {
 	return err
 }
 
-// readVersion checks that what is read is not older than a version. A deleted
-// entity may be so because of any later version that is a delete.
+// readVersion checks that the entity that is read is not older than a version.
+// A deleted entity may be so because of any later version that is a delete.
 func readVersion(s *service.Service, k int, before int64) error {
 	e, err := s.Get(context.Background(), key(k), nil)
 	if errors.Is(err, store.ErrNotFound) {
@@ -141,7 +142,7 @@ func TestGroupCommit(t *testing.T) {
 	require.NotEmpty(t, e.Content)
 }
 
-// TestClose: what was accepted is committed, what comes later is refused.
+// TestClose: accepted writes are committed, later ones are refused.
 func TestClose(t *testing.T) {
 	db := fresh(t)
 	s := start(t, db, service.Options{Window: time.Second, MaxGroup: 64})
@@ -176,8 +177,8 @@ func TestClose(t *testing.T) {
 	require.Equal(t, uint64(stored.Load()), count)
 }
 
-// TestSecondWriter: a block that somebody else wrote is not lost, and neither is
-// the write, whose guard is judged by what there is now.
+// TestSecondWriter: another writer's block is not lost, and neither is the
+// service's own write, whose guard is judged by the state then.
 func TestSecondWriter(t *testing.T) {
 	db := fresh(t)
 	s := start(t, db, service.Options{Poll: time.Hour})

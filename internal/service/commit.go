@@ -95,8 +95,7 @@ func (s *Service) loop(ctx context.Context) {
 	}
 }
 
-// collect adds the writes that wait, and the writes that arrive within the
-// window.
+// collect adds the waiting writes, and writes that come within the window.
 func (s *Service) collect(group []*write) []*write {
 	bytes := len(group[0].op.Content)
 	var window <-chan time.Time
@@ -106,10 +105,9 @@ func (s *Service) collect(group []*write) []*write {
 		window = timer.C
 	}
 	for len(group) < s.opts.MaxGroup && bytes < maxGroupBytes {
-		// The writers of the previous block were answered just now, and the
-		// next requests of some of them are half read. They join this block
-		// when their goroutines run first. A lone writer does not wait for
-		// others.
+		// The writers of the blocks before were answered just now. Clients that
+		// go on have their next request half read: they join this block when
+		// they are scheduled first. A lone writer does not wait for others.
 		w, ok := s.next(window, len(group) < s.lately)
 		if !ok {
 			break
@@ -121,9 +119,9 @@ func (s *Service) collect(group []*write) []*write {
 	return group
 }
 
-// next returns a write that waits or that arrives before the window ends. A nil
-// window does not wait; then with yield other goroutines may run before the
-// last look.
+// next returns a write that waits or that comes before the window ends; nil is
+// no window. Without a window it can yield to other goroutines before it finds
+// none.
 func (s *Service) next(window <-chan time.Time, yield bool) (w *write, ok bool) {
 	if window != nil {
 		select {
@@ -183,8 +181,8 @@ func (s *Service) commit(group []*write) {
 			w.answer(withoutPlace(err))
 			group = slices.DeleteFunc(group, func(other *write) bool { return other == w })
 		case errors.Is(err, store.ErrBlockOrder) && !reread:
-			// Another process wrote to the store, which is forbidden. The cache
-			// may be wrong; this block is right.
+			// Another writer wrote to the store, which is forbidden; cached
+			// entities may be wrong, but the next block need not be.
 			reread = true
 			s.cache.forget()
 			if err := s.readHead(context.Background()); err != nil {
@@ -199,13 +197,13 @@ func (s *Service) commit(group []*write) {
 }
 
 // failed answers a group whose block could not be written. When one of the
-// writes may be the cause, each of them gets its own block.
+// writes may be the cause, each gets a separate block.
 func (s *Service) failed(group []*write, err error) {
 	if errors.Is(err, store.ErrUnknownOutcome) {
 		s.cache.forget()
 		err = errors.Join(err, s.readHead(context.Background()))
 	}
-	if len(group) == 1 || everybodys(err) {
+	if len(group) == 1 || storeFailed(err) {
 		answer(group, err)
 		return
 	}
@@ -214,9 +212,8 @@ func (s *Service) failed(group []*write, err error) {
 	}
 }
 
-// everybodys reports whether an error concerns the store and not a single
-// write.
-func everybodys(err error) bool {
+// storeFailed reports whether an error is the store's and not a write's.
+func storeFailed(err error) bool {
 	for _, cause := range []error{
 		store.ErrClosed, store.ErrLocked, driver.ErrDiskFull, store.ErrReadOnly, store.ErrCorrupt,
 		store.ErrUnknownOutcome, store.ErrBlockOrder,
@@ -228,10 +225,10 @@ func everybodys(err error) bool {
 	return false
 }
 
-// publish gives the changes of a block to the cache, and then answers the
+// publish passes the changes of a block to the cache, and then answers the
 // writers.
 func (s *Service) publish(p *plan, to store.BlockHeader) {
-	s.head.move(to, func() {}) // the cache is updated below
+	s.head.move(to, func() {}) // the cache gets the changes below
 	for key, st := range p.states {
 		if st.changed {
 			s.cache.publish(key, st.now)

@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Put is a write of an entity: it creates the entity or replaces its content.
+// Put is a write of an entity: it creates the entity, or replaces its contents.
 // The service keeps the maps and the payload; the caller does not change them.
 type Put struct {
 	Key         entity.Key
@@ -36,7 +36,7 @@ type Put struct {
 	When Guard
 }
 
-// Written describes the effect of a write.
+// Written is the result of a write.
 type Written struct {
 	Block      uint64 // that holds it
 	Created    bool   // by a put: there was no such entity
@@ -60,8 +60,7 @@ func (s *Service) Put(ctx context.Context, p *Put) (Written, error) {
 		w.op.BTL = *p.Lifetime
 	}
 	w.owner, w.payload, w.when = p.Owner, p.Payload, p.When
-	// Checks that need no store are made here, so that the writer's goroutine
-	// does not make them.
+	// Checks that need no store are made here, concurrently with the writer.
 	alone := entity.Block{Ops: []entity.Op{w.op}}
 	if err := alone.Validate(); err != nil {
 		return Written{}, fmt.Errorf("put %s: %w", p.Key, withoutPlace(err))
@@ -178,9 +177,8 @@ func IsContentType(text string) bool {
 	return len(text) <= maxContentType && strings.IndexFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) < 0
 }
 
-// The largest size of a message of gRPC without payload, texts and names: keys,
-// addresses and numbers, and for each attribute or tag its number or the
-// lengths.
+// The most that a gRPC message has besides payload, texts and names: keys,
+// addresses and numbers; for each attribute or tag its number or the lengths.
 const (
 	messageOverhead   = 256
 	attributeOverhead = 24

@@ -103,8 +103,8 @@ func TestRefusals(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrInvalid)
 }
 
-// TestModel makes random writes and compares what the cache holds with what a
-// second service reads from the store, after each block.
+// TestModel makes random writes and compares the cache with a second service's
+// reads from the store, after each block.
 func TestModel(t *testing.T) {
 	keys := keyring(t, 1)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -149,7 +149,7 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// same compares what a service answers with what is in the store.
+// same compares a service's answers with the store.
 func same(t require.TestingT, url string, s *service.Service, keys *seal.Keyring) {
 	db, err := store.Open(context.Background(), url, &store.Options{ReadOnly: true})
 	require.NoError(t, err)

@@ -16,7 +16,7 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// The errors of the service. It also returns the errors of the store and of
+// The errors of the service, in addition to the errors of the store and of
 // seal.
 var (
 	// ErrMalformed: a request that cannot be read.

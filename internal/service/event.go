@@ -15,8 +15,8 @@ import (
 
 // Events is the event store of a service as its clients see it: store.Events,
 // whose events are sealed when the service has keys. Its methods fail as
-// store.Events does, and with ErrClosing and ErrNoEvents. Appends also fail
-// with ErrReadOnly, and reads with the errors of seal.Keyring.Open.
+// store.Events does, and with ErrClosing and ErrNoEvents; appends also with
+// ErrReadOnly, and reads as seal.Keyring.Open does.
 type Events struct{ service *Service }
 
 var _ event.Checkpointer = Events{}
@@ -24,7 +24,8 @@ var _ event.Checkpointer = Events{}
 // Events returns the event store of the service.
 func (s *Service) Events() Events { return Events{s} }
 
-// open returns the store of events, or an error when the service has none.
+// open returns the event store, or an error when there is none or the service
+// closes.
 func (e Events) open() (*store.Events, error) {
 	s := e.service
 	s.mu.RLock()
@@ -71,7 +72,7 @@ func failed(err error) iter.Seq2[event.Sequenced, error] {
 	return func(yield func(event.Sequenced, error) bool) { yield(event.Sequenced{}, err) }
 }
 
-// opened decrypts the events of a sequence, and counts them for the log.
+// opened opens the events of a sequence, and counts their bytes for the log.
 func (e Events) opened(ctx context.Context, list iter.Seq2[event.Sequenced, error]) iter.Seq2[event.Sequenced, error] {
 	return func(yield func(event.Sequenced, error) bool) {
 		n := 0
@@ -85,7 +86,7 @@ func (e Events) opened(ctx context.Context, list iter.Seq2[event.Sequenced, erro
 	}
 }
 
-// unsealed decrypts the events of a sequence.
+// unsealed opens the events of a sequence.
 func (e Events) unsealed(list iter.Seq2[event.Sequenced, error]) iter.Seq2[event.Sequenced, error] {
 	return func(yield func(event.Sequenced, error) bool) {
 		for ev, err := range list {
@@ -161,9 +162,9 @@ func (e Events) sealed(ctx context.Context, events []event.Event, cond *event.Co
 	if !errors.Is(err, event.ErrDuplicate) {
 		return positions, err
 	}
-	// An event that is repeated may be sealed under an older key that was the
-	// newest then. An append that repeats several events under different keys
-	// stays a duplicate.
+	// A repeated event may be sealed under a key that was the newest then. An
+	// append that repeats several events under different keys stays a
+	// duplicate.
 	for _, id := range keys.IDs()[1:] {
 		if again, older := write(e.service.sealEvents(keys, id, events), unlessAny); older == nil {
 			return again, nil
@@ -213,10 +214,9 @@ func eventBytes(e *event.Event) int {
 	return n
 }
 
-// checkEventKeys opens the newest event so far that it knows whether its key is
-// present. An event that is not sealed does not keep a service with keys from
-// starting, because it may be older than the sealing of events. Its reader gets
-// an error.
+// checkEventKeys checks that the key of the newest event is there. An event
+// that is not sealed does not keep a service with keys from starting: it may be
+// older than the sealing of events, and its reader gets the error.
 func (s *Service) checkEventKeys(ctx context.Context, keys *seal.Keyring) error {
 	if s.events == nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// Subscription selects the events that a client follows.
+// Subscription is a client's subscription to events.
 type Subscription struct {
 	Protocol string // that it comes by: "rest" or "grpc"
 	Query    event.Query
@@ -23,12 +23,12 @@ type Subscription struct {
 	Hold   *quota.Hold     // of large events; nil does not count
 }
 
-// Follow sends the events of a subscription in batches, as soon as they are
-// stored, and counts its client among the subscribers. While a batch is sent,
-// the client holds nothing else and no view of the store, so a client that does
-// not read costs one batch. A large event is a batch by itself, and counts in
-// the quota. Follow ends with the error of the subscription or of send, or with
-// ErrClosing when sub.Ending is done. Send must not keep the batch.
+// Follow passes the events of a subscription to send, in batches and as soon as
+// they are there, and counts its client among the subscribers. While a batch is
+// sent no other event is kept for the client, and no view of the store: a
+// stalled client costs one batch. A large event is a batch alone, and is held.
+// Follow ends with the error of the subscription or of send, or with ErrClosing
+// when sub.Ending is done. Send must not keep the events.
 func (e Events) Follow(ctx context.Context, sub Subscription, send func([]event.Sequenced) error) (err error) {
 	f := &subscriber{protocol: sub.Protocol, query: sub.Query}
 	f.has.Store(max(sub.From, 1) - 1)

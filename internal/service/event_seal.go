@@ -16,14 +16,15 @@ import (
 // together under a key. Type and tags stay readable, because queries and
 // conditions need them.
 //
-// The sealed data are bound to the event's ID, type and tags, in any order, and
-// not to its position, which is assigned later. So a person who can write to
-// the store can exchange the contents of events that are alike in all of these.
+// Sealed content is bound to the event's ID, type and tags, in any order, and
+// not to its position, which is given later: among events with the same ID,
+// type and tags, an attacker with write access to the store can swap the
+// contents.
 //
 // The store compares a repeated event with the stored one, so an event with an
-// ID is sealed to the same bytes every time. The alternative is to compare the
-// decrypted events, but then the store would decrypt under the writer's lock.
-// An event without an ID is never compared and has a random nonce.
+// ID is sealed to the same bytes every time. Comparing opened contents instead
+// would have the store decrypt under the writer's lock. An event without ID is
+// never compared and has a random nonce.
 func (s *Service) sealEvent(keys *seal.Keyring, id seal.ID, e *event.Event) event.Event {
 	s.metrics.sealed.Inc()
 	payload := make([]byte, 0, binary.MaxVarintLen64+len(e.Data)+len(e.Metadata))
@@ -52,7 +53,7 @@ func sealedSize(e *event.Event) int {
 }
 
 // unsealEvent opens a stored event in place. As with entities, the keys decide
-// whether an event must be sealed, and not the stored bytes.
+// whether an event must be sealed, not the stored bytes.
 func unsealEvent(keys *seal.Keyring, e *event.Event) error {
 	if keys == nil {
 		if seal.IsSealed(e.Data) {
@@ -75,9 +76,8 @@ func unsealEvent(keys *seal.Keyring, e *event.Event) error {
 	return nil
 }
 
-// eventOwner returns the identity to which the content of an event is bound.
-// Its length differs from the length of an entity's key, so that neither can be
-// taken for the other.
+// eventOwner is the value that the content of an event is bound to. It differs
+// in length from an entity's key, so that neither can be taken for the other.
 func eventOwner(e *event.Event) []byte {
 	tags := slices.Clone(e.Tags)
 	slices.SortFunc(tags, func(a, b event.Tag) int {

@@ -15,8 +15,8 @@ const (
 	batchBytes  = 64 << 10
 )
 
-// readAhead is how many bytes of events the store reads at once, unless one
-// event is larger.
+// readAhead is the bytes of events that the store reads at once, if no event is
+// larger.
 const readAhead = 1 << 20
 
 // batch is events on their way to a client.
@@ -69,11 +69,11 @@ func TimeBound(given *time.Time) time.Time {
 	return *given
 }
 
-// ReadBatches sends the events of a read in batches and returns the last batch,
-// so that the caller can send it together with the end. It also returns the
-// position up to which the store was read, if that was its head. Before an
-// error of the read it sends all events so far. The bytes that the store may
-// have read ahead count in the quota. Send must not keep a batch. ReadBatches
+// ReadBatches passes the events of a read to send in batches, and returns the
+// last of them, so that the caller can send them together with the end. It also
+// returns the position up to which the store was searched, if that was its
+// head. Before an error of the read all events are sent. Memory for events that
+// the store may have read ahead is held. Send must not keep the events. It
 // fails as Read does, and with ErrTime, quota.ErrFull and send's errors.
 func (e Events) ReadBatches(ctx context.Context, q event.Query, opts event.ReadOptions, hold *quota.Hold, send func([]event.Sequenced) error) (rest []event.Sequenced, head *uint64, err error) {
 	work := e.service.worktime(ctx)

@@ -45,7 +45,8 @@ func secret(n int) event.Event {
 	return e
 }
 
-// TestEventKeysChange: with the keys of a service those of its events change.
+// TestEventKeysChange: when the keys of a service change, so do the keys of its
+// events.
 func TestEventKeysChange(t *testing.T) {
 	ctx, db := t.Context(), fresh(t)
 	s := start(t, db, service.Options{Keys: keyring(t, 1)})
@@ -104,7 +105,7 @@ func TestSealedEvents(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrConflict)
 }
 
-// TestRepeatSealed: an append that is repeated is recognized by what it holds, also after
+// TestRepeatSealed: a repeated append is recognized by its contents, also after
 // another key has become the newest.
 func TestRepeatSealed(t *testing.T) {
 	ctx, db := t.Context(), fresh(t)
@@ -143,7 +144,8 @@ func TestRepeatSealed(t *testing.T) {
 	start(t, db, service.Options{Keys: keyring(t, 3)}) // no event has data
 }
 
-// TestForeignEvents: what was not sealed for an event is an error and not a result.
+// TestForeignEvents: content that was not sealed for an event is an error and
+// not a result.
 func TestForeignEvents(t *testing.T) {
 	ctx, db := t.Context(), fresh(t)
 	keys := service.Options{Keys: keyring(t, 1)}

@@ -19,7 +19,8 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// node is a store that a chain feeds, in another process as it were: a handle of its own writes it.
+// node is a store that a chain feeds, through a separate handle, as another
+// process would.
 type node struct {
 	url  string
 	ents *store.Entities
@@ -108,8 +109,8 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// TestReadOnlyMonotonic: no read begun after another one had ended returns what is
-// older than that one returned, of any entity, from the cache or not.
+// TestReadOnlyMonotonic: no read that begins after another one has ended
+// returns an older version of any entity, from the cache or not.
 func TestReadOnlyMonotonic(t *testing.T) {
 	const keys, readers, blocks = 8, 4, 150
 	n := newNode(t, "arkiv")
@@ -204,7 +205,8 @@ func TestSecondServer(t *testing.T) {
 	require.Equal(t, "one", value(t, s, 1))
 }
 
-// TestForeignBlock: a block that somebody else wrote, who must not, is noticed without a write.
+// TestForeignBlock: a block of a forbidden second writer is noticed without a
+// write.
 func TestForeignBlock(t *testing.T) {
 	db := fresh(t)
 	s := start(t, db, service.Options{Poll: time.Millisecond})

@@ -20,13 +20,12 @@ import (
 // MaxHeader bounds the bytes of a request's head, or of its metadata.
 const MaxHeader = 16 << 10
 
-// The bounds on the decoded form of a request. They are checked before it is
-// decoded, because a few bytes, and fewer when compressed, can stand for much
-// memory.
+// The bounds of a decoded request. They are checked before decoding, because a
+// few bytes, compressed fewer, can stand for much memory.
 const (
 	MaxList    = event.MaxEvents // items of a list
 	MaxMembers = 4096            // of an object of JSON; attributes have fewer
-	MaxDecoded = 48 << 20        // bytes of all items, in addition to the bytes of the request
+	MaxDecoded = 48 << 20        // bytes of all items, besides the request's own bytes
 )
 
 // MinToken is the length in bytes below which a token is refused.
@@ -42,18 +41,18 @@ const (
 // Gate decides which requests come in: who shows the token, while there is room.
 type Gate struct {
 	token atomic.Pointer[[sha256.Size]byte] // nil: none is needed
-	hosts []string                          // that a request may name, in addition to this machine
+	hosts []string                          // that a request may be for, besides this machine
 	any   bool                              // it may be for any
 
 	rate *rate.Limiter // nil: no limit
 
 	requests      places       // of requests, but for the next kind
-	subscriptions places       // of calls that end when the client ends them
+	subscriptions places       // of requests that the client ends
 	Memory        *quota.Quota // for bodies and answers
-	Decoding      *quota.Quota // for the decoded form of bodies, in addition to their bytes
+	Decoding      *quota.Quota // for decoded bodies, besides the bodies themselves
 }
 
-// GateOptions configure a gate. A zero limit means its default.
+// GateOptions are the limits of a gate. A zero limit means its default.
 type GateOptions struct {
 	Token string // that requests show; empty: none is needed
 

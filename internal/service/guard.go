@@ -19,9 +19,9 @@ type Guard struct {
 	NoneMatch *Versions // it is not there, or at none of these
 }
 
-// Versions is a set of block numbers, or any block. An entity matches when one
-// of them is the block that last changed it. No two states of an entity have
-// the same number.
+// Versions are block numbers. A guard asks that an entity was last modified in
+// one of them, or in any block. Two states of an entity never have the same
+// number.
 type Versions struct {
 	Any  bool
 	List []uint64

@@ -58,8 +58,9 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestGuardRace: of those who add one to what they have read, each success counts, beside
-// a writer who asks for nothing and writers of the same blocks.
+// TestGuardRace: of clients that add one to the value that they read, each
+// success counts, while another client writes without a guard and others share
+// the blocks.
 func TestGuardRace(t *testing.T) {
 	s := start(t, fresh(t), service.Options{Keys: keyring(t, 1)})
 	_, err := s.Put(t.Context(), put(1, "0"))

@@ -51,7 +51,7 @@ func newMetrics() *Metrics {
 	return m
 }
 
-// observe adds the metrics that are read from the service itself.
+// observe adds metrics that are read from the service itself.
 func (m *Metrics) observe(s *Service) {
 	m.registry.MustRegister(
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "varve_head_block", Help: "Number of the last block."},
@@ -71,7 +71,7 @@ func (m *Metrics) observe(s *Service) {
 	}
 }
 
-// Registry returns the registry, for counters of other parts of the process.
+// Registry returns the registry, for counters of other handlers in the process.
 func (m *Metrics) Registry() prometheus.Registerer { return m.registry }
 
 // Handler serves the counters in Prometheus' text form.
@@ -86,8 +86,8 @@ type Operation struct {
 	latency  prometheus.Observer
 }
 
-// Operation returns the counters of an operation. The counter of requests that
-// end with the usual code exists from the start.
+// Operation returns the counters of an operation. The counter of its usual code
+// exists from the start.
 func (m *Metrics) Operation(protocol, name string, usual int) *Operation {
 	requests := m.requests.MustCurryWith(prometheus.Labels{"protocol": protocol, "operation": name})
 	requests.WithLabelValues(strconv.Itoa(usual))

@@ -18,8 +18,7 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// TestMetrics: what is running, how far it is and what it has put off, in names that
-// promtool has nothing against.
+// TestMetrics: versions, head and backlog, in names that promtool accepts.
 func TestMetrics(t *testing.T) {
 	db := open(t, "sqlite:"+t.TempDir()+"/varve.db?durability=relaxed&layout=compact")
 	s := start(t, db, service.Options{})
@@ -55,8 +54,9 @@ func TestMetrics(t *testing.T) {
 	require.Contains(t, scrape(), "\nvarve_store_up 0\n")
 }
 
-// TestSubscriberLag: of those that follow by a protocol the one that is furthest behind
-// counts, from the first event that it lacks, and not what its query passes over.
+// TestSubscriberLag: the subscriber of a protocol that is furthest behind
+// counts, from the first event that it lacks, without events that its query
+// skips.
 func TestSubscriberLag(t *testing.T) {
 	s := start(t, fresh(t), service.Options{})
 	lag := func(protocol string, subscribers, positions int) func() bool {
@@ -93,7 +93,7 @@ func TestSubscriberLag(t *testing.T) {
 	follow("rest", "C", 0, func() error { return nil })
 	follow("rest", "A", 1, func() error { <-takes; return nil })
 	wait(lag("rest", 3, 6))
-	follow("grpc", "A", 1000, func() error { return nil }) // from what is yet to come
+	follow("grpc", "A", 1000, func() error { return nil }) // from a future event on
 	wait(lag("grpc", 2, 0))
 	close(takes)
 	wait(lag("rest", 3, 0))

@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// plan is a block that is about to be applied, and its effects.
+// plan is a planned block, and the state after it.
 type plan struct {
 	block  entity.Block
 	writes []*write // of the block: operation i has transaction index i
@@ -36,9 +36,9 @@ type state struct {
 	by      *write         // that changed it last
 }
 
-// plan makes a block of writes, in their order. A put creates an entity, or
-// updates it when it exists. It refuses a delete of an entity that does not
-// exist, and a write that its guard forbids.
+// plan makes a block of writes, in their order: a put creates a missing entity
+// and updates an existing one. A delete of a missing entity is refused, and so
+// is a write whose guard fails.
 func (s *Service) plan(group []*write) (*plan, error) {
 	p := &plan{writes: make([]*write, 0, len(group)), states: make(map[entity.Key]*state, len(group))}
 	p.block = entity.Block{Number: s.head.block.Load() + 1, Ops: make([]entity.Op, 0, len(group))}

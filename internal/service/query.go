@@ -19,9 +19,9 @@ const (
 	partEntities = 256
 	partBytes    = 1 << 20
 
-	// readBytes is how much a query reserves while it reads a part. Payloads
-	// used to count only after they were read, and then 64 MB of sixteen
-	// concurrent queries were not counted.
+	// readBytes is the memory that a query holds while it reads a part, because
+	// a payload counts only after it was read, so that sixteen queries at a
+	// time had 64 MB uncounted.
 	readBytes = 4 << 20
 )
 
@@ -41,12 +41,12 @@ type Page struct {
 	Cursor store.Cursor // of the next page; empty when there is none
 }
 
-// Query calls yield with each matching entity, its payload decrypted; the
-// entity belongs to the caller. Entities that were read and not yet yielded
-// count in hold; a nil hold does not count. Query ends with the first error of
-// yield. It fails with query.ErrSyntax, store.ErrInvalid, store.ErrBlockRange,
-// store.ErrUnsupported, ErrTime, or as seal.Keyring.Open and quota.Hold.Take
-// do.
+// Query passes the matching entities to yield, one after another, with their
+// payloads opened; the caller owns them. Entities that were read and not yet
+// taken by yield are held; a nil hold does not count. Query ends with the first
+// error of yield. It fails with query.ErrSyntax, store.ErrInvalid,
+// store.ErrBlockRange, store.ErrUnsupported, ErrTime, or as seal.Keyring.Open
+// and quota.Hold.Take do.
 func (s *Service) Query(ctx context.Context, q *Query, hold *quota.Hold, yield func(*entity.Entity) error) (page Page, err error) {
 	work := s.worktime(ctx)
 	defer work.end()
@@ -98,7 +98,7 @@ func (s *Service) Query(ctx context.Context, q *Query, hold *quota.Hold, yield f
 	}
 }
 
-// give passes entities to yield, and returns their share of the quota.
+// give passes entities to yield, and releases their memory.
 func (s *Service) give(entities []*entity.Entity, hold *quota.Hold, count *int, yield func(*entity.Entity) error) (err error) {
 	defer hold.Release()
 	hold.Await()

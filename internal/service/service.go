@@ -4,9 +4,9 @@
 // (seal) and the server that binds them to addresses (server).
 //
 // The service makes the blocks: writes that arrive while a block commits share
-// the next one. It must be the only writer of its store, because it caches
-// entities that it has read. Over a database that is open for reading it
-// follows the process that writes, and empties its cache when the head moves.
+// the next one. It must be the only writer of its store, because it keeps read
+// entities in a cache. Over a database that is open for reading it follows
+// another writer, and drops cached entities when the head moves.
 package service
 
 import (
@@ -33,8 +33,8 @@ const (
 	DefaultMaxGroup   = 1024
 )
 
-// envelope bounds the size of an entity's or an event's message without the
-// payload.
+// envelope is the most that the message of an entity or of an event may have
+// besides the largest payload.
 const envelope = 64 << 10
 
 // maxGroupBytes bounds the payloads of one block. A single write may exceed it.
@@ -71,8 +71,8 @@ type Options struct {
 	Adopt bool
 
 	// Poll is how often the service looks whether another process has moved the
-	// head; zero means DefaultPoll. The answers of a service that only reads
-	// may be out of date by that time.
+	// head; zero means DefaultPoll. A service that only reads may return
+	// entities that are older by that.
 	Poll time.Duration
 }
 
@@ -163,8 +163,8 @@ func (s *Service) open(ctx context.Context) (err error) {
 }
 
 // checkKeys opens the newest payload and the newest event, so that a service
-// with the wrong keys does not start. A payload that was tampered with is an
-// error only when it is read.
+// with the wrong keys does not start. A forged payload is an error for its
+// reader.
 func (s *Service) checkKeys(ctx context.Context, keys *seal.Keyring) (err error) {
 	snap, err := s.ents.At(ctx, store.Head)
 	if err != nil {
@@ -225,9 +225,8 @@ const (
 	readLately = 5 * time.Second
 )
 
-// Ready returns nil when the service takes requests. Otherwise it returns
-// ErrClosing, or the reason why the store cannot be read or why no commit would
-// succeed.
+// Ready reports whether the service takes requests: nil, ErrClosing, or the
+// reason why the store cannot be read or written.
 func (s *Service) Ready(ctx context.Context) error {
 	s.mu.RLock()
 	closed := s.closed
@@ -253,8 +252,8 @@ func (s *Service) Ready(ctx context.Context) error {
 // ReadOnly reports whether the service only reads.
 func (s *Service) ReadOnly() bool { return s.reads }
 
-// Leased reports whether a second service that writes is kept away. If not, the
-// engine has no lease.
+// Leased reports whether a lease keeps a second writing service away. Some
+// engines have no lease.
 func (s *Service) Leased() bool { return s.leased }
 
 // Head returns the number of the last block.
@@ -283,7 +282,7 @@ func (s *Service) MaxMessage() int { return s.opts.MaxPayload + envelope }
 func (s *Service) Metrics() *Metrics { return s.metrics }
 
 // Close refuses further writes, commits the queued ones, and ends. A second
-// Close does nothing.
+// Close has no effect.
 func (s *Service) Close() {
 	s.mu.Lock()
 	first := !s.closed

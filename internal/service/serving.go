@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Serving is the configuration that the transports of a service share. Every
-// field except the gate may be left out.
+// Serving has the common parts of a service's transports. All but the gate may
+// be left out.
 type Serving struct {
 	Gate     *Gate           // decides which requests come in
 	Timeouts Timeouts        // a zero one is no bound
@@ -40,8 +40,7 @@ func (t Timeouts) WithDefaults() Timeouts {
 	return t
 }
 
-// WithDefaults returns a copy in which the missing fields, except timeouts,
-// have their defaults.
+// WithDefaults returns it with defaults for missing parts, but for timeouts.
 func (s Serving) WithDefaults() Serving {
 	s.Ending = cmp.Or(s.Ending, context.Background())
 	s.Log = cmp.Or(s.Log, slog.New(slog.DiscardHandler))

@@ -8,8 +8,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// span begins a span below the span of the request in a context. When the
-// request is not traced, it returns a span that does nothing and costs nothing.
+// span begins a child span of the request in a context. When the request is not
+// traced it returns a span that does nothing and costs nothing.
 func span(ctx context.Context, name string) trace.Span {
 	above := trace.SpanFromContext(ctx)
 	if !above.IsRecording() {
@@ -39,7 +39,7 @@ func spanCommit(p *plan) trace.Span {
 	return commit
 }
 
-// endSpan ends a span with its outcome: an error, or a number.
+// endSpan ends a span with its result: an error, or a number.
 func endSpan(s trace.Span, err error, name string, n uint64) {
 	if s.IsRecording() {
 		s.SetAttributes(attribute.Int64(name, int64(n)))

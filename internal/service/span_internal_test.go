@@ -12,8 +12,9 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// TestUntraced: where a request is not traced, what would make its spans allocates nothing;
-// nor when its client is part of a trace, and nobody here exports one.
+// TestUntraced: when a request is not traced, making its spans allocates
+// nothing; nor when its client is part of a trace, and this process exports
+// none.
 func TestUntraced(t *testing.T) {
 	remote := trace.ContextWithRemoteSpanContext(t.Context(), trace.NewSpanContext(trace.SpanContextConfig{
 		TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, TraceFlags: trace.FlagsSampled,

@@ -13,11 +13,11 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// askTimeout bounds the store's answer to a scrape, so that a database that is
+// askTimeout bounds the store's part of a scrape, so that a database that is
 // down does not hold up the other counters.
 const askTimeout = time.Second
 
-// The metrics of the store. A value that the store does not report is left out.
+// The metrics of the store. An unknown value is left out.
 var (
 	upDesc        = desc("varve_store_up", "Whether the store could be read: 1 or 0.")
 	backlogDesc   = desc("varve_compaction_backlog_changes", "Changes of entities that the layout has yet to compact.")
@@ -58,8 +58,8 @@ func stat[T ~int64](name, help string, kind prometheus.ValueType, unit T, of fun
 	}}
 }
 
-// Observe adds metrics of the process and of its store to a registry; events
-// may be nil.
+// Observe adds the build and the store's state to the metrics of a process;
+// events may be nil.
 func Observe(r prometheus.Registerer, db *store.DB, ents *store.Entities, events *store.Events) {
 	r.MustRegister(&storeMetrics{db, ents, events}, buildInfo(),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

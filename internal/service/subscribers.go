@@ -35,7 +35,7 @@ func (f *subscriber) lag(ctx context.Context, events *store.Events, head uint64)
 			return head - e.Position + 1
 		}
 	}
-	f.has.CompareAndSwap(has, head) // so that the next look starts at the new head
+	f.has.CompareAndSwap(has, head) // so that the next look begins at new events
 	return 0
 }
 

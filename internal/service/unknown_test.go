@@ -15,8 +15,8 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// TestUnknownOutcome: after a commit of which only the answer was lost, readers see
-// what the store has, without another write before.
+// TestUnknownOutcome: after a commit whose answer was lost, readers see the
+// store's state, without another write before.
 func TestUnknownOutcome(t *testing.T) {
 	db := open(t, losing(t, "sqlite")+":"+filepath.Join(t.TempDir(), "varve.db"))
 	s := start(t, db, service.Options{Poll: time.Hour, Keys: keyring(t, 1)})
@@ -36,7 +36,7 @@ func TestUnknownOutcome(t *testing.T) {
 	require.EqualValues(t, 2, s.Head())
 }
 
-// lose has commits succeed and say that nobody knows.
+// lose has commits succeed and return an unknown outcome.
 var lose atomic.Bool
 
 // losing registers an engine whose answers can get lost, and returns its name.

@@ -71,8 +71,8 @@ func (g Generated) origin() string {
 	return string(text)
 }
 
-// Continues tells whether a stream goes on where another ends, by their recorded origins: it has
-// more updates, or fewer.
+// Continues reports whether a stream continues another one, by their recorded
+// origins: they differ only in the number of updates.
 func Continues(origin, other string) bool {
 	var a, b Generated
 	same := json.Unmarshal([]byte(origin), &a) == nil && json.Unmarshal([]byte(other), &b) == nil
@@ -80,7 +80,7 @@ func Continues(origin, other string) bool {
 	return same && a == b
 }
 
-// Amount is what a generated stream comes to.
+// Amount has the counts of a generated stream.
 type Amount struct {
 	Entities     uint64 `json:"entities"` // created
 	Blocks       uint64 `json:"blocks"`
@@ -122,7 +122,7 @@ func (g Generated) Plan() (Amount, error) {
 	}, nil
 }
 
-// options are those of the base profile from a block on.
+// options returns the options of the base profile from a block on.
 func (g Generated) options(from uint64) scaler.Options {
 	return scaler.Options{Scale: g.Scale, Seed: g.Seed, From: from}
 }

@@ -65,8 +65,9 @@ func empty(src string) error {
 	return driver.Of(store.ErrInvalid, fmt.Errorf("%s holds no entities: none of its blocks has an operation", driver.Redact(src)))
 }
 
-// Name is what a source is called in results and in names of files: its file without the
-// ending, or else its text, with nothing but letters, digits, dots, underscores and hyphens.
+// Name is the name of a source in results and in names of files: its file
+// without the ending, or else its text, with nothing but letters, digits, dots,
+// underscores and hyphens.
 func Name(src string) string {
 	name := src
 	if _, generated, _ := ParseGenerated(src); !generated {
@@ -104,7 +105,8 @@ func fileIdentity(path string) (string, error) {
 	return text, nil
 }
 
-// storeIdentity tells one state of a store from another. What was pruned is not in the digest.
+// storeIdentity identifies one state of a store. It has the horizon, which the
+// digest does not cover.
 func storeIdentity(ctx context.Context, rawURL string, ents *store.Entities) (string, error) {
 	snap, err := ents.At(ctx, store.Head)
 	if err != nil {

@@ -50,7 +50,7 @@ func makeStore(t *testing.T, blocks int) string {
 	return url
 }
 
-// follow returns what a store holds after the blocks of a tar.
+// follow returns the expected contents of a store after the blocks of a tar.
 func follow(t *testing.T, path string) (x *bench.Expectation) {
 	t.Helper()
 	tar, err := feed.OpenTar(path)
@@ -64,8 +64,9 @@ func follow(t *testing.T, path string) (x *bench.Expectation) {
 	return x
 }
 
-// Whatever a source is, a block tar tells the same history. It is made once, and anew when the
-// source has changed; a block tar is used where it lies.
+// A block tar of any source has the same history. It is made once, and again
+// when the source has changed; a source that is a block tar is used where it
+// lies.
 func TestPrepare(t *testing.T) {
 	cache := openCache(t)
 	for _, c := range []struct {

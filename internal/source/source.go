@@ -27,8 +27,8 @@ type Source struct {
 	Progress func() (done, total int64)         // of a loop over Blocks, in bytes; nil when unknown
 	Close    func() error
 
-	// Of a generated stream: what it comes to, its blocks from a number on, and what is recorded
-	// in a store that is begun with it.
+	// For a generated stream: its counts, its blocks from a number on, and the
+	// record of a store that is begun with it.
 	Amount *Amount
 	From   func(block uint64) iter.Seq2[entity.Block, error]
 	Origin string

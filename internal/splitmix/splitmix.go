@@ -8,7 +8,7 @@ import (
 	"math/bits"
 )
 
-// Step is what the state of a generator grows by: 2⁶⁴ over the golden ratio.
+// Step is the increment of a generator's state: 2⁶⁴ over the golden ratio.
 const Step = 0x9e3779b97f4a7c15
 
 // Mix is the finaliser: a permutation of the 64-bit numbers in which each bit of

@@ -11,10 +11,12 @@ import (
 	"github.com/varvedb/varve/internal/sqlstore"
 )
 
-// readAhead has the system read the pages of rows of a table from the database at the same time,
-// before SQLite reads them one after the other. Ids are int64. It finds the pages as SQLite does, by
-// the inner pages of the table (https://www.sqlite.org/fileformat2.html#b_tree_pages). What it finds
-// is a hint: pages may be newer in the log, or be written meanwhile. The file may be nil.
+// readAhead has the system read the pages of rows of a table from the database
+// at the same time, before SQLite reads them one after the other. Ids are
+// int64. It finds the pages as SQLite does, by the inner pages of the table
+// (https://www.sqlite.org/fileformat2.html#b_tree_pages). The pages are only a
+// hint, because they may be newer in the log, or be written meanwhile. The file
+// may be nil.
 func (f *sharedFile) readAhead(ctx context.Context, c *sqlstore.Conn, table string, ids []any) {
 	if f == nil {
 		return

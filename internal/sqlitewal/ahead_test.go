@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPagesOfRows: the pages that are read ahead for rows are those that they lie on and no others,
-// however many levels a table has; and of a file that is not what it was none are found.
+// TestPagesOfRows: exactly the pages of the rows are read ahead, however many
+// levels a table has; and none of a file that was replaced.
 func TestPagesOfRows(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "varve.db")
 	db, err := sql.Open("sqlite3", path)

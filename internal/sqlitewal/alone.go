@@ -10,9 +10,10 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// User is a library that has a database open in this process, or is about to open it.
-// SQLite's locks are the process's: two libraries in one would not see each other's, and
-// closing a file drops those of both. So a database is open by one library at a time.
+// User is a library that has a database open in this process, or is about to
+// open it. SQLite's locks are the process's: two libraries in one would not see
+// each other's locks, and closing a file drops the locks of both. So a database
+// is open by one library at a time.
 type User struct {
 	library string
 	path    string

@@ -19,12 +19,13 @@ import (
 )
 
 // The log's size, in multiples of Options.WALFrames, at which the checkpointer
-// does more than copy pages beside the writer.
+// does more than copy pages while the writer goes on.
 const (
-	// restartAt: a PASSIVE checkpoint beside a busy writer never reaches the
+	// restartAt: while a writer is busy, a PASSIVE checkpoint never reaches the
 	// end of the log, so the log would grow for ever. From this size on PASSIVE
-	// ones follow each other, and the writer itself restarts the log between two
-	// blocks as soon as nearly all pages are copied, so that the pause is short.
+	// ones follow each other, and the writer itself restarts the log between
+	// two blocks as soon as nearly all pages are copied, so that the pause is
+	// short.
 	restartAt = 4
 	// restartAnyway: the writer does so whatever is left to copy.
 	restartAnyway = 6
@@ -44,7 +45,7 @@ const retryBusy = 10 * time.Millisecond
 // the engine what both libraries tell in the same way: settings and statistics, and
 // whether the files are there.
 type Checkpointer struct {
-	filelease.Numbers // beside the database, by which it is a driver.Keeper
+	filelease.Numbers // in a file next to the database; they make it a driver.Keeper
 
 	cfg      Config
 	db       *sqlstore.DB
@@ -137,8 +138,8 @@ func (k *Checkpointer) Stop() {
 	k.done.Wait()
 }
 
-// Release closes the WAL-index and the numbers beside the database; only after that is
-// closed, see sharedFile.
+// Release closes the WAL-index and the numbers, after the database was closed;
+// see sharedFile.
 func (k *Checkpointer) Release() error {
 	err := k.Numbers.Close()
 	if k.index != nil {
@@ -166,8 +167,8 @@ func (k *Checkpointer) run(ctx context.Context) {
 	}
 }
 
-// due tells whether there is enough to copy beside the writer. What runs on the
-// writer's connection is a pause itself.
+// due reports whether enough pages wait to be copied while the writer goes on.
+// On the writer's own connection a checkpoint is a pause anyway.
 func (k *Checkpointer) due(logged, pending int64) bool {
 	unit := int64(k.cfg.Options.WALFrames)
 	return pending >= unit || !k.onWriter && logged >= restartAt*unit && pending > unit/nearly
@@ -191,7 +192,7 @@ func (k *Checkpointer) AfterWrite(*sqlstore.Conn) {
 
 // BeforeWrite restarts a log that has grown too much.
 func (k *Checkpointer) BeforeWrite(ctx context.Context, c *sqlstore.Conn) error {
-	if k.index == nil || k.cfg.Options.Checkpoint != driver.Background { // measure is at work, or nobody
+	if k.index == nil || k.cfg.Options.Checkpoint != driver.Background { // measure is at work, or there is no checkpointer
 		return nil
 	}
 	logged, pending := k.index.frames()
@@ -358,3 +359,52 @@ func (k *Checkpointer) Stats(context.Context) (driver.Stats, error) {
 
 // frameHeader is the bytes before each page in the log.
 const frameHeader = 24
+
+// lookEvery is the time between two looks at the WAL-index: a microsecond each.
+const lookEvery = 5 * time.Millisecond
+
+// indexHeader is the part of the WAL-index that each commit changes.
+const indexHeader = 48
+
+// Listen implements driver.Listener. SQLite has no notifications, but each
+// commit changes the head of the WAL-index, which can be read without a
+// statement. Commits of this process are reported, too.
+func (k *Checkpointer) Listen(context.Context) (driver.Listening, error) {
+	if k.index == nil {
+		return nil, fmt.Errorf("listen: %w: on a read-only file system there is no WAL-index", driver.ErrUnsupported)
+	}
+	return &listening{index: k.index, last: k.index.header()}, nil
+}
+
+// Announcement implements driver.Listener.
+func (*Checkpointer) Announcement() string { return "" }
+
+type listening struct {
+	index *walIndex
+	last  [indexHeader]byte
+}
+
+// Wait implements driver.Listening.
+func (l *listening) Wait(ctx context.Context) error {
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for {
+		if now := l.index.header(); now != l.last {
+			l.last = now
+			return nil
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Close implements driver.Listening.
+func (l *listening) Close() error { return nil }
+
+func (w *walIndex) header() (b [indexHeader]byte) {
+	_, _ = w.file.ReadAt(b[:], 0) // an empty index has no commit to report
+	return b
+}

@@ -32,8 +32,9 @@ func (cfg *Config) Place(path string) (string, error) {
 	})
 }
 
-// checkReadable refuses a database that cannot be read without writing beside it: in WAL mode
-// a reader, too, makes the log and its index, or has to find them.
+// checkReadable refuses a database that cannot be read without writing next to
+// it: in WAL mode a reader, too, makes the log and its index, or has to find
+// them.
 func checkReadable(path string) error {
 	if dbfile.OnReadOnly(path) {
 		if hasLog(path) {

@@ -17,7 +17,8 @@ import (
 )
 
 // minVersion is the first SQLite without the WAL-reset bug, which can corrupt a
-// database when a checkpoint runs beside a writer (https://www.sqlite.org/wal.html).
+// database when a checkpoint runs while a writer works
+// (https://www.sqlite.org/wal.html).
 const minVersion = 3051003
 
 // Library is one of the libraries that carry SQLite: all in which the engines made of them
@@ -56,7 +57,7 @@ func (l *Library) Register() {
 	})
 }
 
-// Capabilities are those of each database.
+// Capabilities returns the capabilities of each database.
 func (l *Library) Capabilities() driver.Capabilities {
 	return driver.Capabilities{
 		TextNUL:       l.TextNUL,
@@ -78,7 +79,7 @@ type Engine struct {
 	path    string
 	user    *User
 	log     *logFile
-	file    *sharedFile // nil: nothing is read ahead
+	file    *sharedFile // nil: no pages are read ahead
 	left    atomic.Bool // Leave was called
 	once    sync.Once   // of Close
 }
@@ -192,8 +193,8 @@ func (e *Engine) keepLog() (err error) {
 	return keepLog(e.file.file)
 }
 
-// closed ends what is beside the library. The WAL-index goes after that has closed the
-// database; see sharedFile.
+// closed closes everything but the library's database, which is closed already.
+// The WAL-index must go after it; see sharedFile.
 func (e *Engine) closed(readOnly bool) (err error) {
 	e.user.Leave()
 	if e.library.Closed != nil {
@@ -207,7 +208,8 @@ func (e *Engine) closed(readOnly bool) (err error) {
 	return err
 }
 
-// overlapper is an engine whose commits can become durable beside the next transaction.
+// overlapper is an engine whose commits can become durable during the next
+// transaction.
 type overlapper struct{ *Engine }
 
 func (l *Library) open(ctx context.Context, u *url.URL, opts driver.Options) (driver.Engine, error) {

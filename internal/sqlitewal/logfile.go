@@ -2,10 +2,12 @@ package sqlitewal
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -14,10 +16,11 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// logFile makes the log durable in SQLite's place, so that the next transaction can go on
-// meanwhile. SQLite syncs within the commit, under its lock, at synchronous=FULL. At
-// NORMAL it leaves that out and nothing else: it still syncs the header of a log that
-// begins anew, the log before a checkpoint copies it, and the database after.
+// logFile makes the log durable in SQLite's place, so that the next transaction
+// can go on meanwhile. SQLite syncs within the commit, under its lock, at
+// synchronous=FULL. At NORMAL it leaves out that sync and no other: it still
+// syncs the header of a restarted log, the log before a checkpoint copies it,
+// and the database after.
 //
 // The file stays open, since an error of the disk is told once to each descriptor that
 // was open at the time. SQLite holds no locks on it.
@@ -48,7 +51,7 @@ func (cfg *Config) late(ctx context.Context, c *sqlstore.Conn, late bool) error 
 	return cfg.Pragma(ctx, c, "PRAGMA synchronous = "+level)
 }
 
-// sync makes durable what is in the log.
+// sync makes the contents of the log durable.
 func (l *logFile) sync() error {
 	if !l.durable {
 		return nil
@@ -68,8 +71,9 @@ func (l *logFile) sync() error {
 	return l.flush()
 }
 
-// flush syncs the file. When that fails the system may have dropped what it could not write,
-// and say so once alone: no later sync tells whether it is durable. The caller holds mu.
+// flush syncs the file. When that fails the system may have dropped the pages
+// that it could not write, and reports that only once: a later sync succeeds
+// without them. The caller holds mu.
 func (l *logFile) flush() error {
 	l.syncs.Add(1)
 	err := filesync.Data(l.file)
@@ -80,8 +84,8 @@ func (l *logFile) flush() error {
 	return err
 }
 
-// reopen opens the file that is the log. SQLite removes it when nobody has the database
-// open, and makes another.
+// reopen opens the current log. SQLite removes it when the last process closes
+// the database, and makes another.
 func (l *logFile) reopen() error {
 	is, err := os.Stat(l.path)
 	if err != nil {
@@ -102,7 +106,7 @@ func (l *logFile) reopen() error {
 		return errors.Join(err, file.Close())
 	}
 	if l.file != nil {
-		_ = l.file.Close() // what was in it is in the database
+		_ = l.file.Close() // its contents are in the database
 	}
 	l.file, l.is = file, is
 	return nil
@@ -116,8 +120,8 @@ func (l *logFile) failure() error {
 	return nil
 }
 
-// close makes durable what nobody has synced yet. The database is closed before: when
-// nobody else has it open, the log is in the database and gone.
+// close syncs commits that were not synced yet. The database is closed before:
+// when no other process has it open, the log is in the database and gone.
 func (l *logFile) close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,4 +142,154 @@ func (l *logFile) close() error {
 		err = errors.Join(err, l.file.Close())
 	}
 	return err
+}
+
+// reserve makes the log's file longer before it is needed, concurrently with
+// the writer. A commit that makes a file longer waits for the file system's
+// journal, and one that overwrites existing bytes does not: on ext4 that is
+// half of a small commit's wait. SQLite overwrites the log from its beginning
+// once it is restarted, so only the first round would be slow, but a round is
+// 64 MB.
+//
+// The file is extended with zeros. Recovery ends at them as it does at the
+// frames of an earlier round, because a frame of page 0 is not valid. They are
+// written with O_APPEND, so they cannot overwrite frames, whichever process
+// writes.
+type reserve struct {
+	path  string
+	frame int64        // bytes
+	limit int64        // frames at which the log is restarted; none is needed above
+	ready atomic.Int64 // frames that the file has room for, or too many to ask again
+}
+
+// The sizes of a reserve in bytes.
+const (
+	reserveFrom  = 1 << 20 // a log that stays shorter gets none
+	reserveAhead = 2 << 20 // it is made longer when less room than this is left
+	reserveChunk = 4 << 20 // by so many
+)
+
+// spareDisk is the part of the free space that a reserve may take.
+const spareDisk = 16
+
+// wanted reports whether a log of so many frames is near the end of its file.
+func (r *reserve) wanted(logged int64) bool {
+	return logged*r.frame >= reserveFrom && logged+reserveAhead/r.frame > r.ready.Load() && logged < r.limit
+}
+
+// extend makes the file longer. When it cannot, the log grows as it would without:
+// a commit gets the error, if there is one.
+func (r *reserve) extend(ctx context.Context, logged int64) {
+	if !r.wanted(logged) {
+		return
+	}
+	r.ready.Store(r.limit) // if anything fails: never again
+	f, err := os.OpenFile(r.path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return
+	}
+	defer func() { _ = f.Close() }() // SQLite holds no locks on this file
+	st, err := f.Stat()
+	if err != nil {
+		return
+	}
+	size, want := st.Size(), logged*r.frame+reserveChunk
+	if free, err := filesync.Free(r.path); err != nil || uint64(max(want-size, 0)) > free/spareDisk {
+		return
+	}
+	zeros := make([]byte, 512<<10) // a commit syncs all bytes written by then, so no more at once
+	for ; size < want && ctx.Err() == nil; size += int64(len(zeros)) {
+		if _, err := f.Write(zeros); err != nil {
+			return
+		}
+		if f.Sync() != nil {
+			return
+		}
+	}
+	r.ready.Store(size / r.frame)
+}
+
+// forget is called when the file was cut.
+func (r *reserve) forget() { r.ready.Store(0) }
+
+// walIndex reads the size of the log from the WAL-index, the "-shm" file next
+// to the database (format: https://www.sqlite.org/walformat.html, section 2.1).
+// One pread after a commit costs a microsecond and takes no lock, where a
+// checkpoint pragma would cost a statement.
+type walIndex struct{ *sharedFile }
+
+// sharedFile is a file of SQLite's that is read past it. It stays open until the database is
+// closed: closing any descriptor of it would drop the POSIX locks that SQLite holds on it in this
+// process. So engines on the same database share one.
+type sharedFile struct {
+	file  *os.File
+	is    os.FileInfo // which file it is
+	users int         // engines of this process that read it
+}
+
+// Offsets in the WAL-index, whose integers are in the machine's byte order.
+const (
+	offsetMaxFrame = 16 // frames in the log
+	offsetBackfill = 96 // frames already copied into the database
+)
+
+// sharedFiles has the open files of this process.
+var sharedFiles struct {
+	sync.Mutex
+	list []*sharedFile
+}
+
+func openWALIndex(database string) (*walIndex, error) {
+	f, err := openShared(database + "-shm")
+	if err != nil {
+		return nil, fmt.Errorf("open the WAL-index: %w", err)
+	}
+	return &walIndex{f}, nil
+}
+
+func openShared(path string) (*sharedFile, error) {
+	sharedFiles.Lock()
+	defer sharedFiles.Unlock()
+	is, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range sharedFiles.list {
+		if os.SameFile(f.is, is) {
+			f.users++
+			return f, nil
+		}
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &sharedFile{file: file, is: is, users: 1}
+	sharedFiles.list = append(sharedFiles.list, f)
+	return f, nil
+}
+
+// frames returns the frames in the log and those not yet in the database.
+func (w *walIndex) frames() (logged, pending int64) {
+	var b [offsetBackfill + 4]byte
+	if _, err := w.file.ReadAt(b[:], 0); err != nil {
+		return 0, 0 // not written yet: an empty log
+	}
+	number := func(offset int) int64 { return int64(binary.NativeEndian.Uint32(b[offset:])) }
+	logged = number(offsetMaxFrame)
+	return logged, max(logged-number(offsetBackfill), 0)
+}
+
+// close gives the file up, if there is one; the last user closes it.
+func (f *sharedFile) close() error {
+	if f == nil {
+		return nil
+	}
+	sharedFiles.Lock()
+	defer sharedFiles.Unlock()
+	if f.users--; f.users > 0 {
+		return nil
+	}
+	sharedFiles.list = slices.DeleteFunc(sharedFiles.list, func(other *sharedFile) bool { return other == f })
+	return f.file.Close()
 }

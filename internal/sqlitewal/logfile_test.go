@@ -50,7 +50,7 @@ func TestLogFile(t *testing.T) {
 	require.NoError(t, l.sync(), "there is no log")
 	require.NoError(t, l.close())
 
-	require.NoError(t, os.Symlink(os.DevNull, path)) // nobody can sync it
+	require.NoError(t, os.Symlink(os.DevNull, path)) // it cannot be synced
 	l = &logFile{path: path, durable: true}
 	require.Error(t, l.sync())
 	require.NoError(t, os.Remove(path))

@@ -9,9 +9,9 @@ import (
 	"github.com/varvedb/varve/internal/dbfile"
 )
 
-// explainTemp adds to an error of input or output that SQLite has no directory for its
-// temporary files, of which it says no more than that. Libraries that give codes have one
-// for it, and libSQL has none, so it is looked up here.
+// explainTemp adds to SQLite's I/O error that it has no directory for its
+// temporary files, because SQLite's message lacks that. Libraries with codes
+// have one for it, and libSQL has none, so it is looked up here.
 func explainTemp(err error) error {
 	if err == nil || !strings.Contains(err.Error(), "disk I/O error") || slices.ContainsFunc(tempDirs(), mayHold) {
 		return err

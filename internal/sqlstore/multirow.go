@@ -35,7 +35,7 @@ type manyOf struct {
 // rows stay well below SQLite's 32,766 variables.
 var rowSizes = []int{1024, 256, 64, 16, 4, 1}
 
-// indexedSizes are the sizes for an update whose rows an index finds. Measured
+// indexedSizes are the sizes of an update whose rows an index finds. Measured
 // on 5,000 rows of the 13-index layout: one by one 60 ms, 1,024 in one
 // statement 50 ms, 16 to 256 in one 70 to 140 ms.
 var indexedSizes = []int{1024, 1}

@@ -20,7 +20,7 @@ func (db SQLite) Check(ctx context.Context, report func(problem string) bool) (d
 		}
 		defer func() { err = errors.Join(err, rows.Close()) }()
 		for rows.Next() {
-			var message []byte // it may quote damaged data, and need not be UTF-8
+			var message []byte // it may quote damaged values, and need not be UTF-8
 			if err := rows.Scan(&message); err != nil {
 				return err
 			}

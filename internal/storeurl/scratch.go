@@ -7,10 +7,11 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Scratch makes an empty database of its own at the server of a URL, for measurements and
-// tests, and returns its URL, with all that the given one says, and what removes it with
-// all that is in it. Nothing else at the server is touched. It fails with driver.ErrUnsupported on
-// engines that have no server of the user's.
+// Scratch makes a new, empty database at the server of a URL, for measurements
+// and tests. It returns the database's URL, with all settings of the given one,
+// and a function that removes the database with its contents. It changes
+// nothing else at the server. It fails with driver.ErrUnsupported on engines
+// without servers.
 func Scratch(ctx context.Context, rawURL string) (own string, drop func(ctx context.Context) error, err error) {
 	t, err := Parse(rawURL, nil)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Target is what a URL and options come to.
+// Target is the meaning of a URL and options.
 type Target struct {
 	Driver  driver.Driver
 	URL     *url.URL // without parameters
@@ -182,8 +182,8 @@ func duration(value string) (time.Duration, error) {
 	return d, nil
 }
 
-// checkOptions refuses options that no engine accepts. Those of a URL have been
-// checked; this is for those given in Go.
+// checkOptions refuses options that no engine accepts. A URL's options have
+// been checked; this is for options given in Go.
 func checkOptions(o driver.Options) error {
 	_, err := driver.ParseDurability(string(o.Durability))
 	if err == nil && o.Checkpoint != "" {

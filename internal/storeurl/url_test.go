@@ -22,7 +22,7 @@ func init() {
 }
 
 // FuzzURL: a URL gives options that pass the check of options, or an error that
-// does not show the password or what a parameter may hold of one.
+// does not show the password or parts of it.
 func FuzzURL(f *testing.F) {
 	for _, seed := range []string{
 		"fuzz:///var/lib/x.db?durability=relaxed&checkpoint=manual&memory=64MiB", "fuzz:x.db", "sqlite.db", "nobody:x", "",

@@ -1,6 +1,6 @@
-// Package strictjson reads documents of JSON so that nothing of them is lost or changed in
-// silence: encoding/json reads one value and leaves what follows it, makes U+FFFD of what is
-// no text, takes the last of two members with one name, and a null for nothing.
+// Package strictjson reads JSON documents without silent losses or changes:
+// encoding/json reads one value and ignores the rest, replaces invalid text by
+// U+FFFD, takes the last of two members with one name, and ignores a null.
 package strictjson
 
 import (
@@ -37,14 +37,16 @@ func wrong(offset int, format string, args ...any) error {
 
 var byteOrderMark = []byte("\ufeff")
 
-// Limits bound what a document is decoded into. They are looked at before it is, because two bytes
-// of it can stand for a hundred of memory.
+// Limits bound the size of a decoded document. They are checked before
+// decoding, because two bytes of the document can stand for a hundred of
+// memory.
 type Limits struct {
 	List    int // items of a list
 	Members int // of an object
 
-	// Admit is called with the memory that the items of all lists and the attributes take, beside
-	// their bytes, before any of it is made; nil: it is not limited.
+	// Admit is called with the memory that the items of all lists and the
+	// attributes take, without their bytes, before any of it is allocated; nil
+	// is no limit.
 	Admit func(memory int64) error
 	// Memory is how much that may be.
 	Memory int64
@@ -52,19 +54,21 @@ type Limits struct {
 	TooLarge error // what an error wraps when there is more of something
 }
 
-// What an item takes in memory beside its bytes, at most: a list or an object, with what is made of it
-// later, and a text or a number. An attribute is the entry of a map.
+// The memory of an item besides its bytes, at most: of a list or an object,
+// with the values made of it later, and of a text or a number. An attribute is
+// the entry of a map.
 const (
 	compositeBytes = 200
 	textBytes      = 48
 	attributeBytes = 96
 )
 
-// Decode reads a document of one value into what dst points to. It fails with an *Error when
-// the document is not UTF-8, has something behind the value, a member that dst does not know
-// or a name twice, half of a surrogate pair, or a null where a member cannot be left out.
-// What the members "data" and "metadata" hold is kept as it is, so it may have all of these
-// but what is not UTF-8.
+// Decode reads a document of one value into the value that dst points to. It
+// fails with an *Error when the document is not UTF-8, has text behind the
+// value, a member that dst does not know or a name twice, half of a surrogate
+// pair, or a null where a member cannot be left out. The contents of the
+// members "data" and "metadata" are kept as they are, so they may have all of
+// these but invalid UTF-8.
 func Decode(text []byte, dst any) error { return DecodeWithin(text, dst, nil) }
 
 // DecodeWithin does the same within limits; nil: there are none.
@@ -80,8 +84,9 @@ func DecodeWithin(text []byte, dst any, limits *Limits) error {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	if limits != nil {
-		// Where the walk has not come to the end nothing is known of the rest. A fault of the
-		// syntax is found again, with better words, before encoding/json makes anything.
+		// When the walk stops early the rest is unknown. A syntax error is
+		// found again, with a better message, before encoding/json makes
+		// anything.
 		place := new(Error)
 		switch {
 		case errors.As(walked, &place), errors.Is(walked, limits.TooLarge):
@@ -162,7 +167,7 @@ type walker struct {
 	doc    []byte
 	dec    *jsontext.Decoder
 	limits *Limits // nil: none
-	memory int64   // that what was passed takes
+	memory int64   // of the values that were passed
 }
 
 // count notes one more of n items or members, which takes memory.
@@ -182,9 +187,10 @@ func (w *walker) tooLarge(format string, args ...any) error {
 	return &Error{int(w.dec.InputOffset()), fmt.Errorf("%w: %s", w.limits.TooLarge, fmt.Sprintf(format, args...))}
 }
 
-// value passes a value, with the name of its member, if it is one. Null as a member says that
-// the member is left out, but an item of a list and an attribute would become an empty text
-// or a zero, which nobody has asked for.
+// value passes a value, with the name of its member, if it is one. Null as a
+// member means that the member is left out, but an item of a list and an
+// attribute would become an empty text or a zero, which the client did not ask
+// for.
 func (w *walker) value(in, name string) (err error) {
 	switch w.dec.PeekKind() {
 	case '{':
@@ -276,7 +282,7 @@ func (w *walker) text() (raw []byte, at int, err error) {
 	return raw, at, err
 }
 
-// nameOf returns what the string of a name says, which stays as it is while the document does.
+// nameOf returns the text of a name, which is valid as long as the document.
 func (w *walker) nameOf(raw []byte, at int) []byte {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return w.doc[at+1 : at+len(raw)-1]
@@ -299,8 +305,8 @@ func placeOf(member []byte) string {
 	return "" // most, so it costs no memory
 }
 
-// names are those of an object's members. Most objects have few, and a document a hundred thousand
-// objects, so the first ones are in a list.
+// names has the names of an object's members. Most objects have few, and a
+// document a hundred thousand objects, so the first ones are in a list.
 type names struct {
 	count int
 	first [12][]byte

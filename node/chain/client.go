@@ -39,7 +39,7 @@ const (
 )
 
 // ErrRefused: the execution client refuses a request in a way that does not
-// pass by itself. ErrAnswer: its answer is not one of the protocol.
+// pass by itself. ErrAnswer: its answer is malformed.
 var (
 	ErrRefused = errors.New("the execution client refuses the request")
 	ErrAnswer  = errors.New("the execution client's answer is malformed")
@@ -51,7 +51,7 @@ var (
 type Client struct {
 	URL string
 
-	// HTTP sends the requests; nil means a separate client with DefaultTimeout.
+	// HTTP sends the requests; nil is a new client with DefaultTimeout.
 	HTTP *http.Client
 	// MaxAnswer bounds an answer, in bytes; zero is DefaultMaxAnswer.
 	MaxAnswer int64
@@ -109,10 +109,10 @@ type Linked struct {
 // number of the chain's last block. All n must exist. Each is checked for its
 // number and its receipts.
 //
-// Execution clients bound requests and answers, and have many codes and words
-// for exceeding a bound. So after any error fewer blocks are asked for, and
-// later more again. Only when the calls for a single block, each in its own
-// request, fail, does Blocks fail.
+// Execution clients limit requests and answers, and have many codes and
+// messages for that. So whenever a request for blocks fails, for whatever
+// reason, the next one asks for fewer, and later ones for more again. Only the
+// calls for one block, each by itself, fail for good.
 //
 // Only one goroutine at a time may call it.
 func (c *Client) Blocks(ctx context.Context, from uint64, n int) (list []Linked, last uint64, err error) {
@@ -147,7 +147,7 @@ func (c *Client) more() {
 	}
 }
 
-// blocks asks once, in one request or with each call in its own request.
+// blocks asks once, in one request, or in one request for each call.
 func (c *Client) blocks(ctx context.Context, from uint64, n int, apart bool) (list []Linked, last uint64, err error) {
 	var number Quantity
 	blocks, receipts := make([]*Block, n), make([]*[]Receipt, n)

@@ -37,9 +37,9 @@ func TestFollowFaults(t *testing.T) {
 	requireFollowed(t, c.Chain, ents)
 }
 
-// TestFollowGivesUp: what does not pass ends with an error of its own: after as many
-// attempts as were asked for, or at once where no repetition helps. Before that it is asked
-// for less, down to one call.
+// TestFollowGivesUp: a lasting error ends following: after the given number of
+// attempts, or at once where no repetition helps. Before that each attempt asks
+// for fewer blocks, down to one call.
 func TestFollowGivesUp(t *testing.T) {
 	const less = 5 // 20 blocks, 12, 6, 3, 1
 	c := &spoiled{Chain: chaintest.New(1337, 3)}
@@ -96,8 +96,8 @@ func TestFollowTooMuch(t *testing.T) {
 	}
 }
 
-// TestFollowTooMuchAlone: what is too much when it is asked for by itself ends following,
-// where it says so.
+// TestFollowTooMuchAlone: a single call that is too large ends following, with
+// a clear error.
 func TestFollowTooMuchAlone(t *testing.T) {
 	c := &spoiled{Chain: chaintest.New(1337, 4)}
 	c.Grow(60)

@@ -22,8 +22,8 @@ import (
 // their logs are of.
 var Processor = Address{15: 'a', 16: 'r', 17: 'k', 18: 'i', 19: 'v'}
 
-// Registry is the contract that replaces the Processor in later networks. A
-// Follower does not read transactions to it.
+// Registry is the contract that later networks have in the Processor's place. A
+// Follower does not read its transactions.
 var Registry = Address{0: 0x44, 19: 0x44}
 
 // The first topics of the Processor's logs. Key and addresses are indexed.
@@ -47,7 +47,7 @@ func topic(signature string) (h entity.Hash) {
 }
 
 // ErrReceipts: the receipts of a block do not belong to its transactions, or
-// their logs do not show the effects of the operations.
+// their logs do not describe the operations.
 var ErrReceipts = errors.New("receipts do not fit the block")
 
 // word is the size of a value in a log's data.

@@ -149,7 +149,8 @@ func TestOperationsBounds(t *testing.T) {
 	require.ErrorIs(t, err, ErrDuplicate)
 }
 
-// TestOperationsText: what the chain takes and is no text does not end a follower.
+// TestOperationsText: invalid text that the chain accepts does not end a
+// follower.
 func TestOperationsText(t *testing.T) {
 	ops := &Operations{Creates: []Create{{BTL: 1, ContentType: "a\xff\xfe", Strings: map[string]string{"k": "\xed\xa0\x80ü"}}}}
 	got, err := decodeRLP(ops.encodeRLP())

@@ -18,8 +18,8 @@ import (
 // fault writes something in the place of a whole answer.
 type fault func(w http.ResponseWriter, whole []byte)
 
-// faults are what goes wrong with answers, and what a client says after how many calls of an
-// attempt, if that does not pass.
+// faults are the faults of answers, and the error of a client, after a number
+// of calls of an attempt, for a lasting fault.
 var faults = []struct {
 	spoil           fault
 	attempts, calls int

@@ -19,12 +19,13 @@ type Follower struct {
 	Store  *store.Entities
 
 	// Adopt takes a store that was fed without hashes, such as from a block
-	// tar: blocks whose hash the store does not know are taken for the chain's.
+	// tar: blocks whose hash the store does not know are assumed to be the
+	// chain's.
 	Adopt bool
 	// Until, if not zero, is the block after which Run returns.
 	Until uint64
 	// Once makes Run return when it has reached the block that is the chain's
-	// last one at that time.
+	// last one then.
 	Once bool
 	// Interval is the time between two questions for a new block; zero is a second.
 	Interval time.Duration
@@ -53,8 +54,8 @@ func (s Status) Lag() uint64 { return s.Chain - min(s.Chain, s.Store) }
 var (
 	// ErrOtherChain: the store is of another chain than the execution client.
 	ErrOtherChain = errors.New("another chain")
-	// ErrTooDeep: the chain reorganised below the oldest block to which the
-	// store can be rewound.
+	// ErrTooDeep: the chain reorganised below the first block that the store
+	// can be rewound to.
 	ErrTooDeep = errors.New("the reorganisation is too deep")
 
 	// errReorg: a block's parent is not the block before it.
@@ -82,7 +83,7 @@ func (f *Follower) set(change func(*Status)) Status {
 	return f.status
 }
 
-// moved records a change of the status.
+// moved updates the status after a write.
 func (f *Follower) moved(change func(*Status)) {
 	s := f.set(change)
 	if f.Progress != nil {
@@ -176,9 +177,9 @@ func (f *Follower) bind(ctx context.Context) error {
 	return err
 }
 
-// adopt decides whether a store that has blocks and records no chain may belong
-// to one: either it has the chain's block 0, as a copy of a store that followed
-// has, or the caller says so.
+// adopt reports whether a store that has blocks and names no chain may belong
+// to one: because of its block 0, which a copy of a store that followed has, or
+// because the caller says so.
 func (f *Follower) adopt(ctx context.Context, genesis entity.Hash) error {
 	first, err := f.Store.HeaderAt(ctx, 0)
 	switch {
@@ -328,8 +329,8 @@ func (f *Follower) rewind(ctx context.Context) error {
 	return err
 }
 
-// common returns the last block up to a number that store and chain both have.
-// It steps back in doubling steps, and then halves the interval.
+// common returns the last block up to a number that store and chain both have:
+// it steps back by growing steps, and then halves the range.
 func (f *Follower) common(ctx context.Context, from uint64) (uint64, error) {
 	differs, step := from+1, uint64(1) // the lowest block known to differ
 	low := from

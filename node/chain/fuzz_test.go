@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzOperations: no RLP ends the program, and what is taken is encoded again as it was
-// but for the order of attributes and what is no text.
+// FuzzOperations: no RLP ends the program, and accepted operations are encoded
+// again as they were but for the order of attributes and invalid text.
 func FuzzOperations(f *testing.F) {
 	f.Add(sample(60).encodeRLP())
 	f.Add((&Operations{}).encodeRLP())
@@ -23,8 +23,8 @@ func FuzzOperations(f *testing.F) {
 	})
 }
 
-// FuzzInput: no input of a transaction, which is Brotli of anybody's making, ends the
-// program, and what is taken is encoded again as it was.
+// FuzzInput: no input of a transaction, which is Brotli from any sender, ends
+// the program, and accepted input is encoded again as it was.
 func FuzzInput(f *testing.F) {
 	for _, ops := range []*Operations{sample(60), {}} {
 		input, err := ops.Encode()
@@ -49,8 +49,8 @@ func FuzzInput(f *testing.F) {
 	})
 }
 
-// FuzzBlock: no answer of an execution client ends the program, and what is decoded is
-// of the block.
+// FuzzBlock: no answer of an execution client ends the program, and the decoded
+// values belong to the block.
 func FuzzBlock(f *testing.F) {
 	f.Add([]byte(`{"number":"0x1","hash":"0x`+zeros+`","transactions":[{"hash":"0x`+zeros+`","from":"0x0000000000000000000000000000000000000000","to":null,"input":"0x"}]}`),
 		[]byte(`[{"status":"0x1","blockHash":"0x`+zeros+`","transactionHash":"0x`+zeros+`","logs":[{"address":"0x00000000000000000000000000000061726b6976","topics":["`+TopicExpired.String()+`"],"data":"0x`+zeros+`"}]}]`))

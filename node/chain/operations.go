@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// The limits on the parts of a transaction.
+// The limits of a transaction's operations.
 const (
 	// MaxOperations is the size of a transaction's operations after decompression, in
 	// bytes: the chain's own limit.
@@ -25,7 +25,7 @@ const (
 	MaxList = 1 << 20
 )
 
-// The errors of a transaction's input.
+// The faults of a transaction's input.
 var (
 	// ErrCompression: the input is not Brotli.
 	ErrCompression = errors.New("input is not valid Brotli")
@@ -40,7 +40,7 @@ var (
 	ErrDuplicate = errors.New("attribute given twice")
 )
 
-// Operations is the input of a transaction to the Processor.
+// Operations are the operations of a transaction to the Processor.
 type Operations struct {
 	Creates      []Create
 	Updates      []Update

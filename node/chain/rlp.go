@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// RLP is Ethereum's encoding of nested lists of byte strings. This file decodes
-// only the part that operations need. It accepts exactly the input that the
-// chain's own decoder accepts: each length and integer in its shortest form, no
-// list with more or fewer items.
+// RLP is Ethereum's encoding of nested lists of byte strings. This is the part
+// that operations need. It accepts exactly the texts that the chain's own
+// decoder accepts: each length and integer in its shortest form, no list with
+// more or fewer items.
 
 // reader reads the items of a list one after the other. After an error it gives zero
 // values, so that callers look at the error once.
@@ -19,7 +19,7 @@ type reader struct {
 	err  error
 }
 
-// fail records the first error.
+// fail keeps the first fault.
 func (r *reader) fail(format string, args ...any) []byte {
 	r.err = fmt.Errorf("%w: %s", ErrRLP, fmt.Sprintf(format, args...))
 	return nil
@@ -73,8 +73,9 @@ func integer(b []byte) (n uint64) {
 
 func (r *reader) bytes() []byte { return r.next(false) }
 
-// text returns a string. Bytes that are not UTF-8, which the chain takes and no
-// store keeps, become U+FFFD byte by byte, as in the JSON of a node's answers.
+// text returns a string. Invalid UTF-8, which the chain accepts and no store
+// keeps, becomes U+FFFD byte by byte, as it does in the JSON of a node's
+// answers.
 func (r *reader) text() string {
 	b := r.bytes()
 	if utf8.Valid(b) {
@@ -100,7 +101,7 @@ func (r *reader) fixed(dst []byte) {
 	copy(dst, b)
 }
 
-// end checks that no input is left.
+// end checks that no bytes are left.
 func (r *reader) end() error {
 	if r.err == nil && len(r.rest) > 0 {
 		r.fail("%d bytes more than the values", len(r.rest))

@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// TestFollowFromState: a store that has no more than the state at a block, of which it
-// knows neither hash nor chain, is gone on with when it is adopted.
+// TestFollowFromState: a store that has only the state at a block, without the
+// block's hash or chain, is continued when it is adopted.
 func TestFollowFromState(t *testing.T) {
 	c := chaintest.New(1337, 5)
 	c.Grow(40)

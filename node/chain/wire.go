@@ -85,8 +85,8 @@ type Address entity.Address
 // MarshalText implements encoding.TextMarshaler.
 func (a Address) MarshalText() ([]byte, error) { return []byte(entity.Address(a).String()), nil }
 
-// UnmarshalText is the inverse of MarshalText. It also takes capitals, because
-// some clients use them as a checksum.
+// UnmarshalText is the inverse of MarshalText. It accepts capitals, too,
+// because some clients use them as a checksum.
 func (a *Address) UnmarshalText(text []byte) error {
 	parsed, err := entity.ParseAddress(string(text))
 	*a = Address(parsed)

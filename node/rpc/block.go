@@ -30,7 +30,7 @@ func (b *blockTag) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// given returns the block's number, if the tag is a number.
+// given returns the block's number, if the caller gave one.
 func (b *blockTag) given() (number uint64, ok bool) {
 	if b == nil || b.word != "" {
 		return 0, false
@@ -39,9 +39,9 @@ func (b *blockTag) given() (number uint64, ok bool) {
 }
 
 // at returns the number of the block in a snapshot of the head. A store does
-// not know which blocks its chain calls final. So the final block is the newest
-// one below the depth to which reorganisations are reported. The earliest block
-// is the oldest one that is kept, because clients read from there.
+// not know which blocks its chain calls final. A block counts as final when it
+// is so far back that clients would not be told of its reorganisation. The
+// earliest block is the first that is kept, because clients read from there.
 func (b *blockTag) at(ctx context.Context, snap *store.Snapshot) (uint64, error) {
 	head := snap.Head().Number
 	switch {
@@ -144,8 +144,8 @@ func (h *Handler) findBlock(ctx context.Context, snap *store.Snapshot, ref *bloc
 }
 
 // block serves eth_getBlockByNumber and eth_getBlockByHash. The second
-// parameter, which selects the form of transactions, has no effect, because a
-// store has none.
+// parameter, which asks for whole transactions, has no effect: a store has
+// none.
 func (h *Handler) block(ctx context.Context, c *call, snap *store.Snapshot, b store.BlockHeader) error {
 	var parent topic
 	if b.Number > 0 {

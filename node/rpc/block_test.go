@@ -90,13 +90,14 @@ func TestEarliest(t *testing.T) {
 	}
 	earliest("0xa", 1, 11)
 	require.NoError(t, n.ents.Prune(t.Context(), 15))
-	earliest("0xf", 6, 5) // of block 15 no more is known than what it left
+	earliest("0xf", 6, 5) // the store has only the state after block 15
 	require.NoError(t, n.ents.Prune(t.Context(), 20))
 	earliest("0x14", 11, 0)
 }
 
-// TestLogsByHash: the logs of any block that the store has are found by its hash, and those of
-// a block that was replaced are not, also when the one in its place did the same.
+// TestLogsByHash: the logs of a stored block are found by its hash, and the
+// logs of a replaced block are not, even when its successor made the same
+// changes.
 func TestLogsByHash(t *testing.T) {
 	n := newNode(t, "compact", Options{})
 	hashes := map[uint64]entity.Hash{}

@@ -45,9 +45,9 @@ func (c *criteria) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// anyOf is a set of values. A log matches when it has one of them; an empty set
-// matches every log. In JSON it is a value or a list; null, also in the list,
-// is no value.
+// anyOf is a list of values. A log must have one of them; an empty list matches
+// all. In JSON it is a value or a list, and null, or a null in the list, is no
+// value.
 type anyOf[T any] []T
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -77,7 +77,7 @@ func (a *anyOf[T]) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// bytes returns the memory of the criteria.
+// bytes is the memory of the criteria.
 func (c *criteria) bytes() int64 {
 	n := len(c.Addresses) * len(chain.Address{})
 	for _, list := range c.Topics {
@@ -86,7 +86,7 @@ func (c *criteria) bytes() int64 {
 	return int64(n)
 }
 
-// match reports whether a log matches, whatever its block.
+// match reports whether the criteria select a log, of any block.
 func (c *criteria) match(l *Log) bool {
 	if len(c.Addresses) > 0 && !slices.Contains(c.Addresses, l.Address) || len(c.Topics) > len(l.Topics) {
 		return false
@@ -99,8 +99,8 @@ func (c *criteria) match(l *Log) bool {
 	return true
 }
 
-// within reports whether a block is in the range of a filter that is polled.
-// Words for the head are no bound there.
+// within reports whether a block is in the range of a filter that is polled:
+// words for the head are no bound.
 func (c *criteria) within(block uint64) bool {
 	if from, ok := c.From.given(); ok && block < from {
 		return false

@@ -14,7 +14,7 @@ import (
 type method struct {
 	name  string
 	serve func(h *Handler, ctx context.Context, c *call) error
-	parts bool // it may send its answer in parts, each with the time limit of a call
+	parts bool // it may send its answer in parts, each within the time of a call
 }
 
 // methods returns what can be called.
@@ -56,14 +56,14 @@ func methods() []*method {
 
 // message is a request or a batch, and the answer to it.
 type message struct {
-	out    []byte      // the answer so far, without the parts that were sent
+	out    []byte      // the part of the answer that was not sent yet
 	hold   *quota.Hold // of the request and the answer; nil does not count
 	size   int64       // bytes of the request
 	socket *socket     // that it came over, nil for HTTP
 	after  []func()    // what to do when the answer was sent
 
 	most   int                // bytes of the answer, unless it is sent in parts
-	usual  int64              // the quota that a query takes before it asks the store
+	usual  int64              // the memory of a query before it asks the store
 	full   bool               // a query was refused because the answer would be too long: no others are asked
 	part   func([]byte) error // sends a part of the answer; nil: all of it is held
 	sent   bool               // a part was
@@ -132,8 +132,8 @@ func (h *Handler) handle(ctx context.Context, m *message, body []byte) (note str
 	note = list[0].method
 	m.most, m.usual = h.opts.Limits.Answer, usualAnswer
 	if len(list) > 1 {
-		// A batch is limited to the bytes that need no quota, because its
-		// clients can send several.
+		// A batch may take only the memory of a query, because its clients can
+		// send several batches.
 		m.most, m.usual = int(min(int64(m.most), h.opts.Limits.Memory)), usualBatch
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, h.opts.Limits.Time)

@@ -1,14 +1,15 @@
 // Package rpc answers Arkiv's JSON-RPC over a store of entities, so that the
 // network's own SDKs read from it as from a node: JSON-RPC 2.0 over HTTP and
-// WebSocket, one call or a batch. Other goroutines or processes write the store.
+// WebSocket, one call or a batch. Another part of this process, or another
+// process, writes the store.
 //
-// arkiv_query takes a text in the language of package query, as the SDKs send it.
-// An empty text and "1 = 1" match all, and characters between quotes need not be
-// escaped. All pages of a query are of one block, also while the head moves,
-// because the cursor names the block. When that block was rewound, the next page
-// fails with CodeRewound. A page has a limit, above which it has a cursor; a long
-// page is sent in parts over HTTP. A query for a block ahead of the head waits for
-// it, and so do logs.
+// arkiv_query takes a text in the language of package query, as the SDKs send
+// it: an empty one and "1 = 1" match all, and text between quotes need not be
+// escaped. All pages are of the block of the first one, even while the head
+// moves, because the cursor has it. When that block was rewound the next page
+// is CodeRewound. A page has as many entities as were asked for, up to a limit
+// above which it has a cursor. A long page is sent in parts over HTTP. A query
+// for a block ahead of the head waits, and so do logs.
 //
 // # Events
 //

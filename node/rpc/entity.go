@@ -25,7 +25,7 @@ type include struct {
 	OpIndex           bool `json:"operationIndexInTransaction"`
 }
 
-// usual is the default selection of fields.
+// usual selects the parts of an entity that are returned by default.
 var usual = include{Key: true, ContentType: true, Payload: true, Owner: true, Attributes: true, Expiration: true}
 
 // appendEntity adds an entity with the fields that are asked for. It is written by hand

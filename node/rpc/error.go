@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// The codes of errors: the codes of JSON-RPC 2.0, codes that Ethereum's clients
-// know, and from -32010 on our own.
+// The codes of errors: from JSON-RPC 2.0, from Ethereum's clients, and from
+// -32010 on our own.
 const (
 	CodeParse         = -32700 // the request is not JSON
 	CodeRequest       = -32600 // it is not a request
@@ -22,12 +22,12 @@ const (
 	CodeNoFilter      = -32000 // there is no such filter or subscription, any more
 	CodeUnknownBlock  = -32001 // no block of that hash is known
 	CodeUnavailable   = -32002 // the store cannot be read now; try again
-	CodeNotSupported  = -32004 // this store does not keep the requested data, or this transport cannot do it
+	CodeNotSupported  = -32004 // the data is not kept in this store, or this transport cannot do it
 	CodeBusy          = -32005 // more at a time than is allowed; try again
 	CodeQuery         = -32010 // the text of a query is wrong; data has line and column
 	CodeAhead         = -32011 // the block is ahead of the head, also after waiting for it
 	CodeTooLarge      = -32012 // a request, an answer, a batch or a range is above its limit
-	CodePruned        = -32013 // the block is below the oldest one that the store keeps
+	CodePruned        = -32013 // the block is below the horizon
 	CodeRewound       = -32014 // the block that the pages are of is no longer part of the chain
 	CodeTimeout       = -32015 // the call took longer than it may
 	CodeCursor        = -32016 // not a cursor, or one of another query
@@ -74,8 +74,8 @@ var classes = []struct {
 	{store.ErrClosed, CodeUnavailable, "the node is shutting down"},
 }
 
-// classify returns the error that a client gets. An unknown error is internal,
-// and only the log has its text.
+// classify converts any error into one for a client. An unknown error is
+// internal, and its text is for the log.
 func classify(err error) *failure {
 	var f *failure
 	if errors.As(err, &f) {

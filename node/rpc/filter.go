@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// filters are the filters that clients have installed.
+// filters has the filters that clients have installed.
 type filters struct {
 	mu   sync.Mutex
 	list map[string]*installed
@@ -26,8 +26,8 @@ type installed struct {
 	asked    time.Time // under the lock of filters
 }
 
-// newID returns an id that cannot be guessed, because a poll needs no other
-// secret.
+// newID returns an id that cannot be guessed, because the id alone gives access
+// to a filter.
 func newID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -224,8 +224,8 @@ func (h *Handler) appendLogs(ctx context.Context, c *call, criteria *criteria) e
 	}
 	list := newList(c)
 	defer list.end()
-	// The changes of the block at the horizon are unknown; only the state after
-	// it is kept.
+	// The changes of the block at the horizon are not known, only the state
+	// after it.
 	if horizon := snap.Horizon(); horizon > 0 && criteria.From != nil && criteria.From.word == "earliest" {
 		if from = max(from, horizon+1); to == horizon {
 			return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// blockLogs is a block and its logs that match.
+// blockLogs is a block with its selected logs.
 type blockLogs struct {
 	head    store.BlockHeader
 	parent  topic // its hash; zero when it is not known
@@ -75,8 +75,7 @@ func (h *Handler) readBlocks(ctx context.Context, snap *store.Snapshot, from, to
 	return nil
 }
 
-// follower is the position of a filter or a subscription: the blocks and logs
-// that it has sent.
+// follower is the state of a filter or a subscription.
 type follower struct {
 	criteria *criteria           // nil: of blocks only
 	next     uint64              // the first block that was not sent
@@ -85,7 +84,7 @@ type follower struct {
 	hold     *quota.Hold         // its memory
 }
 
-// release returns the quota of a follower that is not used again.
+// release frees the memory of a follower that is no longer used.
 func (f *follower) release() { f.hold.Release() }
 
 // bytes is the memory of a follower with as many sent blocks as it remembers.
@@ -192,8 +191,8 @@ func (f *follower) retract(ctx context.Context, snap *store.Snapshot) (removed [
 			f.next = f.told[n-1].Number + 1 // other blocks may be where there was a gap
 		}
 	}
-	// The blocks that were sent are forgotten, or only a head was sent, which
-	// is gone.
+	// The blocks sent before are forgotten, or there was only a head that is
+	// gone.
 	if head := snap.Head(); f.next > head.Number+1 {
 		f.next = head.Number + 1
 	}
@@ -220,7 +219,7 @@ func (h *Handler) newFollower(ctx context.Context, c *criteria) (*follower, erro
 	if head.Empty {
 		return f, nil
 	}
-	// Logs that were not sent need not be taken back, but the follower must
+	// Blocks that were not sent need not be withdrawn, but the follower must
 	// know where another history begins.
 	blocks, err := snap.Headers(ctx, max(head.Number, maxTold-1)-(maxTold-1), head.Number)
 	if err != nil {

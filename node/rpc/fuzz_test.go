@@ -10,8 +10,8 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// FuzzHandle: whatever comes, it is answered by JSON of the right shape, or not at all
-// where nothing is due, and never by an internal error.
+// FuzzHandle: any input is answered by JSON of the right shape, or not at all
+// where no answer is due, and never by an internal error.
 func FuzzHandle(f *testing.F) {
 	for _, seed := range []string{
 		"", "[", "[]", "[1]", "{}", "null", `{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}`,
@@ -50,8 +50,8 @@ func FuzzHandle(f *testing.F) {
 	})
 }
 
-// FuzzParse: a query that the language takes means what the language says, and of the rest
-// some are mended.
+// FuzzParse: a query in the language keeps its meaning, and some other texts
+// are corrected.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"", "1 = 1", `a = "b" && c = "d"`, `a = "say "hi""`, "`a`=\"\\\"", `a in ("x "y" z" "w")`, `(((a = """)))`} {
 		f.Add(seed)

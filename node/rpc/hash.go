@@ -8,10 +8,10 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// hashIndex finds blocks by their hashes, because stores have no index of
-// hashes. It holds four bytes of each hash, by spans of blocks, and is filled
-// from the head down as far as a search goes. The blocks of a span in which a
-// hash may be are read again and compared.
+// hashIndex finds blocks by their hashes, because stores have no index of them.
+// It holds four bytes of each hash, by spans of blocks, and is filled as far as
+// it is needed: from the head down. The blocks of a span in which a hash may be
+// are read again and compared.
 type hashIndex struct {
 	turn  chan struct{}   // of who uses what follows
 	spans map[uint64]span // by the numbers of their blocks, divided by spanBlocks

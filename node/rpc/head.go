@@ -62,8 +62,8 @@ func (h *Handler) head(ctx context.Context) (store.BlockHeader, error) {
 	return head, err
 }
 
-// watch reads the head from time to time, because other goroutines or processes
-// write the store, and removes filters that are no longer polled.
+// watch looks at the head from time to time, because another process may write
+// the store, and removes filters that are no longer polled.
 func (h *Handler) watch(ctx context.Context) {
 	ticker := time.NewTicker(h.opts.Poll)
 	defer ticker.Stop()

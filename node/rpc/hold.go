@@ -17,19 +17,19 @@ import (
 // request that needs more waits. A request whose client is slow is cut off
 // while others wait for its memory.
 
-// decodeFactor is how many times the length of its body a request takes from
-// the quota while it is decoded: once for the body, and the rest for copies of
-// its parts, such as strings.
+// decodeFactor is how many times the length of its body a request holds while
+// it is decoded: once for the body, and the rest for copies of its parts, such
+// as strings.
 const decodeFactor = 4
 
-// whileDecoded is the quota of a request with a body of n bytes while it is
-// decoded. It includes the quota of a batch's queries, because requests that
-// have some quota and wait for more could wait for each other.
+// whileDecoded is the memory that a request with a body of n bytes holds while
+// it is decoded. It includes the memory of a batch's queries, because requests
+// that hold some memory and wait for more could wait for each other.
 func whileDecoded(n int64) int64 { return max(decodeFactor*n, n+usualBatch+quota.Free) }
 
-// receive reads a body. If the body is longer than the bytes that need no
-// quota, the request waits for its whole quota before it reads on. A body of
-// unknown length, below zero, counts as the longest until it is read.
+// receive reads a body. When the body is longer than a free one, the request
+// waits for all the memory that it will hold before it reads on. An unknown
+// length, below zero, counts as the longest until the body is there.
 func (h *Handler) receive(ctx context.Context, mine *quota.Hold, b *bytes.Buffer, body io.Reader, length int64) error {
 	switch _, err := io.CopyN(b, body, quota.Free-bytes.MinRead); {
 	case errors.Is(err, io.EOF):
@@ -54,21 +54,22 @@ func (h *Handler) receive(ctx context.Context, mine *quota.Hold, b *bytes.Buffer
 	return err
 }
 
-// usualAnswer is the quota that a query takes before it asks the store. Few
-// queries need more.
+// usualAnswer is the memory that a query holds before it asks the store: few
+// need more.
 const usualAnswer = 1 << 20
 
 // usualBatch is the same of a batch. A large payload is counted when it was read, and a batch can
 // read one after another: 16 at a time had 64 MB that were not counted.
 const usualBatch = 4 << 20
 
-// begin waits for the quota of the answer to a query before the store is asked.
+// begin waits for the additional memory of a query's answer, before the store
+// is asked.
 func (m *message) begin(ctx context.Context) error {
 	return m.hold.Take(ctx, m.size+int64(len(m.out))+m.usual)
 }
 
-// room extends the quota of an answer by n bytes. It does not wait, because
-// others wait for this call's reader of the store and for its quota.
+// room holds memory for n more bytes of an answer, and does not wait, because
+// others wait for the reader of the store, and for the held memory.
 func (m *message) room(n int) error {
 	wants := m.size + int64(len(m.out)+n)
 	if wants > usualAnswer {
@@ -80,8 +81,8 @@ func (m *message) room(n int) error {
 	return nil
 }
 
-// receiveFault returns the error and the HTTP status for a body that could not
-// be read.
+// receiveFault returns the error of a body that could not be read, and its HTTP
+// status.
 func receiveFault(err error, most int64) (int, *failure) {
 	var large *http.MaxBytesError
 	switch {

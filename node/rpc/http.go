@@ -141,15 +141,14 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header["Content-Type"] = []string{"application/json"}
 	header["Content-Length"] = []string{strconv.Itoa(len(b.out))}
-	_ = control.SetWriteDeadline(time.Now().Add(h.opts.Limits.Send)) // a writer without deadlines, as in tests, needs none
+	_ = control.SetWriteDeadline(time.Now().Add(h.opts.Limits.Send)) // a connection without deadlines, as in tests, needs none
 	mine.Shrink(int64(b.in.Cap() + cap(b.out)))
 	mine.Await()
 	w.WriteHeader(status)
 	_, _ = w.Write(b.out) // a client that does not take it is gone
 }
 
-// parts sends an answer in parts. The client must take each of them within a
-// time limit.
+// parts sends an answer in parts. The client has to take each within a time.
 type parts struct {
 	to      http.ResponseWriter
 	control *http.ResponseController

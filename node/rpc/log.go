@@ -29,8 +29,8 @@ const (
 	opExpired      = 6
 )
 
-// Log is an event of a block. In logs that are made from a block's changes,
-// TxHash is zero, and TxIndex too unless the event is a creation, because a
+// Log is an event of a block. In logs that are made from a block's changes
+// TxHash is zero, and so is TxIndex unless the event is a creation, because a
 // store keeps neither.
 type Log struct {
 	Address chain.Address
@@ -44,8 +44,8 @@ type Log struct {
 // logWriter makes the logs of a block.
 type logWriter struct{ logs []*Log }
 
-// logsOf returns the logs of a block: first the expirations, then the creations
-// in their order, then the rest in the order of keys.
+// logsOf returns the logs of a block: expirations before operations, creations
+// in their order before other changes in the order of keys.
 func logsOf(set *store.BlockChanges) []*Log {
 	var w logWriter
 	for _, e := range set.Expired {
@@ -59,7 +59,7 @@ func logsOf(set *store.BlockChanges) []*Log {
 	return w.logs
 }
 
-// rank orders creations first, in the order of creation.
+// rank puts creations first, in their order.
 func rank(c entity.Change) uint64 {
 	if created(c.Old, c.New) {
 		return c.New.Sequence

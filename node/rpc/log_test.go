@@ -126,8 +126,8 @@ func TestLogs(t *testing.T) {
 
 func word(a entity.Address) string { return "0x000000000000000000000000" + a.String()[2:] }
 
-// TestFilters: a filter tells what came since it was asked, takes back what was rewound,
-// and goes when nobody asks.
+// TestFilters: a filter returns the logs since it was polled, withdraws rewound
+// ones, and is removed when it is not polled.
 func TestFilters(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	n := newNode(t, "compact", Options{Limits: Limits{Filters: 3, FilterIdle: time.Minute}, Now: func() time.Time { return now }, Poll: time.Hour})
@@ -287,7 +287,8 @@ func TestFollowersMemory(t *testing.T) {
 	require.Eventually(t, func() bool { return ask("eth_newFilter", filter).Error == nil }, time.Minute, time.Millisecond)
 }
 
-// TestSubscribe: subscriptions tell each event once, also beside calls on the connection.
+// TestSubscribe: subscriptions send each event once, also during calls on the
+// connection.
 func TestSubscribe(t *testing.T) {
 	n := newNode(t, "compact", Options{Limits: Limits{Subscriptions: 1}})
 	n.apply(t, 9)

@@ -24,7 +24,7 @@ func body(method, params string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, method, params)
 }
 
-// TestMalformed: what is wrong with a request has a code of its own, and the id where that
+// TestMalformed: each fault of a request has its code, and the id where that
 // can be read.
 func TestMalformed(t *testing.T) {
 	n := newNode(t, "compact", Options{Limits: Limits{Request: 200 << 10, Batch: 10}})
@@ -151,12 +151,13 @@ func TestAnswerBytes(t *testing.T) {
 	n.result(t, new(gotPage), "arkiv_query", "*")
 }
 
-// codedError is one as those of go-ethereum's package rpc.
+// codedError is an error like the errors of go-ethereum's package rpc.
 type codedError struct{ error }
 
 func (codedError) ErrorCode() int { return 3 }
 
-// TestOwnMethods: what a program answers itself goes before, and its errors have their codes.
+// TestOwnMethods: a program's own methods come first, and their errors have
+// their codes.
 func TestOwnMethods(t *testing.T) {
 	n := newNode(t, "compact", Options{Methods: map[string]Method{
 		"eth_chainId": func(context.Context, []json.RawMessage) (json.RawMessage, error) {
@@ -327,7 +328,7 @@ func TestLists(t *testing.T) {
 		"arkiv_query":    {"*", m{"orderBy": many("1")}},
 		"eth_feeHistory": {"0x1", "latest", many(`"x"`)},
 	} {
-		// What is wrong with an item is not looked at.
+		// The items of too long a list are not checked.
 		require.Contains(t, n.fails(t, CodeParams, method, params...), "a list of more than", method)
 	}
 }

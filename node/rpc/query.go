@@ -20,9 +20,9 @@ type queryOptions struct {
 	Cursor         store.Cursor `json:"cursor"`
 }
 
-// UnmarshalJSON implements json.Unmarshaler. It refuses unknown options,
-// because a misspelt option would otherwise be answered for another block, or
-// in another order.
+// UnmarshalJSON implements json.Unmarshaler. An unknown option is refused: a
+// misspelt one would otherwise be answered for another block, or in another
+// order.
 func (o *queryOptions) UnmarshalJSON(text []byte) error {
 	type plain queryOptions
 	return strictly(text, (*plain)(o))
@@ -35,7 +35,7 @@ func strictly(text []byte, dst any) error {
 	return dec.Decode(dst)
 }
 
-// orders is the list of attributes by which a page is sorted.
+// orders is the sort order of a page.
 type orders []orderBy
 
 // maxOrders bounds them where they are decoded; the store takes fewer.
@@ -71,13 +71,12 @@ type page struct {
 	bytes   int64 // sent
 }
 
-// query serves arkiv_query. As in Arkiv, a full page has a cursor even when no
-// entity follows, because the JavaScript SDK then asks for the next page and
-// fails without a cursor. A page has as many entities as were asked for, up to
-// Limits.MaxResults and Limits.Page, unless there are no more. A page that is
-// too long for the quota is sent in parts. Between the parts no view of the
-// store is open, so that a slow client delays no other; a cursor leads from one
-// part to the next.
+// query serves arkiv_query. As in Arkiv, a full page has a cursor, even when it
+// is the last: the JavaScript SDK goes on then, and fails without one. A page
+// has as many entities as were asked for, up to Limits.MaxResults and
+// Limits.Page, unless there are no more. A page that is too long for memory is
+// sent in parts. Between them no view of the store is open, so that a slow
+// client holds up no other; a cursor leads from one part to the next.
 func (h *Handler) query(ctx context.Context, c *call) error {
 	p, err := h.readQuery(ctx, c)
 	if err != nil {
@@ -258,7 +257,7 @@ func appendByKey(ctx context.Context, c *call, snap *store.Snapshot, key entity.
 
 // cursorAfter returns a cursor of what comes after an entity.
 func cursorAfter(snap *store.Snapshot, e *entity.Entity, options store.QueryOptions) (store.Cursor, error) {
-	options.Parts = 0 // the entity has the attributes that a cursor in this order needs
+	options.Parts = 0 // the entity has all fields that a cursor in this order needs
 	return snap.Cursor(e, &options)
 }
 
@@ -271,8 +270,8 @@ func textBytes(e *entity.Entity) int {
 	return n + 64*len(e.NumericAttributes)
 }
 
-// asCursorFault turns an error of the query into one of the cursor, because the
-// query was checked before.
+// asCursorFault separates a fault of the cursor from a fault of the query,
+// which was checked before.
 func asCursorFault(err error, cursor store.Cursor) error {
 	if cursor != "" && errors.Is(err, store.ErrInvalid) {
 		return &failure{code: CodeCursor, message: err.Error(), cause: err}
@@ -280,8 +279,8 @@ func asCursorFault(err error, cursor store.Cursor) error {
 	return err
 }
 
-// byKey reports whether a query selects a single key. A read by key is faster
-// than the query.
+// byKey reports whether a query asks for one entity by its key, which has a
+// faster path.
 func byKey(expr query.Expr) (key entity.Key, ok bool) {
 	compare, ok := expr.(query.Compare)
 	if !ok || compare.Name != entity.AttrKey || compare.Op != query.Equal {

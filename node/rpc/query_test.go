@@ -17,7 +17,7 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// layouts are those that nodes use.
+// layouts are the layouts that nodes use.
 var layouts = []string{"compact", "arkiv"}
 
 func TestQuery(t *testing.T) {
@@ -99,7 +99,7 @@ func TestFields(t *testing.T) {
 	require.Empty(t, usual)
 }
 
-// fields returns the one entity of a node with what is asked for.
+// fields returns the selected fields of a node's only entity.
 func (n *node) fields(t *testing.T, include any) string {
 	t.Helper()
 	var page struct{ Data []json.RawMessage }
@@ -198,7 +198,7 @@ func TestPageLimits(t *testing.T) {
 		require.Len(t, pages[1].Data, 1)
 	}
 
-	// What is held until it is whole has a bound of its own.
+	// An answer that is held until it is whole has its own limit.
 	var list []answered
 	query := body("arkiv_query", `["*",{"resultsPerPage":"0x6"}]`)
 	_, text := n.post(t, "["+query+","+body("eth_chainId", "[]")+"]")
@@ -275,8 +275,8 @@ func TestPartsBroken(t *testing.T) {
 	require.NotContains(t, string(text), `"error"`)
 }
 
-// TestRewound: the next page of a block that is gone is an error of its own, and of one
-// that is still there is not.
+// TestRewound: the next page of a block that is gone has a separate error, and
+// a block that is still there has none.
 func TestRewound(t *testing.T) {
 	n := newNode(t, "compact", Options{})
 	for i := range 6 {

@@ -23,8 +23,8 @@ type request struct {
 	err    *failure // why it cannot be called
 }
 
-// envelope is a request as JSON. Pointers distinguish missing members from
-// empty ones.
+// envelope is a request as JSON. Pointers distinguish missing from empty
+// members.
 type envelope struct {
 	Version *string `json:"jsonrpc"`
 	ID      shared  `json:"id"`
@@ -45,9 +45,8 @@ func (s *shared) UnmarshalJSON(text []byte) error {
 
 var null = json.RawMessage("null")
 
-// decode reads a request, or a batch of at most a number of requests. A batch
-// may have members that cannot be called; a body that is no request at all is
-// an error.
+// decode reads a request or a batch of at most `most`. A batch may have members
+// that cannot be called; a member that is no request is an error.
 func decode(body []byte, most int) (list []request, batch bool, fault *failure) {
 	body = bytes.TrimLeft(body, " \t\r\n")
 	if len(body) == 0 || body[0] != '[' {
@@ -56,7 +55,7 @@ func decode(body []byte, most int) (list []request, batch bool, fault *failure) 
 	}
 	if !json.Valid(body) {
 		var whole json.RawMessage
-		return nil, true, parseFault(json.Unmarshal(body, &whole)) // which reports the mistake
+		return nil, true, parseFault(json.Unmarshal(body, &whole)) // it names the fault
 	}
 	members, err := elements(body, most)
 	switch {
@@ -82,8 +81,8 @@ func decode(body []byte, most int) (list []request, batch bool, fault *failure) 
 	return list, true, nil
 }
 
-// inWords describes a mistake in JSON. It leaves out Go's types, which a client
-// does not know.
+// inWords describes a fault in JSON without Go's types, which clients do not
+// know.
 func inWords(err error) string {
 	var unfit *json.UnmarshalTypeError
 	if !errors.As(err, &unfit) {
@@ -118,11 +117,10 @@ func kindInWords(t reflect.Type) string {
 // errTooMany: a list has more elements than are taken.
 var errTooMany = errors.New("too many elements")
 
-// elements returns the elements of a list, with errTooMany for the first of
-// them when there are more than most. It allocates nothing for the elements
-// above most, because a list of a million numbers is two million bytes and took
-// forty times as much as a slice. The elements share the memory of the text,
-// which is JSON.
+// elements returns the elements of a list, with errTooMany the first of them
+// when there are more than most. Further elements cost no memory, because a
+// list of a million numbers is two million bytes and was forty times as many as
+// a slice of them. The elements share the memory of the text, which is JSON.
 func elements(text []byte, most int) (list []json.RawMessage, err error) {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if token, err := dec.ReadToken(); err != nil || token.Kind() != '[' {
@@ -189,7 +187,7 @@ func decodeOne(text []byte) (r request, fault *failure) {
 		r.err = r.setParams(e.Params)
 	}
 	if r.err != nil && r.id == nil {
-		r.id = null // an element that is no request is answered too
+		r.id = null // an item that is no request is answered, too
 	}
 	return r, nil
 }

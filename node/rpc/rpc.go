@@ -35,13 +35,13 @@ type Options struct {
 	// "https://example.com". None means only pages of the same host.
 	Origins []string
 
-	// Methods are methods of the chain, by name. They are added to the store's
-	// methods or replace them.
+	// Methods are the chain's own methods, by name. They come in addition to
+	// the store's methods, or replace them.
 	Methods map[string]Method
 
 	// Logs returns the logs of a block as its chain has them, which is more
-	// than a store keeps. It returns false when the chain does not have the
-	// block. Then, and when Logs is nil, the logs are made from the block's
+	// than a store keeps, or false where the chain does not have the block.
+	// When Logs is nil or returns false, logs are made from the block's
 	// changes. The logs are not written to.
 	Logs func(block store.BlockHeader) ([]*Log, bool)
 
@@ -194,8 +194,8 @@ func New(ctx context.Context, ents *store.Entities, o Options) (*Handler, error)
 // WebSocket connection. The path does not matter.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.http.ServeHTTP(w, r) }
 
-// Close ends WebSocket connections, with their subscriptions, and the handler's
-// own goroutines. The caller first stops sending it requests.
+// Close ends WebSocket connections, with their subscriptions, and background
+// work. Before it, the server of the handler must stop sending it requests.
 func (h *Handler) Close() error {
 	h.close()
 	return nil

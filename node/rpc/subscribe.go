@@ -40,7 +40,7 @@ func (h *Handler) subscribe(ctx context.Context, c *call) error {
 		follower.release()
 		return err
 	}
-	c.after = append(c.after, begin) // notifications follow the answer with its id
+	c.after = append(c.after, begin) // messages come after the subscription's id
 	c.out = fmt.Appendf(c.out, "%q", id)
 	return nil
 }
@@ -155,7 +155,7 @@ func appendNotice(b []byte, id string) []byte {
 	return append(append(append(b, `{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"`...), id...), `","result":`...)
 }
 
-// unknownFields are the fields of a header that a store does not know. Lists
+// unknownFields are the fields of a header that a store does not have. Lists
 // are empty, so their hashes are the hashes of empty lists, because clients
 // compare them.
 const unknownFields = `,"nonce":"0x0000000000000000","sha3Uncles":"0x` + emptyUncles + `","logsBloom":"0x` + zeroBloom +
@@ -173,7 +173,7 @@ const (
 	zeroBloom = zeroHash + zeroHash + zeroHash + zeroHash + zeroHash + zeroHash + zeroHash + zeroHash
 )
 
-// appendHeader adds a block's header. A store knows its number, hashes and
+// appendHeader adds a block's header. The store has its number, hashes and
 // time.
 func (h *Handler) appendHeader(b []byte, head store.BlockHeader, parent topic) []byte {
 	seen := h.opts.Now()

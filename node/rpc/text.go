@@ -74,7 +74,7 @@ func requote(text string) string {
 	return b.String()
 }
 
-// space matches the language's white space, which is that of unicode.IsSpace.
+// space is a space of the language: unicode.IsSpace.
 const space = "[\\t-\\r\\x{85}\\p{Z}]"
 
 // What follows a quote that is the last of a string; inside a list another string may, too.

@@ -55,7 +55,7 @@ const (
 	maxPercentiles = 100
 )
 
-// percentiles are the requested percentiles of the rewards.
+// percentiles are the wanted percentiles of rewards.
 type percentiles []float64
 
 // UnmarshalJSON implements json.Unmarshaler.

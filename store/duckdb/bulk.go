@@ -23,7 +23,7 @@ const (
 	smallRows = 16
 
 	// flushBytes is the size of text and blobs after which an appender is
-	// flushed. What it holds back is outside the memory budget.
+	// flushed, because its buffer is outside the memory budget.
 	flushBytes = 16 << 20
 
 	// given is the name by which a statement sees an appender's rows.
@@ -39,7 +39,7 @@ type bulk struct {
 
 var _ sqlstore.Bulk = (*bulk)(nil)
 
-// plan is what a table or update needs again and again.
+// plan has the prepared parts of a table's inserts and updates.
 type plan struct {
 	columns []driver.Column   // of the rows that are handed over
 	types   []duckdb.TypeInfo // of these columns
@@ -199,7 +199,7 @@ func (p *plan) append(ctx context.Context, a *duckdb.Appender, n int, fill func(
 }
 
 // checkValues refuses values of another type than their column's. An appender
-// would turn some of them into NULL, text that is not UTF-8 among them.
+// would store some of them as NULL, among them text that is not UTF-8.
 func checkValues(columns []driver.Column, values []any) error {
 	for i, v := range values {
 		if err := checkValue(&columns[i%len(columns)], v); err != nil {

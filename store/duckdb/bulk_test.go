@@ -43,7 +43,8 @@ func TestLargePayloads(t *testing.T) {
 	require.Equal(t, int64(24<<20), number(t, snapshot(t, e), "SELECT CAST(sum(octet_length(payload)) AS BIGINT) FROM payloads"))
 }
 
-// TestBulkRefusesValues of other types than their columns'. An appender would turn some into NULL.
+// TestBulkRefusesValues of other types than their columns'. An appender would
+// store some as NULL.
 func TestBulkRefusesValues(t *testing.T) {
 	e := openNew(t, driver.Options{})
 	for name, c := range map[string]struct {

@@ -9,9 +9,9 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Check implements driver.Checker. DuckDB has no check of its own, but a checksum
-// on every block that is compared when the block is read; so every column of every
-// table is read.
+// Check implements driver.Checker. DuckDB has no check, but a checksum on every
+// block that is compared when the block is read; so every column of every table
+// is read.
 func (e *engine) Check(ctx context.Context, _ func(problem string) bool) (did string, err error) {
 	err = e.WithSpare(ctx, func(c *sqlstore.Conn) error {
 		// One view of all, because a checkpoint may number the rows again.
@@ -36,10 +36,9 @@ func (e *engine) Check(ctx context.Context, _ func(problem string) bool) (did st
 // twice a page, because it doubles the room for long values as it reads them.
 const pageShare = 8
 
-// readTable reads every column of a table, page by page, because DuckDB holds 2,048
-// whole rows at once: 8,000 payloads of 16 KB did not fit a memory of 96 MiB.
-// The length of a row is taken to be what it would be if the database were
-// this table.
+// readTable reads every column of a table, page by page, because DuckDB holds
+// 2,048 whole rows at once: 8,000 payloads of 16 KB did not fit a memory of 96
+// MiB. It estimates the length of a row as if the database had only this table.
 func (e *engine) readTable(ctx context.Context, c *sqlstore.Conn, table string) error {
 	st, err := os.Stat(e.file.path)
 	if err != nil {

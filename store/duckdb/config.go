@@ -21,9 +21,10 @@ var params = map[string]string{
 }
 
 const (
-	// A checkpoint writes all indexes anew, inside a commit: with DuckDB's own 16 MiB every fifth
-	// second at 6,000 rows/s, for a p99 of commits of 2.0 to 3.0 s at 80,000 entities, with 256 MiB
-	// every 70 s, and 0.08 to 0.12 s in the minutes between (three runs each, 512 MiB of memory).
+	// A checkpoint rewrites all indexes, inside a commit: with DuckDB's own 16
+	// MiB every fifth second at 6,000 rows/s, for a p99 of commits of 2.0 to
+	// 3.0 s at 80,000 entities, with 256 MiB every 70 s, and 0.08 to 0.12 s in
+	// the minutes between (three runs each, 512 MiB of memory).
 	leastCheckpointThreshold, mostCheckpointThreshold = 16 << 20, 256 << 20
 	minCheckpointThreshold                            = 64 << 10
 
@@ -103,12 +104,13 @@ func (cfg *config) set(name, value string) error {
 	return nil
 }
 
-// staleOptimizer plans by the values a table holds when a statement is prepared.
-// Statements are prepared once and kept while the table grows, and DuckDB 1.5.5 still
-// keeps their plans: a sort over a column that held 8-bit values then gives block 134
-// for block 1670. Compressed materialization, which sorts so, has nothing to go by
-// without it, and stays on. Planning each execution anew would cost more: 0.1 ms of 0.2
-// for the smallest query, a tenth of a typical one.
+// staleOptimizer plans by the values that a table has when a statement is
+// prepared. Statements are prepared once and kept while the table grows, and
+// DuckDB 1.5.5 still keeps their plans: a sort over a column that had 8-bit
+// values then returns block 134 for block 1670. Compressed materialization
+// sorts in this way, has no statistics without the optimizer, and stays on.
+// Planning for each execution would cost more: 0.1 ms of 0.2 for the smallest
+// query, a tenth of a typical one.
 const staleOptimizer = "statistics_propagation"
 
 // dsn returns the connection string. Extensions are never looked for or

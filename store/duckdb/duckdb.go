@@ -8,8 +8,9 @@
 // its log. A statement that fails ends its transaction, as in Postgres: only
 // Rollback is left.
 //
-// Beside a database x are its log, x.wal, and while it is open and after a crash
-// x.guard, which opening needs when a checkpoint was interrupted; see guard.
+// Next to a database x are its log, x.wal, and while it is open and after a
+// crash x.guard, which opening needs when a checkpoint was interrupted; see
+// guard.
 package duckdb
 
 import (
@@ -228,8 +229,8 @@ func (e *engine) beforeCommit(ctx context.Context, c *sqlstore.Conn) error {
 // Probe implements driver.Prober.
 func (e *engine) Probe(context.Context) error { return e.file.watch.Check() }
 
-// Lease implements driver.Leaser. Nobody else can have the file open; it keeps
-// apart those of this process that share the engine.
+// Lease implements driver.Leaser. No other process can have the file open; the
+// lease separates the users of one engine in this process.
 func (e *engine) Lease(context.Context) (driver.Lease, error) {
 	return filelease.Take(e.file.path, e.cfg.Options.ReadOnly)
 }

@@ -20,13 +20,13 @@ func mapError(err error) error {
 	if isConflict(native) {
 		return fmt.Errorf("%w: %w", driver.ErrConflict, err)
 	}
-	if !telling(native.Type) {
+	if !namesCause(native.Type) {
 		return err
 	}
 	for i, c := range causes {
 		if strings.Contains(native.Msg, c.text) {
 			if i == 0 && strings.Contains(native.Msg, noSpace) {
-				err = fmt.Errorf("%w: %w", driver.ErrDiskFull, err) // what it gave up for
+				err = fmt.Errorf("%w: %w", driver.ErrDiskFull, err) // the disk is the cause of its failure
 			}
 			return c.join(err)
 		}
@@ -34,10 +34,10 @@ func mapError(err error) error {
 	return err
 }
 
-// isConflict tells whether a constraint or another transaction forbade a write.
-// The type alone does not: a failure at commit is a transaction's whatever its
-// cause, and one of an appender has no type. What follows the reason may be
-// data, so only the beginning counts.
+// isConflict reports whether a constraint or another transaction forbade a
+// write. The type alone is not enough: a failure at commit is a transaction's
+// whatever its cause, and an appender's error has no type. The text after the
+// reason may be data, so only the beginning counts.
 func isConflict(err *duckdb.Error) bool {
 	if err.Type == duckdb.ErrorTypeConstraint {
 		return true
@@ -57,10 +57,10 @@ func isConflict(err *duckdb.Error) bool {
 	return false
 }
 
-// telling tells whether errors of a type are about files, memory or the
-// engine's state, so that their text tells the cause. Others repeat statements
-// and data.
-func telling(t duckdb.ErrorType) bool {
+// namesCause reports whether errors of a type are about files, memory or the
+// engine's state, so that their text names the cause. Other errors repeat
+// statements and data.
+func namesCause(t duckdb.ErrorType) bool {
 	switch t {
 	case duckdb.ErrorTypeIO, duckdb.ErrorTypeTransaction, duckdb.ErrorTypeFatal, duckdb.ErrorTypeInternal,
 		duckdb.ErrorTypeInvalidInput, duckdb.ErrorTypeInvalid, duckdb.ErrorTypeOutOfMemory,
@@ -70,7 +70,7 @@ func telling(t duckdb.ErrorType) bool {
 	return false
 }
 
-// cause is a piece of a message, and what it means.
+// cause is a piece of a message and its meaning.
 type cause struct {
 	text     string
 	sentinel error  // may be nil
@@ -123,7 +123,7 @@ var causes = []cause{
 	{text: "Failure while replaying WAL file", sentinel: driver.ErrCorrupt},
 }
 
-// isBusy tells whether a checkpoint gave way to a transaction.
+// isBusy reports whether a checkpoint gave way to a transaction.
 func isBusy(err error) bool {
 	var native *duckdb.Error
 	return errors.As(err, &native) && strings.Contains(native.Msg, "Cannot CHECKPOINT")

@@ -11,7 +11,8 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Messages as DuckDB 1.5.5 writes them. Those that a test can bring about are tested there as well.
+// Messages as DuckDB 1.5.5 writes them. Those that a test can cause are tested
+// there as well.
 func TestMapError(t *testing.T) {
 	sentinels := []error{
 		driver.ErrClosed, driver.ErrLocked, driver.ErrConflict, driver.ErrCorrupt, driver.ErrDiskFull,

@@ -23,12 +23,12 @@ const (
 	magicOffset = 8
 )
 
-// taken are the files that this process has open. The library would hand a
+// taken has the files that this process has open. The library would hand a
 // second Engine the first one's instance with the first one's settings. And the
 // lock that keeps other processes out is the process's own (fcntl): it ends
-// when any descriptor of the file is closed, so nothing here may open a file
-// that is taken, and the garbage collector is not to close that of an Engine
-// that nobody has closed.
+// when any descriptor of the file is closed. So nothing here may open a file
+// that is taken, and the garbage collector must not close an Engine that was
+// not closed.
 var taken = struct {
 	sync.Mutex
 	files map[string]*file
@@ -40,7 +40,7 @@ type file struct {
 	once  sync.Once
 	guard guard
 	watch dbfile.Watch
-	db    *os.File // the database beside the engine's own descriptor, open until the engine has closed it: see taken
+	db    *os.File // a second descriptor of the database, open until the engine has closed it: see taken
 }
 
 // takeFile resolves the path and takes the file for this process. It fails with
@@ -98,8 +98,9 @@ func (f *file) unguard() error {
 // that the database file lacks: only the engine may remove it.
 func (f *file) log() string { return f.path + ".wal" }
 
-// closeLog lets use the log who may use the database: the engine makes it for everybody, as
-// far as the process's umask allows, anew after each checkpoint.
+// closeLog gives the log the permissions of the database. The engine makes the
+// log after each checkpoint, readable for everybody as far as the process's
+// umask allows.
 func (f *file) closeLog() {
 	mode := f.guard.mode
 	if st, err := os.Stat(f.log()); err == nil && st.Mode().Perm()&^mode != 0 {
@@ -160,13 +161,13 @@ func (f *file) mend() error {
 		return nil // nothing to mend it with
 	}
 	if err := f.openDB(); err != nil {
-		return nil // it does not exist yet, or the engine says what is wrong with it
+		return nil // it does not exist yet, or the engine will report the error
 	}
 	return f.guard.mend(f.db)
 }
 
-// protect copies what the next checkpoint may write over. The caller holds the
-// writer.
+// protect copies the blocks that the next checkpoint may overwrite. The caller
+// holds the writer.
 func (f *file) protect(ctx context.Context, c *sqlstore.Conn) error {
 	if err := f.openDB(); err != nil {
 		return err

@@ -6,9 +6,10 @@ import (
 	"io"
 )
 
-// What is known here of DuckDB's files: three headers of 4 KiB, of which the second
-// and the third are written in turn, then blocks of one size. Headers and blocks
-// begin with their checksum. All numbers are little-endian.
+// The parts of DuckDB's file format that this package uses: three headers of 4
+// KiB, where the second and the third are written alternately, then blocks of
+// one size. Headers and blocks begin with their checksum. All numbers are
+// little-endian.
 const (
 	headerBytes = 4096
 	blocksStart = 3 * headerBytes
@@ -53,7 +54,8 @@ func readHeader(r io.ReaderAt) (header, error) {
 	return h, nil
 }
 
-// intact tells whether a header or block has the checksum that it begins with.
+// intact reports whether a header or block has the checksum that it begins
+// with.
 func intact(b []byte) bool {
 	return binary.LittleEndian.Uint64(b) == checksum(b[checksumBytes:])
 }

@@ -18,16 +18,16 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// guard keeps a copy of what a checkpoint writes over.
+// guard keeps a copy of the blocks that a checkpoint overwrites.
 //
-// DuckDB 1.5.5 packs up to 64 pieces of metadata into one block and puts the new
-// pieces of a checkpoint beside those that the header in force still needs: it
+// DuckDB 1.5.5 packs up to 64 pieces of metadata into one block. A checkpoint
+// puts its new pieces next to pieces that the header in force still needs: it
 // writes such a block in place, and a kill in the middle of that write leaves a
 // block whose checksum is wrong, and with it a file that does not open. Only
-// metadata are written so; they change at checkpoints alone. So after each of
-// them the blocks that the next one may write go to a file beside the database,
-// synced, with the header that they belong to. Opening puts back those that are
-// torn, if that header is in force still.
+// metadata are written in this way, and they change at checkpoints alone. So
+// after each checkpoint the blocks that the next one may write go to a file
+// next to the database, synced, with the header that they belong to. Opening
+// puts back the torn blocks, if that header is still in force.
 type guard struct {
 	path string
 	mode os.FileMode // of the file
@@ -53,8 +53,8 @@ type saved struct {
 
 func blockOffset(id int64, size int64) int64 { return blocksStart + id*size }
 
-// refresh makes the copy anew when a checkpoint has ended since the last one. The
-// caller holds the writer, so that none is under way.
+// refresh makes the copy again when a checkpoint has ended since the last one.
+// The caller holds the writer, so that no checkpoint runs.
 func (g *guard) refresh(ctx context.Context, c *sqlstore.Conn, db *os.File) error {
 	if g.fresh(db) {
 		return nil
@@ -147,8 +147,8 @@ func (g *guard) write(text []byte) (err error) {
 	return g.out.Sync()
 }
 
-// ours refuses a file of the copy's name that somebody else has made, because
-// the copy would replace what is in it. After a power cut a copy may begin with
+// ours refuses a file of the copy's name that another program has made, because
+// the copy would replace its contents. After a power cut a copy may begin with
 // zeros.
 func (g *guard) ours() error {
 	var head [len(guardMagic)]byte

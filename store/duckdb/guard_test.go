@@ -27,7 +27,7 @@ func interrupted(t *testing.T) map[string][]byte {
 		_, err := driver.Checkpoint(context.Background(), e, true)
 		require.NoError(t, err)
 	}
-	for range 2 { // the second one frees what the first one has written
+	for range 2 { // the second one frees the blocks of the first one
 		require.NoError(t, insertCommit(e, row("k", number(t, snapshot(t, e), "SELECT count(*) FROM attributes"), 1)))
 		checkpoint()
 	}
@@ -68,7 +68,8 @@ func TestInterruptedCheckpoint(t *testing.T) {
 	require.Equal(t, int64(7), count(t, openAt(t, path, driver.Options{ReadOnly: true})))
 }
 
-// What is put back is of this very checkpoint, whole, and nothing but what is torn.
+// Blocks are put back only if they are torn, and only from a whole copy of this
+// very checkpoint.
 func TestGuardOfAnother(t *testing.T) {
 	change := func(suffix string, at int) func(map[string][]byte) {
 		return func(files map[string][]byte) { files[suffix][at] ^= 1 }
@@ -120,7 +121,7 @@ func TestMendWaitsForTheOther(t *testing.T) {
 	require.Equal(t, int64(2), count(t, openAt(t, path, driver.Options{})))
 }
 
-// Where the copy cannot be made, nothing is written.
+// Where the copy cannot be made, the checkpoint does not run.
 func TestGuardMustBeWritten(t *testing.T) {
 	path := newPath(t)
 	require.NoError(t, os.Mkdir(path+".guard", 0o700))
@@ -128,7 +129,7 @@ func TestGuardMustBeWritten(t *testing.T) {
 	require.ErrorContains(t, err, filepath.Base(path)+".guard")
 }
 
-// A file of the copy's name that somebody else has made stays as it is.
+// A file of the copy's name that another program has made stays as it is.
 func TestForeignGuard(t *testing.T) {
 	path := newPath(t)
 	mine := []byte("my own notes\n")

@@ -12,9 +12,9 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// lock takes the lock that the engine takes too, which is the process's: it keeps
-// other processes out and not the engine. Without locks in the file system it does
-// what the engine does there, nothing.
+// lock takes the lock that the engine takes too. The lock is the process's: it
+// keeps other processes out and not the engine. On a file system without locks
+// it does nothing, as the engine does there.
 func lock(f *os.File) error {
 	all := syscall.Flock_t{Type: syscall.F_WRLCK, Whence: io.SeekStart}
 	err := syscall.FcntlFlock(f.Fd(), syscall.F_SETLK, &all)

@@ -117,7 +117,8 @@ func openNew(t *testing.T, opts driver.Options) driver.Engine {
 	return e
 }
 
-// attributes has every type and the indexes that make DuckDB turn an update into a deletion and an insertion.
+// attributes has every type and the indexes that make DuckDB run an update as a
+// deletion and an insertion.
 var attributes = &driver.Table{Name: "attributes", Columns: []driver.Column{
 	{Name: "entity_key", Type: driver.Blob},
 	{Name: "from_block", Type: driver.Int},
@@ -189,7 +190,7 @@ func number(t *testing.T, q driver.Querier, text string, args ...any) int64 {
 	return n
 }
 
-// count reads the number of rows in a snapshot of its own.
+// count reads the number of rows in a new snapshot.
 func count(t *testing.T, e driver.Engine) int64 {
 	t.Helper()
 	r := snapshot(t, e)

@@ -272,8 +272,8 @@ func TestReadOnlyBesideLog(t *testing.T) {
 	require.Equal(t, int64(1), count(t, openAt(t, path, driver.Options{})))
 }
 
-// The engine reads the file as it needs it: half a file may open, but what is
-// missing is not taken for empty.
+// The engine reads the file as it needs it: half a file may open, but the
+// missing part is not taken for empty.
 func TestTruncated(t *testing.T) {
 	path := newPath(t)
 	closedDatabase(t, path)

@@ -25,8 +25,8 @@ var growing = []string{
 	"SELECT block FROM grown AS g WHERE EXISTS (SELECT 1 FROM grown AS h WHERE h.block = g.block AND h.block > 0) ORDER BY block DESC",
 }
 
-// A statement prepared while a table is small must see what it holds later, in
-// the transaction that writes it as in others.
+// A statement prepared while a table is small must see its later rows, in the
+// transaction that writes them as in others.
 func TestPreparedBeforeTheTableGrew(t *testing.T) {
 	e := openNew(t, driver.Options{Readers: 1})
 	require.NoError(t, write(e, func(ctx context.Context, tx driver.Tx) error {

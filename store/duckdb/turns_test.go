@@ -16,16 +16,16 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// turnsVar names the database that processes of TestTurns open in turns.
+// turnsVar names the database that processes of TestTurns open alternately.
 const turnsVar = "VARVE_DUCKDB_TEST_TURNS"
 
-// turns is how often each of the two processes opens the database.
+// turns is how often each process opens the database.
 const turns = 30
 
-// TestTurns: two processes open one database in turns, append an event and close
-// it. Each has the copy that guards the database while it has it open, though
-// the other one has just closed it and removed its own; nothing fails, nothing
-// is lost, and nothing stays behind.
+// TestTurns: two processes open one database alternately, append an event and
+// close it. Each has the copy that guards the database while it has it open,
+// though the other one has just closed it and removed its own. No call fails,
+// no event is lost, and no file stays behind.
 func TestTurns(t *testing.T) {
 	path := newPath(t)
 	var together sync.WaitGroup

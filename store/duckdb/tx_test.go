@@ -39,8 +39,8 @@ func TestCommitAfterFailure(t *testing.T) {
 	require.Equal(t, int64(2), count(t, e))
 }
 
-// A query under way is interrupted. Its snapshot is lost, the engine is not. What has not begun
-// leaves the transaction as it was.
+// A query under way is interrupted. Its snapshot is lost, the engine is not. A
+// call that has not begun leaves the transaction as it was.
 func TestCancelled(t *testing.T) {
 	e := openNew(t, driver.Options{Readers: 1})
 	require.NoError(t, write(e, func(ctx context.Context, tx driver.Tx) error {

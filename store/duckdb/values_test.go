@@ -53,8 +53,8 @@ func TestAppendedValues(t *testing.T) {
 	}
 }
 
-// The driver hands addresses to C, and the runtime forbids those of bytes within
-// a Go object that holds pointers.
+// The driver hands addresses to C, and the runtime forbids the address of bytes
+// within a Go object that has pointers.
 func TestBytesWithinAnObject(t *testing.T) {
 	type object struct {
 		name *string

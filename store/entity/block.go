@@ -30,8 +30,8 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }
 
-// Op is one operation of a block. Key is always given; of the other fields each
-// kind uses those named beside it and ignores the rest.
+// Op is one operation of a block. Key is always given. Each kind uses the
+// fields that are listed with it and ignores the others.
 type Op struct {
 	Kind    Kind
 	TxIndex uint32 // transaction within the block, at most 65535
@@ -59,17 +59,18 @@ type Block struct {
 	Number uint64
 	Ops    []Op
 
-	// Hash and Time are what the chain calls the block by, and when it was made in
-	// seconds since 1970; zero is unknown. A store keeps them beside the digest,
-	// which is not about them: it is of what blocks change, and the same changes of
-	// another chain, or of a feed that knows no hashes, have the same.
+	// Hash is the chain's name for the block, and Time the time at which it was
+	// made, in seconds since 1970; zero is unknown. A store keeps them next to
+	// the digest. The digest does not cover them, because it only covers
+	// changes: the same changes on another chain, or from a feed without
+	// hashes, have the same digest.
 	Hash Hash
 	Time uint64
 
-	// Horizon, if not zero, tells that the history which the block is of is not
-	// whole: what it says of blocks below Horizon must not be read. A store that
-	// takes the block refuses to read those. A history that was made of a pruned
-	// store has it on its first block.
+	// Horizon, if not zero, says that the history of this block is incomplete
+	// below block Horizon, and must not be read there. A store that takes the
+	// block refuses to read earlier blocks. The first block of a history that
+	// was made of a pruned store has it.
 	Horizon uint64
 }
 

@@ -6,11 +6,12 @@ import (
 	"slices"
 )
 
-// Confirm checks that a block makes a changeset that History has rebuilt. What
-// the versions before it held is not needed: operations replace it, or leave what
-// the new version has too. With forgotten, versions that later blocks ended may
-// be missing in the set, and only what is there is compared. The block must be
-// valid. The error says how the two differ.
+// Confirm checks that a block makes a changeset that History has rebuilt. It
+// does not need the versions before the block: operations replace their
+// contents, or leave contents that the new version has too. With forgotten,
+// versions that later blocks ended may be missing in the set, and only the
+// present ones are compared. The block must be valid. The error describes the
+// difference.
 func (b *Block) Confirm(set Changeset, rules Rules, forgotten bool) error {
 	if b.Hash != set.Hash && b.Hash != (Hash{}) && set.Hash != (Hash{}) {
 		return fmt.Errorf("it has hash %s, the other one %s", b.Hash, set.Hash)
@@ -30,7 +31,7 @@ func (b *Block) Confirm(set Changeset, rules Rules, forgotten bool) error {
 		}
 		m := made.Changes[j]
 		if rules.ExtendAdds && m.New != nil && c.New != nil && b.onlyExtends(c.Key) {
-			m.New.Expiration = c.New.Expiration // it counts from what is not known here
+			m.New.Expiration = c.New.Expiration // it counts from a lifetime that is unknown here
 		}
 		if !sameNew(m.New, c.New) {
 			return fmt.Errorf("it makes another version of %s", c.Key)
@@ -47,8 +48,8 @@ func (b *Block) Confirm(set Changeset, rules Rules, forgotten bool) error {
 	return nil
 }
 
-// prior makes up what was there before the block: of an entity that was live,
-// what it is afterwards.
+// prior makes up the versions before the block: a live entity is given the
+// version that it has afterwards.
 func (b *Block) prior(set Changeset, forgotten bool) map[Key]Prior {
 	there := make(map[Key]*Change, len(set.Changes))
 	for i := range set.Changes {
@@ -84,8 +85,8 @@ func (b *Block) prior(set Changeset, forgotten bool) map[Key]Prior {
 	return prior
 }
 
-// onlyExtends tells whether the operations on a key leave its old lifetime in
-// what the new one is counted from.
+// onlyExtends reports whether the new lifetime on a key still counts from the
+// old one after all of the block's operations on it.
 func (b *Block) onlyExtends(key Key) bool {
 	return !slices.ContainsFunc(b.Ops, func(op Op) bool {
 		return op.Key == key && (op.Kind == Create || op.Kind == Update)

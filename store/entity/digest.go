@@ -32,8 +32,8 @@ func (d *Digest) UnmarshalText(text []byte) error {
 }
 
 // Next returns the digest after a changeset. A block without changes leaves it
-// as it was. A Trace is none: a store that was pruned no longer knows when to keep
-// one, and has the digest of those that do.
+// as it was. A Trace does not count as a change, because a pruned store no
+// longer knows when to keep one, and must have the same digest as other stores.
 func (d Digest) Next(set Changeset) Digest {
 	if len(set.Changes) == 0 {
 		return d

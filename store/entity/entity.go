@@ -111,7 +111,7 @@ const (
 	AttrOpIndex             = "$opIndex"
 )
 
-// SyntheticKind tells whether name is a synthetic attribute and of which type.
+// SyntheticKind reports whether name is a synthetic attribute, and its type.
 func SyntheticKind(name string) (kind AttributeKind, ok bool) {
 	switch name {
 	case AttrKey, AttrOwner, AttrCreator:

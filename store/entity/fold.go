@@ -28,13 +28,13 @@ type Changeset struct {
 	Block   uint64
 	Changes []Change
 
-	// Hash, Time and Horizon are those of Block. The digest is not about them.
+	// Hash, Time and Horizon are the block's. The digest does not cover them.
 	Hash    Hash
 	Time    uint64
 	Horizon uint64
 }
 
-// Prior is what a store holds of a key before a block.
+// Prior is the stored state of a key before a block.
 type Prior struct {
 	// Live is the version visible at the block if nothing happened to it, or
 	// nil. Its content may be absent when no operation of the block keeps it.
@@ -53,12 +53,11 @@ type Rules struct {
 	// from the block, as Arkiv's later stores do.
 	ExtendAdds bool
 
-	// Pruned tells that versions which ran out may have been forgotten, so that
-	// an Expire of a key of which nothing is known has nothing left to do and
-	// is not an error.
+	// Pruned says that versions which ran out may have been forgotten, so that
+	// an Expire of an unknown key has no effect and is not an error.
 	Pruned bool
 
-	// madeUp says that the owners of what was there before are not known.
+	// madeUp says that the owners before the block are not known.
 	madeUp bool
 }
 
@@ -68,10 +67,11 @@ type Rules struct {
 var errNoOwner = fmt.Errorf("%w: Owner is missing, and an update sets it; give the owner that the entity has, "+
 	"or take it away by change_owner first", ErrInvalid)
 
-// Fold applies a block's operations in order to what the store held before and
-// returns the net changes: only the state after the last operation on a key
-// counts. It fails with an *OpError that wraps ErrNotFound, ErrExists or, where
-// an Update lacks an owner, ErrInvalid. The block must be valid. New versions share memory with the block's operations.
+// Fold applies a block's operations in order to the state before it and returns
+// the net changes: only the state after the last operation on a key counts. It
+// fails with an *OpError that wraps ErrNotFound, ErrExists or, where an Update
+// lacks an owner, ErrInvalid. The block must be valid. New versions share
+// memory with the block's operations.
 func Fold(b *Block, prior map[Key]Prior, rules Rules) (Changeset, error) {
 	states := make(map[Key]*state, len(b.Ops))
 	for i := range b.Ops {
@@ -109,7 +109,7 @@ type state struct {
 	now         *Entity // after the operations so far; old itself while untouched
 	expired     bool    // not live because the lifetime ran out
 	ranOut      bool    // expired before the block
-	gone        *Entity // what the last Delete or Expire ended
+	gone        *Entity // the version that the last Delete or Expire ended
 	contentKept bool    // now has old's content
 }
 
@@ -186,9 +186,10 @@ func (s *state) change(key Key, block uint64) (Change, bool) {
 // AttrEnded is the attribute of a version that is a Trace. No query can name it.
 const AttrEnded = "$ended"
 
-// trace is what is kept of an entity that began and ended within a block, after
-// another life of its key had run out: a version that is never visible. Without it an
-// Expire in a later block would be taken for that of the former life.
+// trace returns the kept version of an entity that began and ended within a
+// block, after another life of its key had run out. The version is never
+// visible. Without it an Expire in a later block would be taken for one of the
+// former life.
 func (e *Entity) trace(block uint64) *Entity {
 	return &Entity{
 		Key: e.Key, Creator: e.Creator, Owner: e.Owner, Sequence: e.Sequence, LastModifiedAtBlock: block, Expiration: block,
@@ -196,8 +197,8 @@ func (e *Entity) trace(block uint64) *Entity {
 	}
 }
 
-// Trace tells whether a version is one that was never visible, and says that an
-// entity was ended in the block that had made it.
+// Trace reports whether a version was never visible, because its entity was
+// ended in the block that had made it.
 func (e *Entity) Trace() bool { return e.NumericAttributes[AttrEnded] != 0 }
 
 // AddBlocks returns block + n, or MaxBlock when that would pass it.
@@ -215,7 +216,7 @@ type Need uint8
 // The needs.
 const (
 	NeedContent Need = 1 << iota // the payload: ExtendBTL and ChangeOwner keep it
-	NeedEnd                      // Prior.Expired: an Expire may find nothing live, a Delete what the block has made
+	NeedEnd                      // Prior.Expired: an Expire may find no live version, a Delete one that the block has made
 )
 
 // Needs returns the keys of the block, each with what Fold must be told of it.

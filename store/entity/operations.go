@@ -5,16 +5,16 @@ import (
 	"math"
 )
 
-// Operations turns a history back into blocks whose application makes it: a
+// Operations converts a history back into blocks whose application makes it: a
 // Create for each first version, an Update for each later one, a Delete where
-// one ended. That one operation did it is all that a history still tells, so
-// the operations of a feed are not restored, but the states they led to are. An
-// entity whose creation was pruned is created where what is left of it begins.
-// Two states need a second operation, because no Create or Update may ask for
-// them: a version that is never visible gets an ExtendBTL of 0 (which ends an
-// entity where extensions count from the block), and an update without an owner
-// follows a ChangeOwner. Transaction and operation indexes are those of the
-// creation for a Create, and count up from the highest of these for the rest.
+// one ended. A history does not keep the operations of a feed, so the blocks
+// lead to the same states by other operations. An entity whose creation was
+// pruned is created with its first kept version. Two states need a second
+// operation, because no Create or Update may ask for them: a version that is
+// never visible gets an ExtendBTL of 0 (which ends an entity where extensions
+// count from the block), and an update without an owner follows a ChangeOwner.
+// A Create has the transaction and operation indexes of the creation; the
+// indexes of other operations count up from the highest of these.
 func Operations(history iter.Seq2[Changeset, error]) iter.Seq2[Block, error] {
 	return func(yield func(Block, error) bool) {
 		for set, err := range history {

@@ -31,8 +31,8 @@ func (c *Checkpoint) Validate() error {
 	return nil
 }
 
-// ErrCheckpoint: a consumer is not where a checkpoint says. Another one has taken its name,
-// or somebody has set it. It wraps driver.ErrConflict.
+// ErrCheckpoint: a consumer is not where a checkpoint says. Another consumer
+// has the same name, or an operator has moved it. It wraps driver.ErrConflict.
 var ErrCheckpoint = fmt.Errorf("%w: the consumer's checkpoint is at another position", driver.ErrConflict)
 
 // Checkpointer is a Store that keeps how far consumers have come.
@@ -43,10 +43,11 @@ type Checkpointer interface {
 	// when the store does not know it.
 	Checkpoint(ctx context.Context, consumer string) (uint64, error)
 
-	// Advance appends events, of which there may be none, and moves a consumer: both or
-	// neither. It fails with ErrCheckpoint when the consumer is not where the checkpoint
-	// says, and as Append does. After ErrUnknownOutcome, Checkpoint tells which it was.
-	// A repetition of events that all have IDs is one of the checkpoint, too.
+	// Advance appends events, or none, and moves a consumer: both or neither.
+	// It fails with ErrCheckpoint when the consumer is not where the checkpoint
+	// says, and as Append does. After ErrUnknownOutcome, Checkpoint returns the
+	// outcome. When all events have IDs, a repeated call repeats the
+	// checkpoint, too.
 	Advance(ctx context.Context, c Checkpoint, events []Event, cond *Condition) ([]uint64, error)
 }
 
@@ -66,9 +67,10 @@ type Consumer struct {
 	Every int
 }
 
-// Consume hands a consumer the events behind its checkpoint, and then those that are
-// appended. It ends only with an error, ctx's own among them, having stored the checkpoint
-// of what was handled. ErrCheckpoint means that another one of the name is at work.
+// Consume hands a consumer the events behind its checkpoint, and then new ones
+// as they are appended. It ends only with an error, ctx's own among them, after
+// it has stored the checkpoint of the handled events. ErrCheckpoint means that
+// another consumer has the same name.
 func Consume(ctx context.Context, s Checkpointer, c Consumer) (err error) {
 	c.Every = cmp.Or(c.Every, 256)
 	w := consuming{Consumer: c, store: s}
@@ -139,7 +141,7 @@ func (w *consuming) wait(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// handle handles one event and stores what it leads to.
+// handle handles one event and stores the resulting events.
 func (w *consuming) handle(ctx context.Context, ev *Sequenced) error {
 	for n := 1; ; n++ {
 		events, cond, err := w.Handle(ctx, ev)
@@ -164,7 +166,8 @@ func (w *consuming) handle(ctx context.Context, ev *Sequenced) error {
 
 func (w *consuming) save(ctx context.Context) error { return w.advance(ctx, w.at, nil, nil) }
 
-// advance stores events and the checkpoint, and finds out whether it did when nobody says.
+// advance stores events and the checkpoint. When the outcome is unknown, it
+// looks it up.
 func (w *consuming) advance(ctx context.Context, to uint64, events []Event, cond *Condition) error {
 	_, err := w.store.Advance(ctx, Checkpoint{Consumer: w.Name, From: w.saved, To: to}, events, cond)
 	if errors.Is(err, driver.ErrUnknownOutcome) {

@@ -12,10 +12,11 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Decision is a choice of events on what the states of projectors say.
+// Decision chooses events by the states of projectors.
 type Decision struct {
-	// Reads are what the choice rests on: no event that one of them selects comes
-	// between what it has read and what is appended. At least one is needed.
+	// Reads are the projectors that the choice depends on: no event that one of
+	// them selects is appended between its read and the decision's events. At
+	// least one is needed.
 	Reads []Projector
 
 	// Choose returns the events to append, or why there are none. It looks at the states
@@ -33,9 +34,11 @@ const (
 	lastWait  = 128 * time.Millisecond
 )
 
-// Decide reads, lets the decision choose, and appends what it chose under the condition that nothing it rests
-// on was appended meanwhile. When something was, it reads what came since, after a short random wait, and lets
-// it choose again. It returns the positions of the events, none when there was nothing to do.
+// Decide reads, lets the decision choose, and appends the chosen events under
+// the condition that no event that a projector selects was appended meanwhile.
+// When one was, it reads the new events, after a short random wait, and lets
+// the decision choose again. It returns the positions of the events, none when
+// it chose none.
 //
 // It fails with the error of Choose as it is; with ErrConflict when all attempts were
 // overtaken, telling how many; and as Store.Append does. When the outcome of an append is

@@ -13,8 +13,8 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// scripted is a store of which the test says what each append does: nil stores the
-// events. What it has stored is in order and begins at position 1.
+// scripted is a store whose appends have results that the test gives: nil
+// stores the events. The stored events are in order and begin at position 1.
 type scripted struct {
 	stored  []event.Event
 	appends []func(s *scripted) error
@@ -122,8 +122,9 @@ func TestDecide(t *testing.T) {
 	})
 }
 
-// TestDecideUnknown: an append whose outcome is unknown is repeated when the store knows it
-// again by its IDs, and no decision is made anew before the outcome is known.
+// TestDecideUnknown: an append whose outcome is unknown is repeated when the
+// store recognises it by its IDs, and no new decision is made before the
+// outcome is known.
 func TestDecideUnknown(t *testing.T) {
 	lost, stored := fails(driver.ErrUnknownOutcome), func(s *scripted) error {
 		s.stored = append(s.stored, event.Event{Type: "Counted", Data: []byte("0"), ID: event.ID{1}})

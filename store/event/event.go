@@ -1,7 +1,8 @@
-// Package event is the vocabulary of the event store: events with tags, queries over them, and the conditions
-// under which they are appended, as the specification of Dynamic Consistency Boundaries (https://dcb.events)
-// has them; and what is built on a Store of any kind: projections and decisions. It does no input or output of
-// its own.
+// Package event has the terms of the event store: events with tags, queries
+// over them, and the conditions under which they are appended, as the
+// specification of Dynamic Consistency Boundaries (https://dcb.events) defines
+// them. It also has projections and decisions on a Store of any kind. It does
+// no input or output.
 package event
 
 import (
@@ -43,7 +44,7 @@ func ParseID(s string) (id ID, err error) {
 	return ID(digits), nil
 }
 
-// IsZero tells whether there is no ID.
+// IsZero reports whether there is no ID.
 func (id ID) IsZero() bool { return id == ID{} }
 
 // String returns the ID in the form of a UUID.
@@ -60,11 +61,11 @@ type Event struct {
 	ID       ID // zero: none, so that appending again adds another event
 }
 
-// HasTag tells whether the event has a tag.
+// HasTag reports whether the event has a tag.
 func (e *Event) HasTag(t Tag) bool { return slices.Contains(e.Tags, t) }
 
-// Equal tells whether two events have the same content. The order of tags does
-// not count, and no bytes are the same as nil.
+// Equal reports whether two events have the same content. The order of tags
+// does not count, and empty data are the same as nil.
 func (e *Event) Equal(o *Event) bool {
 	if e.Type != o.Type || e.ID != o.ID || len(e.Tags) != len(o.Tags) ||
 		!bytes.Equal(e.Data, o.Data) || !bytes.Equal(e.Metadata, o.Metadata) {

@@ -69,10 +69,12 @@ func (p *Projection[S]) Reached() uint64 { return p.After }
 // Reach implements Resumer.
 func (p *Projection[S]) Reach(position uint64) { p.After = max(p.After, position) }
 
-// Project reads the events that any of the projectors selects, once, and applies each to those that select it.
-// A Resumer is given what comes after the position that it has reached. Project returns the condition that
-// guards a decision made on their states: that nothing any of them selects was appended since. An error of a
-// projector ends the pass; what a Projection has applied by then stands, and Project may be called again.
+// Project reads the events that any of the projectors selects, once, and
+// applies each to the projectors that select it. A Resumer gets the events
+// after the position that it has reached. Project returns the condition that
+// guards a decision on the projectors' states: no event that any of them
+// selects was appended since. An error of a projector ends the pass. A
+// Projection keeps the events applied by then, and Project may be called again.
 func Project(ctx context.Context, s Store, projectors ...Projector) (*Condition, error) {
 	p, err := newPass(projectors)
 	if err != nil {
@@ -139,7 +141,7 @@ func (p *pass) run(ctx context.Context, s Store) (*Condition, error) {
 }
 
 func (p *pass) apply(ev *Sequenced) error {
-	selecting := []int{0} // what was read is for the only one
+	selecting := []int{0} // of a single projector
 	if len(p.projectors) > 1 {
 		selecting = p.index.find(&ev.Event)
 	}

@@ -44,7 +44,7 @@ func (q Query) Or(o Query) Query {
 	return Query{Items: append(append(items, q.Items...), o.Items...)}
 }
 
-// Matches tells whether the query selects an event.
+// Matches reports whether the query selects an event.
 func (q Query) Matches(e *Event) bool {
 	for i := range q.Items {
 		if q.Items[i].matches(e) {

@@ -78,7 +78,7 @@ func Register[T any](r *Registry, name string, tags func(T) []Tag, upcasts ...Up
 	r.byName[name], r.byType[goType] = one, one
 }
 
-// version is what a registry looks at in metadata.
+// version is the part of the metadata that a registry reads.
 type version struct {
 	Version int `json:"version"`
 }

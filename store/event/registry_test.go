@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// The versions of an event: a name alone, then two names, then a greeting besides.
+// The versions of an event: a name alone, then two names, then also a greeting.
 type (
 	registeredV1 struct{ Name string }
 	registeredV2 struct{ First, Last string }

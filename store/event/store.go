@@ -19,8 +19,9 @@ type Store interface {
 	// no condition. It returns their positions once they are durable.
 	Append(ctx context.Context, events []Event, cond *Condition) ([]uint64, error)
 
-	// Subscribe streams the events that a query selects from a position on, and then
-	// those that are appended. It ends only with an error, or when the caller stops.
+	// Subscribe streams the events that a query selects from a position on, and
+	// then new ones as they are appended. It ends only with an error, or when
+	// the caller stops.
 	Subscribe(ctx context.Context, q Query, from uint64) iter.Seq2[Sequenced, error]
 }
 
@@ -30,13 +31,15 @@ type ReadOptions struct {
 	// Zero means the beginning, or the end when reading backwards.
 	From uint64
 
-	// Since, unless it is zero, leaves out events before that time, and Until those at that time or later.
-	// Times never fall from one event to the next. Until bounds what is there when the read begins.
+	// Since, unless it is zero, leaves out events before that time, and Until
+	// events at that time or later. Times never fall from one event to the
+	// next. Until bounds the events that exist when the read begins.
 	Since, Until time.Time
 
-	// OnlyLast reads, for each item of the query, only the last event that matches it, of those that From,
-	// Since and Until leave; of a query without items, the last event. An event that is the last one of several
-	// items comes once. Backwards and Limit then order and bound what is left.
+	// OnlyLast reads, for each item of the query, only the last event that
+	// matches it within From, Since and Until; of a query without items, the
+	// last event. An event that is the last one of several items comes once.
+	// Backwards and Limit then order and bound these events.
 	OnlyLast bool
 
 	// Backwards reads from high positions to low ones.
@@ -45,13 +48,14 @@ type ReadOptions struct {
 	// Limit is the number of events after which to stop. Zero means no limit.
 	Limit int
 
-	// Visible also reads events that are committed, but may be lost when power fails:
-	// those of appends that are not acknowledged yet.
+	// Visible also reads events that are committed, but not acknowledged yet,
+	// and may be lost when power fails.
 	Visible bool
 
-	// Head, unless it is nil, receives the position up to which the store was looked
-	// at, whether or not the last event matched: what a condition on what was read is
-	// to give as Condition.After. It is set when a read forwards without a limit has
-	// come to its end. With Until it is the position of the last event before that.
+	// Head, unless it is nil, receives the position up to which the store was
+	// searched, whether or not the last event matched. A condition on this read
+	// takes it as Condition.After. It is set when a read forwards without a
+	// limit has come to its end. With Until it is the position of the last
+	// event before that time.
 	Head *uint64
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// The limits of what a store accepts. They keep index entries below what every
-// engine can index and one request from filling the memory.
+// The limits of an append. They keep index entries below every engine's
+// maximum, and one request from filling the memory.
 const (
 	MaxType        = 256       // bytes of a type
 	MaxTag         = 1024      // bytes of a tag, key and value together
@@ -29,7 +29,8 @@ const (
 // ErrInvalid: a malformed event, query or condition.
 var ErrInvalid = entity.ErrInvalid
 
-// ErrDuplicate: an event ID is stored already, and what is appended is not the repetition of an earlier append.
+// ErrDuplicate: an event ID is stored already, and the append does not repeat
+// an earlier one.
 var ErrDuplicate = errors.New("event ID is taken")
 
 // invalid returns an error that wraps ErrInvalid.
@@ -37,8 +38,8 @@ func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
 }
 
-// Validate checks the events of one append. The error wraps ErrInvalid and tells
-// which event and what is wrong with it.
+// Validate checks the events of one append. The error wraps ErrInvalid and
+// names the event and the fault.
 func Validate(events []Event) error {
 	switch {
 	case len(events) == 0:

@@ -17,8 +17,8 @@ func tags(n int) []event.Tag {
 	return list
 }
 
-// TestLimits: what is at a limit is accepted, what is beyond is not, and the error
-// says what the limit is and what to do.
+// TestLimits: values at a limit are accepted, values beyond it are not, and the
+// error names the limit and the remedy.
 func TestLimits(t *testing.T) {
 	some := make([]event.Event, event.MaxEvents)
 	for i := range some {

@@ -46,23 +46,25 @@ var (
 	stateSQL string
 )
 
-// IsArkiv tells whether a SQLite database has the tables of Arkiv's
-// sqlite-store or sqlite-bitmap-store, of whatever version.
+// IsArkiv reports whether a SQLite database has the tables of Arkiv's
+// sqlite-store or sqlite-bitmap-store, of any version.
 func IsArkiv(ctx context.Context, q driver.Querier) (bool, error) {
 	_, missing, err := findSchema(ctx, q)
 	return err == nil && len(missing) == 0, err
 }
 
-// Arkiv streams what the blocks changed that a database of Arkiv's sqlite-store has followed, in
-// block order: the changes that entity.Fold would have made of those blocks, as far as
-// entity.Digest looks at them. Old has only Key and LastModifiedAtBlock, and ContentKept is false.
-// Blocks that changed nothing leave no trace in the database; only if the last one is such, an
-// empty changeset for it ends the stream.
+// Arkiv streams the changes of the blocks that a database of Arkiv's
+// sqlite-store has followed, in block order: the changes that entity.Fold would
+// have made of those blocks, as far as entity.Digest covers them. Old has only
+// Key and LastModifiedAtBlock, and ContentKept is false. Blocks without changes
+// leave no trace in the database; only if the last block is one, an empty
+// changeset for it ends the stream.
 //
-// A database of sqlite-bitmap-store has no more than the entities as they are after its last block.
-// They come in the same way, each in the block that it says changed it last, and the first
-// changeset's Horizon is the last block. Among them are those that have run out and of which no
-// block said so: their versions end by themselves, as everywhere.
+// A database of sqlite-bitmap-store has only the entities as they are after its
+// last block. They come in the same way, each in the recorded block of its last
+// change, and the first changeset's Horizon is the last block. Among them are
+// entities that have run out without an operation of a block: their versions
+// end by themselves, as everywhere.
 //
 // The stream holds two of the engine's readers while it runs, so eng must allow that many. It ends
 // at the first error. A database that is not Arkiv's, has another schema version or holds rows that
@@ -88,13 +90,13 @@ type arkiv struct {
 	found   bool   // there is one
 }
 
-// stream yields the changesets and tells whether the caller stopped it.
+// stream yields the changesets and reports whether the caller stopped it.
 func (a *arkiv) stream(ctx context.Context, eng driver.Engine, yield func(entity.Changeset, error) bool) (stopped bool, err error) {
 	if err := a.open(ctx, eng); err != nil {
 		return false, err
 	}
 	var done uint64
-	horizon, some := uint64(0), false // the oldest block of which the database can tell
+	horizon, some := uint64(0), false // the oldest block with a trace in the database
 	if a.schema == &stateSchema {
 		horizon = a.last
 	}

@@ -16,7 +16,7 @@ const (
 	rowNumbers = `{"$sequence":12884967424,"$expiration":30,"$createdAtBlock":3,"$txIndex":1,"$opIndex":0,"cpu":18446744073709551615}`
 )
 
-// FuzzStateRow reads rows of a state as somebody may have left them: a row gives an entity that the
+// FuzzStateRow reads arbitrary rows of a state: a row gives an entity that the
 // database may have, or an error.
 func FuzzStateRow(f *testing.F) {
 	key := make([]byte, 32)
@@ -44,7 +44,7 @@ func requireRow(t *testing.T, key []byte, e *entity.Entity) {
 	require.LessOrEqual(t, e.Expiration, uint64(entity.MaxBlock))
 }
 
-// FuzzArkivRow reads rows of a history as somebody may have left them: a row gives a version that
+// FuzzArkivRow reads arbitrary rows of a history: a row gives a version that
 // fits its place in it, or an error.
 func FuzzArkivRow(f *testing.F) {
 	key := make([]byte, 32)

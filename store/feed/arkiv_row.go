@@ -8,7 +8,7 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// row is what a row of payloads has in either schema.
+// row has the columns of payloads that both schemas have.
 type row struct {
 	key, payload, contentType []byte
 	strings, numbers          []byte // JSON
@@ -77,8 +77,8 @@ func column[V any](text []byte, state bool) (m map[string]V, err error) {
 	return in.Values, err
 }
 
-// synthetic moves the attributes that Arkiv stores beside the user's into
-// fields, and checks that those which say the same agree.
+// synthetic moves the attributes that Arkiv stores next to the user's into
+// fields, and checks that duplicates agree.
 func synthetic(e *entity.Entity) (err error) {
 	text := func(name string) string { return take(e.StringAttributes, name, &err) }
 	number := func(name string) uint64 { return take(e.NumericAttributes, name, &err) }

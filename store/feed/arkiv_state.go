@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// entities streams what a database of sqlite-bitmap-store holds, by the block
-// that changed each entity last, then by key.
+// entities streams the entities of a database of sqlite-bitmap-store, by the
+// block that changed each entity last, then by key.
 func entities(ctx context.Context, q driver.Querier, last uint64) iter.Seq2[*entity.Entity, error] {
 	return func(yield func(*entity.Entity, error) bool) {
 		count, err := driver.QueryInt(ctx, q, countSQL)

@@ -21,8 +21,8 @@ func openStateCopy(t testing.TB, statements ...string) *testEngine {
 	return openCopy(t, filepath.Join(arkivSmall, "sqlite-bitmap-store.db"), statements...)
 }
 
-// The database has what the blocks have left, entity by entity, each where it was
-// written or updated last. Arkiv deletes what runs out only where a block says so,
+// The database has the last state of each entity, in the block that wrote or
+// updated it last. Arkiv deletes expired entities only where a block says so,
 // and takes neither extensions nor changes of owner for modifications.
 func TestStateEqualsTar(t *testing.T) {
 	want, modified := replay{}, map[entity.Key]uint64{}
@@ -118,8 +118,8 @@ func TestStateMissesRows(t *testing.T) {
 	require.ErrorContains(t, err, "table payloads: 1 rows that its index has were not found")
 }
 
-// Sorted is no more than key and block of each entity, and its payload is fetched
-// when it is its turn.
+// Only key and block of each entity are sorted, and its payload is fetched when
+// it is needed.
 func TestStatePlans(t *testing.T) {
 	require.Equal(t, []string{
 		"MATERIALIZE sorted",

@@ -166,7 +166,7 @@ func TestArkivRefusesDatabases(t *testing.T) {
 	require.ErrorIs(t, err, driver.ErrUnsupported)
 }
 
-// Each statement damages the version of which the error must tell key and block.
+// Each statement damages a version. The error must name its key and block.
 func TestArkivRefusesRows(t *testing.T) {
 	str, num := "string_attributes", "numeric_attributes"
 	replace := func(column, name, value string) string {

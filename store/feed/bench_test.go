@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkReadTar reads Arkiv's file; bytes are those of the tar.
+// BenchmarkReadTar reads Arkiv's file; bytes are counted in the tar.
 func BenchmarkReadTar(b *testing.B) {
 	data := readFile(b, tarPath())
 	b.SetBytes(int64(len(data)))
@@ -26,7 +26,8 @@ func BenchmarkReadTar(b *testing.B) {
 	require.Equal(b, 1285, ops)
 }
 
-// BenchmarkWriteTar writes the blocks of Arkiv's file; bytes are those of the tar that it makes.
+// BenchmarkWriteTar writes the blocks of Arkiv's file; bytes are counted in the
+// resulting tar.
 func BenchmarkWriteTar(b *testing.B) {
 	blocks := collect(b, ReadTar(bytes.NewReader(readFile(b, tarPath()))))
 	b.SetBytes(int64(len(writeTar(b, blocks))))

@@ -18,9 +18,9 @@ const (
 	fuzzLines        // it is compressed into an entry
 )
 
-// FuzzReadTar reads damaged input under small limits: none may panic, give a
-// block that is not valid or out of order, or give an error other than of
-// format. What is read can be written and read again.
+// FuzzReadTar reads damaged input under small limits: no input may panic, give
+// a block that is not valid or out of order, or give an error other than of
+// format. The blocks that are read can be written and read again.
 func FuzzReadTar(f *testing.F) {
 	lines := createLine + deleteLine + ownerLine
 	f.Add(uint8(fuzzTar), writeTar(f, sampleBlocks()))

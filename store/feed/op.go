@@ -13,9 +13,9 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// strict reads JSON as a feed must be: encoding/json would resolve in silence what a feed must
-// not contain, such as repeated names, names in another case, invalid UTF-8, lone surrogates,
-// and a null for a text or a number.
+// strict reads JSON without guessing: encoding/json would silently accept
+// repeated names, names in another case, invalid UTF-8, lone surrogates, and a
+// null for a text or a number.
 var strict = json.JoinOptions(
 	json.RejectUnknownMembers(true),
 	json.WithUnmarshalers(json.JoinUnmarshalers(noNull[string](), noNull[uint64](), noNull[uint16](), noNull[uint8](), json.UnmarshalFromFunc(content))),
@@ -46,7 +46,7 @@ func noNull[T any]() *json.Unmarshalers {
 	})
 }
 
-// content reads base 64 of which no other text has the bytes.
+// content reads base 64 in its canonical form.
 func content(dec *jsontext.Decoder, to *[]byte) error {
 	if dec.PeekKind() == 'n' {
 		return json.SkipFunc
@@ -175,8 +175,8 @@ func decode(text []byte) (op entity.Op, err error) {
 	return op, err
 }
 
-// fill gives an operation the fields. What is empty, or null, which is how Go writes a nil
-// slice or map, is nil.
+// fill gives an operation the fields. Empty and null values become nil, because
+// Go writes a nil slice or map as null.
 func (p *put) fill(op *entity.Op, err *error) {
 	op.Key = parsed(p.Key, "key", entity.ParseKey, err)
 	op.Owner = parsed(p.Owner, "owner", entity.ParseAddress, err)

@@ -62,7 +62,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// swap replaces pairs in a line, each of which must be there.
+// swap replaces pairs in a line. Each first part must be there.
 func swap(line string, pairs ...string) string {
 	for i := 0; i < len(pairs); i += 2 {
 		if !strings.Contains(line, pairs[i]) {
@@ -149,7 +149,7 @@ func TestReadTarValidates(t *testing.T) {
 	}
 }
 
-// FuzzDecode writes what it reads, and reads the same again.
+// FuzzDecode writes the operations that it reads, and reads the same again.
 func FuzzDecode(f *testing.F) {
 	for _, b := range sampleBlocks() {
 		for _, op := range b.Ops {

@@ -13,7 +13,7 @@ import (
 // and whether an error was the input's own.
 type source struct {
 	buf   *bufio.Reader
-	ended bool  // somebody wanted more than there was
+	ended bool  // a read asked for more bytes than there were
 	err   error // of the input, other than io.EOF
 }
 

@@ -15,8 +15,8 @@ import (
 	_ "github.com/varvedb/varve/store/sqlite"
 )
 
-// testEngine is SQLite. It counts the readers that are open, and tests write beside it, before
-// a snapshot too.
+// testEngine is SQLite. It counts open readers, and lets tests write before a
+// snapshot and while it is open.
 type testEngine struct {
 	driver.Engine
 	db         *sql.DB

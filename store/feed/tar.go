@@ -21,7 +21,7 @@ const (
 	MaxEntry = 1 << 30
 	// MaxLine is the greatest length of an operation's line, in bytes.
 	MaxLine = 64 << 20
-	// maxWindow bounds the memory of decompression; it is what the zstd command accepts, too.
+	// maxWindow bounds the memory of decompression, as the zstd command does.
 	maxWindow = 128 << 20
 )
 
@@ -43,11 +43,13 @@ const (
 	recordHorizon = "VARVE.horizon"
 )
 
-// ReadTar streams the blocks of a block tar, in the order of the tar, which must be the order of
-// their numbers. An entry of no bytes is an empty block. The sequence can be ranged over once. It
-// ends at the first error, which names entry and line and wraps ErrFormat unless reading r itself
-// failed. Hash, time and horizon are those that TarWriter has written, or unknown. Blocks have passed
-// entity.Block.Validate and belong to the caller; empty contents and attribute maps are nil.
+// ReadTar streams the blocks of a block tar, in the order of the tar, which
+// must be the order of their numbers. An entry of no bytes is an empty block.
+// The sequence can be ranged over once. It ends at the first error, which names
+// entry and line and wraps ErrFormat unless reading r itself failed. Hash, time
+// and horizon are as TarWriter wrote them, or unknown. Blocks have passed
+// entity.Block.Validate and belong to the caller; empty contents and attribute
+// maps are nil.
 //
 // A compressed tar is not accepted: its entries are compressed already.
 func ReadTar(r io.Reader) iter.Seq2[entity.Block, error] {
@@ -75,7 +77,7 @@ func readTar(r io.Reader, lim limits) iter.Seq2[entity.Block, error] {
 	}
 }
 
-// tarReader holds what is used for every entry again.
+// tarReader has the buffers that every entry reuses.
 type tarReader struct {
 	limits limits
 	src    *source

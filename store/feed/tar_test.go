@@ -84,8 +84,8 @@ func TestReadTarTruncated(t *testing.T) {
 	}
 }
 
-// Whatever byte an entry's compressed data is cut at, it is an error, except
-// where nothing is left, which is an empty block.
+// At whatever byte an entry's compressed data is cut, it is an error, except
+// where no byte is left, which is an empty block.
 func TestReadTarTruncatedEntry(t *testing.T) {
 	frame := string(compress(t, createLine+deleteLine))
 	for n := 1; n < len(frame); n++ {
@@ -175,7 +175,7 @@ func TestReadTarOtherFiles(t *testing.T) {
 	padded := append(makeTar(t, block("1", "")), make([]byte, 10240)...)
 	require.Len(t, collect(t, ReadTar(bytes.NewReader(padded))), 1)
 	require.Empty(t, collect(t, ReadTar(bytes.NewReader(makeTar(t)))))
-	// A frame of nothing is an empty block, too.
+	// An empty frame is an empty block, too.
 	require.Len(t, collect(t, ReadTar(bytes.NewReader(makeTar(t, entry{name: "block-1.json.zst", raw: emptyFrame(t)})))), 1)
 }
 

@@ -71,7 +71,8 @@ func TestReaderKilled(t *testing.T) {
 	require.NoError(t, r.Close())
 }
 
-// TestAllKilled: what is idle when the server restarts is made anew unnoticed.
+// TestAllKilled: connections that are idle when the server restarts are
+// replaced unnoticed.
 func TestAllKilled(t *testing.T) {
 	url := pgtest.NewURL(t)
 	e := openTest(t, url, nil)
@@ -96,7 +97,7 @@ func TestAllKilled(t *testing.T) {
 	require.NotEmpty(t, settings(t, e))
 }
 
-// TestStalePlan: a prepared statement of a table that was made anew fails once.
+// TestStalePlan: a prepared statement of a table that was replaced fails once.
 func TestStalePlan(t *testing.T) {
 	e := openNew(t, func(o *driver.Options) { o.Readers = 1 })
 	const text = "SELECT * FROM v"

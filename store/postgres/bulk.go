@@ -27,9 +27,9 @@ func (c codec) Encode(arg any) any {
 }
 
 // copyRows is the number of rows from which COPY is faster than a prepared
-// INSERT of arrays. COPY is parsed and planned anew each time and takes three round
-// trips more, since what was left to it goes first. Of 256 pages of 1 KB it saves a
-// quarter of both sides' processor time, 1 ms.
+// INSERT of arrays. COPY is parsed and planned each time and takes three more
+// round trips, because queued statements go first. For 256 pages of 1 KB it
+// saves a quarter of both sides' processor time, 1 ms.
 const copyRows = 200
 
 // bulk writes rows by COPY or by statements whose arguments are arrays, one for
@@ -73,7 +73,7 @@ func (b *bulk) copy(ctx context.Context, c *sqlstore.Conn, t *driver.Table, rows
 	return c.Mapped(err)
 }
 
-// copyKey keys a table's COPY beside its INSERT.
+// copyKey is the key of a table's COPY, apart from that of its INSERT.
 type copyKey struct{ table *driver.Table }
 
 // text returns the statement kept under a key.
@@ -118,7 +118,7 @@ func arrayParams(columns []driver.Column) string {
 // copied once; pgx's buffer would grow with each of a block's payloads.
 type binaryArray []byte
 
-// columnArrays turns rows into one array for each column.
+// columnArrays converts rows into one array for each column.
 func columnArrays(columns []driver.Column, rows []any) ([]any, error) {
 	arrays := make([]any, len(columns))
 	for i := range columns {

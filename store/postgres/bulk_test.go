@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// makeRows returns n rows of table all, of which values repeat.
+// makeRows returns n rows of table all, with repeated values.
 func makeRows(n int) []any {
 	uints := []uint64{0, 1, math.MaxInt64, 1 << 63, math.MaxUint64}
 	ints := []int64{0, -1, math.MinInt64, math.MaxInt64}
@@ -134,7 +134,7 @@ func TestNilBytes(t *testing.T) {
 	}
 }
 
-// TestCopyReader: what is read does not depend on how much is read at once.
+// TestCopyReader: the bytes that are read do not depend on the size of a read.
 func TestCopyReader(t *testing.T) {
 	rows := append(makeRows(500), bytes.Repeat([]byte{7}, 3*copyChunk), int64(1), uint64(2), "long")
 	whole, err := io.ReadAll(newCopyReader(all.Columns, rows))

@@ -26,7 +26,7 @@ func (e *engine) Check(ctx context.Context, report func(problem string) bool) (d
 	return did, err
 }
 
-// codeRefused is the code of what a user has no right to.
+// codeRefused is the code of a missing permission.
 const codeRefused = "42501"
 
 // readTables reads every table. One that the user may not read does not keep it from
@@ -63,8 +63,9 @@ func (e *engine) Reindex(ctx context.Context) error {
 	})
 }
 
-// reindex makes the indexes of one table anew. On a connection that is shared a transaction
-// is open already. Citus has its workers run all that comes with a REINDEX, so it comes alone.
+// reindex rebuilds the indexes of one table. A shared connection has a
+// transaction open already. Citus sends everything in the message of a REINDEX
+// to its workers, so it is sent alone.
 func reindex(ctx context.Context, c *sqlstore.Conn, table string) (err error) {
 	scripts := []string{"BEGIN; " + liftTimeouts, "REINDEX TABLE " + table, "COMMIT"}
 	if c.Shared() {

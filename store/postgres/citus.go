@@ -21,23 +21,24 @@ const paramCitus = "citus"
 // on the coordinator: before it the views of a snapshot changed under the reader.
 const citusMajor = 13
 
-// citusSettings are of every session: one connection to each worker, since each has a view
-// of its own, which begins with its first statement; and no bound for what is collected
-// to be joined, which is the whole store when it is exported.
+// citusSettings are set in every session. One connection to each worker,
+// because each connection has its own view, which begins with its first
+// statement. And no bound for intermediate results of joins, because an export
+// joins the whole store.
 var citusSettings = []string{"citus.max_adaptive_executor_pool_size = 1", "citus.max_intermediate_result_size = -1"}
 
 // cluster is a database whose large tables lie on the workers of the server that it
 // connects to, the coordinator.
 //
-// Citus commits on the workers one after the other, after the coordinator, and begins a
-// transaction's views when a statement first comes to a machine. So a snapshot may show
-// the coordinator before a commit and a worker after it, also when the commit is over
-// and nobody published anything too early. A number tells: each write transaction raises
-// it on every shard and on the coordinator, and a snapshot begins by reading all of them.
-// When they are equal the views are begun everywhere and are of one commit; when not it
-// is begun again. A writer finds in the same way whether the last commit has come to all
-// machines, whoever made it and however that ended. The schemas make the tables
-// (spread.sql).
+// Citus commits on the workers one after the other, after the coordinator, and
+// begins a transaction's views when a statement first comes to a machine. So a
+// snapshot may see the coordinator before a commit and a worker after it, even
+// when the commit is over. A number detects this: each write transaction raises
+// it on every shard and on the coordinator, and a snapshot begins by reading
+// all of them. When they are equal, all views have begun and are of one commit;
+// otherwise the snapshot begins again. A writer checks in the same way whether
+// the last commit has come to all machines, whichever process made it and
+// however it ended. The schemas make the tables (spread.sql).
 type cluster struct {
 	*engine
 	spread atomic.Bool // the tables are there
@@ -51,8 +52,9 @@ func newCluster(ctx context.Context, e *engine) (driver.Engine, error) {
 	return &cluster{engine: e}, nil
 }
 
-// workersText tells of workers that do not answer or would lose what they committed. Of
-// synchronous_commit nothing depends there: what is prepared is synced.
+// workersText lists workers that do not answer or could lose committed rows.
+// Their synchronous_commit does not matter, because prepared transactions are
+// always synced.
 const workersText = `SELECT coalesce(string_agg(nodename || ':' || nodeport || ' says ' || result, ', '), '')
 FROM run_command_on_workers($$SELECT 'fsync ' || current_setting('fsync') || ', full_page_writes ' || current_setting('full_page_writes')$$)
 WHERE NOT success OR result <> 'fsync on, full_page_writes on'`
@@ -106,7 +108,7 @@ func (c *cluster) Capabilities() driver.Capabilities {
 
 // Begin implements driver.Engine.
 func (c *cluster) Begin(ctx context.Context) (driver.Tx, error) {
-	return settled(ctx, c, "begin", c.engine.Begin, c.raise, driver.Tx.Rollback)
+	return agreed(ctx, c, "begin", c.engine.Begin, c.raise, driver.Tx.Rollback)
 }
 
 // raise gives a write transaction its number, on every machine that had the last one.
@@ -128,7 +130,7 @@ func (c *cluster) Snapshot(ctx context.Context) (driver.Reader, error) { return 
 
 // View implements driver.Engine. To compare fixes the view, on all machines.
 func (c *cluster) View(ctx context.Context) (driver.Reader, error) {
-	return settled(ctx, c, "begin read", c.engine.View, c.compare, driver.Reader.Close)
+	return agreed(ctx, c, "begin read", c.engine.View, c.compare, driver.Reader.Close)
 }
 
 // Snapshots implements driver.Engine.
@@ -141,10 +143,10 @@ func (c *cluster) Snapshots(ctx context.Context, n int) ([]driver.Reader, error)
 		}
 		return same, err
 	}
-	return settled(ctx, c, "begin read", begin, compare, driver.CloseReaders)
+	return agreed(ctx, c, "begin read", begin, compare, driver.CloseReaders)
 }
 
-// compare begins a snapshot's views and tells whether they are of one commit.
+// compare begins a snapshot's views and reports whether they are of one commit.
 func (c *cluster) compare(ctx context.Context, r driver.Reader) (same bool, err error) {
 	if there, err := c.there(ctx, r); !there || err != nil {
 		return true, err
@@ -158,27 +160,29 @@ func (c *cluster) compare(ctx context.Context, r driver.Reader) (same bool, err 
 	return found == shards && lowest == number && highest == number, err
 }
 
-// there tells whether the tables of numbers are made, with which the others are.
+// there reports whether the tables of numbers exist. They are made with the
+// others.
 func (c *cluster) there(ctx context.Context, q driver.Querier) (bool, error) {
 	if c.spread.Load() {
 		return true, nil
 	}
 	n, err := driver.QueryInt(ctx, q, "SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'varve_commit'")
 	if _, writes := q.(driver.Tx); err == nil && n > 0 && !writes {
-		c.spread.Store(true) // what a snapshot shows is committed
+		c.spread.Store(true) // a snapshot sees committed tables only
 	}
 	return n > 0, err
 }
 
-// Waits of settled.
+// Waits of agreed.
 const (
 	firstWait   = time.Millisecond
 	longestWait = 64 * time.Millisecond
 )
 
-// settled begins something until it finds the same number on all machines, or the lock
-// timeout passes: beside a writer it often takes a second try.
-func settled[T any](ctx context.Context, c *cluster, what string, begin func(context.Context) (T, error),
+// agreed begins a view again and again until it finds the same number on all
+// machines, or the lock timeout passes. While a writer works it often takes a
+// second try.
+func agreed[T any](ctx context.Context, c *cluster, what string, begin func(context.Context) (T, error),
 	same func(context.Context, T) (bool, error), end func(T) error) (v T, err error) {
 	limit := c.session.opts.LockTimeout
 	started := time.Now()

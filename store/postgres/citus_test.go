@@ -18,9 +18,9 @@ import (
 	"github.com/varvedb/varve/store/storetest"
 )
 
-// citusURL is the variable that names the coordinator of a Citus cluster, of which the
-// user may make schemas: postgres://user@host/db. Where it says citus=false the tests run
-// on that server alone.
+// citusURL is the variable with the URL of the coordinator of a Citus cluster,
+// whose user may make schemas: postgres://user@host/db. With citus=false in it
+// the tests run on that server alone.
 const citusURL = "POSTGRES_TEST_CITUS_URL"
 
 var citusSchemas atomic.Int64
@@ -86,7 +86,7 @@ func openEntities(t testing.TB, rawURL, layout string) (*store.Entities, error) 
 	return db.Entities(t.Context(), &store.EntityOptions{Layout: layout})
 }
 
-// applyOne applies a block with one entity of its own.
+// applyOne applies a block with one new entity.
 func applyOne(t testing.TB, ents *store.Entities, block uint64) {
 	t.Helper()
 	_, err := ents.Apply(t.Context(), entity.Block{Number: block, Ops: []entity.Op{{
@@ -142,8 +142,8 @@ func TestCitusSpreads(t *testing.T) {
 	}
 }
 
-// TestCitusTorn: what is not of one commit on all machines is not read, and nothing is
-// written after it. Once the machines agree, those who waited go on.
+// TestCitusTorn: a commit that is not on all machines is not read, and no write
+// follows it. Once the machines agree, waiting readers and writers go on.
 func TestCitusTorn(t *testing.T) {
 	plain := newFakeCitus(t)
 	spread := with(t, plain, "citus", "true")

@@ -15,9 +15,9 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// TestFindPages: a search for many values reads the pages on which they lie, and not the
-// table, however large the run of a merge is that nobody has counted yet, and however many
-// pages the caller would take.
+// TestFindPages: a search for many values reads the pages with these values,
+// and not the table, however large the run of a merge is before statistics are
+// gathered, and however many pages the caller would take.
 func TestFindPages(t *testing.T) {
 	const run, least = 20_000, 2_000 // pages
 	ctx := t.Context()

@@ -11,9 +11,9 @@ import (
 const copyChunk = 64 << 10
 
 // copyReader encodes rows for COPY … (FORMAT binary) while they are read; see
-// https://www.postgresql.org/docs/18/sql-copy.html. The contract's four types
-// are known, so nothing is asked of the server and no value goes through
-// reflection, as it would with pgx.Conn.CopyFrom.
+// https://www.postgresql.org/docs/18/sql-copy.html. It knows the contract's
+// four types, so it needs no types from the server and no reflection, unlike
+// pgx.Conn.CopyFrom.
 type copyReader struct {
 	columns []driver.Column
 	rows    []any // not encoded yet

@@ -42,8 +42,8 @@ func serverSettings(opts driver.Options) []driver.Setting {
 		{Name: "synchronous_commit", Value: onOff(opts.Durability == driver.Durable)},
 		// SQLite calls fsync; fdatasync, the default, would do less.
 		{Name: "wal_sync_method", Value: "fsync"},
-		// Nobody replicates from this server, so the log need not say more than
-		// recovery wants.
+		// This server has no replicas, so the log only needs the records for
+		// recovery.
 		{Name: "wal_level", Value: "minimal"},
 		{Name: "max_wal_senders", Value: "0"},
 
@@ -52,8 +52,8 @@ func serverSettings(opts driver.Options) []driver.Setting {
 
 		// Compiling a plan takes longer than running most of ours.
 		{Name: "jit", Value: "off"},
-		// A random read costs about what a sequential one does on flash and in
-		// memory; 4, the default, is for disks that turn.
+		// A random read costs about as much as a sequential one on flash and in
+		// memory; 4, the default, is for rotating disks.
 		{Name: "random_page_cost", Value: "1.1"},
 
 		// Closing a version is an update of an indexed column, never a HOT one,
@@ -69,7 +69,8 @@ func serverSettings(opts driver.Options) []driver.Setting {
 		{Name: "autovacuum_analyze_scale_factor", Value: "0.05"},
 		// Giving the end of a table back to the file system locks out readers.
 		{Name: "vacuum_truncate", Value: "off"},
-		// Two clock readings for each page read, for a number nobody asks for.
+		// It reads the clock twice for each page read, and no client asks for
+		// the times.
 		{Name: "track_io_timing", Value: "off"},
 	}
 	return append(set, memorySettings(opts.Memory)...)
@@ -87,8 +88,8 @@ func memorySettings(budget int64) []driver.Setting {
 		{Name: "work_mem", Value: share(32, 1<<20)},
 		{Name: "maintenance_work_mem", Value: share(8, 4<<20)},
 		{Name: "autovacuum_work_mem", Value: share(16, 4<<20)},
-		// What the planner believes to be cached. The budget, not the memory of
-		// the machine: plans should not depend on where they are made.
+		// The planner's estimate of the cache. The budget, not the memory of
+		// the machine: plans should not depend on the host.
 		{Name: "effective_cache_size", Value: share(1, 8<<20)},
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// meaning is what a code of the server comes to: a sentinel of the contract, or
-// advice where the server's message has none, or both.
+// meaning is the translation of a code of the server: a sentinel of the
+// contract, or advice where the server's message has none, or both.
 type meaning struct {
 	sentinel error
 	advice   string
@@ -95,7 +95,7 @@ func stalePlan(err *pgconn.PgError) bool {
 }
 
 // isBroken implements sqlstore.Config.IsBroken. A stale plan counts, although
-// the connection works: a new one prepares its statements anew.
+// the connection works: a new connection prepares its statements again.
 func isBroken(err error) bool {
 	// Guarded returns it as it is when it has sent nothing; one that wraps it is of the connection.
 	if err == context.DeadlineExceeded { //nolint:errorlint // see above

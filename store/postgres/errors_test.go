@@ -17,7 +17,8 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// TestSharedMemory: the server says of its shared memory what it says of a full disk.
+// TestSharedMemory: the server reports full shared memory with the code of a
+// full disk.
 func TestSharedMemory(t *testing.T) {
 	err := mapError(&pgconn.PgError{Code: "53100", File: "dsm_impl.c", Message: `could not resize shared memory segment "/PostgreSQL.1" to 1048576 bytes: No space left on device`})
 	require.ErrorIs(t, err, driver.ErrMemory)
@@ -51,7 +52,7 @@ func TestMapError(t *testing.T) {
 		{"57P01", driver.ErrUnavailable}, // the server stops
 		{"57P02", driver.ErrUnavailable}, // it has crashed
 		{"57P03", driver.ErrUnavailable}, // it starts
-		// What keeps somebody from looking is not damage.
+		// An error that prevents the check is not damage.
 		{"42501", nil}, {"25P02", nil}, {"57014", nil}, {"57P04", nil}, {"58030", nil},
 		{"28P01", nil}, {"42601", nil}, {"XX000", nil}, {"", nil},
 	} {

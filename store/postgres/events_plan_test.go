@@ -38,8 +38,8 @@ func (p planned) Query(ctx context.Context, text string, args ...any) (driver.Ro
 	return p.Querier.Query(ctx, text, args...)
 }
 
-// TestEventPlans: in a log of many events, which nobody has counted yet and after that, what
-// asks for a few of them seeks.
+// TestEventPlans: in a log of many events, before statistics are gathered and
+// after, queries for a few of them seek.
 func TestEventPlans(t *testing.T) {
 	ctx := t.Context()
 	url := pgtest.NewURL(t)

@@ -18,7 +18,7 @@ import (
 // no snapshot, so it holds back no vacuum.
 var beginLease = "BEGIN ISOLATION LEVEL READ COMMITTED; " + liftTimeouts
 
-// takeLease is lockWriters with a key of its own, and does not wait.
+// takeLease is lockWriters with another key, and does not wait.
 const takeLease = `SELECT pg_try_advisory_xact_lock(1986097783, oid::int4)
 FROM pg_namespace
 WHERE nspname = $1`

@@ -27,7 +27,7 @@ func announcement() (text, self string) {
 // Announcement implements driver.Listener. It travels with the COMMIT.
 func (e *engine) Announcement() string { return e.announcement }
 
-// listening is a connection that hears what is announced.
+// listening is a connection that receives notifications.
 type listening struct {
 	conn *pgx.Conn
 	self string

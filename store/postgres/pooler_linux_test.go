@@ -133,8 +133,8 @@ func TestPooler(t *testing.T) {
 	}
 }
 
-// useStore does a little of everything, and calls meanwhile between what it does. Some of
-// it takes several views at once, and so several sessions.
+// useStore uses all parts of a store, and calls meanwhile between its steps.
+// With several it takes several views at once, and so several sessions.
 func useStore(t *testing.T, rawURL string, several bool, meanwhile func()) {
 	ctx := t.Context()
 	opts := &store.Options{Durability: driver.Relaxed, LockTimeout: 4 * time.Second}
@@ -188,7 +188,8 @@ func useStore(t *testing.T, rawURL string, several bool, meanwhile func()) {
 	meanwhile()
 }
 
-// requireSetUp checks that each transaction has what a session of its own would be set to.
+// requireSetUp checks that each transaction has the settings that a private
+// session would have.
 func requireSetUp(t *testing.T, e driver.Engine) {
 	t.Helper()
 	for name, want := range map[string]string{

@@ -10,10 +10,10 @@
 //	postgres:///var/lib/node/pg   postgres:pg      a directory
 //
 // A host in the URL, or the parameter host, means a server; anything else is
-// the directory of a server that is started by Open and stopped by Close.
-// What the URL of a server leaves out is taken from the environment (PGUSER,
-// PGPASSWORD, ~/.pgpass, …) as PostgreSQL's own programs do. An embedded server takes
-// nothing from there.
+// the directory of a server that Open starts and Close stops. Settings that the
+// URL of a server leaves out are taken from the environment (PGUSER,
+// PGPASSWORD, ~/.pgpass, …) as PostgreSQL's own programs do. An embedded server
+// ignores the environment.
 //
 // Everything lives in the session's current schema, so that several stores and
 // other tables can share a database; the parameter schema chooses one.
@@ -21,8 +21,9 @@
 // # Writers
 //
 // A write transaction holds an advisory lock of the database and schema, so
-// that the writers of all processes take turns. It runs under READ COMMITTED:
-// behind the lock each statement sees what earlier writers committed.
+// that the writers of all processes follow one another. It runs under READ
+// COMMITTED: behind the lock each statement sees the commits of earlier
+// writers.
 package postgres
 
 import (
@@ -143,7 +144,7 @@ func connect(ctx context.Context, t target, opts driver.Options, server *pgembed
 	return e, nil
 }
 
-// begin reads what is compared with or shown later.
+// begin reads the values that later calls compare or show.
 func (e *engine) begin(ctx context.Context) error {
 	err := e.WithSpare(ctx, func(c *sqlstore.Conn) (err error) {
 		e.version, err = c.QueryText(ctx, "SHOW server_version")
@@ -159,8 +160,9 @@ func (e *engine) begin(ctx context.Context) error {
 // Info implements driver.Engine.
 func (e *engine) Info() driver.Info { return info(e.version) }
 
-// Ended implements driver.Ender. A running server is made good by whoever runs it: what
-// was lost with it is asked anew, since others may have written meanwhile.
+// Ended implements driver.Ender. A server of its own operator is restarted by
+// the operator; its lost state is read again, because other clients may have
+// written meanwhile.
 func (e *engine) Ended() <-chan struct{} {
 	if e.server == nil {
 		return nil
@@ -189,7 +191,7 @@ func checkOptions(opts driver.Options) error {
 	return err
 }
 
-// capabilities are those of an embedded server or of any other.
+// capabilities returns the capabilities of an embedded server or of any other.
 func capabilities(embedded bool) driver.Capabilities {
 	c := driver.Capabilities{
 		Analyze:      true,

@@ -20,7 +20,7 @@ type message struct {
 	text     string
 	prepared *pgconn.StatementDescription // or nil
 	build    pgx.ExtendedQueryBuilder     // its arguments, encoded
-	answer   *answer                      // where its rows go; nil when nobody asks for them
+	answer   *answer                      // where its rows go; nil when they are not wanted
 }
 
 func (m *message) send(p *pgconn.Pipeline) {
@@ -69,7 +69,7 @@ func (r *remote) Flush(ctx context.Context) error {
 	if len(r.queue) == 0 || ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if err := r.settle(); err != nil {
+	if err := r.drain(); err != nil {
 		return err
 	}
 	r.open = &rows{remote: r, types: r.conn.TypeMap()}
@@ -163,7 +163,7 @@ func (r *remote) together(ctx context.Context, last *message) error {
 // drop forgets the queue.
 func (r *remote) drop() { r.queue, r.held = nil, 0 }
 
-// answerTo returns what has been heard of a query, once.
+// answerTo returns the received answer to a query, once.
 func (r *remote) answerTo(text string) *answer {
 	i := slices.IndexFunc(r.heard, func(a *answer) bool { return a.text == text })
 	if i < 0 {

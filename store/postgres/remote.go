@@ -20,14 +20,14 @@ import (
 // maxKept bounds the prepared statements of one connection; see sqlstore.Conn.
 const maxKept = 512
 
-// remote implements sqlstore.Remote on pgx's own connection. What is not waited for is
-// the point of it: a BEGIN travels with the statement behind it, and the answer to a
-// ROLLBACK is read when the connection is used again.
+// remote implements sqlstore.Remote on pgx's own connection, because it does
+// not wait where it need not: a BEGIN travels with the next statement, and the
+// answer to a ROLLBACK is read when the connection is used again.
 type remote struct {
 	conn   *pgx.Conn
 	queue  []message                 // to be sent with the next statement
 	held   int                       // bytes of it, about
-	heard  []*answer                 // to what was asked ahead
+	heard  []*answer                 // to queries that were sent ahead
 	follow map[string]string         // a query, and the one with the hint Ahead that came after it
 	before string                    // the query that was the last statement, or ""
 	owed   *pgconn.MultiResultReader // the answer to a ROLLBACK, or nil
@@ -87,7 +87,7 @@ func (r *remote) exec(ctx context.Context, text string, keep bool, args []any) (
 
 // script runs several statements.
 func (r *remote) script(ctx context.Context, text string) error {
-	if err := r.settle(); err != nil {
+	if err := r.drain(); err != nil {
 		return err
 	}
 	return r.conn.PgConn().Exec(ctx, text).Close()
@@ -131,7 +131,7 @@ func (r *remote) query(ctx context.Context, s driver.Statement, keep bool, args 
 func (r *remote) Rollback() error {
 	r.drop()
 	r.heard, r.before, r.ended = nil, "", false
-	if err := r.settle(); err != nil {
+	if err := r.drain(); err != nil {
 		return err
 	}
 	if r.conn.PgConn().TxStatus() == 'I' { // it was never begun, or has ended
@@ -141,8 +141,8 @@ func (r *remote) Rollback() error {
 	return nil
 }
 
-// settle reads what is left of answers.
-func (r *remote) settle() error {
+// drain reads the outstanding answers.
+func (r *remote) drain() error {
 	if r.open != nil {
 		_ = r.open.Close() // its error was the reader's to see
 	}
@@ -157,7 +157,7 @@ func (r *remote) settle() error {
 // send sends one statement, and those left to it in front, and reads the answers up to
 // its rows.
 func (r *remote) send(ctx context.Context, s driver.Statement, keep bool, args []any) (*rows, error) {
-	if err := r.settle(); err != nil {
+	if err := r.drain(); err != nil {
 		return nil, err
 	}
 	if r.ended {
@@ -193,7 +193,7 @@ func (r *remote) prepare(ctx context.Context, text string) (*pgconn.StatementDes
 	if prepared, ok := r.kept[text]; ok {
 		return prepared, nil
 	}
-	if err := r.settle(); err != nil {
+	if err := r.drain(); err != nil {
 		return nil, err
 	}
 	if len(r.kept) >= maxKept {

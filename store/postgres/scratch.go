@@ -38,7 +38,7 @@ func scratch(ctx context.Context, u *url.URL, opts driver.Options) (params map[s
 	}, nil
 }
 
-// run runs one statement on a connection of its own.
+// run runs one statement on a new connection.
 func (t target) run(ctx context.Context, text string) error {
 	cfg, err := t.connConfig(nil)
 	if err != nil {

@@ -70,7 +70,7 @@ func (s *session) setup(ctx context.Context, c *sqlstore.Conn, _ bool) error {
 		return fmt.Errorf("look for a pooler: %w", err)
 	}
 	settings := s.settings(shared)
-	if c.Seat() == sqlstore.Spare { // for what takes long, and nobody's queries
+	if c.Seat() == sqlstore.Spare { // for long statements, never for clients' queries
 		settings = append(settings, lift(shared))
 	}
 	if shared {
@@ -81,11 +81,12 @@ func (s *session) setup(ctx context.Context, c *sqlstore.Conn, _ bool) error {
 	return c.InSession(ctx, func(c *sqlstore.Conn) error { return s.check(ctx, c) })
 }
 
-// shared tells whether a pooler is between, before anything is set. Whoever connects is
-// told the process that serves him, so as to cancel statements; a pooler must make that
-// up, and the process itself knows better. Whether a pooler keeps a session for one
-// client cannot be found out for sure: one that does not may hold a single connection,
-// or happen to give the same one again. So no pooler is trusted with a session.
+// shared reports whether a pooler is between, before any setting is made. A
+// server tells a client which process serves it, so that the client can cancel
+// statements. A pooler must invent that number, and the process itself knows
+// the real one. Whether a pooler keeps a session for one client cannot be known
+// for sure: one that does not may have a single connection, or happen to give
+// the same one again. So no pooler is trusted with a session.
 func shared(ctx context.Context, c *sqlstore.Conn) (shared bool, err error) {
 	pid, err := c.QueryText(ctx, "SELECT pg_backend_pid()")
 	if err != nil {
@@ -113,8 +114,9 @@ func (s *session) check(ctx context.Context, c *sqlstore.Conn) error {
 	return s.makeSchema(ctx, c)
 }
 
-// state is what a session reads back. A setting that the server does not know
-// is empty: there are servers that speak Postgres's protocol and sync always.
+// state is the settings that a session reads back. A setting that the server
+// does not know is empty: there are servers that speak Postgres's protocol and
+// always sync.
 type state struct {
 	fsync, fullPageWrites, synchronousCommit string
 	encoding                                 string
@@ -139,8 +141,8 @@ func readState(ctx context.Context, c *sqlstore.Conn) (st state, err error) {
 	return st, errors.Join(err, rows.Err(), rows.Close())
 }
 
-// checkServer refuses a server that does not do what the durability level and
-// the contract's text need.
+// checkServer refuses a server that lacks a setting which the durability level
+// or the contract needs.
 func (s *session) checkServer(got state) error {
 	if got.encoding != "" && got.encoding != "UTF8" {
 		return fmt.Errorf("%w: a database with encoding %s; make one with ENCODING 'UTF8'", driver.ErrUnsupported, got.encoding)
@@ -190,8 +192,8 @@ func (s *session) makeSchema(ctx context.Context, c *sqlstore.Conn) error {
 }
 
 // lockWriters takes the advisory lock of the current schema until the
-// transaction ends. The first key, "varv" in ASCII, sets our locks apart from
-// those of other programs in the database; the second is the schema's id.
+// transaction ends. The first key, "varv" in ASCII, separates our locks from
+// the locks of other programs in the database; the second is the schema's id.
 const lockWriters = `SELECT pg_advisory_xact_lock(1986097782, oid::int4)
 FROM pg_namespace
 WHERE nspname = current_schema()`

@@ -48,8 +48,8 @@ func newDatabase(t testing.TB, name, options string) string {
 	return pgtest.WithDatabase(t, shared, name)
 }
 
-// TestServerDefaults: durable turns synchronous_commit on where the server has
-// it off, and leaves what is more than on.
+// TestServerDefaults: durable sets synchronous_commit to on where the server
+// has it off, and keeps stronger settings.
 func TestServerDefaults(t *testing.T) {
 	url := newDatabase(t, "defaults", "")
 	for set, want := range map[string]string{"off": "on", "remote_apply": "remote_apply"} {
@@ -60,7 +60,7 @@ func TestServerDefaults(t *testing.T) {
 	}
 }
 
-// TestServerWithoutSync: what a server does not do is not promised.
+// TestServerWithoutSync: a durability that the server lacks is not promised.
 func TestServerWithoutSync(t *testing.T) {
 	dir := madeDir(t)
 	server, err := pgembed.Start(t.Context(), pgembed.Config{Dir: dir, Settings: []driver.Setting{{Name: "full_page_writes", Value: "off"}}})
@@ -157,7 +157,7 @@ func TestStats(t *testing.T) {
 	require.Empty(t, s.EnginePIDs, "the server is not ours")
 }
 
-// TestLogUsed: what was written since the last checkpoint is in use, and the files that
+// TestLogUsed: log written since the last checkpoint is in use, and files that
 // the server keeps for reuse are not.
 func TestLogUsed(t *testing.T) {
 	url := pgtest.NewURL(t)

@@ -24,7 +24,7 @@ var readBack = []string{
 }
 
 // settingsText returns one row for each setting that the server knows, in
-// order, then what is a property of the database.
+// order, then the properties of the database.
 var settingsText = func() string {
 	var b strings.Builder
 	b.WriteString("SELECT name, value FROM (VALUES ")

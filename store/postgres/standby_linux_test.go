@@ -95,7 +95,8 @@ func TestStandby(t *testing.T) {
 	_, err = read.Apply(ctx, entity.Block{Number: 3})
 	require.ErrorIs(t, err, store.ErrReadOnly)
 
-	// A standby that nobody sends anything is as far behind as its last transaction.
+	// A standby that receives no log is as far behind as its last transaction
+	// is old.
 	require.NoError(t, primary.Stop(ctx))
 	behind := func() time.Duration {
 		stats, err := replica.Engine().Stats(ctx)

@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// counters are the server's counters and sizes. Those of checkpoints are the
-// whole server's, those of the cache the database's.
+// counters are the server's counters and sizes. Checkpoints are counted for the
+// whole server, the cache for the database.
 type counters struct {
 	databaseBytes, walBytes sql.NullInt64
 	checkpoints             sql.NullInt64
@@ -21,8 +21,8 @@ type counters struct {
 	lagSeconds              sql.NullFloat64
 }
 
-// The texts that read counters. What a user may not see or a server does not
-// have is left unknown, so each is a statement of its own.
+// The texts that read counters. Each is a separate statement, because a missing
+// permission or an old server must leave only its own counter unknown.
 const (
 	sizeText = "SELECT pg_database_size(current_database())"
 	// What recovery would read: from where the last checkpoint began. The files are
@@ -35,16 +35,16 @@ const (
 	checkpointText = "SELECT num_done, write_time + sync_time FROM pg_stat_checkpointer"
 )
 
-// lagText tells how old the last transaction is that a standby has replayed, unless it has
-// replayed all that it is sent. Of a standby that nobody sends anything its age is all that
-// is known.
+// lagText returns the age of the last transaction that a standby has replayed,
+// unless it has replayed everything that it received. Of a standby that
+// receives nothing only that age is known.
 const lagText = `SELECT CASE
 	WHEN NOT pg_is_in_recovery() THEN NULL
 	WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() AND EXISTS (SELECT 1 FROM pg_stat_wal_receiver) THEN 0
 	ELSE extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp())
 END::float8`
 
-// readCounters reads what the server tells.
+// readCounters reads the server's counters.
 func (e *engine) readCounters(ctx context.Context) (n counters, err error) {
 	err = errors.Join(
 		e.readOptional(ctx, sizeText, &n.databaseBytes),
@@ -61,8 +61,8 @@ func (e *engine) readCounters(ctx context.Context) (n counters, err error) {
 
 // readOptional scans the one row of a statement. It leaves dest alone when the
 // user has no right to it (42501), or the server has no such view (42P01),
-// column (42703) or function (42883). Behind a pooler it is a transaction of its own,
-// which an error ends.
+// column (42703) or function (42883). Behind a pooler it runs in a separate
+// transaction, because an error ends the transaction.
 func (e *engine) readOptional(ctx context.Context, text string, dest ...any) error {
 	return e.WithSpare(ctx, func(c *sqlstore.Conn) error {
 		rows, err := c.QueryOnce(ctx, text)

@@ -94,7 +94,7 @@ func TestTimeoutsOfRole(t *testing.T) {
 
 			_, err = ents.Load(t.Context(), blocks(1, 20), &store.LoadOptions{Changes: 3})
 			require.NoError(t, err)
-			_, err = ents.Load(t.Context(), blocks(1, 20), nil) // compared with what is there
+			_, err = ents.Load(t.Context(), blocks(1, 20), nil) // compared with the stored blocks
 			require.NoError(t, err)
 			require.NoError(t, ents.Flush(t.Context()))
 			_, err = ents.Verify(t.Context())

@@ -64,7 +64,8 @@ func newWire(t *testing.T, rawURL string) (*wire, string) {
 	return w, u.String()
 }
 
-// join passes on what a client and the server say until one of them has gone.
+// join copies messages between a client and the server until one of them has
+// gone.
 func (w *wire) join(t *testing.T, client net.Conn, address string) {
 	server, err := net.Dial("unix", address)
 	if err != nil {
@@ -92,7 +93,7 @@ func (w *wire) join(t *testing.T, client net.Conn, address string) {
 	both.Wait()
 }
 
-// requests passes on the messages of a client, the first of which has no type.
+// requests copies the messages of a client. Its first message has no type.
 func (w *wire) requests(server io.Writer, client *bufio.Reader) error {
 	for first := true; ; first = false {
 		head := make([]byte, 5)
@@ -128,7 +129,7 @@ func (w *wire) ended() int {
 	return w.ends
 }
 
-// during returns how many messages are answered of those that f sends.
+// during returns how many of the messages that f sends are answered.
 func (w *wire) during(f func()) int {
 	w.mu.Lock()
 	before := w.waits
@@ -139,7 +140,8 @@ func (w *wire) during(f func()) int {
 	return w.waits - before
 }
 
-// least is during, of several times: what is put off is done beside.
+// least is the smallest of several results of during, because put-off work may
+// run at the same time.
 func (w *wire) least(f func()) int {
 	return min(w.during(f), w.during(f), w.during(f))
 }
@@ -172,8 +174,8 @@ func TestTrips(t *testing.T) {
 	}
 }
 
-// TestTripsOfBlocks: a block locks, reads where the store is, what it changes and the
-// payloads that it keeps, and writes with its COMMIT.
+// TestTripsOfBlocks: a block locks, reads the head, the versions that it
+// changes and the payloads that it keeps, and writes with its COMMIT.
 func TestTripsOfBlocks(t *testing.T) {
 	ctx := t.Context()
 	w, url := newWire(t, pgtest.NewURL(t))
@@ -219,9 +221,9 @@ func TestTripsOfEvents(t *testing.T) {
 	require.Equal(t, 3, w.during(add))
 }
 
-// TestTripsOfReads: a page of events is one statement, or two where postings say which
-// they are, the second of which ends the view; a decision that has to know the head, or
-// asks for a thousand things, costs no more.
+// TestTripsOfReads: a page of events is one statement, or two where postings
+// find the positions; the second one ends the view. A decision that needs the
+// head, or has a thousand terms, costs no more.
 func TestTripsOfReads(t *testing.T) {
 	ctx := t.Context()
 	w, url := newWire(t, pgtest.NewURL(t))
@@ -281,7 +283,8 @@ func TestTripsOfReads(t *testing.T) {
 	}
 }
 
-// TestFinal: behind a view's final query nothing is asked of it, and the next view begins anew.
+// TestFinal: after a view's final query no statement is sent to it, and the
+// next view begins new.
 func TestFinal(t *testing.T) {
 	e := openTest(t, pgtest.NewURL(t), func(o *driver.Options) { o.Readers = 1 })
 	for range 2 {

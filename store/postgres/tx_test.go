@@ -35,8 +35,9 @@ func TestCommitAfterFailure(t *testing.T) {
 	})
 }
 
-// TestWriters: writers of two engines, as of two processes, take turns, and those of different
-// schemas do not. A writer that has waited sees what the other has written.
+// TestWriters: writers of two engines, as of two processes, follow one another,
+// and writers of different schemas do not wait. A writer that has waited sees
+// the other one's rows.
 func TestWriters(t *testing.T) {
 	url := pgtest.NewURL(t)
 	a, b, other := openTest(t, url, nil), openTest(t, url, func(o *driver.Options) { o.LockTimeout = time.Hour }), openNew(t, nil)

@@ -54,7 +54,7 @@ var params = func() map[string]string {
 	return all
 }()
 
-// target is what a URL names: a directory, or else a server.
+// target is the meaning of a URL: a directory, or a server.
 type target struct {
 	dir    string // of an embedded server
 	binDir string
@@ -177,7 +177,7 @@ func (t target) connConfig(server *pgembed.Server) (*pgx.ConnConfig, error) {
 		cfg.ConnectTimeout = connectTimeout
 	}
 	// Statements are prepared through database/sql, once for each connection,
-	// so pgx needs no cache of its own; what is run once is not prepared.
+	// so pgx needs no cache; a statement that runs once is not prepared.
 	cfg.StatementCacheCapacity, cfg.DescriptionCacheCapacity = 0, 0
 	cfg.DefaultQueryExecMode = pgx.QueryExecModeExec
 	// Left to itself pgx closes the connection of a cancelled statement, and

@@ -11,14 +11,14 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// vacuumSettings are a table's and, under the name toast, those of its long values. The
-// server's own let autovacuum free some 40 MB a second, all its workers together. Blocks
-// that are taken back and written again leave more than that behind, so the files would
-// grow without end.
+// vacuumSettings are set for a table and, under the name toast, for its long
+// values. With the server's defaults autovacuum frees some 40 MB a second, all
+// its workers together. Blocks that are rewound and written again leave more
+// than that behind, so the files would grow without end.
 const vacuumSettings = "autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_scale_factor = 0.05"
 
-// untunedText returns the tables of the list that are this user's and have no such
-// setting. What somebody has set otherwise stays.
+// untunedText returns the tables of the list that belong to this user and have
+// no such setting. Settings by another hand stay.
 const untunedText = `SELECT relname
 FROM pg_class
 WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
@@ -27,7 +27,7 @@ WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schem
   AND coalesce(array_to_string(reloptions, ','), '') NOT LIKE '%autovacuum_vacuum_cost_delay=%'
 ORDER BY relname`
 
-// Tune implements driver.Tuner: autovacuum keeps up with what is deleted.
+// Tune implements driver.Tuner: autovacuum must keep up with deletions.
 func (e *engine) Tune(ctx context.Context, tables []*driver.Table) error {
 	err := e.WithSpare(ctx, func(c *sqlstore.Conn) error {
 		untuned, err := c.QueryTexts(ctx, untunedText)

@@ -39,9 +39,10 @@ func openStore(t *testing.T, rawURL string, opts *store.Options) {
 	require.NoError(t, db.Close())
 }
 
-// TestVacuumSettings: the tables of a store, and those of their long values, have settings
-// with which autovacuum keeps up, in a store of an older version after it was opened for
-// writing. What the owner has set stays, and whoever may not set it opens the store too.
+// TestVacuumSettings: the tables of a store, and the tables of their long
+// values, have settings with which autovacuum keeps up, also in a store of an
+// older version once it was opened for writing. The owner's settings stay, and
+// a user without the right to set them can open the store, too.
 func TestVacuumSettings(t *testing.T) {
 	rawURL := pgtest.NewURL(t)
 	openStore(t, rawURL+"&layout=compact", nil)
@@ -71,7 +72,7 @@ END $$`)
 	require.Empty(t, delays(t, rawURL, "contents"))
 }
 
-// TestVacuumSettingsLater: a table on which somebody is at work is left for the next opening.
+// TestVacuumSettingsLater: a locked table is left for the next opening.
 func TestVacuumSettingsLater(t *testing.T) {
 	rawURL := pgtest.NewURL(t)
 	openStore(t, rawURL+"&layout=compact", nil)

@@ -1,6 +1,7 @@
-// Package query is the entity query language: Arkiv's, mended. It parses text into a tree, checks
-// it, prints it back, and tells whether an entity matches. It knows no SQL; layouts compile the
-// tree as it stands, without expanding it to a normal form.
+// Package query is the entity query language: Arkiv's, corrected. It parses
+// text into a tree, checks it, prints it, and reports whether an entity
+// matches. It knows no SQL; layouts compile the tree as it stands, without
+// expanding it to a normal form.
 //
 //	expr       = and { ("||" | "or") and }
 //	and        = unary { ("&&" | "and") unary }
@@ -23,9 +24,10 @@
 // that have the attribute with another value, while "!(…)" is the complement. A name
 // alone after "!" matches entities that have no attribute of that name, of either type.
 //
-// Terms chained by one operator make one And or Or, and parentheses around an And inside an And (or
-// an Or inside an Or) keep it a node of its own. Hence Parse of a printed tree gives an equal tree,
-// for trees that Parse made and for those built by hand that pass Check.
+// Terms chained by one operator make one And or Or, and parentheses around an
+// And inside an And (or an Or inside an Or) keep it as a separate node. Hence
+// Parse of a printed tree gives an equal tree, for trees that Parse made and
+// for hand-built trees that pass Check.
 package query
 
 import "github.com/varvedb/varve/store/entity"
@@ -66,8 +68,8 @@ type Glob struct {
 	Negated bool // "!~"
 }
 
-// In tells whether an attribute's value is in a list of literals of one type,
-// of which there is at least one.
+// In reports whether an attribute's value is in a list of literals of one type.
+// The list has at least one.
 type In struct {
 	Name    string
 	Values  []Value

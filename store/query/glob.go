@@ -63,9 +63,9 @@ func CompileGlob(pattern string) Pattern {
 	return p
 }
 
-// Match tells whether the whole of s matches. It takes time proportional to
-// the product of both lengths at worst: when something fails it goes back to
-// the last star only, since an earlier one could not do better.
+// Match reports whether the whole of s matches. It takes time proportional to
+// the product of both lengths at worst: when an item fails it goes back to the
+// last star only, because an earlier one could not do better.
 func (p Pattern) Match(s string) bool {
 	if p.never {
 		return false
@@ -97,7 +97,7 @@ func (p Pattern) Match(s string) bool {
 	return item == len(p.items)
 }
 
-// matches tells whether a single character fits an item that is no star.
+// matches reports whether a single character fits an item that is no star.
 func (i *globItem) matches(c rune) bool {
 	switch i.kind {
 	case globRune:

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// runeSet is a set of characters: those of the ranges, or with inverted all
-// others. The ranges are sorted and neither overlap nor touch.
+// runeSet is a set of characters: the characters of the ranges, or with
+// inverted all others. The ranges are sorted and neither overlap nor touch.
 type runeSet struct {
 	ranges   []runeRange
 	inverted bool
@@ -55,7 +55,7 @@ func parseSet(s string) (set runeSet, rest string, ok bool) {
 	}
 }
 
-// normalize sorts the ranges and joins those that overlap or touch.
+// normalize sorts the ranges and joins ranges that overlap or touch.
 func (s *runeSet) normalize() {
 	slices.SortFunc(s.ranges, func(a, b runeRange) int { return cmp.Compare(a.lo, b.lo) })
 	joined := s.ranges[:0]
@@ -69,7 +69,7 @@ func (s *runeSet) normalize() {
 	s.ranges = joined
 }
 
-// empty tells whether a normalized set contains no character at all, which
+// empty reports whether a normalized set contains no character at all, which
 // takes an inverted set of everything.
 func (s *runeSet) empty() bool {
 	everything := runeRange{0, utf8.MaxRune}

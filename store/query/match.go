@@ -7,9 +7,9 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Match tells whether a version of an entity satisfies a query that passes
-// Check. It is the meaning of the language, written to be read and not to be
-// fast: layouts are tested against it.
+// Match reports whether a version of an entity satisfies a query that passes
+// Check. It defines the meaning of the language. It is written to be read and
+// not to be fast: layouts are tested against it.
 func Match(e Expr, v *entity.Entity) bool {
 	switch e := e.(type) {
 	case All:
@@ -22,7 +22,7 @@ func Match(e Expr, v *entity.Entity) bool {
 		return !Match(e.Term, v)
 	case Compare:
 		order, ok := compareValue(e.Name, e.Value, v)
-		return ok && e.Op.holds(order)
+		return ok && e.Op.satisfiedBy(order)
 	case Glob:
 		text, ok := v.StringAttribute(e.Name)
 		return ok && CompileGlob(e.Pattern).Match(text) != e.Negated
@@ -59,8 +59,8 @@ func compareValue(name string, literal Value, v *entity.Entity) (order int, ok b
 	return 0, false
 }
 
-// holds tells whether a comparison that came out as order satisfies op.
-func (op CompareOp) holds(order int) bool {
+// satisfiedBy reports whether a comparison with the result order satisfies op.
+func (op CompareOp) satisfiedBy(order int) bool {
 	switch op {
 	case Equal:
 		return order == 0

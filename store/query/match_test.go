@@ -77,7 +77,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// TestMatchOfInvalidTrees: what is no query matches nothing.
+// TestMatchOfInvalidTrees: an invalid tree matches no entity.
 func TestMatchOfInvalidTrees(t *testing.T) {
 	v := subject(t)
 	for _, e := range []query.Expr{

@@ -116,7 +116,7 @@ func TestWordsPrintParse(t *testing.T) {
 	})
 }
 
-// TestMatchLaws holds Match to what the operators mean for each other.
+// TestMatchLaws checks that Match agrees with the relations between operators.
 func TestMatchLaws(t *testing.T) {
 	v := subject(t)
 	rapid.Check(t, func(t *rapid.T) {

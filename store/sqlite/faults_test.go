@@ -10,7 +10,7 @@ func TestFlips(t *testing.T) {
 	faulttest.RunFlips(t, "sqlite", 12, "arkiv", "compact", "events")
 }
 
-// TestFlipsBite: what the digest and the checksums find is found by nothing else.
+// TestFlipsBite: some damage is found by the digest and the checksums alone.
 func TestFlipsBite(t *testing.T) {
 	faulttest.RunBite(t, "sqlite", "compact", 40)
 }

@@ -57,7 +57,7 @@ func TestSyncFails(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// descriptors are those of this process that are a file.
+// descriptors returns this process's descriptors of a file.
 func descriptors(path string) (list []int) {
 	for fd := range 1024 {
 		if target, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)); err == nil && target == path {

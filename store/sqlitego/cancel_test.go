@@ -13,8 +13,8 @@ import (
 // endless has its first row at once, and then one for each number.
 const endless = "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers) SELECT n FROM numbers"
 
-// TestCancelledQuery: the end of a context ends what is read by it, before its first row
-// and between rows, and the view can be read on.
+// TestCancelledQuery: the end of a context ends its queries, before the first
+// row and between rows, and the view can still be read.
 func TestCancelledQuery(t *testing.T) {
 	db, err := store.Open(t.Context(), harness.NewURL(t), nil)
 	require.NoError(t, err)

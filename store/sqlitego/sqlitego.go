@@ -3,10 +3,10 @@
 //
 //	import _ "github.com/varvedb/varve/store/sqlitego"
 //
-// It opens the files that store/sqlite opens, links beside every other engine, and
-// needs no C compiler, so a program that has no other is static and is compiled for
-// other systems. Commits that wait for the disk take as long as in store/sqlite; reads
-// take up to half as long again.
+// It opens the files that store/sqlite opens, can be linked with every other
+// engine, and needs no C compiler. A program with no other engine is static and
+// can be compiled for other systems. Commits that wait for the disk take as
+// long as in store/sqlite; reads take up to half as long again.
 //
 // In one process a database is open by one of store/sqlite, store/libsql and this package
 // at a time: a second one gets ErrLocked, since SQLite's locks keep out other processes and

@@ -10,24 +10,23 @@ import (
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/feed"
-	"github.com/varvedb/varve/store/storetest/model"
 	"github.com/varvedb/varve/testdata"
 )
 
 // runArkiv applies real Arkiv blocks and compares with recorded answers.
 func runArkiv(t *testing.T, h Harness) {
-	blocks := must(model.Collect(feed.ReadTar(bytes.NewReader(testdata.ArkivBlocks))))(t)
+	blocks := collect(t, feed.ReadTar(bytes.NewReader(testdata.ArkivBlocks)))
 	queries := recordedQueries(t)
-	for _, layout := range h.layouts() {
-		t.Run(layout, func(t *testing.T) { checkArkiv(t, newLedger(t, h, layout, blocks...), queries) })
+	for _, h.layout = range h.layouts() {
+		t.Run(h.layout, func(t *testing.T) { checkArkiv(t, newLedger(t, h, blocks...), queries) })
 	}
 }
 
-// recordedQuery is a query with its right answer.
+// recordedQuery is a query and its recorded answer.
 type recordedQuery struct {
 	Query   string
 	AtBlock uint64
-	Keys    []string // of the entities that match, sorted
+	Keys    []string // of the matching entities, sorted
 }
 
 func recordedQueries(t testing.TB) (queries []recordedQuery) {
@@ -41,14 +40,14 @@ func recordedQueries(t testing.TB) (queries []recordedQuery) {
 	return queries
 }
 
-// checkArkiv checks the digest and every recorded answer. Those about past
-// blocks must be refused by layouts without history.
+// checkArkiv checks the digest and every recorded answer. A layout without
+// history must refuse the queries of past blocks.
 func checkArkiv(t testing.TB, l *ledger, queries []recordedQuery) {
 	t.Helper()
-	head := must(l.ents.Head(t.Context()))(t)
+	head := call(t, l.ents.Head)
 	require.Equal(t, uint64(1263), head.Number)
 	require.Equal(t, testdata.ArkivDigest, head.Digest.String())
-	summary := must(l.ents.Summary(t.Context()))(t)
+	summary := call(t, l.ents.Summary)
 	require.EqualValues(t, 100, summary.Blocks)
 	for _, q := range queries {
 		l.view(t, q.AtBlock, func(s *store.Snapshot) {
@@ -59,7 +58,7 @@ func checkArkiv(t testing.TB, l *ledger, queries []recordedQuery) {
 			}
 			slices.Sort(keys)
 			require.True(t, slices.Equal(q.Keys, keys), "%s at %d: %d keys, want %d", q.Query, q.AtBlock, len(keys), len(q.Keys))
-			n := must(s.Count(t.Context(), expr))(t)
+			n := call1(t, s.Count, expr)
 			require.EqualValues(t, len(q.Keys), n, "%s at %d", q.Query, q.AtBlock)
 		})
 	}

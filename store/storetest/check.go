@@ -14,33 +14,36 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// runCheck checks that damage to rows is found and told from damage to what is
-// derived, that the latter is repaired and the former is refused, that what cannot be
-// looked at is not called damage, and that a backup holds what the store does.
+// runCheck damages rows in many ways. Check must find the damage, and Repair
+// must rebuild derived rows and refuse when source rows are damaged. An error
+// of a read is not reported as damage. A backup holds the same as the store.
 func runCheck(t *testing.T, h Harness) {
-	for _, layout := range []string{"arkiv", "compact"} {
-		t.Run(layout, func(t *testing.T) {
-			for i, d := range damages[layout] {
+	for _, h.layout = range []string{"arkiv", "compact"} {
+		t.Run(h.layout, func(t *testing.T) {
+			for i, d := range damages[h.layout] {
 				if h.slow() && i%4 != 0 {
 					continue // opening is slow
 				}
-				t.Run(d.name, func(t *testing.T) { runDamage(t, h, layout, d) })
+				t.Run(d.name, func(t *testing.T) { runDamage(t, h, d) })
 			}
 		})
 	}
-	t.Run("backup", func(t *testing.T) { runBackup(t, h) })
-	t.Run("outcome", func(t *testing.T) { runOutcomes(t, h) })
-	t.Run("columns", func(t *testing.T) { runColumns(t, h) })
+	parts[Harness]{
+		{"backup", runBackup},
+		{"outcome", runOutcomes},
+		{"columns", runColumns},
+	}.run(t, h)
 }
 
-// damage is a statement that makes a store wrong.
+// damage is a statement that damages a store.
 type damage struct {
 	name, sql string
-	source    bool // not what is derived
+	source    bool // a source row, which cannot be derived
 	args      []any
 }
 
-// damages are by layout of the entities; those of events are done once.
+// damages by layout of the entities. Damage of events is tried with one layout
+// only.
 var damages = map[string][]damage{
 	"arkiv": {
 		{"attribute value", `UPDATE string_attributes SET value = 'other' WHERE key = 'group'`, false, nil},
@@ -73,24 +76,24 @@ var damages = map[string][]damage{
 	},
 }
 
-func runDamage(t *testing.T, h Harness, layout string, d damage) {
+func runDamage(t *testing.T, h Harness, d damage) {
 	url := h.quickURL(t)
-	db := fillForCheck(t, h, url, layout)
-	report := must(db.Check(t.Context(), nil))(t)
+	db := fillForCheck(t, h, url)
+	report := call1(t, db.Check, nil)
 	require.NoError(t, report.Err())
 	require.True(t, report.Digest)
 	require.Equal(t, report.Head, report.Sound)
-	require.NoError(t, db.Close())
+	closeDB(t, db)
 
 	db = h.open(t, url, nil)
 	inTx(t, db.Engine(), func(tx driver.Tx) {
 		n := exec(t, tx, d.sql, d.args...)
 		require.True(t, n > 0 || strings.HasPrefix(d.sql, "DROP"), "the damage changes something")
 	})
-	report = must(db.Check(t.Context(), nil))(t)
+	report = call1(t, db.Check, nil)
 	require.ErrorIs(t, report.Err(), store.ErrCorrupt)
 	require.Equal(t, store.Damaged, report.Outcome)
-	require.NoError(t, db.Close())
+	closeDB(t, db)
 
 	db = h.open(t, url, &store.Options{ReadOnly: true})
 	ents, err := db.Entities(t.Context(), nil)
@@ -100,7 +103,7 @@ func runDamage(t *testing.T, h Harness, layout string, d damage) {
 	if !strings.HasPrefix(d.name, "event") {
 		require.ErrorIs(t, err, store.ErrCorrupt, "Verify finds it as well")
 	}
-	require.NoError(t, db.Close())
+	closeDB(t, db)
 
 	db = h.open(t, url, nil)
 	repaired, err := db.Repair(t.Context(), nil)
@@ -111,16 +114,16 @@ func runDamage(t *testing.T, h Harness, layout string, d damage) {
 	require.NoError(t, err)
 	require.NotEmpty(t, repaired.Rebuilt)
 	require.NoError(t, repaired.Err())
-	require.NoError(t, db.Close())
+	closeDB(t, db)
 
-	// It goes on, and answers as it did.
+	// The repaired store can be written to.
 	db = h.open(t, url, nil)
-	ents = must(db.Entities(t.Context(), nil))(t)
-	must(ents.Apply(t.Context(), checkBlock(9)))(t)
+	ents = call1(t, db.Entities, nil)
+	call1(t, ents.Apply, checkBlock(9))
 	require.NoError(t, ents.Flush(t.Context()))
-	evs := must(db.Events(t.Context(), nil))(t)
+	evs := call1(t, db.Events, nil)
 	must(evs.Append(t.Context(), []event.Event{checkEvent(99)}, nil))(t)
-	report = must(db.Check(t.Context(), nil))(t)
+	report = call1(t, db.Check, nil)
 	require.NoError(t, report.Err())
 }
 
@@ -141,38 +144,37 @@ func checkEvent(n int) event.Event {
 	return event.Event{Type: [...]string{"A", "B"}[n%2], Data: []byte(fmt.Sprint("event ", n)), Tags: []event.Tag{event.NewTag("n", fmt.Sprint(n%3))}, ID: event.ID{1, byte(n)}}
 }
 
-// fillForCheck makes a store with everything merged and indexed.
-func fillForCheck(t *testing.T, h Harness, url, layout string) *store.DB {
+// fillForCheck makes a store with entities and events, all of them merged and
+// indexed.
+func fillForCheck(t *testing.T, h Harness, url string) *store.DB {
 	db := h.open(t, url, nil)
-	ents := must(db.Entities(t.Context(), &store.EntityOptions{Layout: layout}))(t)
+	ents := call1(t, db.Entities, &store.EntityOptions{Layout: h.layout})
 	for n := uint64(1); n <= 5; n++ {
-		must(ents.Apply(t.Context(), checkBlock(n)))(t)
+		call1(t, ents.Apply, checkBlock(n))
 	}
-	for n := uint64(6); n <= 7; n++ { // that change nothing
-		must(ents.Apply(t.Context(), entity.Block{Number: n}))(t)
+	for n := uint64(6); n <= 7; n++ { // which change nothing
+		call1(t, ents.Apply, entity.Block{Number: n})
 	}
 	require.NoError(t, ents.Flush(t.Context()))
-	evs := must(db.Events(t.Context(), &store.EventOptions{IndexEvery: 4}))(t)
+	evs := call1(t, db.Events, &store.EventOptions{IndexEvery: 4})
 	for n := range 10 {
 		must(evs.Append(t.Context(), []event.Event{checkEvent(n)}, nil))(t)
 	}
 	return db
 }
 
-// runBackup: a backup that was cut makes no store, and a store is not overwritten.
+// runBackup: an incomplete backup is refused, and so is a Restore into a
+// database that has a store.
 func runBackup(t *testing.T, h Harness) {
-	db := fillForCheck(t, h, h.quickURL(t), "compact")
+	db := fillForCheck(t, h.with("compact"), h.quickURL(t))
 	var copied bytes.Buffer
 	contents := must(db.Backup(t.Context(), &copied, nil))(t)
 	require.EqualValues(t, 10, contents.EventHead)
 	restored := h.open(t, h.quickURL(t), nil)
-	_, err := restored.Restore(t.Context(), bytes.NewReader(copied.Bytes()[:copied.Len()-20]), nil)
-	require.ErrorIs(t, err, store.ErrCorrupt)
+	refuses(t, store.ErrCorrupt)(restored.Restore(t.Context(), bytes.NewReader(copied.Bytes()[:copied.Len()-20]), nil))
 	require.Equal(t, contents, must(restored.Restore(t.Context(), bytes.NewReader(copied.Bytes()), nil))(t))
-	report := must(restored.Check(t.Context(), nil))(t)
+	report := call1(t, restored.Check, nil)
 	require.NoError(t, report.Err())
-	require.Equal(t, contents.Head, must(must(restored.Entities(t.Context(), nil))(t).Head(t.Context()))(t))
-	_, err = restored.Restore(t.Context(), bytes.NewReader(copied.Bytes()), nil)
-	require.ErrorIs(t, err, store.ErrLayout)
-	require.ErrorContains(t, err, "holds a Varve store already")
+	require.Equal(t, contents.Head, must(call1(t, restored.Entities, nil).Head(t.Context()))(t))
+	refuses(t, store.ErrLayout, "holds a Varve store already")(restored.Restore(t.Context(), bytes.NewReader(copied.Bytes()), nil))
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// runColumns: a table without its columns is damage, which a check names. What
-// needs the table is refused as damaged, not with an error of the engine's.
+// runColumns: a table without its columns is damage, and Check names the table.
+// Calls that need the table fail with ErrCorrupt, not with an error of the
+// engine.
 func runColumns(t *testing.T, h Harness) {
 	for _, table := range []string{"varve_meta", "varve_blocks", "payloads", "events", "event_postings", "event_checkpoints"} {
 		t.Run(table, func(t *testing.T) { testColumns(t, h, table) })
@@ -22,20 +23,20 @@ func runColumns(t *testing.T, h Harness) {
 func testColumns(t *testing.T, h Harness, table string) {
 	first := event.Checkpoint{Consumer: "first", To: 3}
 	url := h.quickURL(t)
-	db := fillForCheck(t, h, url, "arkiv")
-	evs := must(db.Events(t.Context(), nil))(t)
+	db := fillForCheck(t, h.with("arkiv"), url)
+	evs := call1(t, db.Events, nil)
 	must(evs.Advance(t.Context(), first, nil, nil))(t)
 	inTx(t, db.Engine(), func(tx driver.Tx) {
 		exec(t, tx, "DROP TABLE "+table)
 		exec(t, tx, "CREATE TABLE "+table+" (unknown BIGINT)")
 	})
-	require.NoError(t, db.Close())
+	closeDB(t, db)
 
 	db = h.open(t, url, nil)
-	report := must(db.Check(t.Context(), nil))(t)
+	report := call1(t, db.Check, nil)
 	require.Equal(t, store.Damaged, report.Outcome)
 	require.ErrorContains(t, report.Err(), "table "+table+" has no column ")
-	if table != "varve_meta" { // which says what a backup is to hold
+	if table != "varve_meta" { // which lists the content of a backup
 		_, err := db.Backup(t.Context(), io.Discard, nil)
 		requireDamaged(t, err, table, table)
 	}
@@ -49,20 +50,20 @@ func testColumns(t *testing.T, h Harness, table string) {
 		_, err = evs.Advance(t.Context(), event.Checkpoint{Consumer: "second", To: 3}, nil, nil)
 		requireDamaged(t, err, table, "event_checkpoints")
 	}
-	require.NoError(t, db.Close())
+	closeDB(t, db)
 
 	db = h.open(t, url, nil)
 	repaired, err := db.Repair(t.Context(), nil)
 	requireDamaged(t, err, table, "varve_meta", "varve_blocks", "payloads", "events", "event_postings")
-	if table == "event_checkpoints" { // it could hold nothing, so nothing is lost with it
+	if table == "event_checkpoints" { // which has no rows that could be lost
 		require.NoError(t, repaired.Err())
-		evs = must(db.Events(t.Context(), nil))(t)
+		evs = call1(t, db.Events, nil)
 		must(evs.Advance(t.Context(), first, nil, nil))(t)
 	}
 }
 
-// requireDamaged requires an error of damage that names the table if it is one
-// of those that are needed, and else none.
+// requireDamaged requires ErrCorrupt with the name of the table if the call
+// needs the table, and no error otherwise.
 func requireDamaged(t *testing.T, err error, table string, needed ...string) {
 	t.Helper()
 	for _, n := range needed {

@@ -12,18 +12,18 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// runOutcomes: a check, a Verify and a Repair that cannot look, at whatever call the
-// server or the time is gone, find nothing and say that they have not checked.
-// Damage that was found stays damage though something else could not be looked at.
+// runOutcomes: the server or the time ends at any call of Check, Verify or
+// Repair. They find no damage and report that the store was not checked. Damage
+// that was found before stays reported.
 func runOutcomes(t *testing.T, h Harness) {
 	layouts := []string{"arkiv", "compact"}
 	if h.slow() {
 		layouts = layouts[1:]
 	}
-	for _, layout := range layouts {
-		t.Run(layout, func(t *testing.T) {
+	for _, h.layout = range layouts {
+		t.Run(h.layout, func(t *testing.T) {
 			rawURL := h.quickURL(t)
-			require.NoError(t, fillForCheck(t, h, rawURL, layout).Close())
+			require.NoError(t, fillForCheck(t, h, rawURL).Close())
 			f := &faults{}
 			db := h.open(t, tap(f.see).tapped(t, rawURL, false), &store.Options{ReadOnly: true})
 			t.Run("error", func(t *testing.T) {
@@ -35,7 +35,7 @@ func runOutcomes(t *testing.T, h Harness) {
 			t.Run("context", func(t *testing.T) {
 				testUnchecked(t, h, db, f, func(cancel context.CancelFunc) error { cancel(); return nil })
 			})
-			require.NoError(t, db.Close())
+			closeDB(t, db)
 			db = h.open(t, tap(f.see).tapped(t, rawURL, false), nil)
 			t.Run("repair", func(t *testing.T) { testUnrepaired(t, h, db, f) })
 			t.Run("damaged", func(t *testing.T) { testDamagedUnchecked(t, db, f) })
@@ -43,10 +43,10 @@ func runOutcomes(t *testing.T, h Harness) {
 	}
 }
 
-// errGone is no error that anybody knows.
+// errGone is an error that no package knows.
 var errGone = errors.New("the connection is gone")
 
-// step is how many calls are passed over between two that fail.
+// step is the distance between two calls that fail.
 func (h Harness) step() int {
 	if h.slow() {
 		return 97 // each check is slow
@@ -54,9 +54,10 @@ func (h Harness) step() int {
 	return 31
 }
 
-// testUnchecked lets one call after the other fail, until there are no more.
+// testUnchecked lets one call after the other fail, until a check has no more
+// calls.
 func testUnchecked(t *testing.T, h Harness, db *store.DB, f *faults, fault func(context.CancelFunc) error) {
-	ents := must(db.Entities(t.Context(), nil))(t)
+	ents := call1(t, db.Entities, nil)
 	for name, check := range map[string]func(context.Context) error{
 		"check": func(ctx context.Context) error {
 			report := must(db.Check(ctx, nil))(t)
@@ -85,7 +86,7 @@ func testUnchecked(t *testing.T, h Harness, db *store.DB, f *faults, fault func(
 	}
 }
 
-// outcomeOf tells what an error says of a store.
+// outcomeOf returns the outcome that an error stands for.
 func outcomeOf(err error) store.Outcome {
 	switch {
 	case err == nil:
@@ -96,39 +97,39 @@ func outcomeOf(err error) store.Outcome {
 	return store.NotChecked
 }
 
-// testUnrepaired: Repair changes nothing of a store that it could not look at.
+// testUnrepaired: Repair changes nothing if it could not read the store.
 func testUnrepaired(t *testing.T, h Harness, db *store.DB, f *faults) {
 	for at, fired := 1, true; fired; at += h.step() {
 		f.arm(at, func() error { return errGone })
 		r, err := db.Repair(t.Context(), nil)
 		fired = f.disarm()
 		if err == nil {
-			err = r.Err() // the call was one of the check afterwards
+			err = r.Err() // the call was one of the check after the repair
 		}
 		require.NotErrorIs(t, err, store.ErrCorrupt, "call %d", at)
 		require.Equal(t, fired, err != nil, "call %d", at)
 	}
 }
 
-// testDamagedUnchecked takes a block away, and then the connection under the end of
-// the check.
+// testDamagedUnchecked deletes a block, and then breaks the connection at the
+// end of the check.
 func testDamagedUnchecked(t *testing.T, db *store.DB, f *faults) {
 	inTx(t, db.Engine(), func(tx driver.Tx) {
 		exec(t, tx, `DELETE FROM varve_blocks WHERE block = 3`)
 	})
 	f.arm(0, nil)
-	report := must(db.Check(t.Context(), nil))(t)
+	report := call1(t, db.Check, nil)
 	require.Equal(t, store.Damaged, report.Outcome)
 
 	f.arm(f.calls, func() error { return errGone })
-	report = must(db.Check(t.Context(), nil))(t)
+	report = call1(t, db.Check, nil)
 	require.True(t, f.disarm())
 	require.Equal(t, store.Damaged, report.Outcome)
 	require.ErrorIs(t, report.Err(), store.ErrCorrupt)
 	require.ErrorIs(t, report.Err(), errGone)
 }
 
-// faults lets one call of readers or a check fail, and all after it.
+// faults lets one call of a reader or a check fail, and all calls after it.
 type faults struct {
 	calls int
 	at    int // the first call that fails; 0 for none
@@ -137,10 +138,10 @@ type faults struct {
 	err   error
 }
 
-// arm makes the call fail that comes after at-1 others.
+// arm makes the call number at fail.
 func (f *faults) arm(at int, fault func() error) { *f = faults{at: at, fault: fault} }
 
-// disarm ends that and tells whether the call came.
+// disarm lets all calls pass again and reports whether one has failed.
 func (f *faults) disarm() bool {
 	f.at, f.err = 0, nil
 	return f.fired

@@ -11,15 +11,16 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// runCompact checks of the layout compact what no other layout has: tables of older
-// versions, and merges.
-func runCompact(t *testing.T, h Harness) {
-	t.Run("old tables", func(t *testing.T) { testCompactOldTables(t, h) })
-	t.Run("no reader", func(t *testing.T) { testCompactNoReader(t, h) })
-}
+// runCompact tests properties of the layout compact that no other layout has:
+// tables of older versions, and merges.
+var runCompact = parts[Harness]{
+	{"old tables", testCompactOldTables},
+	{"no reader", testCompactNoReader},
+}.run
 
-// smallBacklog is a limit on what is put off with which tests meet every state of a merge:
-// between blocks, between its steps, and with blocks that do the work themselves.
+// smallBacklog is a compaction debt so low that tests meet every state of a
+// merge: between blocks, between its steps, and with blocks that merge by
+// themselves.
 const smallBacklog = 3
 
 // manyBlocks makes n entities and changes some of them in each block.
@@ -43,39 +44,39 @@ func withBacklog(newURL func(testing.TB) string, n int) func(testing.TB) string 
 	return func(t testing.TB) string { return withParams(t, newURL(t), "backlog", fmt.Sprint(n)) }
 }
 
-// testCompactOldTables: a store whose tables are of an older version is refused by name.
+// testCompactOldTables: a store whose tables are of an older version is refused
+// by name.
 func testCompactOldTables(t *testing.T, h Harness) {
 	const format = "2"
 	url := withParams(t, h.NewURL(t), "layout", "compact")
 	db := h.open(t, url, nil)
-	must(db.Entities(t.Context(), nil))(t)
+	call1(t, db.Entities, nil)
 	inTx(t, db.Engine(), func(tx driver.Tx) {
 		n := exec(t, tx, "DELETE FROM varve_meta WHERE name = 'checksum'")
 		require.EqualValues(t, 1, n)
 		n = exec(t, tx, "UPDATE varve_meta SET value = '"+format+"' WHERE name = 'format'")
 		require.EqualValues(t, 1, n)
 	})
-	require.NoError(t, db.Close())
+	closeDB(t, db)
 	_, err := h.open(t, url, nil).Entities(t.Context(), nil)
 	require.ErrorIs(t, err, store.ErrLayout)
 	require.ErrorContains(t, err, fmt.Sprintf("format %q", format))
 	require.ErrorContains(t, err, "write a block tar with the version that made the store")
 }
 
-// testCompactNoReader: what was put off is done while the caller holds every
-// reader.
+// testCompactNoReader: a merge ends although the caller holds every reader.
 func testCompactNoReader(t *testing.T, h Harness) {
 	rawURL := withParams(t, h.NewURL(t), "layout", "compact", "readers", "1", "backlog", "1000")
 	db := h.open(t, rawURL, nil)
-	ents := must(db.Entities(t.Context(), nil))(t)
-	held := must(ents.At(t.Context(), store.Head))(t)
+	ents := call1(t, db.Entities, nil)
+	held := call1(t, ents.At, store.Head)
 	for _, b := range manyBlocks(60, 10) {
-		must(ents.Apply(t.Context(), b))(t)
+		call1(t, ents.Apply, b)
 	}
 	require.NoError(t, ents.Flush(t.Context()))
 	require.Empty(t, everything(t, held))
 	require.NoError(t, held.Close())
-	s := must(ents.At(t.Context(), store.Head))(t)
+	s := call1(t, ents.At, store.Head)
 	defer s.Close()
 	require.Len(t, everything(t, s), 60)
 }

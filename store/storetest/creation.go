@@ -16,10 +16,10 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// runCreation gives up each call that makes tables or indexes, at each of its
-// statements, and repeats it on the same handle: then the store works, and a
-// check finds it sound, because nothing of the first attempt is left, neither
-// in the database nor in statements that were kept prepared.
+// runCreation cancels each call that creates tables or indexes, at each of its
+// statements, and repeats the call on the same handle. Then the store works and
+// Check finds no damage, because the first attempt has left nothing: neither in
+// the database nor in prepared statements.
 func runCreation(t *testing.T, h Harness) {
 	t.Run("second options", func(t *testing.T) { testSecondOptions(t, h) })
 	for _, c := range creatingCalls(h) {
@@ -34,8 +34,8 @@ func runCreation(t *testing.T, h Harness) {
 	}
 }
 
-// testSecondOptions: a database has one store of entities and one of events, and
-// a call that asks for other options is refused with the option's name.
+// testSecondOptions: a database has one store of entities and one of events,
+// and a call that asks for other options is refused with the option's name.
 func testSecondOptions(t *testing.T, h Harness) {
 	ctx := t.Context()
 	db := h.open(t, h.quickURL(t), nil)
@@ -54,9 +54,7 @@ func testSecondOptions(t *testing.T, h Harness) {
 		"Queue": {Queue: 8}, "PollInterval": {PollInterval: time.Minute}, "IndexEvery": {IndexEvery: 6},
 		"LockedRows": {LockedRows: 10}, "Now": {Now: time.Now},
 	} {
-		_, err := db.Events(ctx, &other)
-		require.ErrorIs(t, err, store.ErrInvalid)
-		require.ErrorContains(t, err, name)
+		refuses(t, store.ErrInvalid, name)(db.Events(ctx, &other))
 	}
 	for _, same := range []*store.EntityOptions{nil, {}, &entities} {
 		require.Same(t, ents, must(db.Entities(ctx, same))(t))
@@ -69,9 +67,9 @@ func testSecondOptions(t *testing.T, h Harness) {
 // creatingCall is a call that makes tables or indexes.
 type creatingCall struct {
 	name   string
-	before func(t *testing.T, url string) // what the database holds already
+	before func(t *testing.T, url string) // fills the database
 	call   func(ctx context.Context, db *store.DB) error
-	rare   bool // it has hundreds of statements, of which some are tried
+	rare   bool // only some of its hundreds of statements are tried
 }
 
 func creatingCalls(h Harness) (list []creatingCall) {
@@ -88,27 +86,23 @@ func creatingCalls(h Harness) (list []creatingCall) {
 	nothing := func(*testing.T, string) {}
 	made := func(calls ...func(context.Context, *store.DB) error) func(*testing.T, string) {
 		return func(t *testing.T, url string) {
-			db := must(store.Open(t.Context(), url, nil))(t)
+			db := openDB(t, url)
 			for _, call := range calls {
 				require.NoError(t, call(t.Context(), db))
 			}
-			require.NoError(t, db.Close())
+			closeDB(t, db)
 		}
 	}
-	filled := func(layout string) func(*testing.T, string) {
-		return func(t *testing.T, url string) {
-			require.NoError(t, fillForCheck(t, h, url, layout).Close())
-		}
-	}
-	for _, layout := range h.layouts() {
-		if h.repeats(layout) {
+	for _, h.layout = range h.layouts() {
+		if h.repeats() {
 			continue
 		}
-		options := store.EntityOptions{Layout: layout}
-		list = append(list, creatingCall{name: "entities " + layout, before: nothing, call: entities(options)})
+		options := store.EntityOptions{Layout: h.layout}
+		list = append(list, creatingCall{name: "entities " + h.layout, before: nothing, call: entities(options)})
 	}
 	layouts := slices.DeleteFunc([]string{"arkiv", "compact"}, func(l string) bool { return !slices.Contains(h.layouts(), l) })
 	for _, layout := range layouts {
+		h := h.with(layout)
 		var backup []byte
 		restore := func(ctx context.Context, db *store.DB) error {
 			_, err := db.Restore(ctx, bytes.NewReader(backup), nil)
@@ -116,7 +110,7 @@ func creatingCalls(h Harness) (list []creatingCall) {
 		}
 		back := func(t *testing.T, _ string) {
 			if backup == nil {
-				backup = backupForCheck(t, h, layout)
+				backup = backupForCheck(t, h)
 			}
 		}
 		repair := func(ctx context.Context, db *store.DB) error {
@@ -126,9 +120,10 @@ func creatingCalls(h Harness) (list []creatingCall) {
 			}
 			return err
 		}
+		filled := func(t *testing.T, url string) { require.NoError(t, fillForCheck(t, h, url).Close()) }
 		list = append(list,
 			creatingCall{name: "restore " + layout, before: back, call: restore},
-			creatingCall{name: "repair " + layout, before: filled(layout), call: repair, rare: true})
+			creatingCall{name: "repair " + layout, before: filled, call: repair, rare: true})
 	}
 	return append(list,
 		creatingCall{name: "events", before: nothing, call: events},
@@ -144,21 +139,21 @@ func creatingCalls(h Harness) (list []creatingCall) {
 		}})
 }
 
-// backupForCheck returns a backup of a store that has consumers.
-func backupForCheck(t *testing.T, h Harness, layout string) []byte {
-	db := fillForCheck(t, h, h.quickURL(t), layout)
-	evs := must(db.Events(t.Context(), nil))(t)
+// backupForCheck returns a backup of a store with a consumer.
+func backupForCheck(t *testing.T, h Harness) []byte {
+	db := fillForCheck(t, h, h.quickURL(t))
+	evs := call1(t, db.Events, nil)
 	must(evs.Advance(t.Context(), event.Checkpoint{Consumer: "first", To: 3}, nil, nil))(t)
 	var file bytes.Buffer
 	must(db.Backup(t.Context(), &file, nil))(t)
-	require.NoError(t, db.Close())
+	closeDB(t, db)
 	return file.Bytes()
 }
 
-// run gives the call up at its first statement, its second and so on, until it
-// has fewer. After each it is repeated on the same handle: on slow engines by
-// the attempt that is given up one statement later, because to make a database
-// for each statement would take minutes there.
+// run cancels the call at its first statement, then at its second one, until it
+// has no more. After each attempt the call is repeated on the same handle. On
+// slow engines the next attempt is the repetition, because a new database for
+// each statement would take minutes.
 func (c creatingCall) run(t *testing.T, h Harness, fault func(context.CancelFunc) error) {
 	step := int64(1)
 	switch {
@@ -173,7 +168,7 @@ func (c creatingCall) run(t *testing.T, h Harness, fault func(context.CancelFunc
 		if db == nil {
 			url := h.quickURL(t)
 			c.before(t, url)
-			db = must(store.Open(t.Context(), tap(d.see).tapped(t, url, false), nil))(t)
+			db = openDB(t, tap(d.see).tapped(t, url, false))
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		d.arm(at, func() error { return fault(cancel) })
@@ -188,14 +183,14 @@ func (c creatingCall) run(t *testing.T, h Harness, fault func(context.CancelFunc
 			require.NoError(t, c.call(t.Context(), db), "after it was given up at statement %d", at)
 		}
 		requireUsable(t, db, at)
-		require.NoError(t, db.Close())
+		closeDB(t, db)
 		db = nil
 	}
 	require.Nil(t, db, "the call that is not given up succeeds")
 }
 
-// requireUsable writes to the entities, the events and a consumer, makes a backup
-// and checks everything.
+// requireUsable writes to the entities, the events and a consumer, makes a
+// backup and runs a check.
 func requireUsable(t *testing.T, db *store.DB, at int64) {
 	t.Helper()
 	ctx := t.Context()
@@ -212,20 +207,20 @@ func requireUsable(t *testing.T, db *store.DB, at int64) {
 	require.NoError(t, report.Err(), "given up at statement %d", at)
 }
 
-// countdown lets something happen at the n-th statement or other call to an
-// engine; the rows of a query are none.
+// countdown calls a function at the n-th call to an engine. Reading a row does
+// not count.
 type countdown struct {
 	left  atomic.Int64
 	fault func() error
 }
 
-// arm lets it happen at the n-th call from now.
+// arm sets the function and n.
 func (d *countdown) arm(at int64, fault func() error) {
 	d.fault = fault
 	d.left.Store(at)
 }
 
-// disarm ends that and reports whether it has happened.
+// disarm removes the function and reports whether it was called.
 func (d *countdown) disarm() bool { return d.left.Swap(0) <= 0 }
 
 func (d *countdown) see(call, _ string) error {
@@ -236,7 +231,7 @@ func (d *countdown) see(call, _ string) error {
 		return nil
 	}
 	err := d.fault()
-	if call == "sync" { // one that fails has the database opened again, which is another suite's
+	if call == "sync" { // runEventDurable tests syncs that fail
 		return nil
 	}
 	return err

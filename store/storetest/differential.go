@@ -1,13 +1,11 @@
 package storetest
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -20,7 +18,8 @@ var (
 	seed      = flag.Uint64("varve.seed", 0, "what random histories are drawn from; 0: the clock")
 )
 
-// randomSource returns what number i of some random things is drawn from. A failure names it.
+// randomSource returns the source of random thing number i. A test that fails
+// logs its seed.
 func randomSource(t *testing.T, i int) *rand.Rand {
 	from := *seed
 	if from == 0 {
@@ -37,35 +36,34 @@ func randomSource(t *testing.T, i int) *rand.Rand {
 // one draws an element.
 func one[T any](d *model.Drawer, list ...T) T { return model.Choose(d.Rand, list) }
 
-// historyTime is what a random history may take, so that one that hangs fails.
-const historyTime = 5 * time.Minute
-
-// worldBlocks is how many blocks a store of many entities begins with. They hold two
-// operations for each entity.
+// worldBlocks is the number of blocks in which a store of many entities is
+// made. They have two operations for each entity.
 const worldBlocks = 24
 
-// operations are what a machine may do, and how often: with few entities, and with many.
-var operations = []struct {
-	name      string
+// draws are the ways to go on with a history, and how often each is chosen:
+// with few entities, and with many.
+var draws = []struct {
 	few, many int
-	do        func(*machine)
+	draw      func(*drawing)
 }{
-	{"apply", 6, 2, (*machine).apply},
-	{"load", 2, 1, (*machine).load},
-	{"load other", 1, 0, (*machine).loadOther},
-	{"rewind", 2, 1, (*machine).rewind},
-	{"prune", 2, 0, (*machine).prune},
-	{"reopen", 2, 1, (*machine).reopen},
-	{"get", 2, 2, (*machine).get},
-	{"query", 4, 24, (*machine).query},
-	{"page", 2, 2, (*machine).page},
-	{"settle", 2, 1, (*machine).settle},
-	{"changes", 2, 0, (*machine).changes},
-	{"hold", 1, 0, (*machine).hold},
+	{6, 2, (*drawing).apply},
+	{2, 1, (*drawing).load},
+	{1, 0, (*drawing).refuse},
+	{2, 1, (*drawing).rewind},
+	{2, 0, (*drawing).prune},
+	{2, 1, (*drawing).reopen},
+	{2, 2, (*drawing).get},
+	{4, 24, (*drawing).ask},
+	{2, 2, (*drawing).page},
+	{2, 1, (*drawing).maintain},
+	{2, 0, (*drawing).changes},
+	{2, 1, (*drawing).header},
+	{1, 0, (*drawing).hold},
 }
 
-// size is how large the stores of runDifferential are, and how many histories of how many
-// steps they go through: on quick engines, and where opening and committing are slow.
+// size is the size of a store, the steps of a history, and how many histories
+// are tried: on engines that are quick, and where opening and committing are
+// slow.
 type size struct {
 	entities, steps int
 	quick, slow     int
@@ -73,134 +71,97 @@ type size struct {
 
 var sizes = []size{{0, 40, 60, 0}, {1000, 30, 2, 1}, {10_000, 15, 1, 0}}
 
-// runDifferential does random things to a store and to the Model: blocks, loads, rewinds,
-// prunes, merges, checkpoints, copies into other layouts, and opening with other parameters
-// that must not matter. It asks both random questions, about few entities to which
-// everything happens and about many. They must agree on every answer, every error and the
-// digest. Since the Model judges, engines that cannot be in one program are compared as
-// well. A failing history is told with its seed.
+// runDifferential compares a store with the model in random histories: of blocks,
+// loads, rewinds, prunes, merges, checkpoints, copies into other layouts, and of
+// opening with other parameters. Everything happens to stores of few entities;
+// stores of many have large indexes. Store and model must agree on every answer,
+// every error and the digest. Engines that cannot be in one program are compared
+// as well, because the model is the same.
+//
+// A history that fails is reduced and printed with its seed; see runKept.
 //
 //	go test ./store/sqlite -run TestConformance/differential -varve.histories=1000 -timeout=0
 func runDifferential(t *testing.T, h Harness) {
 	layouts := h.layouts()
-	if h.Layouts == nil && !h.slow() { // else those of the lab too are too slow
+	if h.Layouts == nil && !h.slow() { // on other engines the layouts of the lab take too long
 		layouts = schemas.EntityLayouts()
 	}
-	asked, found := 0, 0 // of many entities
-	for _, layout := range layouts {
+	asked, found := 0, 0
+	for _, h.layout = range layouts {
 		for _, size := range sizes {
-			n := h.histories(layout, size)
-			t.Run(fmt.Sprintf("layout=%s/entities=%d", layout, size.entities), func(t *testing.T) {
-				for i := range n {
-					if !t.Run(fmt.Sprint(i), func(t *testing.T) {
-						m := differential(t, h, layout, size, i)
-						if size.entities > 0 {
-							asked, found = asked+m.asked, found+m.found
-						}
-					}) {
-						return
-					}
-				}
+			t.Run(fmt.Sprintf("layout=%s/entities=%d", h.layout, size.entities), func(t *testing.T) {
+				a, f := runHistories(t, h, size)
+				asked, found = asked+a, found+f
 			})
 		}
 	}
-	if asked > 1000 { // of one history most may have been rewound
+	if asked > 1000 { // most entities of a single history may have been rewound
 		require.GreaterOrEqual(t, found, asked/8, "many questions find something")
 	}
+	t.Run("kept", func(t *testing.T) { runKept(t, h) })
+}
+
+// runHistories tries histories until one fails. It returns how many questions
+// were asked about many entities, and how many of them found something.
+func runHistories(t *testing.T, h Harness, size size) (asked, found int) {
+	for i, passed := 0, true; passed && i < h.histories(size); i++ {
+		passed = t.Run(fmt.Sprint(i), func(t *testing.T) {
+			m := differential(t, h, size, i)
+			if m.many {
+				asked, found = asked+m.asked, found+m.found
+			}
+		})
+	}
+	return asked, found
 }
 
 // histories returns how many histories to try on a layout.
-func (h Harness) histories(layout string, size size) int {
-	few, runs, lab := size.entities == 0, schemas.HasRuns(layout), !slices.Contains(h.layouts(), layout)
+func (h Harness) histories(size size) int {
+	few, runs, lab := size.entities == 0, schemas.HasRuns(h.layout), !slices.Contains(h.layouts(), h.layout)
 	switch {
 	case *histories > 0:
 		return *histories
-	case few && h.slow() && h.repeats(layout):
+	case few && h.slow() && h.repeats():
 		return 1
 	case few && h.slow():
 		return h.Checks
-	case testing.Short() && (lab || few && h.repeats(layout)):
+	case testing.Short() && (lab || few && h.repeats()):
 		return 0
 	case testing.Short() && few:
-		return 6 // under the race detector, too, everything happens some times
+		return 6 // enough for each step to occur under the race detector
 	case h.slow() || testing.Short():
 		return size.slow
 	case few && lab:
-		return size.quick / 10 // it differs from another in its indexes alone
-	case few && h.repeats(layout):
+		return size.quick / 10 // it differs from another layout in its indexes only
+	case few && h.repeats():
 		return size.quick / 4
 	case few && runs:
-		return 2 * size.quick // each limit on what is put off leaves them in another state
-	case few || runs || size.entities == sizes[1].entities && !lab && !h.repeats(layout):
+		return 2 * size.quick // each limit on the compaction debt leads to other states
+	case few || runs || size.entities == sizes[1].entities && !lab && !h.repeats():
 		return size.quick
 	}
 	return 0
 }
 
-func differential(t *testing.T, h Harness, layout string, size size, i int) *machine {
-	d := &model.Drawer{Rand: randomSource(t, i), Many: size.entities}
-	if d.Many == 0 {
-		d.Keys = model.FewKeys(8)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), historyTime)
-	defer cancel()
-	m := newMachine(ctx, t, d, h, layout, &model.Model{ExtendAdds: d.Chance(3)})
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(m.told())
+// differential draws a history and does it. One that fails is reduced.
+func differential(t *testing.T, h Harness, size size, i int) (m *machine) {
+	random := randomSource(t, i)
+	failure := try(t, func(t testing.TB) {
+		m = newMachine(t, h, size.entities > 0)
+		defer m.close()
+		d := &drawing{&model.Drawer{Rand: random, Many: size.entities, NUL: 12}, m}
+		if m.model.NoNUL {
+			d.NUL = 200
 		}
+		if !m.many {
+			d.Keys = model.FewKeys(8)
+		}
+		d.draw(size)
 	})
-	m.open()
-	defer func() { require.NoError(t, m.db.Close()) }()
-	if size.entities > 0 {
-		m.begin()
+	if failure != "" {
+		h.fail(t, m.history, m.many, failure)
 	}
-	steps := size.steps
-	if size.entities > 0 && h.slow() {
-		steps /= 3
-	}
-	for range steps {
-		m.step(size.entities > 0)
-	}
-	m.check()
-	if size.entities == 0 && d.Chance(3) {
-		m.copyTo()
-	}
+	text := formatHistory(m.history)
+	require.True(t, m.many || text == formatHistory(parseHistory(t, text)), "a history is read as it was written:\n%s", text)
 	return m
-}
-
-// begin loads many entities, and by chance leaves nothing to be merged.
-func (m *machine) begin() {
-	for range worldBlocks {
-		b := m.Block(m.model)
-		b.Ops = nil
-		m.Fill(m.model, &b, 2*m.Many/worldBlocks+1)
-		require.NoError(m.t, m.model.Apply(b))
-		m.fed = append(m.fed, b)
-	}
-	must(m.ents.Load(m.ctx, stream(m.fed, nil), nil))(m.t)
-	m.note("load %d entities", m.Many)
-	if m.Chance(2) {
-		require.NoError(m.t, m.ents.Flush(m.ctx))
-	}
-}
-
-func (m *machine) step(many bool) {
-	all := 0
-	weight := func(i int) int {
-		if many {
-			return operations[i].many
-		}
-		return operations[i].few
-	}
-	for i := range operations {
-		all += weight(i)
-	}
-	at := m.IntN(all)
-	for i := range operations {
-		if at -= weight(i); at < 0 {
-			operations[i].do(m)
-			return
-		}
-	}
 }

@@ -17,26 +17,26 @@ import (
 
 // runDriver holds an engine to the contract of package driver, sentence by
 // sentence.
-func runDriver(t *testing.T, h Harness) {
-	t.Run("identity", func(t *testing.T) { runIdentity(t, h) })
-	t.Run("values", func(t *testing.T) { runDriverValues(t, h) })
-	t.Run("bulk", func(t *testing.T) { runBulk(t, h) })
-	t.Run("transaction", func(t *testing.T) { runTransaction(t, h) })
-	t.Run("reader", func(t *testing.T) { runReader(t, h) })
-	t.Run("options", func(t *testing.T) { runOptions(t, h) })
-	t.Run("read only", func(t *testing.T) { runReadOnly(t, h) })
-	t.Run("close", func(t *testing.T) { runClose(t, h) })
-	t.Run("files", func(t *testing.T) { runFiles(t, h) })
-	t.Run("moved", func(t *testing.T) { runMoved(t, h) })
-	t.Run("lost", func(t *testing.T) { runLost(t, h) })
-	t.Run("lost other", func(t *testing.T) { runLostOther(t, h) })
-	t.Run("lease", func(t *testing.T) { runLease(t, h) })
-	t.Run("overlap", func(t *testing.T) { runOverlap(t, h) })
-	t.Run("log", func(t *testing.T) { runLog(t, h) })
-	t.Run("leftovers", func(t *testing.T) { runLeftovers(t, h) })
-}
+var runDriver = parts[Harness]{
+	{"identity", runIdentity},
+	{"values", runDriverValues},
+	{"bulk", runBulk},
+	{"transaction", runTransaction},
+	{"reader", runReader},
+	{"options", runOptions},
+	{"read only", runReadOnly},
+	{"close", runClose},
+	{"files", runFiles},
+	{"moved", runMoved},
+	{"lost", runLost},
+	{"lost other", runLostOther},
+	{"lease", runLease},
+	{"overlap", runOverlap},
+	{"log", runLog},
+	{"leftovers", runLeftovers},
+}.run
 
-// runIdentity: an engine says what it is and can do, and stays with it.
+// runIdentity: an engine names itself and its capabilities, always alike.
 func runIdentity(t *testing.T, h Harness) {
 	url := h.NewURL(t)
 	e := h.open(t, url, nil).Engine()
@@ -72,8 +72,9 @@ var sqlTypes = map[driver.Dialect]map[driver.Type]string{
 	driver.Postgres: {driver.Int: "BIGINT", driver.Uint: "BIGINT", driver.Text: `TEXT COLLATE "C"`, driver.Blob: "BYTEA"},
 }
 
-// newTable makes a table whose first column, if unique, is its key.
-func newTable(t testing.TB, e driver.Engine, unique bool, table *driver.Table) *driver.Table {
+// newTable makes a table whose first column, if unique, is its key, and then
+// inserts rows.
+func newTable(t testing.TB, e driver.Engine, unique bool, table *driver.Table, rows ...any) *driver.Table {
 	t.Helper()
 	columns := make([]string, len(table.Columns))
 	for i, c := range table.Columns {
@@ -85,12 +86,32 @@ func newTable(t testing.TB, e driver.Engine, unique bool, table *driver.Table) *
 			exec(t, tx, "CREATE UNIQUE INDEX "+table.Name+"_pk ON "+table.Name+" ("+table.Columns[0].Name+")")
 		}
 	})
+	if len(rows) > 0 {
+		commitRows(t, e, table, rows...)
+	}
 	return table
 }
 
 // numbersTable describes a table of pairs of integers.
 func numbersTable(name string) *driver.Table {
 	return &driver.Table{Name: name, Columns: []driver.Column{{Name: "id", Type: driver.Int}, {Name: "n", Type: driver.Int}}}
+}
+
+// newNumbers makes a table of pairs of integers. The first one is the key.
+func newNumbers(t testing.TB, e driver.Engine, name string, rows ...any) *driver.Table {
+	t.Helper()
+	return newTable(t, e, true, numbersTable(name), rows...)
+}
+
+// values returns arguments of a statement, in which an int becomes an int64.
+func values(args []any) []any {
+	list := slices.Clone(args)
+	for i, v := range args {
+		if n, is := v.(int); is {
+			list[i] = int64(n)
+		}
+	}
+	return list
 }
 
 // begin starts a write transaction that the test ends.
@@ -108,7 +129,13 @@ func inTx(t testing.TB, e driver.Engine, f func(tx driver.Tx)) {
 	require.NoError(t, tx.Commit(context.Background()))
 }
 
-// snapshot opens a reader that the test closes, or the end of the test.
+// commitRows inserts rows in a transaction.
+func commitRows(t testing.TB, e driver.Engine, table *driver.Table, rows ...any) {
+	t.Helper()
+	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, rows...) })
+}
+
+// snapshot opens a reader that is closed at the end of the test.
 func snapshot(t testing.TB, e driver.Engine) driver.Reader {
 	t.Helper()
 	r := must(e.Snapshot(context.Background()))(t)
@@ -126,14 +153,14 @@ func inView(t testing.TB, e driver.Engine, f func(q driver.Querier)) {
 
 func exec(t testing.TB, tx driver.Tx, sql string, args ...any) int64 {
 	t.Helper()
-	n, err := tx.Exec(context.Background(), sql, args...)
+	n, err := tx.Exec(context.Background(), sql, values(args)...)
 	require.NoError(t, err, sql)
 	return n
 }
 
 func insert(t testing.TB, tx driver.Tx, table *driver.Table, rows ...any) {
 	t.Helper()
-	require.NoError(t, tx.Insert(context.Background(), table, rows))
+	require.NoError(t, tx.Insert(context.Background(), table, values(rows)))
 }
 
 // selectColumn returns the first column of a result.
@@ -145,7 +172,7 @@ func selectColumn[T any](t testing.TB, q driver.Querier, sql string, args ...any
 }
 
 func tryColumn[T any](q driver.Querier, sql string, args ...any) (list []T, err error) {
-	rows, err := q.Query(context.Background(), sql, args...)
+	rows, err := q.Query(context.Background(), sql, values(args)...)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +193,13 @@ func countRows(t testing.TB, q driver.Querier, table *driver.Table) int64 {
 	return selectColumn[int64](t, q, "SELECT count(*) FROM "+table.Name)[0]
 }
 
-// briefly is a context that ends soon: for waits that must end with it.
+// requireCount checks the number of rows of a table.
+func requireCount(t testing.TB, e driver.Engine, table *driver.Table, n int64) {
+	t.Helper()
+	inView(t, e, func(q driver.Querier) { require.Equal(t, n, countRows(t, q, table)) })
+}
+
+// briefly returns a context that ends soon, for waits that must end with it.
 func briefly(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
@@ -180,15 +213,14 @@ func cancelled() context.Context {
 	return ctx
 }
 
-// async runs f beside the test and returns the channel that gets its error.
+// async runs f in a goroutine and returns the channel that gets its error.
 func async(f func() error) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- f() }()
 	return done
 }
 
-// requireWaits checks that something started by async has not ended yet. A
-// little time passes in which it wrongly could; none is asserted.
+// requireWaits checks that a call of async has not ended after a moment.
 func requireWaits(t testing.TB, done <-chan error) {
 	t.Helper()
 	select {
@@ -198,8 +230,8 @@ func requireWaits(t testing.TB, done <-chan error) {
 	}
 }
 
-// eventually repeats f until it is true. It fails after a time in which every
-// engine gets there, however slow the machine.
+// eventually repeats f until it is true. It fails after a time that is long
+// enough for every engine on a slow machine.
 func eventually(t testing.TB, what string, f func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !f(); time.Sleep(5 * time.Millisecond) {
@@ -207,7 +239,8 @@ func eventually(t testing.TB, what string, f func() bool) {
 	}
 }
 
-// runReadOnly: what read-only open refuses and what it shows.
+// runReadOnly: an engine that is opened for reading only shows the database and
+// refuses to write.
 func runReadOnly(t *testing.T, h Harness) {
 	if h.Server {
 		t.Skip("databases belong to a server: read-only open and missing databases are its own affair")
@@ -216,23 +249,21 @@ func runReadOnly(t *testing.T, h Harness) {
 	url := h.NewURL(t)
 	readOnly := &store.Options{ReadOnly: true}
 
-	_, err := store.Open(ctx, url, readOnly)
-	require.ErrorIs(t, err, driver.ErrNotExist)
-	_, err = store.Open(ctx, url, readOnly)
-	require.ErrorIs(t, err, driver.ErrNotExist, "the first attempt made the database")
+	for range 2 { // the first attempt makes no database
+		refuseOpen(t, url, readOnly, driver.ErrNotExist, "")
+	}
 	left := must(filepath.Glob(filePath(t, url) + "*"))(t)
 	require.Empty(t, left)
 
 	table := numbersTable("numbers")
-	db := must(store.Open(t.Context(), url, nil))(t)
+	db := openDB(t, url)
 	newTable(t, db.Engine(), true, table)
-	inTx(t, db.Engine(), func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(10)) })
-	require.NoError(t, db.Close())
+	commitRows(t, db.Engine(), table, 1, 10)
+	closeDB(t, db)
 
 	e := h.open(t, withParams(t, url, "read_only", "true"), nil).Engine()
-	_, err = e.Begin(ctx)
-	require.ErrorIs(t, err, driver.ErrReadOnly)
-	inView(t, e, func(q driver.Querier) { require.EqualValues(t, 1, countRows(t, q, table)) })
+	refuses(t, driver.ErrReadOnly)(e.Begin(ctx))
+	requireCount(t, e, table, 1)
 	settings := must(e.Settings(ctx))(t)
 	require.NotEmpty(t, settings)
 	must(e.Stats(ctx))(t)

@@ -32,7 +32,7 @@ func itemRows(from, to int) []any {
 	return rows
 }
 
-// runBulk: Insert and Update.
+// runBulk tests Insert and Update.
 func runBulk(t *testing.T, h Harness) {
 	e := h.open(t, h.NewURL(t), nil).Engine()
 	t.Run("insert", func(t *testing.T) {
@@ -40,9 +40,11 @@ func runBulk(t *testing.T, h Harness) {
 			t.Run(fmt.Sprint("rows=", n), func(t *testing.T) { testInsert(t, e, n) })
 		}
 	})
-	t.Run("insert in parts", func(t *testing.T) { testInsertParts(t, e) })
-	t.Run("wrong number of values", func(t *testing.T) { testWrongValues(t, e) })
-	t.Run("conflict", func(t *testing.T) { testConflict(t, e) })
+	parts[driver.Engine]{
+		{"insert in parts", testInsertParts},
+		{"wrong number of values", testWrongValues},
+		{"conflict", testConflict},
+	}.run(t, e)
 	t.Run("update", func(t *testing.T) {
 		for _, n := range []int{0, 1, 3, 17, 1500} {
 			t.Run(fmt.Sprint("keys=", n), func(t *testing.T) { testUpdate(t, e, n) })
@@ -55,15 +57,20 @@ func testInsert(t *testing.T, e driver.Engine, n int) {
 	table := newTable(t, e, true, itemsTable(fmt.Sprint("insert", n)))
 	rows := itemRows(0, n)
 	inTx(t, e, func(tx driver.Tx) {
-		insert(t, tx, table, rows...)
-		requireItems(t, tx, table, n)
-		clear(rows) // not kept
+		require.NoError(t, tx.Insert(t.Context(), table, rows))
+		checkItems(t, tx, table, n)
+		clear(rows) // the engine has not kept it
 	})
-	inView(t, e, func(q driver.Querier) { requireItems(t, q, table, n) })
+	requireItems(t, e, table, n)
 }
 
-// requireItems checks rows 0 … n−1 of an items table.
-func requireItems(t *testing.T, q driver.Querier, table *driver.Table, n int) {
+// requireItems checks that an items table has rows 0 … n−1.
+func requireItems(t *testing.T, e driver.Engine, table *driver.Table, n int) {
+	t.Helper()
+	inView(t, e, func(q driver.Querier) { checkItems(t, q, table, n) })
+}
+
+func checkItems(t *testing.T, q driver.Querier, table *driver.Table, n int) {
 	t.Helper()
 	rows := must(q.Query(context.Background(), "SELECT id, u, s, b FROM "+table.Name+" ORDER BY id"))(t)
 	defer rows.Close()
@@ -82,30 +89,30 @@ func requireItems(t *testing.T, q driver.Querier, table *driver.Table, n int) {
 	require.Equal(t, n, i)
 }
 
-// testInsertParts: one table in several calls and transactions, between other
-// statements.
+// testInsertParts inserts into one table by several calls, in several
+// transactions, and between other statements.
 func testInsertParts(t *testing.T, e driver.Engine) {
 	table := newTable(t, e, true, itemsTable("parts"))
-	other := newTable(t, e, true, numbersTable("parts_other"))
+	other := newNumbers(t, e, "parts_other")
 	inTx(t, e, func(tx driver.Tx) {
 		insert(t, tx, table, itemRows(0, 3)...)
-		insert(t, tx, other, int64(1), int64(1))
-		require.EqualValues(t, 1, exec(t, tx, "DELETE FROM parts WHERE id = ?", int64(2)))
-		insert(t, tx, table, itemRows(2, 9)...) // the key deleted above comes back
+		insert(t, tx, other, 1, 1)
+		require.EqualValues(t, 1, exec(t, tx, "DELETE FROM parts WHERE id = ?", 2))
+		insert(t, tx, table, itemRows(2, 9)...) // the deleted key is inserted again
 		require.EqualValues(t, 9, countRows(t, tx, table))
 	})
 	inTx(t, e, func(tx driver.Tx) {
-		require.EqualValues(t, 9, exec(t, tx, "UPDATE parts SET state = ?", int64(1)))
+		require.EqualValues(t, 9, exec(t, tx, "UPDATE parts SET state = ?", 1))
 		insert(t, tx, table, itemRows(9, 20)...)
 	})
 	tx := begin(t, e)
 	insert(t, tx, table, itemRows(20, 40)...)
 	require.NoError(t, tx.Rollback())
-	inView(t, e, func(q driver.Querier) { requireItems(t, q, table, 20) })
+	requireItems(t, e, table, 20)
 }
 
 func testWrongValues(t *testing.T, e driver.Engine) {
-	table := newTable(t, e, true, numbersTable("wrong"))
+	table := newNumbers(t, e, "wrong")
 	update := &driver.Update{Table: "wrong", Set: table.Columns[1], Key: table.Columns}
 	tx := begin(t, e)
 	require.Error(t, tx.Insert(context.Background(), table, []any{int64(1), int64(2), int64(3)}))
@@ -113,20 +120,19 @@ func testWrongValues(t *testing.T, e driver.Engine) {
 	tx = begin(t, e)
 	require.Error(t, tx.Update(context.Background(), update, int64(1), []any{int64(1), int64(2), int64(3)}))
 	require.NoError(t, tx.Rollback())
-	inView(t, e, func(q driver.Querier) { require.Zero(t, countRows(t, q, table)) })
+	requireCount(t, e, table, 0)
 }
 
-// testConflict: a taken key is ErrConflict, the transaction rolls back, and the
-// engine goes on working.
+// testConflict: a key that is taken is ErrConflict. The transaction is rolled
+// back, and the engine works on.
 func testConflict(t *testing.T, e driver.Engine) {
 	ctx := context.Background()
-	table := newTable(t, e, true, numbersTable("conflicts"))
-	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(1)) })
+	table := newNumbers(t, e, "conflicts", 1, 1)
 	attempts := map[string]func(tx driver.Tx) error{
 		"insert":        func(tx driver.Tx) error { return tx.Insert(ctx, table, []any{int64(2), int64(2), int64(1), int64(3)}) },
 		"insert, twice": func(tx driver.Tx) error { return tx.Insert(ctx, table, []any{int64(3), int64(2), int64(3), int64(3)}) },
 		"exec": func(tx driver.Tx) error {
-			insert(t, tx, table, int64(2), int64(2))
+			insert(t, tx, table, 2, 2)
 			_, err := tx.Exec(ctx, "INSERT INTO conflicts (id, n) VALUES (?, ?)", int64(1), int64(3))
 			return err
 		},
@@ -136,19 +142,19 @@ func testConflict(t *testing.T, e driver.Engine) {
 			tx := begin(t, e)
 			err := attempt(tx)
 			if err == nil {
-				err = tx.Commit(ctx) // an engine may find out late
+				err = tx.Commit(ctx) // an engine may notice at the commit
 			}
 			require.ErrorIs(t, err, driver.ErrConflict)
 			require.NoError(t, tx.Rollback())
 			inView(t, e, func(q driver.Querier) {
 				require.Equal(t, []int64{1}, selectColumn[int64](t, q, "SELECT n FROM conflicts"))
 			})
-			inTx(t, e, func(tx driver.Tx) { exec(t, tx, "UPDATE conflicts SET n = ?", int64(1)) })
+			inTx(t, e, func(tx driver.Tx) { exec(t, tx, "UPDATE conflicts SET n = ?", 1) })
 		})
 	}
 }
 
-// testUpdate sets n rows by a key of three columns, among keys that select
+// testUpdate sets n rows by a key of three columns. Some of the keys select
 // nothing.
 func testUpdate(t *testing.T, e driver.Engine, n int) {
 	table := newTable(t, e, true, itemsTable(fmt.Sprint("update", n)))
@@ -161,14 +167,14 @@ func testUpdate(t *testing.T, e driver.Engine, n int) {
 			keys = append(keys, row[3], "no such item", row[0])
 		}
 	}
-	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, itemRows(0, 2*n+3)...) })
+	commitRows(t, e, table, itemRows(0, 2*n+3)...)
 	inTx(t, e, func(tx driver.Tx) {
 		require.NoError(t, tx.Update(context.Background(), update, int64(7), keys))
-		clear(keys) // not kept
+		clear(keys) // the engine has not kept it
 	})
 	inView(t, e, func(q driver.Querier) {
 		require.EqualValues(t, 2*n+3, countRows(t, q, table))
-		set := selectColumn[int64](t, q, "SELECT id FROM "+table.Name+" WHERE state = ? ORDER BY id", int64(7))
+		set := selectColumn[int64](t, q, "SELECT id FROM "+table.Name+" WHERE state = ? ORDER BY id", 7)
 		require.Len(t, set, n)
 		for i, id := range set {
 			require.EqualValues(t, 2*i, id)

@@ -11,16 +11,17 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// runClose: the end of an engine, and what is there when it is opened again.
-func runClose(t *testing.T, h Harness) {
-	t.Run("refuses calls", func(t *testing.T) { testClosed(t, h) })
-	t.Run("ends snapshots", func(t *testing.T) { testCloseEndsSnapshots(t, h) })
-	t.Run("waits for the transaction", func(t *testing.T) { testCloseWaits(t, h) })
-	t.Run("wakes who waits", func(t *testing.T) { testCloseWakes(t, h) })
-	t.Run("reopen", func(t *testing.T) { testReopen(t, h) })
-}
+// runClose: a closed engine ends its readers and refuses calls, and its
+// database can be opened again.
+var runClose = parts[Harness]{
+	{"refuses calls", testClosed},
+	{"ends snapshots", testCloseEndsSnapshots},
+	{"waits for the transaction", testCloseWaits},
+	{"wakes who waits", testCloseWakes},
+	{"reopen", testReopen},
+}.run
 
-// requireClosed checks that every method of a closed engine says so.
+// requireClosed checks that every method of a closed engine returns ErrClosed.
 func requireClosed(t *testing.T, e driver.Engine) {
 	t.Helper()
 	ctx := context.Background()
@@ -42,31 +43,29 @@ func requireClosed(t *testing.T, e driver.Engine) {
 }
 
 func testClosed(t *testing.T, h Harness) {
-	db := must(store.Open(t.Context(), h.NewURL(t), nil))(t)
+	db := openDB(t, h.NewURL(t))
 	e := db.Engine()
-	newTable(t, e, false, numbersTable("numbers"))
+	newNumbers(t, e, "numbers")
 	inView(t, e, func(driver.Querier) {})
-	require.NoError(t, db.Close())
+	closeDB(t, db)
 	requireClosed(t, e)
-	require.NoError(t, db.Close())
+	closeDB(t, db)
 	require.NoError(t, e.Close())
 	requireClosed(t, e)
 }
 
 func testCloseEndsSnapshots(t *testing.T, h Harness) {
-	db := must(store.Open(t.Context(), h.NewURL(t), nil))(t)
+	db := openDB(t, h.NewURL(t))
 	e := db.Engine()
-	table := newTable(t, e, true, itemsTable("items"))
-	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, itemRows(0, 100)...) })
+	newTable(t, e, true, itemsTable("items"), itemRows(0, 100)...)
 	idle, reading := snapshot(t, e), snapshot(t, e)
 	rows := must(reading.Query(context.Background(), "SELECT id FROM items"))(t)
 	require.True(t, rows.Next())
-	require.NoError(t, db.Close())
+	closeDB(t, db)
 
-	_, err := idle.Query(context.Background(), "SELECT id FROM items")
-	require.ErrorIs(t, err, driver.ErrClosed)
+	refuses(t, driver.ErrClosed)(idle.Query(context.Background(), "SELECT id FROM items"))
 	for rows.Next() {
-		continue // rows that were fetched before may still come
+		continue // rows that were fetched before may follow
 	}
 	require.ErrorIs(t, rows.Err(), driver.ErrClosed)
 	require.NoError(t, rows.Close())
@@ -76,26 +75,26 @@ func testCloseEndsSnapshots(t *testing.T, h Harness) {
 
 func testCloseWaits(t *testing.T, h Harness) {
 	url := h.NewURL(t)
-	db := must(store.Open(t.Context(), url, nil))(t)
-	table := newTable(t, db.Engine(), true, numbersTable("numbers"))
+	db := openDB(t, url)
+	table := newNumbers(t, db.Engine(), "numbers")
 	tx := begin(t, db.Engine())
-	insert(t, tx, table, int64(1), int64(1))
+	insert(t, tx, table, 1, 1)
 	closed := async(db.Close)
 	requireWaits(t, closed)
-	insert(t, tx, table, int64(2), int64(2))
+	insert(t, tx, table, 2, 2)
 	require.NoError(t, tx.Commit(context.Background()), "the transaction it waits for may commit")
 	require.NoError(t, <-closed)
 
 	e := h.open(t, url, nil).Engine()
-	inView(t, e, func(q driver.Querier) { require.EqualValues(t, 2, countRows(t, q, table)) })
+	requireCount(t, e, table, 2)
 }
 
-// testCloseWakes: who waits for a reader or for the writer gets ErrClosed and
-// does not wait for ever.
+// testCloseWakes: a call that waits for a reader or for the writer returns
+// ErrClosed.
 func testCloseWakes(t *testing.T, h Harness) {
 	db := must(store.Open(t.Context(), h.NewURL(t), &store.Options{Readers: 1}))(t)
 	e := db.Engine()
-	newTable(t, e, false, numbersTable("numbers"))
+	newNumbers(t, e, "numbers")
 	tx, r := begin(t, e), snapshot(t, e)
 	writer := async(func() error { _, err := e.Begin(context.Background()); return err })
 	reader := async(func() error { _, err := e.Snapshot(context.Background()); return err })
@@ -112,18 +111,18 @@ func testCloseWakes(t *testing.T, h Harness) {
 func testReopen(t *testing.T, h Harness) {
 	url := h.NewURL(t)
 	table := itemsTable("items")
-	db := must(store.Open(t.Context(), url, nil))(t)
+	db := openDB(t, url)
 	newTable(t, db.Engine(), true, table)
-	require.NoError(t, db.Close())
+	closeDB(t, db)
 	for i := range 3 {
-		db := must(store.Open(t.Context(), url, nil))(t)
-		inView(t, db.Engine(), func(q driver.Querier) { requireItems(t, q, table, 10*i) })
-		inTx(t, db.Engine(), func(tx driver.Tx) { insert(t, tx, table, itemRows(10*i, 10*i+10)...) })
+		db := openDB(t, url)
+		requireItems(t, db.Engine(), table, 10*i)
+		commitRows(t, db.Engine(), table, itemRows(10*i, 10*i+10)...)
 		tx := begin(t, db.Engine())
 		insert(t, tx, table, itemRows(1000, 1010)...)
 		require.NoError(t, tx.Rollback())
-		require.NoError(t, db.Close())
+		closeDB(t, db)
 	}
 	e := h.open(t, url, nil).Engine()
-	inView(t, e, func(q driver.Querier) { requireItems(t, q, table, 30) })
+	requireItems(t, e, table, 30)
 }

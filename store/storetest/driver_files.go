@@ -16,55 +16,49 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// runFiles: which file a URL names, that nobody else reads it, and what is refused in its
-// place.
+// runFiles: a URL names one file, only the owner may read it, and a file that
+// is no database is refused.
 func runFiles(t *testing.T, h Harness) {
 	t.Run("fragment", func(t *testing.T) {
 		rawURL := h.NewURL(t)
 		for _, wrong := range []string{rawURL + "#y", strings.Replace(rawURL, ":", ":#", 1)} {
-			_, err := store.Open(t.Context(), wrong, nil)
-			require.ErrorContains(t, err, "%23")
-			require.ErrorIs(t, err, store.ErrInvalid)
+			refuseOpen(t, wrong, nil, store.ErrInvalid, "%23")
 		}
 	})
 	if h.Server {
-		return // what follows is of files
+		return // the other cases are of files
 	}
-	t.Run("links", func(t *testing.T) { runLinks(t, h) })
-	t.Run("hard links", func(t *testing.T) { runHardLinks(t, h) })
-	t.Run("modes", func(t *testing.T) { runModes(t, h) })
+	parts[Harness]{
+		{"links", runLinks},
+		{"hard links", runHardLinks},
+		{"modes", runModes},
+	}.run(t, h)
 	t.Run("empty", func(t *testing.T) {
-		rawURL := h.NewURL(t)
-		path := filePath(t, rawURL)
+		rawURL, path := h.newFile(t)
 		require.NoError(t, os.WriteFile(path, nil, 0o600))
 		for _, readOnly := range []bool{false, true} {
-			_, err := store.Open(t.Context(), rawURL, &store.Options{ReadOnly: readOnly})
-			require.ErrorIs(t, err, driver.ErrCorrupt)
-			require.ErrorContains(t, err, "empty")
+			refuseOpen(t, rawURL, &store.Options{ReadOnly: readOnly}, driver.ErrCorrupt, "empty")
 		}
-		require.Equal(t, []string{path}, besideOf(t, path))
+		require.Equal(t, []string{path}, filesOf(t, path))
 	})
 	t.Run("log alone", func(t *testing.T) {
-		rawURL := h.NewURL(t)
-		path := filePath(t, rawURL)
+		rawURL, path := h.newFile(t)
 		for _, end := range []string{"-wal", ".wal"} {
 			require.NoError(t, os.WriteFile(path+end, []byte("log"), 0o600))
-			_, err := store.Open(t.Context(), rawURL, nil)
-			require.ErrorIs(t, err, driver.ErrCorrupt)
-			require.ErrorContains(t, err, path+end)
-			require.Equal(t, []string{path + end}, besideOf(t, path))
+			refuseOpen(t, rawURL, nil, driver.ErrCorrupt, path+end)
+			require.Equal(t, []string{path + end}, filesOf(t, path))
 			require.NoError(t, os.Remove(path+end))
 		}
 	})
 }
 
-// besideOf lists a database file and what is beside it.
-func besideOf(t *testing.T, path string) []string {
+// filesOf lists a database file and the files whose names begin with its name.
+func filesOf(t *testing.T, path string) []string {
 	t.Helper()
 	return must(filepath.Glob(path + "*"))(t)
 }
 
-// urlOf is the URL of another path.
+// urlOf returns the URL of another path.
 func urlOf(t *testing.T, rawURL, path string) string {
 	t.Helper()
 	u := must(url.Parse(rawURL))(t)
@@ -72,8 +66,8 @@ func urlOf(t *testing.T, rawURL, path string) string {
 	return u.String()
 }
 
-// runLinks: a database has one set of files and one lease by whatever symbolic link it is
-// opened, also when it is made by it.
+// runLinks: a database that is opened or made through symbolic links has one
+// set of files and one lease.
 func runLinks(t *testing.T, h Harness) {
 	t.Run("chain", func(t *testing.T) {
 		rawURL := h.NewURL(t)
@@ -86,9 +80,8 @@ func runLinks(t *testing.T, h Harness) {
 		linked := urlOf(t, rawURL, dir+"/link")
 		before := must(os.ReadDir(dir))(t)
 
-		db := must(store.Open(t.Context(), linked, nil))(t)
-		table := newTable(t, db.Engine(), true, numbersTable("numbers"))
-		inTx(t, db.Engine(), func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(10)) })
+		db := openDB(t, linked)
+		table := newNumbers(t, db.Engine(), "numbers", 1, 10)
 		lease, err := driver.TakeLease(t.Context(), db.Engine())
 		require.NoError(t, err)
 		if db.Engine().Capabilities().MultiProcess {
@@ -100,11 +93,11 @@ func runLinks(t *testing.T, h Harness) {
 		after := must(os.ReadDir(dir))(t)
 		require.Equal(t, len(before), len(after), "nothing is beside the link")
 		require.NoError(t, lease.Release())
-		require.NoError(t, db.Close())
+		closeDB(t, db)
 
 		for _, u := range []string{rawURL, linked} {
 			e := h.open(t, u, &store.Options{ReadOnly: true}).Engine()
-			inView(t, e, func(q driver.Querier) { require.EqualValues(t, 1, countRows(t, q, table)) })
+			requireCount(t, e, table, 1)
 			require.NoError(t, e.Close())
 		}
 	})
@@ -112,44 +105,40 @@ func runLinks(t *testing.T, h Harness) {
 		dir := t.TempDir()
 		require.NoError(t, os.Symlink("b", dir+"/a"))
 		require.NoError(t, os.Symlink("a", dir+"/b"))
-		_, err := store.Open(t.Context(), urlOf(t, h.NewURL(t), dir+"/a"), nil)
-		require.ErrorContains(t, err, "symbolic links")
+		refuseOpen(t, urlOf(t, h.NewURL(t), dir+"/a"), nil, nil, "symbolic links")
 	})
 	t.Run("to no directory", func(t *testing.T) {
 		dir := t.TempDir()
 		require.NoError(t, os.Symlink("missing/varve.db", dir+"/a"))
-		_, err := store.Open(t.Context(), urlOf(t, h.NewURL(t), dir+"/a"), nil)
-		require.ErrorContains(t, err, "make it first")
+		refuseOpen(t, urlOf(t, h.NewURL(t), dir+"/a"), nil, nil, "make it first")
 	})
 }
 
-// runHardLinks: by each of its names a file would have a log of its own.
+// runHardLinks: a file with two names is refused, because it would have another
+// log under each name.
 func runHardLinks(t *testing.T, h Harness) {
-	rawURL := h.NewURL(t)
-	path := filePath(t, rawURL)
-	require.NoError(t, must(store.Open(t.Context(), rawURL, nil))(t).Close())
+	rawURL, path := h.newFile(t)
+	require.NoError(t, openDB(t, rawURL).Close())
 	require.NoError(t, os.Link(path, path+"2"))
 	for _, at := range []string{path, path + "2"} {
 		for _, readOnly := range []bool{false, true} {
-			_, err := store.Open(t.Context(), urlOf(t, rawURL, at), &store.Options{ReadOnly: readOnly})
-			require.ErrorIs(t, err, driver.ErrUnsupported)
-			require.ErrorContains(t, err, "2 names")
+			refuseOpen(t, urlOf(t, rawURL, at), &store.Options{ReadOnly: readOnly}, driver.ErrUnsupported, "2 names")
 		}
 	}
 	require.NoError(t, os.Remove(path))
-	require.NoError(t, must(store.Open(t.Context(), urlOf(t, rawURL, path+"2"), nil))(t).Close())
+	require.NoError(t, openDB(t, urlOf(t, rawURL, path+"2")).Close())
 }
 
-// runModes: nobody else reads what a store holds, unless the owner has let him.
+// runModes: only the owner can read the files of a store, unless the owner has
+// changed their mode.
 func runModes(t *testing.T, h Harness) {
-	rawURL := h.NewURL(t)
-	path := filePath(t, rawURL)
+	rawURL, path := h.newFile(t)
 	for _, mode := range []fs.FileMode{0o600, 0o660} {
-		db := must(store.Open(t.Context(), rawURL, nil))(t)
-		evs := must(db.Events(t.Context(), nil))(t)
+		db := openDB(t, rawURL)
+		evs := call1(t, db.Events, nil)
 		must(evs.Append(t.Context(), []event.Event{{Type: "A"}}, nil))(t)
 		lease := must(driver.TakeLease(t.Context(), db.Engine()))(t)
-		for _, name := range besideOf(t, path) {
+		for _, name := range filesOf(t, path) {
 			st := must(os.Stat(name))(t)
 			if mode == 0o600 {
 				require.Equal(t, mode, st.Mode().Perm(), name)
@@ -158,12 +147,12 @@ func runModes(t *testing.T, h Harness) {
 			}
 		}
 		require.NoError(t, lease.Release())
-		require.NoError(t, db.Close())
+		closeDB(t, db)
 		require.NoError(t, os.Chmod(path, 0o660))
 	}
 }
 
-// runMoved: nothing is committed to a file that nobody would find.
+// runMoved: an engine does not commit to a file that was moved or replaced.
 func runMoved(t *testing.T, h Harness) {
 	if h.Server {
 		t.Skip("databases belong to a server: their files are its own affair")
@@ -181,44 +170,39 @@ func runMoved(t *testing.T, h Harness) {
 	}
 	for name, move := range cases {
 		t.Run(name, func(t *testing.T) {
-			rawURL := h.NewURL(t)
-			path := filePath(t, rawURL)
-			db := must(store.Open(t.Context(), rawURL, nil))(t)
-			defer func() { _ = db.Close() }() // which may say that the file is gone
-			evs := must(db.Events(t.Context(), nil))(t)
+			rawURL, path := h.newFile(t)
+			db := openDB(t, rawURL)
+			defer func() { _ = db.Close() }() // the error may be that the file is gone
+			evs := call1(t, db.Events, nil)
 			must(evs.Append(t.Context(), []event.Event{{Type: "A"}}, nil))(t)
-			ents := must(db.Entities(t.Context(), nil))(t)
-			must(ents.Apply(t.Context(), entity.Block{Number: 1}))(t)
+			ents := call1(t, db.Entities, nil)
+			call1(t, ents.Apply, entity.Block{Number: 1})
 			require.NoError(t, driver.Probe(t.Context(), db.Engine()))
 
 			move(t, path)
-			_, err := evs.Append(t.Context(), []event.Event{{Type: "B"}}, nil)
-			require.ErrorIs(t, err, driver.ErrMoved)
-			_, err = ents.Apply(t.Context(), entity.Block{Number: 2})
-			require.ErrorIs(t, err, driver.ErrMoved)
+			refuses(t, driver.ErrMoved)(evs.Append(t.Context(), []event.Event{{Type: "B"}}, nil))
+			refuses(t, driver.ErrMoved)(ents.Apply(t.Context(), entity.Block{Number: 2}))
 			require.ErrorIs(t, driver.Probe(t.Context(), db.Engine()), driver.ErrMoved)
 			if name != "directory" {
 				return
 			}
-			// A moment in which nothing could be looked at ends nothing for good.
+			// The engine works again when the directory is back.
 			require.NoError(t, os.Rename(filepath.Dir(path)+"-aside", filepath.Dir(path)))
 			require.NoError(t, driver.Probe(t.Context(), db.Engine()))
 			must(evs.Append(t.Context(), []event.Event{{Type: "B"}}, nil))(t)
-			must(ents.Apply(t.Context(), entity.Block{Number: 2}))(t)
+			call1(t, ents.Apply, entity.Block{Number: 2})
 		})
 	}
 	for _, end := range []string{"-wal", "-shm"} {
 		t.Run("without "+end, func(t *testing.T) {
-			rawURL := h.NewURL(t)
-			path := filePath(t, rawURL)
-			db := must(store.Open(t.Context(), rawURL, nil))(t)
+			rawURL, path := h.newFile(t)
+			db := openDB(t, rawURL)
 			defer db.Close()
-			ents := must(db.Entities(t.Context(), nil))(t)
+			ents := call1(t, db.Entities, nil)
 			if os.Remove(path+end) != nil {
 				t.Skipf("this engine has no file %s", end)
 			}
-			_, err := ents.Apply(t.Context(), entity.Block{Number: 1})
-			require.ErrorIs(t, err, driver.ErrMoved)
+			refuses(t, driver.ErrMoved)(ents.Apply(t.Context(), entity.Block{Number: 1}))
 			require.ErrorIs(t, driver.Probe(t.Context(), db.Engine()), driver.ErrMoved)
 		})
 	}

@@ -20,8 +20,8 @@ import (
 )
 
 // runLeftovers: after Close, and after an Open that failed, no goroutine, file
-// descriptor or process of an engine remains. What a library sets up once for the
-// whole process does not count: each case runs once before it is watched.
+// descriptor or process of an engine remains. Each case runs once before it is
+// watched, because a library may set up something for the whole process.
 func runLeftovers(t *testing.T, h Harness) {
 	cases := map[string]func(t *testing.T, h Harness){
 		"close":               leaveByClose,
@@ -49,41 +49,39 @@ func runLeftovers(t *testing.T, h Harness) {
 }
 
 func leaveByClose(t *testing.T, h Harness) {
-	db := must(store.Open(t.Context(), h.NewURL(t), nil))(t)
+	db := openDB(t, h.NewURL(t))
 	e := db.Engine()
-	table := newTable(t, e, true, itemsTable("items"))
-	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, itemRows(0, 100)...) })
+	table := newTable(t, e, true, itemsTable("items"), itemRows(0, 100)...)
 	tx := begin(t, e)
 	insert(t, tx, table, itemRows(100, 110)...)
 	require.NoError(t, tx.Rollback())
-	inView(t, e, func(q driver.Querier) { requireItems(t, q, table, 100) })
+	requireItems(t, e, table, 100)
 	if _, err := driver.Checkpoint(context.Background(), e, false); !errors.Is(err, driver.ErrUnsupported) {
 		require.NoError(t, err)
 	}
 	stats := must(e.Stats(context.Background()))(t)
-	require.NoError(t, db.Close())
+	closeDB(t, db)
 	for _, pid := range stats.EnginePIDs {
 		eventually(t, fmt.Sprintf("engine process %d has ended", pid), func() bool { return !processExists(pid) })
 	}
 }
 
 func leaveUnderReaders(t *testing.T, h Harness) {
-	db := must(store.Open(t.Context(), h.NewURL(t), nil))(t)
+	db := openDB(t, h.NewURL(t))
 	e := db.Engine()
-	table := newTable(t, e, true, itemsTable("items"))
-	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, itemRows(0, 100)...) })
+	newTable(t, e, true, itemsTable("items"), itemRows(0, 100)...)
 	for range 2 {
 		r := must(e.Snapshot(context.Background()))(t)
 		rows := must(r.Query(context.Background(), "SELECT id FROM items"))(t)
 		require.True(t, rows.Next())
 	}
-	require.NoError(t, db.Close())
+	closeDB(t, db)
 }
 
 func leaveByCancelledOpen(t *testing.T, h Harness) {
 	db, err := store.Open(cancelled(), h.NewURL(t), nil)
 	if err == nil {
-		require.NoError(t, db.Close())
+		closeDB(t, db)
 	}
 }
 
@@ -94,16 +92,15 @@ func leaveByRefusedOpen(t *testing.T, h Harness) {
 
 func leaveBySecondOpen(t *testing.T, h Harness) {
 	rawURL := h.NewURL(t)
-	first := must(store.Open(t.Context(), rawURL, nil))(t)
+	first := openDB(t, rawURL)
 	if first.Engine().Capabilities().MultiProcess {
 		second := must(store.Open(context.Background(), rawURL, nil))(t)
-		require.NoError(t, second.Close())
+		closeDB(t, second)
 	} else {
-		_, err := store.Open(context.Background(), withParams(t, rawURL, "lock_timeout", "20ms"), nil)
-		require.ErrorIs(t, err, driver.ErrLocked)
+		refuseOpen(t, withParams(t, rawURL, "lock_timeout", "20ms"), nil, driver.ErrLocked, "")
 	}
 	inTx(t, first.Engine(), func(driver.Tx) {})
-	require.NoError(t, first.Close())
+	closeDB(t, first)
 }
 
 func leaveByGarbage(t *testing.T, h Harness) {
@@ -114,8 +111,7 @@ func leaveByGarbage(t *testing.T, h Harness) {
 	path, garbage := filePath(t, rawURL), bytes.Repeat([]byte("not a database\n"), 1000)
 	require.NoError(t, os.WriteFile(path, garbage, 0o600))
 	for _, readOnly := range []bool{false, true} {
-		_, err := store.Open(context.Background(), rawURL, &store.Options{ReadOnly: readOnly})
-		require.ErrorIs(t, err, driver.ErrCorrupt)
+		refuseOpen(t, rawURL, &store.Options{ReadOnly: readOnly}, driver.ErrCorrupt, "")
 	}
 	kept := must(os.ReadFile(path))(t)
 	require.True(t, bytes.Equal(garbage, kept), "a file that is not a database is left alone")
@@ -131,8 +127,7 @@ func leaveByMissingDirectory(t *testing.T, h Harness) {
 	u.Opaque = ""
 	_, err := store.Open(context.Background(), u.String(), nil)
 	require.Error(t, err)
-	_, err = os.Stat(filepath.Dir(u.Path))
-	require.ErrorIs(t, err, os.ErrNotExist)
+	refuses(t, os.ErrNotExist)(os.Stat(filepath.Dir(u.Path)))
 }
 
 // filePath returns the path of a database that is a file.
@@ -141,8 +136,8 @@ func filePath(t testing.TB, rawURL string) string {
 	return must(driver.FilePath(must(url.Parse(rawURL))(t)))(t)
 }
 
-// stock is the targets of the file descriptors that the process holds; where there is no
-// /proc, none.
+// stock lists the targets of the file descriptors that the process has open.
+// Without /proc it is empty.
 type stock []string
 
 func takeStock() (s stock) {
@@ -160,8 +155,8 @@ func processExists(pid int) bool {
 	return err == nil
 }
 
-// requireNothingNew checks that the process holds no more than before. Threads
-// of a library may take a moment to let go.
+// requireNothingNew checks that the process has no more files open than before.
+// It waits, because threads of a library may close files later.
 func (s stock) requireNothingNew(t *testing.T) {
 	t.Helper()
 	var files []string
@@ -173,8 +168,8 @@ func (s stock) requireNothingNew(t *testing.T) {
 	require.Empty(t, files, "open files")
 }
 
-// added returns what now has more of than before. Numbers in names such as
-// "socket:[1234]" count, so that one that was replaced shows as new.
+// added returns the names that now has more often than before. A socket that
+// was replaced counts, because its name has another number.
 func added(before, now []string) []string {
 	rest := slices.Clone(before)
 	var more []string

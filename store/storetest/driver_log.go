@@ -12,24 +12,26 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Sizes for tests of the write-ahead log.
+// Sizes in tests of the write-ahead log.
 const (
 	logFrames = 8       // Options.WALFrames: checkpoints come soon
-	logBound  = 2 << 20 // bytes; far above any cap, far below what is written
+	logBound  = 2 << 20 // bytes; far above any limit, and far below the sum of the rows
 )
 
-// runLog: checkpoint policies of engines with a write-ahead log.
+// runLog tests checkpoint policies of engines with a write-ahead log.
 func runLog(t *testing.T, h Harness) {
 	if !linkedDriver(t, h.NewURL(t)).Capabilities.WALCheckpoint {
 		t.Skip("without WALCheckpoint the log is the engine's own affair")
 	}
-	t.Run("background", func(t *testing.T) { testBackground(t, h) })
-	t.Run("inline", func(t *testing.T) { testInline(t, h) })
-	t.Run("manual", func(t *testing.T) { testManual(t, h) })
-	t.Run("waits for readers", func(t *testing.T) { testTruncateWaits(t, h) })
-	t.Run("expires old readers", func(t *testing.T) { testExpiry(t, h) })
-	t.Run("keeps young readers", func(t *testing.T) { testNoExpiry(t, h) })
-	t.Run("closed database is whole", func(t *testing.T) { testLogAfterClose(t, h) })
+	parts[Harness]{
+		{"background", testBackground},
+		{"inline", testInline},
+		{"manual", testManual},
+		{"waits for readers", testTruncateWaits},
+		{"expires old readers", testExpiry},
+		{"keeps young readers", testNoExpiry},
+		{"closed database is whole", testLogAfterClose},
+	}.run(t, h)
 }
 
 // logTest is a database whose log grows with each commit.
@@ -47,7 +49,7 @@ func newLogTest(t *testing.T, h Harness, opts store.Options) *logTest {
 	return &logTest{e: e, table: newTable(t, e, true, table)}
 }
 
-// commit writes a row of some pages in a transaction.
+// commit writes a row of several pages in a transaction.
 func (l *logTest) commit(t testing.TB) {
 	t.Helper()
 	tx := begin(t, l.e)
@@ -73,7 +75,8 @@ func (l *logTest) settings(t testing.TB) []driver.Setting {
 	return must(l.e.Settings(context.Background()))(t)
 }
 
-// testBackground: the checkpointer works beside the commits and keeps the log bounded.
+// testBackground: the checkpointer runs concurrently with commits and limits
+// the log.
 func testBackground(t *testing.T, h Harness) {
 	l := newLogTest(t, h, store.Options{Checkpoint: driver.Background})
 	settings := l.settings(t)
@@ -90,10 +93,10 @@ func testBackground(t *testing.T, h Harness) {
 		return *stats.Checkpoints > 1 && *stats.CheckpointTime > 0
 	})
 	require.Equal(t, settings, l.settings(t), "a checkpoint that does not wait leaves the lock timeout as it was")
-	inView(t, l.e, func(q driver.Querier) { require.Equal(t, l.next, countRows(t, q, l.table)) })
+	requireCount(t, l.e, l.table, l.next)
 }
 
-// testInline: the engine itself keeps the log bounded.
+// testInline: the engine itself limits the log.
 func testInline(t *testing.T, h Harness) {
 	l := newLogTest(t, h, store.Options{Checkpoint: driver.Inline})
 	for range 500 {
@@ -103,7 +106,7 @@ func testInline(t *testing.T, h Harness) {
 	require.Contains(t, l.settings(t), driver.Setting{Name: "checkpoint", Value: string(driver.Inline)})
 }
 
-// testManual: nothing moves the log but Checkpoint.
+// testManual: only Checkpoint moves pages from the log to the database.
 func testManual(t *testing.T, h Harness) {
 	l := newLogTest(t, h, store.Options{Checkpoint: driver.Manual})
 	for range 300 {
@@ -128,17 +131,17 @@ func testManual(t *testing.T, h Harness) {
 	require.Zero(t, *l.stats(t).WALBytes, "truncate empties the log")
 	require.Equal(t, settings, l.settings(t))
 	l.commit(t)
-	inView(t, l.e, func(q driver.Querier) { require.Equal(t, l.next, countRows(t, q, l.table)) })
+	requireCount(t, l.e, l.table, l.next)
 }
 
-// testTruncateWaits: with truncate, Checkpoint waits for a reader until ctx is done.
+// testTruncateWaits: Checkpoint with truncate waits for a reader until ctx is
+// done.
 func testTruncateWaits(t *testing.T, h Harness) {
 	l := newLogTest(t, h, store.Options{Checkpoint: driver.Manual})
 	l.commit(t)
 	r := snapshot(t, l.e)
 	l.commit(t)
-	_, err := driver.Checkpoint(briefly(t), l.e, true)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
+	refuses(t, context.DeadlineExceeded)(driver.Checkpoint(briefly(t), l.e, true))
 
 	done := async(func() error {
 		_, err := driver.Checkpoint(context.Background(), l.e, true)
@@ -151,8 +154,8 @@ func testTruncateWaits(t *testing.T, h Harness) {
 	require.Zero(t, *l.stats(t).WALBytes)
 }
 
-// testExpiry: a snapshot that is too old is ended when it keeps a full log from
-// being emptied. Commits go on, and the log stays bounded.
+// testExpiry: a reader that is too old is ended if it keeps a full log from
+// being emptied. Commits go on, and the log stays limited.
 func testExpiry(t *testing.T, h Harness) {
 	l := newLogTest(t, h, store.Options{Checkpoint: driver.Background, MaxReaderAge: 20 * time.Millisecond})
 	l.commit(t)
@@ -163,18 +166,17 @@ func testExpiry(t *testing.T, h Harness) {
 		l.commit(t)
 		require.Less(t, *l.stats(t).WALBytes, int64(logBound))
 	}
-	_, err := idle.Query(context.Background(), "SELECT id FROM blobs")
-	require.ErrorIs(t, err, driver.ErrReaderExpired)
+	refuses(t, driver.ErrReaderExpired)(idle.Query(context.Background(), "SELECT id FROM blobs"))
 	require.False(t, rows.Next())
 	require.ErrorIs(t, rows.Err(), driver.ErrReaderExpired)
 	require.NoError(t, rows.Close())
 	require.NoError(t, idle.Close(), "an expired reader is closed as any other")
 	require.NoError(t, reading.Close())
-	inView(t, l.e, func(q driver.Querier) { require.Equal(t, l.next, countRows(t, q, l.table)) })
+	requireCount(t, l.e, l.table, l.next)
 }
 
-// testNoExpiry: a snapshot below MaxReaderAge is never ended. Writers wait for
-// it when the log is full, until their ctx is done.
+// testNoExpiry: a reader younger than MaxReaderAge is never ended. When the log
+// is full, writers wait for the reader until their ctx is done.
 func testNoExpiry(t *testing.T, h Harness) {
 	l := newLogTest(t, h, store.Options{Checkpoint: driver.Background, MaxReaderAge: time.Hour})
 	l.commit(t)
@@ -200,14 +202,14 @@ func testNoExpiry(t *testing.T, h Harness) {
 	}
 }
 
-// testLogAfterClose: what was still in the log is there after a reopen, with every policy.
+// testLogAfterClose: with every policy, rows that were only in the log are
+// there after the database is opened again.
 func testLogAfterClose(t *testing.T, h Harness) {
 	for _, policy := range []driver.CheckpointPolicy{driver.Background, driver.Inline, driver.Manual} {
 		url := withParams(t, h.NewURL(t), "checkpoint", string(policy))
-		db := must(store.Open(t.Context(), url, nil))(t)
-		table := newTable(t, db.Engine(), true, numbersTable("numbers"))
-		inTx(t, db.Engine(), func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(1)) })
-		require.NoError(t, db.Close())
+		db := openDB(t, url)
+		table := newNumbers(t, db.Engine(), "numbers", 1, 1)
+		closeDB(t, db)
 		inView(t, h.open(t, url, nil).Engine(), func(q driver.Querier) { require.EqualValues(t, 1, countRows(t, q, table), policy) })
 	}
 }

@@ -15,24 +15,23 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// runLost: a store that has lost its end after a process was killed is not taken for one
-// that never had it, nor for a new one. The files of an open store are what such a process
-// leaves.
+// runLost: a store that has lost its last commits after a process was killed is
+// refused. It is not mistaken for an older or a new store. The test copies the
+// files of an open store, because a killed process leaves the same files.
 func runLost(t *testing.T, h Harness) {
 	if h.Server {
 		t.Skip("databases belong to a server: their files are its own affair")
 	}
-	rawURL := h.NewURL(t)
-	path := filePath(t, rawURL)
+	rawURL, path := h.newFile(t)
 	db := h.open(t, rawURL, nil)
 	if _, ok := db.Engine().(driver.Keeper); !ok {
 		t.Skip("this engine keeps nothing beside a database")
 	}
-	ents := must(db.Entities(t.Context(), nil))(t)
-	evs := must(db.Events(t.Context(), nil))(t)
+	ents := call1(t, db.Entities, nil)
+	evs := call1(t, db.Events, nil)
 	apply := func(from, to uint64) {
 		for n := from; n <= to; n++ {
-			must(ents.Apply(t.Context(), entity.Block{Number: n}))(t)
+			call1(t, ents.Apply, entity.Block{Number: n})
 		}
 	}
 	apply(1, 20)
@@ -46,7 +45,7 @@ func runLost(t *testing.T, h Harness) {
 	leave := func(change func(t *testing.T, path string)) func(t *testing.T) (string, string) {
 		return func(t *testing.T) (string, string) {
 			copied := filepath.Join(t.TempDir(), filepath.Base(path))
-			for _, name := range besideOf(t, path) {
+			for _, name := range filesOf(t, path) {
 				if strings.HasSuffix(name, "-shm") {
 					continue
 				}
@@ -60,12 +59,12 @@ func runLost(t *testing.T, h Harness) {
 	sound := func(t *testing.T, head uint64) {
 		rawURL, path := leave(func(*testing.T, string) {})(t)
 		for range 2 {
-			db := must(store.Open(t.Context(), rawURL, nil))(t)
-			report := must(db.Check(t.Context(), nil))(t)
+			db := openDB(t, rawURL)
+			report := call1(t, db.Check, nil)
 			require.Equal(t, store.Sound, report.Outcome, report.Err())
 			require.EqualValues(t, head, report.Head.Number)
 			require.EqualValues(t, 2, report.EventHead)
-			require.NoError(t, db.Close())
+			closeDB(t, db)
 		}
 		require.NoFileExists(t, path+"-durable")
 	}
@@ -82,34 +81,31 @@ func runLost(t *testing.T, h Harness) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			rawURL, path := leave(change)(t)
-			log, _ := os.ReadFile(logOf(path)) // there may be none
-			for range 2 {                      // also when the log is gone after the first time
+			log, _ := os.ReadFile(logOf(path)) // which may not exist
+			for range 2 {                      // the first attempt may remove the log
 				for _, readOnly := range []bool{true, false} {
 					db, err := store.Open(t.Context(), rawURL, &store.Options{ReadOnly: readOnly})
-					if err != nil { // the engine itself finds that its log is damaged
+					if err != nil { // the engine itself finds the damage of its log
 						require.ErrorIs(t, err, store.ErrCorrupt)
 						continue
 					}
-					_, err = db.Entities(t.Context(), nil)
-					require.ErrorIs(t, err, store.ErrCorrupt)
-					_, err = db.Events(t.Context(), nil)
-					require.ErrorIs(t, err, store.ErrCorrupt)
-					require.ErrorContains(t, err, "-durable")
-					require.Equal(t, store.Damaged, must(db.Check(t.Context(), nil))(t).Outcome)
-					require.NoError(t, db.Close())
+					refuses(t, store.ErrCorrupt)(db.Entities(t.Context(), nil))
+					refuses(t, store.ErrCorrupt, "-durable")(db.Events(t.Context(), nil))
+					require.Equal(t, store.Damaged, call1(t, db.Check, nil).Outcome)
+					closeDB(t, db)
 				}
 			}
 			if len(log) > 0 {
 				require.True(t, bytes.Equal(log, must(os.ReadFile(logOf(path)))(t)), "who was refused has changed the log")
 			}
 			if name == "start of log" {
-				return // which engines take for an empty log, or do not read at all
+				return // engines mistake it for an empty log, or do not read it
 			}
 			require.NoError(t, os.Remove(path+"-durable"))
-			db := must(store.Open(t.Context(), rawURL, nil))(t)
-			must(db.Entities(t.Context(), nil))(t)
-			must(db.Events(t.Context(), nil))(t)
-			require.NoError(t, db.Close())
+			db := openDB(t, rawURL)
+			call1(t, db.Entities, nil)
+			call1(t, db.Events, nil)
+			closeDB(t, db)
 		})
 	}
 	t.Run("what a rewind has taken", func(t *testing.T) {
@@ -118,8 +114,8 @@ func runLost(t *testing.T, h Harness) {
 	})
 }
 
-// runLostOther: who opens the other kind of data finds what is lost, before it writes where
-// the log has it.
+// runLostOther: a call that opens the other kind of data finds the loss before
+// it writes to the part of the file that is in the lost log.
 func runLostOther(t *testing.T, h Harness) {
 	if h.Server {
 		t.Skip("databases belong to a server: their files are its own affair")
@@ -129,38 +125,37 @@ func runLostOther(t *testing.T, h Harness) {
 	restore := func(db *store.DB) error {
 		var backup bytes.Buffer
 		from := h.open(t, h.NewURL(t), nil)
-		must(from.Entities(t.Context(), nil))(t)
+		call1(t, from.Entities, nil)
 		must(from.Backup(t.Context(), &backup, nil))(t)
 		return second(db.Restore(t.Context(), &backup, nil))
 	}
 	repair := func(db *store.DB) error { return second(db.Repair(t.Context(), nil)) }
 	for _, c := range []struct {
 		name   string
-		events bool // what is lost, else blocks
+		events bool // events are lost, otherwise blocks
 		open   func(db *store.DB) error
 	}{
 		{"events of a store of entities", false, events}, {"entities of a store of events", true, entities},
 		{"restore", false, restore}, {"repair", false, repair}, {"repair of events", true, repair},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			rawURL := h.NewURL(t)
-			path := filePath(t, rawURL)
+			rawURL, path := h.newFile(t)
 			db := h.open(t, rawURL, nil)
 			if _, ok := db.Engine().(driver.Keeper); !ok {
 				t.Skip("this engine keeps nothing beside a database")
 			}
 			if c.events {
-				must(must(db.Events(t.Context(), nil))(t).Append(t.Context(), []event.Event{{Type: "A"}}, nil))(t)
+				must(call1(t, db.Events, nil).Append(t.Context(), []event.Event{{Type: "A"}}, nil))(t)
 			} else {
-				must(must(db.Entities(t.Context(), nil))(t).Apply(t.Context(), entity.Block{Number: 1}))(t)
+				must(call1(t, db.Entities, nil).Apply(t.Context(), entity.Block{Number: 1}))(t)
 			}
 			copied := filepath.Join(t.TempDir(), filepath.Base(path))
-			for _, name := range []string{path, path + "-durable"} { // and no log
+			for _, name := range []string{path, path + "-durable"} { // without the log
 				require.NoError(t, os.WriteFile(copied+strings.TrimPrefix(name, path), must(os.ReadFile(name))(t), 0o600))
 			}
-			lost := must(store.Open(t.Context(), urlOf(t, rawURL, copied), nil))(t)
+			lost := openDB(t, urlOf(t, rawURL, copied))
 			require.ErrorIs(t, c.open(lost), store.ErrCorrupt)
-			require.NoError(t, lost.Close())
+			closeDB(t, lost)
 			require.FileExists(t, copied+"-durable")
 		})
 	}
@@ -168,7 +163,7 @@ func runLostOther(t *testing.T, h Harness) {
 
 func second[T any](_ T, err error) error { return err }
 
-// logOf returns the log of a database, in which is what was committed last.
+// logOf returns the log of a database, which holds the last commits.
 func logOf(path string) string {
 	for _, end := range []string{"-wal", ".wal"} {
 		if st, err := os.Stat(path + end); err == nil && st.Size() > 0 {

@@ -13,29 +13,30 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// runOptions: settings as read back, statistics, and refused parameters.
+// runOptions tests settings, statistics and refused parameters.
 func runOptions(t *testing.T, h Harness) {
 	t.Run("durability", func(t *testing.T) {
 		for _, d := range []driver.Durability{driver.Durable, driver.Relaxed, driver.Unsafe} {
 			t.Run(string(d), func(t *testing.T) { testDurability(t, h, d) })
 		}
 	})
-	t.Run("Go wins over the URL", func(t *testing.T) { testGoWins(t, h) })
-	t.Run("stats", func(t *testing.T) { testStats(t, h) })
-	t.Run("refused", func(t *testing.T) { testRefusedOptions(t, h) })
+	parts[Harness]{
+		{"Go wins over the URL", testGoWins},
+		{"stats", testStats},
+		{"refused", testRefusedOptions},
+	}.run(t, h)
 }
 
-// testDurability: a level that is declared is accepted and read back, another
-// is refused.
+// testDurability: a declared level of durability is accepted and read back.
+// Another one is refused.
 func testDurability(t *testing.T, h Harness, d driver.Durability) {
 	ctx := context.Background()
 	url := withParams(t, h.NewURL(t), "durability", string(d))
 	if !slices.Contains(linkedDriver(t, url).Capabilities.Durabilities, d) {
-		_, err := store.Open(ctx, url, nil)
-		require.ErrorIs(t, err, driver.ErrUnsupported)
+		refuseOpen(t, url, nil, driver.ErrUnsupported, "")
 		return
 	}
-	db := must(store.Open(t.Context(), url, nil))(t)
+	db := openDB(t, url)
 	defer func() { require.NoError(t, db.Close()) }()
 	settings := must(db.Engine().Settings(ctx))(t)
 	require.Contains(t, settings, driver.Setting{Name: "durability", Value: string(d)})
@@ -50,7 +51,7 @@ func testDurability(t *testing.T, h Harness, d driver.Durability) {
 	require.Equal(t, settings, again, "same values in the same order")
 }
 
-// testGoWins: an option given in Go wins over the URL, also over a level that
+// testGoWins: an option in Go overrides the URL, even a level in the URL that
 // the engine would refuse.
 func testGoWins(t *testing.T, h Harness) {
 	ctx := context.Background()
@@ -63,11 +64,10 @@ func testGoWins(t *testing.T, h Harness) {
 	require.ErrorIs(t, err, context.DeadlineExceeded, "one reader at a time")
 }
 
-// testStats: sizes are told by engines with files, and grow.
+// testStats: engines with files report sizes, which grow.
 func testStats(t *testing.T, h Harness) {
 	e := h.open(t, h.NewURL(t), nil).Engine()
-	table := newTable(t, e, true, itemsTable("items"))
-	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, itemRows(0, 5000)...) })
+	newTable(t, e, true, itemsTable("items"), itemRows(0, 5000)...)
 	if _, err := driver.Checkpoint(context.Background(), e, true); !errors.Is(err, driver.ErrUnsupported) {
 		require.NoError(t, err)
 	}
@@ -84,8 +84,8 @@ func testStats(t *testing.T, h Harness) {
 	}
 }
 
-// testRefusedOptions: what is wrong is refused with ErrInvalid or
-// ErrUnsupported and never ignored.
+// testRefusedOptions: a wrong option is refused with ErrInvalid or
+// ErrUnsupported. None is ignored.
 func testRefusedOptions(t *testing.T, h Harness) {
 	url := h.NewURL(t)
 	for _, params := range [][2]string{
@@ -96,24 +96,19 @@ func testRefusedOptions(t *testing.T, h Harness) {
 		{"read_only", "maybe"}, {"checkpoint", "sometimes"}, {"checkpoint_frames", "0"}, {"checkpoint_frames", "x"},
 	} {
 		t.Run(params[0]+"="+params[1], func(t *testing.T) {
-			_, err := store.Open(context.Background(), withParams(t, url, params[0], params[1]), nil)
-			require.ErrorIs(t, err, store.ErrInvalid)
-			require.ErrorContains(t, err, params[0])
+			refuseOpen(t, withParams(t, url, params[0], params[1]), nil, store.ErrInvalid, params[0])
 		})
 	}
 	t.Run("given twice", func(t *testing.T) {
-		_, err := store.Open(context.Background(), withParams(t, url, "readers", "2")+"&readers=3", nil)
-		require.ErrorIs(t, err, store.ErrInvalid)
+		refuseOpen(t, withParams(t, url, "readers", "2")+"&readers=3", nil, store.ErrInvalid, "")
 	})
 	t.Run("unknown to the engine", func(t *testing.T) {
-		_, err := store.Open(context.Background(), url, &store.Options{Params: map[string]string{"no_such_parameter": "1"}})
-		require.ErrorContains(t, err, "no_such_parameter")
+		refuseOpen(t, url, &store.Options{Params: map[string]string{"no_such_parameter": "1"}}, nil, "no_such_parameter")
 	})
 	if !linkedDriver(t, url).Capabilities.WALCheckpoint {
 		t.Run("checkpoint policy", func(t *testing.T) {
 			for _, policy := range []driver.CheckpointPolicy{driver.Inline, driver.Background, driver.Manual} {
-				_, err := store.Open(context.Background(), url, &store.Options{Checkpoint: policy})
-				require.ErrorIs(t, err, driver.ErrUnsupported, policy)
+				refuseOpen(t, url, &store.Options{Checkpoint: policy}, driver.ErrUnsupported, "")
 			}
 		})
 	}
@@ -128,8 +123,7 @@ func testRefusedOptions(t *testing.T, h Harness) {
 			{Readers: -1}, {Concurrency: -1}, {Memory: -1}, {WALFrames: -1}, {LockTimeout: -1}, {MaxReaderAge: -1},
 			{Durability: "eventual"}, {Checkpoint: "sometimes"},
 		} {
-			_, err := store.Open(context.Background(), url, &opts)
-			require.ErrorIs(t, err, store.ErrInvalid, "%+v", opts)
+			refuseOpen(t, url, &opts, store.ErrInvalid, "")
 		}
 	})
 	if !h.Server {

@@ -11,26 +11,31 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// runReader: stable read views.
+// runReader tests stable read views.
 func runReader(t *testing.T, h Harness) {
 	e := h.open(t, h.NewURL(t), nil).Engine()
-	t.Run("stable", func(t *testing.T) { testStable(t, e) })
-	t.Run("beside a writer", func(t *testing.T) { testBesideWriter(t, e) })
-	t.Run("bounded", func(t *testing.T) { testBounded(t, h) })
-	t.Run("one at work", func(t *testing.T) { testOneAtWork(t, h) })
-	t.Run("closed", func(t *testing.T) { testReaderClosed(t, e) })
-	t.Run("no writing", func(t *testing.T) { testNoWriting(t, e) })
+	parts[driver.Engine]{
+		{"stable", testStable},
+		{"concurrent writer", testConcurrentWriter},
+	}.run(t, e)
+	parts[Harness]{
+		{"bounded", testBounded},
+		{"one at work", testOneAtWork},
+	}.run(t, h)
+	parts[driver.Engine]{
+		{"closed", testReaderClosed},
+		{"no writing", testNoWriting},
+	}.run(t, e)
 }
 
-// testStable: a view does not see what is committed after it was opened, even
-// if it reads nothing before.
+// testStable: a view does not show later commits, even if it reads nothing
+// before them.
 func testStable(t *testing.T, e driver.Engine) {
-	table := newTable(t, e, true, numbersTable("stable"))
-	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(1)) })
+	table := newNumbers(t, e, "stable", 1, 1)
 	before := snapshot(t, e)
 	inTx(t, e, func(tx driver.Tx) {
-		insert(t, tx, table, int64(2), int64(2))
-		exec(t, tx, "UPDATE stable SET n = ? WHERE id = ?", int64(100), int64(1))
+		insert(t, tx, table, 2, 2)
+		exec(t, tx, "UPDATE stable SET n = ? WHERE id = ?", 100, 1)
 	})
 	after := snapshot(t, e)
 	inTx(t, e, func(tx driver.Tx) { exec(t, tx, "DELETE FROM stable") })
@@ -38,16 +43,15 @@ func testStable(t *testing.T, e driver.Engine) {
 		require.Equal(t, []int64{1}, selectColumn[int64](t, before, "SELECT n FROM stable ORDER BY id"))
 		require.Equal(t, []int64{100, 2}, selectColumn[int64](t, after, "SELECT n FROM stable ORDER BY id"))
 	}
-	inView(t, e, func(q driver.Querier) { require.Zero(t, countRows(t, q, table)) })
+	requireCount(t, e, table, 0)
 }
 
-// testBesideWriter: views see nothing of an open transaction, and nothing by
-// halves of those that commit meanwhile.
-func testBesideWriter(t *testing.T, e driver.Engine) {
-	table := newTable(t, e, true, numbersTable("beside"))
-	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(50), int64(2), int64(50)) })
+// testConcurrentWriter: a view shows nothing of an open transaction, and all or
+// nothing of a concurrent one that commits.
+func testConcurrentWriter(t *testing.T, e driver.Engine) {
+	newNumbers(t, e, "beside", 1, 50, 2, 50)
 	tx := begin(t, e)
-	exec(t, tx, "UPDATE beside SET n = ? WHERE id = ?", int64(0), int64(1))
+	exec(t, tx, "UPDATE beside SET n = ? WHERE id = ?", 0, 1)
 	inView(t, e, func(q driver.Querier) {
 		require.Equal(t, []int64{50, 50}, selectColumn[int64](t, q, "SELECT n FROM beside ORDER BY id"))
 	})
@@ -61,8 +65,8 @@ func testBesideWriter(t *testing.T, e driver.Engine) {
 	}
 	for i := range int64(25) {
 		inTx(t, e, func(tx driver.Tx) {
-			exec(t, tx, "UPDATE beside SET n = ? WHERE id = ?", i, int64(1))
-			exec(t, tx, "UPDATE beside SET n = ? WHERE id = ?", 100-i, int64(2))
+			exec(t, tx, "UPDATE beside SET n = ? WHERE id = ?", i, 1)
+			exec(t, tx, "UPDATE beside SET n = ? WHERE id = ?", 100-i, 2)
 		})
 	}
 	close(stop)
@@ -76,7 +80,7 @@ func testBesideWriter(t *testing.T, e driver.Engine) {
 	}
 }
 
-// readSums reads the sum in two statements of one view, again and again.
+// readSums reads the sum in two statements of one view, repeatedly.
 func readSums(e driver.Engine, stop <-chan struct{}, sums chan<- int64) error {
 	for range cap(sums) / 3 {
 		r, err := e.Snapshot(context.Background())
@@ -104,20 +108,19 @@ func readSums(e driver.Engine, stop <-chan struct{}, sums chan<- int64) error {
 	return nil
 }
 
-// testBounded: one more than Options.Readers waits for one to be closed.
+// testBounded: a call for more readers than Options.Readers waits until one is
+// closed.
 func testBounded(t *testing.T, h Harness) {
 	const readers = 2
 	e := h.open(t, h.NewURL(t), &store.Options{Readers: readers}).Engine()
-	newTable(t, e, false, numbersTable("numbers"))
+	newNumbers(t, e, "numbers")
 	var open []driver.Reader
 	for range readers {
 		open = append(open, snapshot(t, e))
 	}
-	_, err := e.Snapshot(briefly(t))
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	_, err = e.Snapshot(cancelled())
-	require.ErrorIs(t, err, context.Canceled)
-	inTx(t, e, func(driver.Tx) {}) // the writer is not one of them
+	refuses(t, context.DeadlineExceeded)(e.Snapshot(briefly(t)))
+	refuses(t, context.Canceled)(e.Snapshot(cancelled()))
+	inTx(t, e, func(driver.Tx) {}) // the writer does not count as a reader
 	must(e.Stats(context.Background()))(t)
 	must(e.Settings(context.Background()))(t)
 
@@ -133,20 +136,18 @@ func testBounded(t *testing.T, h Harness) {
 	require.NoError(t, open[0].Close(), "a second Close does nothing")
 	require.NoError(t, <-next)
 
-	// The second Close did not give back a reader that it did not hold.
+	// The second Close has not returned a reader of another caller.
 	again := snapshot(t, e)
-	_, err = e.Snapshot(briefly(t))
-	require.ErrorIs(t, err, context.DeadlineExceeded)
+	refuses(t, context.DeadlineExceeded)(e.Snapshot(briefly(t)))
 	require.NoError(t, again.Close())
 }
 
-// testOneAtWork: where one reader works at a time, those that are kept open keep nobody
-// out, neither their holder nor others.
+// testOneAtWork: with Concurrency 1, readers that are open and idle block no
+// other reader, neither of the same caller nor of others.
 func testOneAtWork(t *testing.T, h Harness) {
 	const readers = 4
 	e := h.open(t, h.NewURL(t), &store.Options{Readers: readers, Concurrency: 1}).Engine()
-	table := newTable(t, e, true, numbersTable("numbers"))
-	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(1)) })
+	table := newNumbers(t, e, "numbers", 1, 1)
 	list := must(e.Snapshots(context.Background(), readers-1))(t)
 	held := snapshot(t, e)
 	for _, r := range append(list, held) {
@@ -176,8 +177,7 @@ func testOneAtWork(t *testing.T, h Harness) {
 }
 
 func testReaderClosed(t *testing.T, e driver.Engine) {
-	table := newTable(t, e, true, numbersTable("closed_reader"))
-	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(1), int64(2), int64(2)) })
+	newNumbers(t, e, "closed_reader", 1, 1, 2, 2)
 	r := snapshot(t, e)
 	rows := must(r.Query(context.Background(), "SELECT n FROM closed_reader"))(t)
 	require.True(t, rows.Next())
@@ -185,13 +185,12 @@ func testReaderClosed(t *testing.T, e driver.Engine) {
 	require.False(t, rows.Next())
 	require.ErrorIs(t, rows.Err(), driver.ErrClosed)
 	require.NoError(t, rows.Close())
-	_, err := r.Query(context.Background(), "SELECT n FROM closed_reader")
-	require.ErrorIs(t, err, driver.ErrClosed)
+	refuses(t, driver.ErrClosed)(r.Query(context.Background(), "SELECT n FROM closed_reader"))
 }
 
-// testNoWriting: nothing that is run in a view changes the database.
+// testNoWriting: a statement in a view cannot change the database.
 func testNoWriting(t *testing.T, e driver.Engine) {
-	table := newTable(t, e, true, numbersTable("views"))
+	table := newNumbers(t, e, "views")
 	r := snapshot(t, e)
 	rows, err := r.Query(context.Background(), "INSERT INTO views (id, n) VALUES (1, 1)")
 	if err == nil {
@@ -203,5 +202,5 @@ func testNoWriting(t *testing.T, e driver.Engine) {
 	}
 	require.Error(t, err)
 	require.NoError(t, r.Close())
-	inView(t, e, func(q driver.Querier) { require.Zero(t, countRows(t, q, table)) })
+	requireCount(t, e, table, 0)
 }

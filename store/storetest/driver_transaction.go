@@ -12,18 +12,22 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// runTransaction: the one write transaction.
+// runTransaction tests write transactions, one at a time.
 func runTransaction(t *testing.T, h Harness) {
 	url := h.NewURL(t)
 	e := h.open(t, url, nil).Engine()
-	t.Run("one at a time", func(t *testing.T) { testOneWriter(t, e) })
-	t.Run("no lost update", func(t *testing.T) { testNoLostUpdate(t, e) })
-	t.Run("rollback", func(t *testing.T) { testRollback(t, e) })
-	t.Run("after the end", func(t *testing.T) { testAfterEnd(t, e) })
-	t.Run("cancelled commit", func(t *testing.T) { testCancelledCommit(t, e) })
+	parts[driver.Engine]{
+		{"one at a time", testOneWriter},
+		{"no lost update", testNoLostUpdate},
+		{"rollback", testRollback},
+		{"after the end", testAfterEnd},
+		{"cancelled commit", testCancelledCommit},
+	}.run(t, e)
 	t.Run("cancelled begin", func(t *testing.T) { testCancelledBegin(t, h, e) })
-	t.Run("failed statement", func(t *testing.T) { testFailedStatement(t, e) })
-	t.Run("rows open at the end", func(t *testing.T) { testOpenRows(t, e) })
+	parts[driver.Engine]{
+		{"failed statement", testFailedStatement},
+		{"rows open at the end", testOpenRows},
+	}.run(t, e)
 	t.Run("another connection", func(t *testing.T) { testOtherWriter(t, h, url) })
 }
 
@@ -43,10 +47,11 @@ func testOneWriter(t *testing.T, e driver.Engine) {
 	requireWaits(t, second)
 	require.NoError(t, first.Rollback())
 	require.NoError(t, <-second)
-	requireNoBegin(cancelled(), t, e, context.Canceled) // also when nobody writes
+	requireNoBegin(cancelled(), t, e, context.Canceled) // also without a writer
 }
 
-// requireNoBegin checks that Begin fails, and leaves nothing behind if not.
+// requireNoBegin checks that Begin fails. If it does not, the transaction is
+// rolled back.
 func requireNoBegin(ctx context.Context, t testing.TB, e driver.Engine, want error) {
 	t.Helper()
 	tx, err := e.Begin(ctx)
@@ -56,18 +61,18 @@ func requireNoBegin(ctx context.Context, t testing.TB, e driver.Engine, want err
 	require.ErrorIs(t, err, want)
 }
 
-// testNoLostUpdate: transactions that read and then write queue up.
+// testNoLostUpdate: transactions that read and then write run one after the
+// other.
 func testNoLostUpdate(t *testing.T, e driver.Engine) {
 	const writers, rounds = 4, 10
-	table := newTable(t, e, true, numbersTable("counter"))
-	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(0)) })
+	newNumbers(t, e, "counter", 1, 0)
 	count := func() (err error) {
 		tx, err := e.Begin(context.Background())
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, tx.Rollback()) }()
-		n, err := tryColumn[int64](tx, "SELECT n FROM counter WHERE id = ?", int64(1))
+		n, err := tryColumn[int64](tx, "SELECT n FROM counter WHERE id = ?", 1)
 		if err != nil {
 			return err
 		}
@@ -96,13 +101,12 @@ func testNoLostUpdate(t *testing.T, e driver.Engine) {
 }
 
 func testRollback(t *testing.T, e driver.Engine) {
-	table := newTable(t, e, true, numbersTable("rollbacks"))
-	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(1)) })
+	table := newNumbers(t, e, "rollbacks", 1, 1)
 	tx := begin(t, e)
-	insert(t, tx, table, int64(2), int64(2))
-	require.EqualValues(t, 2, exec(t, tx, "UPDATE rollbacks SET n = ?", int64(5)))
-	require.EqualValues(t, 1, exec(t, tx, "DELETE FROM rollbacks WHERE id = ?", int64(1)))
-	require.EqualValues(t, 0, exec(t, tx, "DELETE FROM rollbacks WHERE id = ?", int64(1)))
+	insert(t, tx, table, 2, 2)
+	require.EqualValues(t, 2, exec(t, tx, "UPDATE rollbacks SET n = ?", 5))
+	require.EqualValues(t, 1, exec(t, tx, "DELETE FROM rollbacks WHERE id = ?", 1))
+	require.EqualValues(t, 0, exec(t, tx, "DELETE FROM rollbacks WHERE id = ?", 1))
 	require.NoError(t, tx.Rollback())
 	require.NoError(t, tx.Rollback(), "a second one does nothing")
 	inView(t, e, func(q driver.Querier) {
@@ -110,11 +114,11 @@ func testRollback(t *testing.T, e driver.Engine) {
 	})
 }
 
-// testAfterEnd: a transaction that has ended refuses everything and harms
-// nothing, least of all the transaction after it.
+// testAfterEnd: a transaction that has ended refuses every call and does not
+// disturb the next transaction.
 func testAfterEnd(t *testing.T, e driver.Engine) {
 	ctx := context.Background()
-	table := newTable(t, e, true, numbersTable("ends"))
+	table := newNumbers(t, e, "ends")
 	update := &driver.Update{Table: "ends", Set: table.Columns[1], Key: table.Columns[:1]}
 	for name, end := range map[string]func(tx driver.Tx) error{
 		"commit":   func(tx driver.Tx) error { return tx.Commit(ctx) },
@@ -125,35 +129,33 @@ func testAfterEnd(t *testing.T, e driver.Engine) {
 			require.NoError(t, end(old))
 			next := begin(t, e)
 			defer next.Rollback()
-			_, err := old.Exec(ctx, "DELETE FROM ends")
-			require.ErrorIs(t, err, driver.ErrClosed)
-			_, err = old.Query(ctx, "SELECT n FROM ends")
-			require.ErrorIs(t, err, driver.ErrClosed)
+			refuses(t, driver.ErrClosed)(old.Exec(ctx, "DELETE FROM ends"))
+			refuses(t, driver.ErrClosed)(old.Query(ctx, "SELECT n FROM ends"))
 			require.ErrorIs(t, old.Insert(ctx, table, []any{int64(1), int64(1)}), driver.ErrClosed)
 			require.ErrorIs(t, old.Update(ctx, update, int64(1), []any{int64(1)}), driver.ErrClosed)
 			require.ErrorIs(t, old.Commit(ctx), driver.ErrClosed)
 			require.NoError(t, old.Rollback(), "rollback after the end does nothing")
 			exec(t, next, "DELETE FROM ends")
-			insert(t, next, table, int64(1), int64(1))
+			insert(t, next, table, 1, 1)
 			require.NoError(t, next.Commit(ctx))
-			inView(t, e, func(q driver.Querier) { require.EqualValues(t, 1, countRows(t, q, table)) })
+			requireCount(t, e, table, 1)
 		})
 	}
 }
 
 func testCancelledCommit(t *testing.T, e driver.Engine) {
-	table := newTable(t, e, true, numbersTable("cancels"))
+	table := newNumbers(t, e, "cancels")
 	tx := begin(t, e)
-	insert(t, tx, table, int64(1), int64(1))
+	insert(t, tx, table, 1, 1)
 	require.ErrorIs(t, tx.Commit(cancelled()), context.Canceled)
 	require.ErrorIs(t, tx.Commit(context.Background()), driver.ErrClosed, "it was rolled back")
 	require.NoError(t, tx.Rollback())
-	inView(t, e, func(q driver.Querier) { require.Zero(t, countRows(t, q, table)) })
-	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(1)) })
+	requireCount(t, e, table, 0)
+	commitRows(t, e, table, 1, 1)
 }
 
-// testFailedStatement: after wrong SQL the transaction can be rolled back and
-// the engine works on.
+// testFailedStatement: after a wrong statement the transaction can be rolled
+// back, and the engine works on.
 func testFailedStatement(t *testing.T, e driver.Engine) {
 	tx := begin(t, e)
 	_, err := tx.Exec(context.Background(), "DELETE FROM no_such_table")
@@ -166,10 +168,10 @@ func testFailedStatement(t *testing.T, e driver.Engine) {
 	inTx(t, e, func(driver.Tx) {})
 }
 
-// testOpenRows: a result that was not closed does not outlive a rollback.
+// testOpenRows: a result that was not read to its end does not disturb a later
+// transaction.
 func testOpenRows(t *testing.T, e driver.Engine) {
-	table := newTable(t, e, true, numbersTable("open_rows"))
-	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(1), int64(2), int64(2)) })
+	table := newNumbers(t, e, "open_rows", 1, 1, 2, 2)
 	tx := begin(t, e)
 	rows := must(tx.Query(context.Background(), "SELECT n FROM open_rows"))(t)
 	require.True(t, rows.Next())
@@ -178,8 +180,8 @@ func testOpenRows(t *testing.T, e driver.Engine) {
 	inTx(t, e, func(tx driver.Tx) { require.EqualValues(t, 2, countRows(t, tx, table)) })
 }
 
-// testOtherWriter: another connection to the same database waits as long as
-// its lock timeout says, and gets the lock when it is free.
+// testOtherWriter: another connection to the database waits for the lock as
+// long as its lock timeout, and gets the lock once it is free.
 func testOtherWriter(t *testing.T, h Harness, url string) {
 	if !linkedDriver(t, url).Capabilities.MultiProcess {
 		t.Skip("without MultiProcess there is no other connection")
@@ -192,7 +194,7 @@ func testOtherWriter(t *testing.T, h Harness, url string) {
 	eventually(t, "a lock that is free is given", func() bool {
 		tx, err := there.Begin(context.Background())
 		if errors.Is(err, driver.ErrLocked) {
-			return false // a busy machine may need more than the lock timeout for a request
+			return false // on a busy machine a request may take longer than the lock timeout
 		}
 		require.NoError(t, err)
 		require.NoError(t, tx.Rollback())
@@ -200,9 +202,9 @@ func testOtherWriter(t *testing.T, h Harness, url string) {
 	})
 }
 
-// testCancelledBegin: whenever the context of a beginning ends, what comes after is
-// not in that transaction. Where Harness.Checks says that much is slow, fewer
-// moments are tried: DuckDB's client sleeps after it has interrupted a statement, and
+// testCancelledBegin: the context of Begin ends at any moment. The next
+// transaction is a new one. With Harness.Checks fewer moments are tried,
+// because DuckDB's client sleeps after it has interrupted a statement, and
 // Postgres needs a new connection.
 func testCancelledBegin(t *testing.T, h Harness, e driver.Engine) {
 	moments := 512

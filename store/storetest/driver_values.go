@@ -25,7 +25,8 @@ var (
 	driverBlobs = [][]byte{{}, {0}, {0, 0}, []byte("text"), {0xff, 0xfe}, {0x80}, bytes.Repeat([]byte{0, 1, 2, 0xff}, 1<<18)}
 )
 
-// comparisons are the operators that queries use, on results of cmp.Compare.
+// comparisons are the operators of queries, as functions of the result of
+// cmp.Compare.
 var comparisons = []struct {
 	sql   string
 	holds func(order int) bool
@@ -38,21 +39,23 @@ var comparisons = []struct {
 	{">=", func(o int) bool { return o >= 0 }},
 }
 
-// runDriverValues: values come back as they were stored, and compare and sort
-// as they do in Go.
+// runDriverValues: values are read as they were stored, and compare and sort as
+// in Go.
 func runDriverValues(t *testing.T, h Harness) {
 	e := h.open(t, h.NewURL(t), nil).Engine()
 	t.Run("int", func(t *testing.T) { testValues(t, e, "ints", driver.Int, driverInts, cmp.Compare[int64]) })
 	t.Run("uint", func(t *testing.T) { testValues(t, e, "uints", driver.Uint, driverUints, cmp.Compare[uint64]) })
 	t.Run("text", func(t *testing.T) { testValues(t, e, "texts", driver.Text, driverTexts, cmp.Compare[string]) })
 	t.Run("blob", func(t *testing.T) { testValues(t, e, "blobs", driver.Blob, driverBlobs, bytes.Compare) })
-	t.Run("text like dates", func(t *testing.T) { testDates(t, e) })
-	t.Run("text with NUL", func(t *testing.T) { testTextNUL(t, e) })
-	t.Run("scan", func(t *testing.T) { testScan(t, e) })
-	t.Run("many statements", func(t *testing.T) { testManyStatements(t, e) })
+	parts[driver.Engine]{
+		{"text like dates", testDates},
+		{"text with NUL", testTextNUL},
+		{"scan", testScan},
+		{"many statements", testManyStatements},
+	}.run(t, e)
 }
 
-// testValues inserts values by Exec and by Insert and asks for them.
+// testValues inserts values by Exec and by Insert and selects them.
 func testValues[T any](t *testing.T, e driver.Engine, name string, typ driver.Type, values []T, compare func(a, b T) int) {
 	table := newTable(t, e, false, &driver.Table{Name: name, Columns: []driver.Column{{Name: "v", Type: typ}}})
 	inTx(t, e, func(tx driver.Tx) {
@@ -95,8 +98,9 @@ func testComparisons[T any](t *testing.T, q driver.Querier, name string, values 
 
 func abs(n int) int { return max(n, -n) }
 
-// testDates: text that reads as a date is text. An engine that cannot read it
-// as such says so, gives an error and never another value, and gives its bytes.
+// testDates: text that looks like a date is text. An engine that cannot read
+// such text declares the gap, returns an error and no other value, and can read
+// the text as bytes.
 func testDates(t *testing.T, e driver.Engine) {
 	if !hasGap(e, "text-date") {
 		testValues(t, e, "dates", driver.Text, driverDates, cmp.Compare[string])
@@ -117,7 +121,8 @@ func testDates(t *testing.T, e driver.Engine) {
 	})
 }
 
-// testTextNUL: text with U+0000 is exact, or refused before it is written.
+// testTextNUL: text with U+0000 is stored exactly, or refused before it is
+// written.
 func testTextNUL(t *testing.T, e driver.Engine) {
 	values := []string{"", "\x00", "\x00\x00", "a", "a\x00", "a\x00b", "a\x01"}
 	if e.Capabilities().TextNUL {
@@ -131,19 +136,19 @@ func testTextNUL(t *testing.T, e driver.Engine) {
 	require.NoError(t, tx.Rollback())
 
 	tx = begin(t, e)
-	_, err = tx.Exec(context.Background(), "INSERT INTO nuls (v) VALUES (?)", "a\x00b")
-	require.ErrorIs(t, err, driver.ErrUnsupported)
+	refuses(t, driver.ErrUnsupported)(tx.Exec(context.Background(), "INSERT INTO nuls (v) VALUES (?)", "a\x00b"))
 	require.NoError(t, tx.Rollback())
-	inView(t, e, func(q driver.Querier) { require.Zero(t, countRows(t, q, table)) })
+	requireCount(t, e, table, 0)
 }
 
-// testScan: every type of destination, and bytes that are the caller's own.
+// testScan: Scan fills every type of destination, and bytes belong to the
+// caller.
 func testScan(t *testing.T, e driver.Engine) {
 	table := newTable(t, e, false, &driver.Table{Name: "scans", Columns: []driver.Column{
 		{Name: "i", Type: driver.Int}, {Name: "u", Type: driver.Uint}, {Name: "s", Type: driver.Text}, {Name: "b", Type: driver.Blob},
 	}})
 	inTx(t, e, func(tx driver.Tx) {
-		insert(t, tx, table, int64(1), uint64(1), "one", []byte("first"), int64(2), uint64(1<<63), "two", []byte("again"))
+		insert(t, tx, table, 1, uint64(1), "one", []byte("first"), 2, uint64(1<<63), "two", []byte("again"))
 	})
 	r := snapshot(t, e)
 	rows := must(r.Query(context.Background(), "SELECT i, u, s, b, i = 2, s FROM scans ORDER BY i"))(t)
@@ -172,13 +177,13 @@ func testScan(t *testing.T, e driver.Engine) {
 	require.Error(t, err)
 }
 
-// testManyStatements: more texts than an engine keeps prepared do no harm.
+// testManyStatements runs more statements than an engine keeps prepared.
 func testManyStatements(t *testing.T, e driver.Engine) {
 	inView(t, e, func(q driver.Querier) {
 		for round := range 2 {
 			for i := range 600 {
 				sql := "SELECT i + " + strings.Repeat("1 + ", i%30) + strings.Repeat("2 + ", i/30) + "0 FROM scans WHERE i = ?"
-				require.EqualValues(t, 1+i%30+2*(i/30), selectColumn[int64](t, q, sql, int64(1))[0], "round %d", round)
+				require.EqualValues(t, 1+i%30+2*(i/30), selectColumn[int64](t, q, sql, 1)[0], "round %d", round)
 			}
 		}
 	})

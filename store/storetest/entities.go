@@ -13,16 +13,12 @@ import (
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
-	"github.com/varvedb/varve/store/storetest/model"
 )
 
-// runEntities checks of blocks, snapshots, pruning and loading, on each layout, what no
-// random history of runDifferential comes to.
+// runEntities tests blocks, snapshots, pruning and loading on each layout, in
+// cases that random histories do not reach.
 func runEntities(t *testing.T, h Harness) {
-	suites := []struct {
-		name string
-		run  func(*testing.T, Harness, string)
-	}{
+	suites := parts[Harness]{
 		{"blocks", runBlocks},
 		{"open", runOpen},
 		{"load", runLoad},
@@ -32,36 +28,35 @@ func runEntities(t *testing.T, h Harness) {
 	if h.slow() {
 		layouts, suites = layouts[len(layouts)-1:], suites[:2]
 	}
-	for _, layout := range layouts {
-		if h.repeats(layout) {
+	for _, h.layout = range layouts {
+		if h.repeats() {
 			continue
 		}
 		h := h
-		if schemas.HasRuns(layout) && !h.slow() {
+		if schemas.HasRuns(h.layout) && !h.slow() {
 			h.NewURL = withBacklog(h.NewURL, smallBacklog)
 		}
-		t.Run(layout, func(t *testing.T) {
-			for _, s := range suites {
-				t.Run(s.name, func(t *testing.T) { s.run(t, h, layout) })
-			}
-		})
+		t.Run(h.layout, func(t *testing.T) { suites.run(t, h) })
 	}
 }
 
-func runBlocks(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
-	t.Run("not kept", func(t *testing.T) { testNotKept(t, l) })
-	t.Run("many operations", func(t *testing.T) { testManyOperations(t, l) })
-	t.Run("many attributes", func(t *testing.T) { testManyAttributes(t, l) })
-	t.Run("malformed", func(t *testing.T) { testMalformed(t, l) })
-	t.Run("unmeant", func(t *testing.T) { testUnmeant(t, l) })
-	t.Run("ended at once", func(t *testing.T) { testEndedAtOnce(t, l) })
-	t.Run("pruned rows", func(t *testing.T) { testPrunedRows(t, h, layout) })
-	t.Run("of another hash", func(t *testing.T) { testOtherHashes(t, h, layout) })
-	t.Run("chain", func(t *testing.T) { testChain(t, h, layout) })
+func runBlocks(t *testing.T, h Harness) {
+	l := newLedger(t, h)
+	parts[*ledger]{
+		{"not kept", testNotKept},
+		{"many operations", testManyOperations},
+		{"many attributes", testManyAttributes},
+		{"malformed", testMalformed},
+		{"incomplete", testIncomplete},
+	}.run(t, l)
+	parts[Harness]{
+		{"pruned rows", testPrunedRows},
+		{"of another hash", testOtherHashes},
+		{"chain", testChain},
+	}.run(t, h)
 }
 
-// testNotKept: what the caller does with a block afterwards does not matter.
+// testNotKept: the caller may change a block and its parts after Apply.
 func testNotKept(t *testing.T, l *ledger) {
 	op := on("kept", opCreate(50, content("c", "payload"), text("t", "x"), number("n", 1)))
 	l.apply(t, op)
@@ -72,7 +67,8 @@ func testNotKept(t *testing.T, l *ledger) {
 	require.Equal(t, "payload", string(l.get(t, op.Key).Content))
 }
 
-// testManyOperations: more keys in one block than any list in one statement.
+// testManyOperations applies a block with more keys than fit into one
+// statement.
 func testManyOperations(t *testing.T, l *ledger) {
 	const n = 1100
 	block := func(op entity.Op) entity.Block {
@@ -112,8 +108,8 @@ func testManyAttributes(t *testing.T, l *ledger) {
 	require.Empty(t, l.find(t, query.Compare{Name: "n7", Op: query.Equal, Value: query.Number(7)}, nil))
 }
 
-// testMalformed: a block that nobody may make is refused for its operation, and leaves no
-// trace.
+// testMalformed: a block with a malformed operation is refused with the
+// operation's position and leaves no trace.
 func testMalformed(t *testing.T, l *ledger) {
 	want := l.state(t)
 	for name, op := range map[string]entity.Op{
@@ -139,15 +135,14 @@ func testMalformed(t *testing.T, l *ledger) {
 		require.ErrorContains(t, err, fmt.Sprintf("block %d, tx 0, op %d", b.Number, b.Ops[1].OpIndex), name)
 	}
 	for _, high := range []uint64{entity.MaxBlockNumber + 1, math.MaxInt64, math.MaxUint64} {
-		_, err := l.ents.Apply(t.Context(), newBlock(high))
-		require.ErrorIs(t, err, store.ErrInvalid)
+		refuses(t, store.ErrInvalid)(l.ents.Apply(t.Context(), newBlock(high)))
 	}
 	requireSame(t, want, l.state(t))
 }
 
-// testUnmeant: an operation that lacks a field, or repeats the place of another, is
-// refused with the name of the field.
-func testUnmeant(t *testing.T, l *ledger) {
+// testIncomplete: an operation that lacks a field, or has the position of another
+// one, is refused with the field's name.
+func testIncomplete(t *testing.T, l *ledger) {
 	l.apply(t, on("owned", opCreate(50)), on("free", opCreate(50, owner(entity.Address{}))))
 	want := l.state(t)
 	unowned := opUpdate(50, owner(entity.Address{}))
@@ -173,8 +168,8 @@ func testUnmeant(t *testing.T, l *ledger) {
 		requireRefusal(t, err, store.ErrInvalid, b, c.bad)
 		require.ErrorContains(t, err, c.field)
 	}
-	// Creates out of order, and operations of another kind in the same place, are a
-	// feed's right: it counts each kind of a transaction for itself.
+	// A feed counts each kind of operation of a transaction separately, so creates may be
+	// out of order, and operations of different kinds may have the same position.
 	b := newBlock(l.head+1, on("x", opCreate(9)), on("y", opCreate(9)), on("x", opUpdate(9)), on("owned", opExtend(0)))
 	for i, index := range []uint32{1, 0, 1, 1} {
 		b.Ops[i].TxIndex, b.Ops[i].OpIndex = 0, index
@@ -182,35 +177,19 @@ func testUnmeant(t *testing.T, l *ledger) {
 	requireSame(t, want, l.state(t))
 	l.applyBlocks(t, b)
 	require.Equal(t, entity.MakeSequence(l.head, 0, 0), l.get(t, keyOf("y")).Sequence)
-	// An entity without an owner stays without one.
+	// An entity without an owner remains without one.
 	l.apply(t, on("free", unowned))
 	require.Zero(t, l.get(t, keyOf("free")).Owner)
 	l.apply(t, on("x", opOwner(entity.Address{})), on("x", unowned))
 	require.Zero(t, l.get(t, keyOf("x")).Owner)
 }
 
-// testEndedAtOnce: what ended in the block that made it did not run out.
-func testEndedAtOnce(t *testing.T, l *ledger) {
-	l.apply(t, on("once", opCreate(1)))
-	l.apply(t)
-	l.apply(t, on("once", opCreate(9)), on("once", opDelete))
-	b := newBlock(l.head+1, on("once", opExpire))
-	_, err := l.ents.Apply(t.Context(), b)
-	requireRefusal(t, err, store.ErrNotFound, b, 0)
-
-	l.apply(t, on("same block", opCreate(1)))
-	l.apply(t)
-	b = newBlock(l.head+1, on("same block", opCreate(9)), on("same block", opDelete), on("same block", opExpire))
-	_, err = l.ents.Apply(t.Context(), b)
-	requireRefusal(t, err, store.ErrNotFound, b, 2)
-}
-
-// testPrunedRows: what nobody can see any more is gone.
-func testPrunedRows(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout, history()...)
-	full := must(l.ents.Summary(t.Context()))(t)
+// testPrunedRows: after Prune, only versions that can be read remain.
+func testPrunedRows(t *testing.T, h Harness) {
+	l := newLedger(t, h, history()...)
+	full := call(t, l.ents.Summary)
 	require.NoError(t, l.ents.Prune(t.Context(), l.head))
-	summary := must(l.ents.Summary(t.Context()))(t)
+	summary := call(t, l.ents.Summary)
 	for table, rows := range summary.Tables {
 		require.LessOrEqual(t, rows, full.Tables[table])
 	}
@@ -223,38 +202,36 @@ func chained(b entity.Block, branch byte) entity.Block {
 	return b
 }
 
-// testOtherHashes: blocks of another hash are another history, though they change the
-// same.
-func testOtherHashes(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
+// testOtherHashes: blocks with other hashes are another history, even if they
+// make the same changes.
+func testOtherHashes(t *testing.T, h Harness) {
+	l := newLedger(t, h)
 	blocks := []entity.Block{chained(newBlock(110, on("a", opCreate(1000))), 1), chained(newBlock(111), 1)}
 	l.applyBlocks(t, blocks...)
 	for _, i := range []int{0, 1} {
 		others := []entity.Block{blocks[0], blocks[1]}
 		others[i].Hash = entity.Hash{0: 2}
-		_, err := l.ents.Load(t.Context(), stream(others, nil), nil)
-		require.ErrorIs(t, err, store.ErrHistory)
+		refuses(t, store.ErrHistory)(l.ents.Load(t.Context(), stream(others, nil), nil))
 		others[i].Hash = entity.Hash{}
-		_, err = l.ents.Load(t.Context(), stream(others, nil), nil)
+		_, err := l.ents.Load(t.Context(), stream(others, nil), nil)
 		require.NoError(t, err, "a feed may know no hashes")
 	}
-	sets := must(model.Collect(l.ents.History(t.Context())))(t)
+	sets := collect(t, l.ents.History(t.Context()))
 	more := slices.Concat(sets, []entity.Changeset{{Block: 112}})
 	for _, list := range [][]entity.Changeset{sets, more} {
 		must(l.ents.Import(t.Context(), stream(list, nil), nil))(t)
 		if !l.ents.Temporal() {
-			return // what was imported cannot be taken back
+			return // without history there is no rewind
 		}
 		require.NoError(t, l.ents.Rewind(t.Context(), 111))
 		list[len(sets)-1].Hash = entity.Hash{0: 2}
-		_, err := l.ents.Import(t.Context(), stream(list, nil), nil)
-		require.ErrorIs(t, err, store.ErrHistory)
+		refuses(t, store.ErrHistory)(l.ents.Import(t.Context(), stream(list, nil), nil))
 		list[len(sets)-1].Hash = blocks[1].Hash
 	}
 }
 
-func testChain(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
+func testChain(t *testing.T, h Harness) {
+	l := newLedger(t, h)
 	_, ok, err := l.ents.Chain(t.Context())
 	require.NoError(t, err)
 	require.False(t, ok)

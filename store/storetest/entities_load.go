@@ -7,24 +7,20 @@ import (
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
-	"github.com/varvedb/varve/store/storetest/model"
 )
 
-// runLoad checks loading of many blocks in few transactions.
-func runLoad(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout, history()...)
+// runLoad loads many blocks in few transactions.
+func runLoad(t *testing.T, h Harness) {
+	l := newLedger(t, h, history()...)
 	want := l.state(t, around()...)
-	t.Run("bad block", func(t *testing.T) { testLoadBadBlock(t, h, layout, want) })
-	if l.ents.Temporal() { // others have forgotten what was live
-		t.Run("another block 0", func(t *testing.T) { testLoadBlockZero(t, h, layout) })
-	}
-	t.Run("another writer", func(t *testing.T) { testLoadAnotherWriter(t, h, layout, l.ents.Temporal()) })
+	t.Run("bad block", func(t *testing.T) { testLoadBadBlock(t, h, want) })
+	t.Run("another writer", func(t *testing.T) { testLoadAnotherWriter(t, h, l.ents.Temporal()) })
 }
 
-// testLoadBadBlock: a block that is refused ends the load; those before it are
+// testLoadBadBlock: a refused block ends the load. The blocks before it are
 // kept.
-func testLoadBadBlock(t *testing.T, h Harness, layout string, want state) {
-	l := newLedger(t, h, layout)
+func testLoadBadBlock(t *testing.T, h Harness, want state) {
+	l := newLedger(t, h)
 	bad := newBlock(200, on("fine", opCreate(9)), on("nobody", opDelete))
 	blocks := append(history(), bad)
 	_, err := l.ents.Load(t.Context(), stream(blocks, nil), &store.LoadOptions{Changes: 1})
@@ -34,8 +30,7 @@ func testLoadBadBlock(t *testing.T, h Harness, layout string, want state) {
 	requireSame(t, want, l.state(t, around()...))
 
 	backwards := []entity.Block{newBlock(150), newBlock(149)}
-	_, err = l.ents.Load(t.Context(), stream(backwards, nil), nil)
-	require.ErrorIs(t, err, store.ErrBlockOrder)
+	refuses(t, store.ErrBlockOrder)(l.ents.Load(t.Context(), stream(backwards, nil), nil))
 
 	done := must(l.ents.Load(t.Context(), stream[entity.Block](nil, nil), nil))(t)
 	require.Equal(t, uint64(150), done.Head.Number)
@@ -44,13 +39,14 @@ func testLoadBadBlock(t *testing.T, h Harness, layout string, want state) {
 	requireRefusal(t, err, entity.ErrInvalid, malformed, 0)
 }
 
-// testLoadAnotherWriter: somebody who writes during a load must not end up between its blocks.
-func testLoadAnotherWriter(t *testing.T, h Harness, layout string, temporal bool) {
-	l := newLedger(t, h, layout)
+// testLoadAnotherWriter: another writer commits a block during a load. The load
+// fails, so that the block is not between blocks of the load.
+func testLoadAnotherWriter(t *testing.T, h Harness, temporal bool) {
+	l := newLedger(t, h)
 	_, err := l.ents.Load(t.Context(), func(yield func(entity.Block, error) bool) {
 		for i, b := range history() {
-			if i == 3 { // who makes the stream may write
-				must(l.ents.Apply(t.Context(), newBlock(116, on("other", opCreate(5)))))(t)
+			if i == 3 { // the source of the stream may write
+				call1(t, l.ents.Apply, newBlock(116, on("other", opCreate(5))))
 			}
 			if !yield(b, nil) {
 				return
@@ -58,17 +54,15 @@ func testLoadAnotherWriter(t *testing.T, h Harness, layout string, temporal bool
 		}
 	}, nil)
 	require.ErrorIs(t, err, store.ErrConflict)
-	require.EqualValues(t, 116, must(l.ents.Head(t.Context()))(t).Number)
-	_, err = l.ents.Load(t.Context(), stream(history(), nil), nil)
-	require.ErrorIs(t, err, store.ErrHistory)
-	require.ErrorContains(t, err, "block 116")
-	require.NoError(t, l.db.Close())
+	require.EqualValues(t, 116, call(t, l.ents.Head).Number)
+	refuses(t, store.ErrHistory, "block 116")(l.ents.Load(t.Context(), stream(history(), nil), nil))
+	closeDB(t, l.db)
 	if !temporal {
-		return // what follows rewinds
+		return // without history there is no rewind
 	}
 
-	// Another block of the same number is another head.
-	l = newLedger(t, h, layout)
+	// A block that replaces one of the same number is another head.
+	l = newLedger(t, h)
 	once := false
 	opts := &store.LoadOptions{Changes: 1, Progress: func(p store.Applied) {
 		if once || p.Blocks < 2 {
@@ -76,32 +70,33 @@ func testLoadAnotherWriter(t *testing.T, h Harness, layout string, temporal bool
 		}
 		once = true
 		require.NoError(t, l.ents.Rewind(t.Context(), p.Head.Number-1))
-		must(l.ents.Apply(t.Context(), newBlock(p.Head.Number, on("other", opCreate(5)))))(t)
+		call1(t, l.ents.Apply, newBlock(p.Head.Number, on("other", opCreate(5))))
 	}}
 	done, err := l.ents.Load(t.Context(), stream(history(), nil), opts)
 	require.True(t, once)
 	require.ErrorIs(t, err, store.ErrConflict)
-	require.Equal(t, must(l.ents.Head(t.Context()))(t), done.Head, "it says where the store is")
+	require.Equal(t, call(t, l.ents.Head), done.Head, "it says where the store is")
 }
 
 // runImport moves histories from one store into another.
-func runImport(t *testing.T, h Harness, layout string) {
-	source := newLedger(t, h, "arkiv", history()...)
-	t.Run("interrupted", func(t *testing.T) { testImportInterrupted(t, h, layout, source) })
-	t.Run("another history", func(t *testing.T) { testImportOther(t, h, layout, source) })
+func runImport(t *testing.T, h Harness) {
+	source := newLedger(t, h.with("arkiv"), history()...)
+	t.Run("interrupted", func(t *testing.T) { testImportInterrupted(t, h, source) })
+	t.Run("another history", func(t *testing.T) { testImportOther(t, h, source) })
 }
 
-// testImportInterrupted: an import that breaks off is repeated, and what came before is kept.
-func testImportInterrupted(t *testing.T, h Harness, layout string, source *ledger) {
-	l := newLedger(t, h, layout)
-	sets := must(model.Collect(source.ents.History(t.Context())))(t)
+// testImportInterrupted: an import that breaks off keeps its first blocks and
+// can be repeated.
+func testImportInterrupted(t *testing.T, h Harness, source *ledger) {
+	l := newLedger(t, h)
+	sets := collect(t, source.ents.History(t.Context()))
 	for n := range sets {
 		done, err := l.ents.Import(t.Context(), stream(sets[:n], errSource), &store.LoadOptions{Changes: 1})
 		require.ErrorIs(t, err, errSource)
 		require.Equal(t, min(n, 1), done.Blocks, "one more each time")
 	}
 	done := must(l.ents.Import(t.Context(), stream(sets, nil), nil))(t)
-	require.Equal(t, must(source.ents.Head(t.Context()))(t), done.Head)
+	require.Equal(t, call(t, source.ents.Head), done.Head)
 	again := must(l.ents.Import(t.Context(), source.ents.History(t.Context()), nil))(t)
 	require.Equal(t, store.Applied{Head: done.Head, Skipped: len(sets)}, again)
 	done, err := l.ents.Import(t.Context(), stream(sets[:2], nil), nil)
@@ -109,18 +104,18 @@ func testImportInterrupted(t *testing.T, h Harness, layout string, source *ledge
 	require.Equal(t, 2, done.Skipped)
 	for _, err := range source.ents.History(t.Context()) {
 		require.NoError(t, err)
-		break // a reader that stops early leaves nothing open
+		break // a loop that ends early leaves nothing open
 	}
 }
 
-// testImportOther: what a store holds already must be what the source says,
-// whether the source has more, as much, or less.
-func testImportOther(t *testing.T, h Harness, layout string, source *ledger) {
-	l := newLedger(t, h, layout)
+// testImportOther: the blocks that a store has must be the same in the source,
+// whether the source has more blocks, as many, or fewer.
+func testImportOther(t *testing.T, h Harness, source *ledger) {
+	l := newLedger(t, h)
 	l.applyBlocks(t, newBlock(110, on("a", opCreate(1000, v("different")))))
 	l.applyBlocks(t, newBlock(111, on("b", opCreate(1000))))
 	want := l.state(t)
-	sets := must(model.Collect(source.ents.History(t.Context())))(t)
+	sets := collect(t, source.ents.History(t.Context()))
 	for name, part := range map[string][]entity.Changeset{
 		"more": sets, "as much": sets[:2], "less": sets[:1], "only later blocks": sets[2:],
 	} {
@@ -131,18 +126,9 @@ func testImportOther(t *testing.T, h Harness, layout string, source *ledger) {
 	foreign := entity.Changeset{Block: 120, Changes: []entity.Change{{
 		Key: keyOf("a"), Old: &entity.Entity{Key: keyOf("a"), LastModifiedAtBlock: 105},
 	}}}
-	same := must(model.Collect(l.ents.History(t.Context())))(t)
+	same := collect(t, l.ents.History(t.Context()))
 	if l.ents.Temporal() {
-		_, err := l.ents.Import(t.Context(), stream(append(same, foreign), nil), nil)
-		require.ErrorIs(t, err, store.ErrHistory)
+		refuses(t, store.ErrHistory)(l.ents.Import(t.Context(), stream(append(same, foreign), nil), nil))
 		requireSame(t, want, l.state(t))
 	}
-}
-
-// testLoadBlockZero: block 0 is compared as others are.
-func testLoadBlockZero(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout, newBlock(0, on("a", opCreate(5))))
-	more := newBlock(0, on("a", opCreate(5)), on("more", opCreate(5)))
-	_, err := l.ents.Load(t.Context(), stream([]entity.Block{more}, nil), nil)
-	require.ErrorIs(t, err, store.ErrHistory)
 }

@@ -12,99 +12,87 @@ import (
 	"github.com/varvedb/varve/store/storetest/model"
 )
 
-// runOpen checks what a database remembers and what it refuses to be.
-func runOpen(t *testing.T, h Harness, layout string) {
-	t.Run("new store", func(t *testing.T) { testNewStore(t, h, layout) })
-	t.Run("extend adds", func(t *testing.T) { testExtendAdds(t, h, layout) })
-	t.Run("other layout", func(t *testing.T) { testOtherLayout(t, h, layout) })
-	t.Run("foreign tables", func(t *testing.T) { testForeignTables(t, h, layout) })
-	t.Run("refused", func(t *testing.T) { testRefused(t, h, layout) })
-}
+// runOpen tests new stores, the record of layout and rules in a database, and
+// refused calls.
+var runOpen = parts[Harness]{
+	{"new store", testNewStore},
+	{"extend adds", testExtendAdds},
+	{"other layout", testOtherLayout},
+	{"foreign tables", testForeignTables},
+	{"refused", testRefused},
+}.run
 
-// testNewStore: a store without blocks is empty at block 0 and has no other.
-func testNewStore(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
-	require.Equal(t, layout, l.ents.Layout())
-	head := must(l.ents.Head(t.Context()))(t)
+// testNewStore: a store without blocks is empty at block 0 and can be read at
+// no other block.
+func testNewStore(t *testing.T, h Harness) {
+	l := newLedger(t, h)
+	require.Equal(t, h.layout, l.ents.Layout())
+	head := call(t, l.ents.Head)
 	require.Equal(t, store.BlockHeader{Empty: true}, head)
 	for _, block := range []uint64{0, store.Head} {
 		s := l.at(t, block)
 		require.Zero(t, s.Number())
 		require.Equal(t, head, s.Head())
 		require.Empty(t, everything(t, s))
-		_, err := s.Get(t.Context(), keyOf("x"))
-		require.ErrorIs(t, err, store.ErrNotFound)
+		refuses(t, store.ErrNotFound)(s.Get(t.Context(), keyOf("x")))
 	}
-	_, err := l.ents.At(t.Context(), 1)
-	require.ErrorIs(t, err, store.ErrBlockRange)
-	again := must(l.db.Entities(t.Context(), nil))(t)
+	refuses(t, store.ErrBlockRange)(l.ents.At(t.Context(), 1))
+	again := call1(t, l.db.Entities, nil)
 	require.Same(t, l.ents, again)
 
 	var backup bytes.Buffer
 	contents := must(l.db.Backup(t.Context(), &backup, nil))(t)
 	restored := h.open(t, h.NewURL(t), nil)
 	require.Equal(t, contents, must(restored.Restore(t.Context(), &backup, nil))(t))
-	copied := must(restored.Entities(t.Context(), nil))(t) // without a row it has the tables too
-	must(copied.Apply(t.Context(), newBlock(0, on("genesis", opCreate(5)))))(t)
-
-	applied, err := l.ents.Apply(t.Context(), newBlock(0, on("genesis", opCreate(5))))
-	require.NoError(t, err, "block 0 is a block")
-	require.False(t, applied.Head.Empty)
-	if l.ents.Temporal() {
-		sets := must(model.Collect(l.at(t, 0).Changes(t.Context(), 0, 0)))(t)
-		require.Len(t, sets, 1)
-		require.Len(t, sets[0].Changed, 1, "and has made something")
-	}
-	_, err = l.ents.Apply(t.Context(), newBlock(0))
-	require.ErrorIs(t, err, store.ErrBlockOrder)
+	copied := call1(t, restored.Entities, nil) // a store without rows has the tables, too
+	call1(t, copied.Apply, newBlock(0, on("genesis", opCreate(5))))
 }
 
-func testOtherLayout(t *testing.T, h Harness, layout string) {
+func testOtherLayout(t *testing.T, h Harness) {
 	other := "simple"
-	if layout == other {
+	if h.layout == other {
 		other = "arkiv"
 	}
-	l := newLedger(t, h, layout, history()...)
+	l := newLedger(t, h, history()...)
 	want := l.state(t)
 	refuse := func(name string) {
 		t.Helper()
 		_, err := l.db.Entities(t.Context(), &store.EntityOptions{Layout: name})
 		require.ErrorIs(t, err, store.ErrLayout)
-		require.ErrorContains(t, err, layout)
+		require.ErrorContains(t, err, h.layout)
 		require.ErrorContains(t, err, name)
 	}
 	refuse(other)
-	require.NoError(t, l.db.Close())
+	closeDB(t, l.db)
 	l.db = h.open(t, l.url, nil)
 	refuse(other)
 	refuse("no such layout")
 	_, err := l.db.Entities(t.Context(), nil)
 	require.NoError(t, err, "the store knows its layout")
-	require.NoError(t, l.db.Close())
+	closeDB(t, l.db)
 	l.open()
 	requireSame(t, want, l.state(t))
 
 	db := h.open(t, h.NewURL(t), nil)
 	_, err = db.Entities(t.Context(), &store.EntityOptions{Layout: "no such layout"})
 	require.ErrorIs(t, err, store.ErrLayout)
-	require.ErrorContains(t, err, layout, "the error lists the layouts")
-	_, err = db.Entities(t.Context(), &store.EntityOptions{Layout: layout})
+	require.ErrorContains(t, err, h.layout, "the error lists the layouts")
+	_, err = db.Entities(t.Context(), &store.EntityOptions{Layout: h.layout})
 	require.NoError(t, err, "nothing was made by the failed call")
 }
 
-// testForeignTables: a database of something else is not written to.
-func testForeignTables(t *testing.T, h Harness, layout string) {
+// testForeignTables: a database with tables of another program is not changed.
+func testForeignTables(t *testing.T, h Harness) {
 	db := h.open(t, h.NewURL(t), nil)
 	inTx(t, db.Engine(), func(tx driver.Tx) {
 		exec(t, tx, "CREATE TABLE accounts (id INTEGER)")
 	})
 	for range 2 {
-		_, err := db.Entities(t.Context(), &store.EntityOptions{Layout: layout})
-		require.ErrorIs(t, err, store.ErrLayout)
+		refuses(t, store.ErrLayout)(db.Entities(t.Context(), &store.EntityOptions{Layout: h.layout}))
 	}
 }
 
-// everyCall makes each call of a store, in which the first ones write, and of a snapshot of it.
+// everyCall makes each call of a store and of a snapshot of it.
 func everyCall(ctx context.Context, l *ledger, s *store.Snapshot) (writes, reads map[string]error) {
 	_, apply := l.ents.Apply(ctx, newBlock(l.head+1))
 	_, load := l.ents.Load(ctx, stream(history(), nil), nil)
@@ -115,7 +103,7 @@ func everyCall(ctx context.Context, l *ledger, s *store.Snapshot) (writes, reads
 	_, head := l.ents.Head(ctx)
 	opened, at := l.ents.At(ctx, store.Head)
 	if at == nil {
-		at = opened.Close() // a history needs three readers of four
+		at = opened.Close() // a history needs three of the four readers
 	}
 	_, summary := l.ents.Summary(ctx)
 	_, changes := model.Collect(l.ents.History(ctx))
@@ -127,10 +115,10 @@ func everyCall(ctx context.Context, l *ledger, s *store.Snapshot) (writes, reads
 	}
 }
 
-// testRefused: who may not write, has been cancelled, or has closed the store, is told so by
-// every call, and changes nothing.
-func testRefused(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout, history()[0])
+// testRefused: every call of a read-only store, of a closed one or with a
+// cancelled context returns that error and changes nothing.
+func testRefused(t *testing.T, h Harness) {
+	l := newLedger(t, h, history()[0])
 	want := l.state(t)
 	refused := func(ctx context.Context, s *store.Snapshot, write, read error) {
 		t.Helper()
@@ -148,24 +136,24 @@ func testRefused(t *testing.T, h Harness, layout string) {
 	refused(done, s, context.Canceled, context.Canceled)
 	requireSame(t, want, l.state(t))
 	require.Len(t, everything(t, s), 3, "the snapshot is usable")
-	s = l.at(t, store.Head) // which has read nothing that it could answer with
-	require.NoError(t, l.db.Close())
+	s = l.at(t, store.Head) // a new one, which has cached nothing
+	closeDB(t, l.db)
 	require.NoError(t, l.db.Close(), "a second Close does nothing")
 	refused(t.Context(), s, store.ErrClosed, store.ErrClosed)
 	if h.Server {
 		return // its databases are not opened for reading only
 	}
 	l.db = h.open(t, l.url, &store.Options{ReadOnly: true})
-	l.ents = must(l.db.Entities(t.Context(), &store.EntityOptions{Layout: layout}))(t)
+	l.ents = call1(t, l.db.Entities, &store.EntityOptions{Layout: h.layout})
 	refused(t.Context(), l.at(t, store.Head), store.ErrReadOnly, nil)
 	requireSame(t, want, l.state(t))
 }
 
-// testExtendAdds: a store whose ExtendBTL counts from the block is not opened with the other rule.
-func testExtendAdds(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
-	require.NoError(t, l.db.Close())
+// testExtendAdds: a store in which ExtendBTL counts from the block cannot be
+// opened with the other rule.
+func testExtendAdds(t *testing.T, h Harness) {
+	l := newLedger(t, h)
+	closeDB(t, l.db)
 	l.db = h.open(t, l.url, nil)
-	_, err := l.db.Entities(t.Context(), &store.EntityOptions{Layout: layout, ExtendAdds: true})
-	require.ErrorIs(t, err, store.ErrLayout)
+	refuses(t, store.ErrLayout)(l.db.Entities(t.Context(), &store.EntityOptions{Layout: h.layout, ExtendAdds: true}))
 }

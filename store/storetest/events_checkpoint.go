@@ -16,15 +16,15 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-func runEventCheckpoint(t *testing.T, h Harness) {
-	t.Run("advance", func(t *testing.T) { checkpointAdvance(t, h) })
-	t.Run("group", func(t *testing.T) { checkpointGroup(t, h) })
-	t.Run("consume", func(t *testing.T) { checkpointConsume(t, h) })
-	t.Run("live", func(t *testing.T) { checkpointLive(t, h) })
-	t.Run("consumers of one name", func(t *testing.T) { checkpointRivals(t, h) })
-}
+var runEventCheckpoint = parts[Harness]{
+	{"advance", checkpointAdvance},
+	{"group", checkpointGroup},
+	{"consume", checkpointConsume},
+	{"live", checkpointLive},
+	{"consumers of one name", checkpointRivals},
+}.run
 
-// checkpointAdvance: what random histories do not come to.
+// checkpointAdvance tests cases that random histories do not reach.
 func checkpointAdvance(t *testing.T, h Harness) {
 	s := h.events(t)
 	other := s.another(t, h)
@@ -32,7 +32,7 @@ func checkpointAdvance(t *testing.T, h Harness) {
 		_, err := s.Advance(t.Context(), event.Checkpoint{Consumer: name, From: from, To: to}, events, nil)
 		return err
 	}
-	list := must(s.own.Checkpoints(t.Context()))(t)
+	list := call(t, s.own.Checkpoints)
 	require.Empty(t, list)
 	for range 9 {
 		s.add(t, ev("N", ""))
@@ -44,12 +44,11 @@ func checkpointAdvance(t *testing.T, h Harness) {
 	require.ErrorIs(t, advance("a", 1, 8), store.ErrConflict)
 	require.NoError(t, advance("a", 0, 3))
 	require.NoError(t, advance("ä b\n", 0, 1))
-	list = must(other.own.Checkpoints(t.Context()))(t)
+	list = call(t, other.own.Checkpoints)
 	require.Equal(t, []event.Checkpoint{{Consumer: "a", To: 3}, {Consumer: "ä b\n", To: 1}}, list)
 	for _, name := range []string{"", "\x00", "\xff", strings.Repeat("n", 257)} {
 		require.ErrorIs(t, advance(name, 0, 1), store.ErrInvalid, "%q", name)
-		_, err := s.Checkpoint(t.Context(), name)
-		require.ErrorIs(t, err, store.ErrInvalid)
+		refuses(t, store.ErrInvalid)(s.Checkpoint(t.Context(), name))
 	}
 	if s.db != other.db {
 		_, err := other.Advance(t.Context(), event.Checkpoint{Consumer: "c", To: 1}, nil, nil)
@@ -65,8 +64,8 @@ func checkpointAdvance(t *testing.T, h Harness) {
 	require.Equal(t, "3", s.names(t, event.Of("A"), nil))
 }
 
-// checkpointGroup: of several that move one consumer from the same position at once, in one
-// commit maybe, one does.
+// checkpointGroup: several callers move one consumer from the same position at
+// once. One of them succeeds.
 func checkpointGroup(t *testing.T, h Harness) {
 	s := h.events(t)
 	errs := make([]error, 12)
@@ -95,7 +94,8 @@ func checkpointGroup(t *testing.T, h Harness) {
 	require.Len(t, s.read(t, event.Of("A"), nil), 3)
 }
 
-// consumer handles events "N" and makes an event "Handled" of every second one.
+// consumer returns a consumer of events "N" that makes an event "Handled" of
+// every second one.
 func consumer(name string, each func(*event.Sequenced) error) event.Consumer {
 	return event.Consumer{Name: name, Query: event.Of("N"), Every: 5, Handle: func(_ context.Context, e *event.Sequenced) ([]event.Event, *event.Condition, error) {
 		if err := each(e); err != nil || e.Position%2 == 1 {
@@ -105,16 +105,16 @@ func consumer(name string, each func(*event.Sequenced) error) event.Consumer {
 	}}
 }
 
-// fickle is an event store that dies now and then when a checkpoint is written: before,
-// after, or without telling which.
-type fickle struct {
+// unreliable is an event store whose Advance sometimes fails: before the commit,
+// after it, or with an unknown outcome.
+type unreliable struct {
 	*store.Events
 	rnd *rand.Rand
 }
 
 var errDied = errors.New("died")
 
-func (f *fickle) Advance(ctx context.Context, c event.Checkpoint, events []event.Event, cond *event.Condition) ([]uint64, error) {
+func (f *unreliable) Advance(ctx context.Context, c event.Checkpoint, events []event.Event, cond *event.Condition) ([]uint64, error) {
 	fate := f.rnd.IntN(12)
 	if fate == 0 {
 		return nil, errDied
@@ -129,12 +129,12 @@ func (f *fickle) Advance(ctx context.Context, c event.Checkpoint, events []event
 	return positions, err
 }
 
-// checkpointConsume: whenever a consumer dies, each event leads to one other event, and none
-// is left out.
+// checkpointConsume: a consumer dies at any moment. Each event leads to exactly
+// one other event.
 func checkpointConsume(t *testing.T, h Harness) {
 	const total = 120
 	s := h.events(t)
-	f := &fickle{Events: s.own, rnd: randomSource(t, 0)}
+	f := &unreliable{Events: s.own, rnd: randomSource(t, 0)}
 	var want []string
 	for i := range total {
 		s.add(t, ev("N", fmt.Sprint(i)), ev("Other", "", "odd:1"))
@@ -170,8 +170,8 @@ func checkpointConsume(t *testing.T, h Harness) {
 	require.Len(t, handled, total+1)
 }
 
-// checkpointLive: a consumer goes on with what is appended, decides anew when its condition
-// fails, and stores its checkpoint when it ends.
+// checkpointLive: a consumer handles new events, decides again when its
+// condition fails, and stores its checkpoint when it ends.
 func checkpointLive(t *testing.T, h Harness) {
 	s := h.events(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -205,8 +205,8 @@ func checkpointLive(t *testing.T, h Harness) {
 	require.Equal(t, "1 2 3", s.names(t, event.Of("Handled"), nil))
 }
 
-// checkpointRivals: of two consumers of one name each event leads to one other; one of them
-// is told.
+// checkpointRivals: two consumers have one name. Each event leads to one other
+// event, and one of the consumers gets an error.
 func checkpointRivals(t *testing.T, h Harness) {
 	s := h.events(t)
 	var events []event.Event

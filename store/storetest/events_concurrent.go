@@ -18,15 +18,15 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// The race for unique names: 16 racers for each of 50 names.
+// Names and racers of runEventRace.
 const (
 	raceNames  = 50
 	raceRacers = 16
 )
 
-// runEventRace lets racers claim names after they found them free. Each name must
-// have exactly one winner, also among several processes: go-crablet, whose
-// conditions take no lock, had 542 winners of 50.
+// runEventRace lets 16 racers claim each of 50 names that they found free. Each
+// name must have one winner, also among several processes. For comparison,
+// go-crablet, whose conditions take no lock, had 542 winners of 50.
 func runEventRace(t *testing.T, h Harness) {
 	s := h.indexedEvents(t)
 	processes := []eventStream{s, s.another(t, h)}
@@ -62,22 +62,22 @@ func runEventRace(t *testing.T, h Harness) {
 	require.Len(t, s.all(t), raceNames)
 }
 
-// runEventGroup checks what appends that share commits owe each other.
-func runEventGroup(t *testing.T, h Harness) {
-	t.Run("cancel", func(t *testing.T) { groupCancel(t, h) })
-	t.Run("queue", func(t *testing.T) { groupQueue(t, h) })
-	t.Run("close", func(t *testing.T) { groupClose(t, h) })
-}
+// runEventGroup tests appends that share commits.
+var runEventGroup = parts[Harness]{
+	{"cancel", groupCancel},
+	{"queue", groupQueue},
+	{"close", groupClose},
+}.run
 
-// held opens the writer's transaction, so that appends gather behind it.
+// held opens the writer's transaction, so that appends queue behind it.
 func held(t testing.TB, s eventStream) (release func()) {
 	t.Helper()
 	tx := begin(t, s.db.Engine())
 	return sync.OnceFunc(func() { require.NoError(t, tx.Rollback()) })
 }
 
-// groupCancel gives appends up at random: each is stored whole, at the positions
-// it was told, or not at all.
+// groupCancel cancels appends at random. Each is stored whole, at the positions
+// that were returned, or not at all.
 func groupCancel(t *testing.T, h Harness) {
 	s := h.events(t)
 	const workers, each = 8, 25
@@ -124,11 +124,11 @@ func groupCancel(t *testing.T, h Harness) {
 	s.add(t, ev("A", "after all"))
 }
 
-// unknownPosition is that of an append that is given up on its way to another process: of
-// its outcome nothing is told.
+// unknownPosition stands for the position of an append that was cancelled on
+// its way to another process, because its outcome is not known.
 const unknownPosition = math.MaxUint64 - 1
 
-// groupQueue fills a short queue and gives up an append that waits for a place.
+// groupQueue fills a short queue and cancels appends that wait for a place.
 func groupQueue(t *testing.T, h Harness) {
 	s := h.openEvents(t, h.quickURL(t), store.EventOptions{Queue: 2})
 	release := held(t, s)
@@ -153,7 +153,7 @@ func groupQueue(t *testing.T, h Harness) {
 		})
 	}
 	cancel()
-	for cancelled.Load() < 6 { // nothing is stored while the writer is held
+	for cancelled.Load() < 6 { // while the writer is held, no append is stored
 		time.Sleep(time.Millisecond)
 	}
 	release()
@@ -162,8 +162,8 @@ func groupQueue(t *testing.T, h Harness) {
 	require.Len(t, s.all(t), 6)
 }
 
-// groupClose closes the database under waiting appends: each has its verdict, and
-// what was acknowledged is there.
+// groupClose closes the database while appends wait. Each gets an outcome, and
+// acknowledged events are in the store.
 func groupClose(t *testing.T, h Harness) {
 	s := h.events(t)
 	var acknowledged atomic.Int64
@@ -185,14 +185,14 @@ func groupClose(t *testing.T, h Harness) {
 	for acknowledged.Load() < 20 {
 		time.Sleep(time.Millisecond)
 	}
-	require.NoError(t, s.db.Close())
+	closeDB(t, s.db)
 	wait(t, &wg)
 	s = h.openEvents(t, s.url, store.EventOptions{})
 	require.EqualValues(t, acknowledged.Load(), len(s.all(t)))
 }
 
-// The store as porcupine sees it: the last position of each of a few tags, and the
-// head.
+// linearTags is the number of tags in the model of porcupine, which knows the
+// last position of each tag and the head.
 const linearTags = 3
 
 type linearState struct {
@@ -202,7 +202,7 @@ type linearState struct {
 
 type linearInput struct {
 	read  bool
-	tags  int // set of tags: of the event, or read
+	tags  int // set of tags of the event or the read
 	guard int // set of tags of the condition's items
 	after uint64
 }
@@ -245,9 +245,9 @@ func (s linearState) highest(tags int) (at uint64) {
 	return at
 }
 
-// runEventLinearizable checks random concurrent histories of reads and conditional
-// appends: there must be one order of them, in keeping with real time, that a store
-// without concurrency could have gone through.
+// runEventLinearizable checks random concurrent histories of reads and
+// conditional appends: some sequence of the same calls, in keeping with real
+// time, has the same results.
 func runEventLinearizable(t *testing.T, h Harness) {
 	const clients, each = 6, 30
 	seed := rand.Uint64()

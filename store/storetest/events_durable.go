@@ -14,28 +14,32 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// runEventDurable checks what becomes of events between their commit and the sync that
-// makes them durable, on engines that do the one beside the other, and then what appends
-// owe each other, at the level of durability at which there is such a time.
+// runEventDurable tests events between their commit and the sync that makes
+// them durable, on engines that commit and sync concurrently. Then it repeats
+// suites of appends with durable commits.
 func runEventDurable(t *testing.T, h Harness) {
 	db := h.open(t, h.NewURL(t), nil)
 	if _, ok := db.Engine().(driver.Overlapper); !ok {
 		t.Skip("a commit is durable when it returns")
 	}
-	t.Run("hidden", func(t *testing.T) { durableHidden(t, h) })
-	t.Run("verdicts", func(t *testing.T) { durableVerdicts(t, h) })
-	t.Run("two processes", func(t *testing.T) { durableProcesses(t, h) })
-	t.Run("failure", func(t *testing.T) { durableFailure(t, h) })
+	parts[Harness]{
+		{"hidden", durableHidden},
+		{"verdicts", durableVerdicts},
+		{"two processes", durableProcesses},
+		{"failure", durableFailure},
+	}.run(t, h)
 	h.durable = true
-	t.Run("group", func(t *testing.T) { runEventGroup(t, h) })
-	t.Run("linearizable", func(t *testing.T) { runEventLinearizable(t, h) })
-	t.Run("subscribe", func(t *testing.T) { runEventSubscribe(t, h) })
+	parts[Harness]{
+		{"group", runEventGroup},
+		{"linearizable", runEventLinearizable},
+		{"subscribe", runEventSubscribe},
+	}.run(t, h)
 }
 
-// syncGate lets syncs wait, or fail, when a test says so.
+// syncGate makes syncs wait, or fail.
 type syncGate struct {
 	mu     sync.Mutex
-	gate   chan struct{} // a sync waits until it is closed; nil lets it pass
+	gate   chan struct{} // syncs wait until it is closed; nil: they do not wait
 	done   int
 	failed error
 }
@@ -59,7 +63,8 @@ func (g *syncGate) see(call, _ string) error {
 	return nil
 }
 
-// hold keeps syncs until the returned function is called with what they return.
+// hold makes syncs wait until the returned function is called with their
+// result.
 func (g *syncGate) hold() (release func(err error)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -81,7 +86,7 @@ func (g *syncGate) syncs() int {
 	return g.done
 }
 
-// heldEvents opens an event store whose syncs may be held.
+// heldEvents opens an event store with a gate for its syncs.
 func (h Harness) heldEvents(t *testing.T, rawURL string) (eventStream, *syncGate) {
 	t.Helper()
 	g := &syncGate{}
@@ -106,8 +111,8 @@ func (s eventStream) visible(t *testing.T, n int) {
 	})
 }
 
-// durableHidden: what is not durable is read by who asks for it alone, and the next
-// group is committed meanwhile.
+// durableHidden: only a read with Visible returns events that are not durable.
+// The next group is committed during the sync.
 func durableHidden(t *testing.T, h Harness) {
 	s, e := h.heldEvents(t, h.NewURL(t))
 	first := s.add(t, ev("A", "durable", "k:v"))
@@ -116,7 +121,7 @@ func durableHidden(t *testing.T, h Harness) {
 	one := s.later(ev("A", "one", "k:v"), nil)
 	s.visible(t, 2)
 	two := s.later(ev("A", "two", "k:v"), nil)
-	s.visible(t, 3) // beside the sync of the first one
+	s.visible(t, 3) // during the sync of the first one
 
 	for name, q := range map[string]event.Query{"all": event.All(), "tag": event.Tagged(tagList([]string{"k:v"})...)} {
 		head := uint64(0)
@@ -127,7 +132,7 @@ func durableHidden(t *testing.T, h Harness) {
 		require.Empty(t, s.names(t, q, &event.ReadOptions{From: first[0] + 1}))
 		require.Equal(t, "two one durable", s.names(t, q, &event.ReadOptions{Backwards: true, Visible: true}), name)
 	}
-	head := must(s.Head(t.Context()))(t)
+	head := call(t, s.Head)
 	require.Equal(t, first[0], head)
 	count := event.NewProjection(event.All(), 0, func(n int, _ *event.Sequenced) int { return n + 1 })
 	cond := must(event.Project(t.Context(), s, count))(t)
@@ -147,8 +152,8 @@ func durableHidden(t *testing.T, h Harness) {
 	require.GreaterOrEqual(t, done, 3, "a sync for each group")
 }
 
-// durableVerdicts: nobody is told that what is not durable is in his way, or that it is
-// stored already.
+// durableVerdicts: an append that conflicts with an event that is not durable,
+// or repeats it, waits until the event is durable.
 func durableVerdicts(t *testing.T, h Harness) {
 	s, e := h.heldEvents(t, h.NewURL(t))
 	s.add(t, ev("A", "durable"))
@@ -165,7 +170,7 @@ func durableVerdicts(t *testing.T, h Harness) {
 		t.Fatal("it was refused for an event that is not durable", got)
 	case got := <-again:
 		t.Fatal("it was found where it is not durable", got)
-	case <-time.After(20 * time.Millisecond): // a verdict takes less
+	case <-time.After(20 * time.Millisecond): // longer than an append takes
 	}
 	release(nil)
 	first := <-won
@@ -174,8 +179,8 @@ func durableVerdicts(t *testing.T, h Harness) {
 	require.Equal(t, first, <-again)
 }
 
-// durableProcesses: who reads what another process has written makes it durable first: he
-// cannot know whether it is, and it may be acknowledged.
+// durableProcesses: a process that reads events of another process syncs them
+// first, because it cannot know whether they are durable.
 func durableProcesses(t *testing.T, h Harness) {
 	rawURL := h.NewURL(t)
 	s, e := h.heldEvents(t, rawURL)
@@ -197,7 +202,7 @@ func durableProcesses(t *testing.T, h Harness) {
 
 	release(nil)
 	require.NoError(t, (<-two).err)
-	// What the one writes above what the other one has written is not its own alone.
+	// Below the events of the first process there are now events of the other one.
 	releaseOther := o.hold()
 	defer releaseOther(nil)
 	three := other.later(ev("A", "three"), nil)
@@ -210,7 +215,7 @@ func durableProcesses(t *testing.T, h Harness) {
 	select {
 	case got := <-read:
 		t.Fatalf("it knows not whether the other one is durable, and read %q", got)
-	case <-time.After(20 * time.Millisecond): // a read takes less
+	case <-time.After(20 * time.Millisecond): // longer than a read takes
 	}
 	release(nil)
 	require.Contains(t, <-read, "one two three")
@@ -219,8 +224,8 @@ func durableProcesses(t *testing.T, h Harness) {
 	require.NoError(t, (<-three).err)
 }
 
-// durableFailure: when a sync fails, everybody learns it whose events it was for, and
-// nobody appends any more.
+// durableFailure: when a sync fails, each append of it gets the error, and
+// later appends fail.
 func durableFailure(t *testing.T, h Harness) {
 	s, e := h.heldEvents(t, h.NewURL(t))
 	s.add(t, ev("A", "durable"))
@@ -236,7 +241,6 @@ func durableFailure(t *testing.T, h Harness) {
 	require.ErrorIs(t, got.err, broken)
 	require.ErrorIs(t, (<-two).err, broken)
 	require.ErrorIs(t, (<-three).err, broken)
-	_, err := s.Append(t.Context(), []event.Event{ev("A", "four")}, nil)
-	require.ErrorIs(t, err, broken)
+	refuses(t, broken)(s.Append(t.Context(), []event.Event{ev("A", "four")}, nil))
 	require.Equal(t, "durable", s.names(t, event.All(), nil))
 }

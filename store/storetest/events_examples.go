@@ -13,11 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/store/event"
-	"github.com/varvedb/varve/store/storetest/model"
 )
 
-// example is one case of an example of the specification: events that happened, a
-// command, and what it appends or why it is refused.
+// example is a case of an example of the specification: given events, a
+// command, and the events that it appends or the error.
 type example struct {
 	name  string
 	given []event.Event
@@ -29,8 +28,8 @@ type example struct {
 // command is a request of a user.
 type command func(evs event.Store) error
 
-// runEventExamples runs the published cases of the examples of https://dcb.events/examples,
-// and a few of ours, all in one store: each has types of its own.
+// runEventExamples runs the cases that https://dcb.events/examples publishes,
+// and a few more, all in one store. Each case has other event types.
 func runEventExamples(t *testing.T, h Harness) {
 	s := h.events(t)
 	sets := map[string][]example{
@@ -50,8 +49,7 @@ func runEventExamples(t *testing.T, h Harness) {
 	}
 }
 
-// realm is a part of a store that knows its own events alone: the types of all begin with
-// its prefix.
+// realm is the part of a store with the event types that begin with its prefix.
 type realm struct {
 	event.Store
 	prefix string
@@ -104,7 +102,7 @@ func (c example) run(t *testing.T, s event.Store) {
 	} else {
 		require.NoError(t, err)
 	}
-	added := must(model.Collect(s.Read(t.Context(), event.All(), &event.ReadOptions{From: from})))(t)
+	added := collect(t, s.Read(t.Context(), event.All(), &event.ReadOptions{From: from}))
 	var got []string
 	for _, e := range added {
 		text := e.Type + " " + string(e.Data)
@@ -127,7 +125,8 @@ func decide(evs event.Store, rule func() error, e func() event.Event, reads ...e
 	return err
 }
 
-// seen reports whether an event exists, count how many there are, and latest the data of the last one.
+// seen reports whether an event exists, count returns the number of events, and
+// latest the data of the last one.
 func seen(q event.Query) *event.Projection[bool] {
 	return event.NewProjection(q, false, func(bool, *event.Sequenced) bool { return true })
 }
@@ -140,7 +139,7 @@ func latest(q event.Query) *event.Projection[int] {
 	return event.TryProjection(q, 0, func(_ int, e *event.Sequenced) (int, error) { return strconv.Atoi(string(e.Data)) })
 }
 
-// firstOf returns the first error, which is the one that is reported.
+// firstOf returns the first error.
 func firstOf(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {
@@ -157,20 +156,22 @@ func refuseIf(refused bool, format string, args ...any) error {
 	return nil
 }
 
-// ago returns an event whose metadata have its age. The published cases have
-// days and minutes in metadata, too, in place of a clock.
+// ago returns an event with its age as metadata. The published cases, too, have
+// days and minutes as metadata in place of a clock.
 func ago(n int, e event.Event) event.Event {
 	e.Metadata = []byte(strconv.Itoa(n))
 	return e
 }
 
-// within reports whether an event is at most that old. An event without an age is not.
+// within reports whether an event is at most n old. An event without an age is
+// not.
 func within(n int, e *event.Sequenced) bool {
 	past, err := strconv.Atoi(string(e.Metadata))
 	return err == nil && past <= n
 }
 
-// Courses have a capacity that may change; a student may subscribe to five of them.
+// Courses have a capacity that may change; a student may subscribe to five of
+// them.
 
 func courseDefined(course string, capacity int) event.Event {
 	return ev("CourseDefined", strconv.Itoa(capacity), "course:"+course)
@@ -252,15 +253,15 @@ func courseExamples() []example {
 		{"subscribe, too many", with(courseDefined("c6", 10), subscribed("s1", "c1", "c2", "c3", "c4", "c5")...), subscribe("s1", "c6"), "", "at most 5 courses"},
 		{"subscribe", with(courseDefined("c1", 10)), subscribe("s1", "c1"), s1c1, ""},
 
-		// Ours.
+		// Not published.
 		{"change capacity, the same", with(courseDefined("c1", 12), capacityChanged("c1", 15)), changeCapacity("c1", 15), "", "the capacity is 15 already"},
 		{"subscribe, capacity raised", append(full, capacityChanged("c1", 4)), subscribe("s4", "c1"), s4c1, ""},
 		{"subscribe, others elsewhere", with(courseDefined("c1", 1), subscribed("s2", "c2")...), subscribe("s1", "c1"), s1c1, ""},
 	}
 }
 
-// A user name is claimed by one account at a time, and free again some days after the
-// account was closed or renamed.
+// A user name is claimed by one account at a time, and free again some days
+// after the account was closed or renamed.
 
 func register(name string, days int) command {
 	return func(evs event.Store) error {
@@ -288,13 +289,13 @@ func userNameExamples() []example {
 		{"closed before", []event.Event{ago(4, u1), ago(4, closed)}, register("u1", 3), ok, ""},
 		{"renamed before", []event.Event{ago(4, u1), ago(4, renamed)}, register("u1", 3), ok, ""},
 
-		// Ours.
+		// Not published.
 		{"another is claimed", []event.Event{ev("Registered", "", "name:u2")}, register("u1", never), ok, ""},
 	}
 }
 
-// Invoice numbers have no gaps. By a projection, or by the last invoice, which is all that
-// must be read.
+// Invoice numbers have no gaps. By a projection, or by the last invoice, which
+// is all that must be read.
 
 func invoiceByProjection(evs event.Store) error {
 	last := latest(event.Of("InvoiceCreated"))
@@ -327,14 +328,14 @@ func invoiceExamples() []example {
 		{"first", nil, invoiceByProjection, "InvoiceCreated 1 invoice:1", ""},
 		{"second", []event.Event{invoice(1)}, invoiceByProjection, "InvoiceCreated 2 invoice:2", ""},
 
-		// Ours.
+		// Not published.
 		{"first, by the last", []event.Event{ev("Other", "7")}, invoiceByLast, "InvoiceCreated 1 invoice:1", ""},
 		{"next, by the last", []event.Event{invoice(1), invoice(2), ev("Other", "")}, invoiceByLast, "InvoiceCreated 3 invoice:3", ""},
 	}
 }
 
-// A sign-up is confirmed once and within the hour, with the one-time password that was
-// sent.
+// A sign-up is confirmed once and within the hour, with the one-time password
+// that was sent.
 
 func confirm(email, password string) command {
 	return func(evs event.Store) error {
@@ -370,7 +371,7 @@ func optInExamples() []example {
 		{"valid", []event.Event{initiated}, confirm("john", "222222"), "SignUpConfirmed John email:john otp:222222", ""},
 		{"another is expired", []event.Event{ago(61, initiated)}, confirm("john", "000000"), "", "no pending sign-up"},
 
-		// Ours.
+		// Not published.
 		{"expired", []event.Event{ago(61, initiated)}, confirm("john", "222222"), "", "expired"},
 		{"in time", []event.Event{ago(60, initiated)}, confirm("john", "222222"), "SignUpConfirmed John email:john otp:222222", ""},
 	}

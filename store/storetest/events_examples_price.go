@@ -8,21 +8,21 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// A product is sold at the price that was displayed: the current one, or with a period of
-// grace also one that was replaced in it.
+// A product is sold at the price that was displayed: the current one, or with a
+// period of grace also one that was replaced in it.
 
-// prices are those at which a product may be sold.
+// prices are the prices at which a product may be sold.
 type prices struct {
-	settled int   // the last one from before the period
-	fresh   []int // those since
+	former int   // the last price before the period
+	fresh  []int // the prices since
 }
 
 func (p prices) allow(price int) bool {
-	return price == p.settled || slices.Contains(p.fresh, price)
+	return price == p.former || slices.Contains(p.fresh, price)
 }
 
-// pricesOf folds the prices of a product, of which those not older than grace minutes are
-// fresh.
+// pricesOf returns a projection of the prices of a product. Prices at most
+// grace minutes old are fresh.
 func pricesOf(product string, grace int) *event.Projection[prices] {
 	return event.TryProjection(anyOf(item("ProductDefined|ProductPriceChanged", "product:"+product)), prices{},
 		func(p prices, e *event.Sequenced) (prices, error) {
@@ -31,9 +31,9 @@ func pricesOf(product string, grace int) *event.Projection[prices] {
 				return p, err
 			}
 			if within(grace, e) {
-				return prices{settled: p.settled, fresh: append(slices.Clone(p.fresh), n)}, nil
+				return prices{former: p.former, fresh: append(slices.Clone(p.fresh), n)}, nil
 			}
-			return prices{settled: n, fresh: p.fresh}, nil
+			return prices{former: n, fresh: p.fresh}, nil
 		})
 }
 
@@ -94,7 +94,7 @@ func priceExamples() []example {
 		{"several: two products", append(old[:1:1], ago(9, changed), ago(8, p2)), order(grace, at(123), offer{"p2", 321}),
 			"ProductsOrdered p1=123;p2=321; product:p1 product:p2", ""},
 
-		// Ours.
+		// Not published.
 		{"several: one of them invalid", append(old[:1:1], ago(8, p2)), order(grace, at(123), offer{"p2", 320}), "", "invalid price of p2"},
 		{"another product", []event.Event{p2}, order(grace, at(321)), "", invalid},
 	}

@@ -14,12 +14,12 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-func runEventImport(t *testing.T, h Harness) {
-	t.Run("continuation", func(t *testing.T) { importContinuation(t, h) })
-	t.Run("times", func(t *testing.T) { importTimes(t, h) })
-	t.Run("alone", func(t *testing.T) { importAlone(t, h) })
-	t.Run("renumber", func(t *testing.T) { importRenumber(t, h) })
-}
+var runEventImport = parts[Harness]{
+	{"continuation", importContinuation},
+	{"times", importTimes},
+	{"alone", importAlone},
+	{"renumber", importRenumber},
+}.run
 
 // oldEvents are events of 2020, one a minute, some with IDs.
 func oldEvents(n int) []event.Sequenced {
@@ -33,7 +33,8 @@ func oldEvents(n int) []event.Sequenced {
 	return list
 }
 
-// importContinuation: what is not the continuation of the store is refused.
+// importContinuation: events that do not continue the store's events are
+// refused.
 func importContinuation(t *testing.T, h Harness) {
 	s := h.events(t)
 	list := oldEvents(10)
@@ -45,7 +46,7 @@ func importContinuation(t *testing.T, h Harness) {
 	require.NoError(t, run(list[:4]))
 	require.ErrorIs(t, run(slices.Concat(list[4:6], list[7:])), store.ErrHistory, "a gap")
 	require.ErrorIs(t, run(slices.Concat(list[4:6], list[5:])), store.ErrHistory, "an event again")
-	head := must(s.Head(t.Context()))(t)
+	head := call(t, s.Head)
 	require.EqualValues(t, 4, head, "nothing of a batch with a gap")
 	other := slices.Clone(list)
 	other[3].Data = []byte("other")
@@ -68,7 +69,8 @@ func importContinuation(t *testing.T, h Harness) {
 	require.Equal(t, list, s.all(t))
 }
 
-// importTimes: times do not fall, whoever gives them.
+// importTimes: times do not decrease, whether the caller or the store gives
+// them.
 func importTimes(t *testing.T, h Harness) {
 	s := h.events(t)
 	run := func(times ...time.Time) error {
@@ -88,8 +90,7 @@ func importTimes(t *testing.T, h Harness) {
 	for _, ahead := range []time.Time{time.Now().Add(2 * time.Hour), time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC), time.Date(400_000, 1, 1, 0, 0, 0, 0, time.UTC)} {
 		require.ErrorIs(t, run(ahead), store.ErrInvalid, "all later events would have this time")
 		require.ErrorContains(t, run(time.Time{}, ahead), "ahead of the clock")
-		_, err := s.own.AppendTimed(t.Context(), []event.Sequenced{{Time: ahead, Event: ev("A", "")}})
-		require.ErrorIs(t, err, store.ErrInvalid)
+		refuses(t, store.ErrInvalid)(s.own.AppendTimed(t.Context(), []event.Sequenced{{Time: ahead, Event: ev("A", "")}}))
 	}
 	require.Len(t, s.all(t), 3)
 	future := time.Now().Add(30 * time.Minute).UTC().Truncate(time.Microsecond)
@@ -103,8 +104,8 @@ func importTimes(t *testing.T, h Harness) {
 	}
 }
 
-// importRenumber: without their positions events go behind those that there are, while
-// others append, and those with IDs once.
+// importRenumber: with Renumber, events are appended after the store's events,
+// concurrently with other appends. An event with an ID is imported once.
 func importRenumber(t *testing.T, h Harness) {
 	s := h.events(t)
 	s.add(t, ev("First", ""))
@@ -124,8 +125,8 @@ func importRenumber(t *testing.T, h Harness) {
 	require.Len(t, s.all(t), 7)
 }
 
-// importAlone: an append that waits beside one of events with times shares no transaction
-// with it, and has the time of its own.
+// importAlone: an append that waits with an append of timed events does not
+// share its transaction, and has the current time.
 func importAlone(t *testing.T, h Harness) {
 	for name, timedFirst := range map[string]bool{"behind": true, "before": false} {
 		t.Run(name, func(t *testing.T) {
@@ -163,7 +164,7 @@ func importAlone(t *testing.T, h Harness) {
 			for _, e := range s.read(t, event.Of("Now"), nil) {
 				require.WithinDuration(t, time.Now(), e.Time, time.Hour)
 			}
-			report := must(s.db.Check(t.Context(), nil))(t)
+			report := call1(t, s.db.Check, nil)
 			require.NoError(t, report.Err())
 		})
 	}

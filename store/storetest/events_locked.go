@@ -13,18 +13,18 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// runEventLocked counts what appends read while they keep others from appending.
-func runEventLocked(t *testing.T, h Harness) {
-	t.Run("conditions", func(t *testing.T) { lockedConditions(t, h) })
-	t.Run("views", func(t *testing.T) { lockedViews(t, h) })
-	t.Run("repetition", func(t *testing.T) { lockedRepetition(t, h) })
-}
+// runEventLocked counts the rows that appends read while they hold the lock.
+var runEventLocked = parts[Harness]{
+	{"conditions", lockedConditions},
+	{"views", lockedViews},
+	{"repetition", lockedRepetition},
+}.run
 
-// lockedRows is small, so that a condition is costly in a store of few events.
+// lockedRows is small, so that few events make a condition costly.
 const lockedRows = 8
 
-// halves returns events of which every second one has the other of two tags: what has
-// both is found only by reading all postings of either.
+// halves returns events with alternating tags. To find an event with both tags,
+// all postings of one of them are read.
 func halves() []event.Event {
 	events := make([]event.Event, 5000)
 	for i := range events {
@@ -33,13 +33,13 @@ func halves() []event.Event {
 	return events
 }
 
-// both is the costly condition.
+// both returns the costly condition.
 func both() *event.Condition {
 	return event.Unless(event.Tagged(tagList([]string{"half:0", "half:1"})...))
 }
 
-// lockedConditions: a condition that takes many rows of postings to judge takes few of
-// them under the lock, whatever the verdict, also when many come at once.
+// lockedConditions: a costly condition reads few rows of postings under the
+// lock, whatever its outcome, also if many are checked at once.
 func lockedConditions(t *testing.T, h Harness) {
 	s, w := h.watchedEvents(t, store.EventOptions{LockedRows: lockedRows})
 	s.add(t, halves()...)
@@ -52,7 +52,7 @@ func lockedConditions(t *testing.T, h Harness) {
 	require.LessOrEqual(t, w.postings.Load(), int64(2*lockedRows), "in two groups")
 
 	s.add(t, ev("Whole", "", "half:0", "half:1"))
-	s.add(t, halves()[:200]...) // writes the postings of what was added before
+	s.add(t, halves()[:200]...) // writes the postings of the earlier events
 	w.reset(nil)
 	require.ErrorIs(t, append1(), store.ErrConflict)
 	require.LessOrEqual(t, w.postings.Load(), int64(lockedRows))
@@ -77,16 +77,18 @@ func lockedConditions(t *testing.T, h Harness) {
 	require.LessOrEqual(t, w.postings.Load(), each*(w.begun.Load()-before))
 }
 
-// lockedViews: who holds every view may append under a costly condition.
+// lockedViews: a caller that holds every view can append under a costly
+// condition.
 func lockedViews(t *testing.T, h Harness) {
 	s := h.openEvents(t, withParams(t, h.quickURL(t), "readers", "1"), store.EventOptions{LockedRows: 1})
 	s.add(t, halves()[:500]...)
-	view := must(s.db.Engine().Snapshot(t.Context()))(t)
+	view := call(t, s.db.Engine().Snapshot)
 	must(s.Append(t.Context(), []event.Event{ev("Guarded", "")}, both()))(t)
 	require.NoError(t, view.Close())
 }
 
-// lockedRepetition: a large append that is repeated is compared beside the writer.
+// lockedRepetition: a large append that is repeated is compared without the
+// lock.
 func lockedRepetition(t *testing.T, h Harness) {
 	s, w := h.watchedEvents(t, store.EventOptions{IndexEvery: 1})
 	batch := make([]event.Event, 20)
@@ -100,7 +102,6 @@ func lockedRepetition(t *testing.T, h Harness) {
 	require.Zero(t, w.events.Load())
 
 	batch[7].Data = []byte("other")
-	_, err := s.Append(t.Context(), batch, nil)
-	require.ErrorIs(t, err, event.ErrDuplicate)
+	refuses(t, event.ErrDuplicate)(s.Append(t.Context(), batch, nil))
 	require.Zero(t, w.events.Load())
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// runEventRead: a loop may append to what it reads, and end early.
+// runEventRead: a loop over a read may append events and may end early.
 func runEventRead(t *testing.T, h Harness) {
 	s := h.indexedEvents(t)
 	s.add(t, ev("A", "1"), ev("A", "2"), ev("A", "3"), ev("A", "4"), ev("A", "5"), ev("A", "6"))
@@ -43,7 +43,7 @@ func runEventProject(t *testing.T, h Harness) {
 	_, err = s.Append(t.Context(), []event.Event{ev("C", "7")}, cond)
 	require.ErrorIs(t, err, store.ErrConflict, "a state is outdated")
 
-	a.State = "-" // another state than the events make: they are not read again
+	a.State = "-" // not the state of the events, which are not read again
 	cond = must(event.Project(t.Context(), s, a, none))(t)
 	require.Equal(t, []any{"-", 8, uint64(6)}, []any{a.State, none.State, cond.After})
 	all := event.NewProjection(event.All(), "", join)
@@ -56,9 +56,7 @@ func runEventProject(t *testing.T, h Harness) {
 		require.Equal(t, "snapshot 56", p.State)
 		require.EqualValues(t, 6, p.After)
 		p.After = 7
-		_, err = event.Project(t.Context(), s, p)
-		require.ErrorIs(t, err, store.ErrInvalid)
-		require.ErrorContains(t, err, "of another store")
+		refuses(t, store.ErrInvalid, "of another store")(event.Project(t.Context(), s, p))
 	})
 	t.Run("error", func(t *testing.T) {
 		cannot := errors.New("cannot")
@@ -68,9 +66,7 @@ func runEventProject(t *testing.T, h Harness) {
 			}
 			return join(state, e), nil
 		})
-		_, err := event.Project(t.Context(), s, p)
-		require.ErrorIs(t, err, cannot)
-		require.ErrorContains(t, err, "event 4")
+		refuses(t, cannot, "event 4")(event.Project(t.Context(), s, p))
 		require.Equal(t, "123", p.State, "what came before stands")
 		cannot = nil
 		must(event.Project(t.Context(), s, p))(t)
@@ -85,7 +81,7 @@ func runEventProject(t *testing.T, h Harness) {
 	})
 }
 
-// positions is a Projector that says nothing of where it is.
+// positions is a Projector that does not report its position.
 type positions struct{ got []uint64 }
 
 func (*positions) Selects() event.Query { return event.All() }

@@ -7,47 +7,30 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// RunEventStore runs, of the suites of runEvents, those that need no more than an
-// event.Store, on an event.Checkpointer that is somewhere else: connect returns it of a database, whose
-// events it appends to and reads, such as a client of a service over it. Where the engine
-// allows several processes, another one uses the database beside it. Calls that fail are
-// not to be repeated.
+// RunEventStore runs the suites of events that need only an event.Checkpointer.
+// connect returns one that works on the events of a database, for example the
+// client of a service. Where the engine allows several processes, another one
+// uses the database concurrently. The Checkpointer must not repeat calls that
+// fail.
 func RunEventStore(t *testing.T, h Harness, connect func(t testing.TB, db *store.DB) event.Checkpointer) {
 	h.connect = connect
-	parts := func(list map[string]func(*testing.T, Harness)) func(*testing.T, Harness) {
-		return func(t *testing.T, h Harness) {
-			for name, run := range list {
-				t.Run(name, func(t *testing.T) { run(t, h) })
-			}
-		}
-	}
-	suites := []struct {
-		name string
-		run  func(*testing.T, Harness)
-	}{
+	parts[Harness]{
 		{"append", runEventAppend},
 		{"read", runEventRead},
 		{"project", runEventProject},
 		{"refusals", runEventRefusals},
-		{"subscribe", parts(map[string]func(*testing.T, Harness){
-			"replay and follow": subscribeFollow, "close": subscribeClose,
-		})},
-		{"group", parts(map[string]func(*testing.T, Harness){
-			"cancel": groupCancel,
-		})},
-		{"checkpoint", parts(map[string]func(*testing.T, Harness){
-			"advance": checkpointAdvance, "group": checkpointGroup, "live": checkpointLive, "consumers of one name": checkpointRivals,
-		})},
+		{"subscribe", parts[Harness]{{"replay and follow", subscribeFollow}, {"close", subscribeClose}}.run},
+		{"group", parts[Harness]{{"cancel", groupCancel}}.run},
+		{"checkpoint", parts[Harness]{
+			{"advance", checkpointAdvance}, {"group", checkpointGroup}, {"live", checkpointLive}, {"consumers of one name", checkpointRivals},
+		}.run},
 		{"linearizable", runEventLinearizable},
 		{"history", runEventHistory},
-	}
-	for _, s := range suites {
-		t.Run(s.name, func(t *testing.T) { s.run(t, h) })
-	}
+	}.run(t, h)
 }
 
-// connected returns a stream whose calls go through what connect returns, if there is
-// such.
+// connected returns a stream whose calls go through the result of connect, if
+// there is one.
 func (h Harness) connected(t testing.TB, s eventStream) eventStream {
 	t.Helper()
 	if h.connect != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// repeatedEvents are events with IDs, and data of a size.
+// repeatedEvents returns events with IDs and with data of a size.
 func repeatedEvents(n, size int) []event.Event {
 	list := make([]event.Event, n)
 	for i := range list {
@@ -23,14 +23,14 @@ func repeatedEvents(n, size int) []event.Event {
 	return list
 }
 
-// runEventRepeatPass checks how repetitions of many events are judged.
-func runEventRepeatPass(t *testing.T, h Harness) {
-	t.Run("few statements", func(t *testing.T) { repeatInFewStatements(t, h) })
-	t.Run("group", func(t *testing.T) { repeatInGroup(t, h) })
-}
+// runEventRepeatPass tests repetitions of many events.
+var runEventRepeatPass = parts[Harness]{
+	{"few statements", repeatInFewStatements},
+	{"group", repeatInGroup},
+}.run
 
-// repeatInFewStatements: judging a repetition does not take a statement for each
-// event, and ends at the next statement when it is given up.
+// repeatInFewStatements: a repetition is recognized in fewer statements than it
+// has events. If it is cancelled, it ends at the next statement.
 func repeatInFewStatements(t *testing.T, h Harness) {
 	s, w := h.watchedEvents(t, store.EventOptions{})
 	many := repeatedEvents(2000, 20) // compared under the lock
@@ -57,13 +57,12 @@ func repeatInFewStatements(t *testing.T, h Harness) {
 	require.Equal(t, []uint64{tail[0] + 1}, s.add(t, ev("Next", "")))
 
 	many[len(many)-1].Data = []byte("other")
-	_, err := s.Append(t.Context(), many, nil)
-	require.ErrorIs(t, err, event.ErrDuplicate)
-	require.ErrorContains(t, err, fmt.Sprintf("event %d ", first[len(first)-1]))
+	refuses(t, event.ErrDuplicate, fmt.Sprintf("event %d ", first[len(first)-1]))(s.Append(t.Context(), many, nil))
 }
 
-// repeatInGroup: appends that are given up while their group is judged, the leader's
-// among them, fail nobody else and leave no trace, whenever that is.
+// repeatInGroup: appends, the group's leader among them, are cancelled while
+// their group is checked. No other append fails, and the cancelled ones leave
+// no trace.
 func repeatInGroup(t *testing.T, h Harness) {
 	s, w := h.watchedEvents(t, store.EventOptions{})
 	many := repeatedEvents(1000, 30) // compared under the lock
@@ -74,10 +73,10 @@ func repeatInGroup(t *testing.T, h Harness) {
 	require.Len(t, s.read(t, event.Of("GivenUp"), nil), 1, "of the last group, in which nobody gave up")
 }
 
-// giveUpInGroup gives up the leader of a group and others in it at the n-th query of
-// judging it, and tells whether there were as many.
+// giveUpInGroup cancels the leader of a group and other appends in it at the
+// n-th query of the group. It reports whether the group has fewer queries.
 func giveUpInGroup(t *testing.T, s eventStream, w *watch, n int, many []event.Event, positions []uint64) (last bool) {
-	head := must(s.Head(t.Context()))(t)
+	head := call(t, s.Head)
 	release := held(t, s)
 	defer release()
 	ctx, giveUp := context.WithCancel(t.Context())
@@ -88,7 +87,7 @@ func giveUpInGroup(t *testing.T, s eventStream, w *watch, n int, many []event.Ev
 		}
 	})
 	again, old := slices.Clone(many[300:]), slices.Clone(positions[300:])
-	slices.Reverse(again) // what is looked up together with the leader's is read after it
+	slices.Reverse(again) // so that events that are looked up with the leader's are read later
 	slices.Reverse(old)
 	var wg sync.WaitGroup
 	call := func(ctx context.Context, events ...event.Event) *appended {

@@ -14,11 +14,11 @@ import (
 	"github.com/varvedb/varve/store/storetest/model"
 )
 
-func runEventSubscribe(t *testing.T, h Harness) {
-	t.Run("replay and follow", func(t *testing.T) { subscribeFollow(t, h) })
-	t.Run("other process is heard", func(t *testing.T) { subscribeHears(t, h) })
-	t.Run("close", func(t *testing.T) { subscribeClose(t, h) })
-}
+var runEventSubscribe = parts[Harness]{
+	{"replay and follow", subscribeFollow},
+	{"other process is heard", subscribeHears},
+	{"close", subscribeClose},
+}.run
 
 func subscribeClose(t *testing.T, h Harness) {
 	s := h.events(t)
@@ -27,16 +27,16 @@ func subscribeClose(t *testing.T, h Harness) {
 		_, err := model.Collect(s.Subscribe(context.Background(), event.All(), 0))
 		done <- err
 	}()
-	require.NoError(t, s.db.Close())
+	closeDB(t, s.db)
 	require.ErrorIs(t, <-done, store.ErrClosed)
 }
 
-// subscribeFollow appends from inside the loop, so that each event but the first is one that
-// the subscription waits for, in the process that appends and in another one.
+// subscribeFollow appends from inside the loop, in the process that appends and
+// in another one, so that the subscription waits for each event but the first.
 func subscribeFollow(t *testing.T, h Harness) {
 	s := h.events(t)
 	for _, reader := range []eventStream{s, s.another(t, h)} {
-		from := must(s.Head(t.Context()))(t) + 1
+		from := call(t, s.Head) + 1
 		s.add(t, ev("A", "0"), ev("B", "-"), ev("A", "1"))
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -59,7 +59,8 @@ func subscribeFollow(t *testing.T, h Harness) {
 	}
 }
 
-// subscribeHears looks for what another process appends once an hour, and is woken.
+// subscribeHears: a subscription that polls once an hour is woken by an append
+// of another process.
 func subscribeHears(t *testing.T, h Harness) {
 	s := h.events(t)
 	if _, ok := s.db.Engine().(driver.Listener); !ok {
@@ -68,7 +69,7 @@ func subscribeHears(t *testing.T, h Harness) {
 	hourly := store.EventOptions{PollInterval: time.Hour}
 	other := h.openEvents(t, s.url, hourly)
 	readOnly := h.open(t, s.url, &store.Options{ReadOnly: true})
-	reader := must(readOnly.Events(t.Context(), &hourly))(t)
+	reader := call1(t, readOnly.Events, &hourly)
 	s.add(t, ev("A", "0"))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -12,44 +12,35 @@ import (
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/event"
-	"github.com/varvedb/varve/store/storetest/model"
 )
 
-// runEvents checks what the event store promises: the requirements and the examples of the specification of
-// Dynamic Consistency Boundaries (https://dcb.events), and what appends owe each
-// other when they share commits.
-func runEvents(t *testing.T, h Harness) {
-	suites := []struct {
-		name string
-		run  func(*testing.T, Harness)
-	}{
-		{"append", runEventAppend},
-		{"repeat many", runEventRepeatPass},
-		{"read", runEventRead},
-		{"project", runEventProject},
-		{"examples", runEventExamples},
-		{"refusals", runEventRefusals},
-		{"open", runEventOpen},
-		{"layout", runEventLayout},
-		{"subscribe", runEventSubscribe},
-		{"group", runEventGroup},
-		{"locked", runEventLocked},
-		{"durable", runEventDurable},
-		{"race", runEventRace},
-		{"linearizable", runEventLinearizable},
-		{"import", runEventImport},
-		{"checkpoint", runEventCheckpoint},
-		{"truncate", runEventTruncate},
-		{"history", runEventHistory},
-	}
-	for _, s := range suites {
-		t.Run(s.name, func(t *testing.T) { s.run(t, h) })
-	}
-}
+// runEvents tests the event store: the requirements and examples of the
+// specification of Dynamic Consistency Boundaries (https://dcb.events), and
+// appends that share commits.
+var runEvents = parts[Harness]{
+	{"append", runEventAppend},
+	{"repeat many", runEventRepeatPass},
+	{"read", runEventRead},
+	{"project", runEventProject},
+	{"examples", runEventExamples},
+	{"refusals", runEventRefusals},
+	{"open", runEventOpen},
+	{"layout", runEventLayout},
+	{"subscribe", runEventSubscribe},
+	{"group", runEventGroup},
+	{"locked", runEventLocked},
+	{"durable", runEventDurable},
+	{"race", runEventRace},
+	{"linearizable", runEventLinearizable},
+	{"import", runEventImport},
+	{"checkpoint", runEventCheckpoint},
+	{"truncate", runEventTruncate},
+	{"history", runEventHistory},
+}.run
 
 // eventStream is an event store under test.
 type eventStream struct {
-	event.Checkpointer               // own, or what is connected to it
+	event.Checkpointer               // own, or a client of it
 	own                *store.Events // of this process
 	db                 *store.DB
 	url                string
@@ -62,8 +53,8 @@ func (h Harness) events(t testing.TB) eventStream {
 }
 
 // indexedEvents opens a new event store that writes postings after every few
-// events, so that a short test has events with them and without. A process that
-// opens the same database as another one does so more rarely.
+// events, so that a short test has events with postings and without. Another
+// process that opens the database writes them less often.
 func (h Harness) indexedEvents(t testing.TB) eventStream {
 	t.Helper()
 	return h.connected(t, h.openEvents(t, h.quickURL(t), store.EventOptions{IndexEvery: 4, LockedRows: 4}))
@@ -77,12 +68,12 @@ func (h Harness) openEvents(t testing.TB, url string, opts store.EventOptions) e
 // streamOf opens the event store of a database.
 func streamOf(t testing.TB, db *store.DB, url string, opts store.EventOptions) eventStream {
 	t.Helper()
-	evs := must(db.Events(t.Context(), &opts))(t)
+	evs := call1(t, db.Events, &opts)
 	return eventStream{Checkpointer: evs, own: evs, db: db, url: url}
 }
 
-// another opens the same database once more, as another process would, or returns
-// s itself where the engine does not allow that.
+// another opens the same database once more, as another process does. Where the
+// engine does not allow that, it returns s.
 func (s eventStream) another(t testing.TB, h Harness) eventStream {
 	t.Helper()
 	if !s.db.Engine().Capabilities().MultiProcess {
@@ -107,10 +98,11 @@ func (s eventStream) all(t testing.TB) []event.Sequenced {
 
 func (s eventStream) read(t testing.TB, q event.Query, opts *event.ReadOptions) []event.Sequenced {
 	t.Helper()
-	return must(model.Collect(s.Read(soon(t), q, opts)))(t)
+	return collect(t, s.Read(soon(t), q, opts))
 }
 
-// names returns the data of what a query selects, which tests use as names.
+// names returns the data of the events that a query selects. Tests use data as
+// names.
 func (s eventStream) names(t testing.TB, q event.Query, opts *event.ReadOptions) string {
 	t.Helper()
 	var names []string
@@ -152,17 +144,17 @@ func idOf(n int) (id event.ID) {
 	return id
 }
 
-// limit is what may take no longer than that, on any machine.
+// limit is longer than any call takes on any machine.
 const limit = time.Minute
 
-// soon is a context for what must not hang.
+// soon returns a context that ends a call that hangs.
 func soon(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// wait waits for goroutines, and fails when they hang.
+// wait waits for goroutines and fails if they hang.
 func wait(t testing.TB, wg *sync.WaitGroup) {
 	t.Helper()
 	done := make(chan struct{})

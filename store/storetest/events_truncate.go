@@ -12,7 +12,8 @@ import (
 	"github.com/varvedb/varve/store/storetest/model"
 )
 
-// runEventTruncate: it goes on in steps, beside appends, and where it was interrupted.
+// runEventTruncate: Truncate works in steps, concurrently with appends, and can
+// be interrupted and repeated.
 func runEventTruncate(t *testing.T, h Harness) {
 	s := h.events(t)
 	many := make([]event.Event, 3000)

@@ -17,7 +17,7 @@ import (
 
 func runEventAppend(t *testing.T, h Harness) {
 	s := h.events(t)
-	head := must(s.Head(t.Context()))(t)
+	head := call(t, s.Head)
 	require.Zero(t, head, "an empty store")
 	require.Empty(t, s.all(t))
 
@@ -30,7 +30,7 @@ func runEventAppend(t *testing.T, h Harness) {
 	for i := 1; i < len(positions); i++ {
 		require.Greater(t, positions[i], positions[i-1], "positions grow")
 	}
-	head = must(s.Head(t.Context()))(t)
+	head = call(t, s.Head)
 	require.Equal(t, positions[len(positions)-1], head)
 
 	list := s.all(t)
@@ -48,11 +48,12 @@ func runEventAppend(t *testing.T, h Harness) {
 			require.Contains(t, positionsOf(found), got.Position, "event %d by its tag %q", got.Position, tag)
 		}
 	}
-	summary := must(s.own.Summary(t.Context()))(t)
+	summary := call(t, s.own.Summary)
 	require.Equal(t, uint64(len(given)), summary.Events)
 }
 
-// valueEvents are events whose values are easy to lose or to mix up.
+// valueEvents returns events with values that are easily lost or mistaken for
+// others.
 func valueEvents() []event.Event {
 	return []event.Event{
 		ev("A", "one", "a:1"),
@@ -79,22 +80,18 @@ func runEventRefusals(t *testing.T, h Harness) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	refuse := func(ctx context.Context, want error) {
-		_, err := s.Append(ctx, []event.Event{ev("A", "a")}, nil)
-		require.ErrorIs(t, err, want)
-		_, err = model.Collect(s.Read(ctx, event.All(), nil))
-		require.ErrorIs(t, err, want)
-		_, err = model.Collect(s.Subscribe(ctx, event.All(), 0))
-		require.ErrorIs(t, err, want)
-		_, err = s.Head(ctx)
-		require.ErrorIs(t, err, want)
+		refuses(t, want)(s.Append(ctx, []event.Event{ev("A", "a")}, nil))
+		refuses(t, want)(model.Collect(s.Read(ctx, event.All(), nil)))
+		refuses(t, want)(model.Collect(s.Subscribe(ctx, event.All(), 0)))
+		refuses(t, want)(s.Head(ctx))
 	}
 	refuse(gone, context.Canceled)
 	require.Empty(t, s.all(t), "what is refused leaves no trace")
-	require.NoError(t, s.db.Close())
+	closeDB(t, s.db)
 	refuse(t.Context(), store.ErrClosed)
 }
 
-// refuseInvalid: what package event refuses never comes to the engine.
+// refuseInvalid: events that package event refuses do not reach the engine.
 func refuseInvalid(t *testing.T, s eventStream) {
 	good := ev("A", "a", "k:v")
 	for name, c := range map[string]struct {
@@ -113,32 +110,27 @@ func refuseInvalid(t *testing.T, s eventStream) {
 		require.ErrorContains(t, err, c.says)
 	}
 	for _, q := range []event.Query{anyOf(event.Item{}), event.Of("")} {
-		_, err := model.Collect(s.Read(t.Context(), q, nil))
-		require.ErrorIs(t, err, store.ErrInvalid)
-		_, err = model.Collect(s.Subscribe(t.Context(), q, 0))
-		require.ErrorIs(t, err, store.ErrInvalid)
+		refuses(t, store.ErrInvalid)(model.Collect(s.Read(t.Context(), q, nil)))
+		refuses(t, store.ErrInvalid)(model.Collect(s.Subscribe(t.Context(), q, 0)))
 	}
-	_, err := model.Collect(s.Read(t.Context(), event.All(), &event.ReadOptions{Limit: -1}))
-	require.ErrorIs(t, err, store.ErrInvalid)
-	_, err = event.Project(t.Context(), s)
-	require.ErrorIs(t, err, store.ErrInvalid)
+	refuses(t, store.ErrInvalid)(model.Collect(s.Read(t.Context(), event.All(), &event.ReadOptions{Limit: -1})))
+	refuses(t, store.ErrInvalid)(event.Project(t.Context(), s))
 }
 
 func runEventOpen(t *testing.T, h Harness) {
 	ctx := t.Context()
 	s := h.events(t)
 	s.add(t, ev("A", "a", "k:v"))
-	again := must(s.db.Events(t.Context(), nil))(t)
+	again := call1(t, s.db.Events, nil)
 	require.Same(t, s.own, again)
 	for _, negative := range []store.EventOptions{{Queue: -1}, {PollInterval: -1}, {IndexEvery: -1}, {LockedRows: -1}} {
-		_, err := s.db.Events(ctx, &negative)
-		require.ErrorIs(t, err, store.ErrInvalid)
+		refuses(t, store.ErrInvalid)(s.db.Events(ctx, &negative))
 	}
 
 	// Entities and events share a database.
-	ents := must(s.db.Entities(t.Context(), nil))(t)
+	ents := call1(t, s.db.Entities, nil)
 	must(ents.Apply(ctx, newBlock(1, on("x", opCreate(10)))))(t)
-	require.NoError(t, s.db.Close())
+	closeDB(t, s.db)
 
 	s = h.openEvents(t, s.url, store.EventOptions{})
 	require.Equal(t, "a", s.names(t, event.All(), nil))
@@ -146,15 +138,14 @@ func runEventOpen(t *testing.T, h Harness) {
 	if h.Server {
 		return
 	}
-	require.NoError(t, s.db.Close())
+	closeDB(t, s.db)
 	s = streamOf(t, h.open(t, s.url, &store.Options{ReadOnly: true}), s.url, store.EventOptions{})
 	require.Len(t, s.all(t), 2)
-	_, err := s.Append(ctx, []event.Event{ev("A", "a")}, nil)
-	require.ErrorIs(t, err, store.ErrReadOnly)
+	refuses(t, store.ErrReadOnly)(s.Append(ctx, []event.Event{ev("A", "a")}, nil))
 }
 
-// runEventLayout: events of a layout that this version has not are refused, with the way to
-// move them.
+// runEventLayout: events of an unknown layout are refused, and the error names
+// the command that moves them.
 func runEventLayout(t *testing.T, h Harness) {
 	s := h.events(t)
 	inTx(t, s.db.Engine(), func(tx driver.Tx) {
@@ -162,7 +153,7 @@ func runEventLayout(t *testing.T, h Harness) {
 			exec(t, tx, text)
 		}
 	})
-	require.NoError(t, s.db.Close())
+	closeDB(t, s.db)
 	_, err := h.open(t, s.url, nil).Events(t.Context(), nil)
 	require.ErrorIs(t, err, store.ErrLayout)
 	require.ErrorContains(t, err, `"gin"`)

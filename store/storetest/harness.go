@@ -1,6 +1,6 @@
-// Package storetest is what every engine and layout promises, as tests: the engine's contract, the
-// meaning of entities and blocks, and the query language, checked against an in-memory reference
-// model. An engine package runs the suites from one test file:
+// Package storetest tests the contract of every engine and layout: of the
+// engine itself, of entities and blocks, of queries and of events. The reference
+// is a model in memory. An engine package runs the suites from one test file:
 //
 //	func TestConformance(t *testing.T) {
 //		storetest.Run(t, storetest.Harness{NewURL: func(t testing.TB) string {
@@ -10,7 +10,9 @@
 package storetest
 
 import (
+	"context"
 	"flag"
+	"iter"
 	"net/url"
 	"slices"
 	"strings"
@@ -22,31 +24,36 @@ import (
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/event"
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
-// Harness says how tests get databases of one engine.
+// Harness makes databases of one engine for tests.
 type Harness struct {
-	// NewURL returns the URL of a database that does not exist yet, or is
-	// empty, and that nobody else uses. What it needs is cleaned up by t.
+	// NewURL returns the URL of a database that does not exist yet or
+	// is empty, and that no other test uses. It registers its cleanup with t.
 	NewURL func(t testing.TB) string
 
-	// Server tells that databases belong to a server that runs without them, so that opening one
-	// that does not exist, or one for reading only, is not tested.
+	// Server: databases belong to a server. Their files, missing databases and
+	// opening for reading only are not tested.
 	Server bool
 
-	// Checks says that opening and committing are slow: so many random histories are tried
-	// on each layout, and of what depends on layouts or on package store alone, which is
-	// tried on quick engines, only a part.
+	// Checks, if not zero, is the number of random histories on each layout.
+	// It is for engines that open and commit slowly. Tests that depend on
+	// layouts or package store only are then shortened, because quick engines
+	// run them whole.
 	Checks int
 
-	// Layouts are the entity layouts to test; nil means all of store.Layouts, and of those of the
-	// lab the one without an index and one of the ablation. runDifferential tries all of the lab.
+	// Layouts are the entity layouts to test. Nil means store.Layouts and two
+	// layouts of the lab: one without indexes and one of the ablation. With nil
+	// runDifferential tries all layouts of the lab.
 	Layouts []string
 
-	// connect is that of RunEventStore; nil tests the store in this process.
+	// connect is the argument of RunEventStore; nil: the store in this process
+	// is tested.
 	connect func(t testing.TB, db *store.DB) event.Checkpointer
 
-	durable bool // quickURL is to be durable
+	layout  string // of the entities, in suites that run on several
+	durable bool   // quickURL is to be durable
 }
 
 // slow tells that only what an engine can get wrong is to be tried.
@@ -61,8 +68,9 @@ func (h Harness) layouts() []string {
 
 var everyLayout = flag.Bool("varve.layouts", false, "run each suite whole on each layout, also on those that differ from another in their indexes alone, which takes minutes")
 
-// tables returns what the tables of a layout are called. Layouts of the same tables differ
-// in indexes: in how answers are found, and not in what is written.
+// tables returns a name for the tables of a layout. Layouts with the same
+// tables differ in indexes only: in how entities are found, not in how they are
+// written.
 func tables(layout string) string {
 	if layout == "bare" {
 		return "arkiv"
@@ -71,12 +79,18 @@ func tables(layout string) string {
 	return name
 }
 
-// repeats tells whether a layout has the tables of one before it, so that what is not about
-// finding is tried enough already.
-func (h Harness) repeats(layout string) bool {
+// repeats reports whether the layout has the tables of one before it in the
+// list of layouts. Then all but the indexes is tested enough with that one.
+func (h Harness) repeats() bool {
 	list := h.layouts()
-	before := list[:max(slices.Index(list, layout), 0)]
-	return !*everyLayout && slices.ContainsFunc(before, func(l string) bool { return tables(l) == tables(layout) })
+	before := list[:max(slices.Index(list, h.layout), 0)]
+	return !*everyLayout && slices.ContainsFunc(before, func(l string) bool { return tables(l) == tables(h.layout) })
+}
+
+// with returns the harness with a layout of entities.
+func (h Harness) with(layout string) Harness {
+	h.layout = layout
+	return h
 }
 
 // open opens a database and closes it when the test ends.
@@ -87,7 +101,7 @@ func (h Harness) open(t testing.TB, url string, opts *store.Options) *store.DB {
 	return db
 }
 
-// must returns what a call returned that has to succeed:
+// must returns the first result of a call that has to succeed:
 //
 //	head := must(ents.Head(ctx))(t)
 func must[T any](v T, err error) func(t testing.TB) T {
@@ -98,8 +112,71 @@ func must[T any](v T, err error) func(t testing.TB) T {
 	}
 }
 
-// quickURL returns the URL of a new database with the weakest durability that
-// the engine offers, for tests that open many and lose none.
+// refuses checks that a call fails with an error, and the text of the error:
+//
+//	refuses(t, store.ErrInvalid, "no events")(evs.Append(ctx, nil, nil))
+func refuses(t testing.TB, want error, says ...string) func(_ any, err error) {
+	return func(_ any, err error) {
+		t.Helper()
+		require.ErrorIs(t, err, want)
+		for _, text := range says {
+			require.ErrorContains(t, err, text)
+		}
+	}
+}
+
+// call returns the result of a method that takes only a context and has to
+// succeed.
+func call[T any](t testing.TB, f func(context.Context) (T, error)) T {
+	t.Helper()
+	return must(f(t.Context()))(t)
+}
+
+// call1 is call with one argument.
+func call1[A, T any](t testing.TB, f func(context.Context, A) (T, error), arg A) T {
+	t.Helper()
+	return must(f(t.Context(), arg))(t)
+}
+
+// collect returns the elements of a sequence, which has to end without an
+// error.
+func collect[T any](t testing.TB, seq iter.Seq2[T, error]) []T {
+	t.Helper()
+	return must(model.Collect(seq))(t)
+}
+
+// newFile returns the URL and the path of a new database that is a file.
+func (h Harness) newFile(t testing.TB) (rawURL, path string) {
+	t.Helper()
+	rawURL = h.NewURL(t)
+	return rawURL, filePath(t, rawURL)
+}
+
+// closeDB closes a database.
+func closeDB(t testing.TB, db *store.DB) {
+	t.Helper()
+	require.NoError(t, db.Close())
+}
+
+// openDB opens a database that the test closes.
+func openDB(t testing.TB, url string) *store.DB {
+	t.Helper()
+	return must(store.Open(t.Context(), url, nil))(t)
+}
+
+// refuseOpen checks that a database is not opened, that the error is want,
+// unless that is nil, and its text.
+func refuseOpen(t testing.TB, url string, opts *store.Options, want error, says string) {
+	t.Helper()
+	_, err := store.Open(t.Context(), url, opts)
+	require.ErrorContains(t, err, says)
+	if want != nil {
+		require.ErrorIs(t, err, want, "open %s with %+v", url, opts)
+	}
+}
+
+// quickURL returns the URL of a new database with the weakest durability of the
+// engine. It is for tests that open many databases and lose none.
 func (h Harness) quickURL(t testing.TB) string {
 	t.Helper()
 	rawURL := h.NewURL(t)
@@ -132,18 +209,34 @@ func withParams(t testing.TB, rawURL string, pairs ...string) string {
 	return u.String()
 }
 
+// parts are the tests of one subject in the order in which they run.
+type parts[T any] []struct {
+	name string
+	test func(*testing.T, T)
+}
+
+func (list parts[T]) run(t *testing.T, subject T) {
+	for _, p := range list {
+		t.Run(p.name, func(t *testing.T) { p.test(t, subject) })
+	}
+}
+
 // Run runs every suite.
 func Run(t *testing.T, h Harness) {
-	t.Run("driver", func(t *testing.T) { runDriver(t, h) })
-	t.Run("entities", func(t *testing.T) { runEntities(t, h) })
-	t.Run("query", func(t *testing.T) { runQuery(t, h) })
-	t.Run("differential", func(t *testing.T) { runDifferential(t, h) })
+	parts[Harness]{
+		{"driver", runDriver},
+		{"entities", runEntities},
+		{"query", runQuery},
+		{"differential", runDifferential},
+	}.run(t, h)
 	if slices.Contains(h.layouts(), "compact") {
 		t.Run("compact", func(t *testing.T) { runCompact(t, h) })
 	}
-	t.Run("events", func(t *testing.T) { runEvents(t, h) })
-	t.Run("creation", func(t *testing.T) { runCreation(t, h) })
-	t.Run("check", func(t *testing.T) { runCheck(t, h) })
-	t.Run("beside", func(t *testing.T) { runBeside(t, h) })
-	t.Run("arkiv", func(t *testing.T) { runArkiv(t, h) })
+	parts[Harness]{
+		{"events", runEvents},
+		{"creation", runCreation},
+		{"check", runCheck},
+		{"concurrent", runConcurrent},
+		{"arkiv", runArkiv},
+	}.run(t, h)
 }

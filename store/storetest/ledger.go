@@ -16,28 +16,26 @@ import (
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
-	"github.com/varvedb/varve/store/storetest/model"
 )
 
-// ledger is a store under test and the last block it was given. The subtests of
-// one suite share it: each works on keys and blocks of its own.
+// ledger is a store under test and its last block. Subtests of one suite share
+// it, and each uses other keys and blocks.
 type ledger struct {
-	t      testing.TB // owns the database
-	h      Harness
-	url    string
-	layout string
-	db     *store.DB
-	ents   *store.Entities
-	head   uint64
+	t    testing.TB // owns the database
+	h    Harness
+	url  string
+	db   *store.DB
+	ents *store.Entities
+	head uint64
 }
 
 // firstBlock is above the block numbers that queries compare with zero or one.
 const firstBlock = 100
 
 // newLedger makes a store and gives it blocks.
-func newLedger(t testing.TB, h Harness, layout string, blocks ...entity.Block) *ledger {
+func newLedger(t testing.TB, h Harness, blocks ...entity.Block) *ledger {
 	t.Helper()
-	l := &ledger{t: t, h: h, url: h.quickURL(t), layout: layout, head: firstBlock}
+	l := &ledger{t: t, h: h, url: h.quickURL(t), head: firstBlock}
 	l.open()
 	l.applyBlocks(t, blocks...)
 	return l
@@ -47,13 +45,13 @@ func (l *ledger) open() {
 	l.t.Helper()
 	l.db = l.h.open(l.t, l.url, nil)
 	var err error
-	l.ents, err = l.db.Entities(context.Background(), &store.EntityOptions{Layout: l.layout})
+	l.ents, err = l.db.Entities(context.Background(), &store.EntityOptions{Layout: l.h.layout})
 	require.NoError(l.t, err)
 }
 
 func (l *ledger) reopen(t testing.TB) {
 	t.Helper()
-	require.NoError(t, l.db.Close())
+	closeDB(t, l.db)
 	l.open()
 }
 
@@ -67,7 +65,7 @@ func (l *ledger) apply(t testing.TB, ops ...entity.Op) uint64 {
 func (l *ledger) applyBlocks(t testing.TB, blocks ...entity.Block) {
 	t.Helper()
 	for _, b := range blocks {
-		must(l.ents.Apply(t.Context(), b))(t)
+		call1(t, l.ents.Apply, b)
 		l.head = b.Number
 	}
 }
@@ -75,13 +73,13 @@ func (l *ledger) applyBlocks(t testing.TB, blocks ...entity.Block) {
 // at opens a snapshot that ends with the test.
 func (l *ledger) at(t testing.TB, block uint64) *store.Snapshot {
 	t.Helper()
-	s := must(l.ents.At(t.Context(), block))(t)
+	s := call1(t, l.ents.At, block)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
 }
 
-// view runs f on a snapshot. Of a past block it does so only when the layout
-// keeps history; otherwise it checks that the block is refused.
+// view calls f with a snapshot. A layout without history must refuse a past
+// block, and then f is not called.
 func (l *ledger) view(t testing.TB, block uint64, f func(s *store.Snapshot)) {
 	t.Helper()
 	s, err := l.ents.At(t.Context(), block)
@@ -99,28 +97,28 @@ func (l *ledger) get(t testing.TB, key entity.Key) *entity.Entity {
 	t.Helper()
 	var found *entity.Entity
 	l.view(t, store.Head, func(s *store.Snapshot) {
-		found = must(s.Get(t.Context(), key))(t)
+		found = call1(t, s.Get, key)
 	})
 	return found
 }
 
-// find returns what a query yields at the head.
+// find returns the results of a query at the head.
 func (l *ledger) find(t testing.TB, q query.Expr, opts *store.QueryOptions) (list []*entity.Entity) {
 	t.Helper()
 	l.view(t, store.Head, func(s *store.Snapshot) { list = results(t, s, q, opts) })
 	return list
 }
 
-// state is everything that a store tells, at its head and at past blocks.
+// state is the content of a store at its head and at past blocks.
 type state struct {
 	Summary store.Summary
 	Content map[uint64][]*entity.Entity
 }
 
-// state reads the head and, if the layout can, past blocks.
+// state is the content of a store at its head and at past blocks.
 func (l *ledger) state(t testing.TB, past ...uint64) state {
 	t.Helper()
-	summary := must(l.ents.Summary(t.Context()))(t)
+	summary := call(t, l.ents.Summary)
 	s := state{Summary: summary, Content: map[uint64][]*entity.Entity{}}
 	for _, block := range append(past, summary.Head) {
 		if block <= summary.Head && (l.ents.Temporal() || block == summary.Head) {
@@ -138,20 +136,20 @@ func everything(t testing.TB, s *store.Snapshot) []*entity.Entity {
 	return list
 }
 
-// results returns what a query yields.
+// results returns the results of a query.
 func results(t testing.TB, s *store.Snapshot, q query.Expr, opts *store.QueryOptions) []*entity.Entity {
 	t.Helper()
-	return must(model.Collect(s.Query(t.Context(), q, opts)))(t)
+	return collect(t, s.Query(t.Context(), q, opts))
 }
 
-// requireSame compares what stores tell. Nothing and empty are the same.
+// requireSame compares values. A nil value and an empty one are the same.
 func requireSame(t testing.TB, want, got any, message ...any) {
 	t.Helper()
 	require.Empty(t, gocmp.Diff(want, got, cmpopts.EquateEmpty()), message...)
 }
 
-// requireRefusal checks a block's error: that it wraps a sentinel and says where
-// it went wrong.
+// requireRefusal checks that an error wraps a sentinel and names the operation
+// at fault.
 func requireRefusal(t testing.TB, err, sentinel error, b entity.Block, i int) {
 	t.Helper()
 	require.ErrorIs(t, err, sentinel)
@@ -163,7 +161,7 @@ func requireRefusal(t testing.TB, err, sentinel error, b entity.Block, i int) {
 	require.Contains(t, err.Error(), fmt.Sprintf("block %d, tx %d, op %d", b.Number, op.TxIndex, op.OpIndex))
 }
 
-// keyOf returns the key of a name, which is readable in failures.
+// keyOf returns the key of a name. The name is readable in failures.
 func keyOf(name string) (k entity.Key) {
 	if copy(k[:], name) < len(name) {
 		panic("name longer than a key: " + name)
@@ -177,7 +175,7 @@ var (
 	bob   = entity.Address{0xb0, 19: 0x02}
 )
 
-// newBlock numbers operations: three in a transaction.
+// newBlock returns a block with three operations in each transaction.
 func newBlock(number uint64, ops ...entity.Op) entity.Block {
 	ops = slices.Clone(ops)
 	for i := range ops {
@@ -251,8 +249,8 @@ type ops = []entity.Op
 // v is an attribute.
 func v(value string) field { return text("v", value) }
 
-// history is blocks with gaps that do everything to several keys, some of it
-// within one block.
+// history returns blocks, with gaps, in which everything happens to several
+// keys, partly within one block.
 func history() []entity.Block {
 	return []entity.Block{
 		newBlock(110, on("a", opCreate(1000, v("a1"), number("n", 1))), on("b", opCreate(3, v("b1"))), on("c", opCreate(1000, v("c1")))),
@@ -266,10 +264,10 @@ func history() []entity.Block {
 	}
 }
 
-// around are the blocks of history, some in its gaps, and one before it.
+// around returns the blocks of history, some in its gaps, and one before it.
 func around() []uint64 { return []uint64{109, 110, 111, 112, 113, 115, 117, 120, 121, 125, 130, 131} }
 
-// stream yields what is in a list and then, unless it is nil, an error.
+// stream yields the elements of a list and then the error, unless it is nil.
 func stream[T any](list []T, err error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for _, v := range list {

@@ -16,12 +16,20 @@ import (
 	"github.com/varvedb/varve/store/storetest/model"
 )
 
-func (m *machine) get() {
-	m.compareAt(m.At(m.model), func(s *store.Snapshot, want *model.Snapshot) {
-		for range 3 {
-			key := one(m.Drawer, m.Keys...)
+// header compares the record of a block.
+func (m *machine) header(s *step) {
+	if m.copied {
+		return
+	}
+	got := must(m.ents.HeaderAt(m.ctx, min(s.At, entity.MaxBlock)))(m.t)
+	require.Equal(m.t, m.model.BlockAt(s.At), got, "block %d", s.At)
+}
+
+func (m *machine) get(s *step) {
+	m.compareAt(s.At, func(snap *store.Snapshot, want *model.Snapshot) {
+		for _, key := range s.Keys {
 			wantEntity, wantErr := want.Get(key)
-			found, err := s.Get(m.ctx, key)
+			found, err := snap.Get(m.ctx, key)
 			requireSameError(m.t, wantErr, err)
 			if err == nil {
 				require.NoError(m.t, model.Same([]*entity.Entity{wantEntity}, []*entity.Entity{found}))
@@ -30,61 +38,26 @@ func (m *machine) get() {
 	})
 }
 
-func (m *machine) query() {
-	m.compareAt(m.At(m.model), func(s *store.Snapshot, want *model.Snapshot) {
-		for range 3 {
-			m.ask(s, want)
-		}
-	})
+// ask asks the step's questions, all on one snapshot.
+func (m *machine) ask(s *step) {
+	m.compareAt(s.At, func(snap *store.Snapshot, want *model.Snapshot) { m.askAll(s.Questions, snap, want) })
 }
 
-// page reads a result page by page, each page in a snapshot of its own, while the head
-// moves. The pages together are the result at the first page's block, unless that is rewound or
-// pruned meanwhile.
-func (m *machine) page() {
-	at := m.At(m.model)
-	want, err := m.model.At(at)
-	if err != nil {
-		return
-	}
-	q := m.Question(want)
-	q.Limit = max(q.Limit, 1)
-	m.note("pages at %d of %d by %+v: %s", want.Block(), q.Limit, q.Order, q.Expr)
-	opts := store.QueryOptions{Order: q.Order, Limit: q.Limit}
-	wantAll, err := want.Query(q.Expr, q.Order, 0, nil)
-	require.NoError(m.t, err)
-	was := m.model.BlockAt(want.Block()).Digest
-	var all []*entity.Entity
-	for n := opts.Limit; n == opts.Limit; {
-		s := must(m.ents.At(m.ctx, at))(m.t)
-		found, err := model.Collect(s.Query(m.ctx, q.Expr, &opts))
-		next := opts
-		if n = len(found); n > 0 && err == nil {
-			next.After = must(s.Cursor(found[n-1], &opts))(m.t)
-		}
-		require.NoError(m.t, s.Close())
-		rewound := want.Block() > m.model.Head().Number || m.model.BlockAt(want.Block()).Digest != was
-		switch {
-		case opts.After != "" && (rewound || want.Block() < m.model.Horizon()):
-			require.ErrorIs(m.t, err, store.ErrBlockRange)
-			require.True(m.t, errors.Is(err, store.ErrRewound) == rewound || want.Block() < m.model.Horizon(), "%v", err)
-			return
-		case m.cannot(err, q):
-			return
+func (m *machine) askAll(list []model.Question, s *store.Snapshot, want *model.Snapshot) {
+	for _, q := range list {
+		matches, err := want.Ask(m.ctx, s, q)
+		if m.tooLarge(err, q) {
+			continue
 		}
 		require.NoError(m.t, err)
-		all, opts = append(all, found...), next
-		require.LessOrEqual(m.t, len(all), len(wantAll), "pages repeat")
-		if !m.model.HeadOnly && m.Chance(2) {
-			one(m.Drawer, m.apply, m.apply, m.apply, m.rewind, m.prune)()
-			at = store.Head // the cursor, not the snapshot, says which block
-		}
+		m.asked++
+		m.found += min(matches, 1)
 	}
-	require.NoError(m.t, model.Same(wantAll, all))
 }
 
-// cannot tells whether a question is too much for the engine, which says so.
-func (m *machine) cannot(err error, q model.Question) bool {
+// tooLarge reports whether a question is too large for the engine, which must
+// say so.
+func (m *machine) tooLarge(err error, q model.Question) bool {
 	if most := m.driver.Capabilities.MaxConditions; most > 0 && conditions(q.Expr) > most {
 		require.ErrorIs(m.t, err, store.ErrUnsupported)
 		return true
@@ -92,27 +65,101 @@ func (m *machine) cannot(err error, q model.Question) bool {
 	return errors.Is(err, driver.ErrMemory)
 }
 
-// ask asks a question in both.
-func (m *machine) ask(s *store.Snapshot, want *model.Snapshot) {
-	q := m.Question(want)
-	m.note("ask at %d: %s\norder %v, limit %d, %d pages, after %t", s.Number(), q.Expr, q.Order, q.Limit, q.Pages, q.After != nil)
-	matches, err := want.Ask(m.ctx, s, q)
-	if m.cannot(err, q) {
-		return
+// hold opens a view and keeps it open during the steps that follow.
+func (m *machine) hold(s *step) {
+	m.closeHeld()
+	if !m.scarce {
+		m.held, m.heldWant = m.view(s.At)
 	}
-	require.NoError(m.t, err)
-	m.asked++
-	m.found += min(matches, 1)
 }
 
-// changes compares what blocks did with the states around them.
-func (m *machine) changes() {
-	from := min(m.At(m.model), m.model.Head().Number+1)
-	to := from + m.Uint64N(8)
-	m.note("changes of %d to %d", from, to)
-	s := must(m.ents.At(m.ctx, store.Head))(m.t)
-	defer func() { require.NoError(m.t, s.Close()) }()
-	list, err := model.Collect(s.Changes(m.ctx, from, to))
+// release compares the view that is held and closes it.
+func (m *machine) release(s *step) {
+	if m.held != nil {
+		m.compareAll(m.held, m.heldWant)
+		m.askAll(s.Questions, m.held, m.heldWant)
+	}
+	m.closeHeld()
+}
+
+// closeHeld closes the view that is held.
+func (m *machine) closeHeld() {
+	if held := m.held; held != nil {
+		m.held = nil
+		require.NoError(m.t, held.Close())
+	}
+}
+
+// paging is a result that is read page by page, each page in another snapshot.
+type paging struct {
+	model.Question
+	opts      store.QueryOptions
+	block     uint64
+	digest    entity.Digest // of the block when the first page was read
+	want, got []*entity.Entity
+}
+
+// page reads the first page of a result.
+func (m *machine) page(s *step) {
+	m.paging = nil
+	want, err := m.model.At(s.At)
+	if err != nil || len(s.Questions) == 0 {
+		return
+	}
+	q := s.Questions[0]
+	m.paging = &paging{
+		Question: q, opts: store.QueryOptions{Order: q.Order, Limit: max(q.Limit, 1)},
+		block: want.Block(), digest: m.model.BlockAt(want.Block()).Digest,
+		want: must(want.Query(q.Expr, q.Order, 0, nil))(m.t),
+	}
+	m.next(s)
+}
+
+// next reads the next page, through a snapshot of any block, because the cursor
+// names the block. All pages are the result at the first page's block, unless
+// that was rewound or pruned meanwhile.
+func (m *machine) next(s *step) {
+	p := m.paging
+	if p == nil {
+		return
+	}
+	head := m.model.Head().Number
+	rewound := p.block > head || m.model.BlockAt(p.block).Digest != p.digest
+	pruned := p.block < m.model.Horizon()
+	if m.model.HeadOnly && (rewound || p.block < head) {
+		m.paging = nil
+		return
+	}
+	m.compareAt(s.At, func(snap *store.Snapshot, _ *model.Snapshot) {
+		found, err := model.Collect(snap.Query(m.ctx, p.Expr, &p.opts))
+		switch {
+		case p.opts.After != "" && (rewound || pruned):
+			require.ErrorIs(m.t, err, store.ErrBlockRange)
+			require.True(m.t, errors.Is(err, store.ErrRewound) == rewound || pruned, "%v", err)
+			m.paging = nil
+			return
+		case m.tooLarge(err, p.Question):
+			m.paging = nil
+			return
+		}
+		require.NoError(m.t, err)
+		p.got = append(p.got, found...)
+		require.LessOrEqual(m.t, len(p.got), len(p.want), "pages repeat")
+		if len(found) < p.opts.Limit {
+			m.paging = nil
+			require.NoError(m.t, model.Same(p.want, p.got))
+			return
+		}
+		p.opts.After = must(snap.Cursor(found[len(found)-1], &p.opts))(m.t)
+	})
+}
+
+// changes compares the changes of blocks with the states around them.
+func (m *machine) changes(s *step) {
+	from, to := min(s.At, m.model.Head().Number+1), s.To
+	snap := must(m.ents.At(m.ctx, store.Head))(m.t)
+	defer func() { require.NoError(m.t, snap.Close()) }()
+	list, err := model.Collect(snap.Changes(m.ctx, from, to))
 	_, wantErr := m.model.At(to)
 	if _, before := m.model.At(max(from, 1) - 1); before != nil {
 		wantErr = before
@@ -142,7 +189,7 @@ func (m *machine) changes() {
 	require.Empty(m.t, list)
 }
 
-// stateAt is what is visible at a block, by key.
+// stateAt returns the entities that are visible at a block, by key.
 func (m *machine) stateAt(block uint64) map[entity.Key]*entity.Entity {
 	s := must(m.model.At(block))(m.t)
 	state := map[entity.Key]*entity.Entity{}

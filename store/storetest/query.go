@@ -15,18 +15,15 @@ import (
 	"github.com/varvedb/varve/store/storetest/model"
 )
 
-// runQuery checks of the query language, on each layout, what engines get wrong of values
-// and patterns, and how queries are run. What queries mean is in package query, and that
-// layouts answer so in runDifferential.
+// runQuery tests on each layout the values and patterns that engines get wrong,
+// and how queries are run. Package query tests the meaning of queries, and
+// runDifferential that layouts agree with it.
 func runQuery(t *testing.T, h Harness) {
-	suites := []struct {
-		name string
-		run  func(*testing.T, Harness, string)
-	}{
+	suites := parts[Harness]{
 		{"values", runValues},
 		{"glob", runGlobs},
 		{"use", runUse},
-		// What follows is the engine's or the store's, not the layout's.
+		// The rest does not depend on the layout.
 		{"limits", runLimits},
 		{"refused", runRefused},
 	}
@@ -34,22 +31,17 @@ func runQuery(t *testing.T, h Harness) {
 	if h.slow() {
 		layouts = layouts[:1]
 	}
-	for i, layout := range layouts {
-		// Arkiv-ordered finds the newest matches in a way that arkiv does not have.
-		if h.repeats(layout) && layout != "arkiv-ordered" {
+	for _, h.layout = range layouts {
+		// Arkiv-ordered has a plan for the newest matches that arkiv does not have.
+		if h.repeats() && h.layout != "arkiv-ordered" {
 			continue
 		}
-		t.Run(layout, func(t *testing.T) {
-			for at, s := range suites {
-				if i == 0 || at < 3 {
-					t.Run(s.name, func(t *testing.T) { s.run(t, h, layout) })
-				}
-			}
-		})
+		t.Run(h.layout, func(t *testing.T) { suites.run(t, h) })
+		suites = suites[:3]
 	}
 }
 
-// names returns the names of entities made with keyOf, in the order given.
+// names returns the names of entities with keys of keyOf.
 func names(list []*entity.Entity) []string {
 	found := make([]string, len(list))
 	for i, e := range list {
@@ -58,7 +50,7 @@ func names(list []*entity.Entity) []string {
 	return found
 }
 
-// set returns the letters of names in order, as tables of queries write them.
+// set returns the names as one text, sorted.
 func set(list []*entity.Entity) string {
 	return strings.Join(slices.Sorted(slices.Values(names(list))), "")
 }
@@ -70,7 +62,7 @@ func parse(t testing.TB, text string) query.Expr {
 	return q
 }
 
-// compared returns a comparison, which says the same as one that is parsed.
+// compared returns the comparison that Parse returns for its text.
 func compared(name string, op query.CompareOp, v query.Value) query.Expr {
 	return query.Compare{Name: name, Op: op, Value: v}
 }
@@ -82,11 +74,13 @@ func cursorAfter(t testing.TB, s *store.Snapshot, e *entity.Entity, opts store.Q
 	return must(s.Cursor(e, &opts))(t)
 }
 
-// runRefused: what is no order and no cursor.
-func runRefused(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout, history()...)
-	t.Run("order", func(t *testing.T) { testOrderRefused(t, l) })
-	t.Run("cursor", func(t *testing.T) { testCursorRefused(t, l) })
+// runRefused tests orders and cursors that are refused.
+func runRefused(t *testing.T, h Harness) {
+	l := newLedger(t, h, history()...)
+	parts[*ledger]{
+		{"order", testOrderRefused},
+		{"cursor", testCursorRefused},
+	}.run(t, l)
 }
 
 func testOrderRefused(t *testing.T, l *ledger) {
@@ -116,8 +110,7 @@ func testOrderRefused(t *testing.T, l *ledger) {
 		_, err := model.Collect(s.Query(t.Context(), nil, &store.QueryOptions{Order: order}))
 		require.ErrorIs(t, err, store.ErrInvalid, name)
 	}
-	_, err := model.Collect(s.Query(t.Context(), nil, &store.QueryOptions{Limit: -1}))
-	require.ErrorIs(t, err, store.ErrInvalid)
+	refuses(t, store.ErrInvalid)(model.Collect(s.Query(t.Context(), nil, &store.QueryOptions{Limit: -1})))
 	require.Len(t, results(t, s, nil, &store.QueryOptions{Order: numbers[:8]}), 2, "the snapshot is usable")
 }
 
@@ -151,16 +144,14 @@ func testCursorRefused(t *testing.T, l *ledger) {
 	}
 	_, err := s.Cursor(list[0], &store.QueryOptions{Parts: store.Content})
 	require.ErrorIs(t, err, store.ErrInvalid, "without metadata there is no place to go on from")
-	_, err = s.Cursor(list[0], &store.QueryOptions{Order: []store.Order{{Name: "n"}}})
-	require.ErrorIs(t, err, store.ErrInvalid)
-	_, err = s.Cursor(list[0], &store.QueryOptions{After: "garbage!"})
-	require.ErrorIs(t, err, store.ErrInvalid)
+	refuses(t, store.ErrInvalid)(s.Cursor(list[0], &store.QueryOptions{Order: []store.Order{{Name: "n"}}}))
+	refuses(t, store.ErrInvalid)(s.Cursor(list[0], &store.QueryOptions{After: "garbage!"}))
 	c := must(s.Cursor(list[0], nil))(t)
 	require.Equal(t, good, c)
 	require.Len(t, results(t, s, nil, &store.QueryOptions{After: c}), len(list)-1, "the snapshot is usable")
 }
 
-// testCursorOtherOrder gives the cursor of each order to each other one.
+// testCursorOtherOrder uses the cursor of each order with each other order.
 func testCursorOtherOrder(t testing.TB, s *store.Snapshot, list []*entity.Entity) {
 	t.Helper()
 	n, s1 := store.Order{Name: "n", Kind: num}, store.Order{Name: "s", Kind: str}

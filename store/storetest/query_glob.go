@@ -11,14 +11,15 @@ import (
 	"github.com/varvedb/varve/store/storetest/model"
 )
 
-// globbed are the values that patterns are tried on.
-var globbed = []string{
+// globValues are the values on which patterns are tried.
+var globValues = []string{
 	"", "a", "b", "ab", "abc", "aXc", "ABC", "a*c", "a?c", "a[c", "a]c", "a-c", "a^c", "a.c", "a%c", "a_c", `a\c`, "a'c", `a"c`,
 	"a\nc", "a\r\nc", "a\tc", "aéc", "a日c", "a😀c", "é", "日本", "日本語", "😀😀", "\U0010ffff", "\ud7ff\ue000",
 	"node_01_00001", "node_01_00002", "node_02_00001", "node-01", "(a|b)", "a+", "$1", "^a$", "{2}", "a{2}", "aa",
 }
 
-// globs are patterns: each finds what it matches in Go, and its negation the rest.
+// globs are patterns. Each must match the same values as in Go, and its
+// negation the other values.
 var globs = []string{
 	"", "a", "abc", "ABC", "*", "**", "?*", "?", "??", "日?", "日*", "*本*", "😀*", "\U0010ffff*", "\ud7ff*",
 	"*\ue000", "a?c", "a??c", "a[*]c", "a[?]c", "a[[]c", "a]c", "a[]]c", "a[^]]c", "a[-]c", "a[a-]c", "a[x^]c",
@@ -29,11 +30,12 @@ var globs = []string{
 	"[\\^]a$",
 }
 
-// runGlobs tries each pattern and its negation. U+0000 is a character like others, where it
-// can be stored; where it cannot, a pattern with one is refused or finds nothing.
-func runGlobs(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
-	values, patterns := globbed, globs
+// runGlobs tries each pattern and its negation. Where U+0000 can be stored, it
+// is a character like others. Where it cannot, a pattern with U+0000 is refused
+// or matches nothing.
+func runGlobs(t *testing.T, h Harness) {
+	l := newLedger(t, h)
+	values, patterns := globValues, globs
 	if l.db.Engine().Capabilities().TextNUL {
 		values = append(values[:len(values):len(values)], "n\x00", "n\x00l", "n\x00\x00l")
 		patterns = append(patterns[:len(patterns):len(patterns)], "n?", "n?l", "n*l", "n\x00", "n\x00*", "n\x00?", "n[\x00]", "n??l", "n", "*\x00*")

@@ -14,21 +14,21 @@ import (
 	"github.com/varvedb/varve/store/storetest/model"
 )
 
-// largeQuery is a query near a limit of the language with the names it finds
-// among a, b and c, whose attribute n is 1, 2 and 3 and s "x1", "x2" and "x3".
+// largeQuery is a query near a limit of the language. It finds some of the
+// entities a, b and c, which have n = 1, 2, 3 and s = "x1", "x2", "x3".
 type largeQuery struct {
 	name string
 	expr query.Expr
 	want string
 
-	// mayRefuse: an engine's own limits may be lower, as documented; then it
-	// says so with ErrUnsupported.
+	// mayRefuse: the engine may have a lower, documented limit and return
+	// ErrUnsupported.
 	mayRefuse bool
 }
 
-// runLimits: what the language accepts, the engine runs.
-func runLimits(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
+// runLimits: an engine runs every query that the language accepts.
+func runLimits(t *testing.T, h Harness) {
+	l := newLedger(t, h)
 	var create []entity.Op
 	for i, name := range []string{"a", "b", "c"} {
 		create = append(create, on(name, opCreate(1000, number("n", uint64(i+1)), text("s", fmt.Sprintf("x%d", i+1)))))
@@ -137,9 +137,8 @@ func largeQueries() []largeQuery {
 	return append(list, wideQueries(n)...)
 }
 
-// wideQueries have many comparisons beside each other. The time that SQLite
-// takes for them grows with the square of their number, so there are fewer than
-// the language allows.
+// wideQueries returns queries with many comparisons. They are fewer than the
+// language allows, because SQLite's time grows with the square of their number.
 func wideQueries(n func(op query.CompareOp, value int) query.Expr) []largeQuery {
 	var list []largeQuery
 	for _, terms := range []int{100, 500} {
@@ -154,7 +153,7 @@ func wideQueries(n func(op query.CompareOp, value int) query.Expr) []largeQuery 
 		expr: query.Or{Terms: repeat(5000, func(int) query.Expr { return query.Glob{Name: "s", Pattern: "x?*"} })}})
 }
 
-// nested wraps e that many times.
+// nested applies wrap to e several times.
 func nested(times int, wrap func(query.Expr) query.Expr, e query.Expr) query.Expr {
 	for range times {
 		e = wrap(e)
@@ -162,7 +161,8 @@ func nested(times int, wrap func(query.Expr) query.Expr, e query.Expr) query.Exp
 	return e
 }
 
-// alternating returns a tree of a height whose Ands and Ors change nothing.
+// alternating returns a tree that means the same as e. Its Ands and Ors
+// alternate up to a height.
 func alternating(height int, e query.Expr) query.Expr {
 	nothing := query.Not{Term: query.All{}}
 	for i := range height - 1 {
@@ -175,8 +175,8 @@ func alternating(height int, e query.Expr) query.Expr {
 	return e
 }
 
-// testBeyondLimits: a tree that Parse could not have made is refused before the
-// engine sees it.
+// testBeyondLimits: a tree that Parse cannot return is refused before the
+// engine gets it.
 func testBeyondLimits(t *testing.T, l *ledger) {
 	one := compared("n", query.Equal, query.Number(1))
 	s := l.at(t, store.Head)

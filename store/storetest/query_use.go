@@ -12,19 +12,20 @@ import (
 	"github.com/varvedb/varve/store/storetest/model"
 )
 
-// runUse checks how queries are run and what they return of entities.
-func runUse(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
+// runUse tests how queries are run and which parts of entities they return.
+func runUse(t *testing.T, h Harness) {
+	l := newLedger(t, h)
 	l.apply(t, on("a", opCreate(1000, number("cpu", 0), number("size", 0))), on("b", opCreate(1000, number("cpu", 16), number("size", 8))),
 		on("c", opCreate(1000, number("cpu", 4))), on("d", opCreate(1000)))
-	t.Run("parts", func(t *testing.T) { testParts(t, l) })
-	t.Run("limited", func(t *testing.T) { testLimited(t, l) })
-	t.Run("one at a time", func(t *testing.T) { testOneAtATime(t, l) })
-	t.Run("stop early", func(t *testing.T) { testStopEarly(t, l) })
-	t.Run("cancel", func(t *testing.T) { testCancelQuery(t, l) })
+	parts[*ledger]{
+		{"parts", testParts},
+		{"one at a time", testOneAtATime},
+		{"stop early", testStopEarly},
+		{"cancel", testCancelQuery},
+	}.run(t, l)
 }
 
-// testParts asks for each combination of parts, with and without a limit.
+// testParts selects each combination of parts, with a limit and without.
 func testParts(t *testing.T, l *ledger) {
 	l.apply(t, on("parts", opCreate(1000, owner(bob), content("text/plain", "payload"), text("part", "x"), number("n", 1))))
 	q := compared("part", query.Equal, query.Text("x"))
@@ -50,27 +51,7 @@ func testParts(t *testing.T, l *ledger) {
 	}
 }
 
-// testLimited compares attributes that every entity has, with a limit, for which
-// some layouts have another plan, and without one.
-func testLimited(t *testing.T, l *ledger) {
-	s := l.at(t, store.Head)
-	last := results(t, s, nil, &store.QueryOptions{Limit: 1})[0]
-	for name, value := range map[string]uint64{
-		entity.AttrLastModifiedAtBlock: last.LastModifiedAtBlock, entity.AttrCreatedAtBlock: last.CreatedAtBlock(),
-		entity.AttrExpiration: last.Expiration, entity.AttrSequence: last.Sequence,
-	} {
-		for _, op := range []query.CompareOp{query.Equal, query.NotEqual, query.Less, query.LessOrEqual, query.Greater, query.GreaterOrEqual} {
-			q := compared(name, op, query.Number(value))
-			all := results(t, s, q, nil)
-			requireSame(t, all, results(t, s, q, &store.QueryOptions{Limit: 100}), q.String())
-			if op != query.Less && op != query.Greater && op != query.NotEqual {
-				require.NotEmpty(t, all, q.String())
-			}
-		}
-	}
-}
-
-// testOneAtATime: a snapshot whose query is running refuses anything else.
+// testOneAtATime: a snapshot with a running query refuses other calls.
 func testOneAtATime(t *testing.T, l *ledger) {
 	s := l.at(t, store.Head)
 	seen := 0
@@ -78,33 +59,29 @@ func testOneAtATime(t *testing.T, l *ledger) {
 		require.NoError(t, err)
 		require.NotNil(t, e)
 		seen++
-		_, err = model.Collect(s.Query(t.Context(), nil, nil))
-		require.ErrorIs(t, err, store.ErrInvalid)
-		_, err = s.Count(t.Context(), nil)
-		require.ErrorIs(t, err, store.ErrInvalid)
-		_, err = s.Get(t.Context(), e.Key)
-		require.ErrorIs(t, err, store.ErrInvalid)
+		refuses(t, store.ErrInvalid)(model.Collect(s.Query(t.Context(), nil, nil)))
+		refuses(t, store.ErrInvalid)(s.Count(t.Context(), nil))
+		refuses(t, store.ErrInvalid)(s.Get(t.Context(), e.Key))
 		other, err := l.ents.At(t.Context(), store.Head)
 		require.NoError(t, err, "another snapshot may")
-		must(other.Get(t.Context(), e.Key))(t)
+		call1(t, other.Get, e.Key)
 		require.NoError(t, other.Close())
 	}
-	n := must(s.Count(t.Context(), nil))(t)
+	n := call1(t, s.Count, nil)
 	require.EqualValues(t, n, seen)
 }
 
-// testStopEarly: a loop that ends early gives the snapshot back.
+// testStopEarly: after a loop that ends early the snapshot accepts calls again.
 func testStopEarly(t *testing.T, l *ledger) {
 	s := l.at(t, store.Head)
 	seq := s.Query(t.Context(), nil, nil)
 	for range 3 {
 		for e, err := range seq {
 			require.NoError(t, err)
-			_, err = s.Get(t.Context(), e.Key)
-			require.ErrorIs(t, err, store.ErrInvalid)
+			refuses(t, store.ErrInvalid)(s.Get(t.Context(), e.Key))
 			break
 		}
-		must(s.Get(t.Context(), keyOf("a")))(t)
+		call1(t, s.Get, keyOf("a"))
 	}
 	func() {
 		defer func() { require.NotNil(t, recover()) }()
@@ -113,7 +90,7 @@ func testStopEarly(t *testing.T, l *ledger) {
 			panic("in the loop")
 		}
 	}()
-	must(s.Get(t.Context(), keyOf("a")))(t)
+	call1(t, s.Get, keyOf("a"))
 	for _, err := range seq {
 		require.NoError(t, err)
 		break
@@ -122,8 +99,8 @@ func testStopEarly(t *testing.T, l *ledger) {
 	l.apply(t)
 }
 
-// testCancelQuery: a query that is cancelled while it runs ends with that error
-// or with all its results, and the snapshot goes on.
+// testCancelQuery: a query that is cancelled ends with that error or with all
+// its results. The snapshot accepts further calls.
 func testCancelQuery(t *testing.T, l *ledger) {
 	s := l.at(t, store.Head)
 	all := results(t, s, nil, nil)

@@ -14,9 +14,9 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// oddTexts are strings that engines, drivers or formats get wrong: text that looks like
-// something else, is empty, sorts differently by letter case, by locale or by UTF-16 units,
-// or means something in SQL, JSON or a pattern.
+// oddTexts are strings that engines, drivers or formats get wrong. They look
+// like something else, are empty, sort differently by case, by locale or by
+// UTF-16 units, or mean something in SQL, JSON or a pattern.
 var oddTexts = []string{
 	"", " ", "  padded  ", "a", "A", "b", "B", "aa", "a b", "a\tb", "a\nb", "Z", "z", "É", "é", "e\u0301", "ß", "日本", "😀",
 	"\ud7ff", "\ue000", "\uffee", "\ufffd", "\U0010ffff", "\u200b", "\u2028",
@@ -26,16 +26,16 @@ var oddTexts = []string{
 	`'); DROP TABLE payloads; --`, `" OR 1=1 --`, `x' UNION SELECT 1 --`, `'||(SELECT 1)||'`, "from_block", "a.value", `{"$expiration":1}`, `","$expiration":1,"`,
 }
 
-// oddNumbers are where signed integers and floating point go wrong.
+// oddNumbers are numbers that signed integers or floating point get wrong.
 var oddNumbers = []uint64{
 	0, 1, 2, 9, 10, math.MaxUint8, math.MaxInt32, math.MaxUint32, math.MaxUint32 + 1, 1<<53 - 1, 1 << 53, 1<<53 + 1,
 	math.MaxInt64 - 1, math.MaxInt64, math.MaxInt64 + 1, math.MaxInt64 + 2, 1<<63 + 1<<53 + 1, math.MaxUint64 - 1, math.MaxUint64,
 }
 
-// runValues checks that what is stored comes back exactly, as a value, as a name and as a
-// content type, and compares as in Go.
-func runValues(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
+// runValues: values, names and content types are read as they were stored, and
+// compare as in Go.
+func runValues(t *testing.T, h Harness) {
+	l := newLedger(t, h)
 	texts := oddTexts
 	if l.db.Engine().Capabilities().TextNUL {
 		texts = append(texts[:len(texts):len(texts)], "\x00", "a\x00", "a\x00b", "\x00a")
@@ -60,11 +60,12 @@ func runValues(t *testing.T, h Harness, layout string) {
 		checkComparisons(t, s, "n", oddNumbers, append([]uint64{3, 1 << 62, 1<<63 + 5}, oddNumbers...), query.Number)
 	})
 	t.Run("lists", func(t *testing.T) { testLists(t, s, texts) })
-	t.Run("ranges", func(t *testing.T) { testRanges(t, newLedger(t, h, layout)) })
+	t.Run("ranges", func(t *testing.T) { testRanges(t, newLedger(t, h)) })
 }
 
-// testRanges: two bounds of one attribute, short ones and such that begin alike for
-// longer than an index keeps, together mean what each means.
+// testRanges: two bounds of one attribute together select the entities that
+// each of them selects. Some texts have a common prefix that is longer than an
+// index entry.
 func testRanges(t *testing.T, l *ledger) {
 	alike := strings.Repeat("alike ", 10)
 	texts := []string{"", "a", "alike ", alike, alike + "a", alike + "b", alike + "c", "b"}
@@ -90,11 +91,11 @@ func testRanges(t *testing.T, l *ledger) {
 	}
 }
 
-// testOddText gets an entity, finds it by its text as a value and as a name, and sorts by
-// the name, also from it on.
+// testOddText reads an entity, finds it by a text as value and as name, sorts
+// by the name, and continues after the entity.
 func testOddText(t *testing.T, s *store.Snapshot, op *entity.Op, i int, value string) {
 	t.Helper()
-	e := must(s.Get(t.Context(), op.Key))(t)
+	e := call1(t, s.Get, op.Key)
 	requireSame(t, []any{op.StringAttributes, op.NumericAttributes, op.ContentType, op.Content},
 		[]any{e.StringAttributes, e.NumericAttributes, e.ContentType, e.Content})
 	name := "n" + value
@@ -113,8 +114,7 @@ func testOddText(t *testing.T, s *store.Snapshot, op *entity.Op, i int, value st
 	require.Len(t, results(t, s, nil, &store.QueryOptions{Order: order, After: after, Limit: 2, Parts: store.Metadata}), 2, "%q", value)
 }
 
-// checkComparisons compares stored values with literals and expects what Go
-// says.
+// checkComparisons compares stored values with literals, as Go does.
 func checkComparisons[T cmp.Ordered](t *testing.T, s *store.Snapshot, prefix string, stored, literals []T, value func(T) query.Value) {
 	holds := map[query.CompareOp]func(a, b T) bool{
 		query.Equal:          func(a, b T) bool { return a == b },

@@ -13,19 +13,21 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// tap sees the calls to an engine that are named here, and may delay them or let them fail:
-// begin, visible, sync, snapshot, check, reindex; of a transaction query, next, exec, insert,
-// update, commit; of a reader read, read next, read scan. A commit that fails is rolled back.
+// tap is called before each of these calls to an engine, and may delay it or
+// return an error in its place: begin, visible, sync, snapshot, check, reindex;
+// of a transaction query, next, exec, insert, update, commit; of a reader read,
+// read next, read scan. A commit that fails is rolled back.
 type tap func(call, sql string) error
 
-// nextTap is that of the engine that is opened next.
+// nextTap is the tap of the next engine that is opened.
 var nextTap struct {
 	see      tap
 	overlaps bool
 }
 
-// tapped returns the URL of the same database on an engine with a tap, to be opened next. It
-// has none of the engine's optional interfaces but, where that is wanted, driver.Overlapper.
+// tapped returns the URL of the same database through a tap. It is to be opened
+// next. The engine then has no optional interfaces, except driver.Overlapper if
+// overlaps is set.
 func (see tap) tapped(t testing.TB, rawURL string, overlaps bool) string {
 	t.Helper()
 	nextTap.see, nextTap.overlaps = see, overlaps
@@ -227,13 +229,13 @@ func (r *tappedRows) Scan(dest ...any) error {
 // Err implements driver.Rows.
 func (r *tappedRows) Err() error { return errors.Join(r.err, r.Rows.Err()) }
 
-// watch counts what write transactions do.
+// watch counts reads of write transactions.
 type watch struct {
 	begun    atomic.Int64 // transactions asked for
-	queries  atomic.Int64 // run in transactions, since reset
-	postings atomic.Int64 // rows of them that were read
+	queries  atomic.Int64 // in transactions, since reset
+	postings atomic.Int64 // rows of postings that they read
 	events   atomic.Int64 // rows with the data of events
-	before   func(n int)  // called with the number of a query; nil: nothing is
+	before   func(n int)  // called with the number of each query, unless nil
 }
 
 func (w *watch) see(call, sql string) error {
@@ -252,7 +254,7 @@ func (w *watch) see(call, sql string) error {
 	return nil
 }
 
-// reset counts anew.
+// reset sets the counts to zero.
 func (w *watch) reset(before func(n int)) {
 	w.queries.Store(0)
 	w.postings.Store(0)
@@ -268,7 +270,7 @@ func (h Harness) watchedEvents(t testing.TB, opts store.EventOptions) (eventStre
 	return streamOf(t, db, "", opts), w
 }
 
-// queuedContext is a context that tells when an append first waits with it.
+// queuedContext is a context that reports when an append first waits with it.
 type queuedContext struct {
 	context.Context
 	once  sync.Once

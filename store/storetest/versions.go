@@ -10,9 +10,9 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// ApplyVersions creates so many entities in block 1 and updates all of them in
-// each later block, with payloads of size bytes, and then flushes. It is for tests
-// of what a long history costs.
+// ApplyVersions creates entities in block 1 and updates all of them in each
+// later block, with payloads of size bytes, and then flushes. Tests of the cost
+// of a long history use it.
 func ApplyVersions(t *testing.T, ents *store.Entities, keys, blocks, size int) {
 	t.Helper()
 	for number := range blocks {

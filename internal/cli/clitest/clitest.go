@@ -1,4 +1,4 @@
-// Package clitest is shared by the tests of the commands.
+// Package clitest has the common parts of the commands' tests.
 package clitest
 
 import (
@@ -14,12 +14,12 @@ import (
 )
 
 // AsCommand is an environment variable that makes the test binary the command,
-// for tests that need a process, and for the children of that process.
+// for tests of a process, and of the processes that it starts.
 const AsCommand = "VARVE_AS_COMMAND"
 
-// Main returns the exit code of a command's TestMain. It makes the test binary
-// the worker of torture where torture starts it again, and the command where
-// AsCommand is set.
+// Main returns the exit code for the TestMain of a command: it makes the test
+// binary the worker of torture where that starts it again, and the command
+// where AsCommand is set.
 func Main(m *testing.M) (code int) {
 	if code, asked := crashtest.WorkerIfAsked(); asked {
 		return code
@@ -38,7 +38,7 @@ func Run(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	return out.String(), errs.String(), code
 }
 
-// Must runs a command that succeeds and returns its standard output.
+// Must runs a command that succeeds and returns its output.
 func Must(t *testing.T, args ...string) string {
 	t.Helper()
 	out, errs, code := Run(t, args...)
@@ -46,7 +46,7 @@ func Must(t *testing.T, args ...string) string {
 	return out
 }
 
-// Output collects the output of a command that still runs.
+// Output is the output of a running command.
 type Output struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

@@ -37,7 +37,7 @@ func RunFiles(t *testing.T, engine string) {
 	t.Run("killed", f.killed)
 }
 
-// files are the input files of the suite's commands.
+// files has the stores and files that the commands of the suite read.
 type files struct {
 	engine string
 	made   string // a store of 12 blocks and 8 events
@@ -99,10 +99,10 @@ func (f *files) url(path string) string { return f.engine + ":" + path }
 // command is one of the suite's, which makes x in a directory.
 type command struct {
 	name  string
-	makes string                       // the name of its output
+	makes string                       // the name of the store or file
 	args  func(x string) []string      // of the path
 	fails bool                         // it must, and leaves nothing
-	whole func(t *testing.T, x string) // checks its output
+	whole func(t *testing.T, x string) // checks the store or file
 }
 
 func (f *files) commands() []command {
@@ -166,8 +166,8 @@ func contents(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// unchanged fails unless the old files of a directory are as they were, and
-// returns the new ones.
+// unchanged fails unless a directory has all of its earlier files as they were,
+// and returns the names of new ones.
 func unchanged(t *testing.T, dir string, before map[string]string, msg string) (more []string) {
 	t.Helper()
 	after := contents(t, dir)
@@ -202,14 +202,14 @@ func (f *files) foreign(t *testing.T) {
 	}
 }
 
-// runs runs a command, which may fail, and checks the files that it leaves.
+// runs runs a command, which may refuse, and checks the directory.
 func (f *files) runs(t *testing.T, c command, dir string) {
 	t.Helper()
 	before, x := contents(t, dir), filepath.Join(dir, c.makes)
 	_, errs, code := Run(t, c.args(x)...)
 	more := unchanged(t, dir, before, errs)
 	switch {
-	case code != cli.ExitOK && c.name != "import": // an import keeps its store until it is continued
+	case code != cli.ExitOK && c.name != "import": // it leaves a part, which it resumes
 		require.Empty(t, more, "it has failed: %s", errs)
 	case code != cli.ExitOK:
 	case c.fails:
@@ -220,7 +220,7 @@ func (f *files) runs(t *testing.T, c command, dir string) {
 	}
 }
 
-// left copies the files that a killed process has left.
+// left copies the files of a killed process.
 func (f *files) left(t *testing.T) (dir, x string) {
 	dir = t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS(f.open)))
@@ -323,7 +323,7 @@ func serving(url string) []string {
 	return []string{"serve", url, "--listen=127.0.0.1:0", "--grpc=off", "--plaintext"}
 }
 
-// process runs a command in its own process.
+// process is a command in a separate process.
 type process struct {
 	cmd  *exec.Cmd
 	errs Output
@@ -387,8 +387,8 @@ func (f *files) twoAtOnce(t *testing.T) {
 	})
 }
 
-// killed: the files that a killed command leaves are known as its own, and the
-// next command removes them.
+// killed: the files of a killed command are marked as temporary, and the next
+// one removes them.
 func (f *files) killed(t *testing.T) {
 	for _, c := range f.commands() {
 		if c.fails {

@@ -47,8 +47,8 @@ func TestNames(t *testing.T) {
 	require.Equal(t, map[string]int{"Commit": 2, "Update": 2, "Get": 2, "ReadMix": 8, "EventAppendConditional": 2}, core)
 }
 
-// TestMeasured: what is measured of these experiments ends well, with the figures that answers and
-// tables are made of.
+// TestMeasured: the measurements of these experiments end well, with the
+// figures that answers and tables need.
 func TestMeasured(t *testing.T) {
 	for _, of := range []struct {
 		id, only string // of the variants: a part of their names

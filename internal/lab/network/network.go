@@ -18,13 +18,14 @@ import (
 // nodeClients is how many clients a node has.
 const nodeClients = 32
 
-// nodeLoad is what the clients of a node call, in a closed loop where there is no rate.
+// nodeLoad is the calls of a node's clients, in a closed loop where there is no
+// rate.
 type nodeLoad struct {
 	calls string
 	rate  float64
 }
 
-// nodeLoads are what is measured over each protocol. The last is about the latencies.
+// nodeLoads are measured over each protocol. The last is about the latencies.
 var nodeLoads = []nodeLoad{{calls: mix.ByKey}, {calls: mix.A}, {calls: node.SDK}, {calls: node.SDK, rate: 300}}
 
 // measureNode measures an Arkiv node as its clients see it, while it follows a chain.
@@ -52,7 +53,7 @@ func measureNode(l *lab.Lab) (list []lab.Variant, _ error) {
 }
 
 func runNode(ctx context.Context, l *lab.Lab, d *bench.Dataset, cp *bench.Copy, cfg node.Config, r *lab.Record) error {
-	oracle, err := l.Oracle(d) // of its own: it follows the chain
+	oracle, err := l.Oracle(d) // separate, because it follows the chain
 	if err != nil {
 		return err
 	}

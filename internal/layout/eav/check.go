@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// versionRows is what the rows of one version say, or should say.
+// versionRows has the rows of one version, as they are or as they should be.
 type versionRows struct {
 	to      uint64
 	strings map[string]string

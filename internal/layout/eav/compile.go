@@ -16,8 +16,8 @@ import (
 // 65,535.
 const maxArgs = 32000
 
-// maxJoins is how many conditions Postgres may turn into joins, which it does
-// with an EXISTS that stands under nothing but AND. It searches for their best
+// maxJoins is how many conditions Postgres may plan as joins, as it does with
+// an EXISTS that stands under nothing but AND. It searches for their best
 // order, and for some hundreds that takes minutes.
 const maxJoins = 16
 
@@ -175,8 +175,8 @@ func (c *compiler) compareNUL(e query.Compare) {
 	}
 }
 
-// isBlock reports whether an attribute is the version's first block, which is no
-// row of its own.
+// isBlock reports whether an attribute is the version's first block, which has
+// no attribute row.
 func isBlock(name string, v query.Value) bool {
 	return name == entity.AttrLastModifiedAtBlock && v.Kind == entity.Numeric
 }

@@ -45,9 +45,9 @@ func eachNumber(object []byte, f func(name string, value uint64) error) error {
 	return eachMember(object, cutNumber, f)
 }
 
-// eachMember calls f with each member of an object, of which there is nothing else in the text.
-// One with escapes is left to encoding/json; in others each quote begins a string or ends it.
-// Strings are parts of one copy of the text.
+// eachMember calls f with each member of an object that fills the text. An
+// object with escapes is left to encoding/json; in others each quote begins a
+// string or ends it. Strings are parts of one copy of the text.
 func eachMember[T any](object []byte, cut func(text string) (T, string, bool), f func(string, T) error) error {
 	if bytes.IndexByte(object, '\\') >= 0 {
 		var members map[string]T
@@ -82,7 +82,7 @@ func eachMember[T any](object []byte, cut func(text string) (T, string, bool), f
 	return fmt.Errorf("malformed attributes at byte %d", len(object)-len(rest))
 }
 
-// cutString cuts what is between quotes off the beginning of a text.
+// cutString cuts a quoted string off the beginning of a text.
 func cutString(text string) (s, rest string, ok bool) {
 	for i := 1; i < len(text) && text[0] == '"' && text[i] >= ' '; i++ {
 		if text[i] == '"' {

@@ -29,7 +29,7 @@ import (
 // Bounds of leading terms.
 const (
 	maxWalked  = 4096 // the largest limit of a query that is read newest first
-	maxLegs    = 32   // values of a leading term, each of which repeats the others
+	maxLegs    = 32   // values of a leading term: the statement repeats its other terms for each
 	maxReach   = 1000 // newest versions of a term that are counted
 	walkSpare  = 16   // versions read at first, above twice the limit
 	walkGrowth = 8    // times more are read when those did not suffice
@@ -97,8 +97,8 @@ func (v view) lead(ctx context.Context, e query.Expr, limited bool) (*lead, erro
 	return l, nil
 }
 
-// within narrows the blocks in which versions begin to those of a term, if it is
-// about these. Of two bounds in a statement SQLite would search by either.
+// within narrows the range of first blocks to the range of a term, if the term
+// compares them. With two bounds in a statement SQLite would search by either.
 func (l *lead) within(e query.Expr) bool {
 	c, ok := e.(query.Compare)
 	if !ok || !isBlock(c.Name, c.Value) || c.Op == query.NotEqual {

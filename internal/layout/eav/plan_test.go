@@ -23,8 +23,8 @@ import (
 // entities is how many there are: more than are counted of a leading term.
 const entities = 1500
 
-// fleet writes three blocks: entities of which an attribute is true of 5/6,
-// 1/6, 1/60 or three, updates of some of them, and deletions.
+// fleet writes three blocks: entities with an attribute that is true for 5/6,
+// 1/6, 1/60 or three of them, updates of some of them, and deletions.
 func fleet(t testing.TB, layout string) (*store.DB, *store.Entities) {
 	ctx := context.Background()
 	db, err := store.Open(ctx, "sqlite://"+t.TempDir()+"/varve.db?durability=unsafe", nil)

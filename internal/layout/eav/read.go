@@ -132,7 +132,7 @@ func (v view) Openings(ctx context.Context) iter.Seq2[*entity.Entity, error] {
 	}
 }
 
-// opened tells whether version a comes before b in a history.
+// opened reports whether version a comes before b in a history.
 func opened(a, b *entity.Entity) bool {
 	return cmp.Or(cmp.Compare(a.LastModifiedAtBlock, b.LastModifiedAtBlock), bytes.Compare(a.Key[:], b.Key[:])) < 0
 }

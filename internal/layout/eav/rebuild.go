@@ -16,8 +16,8 @@ func (l *Layout) Tables() []*driver.Table {
 // rebuildValues is how many values are written together.
 const rebuildValues = 20_000
 
-// Rebuild implements layout.Layout: the attribute rows are what the payloads'
-// rows repeat.
+// Rebuild implements layout.Layout: attribute rows are made from the attributes
+// in the payloads' rows.
 func (l *Layout) Rebuild(ctx context.Context, tx driver.Tx, q driver.Querier) error {
 	for _, t := range l.shape.tables[:inPayloads] {
 		if _, err := tx.Exec(ctx, "DELETE FROM "+t.Name); err != nil {

@@ -54,8 +54,8 @@ func hasIndex(schema schemas.Layout, name string) bool {
 	return slices.ContainsFunc(schema.Indexes, func(index schemas.Index) bool { return index.Name == name })
 }
 
-// newClosings describes the updates that end versions, by what a schema's
-// indexes find.
+// newClosings describes the updates that end versions, by the columns of a
+// schema's indexes.
 func newClosings(schema schemas.Layout) (list [tables]*driver.Update) {
 	for i, table := range temporal.tables {
 		byEntity := hasIndex(schema, table.Name+"_pk") || hasIndex(schema, table.Name+"_key_idx")

@@ -7,8 +7,8 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// batch collects the rows of a block, and the keys of those that it closes, by table before
-// they are written together.
+// batch collects the rows of a block, and the keys of the versions that it
+// closes, by table before they are written together.
 type batch struct{ rows, closed [tables][]any }
 
 // insert writes the rows, and forgets them.

@@ -16,7 +16,7 @@ type answer struct {
 	timeout time.Duration // to write; zero: none
 	status  int           // that was sent
 	hold    *quota.Hold
-	decoded *quota.Hold // the memory of the decoded body
+	decoded *quota.Hold // the decoded body
 	reading atomic.Bool // the body is being read
 	read    bool        // it was read
 }
@@ -27,7 +27,7 @@ func newAnswer(w http.ResponseWriter, timeout time.Duration, gate *service.Gate)
 	return a
 }
 
-// release returns the request's share of the quotas.
+// release frees the request's memory.
 func (a *answer) release() {
 	a.hold.Release()
 	a.decoded.Done()

@@ -16,8 +16,7 @@ var etags = regexp.MustCompile(`^(\*|(W/)?"[!#-~]*"([ \t]*,[ \t]*(W/)?"[!#-~]*")
 // etag writes the version of an entity as an ETag.
 func etag(version uint64) string { return `"` + strconv.FormatUint(version, 10) + `"` }
 
-// guard reads the condition that the entity must meet before the request writes
-// it.
+// guard reads the conditions of a request on the entity before the write.
 func guard(r *http.Request) (g service.Guard, err error) {
 	if g.Match, err = versions(r, "If-Match", false); err != nil {
 		return g, err

@@ -49,8 +49,9 @@ func (b *putBody) put(key entity.Key) (*service.Put, error) {
 	return p, nil
 }
 
-// rawPut reads from the URL's parameters the fields of a put whose body is the
-// payload itself. The parameters s.NAME=text and n.NAME=number are attributes.
+// rawPut makes a JSON body, without the payload, from the parameters of a
+// request whose body is the payload: s.NAME=text and n.NAME=number are
+// attributes.
 func rawPut(values url.Values) (b putBody, err error) {
 	members, texts, numbers := map[string]any{}, map[string]string{}, map[string]string{}
 	for name, list := range values {
@@ -236,8 +237,8 @@ func (h *Handler) read(w *answer, r *http.Request, answer func(e *entity.Entity)
 	return answer(e)
 }
 
-// sendRaw answers with the payload alone. The payload comes from a user and
-// must not run in a browser as a page of this service.
+// sendRaw answers with the payload alone. A payload is a user's data and must
+// not run in a browser as a page of this service.
 func sendRaw(w http.ResponseWriter, e *entity.Entity) error {
 	kind := e.ContentType
 	if kind == "" || !service.IsContentType(kind) { // others than this service may have written it

@@ -24,8 +24,8 @@ const sseType = "text/event-stream"
 // so that proxies do not close it.
 const heartbeat = 15 * time.Second
 
-// subscribeBody is the body of a request to /v1/events/subscribe, readBody of a
-// request to /v1/events or /v1/events/read.
+// subscribeBody is the body of a request to /v1/events/subscribe, readBody of
+// one to /v1/events or /v1/events/read.
 type (
 	subscribeBody struct {
 		Query eventjson.Query `json:"query"`
@@ -42,7 +42,7 @@ type (
 )
 
 // readSelection reads the selection of a request: the body of a POST, or the
-// parameters of a GET, which it turns into the same body.
+// parameters of a GET, which are converted into a body.
 func (h *Handler) readSelection(w *answer, r *http.Request, body any) error {
 	if r.Method != http.MethodGet {
 		return h.readJSON(w, r, body)
@@ -88,8 +88,8 @@ type eventsEnd struct {
 }
 
 // readEvents streams one line of JSON for each event and one for the end. An
-// error before the first line is a separate answer; a later error is the last
-// line.
+// error before the first line is a normal error response; a later one is the
+// last line.
 func (h *Handler) readEvents(w *answer, r *http.Request) error {
 	var body readBody
 	if err := h.readSelection(w, r, &body); err != nil {

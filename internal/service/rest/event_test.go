@@ -23,7 +23,7 @@ func (w *world) append(events ...event.Event) {
 	require.NoError(w.t, err)
 }
 
-// data returns what the events of lines hold.
+// data returns the data of the events in some lines.
 func data(t testing.TB, list []map[string]json.RawMessage) string {
 	t.Helper()
 	var all []string

@@ -1,6 +1,6 @@
 package rest
 
-// Routes returns what the interface serves.
+// Routes returns the routes of the interface.
 func Routes() (list []string) {
 	for _, r := range routes() {
 		list = append(list, r.method+" "+r.path)

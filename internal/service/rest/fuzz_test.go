@@ -12,8 +12,8 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// FuzzRequests: no request makes the interface panic, or answer with anything but what was asked
-// for or a problem of the client's.
+// FuzzRequests: no request makes the interface panic, or answer with anything
+// but the requested resource or a client error.
 func FuzzRequests(f *testing.F) {
 	w := newWorld(f, service.Options{MaxPayload: 1000}, service.Serving{})
 	for i := range 3 {

@@ -92,7 +92,8 @@ type (
 )
 
 // query streams one line of JSON for each entity and one for the end. An error
-// before the first line is a separate answer; a later error is the last line.
+// before the first line is a normal error response; a later one is the last
+// line.
 func (h *Handler) query(w *answer, r *http.Request) error {
 	var body queryBody
 	if err := h.readJSON(w, r, &body); err != nil {
@@ -115,9 +116,8 @@ func (h *Handler) query(w *answer, r *http.Request) error {
 	return errors.Join(err, lines.flush(0))
 }
 
-// lines collects a stream and sends it in parts. Each part has its own
-// deadline, because a long stream may take long, while a client that does not
-// read must be cut off.
+// lines collects a stream and sends it in parts, each within a time: a long
+// stream may take long, but a client that takes none of it is cut off.
 type lines struct {
 	to    *answer
 	kind  string // content type
@@ -172,9 +172,9 @@ func (l *lines) send() error {
 	return nil
 }
 
-// fail ends a stream with an error: as a separate answer before the first line,
-// and later as the last line, because the status is sent. The error is counted
-// in both cases.
+// fail ends a stream with an error: as a normal error response before the first
+// line, and later as the last line, because the status is sent. The error is
+// still counted.
 func (l *lines) fail(err error) error {
 	if !l.begun && len(l.buf) == 0 || errors.Is(err, service.ErrSlow) {
 		return err

@@ -31,7 +31,7 @@ type route struct {
 	serve        func(h *Handler, w *answer, r *http.Request) error
 }
 
-// kind describes the service and the rights that a route needs.
+// kind has the needs of a route.
 type kind int
 
 const (
@@ -74,8 +74,8 @@ func New(s *service.Service, with service.Serving, page bool) *Handler {
 		h.mux.Handle(r.method+" "+r.path, h.handle(r))
 		methods[r.path] += ", " + r.method
 	}
-	// The remaining paths, so that the answers to a wrong method and a wrong
-	// path are problem details too.
+	// Requests that match no pattern above, so that the answers to a wrong
+	// method and a wrong path are problem details as well.
 	for path, list := range methods {
 		h.mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Allow", list[2:])
@@ -192,7 +192,7 @@ func (h *Handler) healthz(w *answer, _ *http.Request) error {
 	return send(w, http.StatusOK, jsonType, []byte("{\"status\":\"ok\"}\n"))
 }
 
-// readyz reports whether requests should be sent to this server.
+// readyz reports whether requests should be sent here.
 func (h *Handler) readyz(w *answer, r *http.Request) error {
 	if h.with.Ending.Err() != nil {
 		return service.ErrClosing

@@ -71,7 +71,7 @@ func newGate(t testing.TB, o service.GateOptions) *service.Gate {
 	return gate
 }
 
-// in returns the same world in a test of its own.
+// in returns the same world for another test.
 func (w *world) in(t testing.TB) *world { return &world{t, w.url, w.db, w.service, w.handler} }
 
 // do makes a request; header is "Name: value".
@@ -170,8 +170,8 @@ func TestIntegers(t *testing.T) {
 	require.Equal(t, 200, w.do("POST", "/v1/events", `{"events":[{"type":"A"}],"condition":{"fail_if_events_match":{"items":[{"types":["B"]}]},"after":"0"}}`, asJSON).Code)
 }
 
-// TestReadOnly: writes are refused for what the service is, with no hint that they
-// could succeed later.
+// TestReadOnly: writes are refused for the kind of the service, with no hint
+// that they could succeed later.
 func TestReadOnly(t *testing.T) {
 	w := newWorld(t, service.Options{}, service.Serving{})
 	path := entityPath(1)
@@ -216,8 +216,8 @@ func TestRawPut(t *testing.T) {
 	require.Equal(t, "application/json", rec.Header().Get("Content-Type"))
 }
 
-// TestConditions: ETags of REST are versions, and what is asked of them holds or nothing
-// is written.
+// TestConditions: ETags of REST are versions, and a write whose condition fails
+// changes nothing.
 func TestConditions(t *testing.T) {
 	w := newWorld(t, service.Options{}, service.Serving{})
 	path := entityPath(5)
@@ -351,8 +351,8 @@ func TestProblems(t *testing.T) {
 	require.Zero(t, w.service.Head(), "nothing was written")
 }
 
-// TestBodies: a body is what it is called, and all but the payload is short, however much a payload
-// may have.
+// TestBodies: a body must have its declared type, and all but the payload is
+// short, however long a payload may be.
 func TestBodies(t *testing.T) {
 	w := newWorld(t, service.Options{}, service.Serving{})
 	for _, coding := range []string{"gzip", "br", "gzip, identity"} {

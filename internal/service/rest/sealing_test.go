@@ -23,7 +23,7 @@ func tamper(t testing.TB, db *store.DB, statement string) {
 	require.NoError(t, tx.Commit(context.Background()))
 }
 
-// TestSealing: what is in the store cannot be read, changed or moved.
+// TestSealing: stored contents cannot be read, changed or moved.
 func TestSealing(t *testing.T) {
 	w := newWorldAt(t, "sqlite:"+filepath.Join(t.TempDir(), "varve.db")+"?layout=arkiv", service.Options{CacheBytes: -1}, service.Serving{})
 	for i := range 3 {

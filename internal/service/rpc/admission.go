@@ -28,9 +28,9 @@ type admission struct {
 	service    *service.Service
 	operations map[string]*service.Operation // by full method name; read only
 
-	// A message is received whole, and only then is its length known. So while
-	// it is received, it counts as much as the longest message. Calls that need
-	// no token have a separate quota.
+	// A message is received whole, and only then its length is known: while it
+	// is received it holds as much as the longest. Calls without a token have a
+	// separate quota.
 	messages, public *quota.Quota
 }
 
@@ -147,19 +147,19 @@ type call struct {
 	conn     *conn              // nil: not known
 	cut      func(error)        // ends the call before its message is there
 	received *quota.Hold        // the request
-	decoded  *quota.Hold        // the memory of the decoded message
-	hold     *quota.Hold        // the bytes of the answers
+	decoded  *quota.Hold        // the decoded message
+	hold     *quota.Hold        // the answer
 }
 
 type callKey struct{}
 
-// arrival is the state of a call that its context has from the headers on.
+// arrival is in the context of a call from its header on.
 type arrival struct {
 	cut  context.CancelCauseFunc
 	hold *quota.Hold // set before it is served
 }
 
-// holdOf returns the quota for the answers of a call.
+// holdOf returns the memory that a call holds for its answer.
 func holdOf(ctx context.Context) *quota.Hold {
 	if a, ok := ctx.Value(callKey{}).(*arrival); ok {
 		return a.hold
@@ -177,7 +177,7 @@ func (in *admission) call(ctx context.Context, name string) *call {
 	c := &call{in: in, name: name, counts: in.operations[name], conn: connOf(ctx), cut: func(error) {}}
 	c.hold, c.decoded = in.with.Gate.Memory.Hold(c.conn.cut), in.with.Gate.Decoding.Hold(nil)
 	// A client that sends compressed messages would get compressed answers, and
-	// gRPC does not report when the client has taken such an answer.
+	// gRPC does not report when those were taken.
 	_ = grpc.SetSendCompressor(ctx, encoding.Identity) // which every client understands
 	if a, ok := ctx.Value(callKey{}).(*arrival); ok {
 		c.cut, a.hold = a.cut, c.hold
@@ -192,7 +192,7 @@ func (in *admission) call(ctx context.Context, name string) *call {
 	return c
 }
 
-// release returns the request's share of the quotas.
+// release frees the request's memory.
 func (c *call) release() {
 	c.received.Release()
 	c.decoded.Done()
@@ -210,7 +210,7 @@ func (c *call) enter(ctx context.Context) (leave func(), err error) {
 	return gate.Enter(c.counts == nil || c.name == "/varve.v1.EventService/Subscribe") // lasts as long as its client likes
 }
 
-// public reports whether a call needs neither a token nor a place.
+// public reports whether a call needs neither token nor place.
 func (c *call) public() bool {
 	return c.name == "/grpc.health.v1.Health/Check" || c.name == "/grpc.health.v1.Health/List"
 }

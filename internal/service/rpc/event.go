@@ -176,7 +176,7 @@ func stored(list []event.Sequenced) []*varvev1.StoredEvent {
 		e, m := &list[i], &all[i]
 		m.event.Type, m.event.Data, m.event.Metadata = e.Type, e.Data, e.Metadata
 		if !e.ID.IsZero() {
-			id := e.ID // the sender must not keep a batch
+			id := e.ID // send must not keep the event
 			m.event.Id = id[:]
 		}
 		n := len(e.Tags)
@@ -191,7 +191,7 @@ func stored(list []event.Sequenced) []*varvev1.StoredEvent {
 	return messages
 }
 
-// detailed adds to a status the parts of an error that a program can read.
+// detailed adds the machine-readable part of an error to a status.
 func detailed(st *status.Status, class service.Class, err error) *status.Status {
 	info := &errdetails.ErrorInfo{Domain: "varve", Reason: strings.ToUpper(strings.ReplaceAll(class.Slug, "-", "_"))}
 	var conflict *event.ConflictError

@@ -41,8 +41,8 @@ func (codec) Unmarshal(data mem.BufferSlice, v any) error {
 	return protobuf.Unmarshal(whole.ReadOnlyData(), in.message)
 }
 
-// The most memory that an item of a list or a map takes in addition to its
-// bytes: a message, with the value that the service makes of it, a text, and a
+// The most memory of an item of a list or a map besides its bytes: of a
+// message, with the values that the service makes of it, of a text, and of a
 // number.
 const (
 	messageBytes = 200
@@ -50,18 +50,18 @@ const (
 	numberBytes  = 8
 )
 
-// decodedBytes returns about how much memory a message takes, in addition to
-// its own bytes, once it is decoded. It does not decode the message, because an
-// empty event is two bytes, or nearly none if compressed. It fails with
-// service.ErrTooLarge as soon as the memory is more than a message may take. It
-// ends, because the messages of this package and of gRPC's own services do not
-// contain themselves.
+// decodedBytes returns about how much memory a message takes once it is
+// decoded, besides its own bytes, without decoding it: an empty event is two
+// bytes, or even fewer if they are compressed. It fails with
+// service.ErrTooLarge as soon as that is more than a message may take. The
+// messages of this package and of gRPC's own services do not contain
+// themselves, so the recursion ends.
 func decodedBytes(text []byte, of protoreflect.MessageDescriptor) (memory int64, err error) {
 	counts := map[protowire.Number]int{} // of the items of each list
 	for len(text) > 0 {
 		number, kind, n := protowire.ConsumeTag(text)
 		if n < 0 {
-			return memory, nil // the decoder reports the mistake
+			return memory, nil // the decoder names the fault
 		}
 		size := protowire.ConsumeFieldValue(number, kind, text[n:])
 		if size < 0 {

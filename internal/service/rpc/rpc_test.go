@@ -318,7 +318,7 @@ func (p *payloads) HandleRPC(_ context.Context, event stats.RPCStats) {
 	}
 }
 
-// handler is a stats.Handler, but for what it is there for.
+// handler is a stats.Handler without statistics.
 type handler struct{}
 
 func (handler) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context   { return ctx }
@@ -377,14 +377,14 @@ func FuzzPut(f *testing.F) {
 	})
 }
 
-// TestDecodedSize: what a message would become is looked at before it is decoded, also when few bytes
-// came. The lists are longer than any that the store takes.
+// TestDecodedSize: the size of a decoded message is checked before decoding,
+// also when few bytes came. The lists are longer than any that the store takes.
 func TestDecodedSize(t *testing.T) {
 	ctx, w := t.Context(), newWorld(t, service.Options{}, service.Serving{})
 	_, err := w.events.Append(ctx, &varvev1.AppendRequest{Events: slices.Repeat([]*varvev1.Event{{}}, 2_000_000)}, grpc.UseCompressor(gzip.Name))
 	isCode(t, codes.ResourceExhausted, err)
 	require.ErrorContains(t, err, "cut the request")
-	// As many lists as are allowed, none of which is too long.
+	// As many lists as are allowed, each within its limit.
 	tags := slices.Repeat([]*varvev1.Tag{{}}, 90_000)
 	_, err = w.events.Append(ctx, &varvev1.AppendRequest{Events: slices.Repeat([]*varvev1.Event{{Tags: tags}}, 10)})
 	isCode(t, codes.ResourceExhausted, err)

@@ -32,9 +32,8 @@ type outgoing struct {
 	begin   func(size int) (taken func())
 }
 
-// reply sends the answer of a unary call. The call's share of the quota is
-// returned when the client has taken the answer, which may be after the call
-// has ended.
+// reply sends the answer of a unary call. The call's memory is released when
+// the client has taken the answer, which may be after the call has ended.
 func (c *call) reply(stream grpc.ServerStream, m any) error {
 	c.hold.Await()
 	return c.deliver(stream, m, func(int) func() { return c.hold.Release })
@@ -72,10 +71,10 @@ func (c *call) deliver(stream grpc.ServerStream, m any, begin func(size int) fun
 		taken = c.conn.follow(c.in.with.Timeouts.Write, begin(size))
 		return taken
 	}})
-	// When a stream is reset, gRPC frees the messages in the stream's queue. It
-	// does not free a message that enters the queue after that
-	// (loopyWriter.preprocessData), so only a message that was queued before is
-	// certain to be freed.
+	// gRPC frees the messages in a stream's queue when the stream is reset. It
+	// does not free a message that comes to the queue after that
+	// (loopyWriter.preprocessData), so only a message that came before is known
+	// to be freed.
 	if stream.Context().Err() != nil {
 		c.conn.written(taken)
 	}
@@ -98,10 +97,10 @@ func (codec) Marshal(v any) (mem.BufferSlice, error) {
 	}
 	m, ok := out.message.(protobuf.Message)
 	if !ok {
-		return protocol.Marshal(out.message) // which reports the mistake
+		return protocol.Marshal(out.message) // it names the fault
 	}
 	n := protobuf.Size(m)
-	// A smaller buffer is never returned.
+	// Smaller buffers are never released.
 	const least = 2 << 10
 	buffer := mem.DefaultBufferPool().Get(max(n, least))
 	text, err := protobuf.MarshalOptions{UseCachedSize: true}.MarshalAppend((*buffer)[:0], m)
@@ -192,9 +191,9 @@ func (c *conn) follow(timeout time.Duration, done func()) (taken func()) {
 	}
 }
 
-// written calls a function when the current write has ended, because gRPC has
-// then handled all of its queue. So a client that reads no bytes at all does
-// not free its share by giving calls up.
+// written calls a function when the write that is under way has ended, because
+// gRPC has sent everything that was in its queue then. A client that takes no
+// bytes at all cannot free its memory by cancelling calls.
 func (c *conn) written(done func()) {
 	if c == nil || c.writing.TryLock() {
 		if c != nil {

@@ -8,8 +8,8 @@ import (
 )
 
 // Parse reads a keyring as text: one key a line or between commas, as 64 hex
-// digits or in base64, the newest last. It skips empty lines and lines that
-// begin with #. Errors name the number of the wrong key and none of its digits.
+// digits or in base64, the newest last. Empty lines and lines that begin with #
+// do not count. Errors name the wrong key by its place and show no part of it.
 func Parse(text string) (*Keyring, error) {
 	var keys [][]byte
 	for line := range strings.Lines(text) {

@@ -110,8 +110,8 @@ func derive(secret []byte, use string) []byte {
 	return mac.Sum(nil)
 }
 
-// identify hashes a key together with a fixed label, so that the ID is not a
-// hash that other code may use as a secret.
+// identify hashes a key under a separate label, so that the ID is no hash that
+// another program may use as a secret.
 func identify(key []byte) (id ID) {
 	sum := sha256.Sum256(append([]byte("varve key id\x00"), key...))
 	copy(id[:], sum[:])
@@ -131,15 +131,15 @@ func (r *Keyring) Seal(owner, payload []byte) []byte {
 }
 
 // SealAlike encrypts under a key of the ring, and gives the same bytes for the
-// same owner and payload, so that a store that compares a repeated payload with
-// the stored one finds them equal. A reader of the store learns which payloads
-// of one owner are the same, and nothing else, so the owner must be unique, as
-// the ID of an event is.
+// same owner and payload, so that a store which compares a repeated payload
+// with the stored one finds it equal. A reader of the store learns only which
+// payloads of one owner are the same, so the owner must be unique, as the ID of
+// an event is.
 //
 // The nonce is the beginning of a MAC of owner and payload, under a separate
-// key. Two different inputs get the same nonce with the odds of 2^-96 that a
-// pair of random nonces has, so the same bound on payloads under one key holds
-// for both.
+// key. Different inputs have different nonces, but for the same odds of 2^-96
+// for each pair that random nonces have; the same bound on payloads under one
+// key holds for both.
 func (r *Keyring) SealAlike(id ID, owner, payload []byte) []byte {
 	k := r.keys[id]
 	mac := hmac.New(sha256.New, k.nonces)
@@ -179,7 +179,7 @@ func (r *Keyring) Open(owner, sealed []byte) ([]byte, error) {
 	return payload, nil
 }
 
-// bound returns the data that are authenticated together with the payload.
+// bound is the additional data that is authenticated with the payload.
 func bound(header, owner []byte) []byte {
 	return append(append(make([]byte, 0, len(header)+len(owner)), header...), owner...)
 }

@@ -130,7 +130,7 @@ func TestSealAlike(t *testing.T) {
 	require.ErrorIs(t, err, seal.ErrUnknownKey)
 }
 
-// FuzzOpen: nothing but what was sealed is opened.
+// FuzzOpen: only sealed bytes are opened.
 func FuzzOpen(f *testing.F) {
 	r := ring(f, key(1))
 	sealed, err := hex.DecodeString(golden) // the same in every process of the fuzzer

@@ -1,6 +1,6 @@
 //go:build !race
 
-// The race detector takes memory of its own.
+// The race detector needs additional memory.
 
 package server_test
 
@@ -51,9 +51,10 @@ const (
 	payloads, payloadBytes = 8, 4_000_000
 )
 
-// TestAttack: as many requests as attackers, of any kind, that are not finished or whose answers
-// are not taken, cost little memory and end. The server is a process of its own; what is watched
-// is its resident memory. Meanwhile it says that it is ready, and afterwards it serves.
+// TestAttack: as many requests as attackers, of any kind, that are not finished
+// or whose answers are not taken, cost little memory and end. The server is a
+// separate process, whose resident memory is watched. Meanwhile it reports that
+// it is ready, and afterwards it serves.
 func TestAttack(t *testing.T) {
 	if of, ok := os.LookupEnv(attackEnv); ok {
 		layout, token, _ := strings.Cut(of, " ")
@@ -116,7 +117,7 @@ func serveAttacked(t *testing.T, layout, token string) {
 	require.NoError(t, srv.Run(context.Background()))
 }
 
-// attacked is a server in a process of its own.
+// attacked is a server in a separate process.
 type attacked struct {
 	rest, grpc, arkiv string
 	pid               int
@@ -261,7 +262,7 @@ func raw(address string, idle func(), head string, more int) error {
 	if err := conn.SetDeadline(time.Now().Add(attackTime)); err != nil {
 		return err
 	}
-	// What the server refuses it need not take.
+	// The server need not read a refused request.
 	if _, err := io.WriteString(conn, head); err == nil && more > 0 {
 		_, _ = conn.Write(payload[:more])
 	}
@@ -269,8 +270,8 @@ func raw(address string, idle func(), head string, more int) error {
 	return nil
 }
 
-// overHTTP2 makes a call of gRPC, of which so many bytes are missing, by hand: gRPC's own client
-// takes what there is.
+// overHTTP2 makes a call of gRPC with missing bytes, by hand: gRPC's own client
+// would take the answer.
 func overHTTP2(address, method, encoding string, message []byte, missing int, idle func()) error {
 	protocols := new(http.Protocols)
 	protocols.SetUnencryptedHTTP2(true)
@@ -311,7 +312,8 @@ func overHTTP2(address, method, encoding string, message []byte, missing int, id
 	return nil
 }
 
-// overWebSocket sends a part of a message, or all of one of which it takes no answer.
+// overWebSocket sends a part of a message, or a whole one without taking the
+// answer.
 func overWebSocket(address, part string, whole []byte, idle func()) error {
 	ctx, cancel := context.WithTimeout(context.Background(), attackTime)
 	defer cancel()
@@ -417,7 +419,7 @@ func (a *attacked) get(t *testing.T, path string) string {
 	return string(text)
 }
 
-// serves writes and reads what is large.
+// serves writes and reads large entities and events.
 func (a *attacked) serves(t *testing.T) {
 	t.Helper()
 	url := fmt.Sprintf("http://%s/v1/entities/0x%064x", a.rest, 9999)

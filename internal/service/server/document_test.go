@@ -15,8 +15,9 @@ import (
 	"github.com/varvedb/varve/internal/service/server"
 )
 
-// TestDocumentedRequests makes the requests that docs/service.md shows, one after the other, with
-// curl, and compares the answers with what it says of them, in which … stands for anything.
+// TestDocumentedRequests makes the requests that docs/service.md shows, one
+// after the other, with curl, and compares the answers with the documented
+// ones, in which … stands for anything.
 func TestDocumentedRequests(t *testing.T) {
 	curl, err := exec.LookPath("curl")
 	if err != nil {

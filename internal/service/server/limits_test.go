@@ -118,8 +118,8 @@ func TestHost(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, status, "with a token the token decides")
 }
 
-// TestQueryTime: a query that makes the store work for too long ends, also where that is in what is
-// not merged yet.
+// TestQueryTime: a query that makes the store work for too long ends, also
+// within data that is not merged yet.
 func TestQueryTime(t *testing.T) {
 	for _, order := range []string{"", `,"order":{"name":"a","kind":"string"}`} {
 		testQueryTime(t, order)
@@ -187,8 +187,8 @@ func TestSubscriptionsApart(t *testing.T) {
 	w.end(t)
 }
 
-// TestStockClient: what is accepted by any protocol can be read by a client of gRPC that was
-// told nothing about sizes.
+// TestStockClient: everything that any protocol accepts can be read by a client
+// of gRPC with default limits.
 func TestStockClient(t *testing.T) {
 	w := run(t, service.Options{}, server.Options{})
 	for n, want := range map[int]int{service.DefaultMaxPayload: http.StatusCreated, service.DefaultMaxPayload + 1: http.StatusRequestEntityTooLarge} {

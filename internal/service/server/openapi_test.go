@@ -19,9 +19,9 @@ import (
 
 var examples = flag.Int("varve.examples", 0, "random requests of each operation that TestDescription makes beside those at the bounds, and sequences of requests")
 
-// TestDescription: what api/openapi.yaml says of REST is what the server does. A validator
-// reads it, and schemathesis makes requests of it, good and bad ones, each of which must be
-// answered as it says.
+// TestDescription: the server does as api/openapi.yaml says. A validator reads
+// it, and schemathesis makes requests of it, good and bad ones. Each must be
+// answered as the description says.
 func TestDescription(t *testing.T) {
 	if testing.Short() {
 		t.Skip("installs programs in Python")
@@ -62,7 +62,7 @@ func python(t *testing.T) string {
 	if _, err := os.Stat(dir); err == nil {
 		return dir
 	}
-	// It is made beside, so that what is there is whole.
+	// It is made in another directory and renamed, so that it is whole.
 	require.NoError(t, os.MkdirAll(filepath.Dir(dir), 0o755))
 	draft, err := os.MkdirTemp(filepath.Dir(dir), "schemathesis-")
 	require.NoError(t, err)

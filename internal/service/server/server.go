@@ -45,7 +45,7 @@ type Options struct {
 
 	Limits   service.GateOptions // over REST and gRPC together; the token and the hosts are those above
 	Timeouts service.Timeouts    // a zero one is its default
-	Log      *slog.Logger        // nil logs nothing
+	Log      *slog.Logger        // nil: no log
 	Access   *slog.Logger        // a line for each request; nil: none
 
 	// Traces exports spans of the requests where the environment names an endpoint for them,
@@ -66,7 +66,7 @@ type Server struct {
 	endpoints []*endpoint
 }
 
-// endpoint is an address and the handlers of its requests.
+// endpoint is one address with its server.
 type endpoint struct {
 	name  string // for errors
 	on    net.Listener
@@ -75,9 +75,9 @@ type endpoint struct {
 	stop  func() error                // cuts them off
 }
 
-// Listen binds a service to its addresses. The service may be nil when REST and
-// GRPC are off. Listen fails with ErrUnsafe before it opens a port. The caller
-// then either runs the server, which closes the ports, or closes it.
+// Listen binds a service, which may be nil where REST and GRPC are off. It
+// fails with ErrUnsafe before it opens a port. The caller runs the server,
+// which closes its ports when it ends; or closes it.
 func Listen(ctx context.Context, s *service.Service, o Options) (_ *Server, err error) {
 	o.Timeouts = o.Timeouts.WithDefaults()
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
@@ -106,7 +106,7 @@ func Listen(ctx context.Context, s *service.Service, o Options) (_ *Server, err 
 	return srv, nil
 }
 
-// listen opens the ports and gives each its handlers.
+// listen opens the ports and sets up their servers.
 func (s *Server) listen(ctx context.Context) error {
 	add := func(name, address, token string, serve func(*endpoint)) error {
 		if address == "off" {
@@ -144,9 +144,8 @@ func (s *Server) private() bool {
 	return !slices.ContainsFunc(s.endpoints, func(e *endpoint) bool { return !loopback(e.on.Addr()) })
 }
 
-// listen opens a port, unless other machines can reach it and there is no
-// token. A name is resolved once, so that the address that was checked is the
-// one that is opened.
+// listen opens a port, unless others can reach it and there is no token. A name
+// is looked up once, so that the checked address is the opened one.
 func listen(ctx context.Context, address, token string) (net.Listener, error) {
 	if address == "" {
 		address = "127.0.0.1:0"
@@ -166,7 +165,7 @@ func loopback(a net.Addr) bool {
 	return ok && tcp.IP.IsLoopback()
 }
 
-// serveHTTP sets up an endpoint over HTTP.
+// serveHTTP sets up the HTTP server of an address.
 func (s *Server) serveHTTP(e *endpoint, handler http.Handler) {
 	o := s.opts
 	server := &http.Server{
@@ -192,7 +191,7 @@ func closed(on net.Listener) error {
 	return nil
 }
 
-// serveGRPC sets up an endpoint over gRPC.
+// serveGRPC sets up the gRPC server of an address.
 func (s *Server) serveGRPC(e *endpoint, with service.Serving) {
 	var more []grpc.ServerOption
 	if s.opts.TLS != nil {
@@ -239,10 +238,10 @@ func (s *Server) address(name string) string {
 	return ""
 }
 
-// Run serves until ctx is done. Then it refuses new requests, waits up to
-// Timeouts.Drain for requests under way, and cuts off the rest. The service
-// stays open. The caller closes it, which commits its queue, and then the
-// store.
+// Run serves until ctx is done. Then it refuses new requests, waits for
+// requests under way as long as Timeouts.Drain allows, and cuts off the rest.
+// The service stays open: the caller closes it, which commits queued writes,
+// and then the store.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.flush() // after the last request
 	group, ctx := errgroup.WithContext(ctx)

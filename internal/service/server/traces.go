@@ -25,7 +25,7 @@ import (
 	"github.com/varvedb/varve/internal/build"
 )
 
-// flushTimeout bounds the export of the remaining spans when the server ends.
+// flushTimeout bounds the export of the last spans when the server ends.
 const flushTimeout = 5 * time.Second
 
 // newTraces returns the exporter of spans that the environment configures, nil
@@ -73,8 +73,8 @@ func (q *quiet) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error
 	return nil
 }
 
-// traced gives a span to each request of a handler, except to requests that
-// only watch the server.
+// traced gives each request of a handler a span, except requests that only
+// watch the server.
 func (s *Server) traced(next http.Handler) http.Handler {
 	if s.traces == nil {
 		return next

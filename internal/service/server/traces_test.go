@@ -65,7 +65,7 @@ func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// named returns the spans of a name, of which there must be a number.
+// named returns the spans of a name, and requires their number.
 func (c *collector) named(t *testing.T, name string, n int) (found []*tracepb.Span) {
 	t.Helper()
 	c.mu.Lock()
@@ -214,7 +214,8 @@ func TestTracesOfAGroup(t *testing.T) {
 	require.True(t, traces[string(commit.GetTraceId())])
 }
 
-// TestTracesGoNowhere: what the collector does is nothing to requests, and said once.
+// TestTracesGoNowhere: a broken collector does not disturb requests, and is
+// reported once.
 func TestTracesGoNowhere(t *testing.T) {
 	t.Setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "1")
 	served := func(log io.Writer) *world {

@@ -17,8 +17,9 @@ import (
 	"github.com/varvedb/varve/internal/service/server"
 )
 
-// TestUI: the page finds entities, shows one over blocks and the store at a past block,
-// draws what happens, and says what is wrong; in a wide window and in a narrow one.
+// TestUI: the page finds entities, shows one over blocks and the store at a
+// past block, draws the metrics, and shows errors; in a wide window and in a
+// narrow one.
 func TestUI(t *testing.T) {
 	t.Parallel()
 	const token = "a token for the tests"

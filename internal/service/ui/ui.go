@@ -9,7 +9,7 @@ import (
 //go:embed index.html
 var page []byte
 
-// Page serves the page. It sends requests only to the service.
+// Page serves the page, which uses only the service's own interface.
 func Page(w http.ResponseWriter, _ *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")

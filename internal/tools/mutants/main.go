@@ -51,7 +51,7 @@ func main() {
 func run() error {
 	mutants, rules := parse()
 	caught := 0
-	var broken error // of those that could not be tried
+	var broken error // of mutants that could not be tried
 	for _, m := range mutants {
 		start := time.Now()
 		by, err := m.caught(rules)

@@ -1,5 +1,5 @@
-// Sbom prints what a Go program is made of, as CycloneDX in JSON: the modules that the
-// linker recorded in it, with their versions and hashes.
+// Sbom prints the parts of a Go program, as CycloneDX in JSON: the modules that
+// the linker recorded in it, with their versions and hashes.
 package main
 
 import (

@@ -21,15 +21,14 @@ type Chain struct {
 	mu     sync.Mutex
 	rng    *rand.Rand
 	blocks []made
-	// The blocks of Give: how many numbers are between the first block and
-	// them, how many of the last ones Reveal has not shown yet, and the last
-	// one that was forgotten.
+	// Given blocks: how many numbers lie between the first block and them, how
+	// many of the last are hidden, and the last of the forgotten ones.
 	skipped   uint64
 	hidden    int
 	forgotten int
 }
 
-// made is a block of the chain, with the block that a follower must make of it.
+// made is a block of the chain, and the block that a follower must make of it.
 type made struct {
 	block    chain.Block
 	receipts []chain.Receipt
@@ -37,7 +36,7 @@ type made struct {
 	live     map[entity.Key]life // after it; not changed once the block is made
 }
 
-// life is the chain's record of a live entity.
+// life is the chain's state of a live entity.
 type life struct {
 	owner   entity.Address
 	expires uint64
@@ -158,8 +157,8 @@ func (d *draft) send(from entity.Address, to *chain.Address, input []byte, statu
 	d.receipts = append(d.receipts, chain.Receipt{BlockHash: d.block.Hash, TransactionHash: tx.Hash, Status: status, Logs: logs})
 }
 
-// expired removes the entities that have run out from the live ones, and
-// returns their ends.
+// expired returns the Expire operations of entities that have run out, and
+// removes them.
 func (d *draft) expired() (ops []entity.Op) {
 	for _, key := range d.keys() {
 		if d.live[key].expires <= d.want.Number {
@@ -190,8 +189,8 @@ func word(b []byte) (w [32]byte) {
 	return w
 }
 
-// transaction adds one of several kinds: with operations, failed, to another
-// address, or one that creates a contract whose logs look like the Processor's.
+// transaction adds one of every sort: with operations, failed, to another
+// address, or one that makes a contract whose logs look like the Processor's.
 func (d *draft) transaction() {
 	from := entity.Address{0: 0xac, 19: byte(d.rng.IntN(4))}
 	switch d.rng.IntN(12) {

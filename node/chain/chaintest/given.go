@@ -7,15 +7,15 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// After returns a chain that continues a store without hashes after a block.
-// The chain has block 0 and the blocks of Give.
+// After returns a chain that goes on after a block of a store without hashes:
+// it has block 0, and the blocks that are given to it.
 func After(id, block uint64) *Chain {
 	c := New(id, block)
 	c.skipped = block
 	return c
 }
 
-// Give adds a block of operations, which is hidden until Reveal whatever its
+// Give adds a block of operations that is hidden before Reveal, whatever its
 // number, and returns it as a follower must apply it. Expirations come first,
 // as in each block.
 func (c *Chain) Give(ops []entity.Op) (entity.Block, error) {
@@ -35,8 +35,8 @@ func (c *Chain) Give(ops []entity.Op) (entity.Block, error) {
 	return d.want, nil
 }
 
-// Reveal shows the next hidden block. Blocks below keep are forgotten: no
-// follower asks for them again.
+// Reveal shows the next of the given blocks. Blocks below keep are forgotten,
+// because no follower asks for them any more.
 func (c *Chain) Reveal(keep uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,7 +47,7 @@ func (c *Chain) Reveal(keep uint64) {
 }
 
 // tell adds the first transaction, whose receipt has the expirations, and
-// returns the other operations.
+// returns the rest.
 func (d *draft) tell(ops []entity.Op) (rest []entity.Op) {
 	var logs []chain.Log
 	for _, op := range ops {

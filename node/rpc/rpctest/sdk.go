@@ -24,7 +24,7 @@ type library struct {
 	name    string
 	program string   // that runs scripts
 	ending  string   // of a script's name
-	files   []string // that list the packages to install
+	files   []string // that pin the installed packages
 	install []string
 }
 
@@ -48,7 +48,7 @@ func Command(ctx context.Context, t testing.TB, name, script string, args ...str
 	path := filepath.Join(beside, "script"+l.ending)
 	require.NoError(t, os.WriteFile(path, []byte(script), 0o644))
 	c := exec.CommandContext(ctx, l.program, append([]string{path}, args...)...)
-	if l.name == "javascript" { // it looks for modules in the directory of the script
+	if l.name == "javascript" { // it looks for modules in the script's directory
 		require.NoError(t, os.Symlink(filepath.Join(installed, "node_modules"), filepath.Join(beside, "node_modules")))
 	} else {
 		c.Env = append(os.Environ(), "PYTHONPATH="+installed, "PYTHONDONTWRITEBYTECODE=1")
@@ -74,8 +74,7 @@ func (l *library) installed(t testing.TB) string {
 	if _, err := os.Stat(dir); err == nil {
 		return dir
 	}
-	// It is made under another name first, so that a directory with the right
-	// name is complete.
+	// It is made in another directory and renamed, so that it is whole.
 	require.NoError(t, os.MkdirAll(filepath.Dir(dir), 0o755))
 	draft, err := os.MkdirTemp(filepath.Dir(dir), "sdk-")
 	require.NoError(t, err)

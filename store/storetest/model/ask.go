@@ -14,20 +14,20 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// Question is what is asked of a snapshot and how the answer is read.
+// Question is a query of a snapshot and the way in which its result is read.
 type Question struct {
 	Expr  query.Expr // nil matches all
 	Order []store.Order
-	Limit int            // of a page; 0: none
-	Pages int            // how many are read, of as many as the limit says
-	After *entity.Entity // from where on; nil for the beginning
+	Limit int            // of a page; 0: no limit
+	Pages int            // the number of pages to read
+	After *entity.Entity // the page begins after it; nil: at the beginning
 }
 
-// ErrDiffers: a store has another answer than the model.
+// ErrDiffers: the store's answer is not the model's.
 var ErrDiffers = errors.New("another answer than the model's")
 
-// Ask asks a store at the same block a question, and returns how many entities match. The
-// error is one of the store, or wraps ErrDiffers.
+// Ask asks a store at the same block a question and returns the number of
+// entities that match. The error is the store's, or wraps ErrDiffers.
 func (s *Snapshot) Ask(ctx context.Context, of *store.Snapshot, q Question) (matches int, err error) {
 	count, err := of.Count(ctx, q.Expr)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *Snapshot) Ask(ctx context.Context, of *store.Snapshot, q Question) (mat
 	return matches, nil
 }
 
-// Collect returns what a sequence yields before its end or an error.
+// Collect returns the elements of a sequence before its end or an error.
 func Collect[T any](seq iter.Seq2[T, error]) (list []T, err error) {
 	for v, err := range seq {
 		if err != nil {
@@ -79,7 +79,8 @@ func Collect[T any](seq iter.Seq2[T, error]) (list []T, err error) {
 	return list, nil
 }
 
-// Same compares entities, of which nil and empty parts are the same. An error wraps ErrDiffers.
+// Same compares entities. A nil part and an empty one are the same. An error
+// wraps ErrDiffers.
 func Same(want, got []*entity.Entity) error {
 	for i := range max(len(want), len(got)) {
 		switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// What is easily got wrong: texts, numbers and patterns.
+// Texts, numbers and patterns that are easily got wrong.
 var (
 	oddTexts = []string{
 		"a", "", "b", "ab", "A", "ä", "日本", "😀", "\uffee", "2024-01-01 10:00:00", "1", "1.0", `it's "so"`, "100%", "a_b", "a*b", "[a]", "a\nb", `back\slash`,
@@ -26,17 +26,18 @@ var (
 // Choose draws an element.
 func Choose[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
 
-// often draws an element, those in front more often.
+// often draws an element. The first ones are drawn more often.
 func often[T any](r *rand.Rand, list []T) T { return list[min(r.IntN(len(list)), r.IntN(len(list)))] }
 
-// manyOp draws an operation on one of many entities. Most create entities; others change one of those there are.
+// manyOp draws an operation in a store of many entities. Most operations create
+// an entity, and others change one that exists.
 func manyOp(r *rand.Rand, owners []entity.Address, keys []entity.Key, entities int) entity.Op {
 	op := entity.Op{Kind: entity.Create, BTL: 1000 + r.Uint64N(50), Owner: often(r, owners)}
 	for i := range 4 {
 		binary.BigEndian.PutUint64(op.Key[8*i:], r.Uint64())
 	}
 	if r.IntN(10) == 0 {
-		op.BTL = 1 + r.Uint64N(40) // it may run out within the history
+		op.BTL = 1 + r.Uint64N(40) // may run out within the history
 	}
 	if len(keys) > 0 && r.IntN(5) < 2 {
 		op.Key = Choose(r, keys)
@@ -55,7 +56,7 @@ func texts(r *rand.Rand, entities int) map[string]string {
 		list["zone"] = fmt.Sprintf("z%02d", r.IntN(40))
 	}
 	list["name"] = fmt.Sprintf("host-%05d.eu", r.IntN(entities))
-	if r.IntN(5) == 0 { // too long to be found by whole
+	if r.IntN(5) == 0 { // too long for an index entry
 		list["name"] = fmt.Sprintf("a-host-with-a-rather-long-name-%05d.eu", r.IntN(entities))
 	}
 	if r.IntN(3) == 0 {
@@ -81,8 +82,8 @@ func numbers(r *rand.Rand, entities int) map[string]uint64 {
 	return list
 }
 
-// manyColumns are what comparisons and orders are over; user's attributes twice, since
-// the others are many.
+// manyColumns are the attributes that comparisons and orders use. The user's
+// are in it twice, because the others are many.
 var manyColumns = func() (list []store.Order) {
 	for range 2 {
 		for _, name := range []string{"type", "same", "zone", "name", "label", "rare"} {
@@ -102,14 +103,14 @@ var manyColumns = func() (list []store.Order) {
 	return append(list, store.Order{Name: "nothing", Kind: entity.String}, store.Order{Name: "nothing", Kind: entity.Numeric})
 }()
 
-// expressions draws expressions over what is visible.
+// expressions draws expressions about visible entities.
 type expressions struct {
 	*rand.Rand
 	seen    []*entity.Entity
-	columns []store.Order // what is compared
+	columns []store.Order // to compare
 }
 
-// someone draws one of the entities. Where there are none it is one without attributes.
+// someone draws an entity, or one without attributes if there are none.
 func (d expressions) someone() *entity.Entity {
 	if len(d.seen) == 0 {
 		return &entity.Entity{}
@@ -117,8 +118,8 @@ func (d expressions) someone() *entity.Entity {
 	return Choose(d.Rand, d.seen)
 }
 
-// expr draws an expression of some terms, most often true of an entity, since few are
-// true of any that draw their values from everywhere.
+// expr draws an expression of a number of terms. Most are true of one entity,
+// because a term with an arbitrary value is rarely true of any.
 func (d expressions) expr(terms int, of *entity.Entity) query.Expr {
 	if d.IntN(8) == 0 {
 		return query.Not{Term: d.expr(terms, d.someone())}
@@ -159,7 +160,7 @@ func (d expressions) term(of *entity.Entity) query.Expr {
 			e.Values = append(e.Values, d.value(c, d.someone()))
 		}
 		return e
-	case 2, 3: // both sides
+	case 2, 3: // both bounds
 		other := d.value(c, d.someone())
 		if v.Text > other.Text || v.Number > other.Number {
 			v, other = other, v
@@ -184,8 +185,8 @@ func (d expressions) term(of *entity.Entity) query.Expr {
 	return query.Compare{Name: c.Name, Op: query.Equal, Value: v}
 }
 
-// value draws what to compare an attribute with: an entity's value, one near it, or
-// somebody else's, if it has none.
+// value draws a value to compare an attribute with: the entity's, one close to
+// it or, if it has none, another entity's.
 func (d expressions) value(c store.Order, of *entity.Entity) query.Value {
 	for range 4 {
 		if c.Kind == entity.Numeric {
@@ -199,7 +200,7 @@ func (d expressions) value(c store.Order, of *entity.Entity) query.Value {
 			if d.IntN(8) == 0 {
 				text = Choose(d.Rand, []string{text + "x", text + "\x01", text[:len(text)/2], Choose(d.Rand, oddTexts)})
 			}
-			return query.Text(string([]rune(text))) // half a character is none
+			return query.Text(string([]rune(text))) // without half characters
 		}
 		of = d.someone()
 	}
@@ -209,7 +210,7 @@ func (d expressions) value(c store.Order, of *entity.Entity) query.Value {
 	return query.Text(Choose(d.Rand, oddTexts))
 }
 
-// pattern draws one that matches a text, or nearly.
+// pattern draws a pattern that matches a text, or nearly.
 func (d expressions) pattern(text string) string {
 	if d.IntN(12) == 0 {
 		return Choose(d.Rand, oddPatterns)

@@ -11,20 +11,21 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Drawer draws blocks and questions: about few keys, names and values, so that operations
-// meet and comparisons hit, or about many entities.
+// Drawer draws blocks and questions. With few keys, names and values operations
+// meet on one entity and comparisons match. With many entities indexes and
+// merges are large.
 type Drawer struct {
 	*rand.Rand
-	Many  int          // how many entities there are about; 0: few
-	Keys  []entity.Key // of entities: of few, those that there may be; of many, those that were created
-	Valid bool         // no block is to be refused
+	Many  int          // the approximate number of entities; 0: few
+	Keys  []entity.Key // with few entities, all possible keys; with many, the keys that were created
+	Valid bool         // all blocks are valid
 
-	// NUL is how rare U+0000 is in text: in one of so many; 0 means never.
-	// Where an engine refuses it, it should be rare.
+	// NUL makes one of NUL texts have U+0000; 0 means none.
+	// It should be high where the engine refuses U+0000.
 	NUL int
 }
 
-// FewKeys returns some keys, the first and the last possible one among them.
+// FewKeys returns n keys. The first and the last possible key are among them.
 func FewKeys(n int) []entity.Key {
 	keys := make([]entity.Key, n)
 	for i := range keys {
@@ -37,7 +38,7 @@ func FewKeys(n int) []entity.Key {
 	return keys
 }
 
-// Chance is true once in n times.
+// Chance is true once in n times on average.
 func (d *Drawer) Chance(n int) bool { return d.IntN(n) == 0 }
 
 func one[T any](d *Drawer, list ...T) T { return Choose(d.Rand, list) }
@@ -56,7 +57,8 @@ var (
 	}()
 )
 
-// fewColumns are what questions about few names compare and sort by.
+// fewColumns are the attributes that questions about few entities compare and
+// sort by.
 var fewColumns = func() (list []store.Order) {
 	for _, name := range append(fewNames, "nothing", "no\x00thing") {
 		list = append(list, store.Order{Name: name, Kind: entity.String}, store.Order{Name: name, Kind: entity.Numeric})
@@ -69,7 +71,7 @@ var fewColumns = func() (list []store.Order) {
 	return list
 }()
 
-// text draws the value of an attribute, name its name.
+// text draws the value of an attribute.
 func (d *Drawer) text() string {
 	switch {
 	case d.NUL > 0 && d.Chance(d.NUL):
@@ -87,7 +89,7 @@ func (d *Drawer) name() string {
 	return one(d, fewNames...)
 }
 
-// Block draws a block to come after the model's head; most are valid.
+// Block draws the next block after the model's head. Most are valid.
 func (d *Drawer) Block(m *Model) entity.Block {
 	b := entity.Block{Number: d.number(m)}
 	if b.Number%3 > 0 {
@@ -136,7 +138,7 @@ func (d *Drawer) op(i int) entity.Op {
 		op := manyOp(d.Rand, manyOwners, d.Keys, d.Many)
 		op.TxIndex, op.OpIndex = uint32(i/100), uint32(i%100/2) // some indexes are equal
 		if op.Kind == entity.Create {
-			op.OpIndex = uint32(100 + i%100) // but not those of creates, which make the sequence
+			op.OpIndex = uint32(100 + i%100) // but not of creates, because they make the sequence
 		}
 		return op
 	}
@@ -153,7 +155,7 @@ func (d *Drawer) op(i int) entity.Op {
 	case n == 2 && !d.Valid:
 		op.TxIndex = math.MaxUint16 + 1 // malformed
 	case n == 3 && !d.Valid:
-		op.TxIndex, op.OpIndex = 0, 0 // a create may repeat another's sequence
+		op.TxIndex, op.OpIndex = 0, 0 // may repeat the sequence of another create
 	}
 	if op.Kind != entity.Create && op.Kind != entity.Update {
 		return op
@@ -172,12 +174,13 @@ func (d *Drawer) op(i int) entity.Op {
 		op.NumericAttributes[d.name()] = one(d, oddNumbers...)
 	}
 	if d.Chance(120) && !d.Valid {
-		op.StringAttributes[entity.AttrKey] = "x" // a name that is ours
+		op.StringAttributes[entity.AttrKey] = "x" // a reserved name
 	}
 	return op
 }
 
-// At draws a block to read at: most often the head, or one that is kept.
+// At draws a block to read: the head, or one that can be read, or one that
+// cannot.
 func (d *Drawer) At(m *Model) uint64 {
 	head := m.Head().Number
 	switch d.IntN(8) {
@@ -194,7 +197,7 @@ func (d *Drawer) At(m *Model) uint64 {
 	return low + d.Uint64N(head-min(head, low)+1)
 }
 
-// Question draws what to ask of a state.
+// Question draws a question about a snapshot.
 func (d *Drawer) Question(of *Snapshot) Question {
 	columns, limits := manyColumns, []int{0, 1, 2, 3, 5, 10, 30, 100}
 	if d.Many == 0 {

@@ -1,6 +1,6 @@
-// Package model is what stores are held to: a store of entities in memory that is
-// written to be read. The suites of storetest and the trials of internal/crashtest
-// compare engines with it.
+// Package model is the reference for stores: a store of entities in memory that
+// is short and simple. The suites of storetest and the trials of
+// internal/crashtest compare engines with it.
 package model
 
 import (
@@ -13,11 +13,10 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Model is a store of entities in memory that keeps the whole state after each
-// block, so that every question about the past is a look into a map. It is
-// written to be read: stores are right when they answer as it does, errors
-// included (by sentinel). The zero value is an empty store. It is not safe for
-// concurrent use.
+// Model is a store of entities in memory. It keeps the whole state after each
+// block, so that a read of the past is a look-up in a map. A store is right if
+// it answers as the model does, errors included (by sentinel). The zero value
+// is an empty store. It is not safe for concurrent use.
 type Model struct {
 	// ExtendAdds is store.EntityOptions.ExtendAdds.
 	ExtendAdds bool
@@ -30,8 +29,8 @@ type Model struct {
 	horizon uint64
 }
 
-// modelBlock is the state after a block. Neither the map nor the versions in it
-// are changed once the block is part of a model.
+// modelBlock is the state after a block. Once it is part of a model, its map
+// and versions do not change.
 type modelBlock struct {
 	number uint64
 	digest entity.Digest
@@ -39,12 +38,13 @@ type modelBlock struct {
 	time   uint64
 
 	// entities has the last version of each entity that no operation ended.
-	// Those that ran out by themselves stay in it.
+	// Versions that ran out remain in it.
 	entities map[entity.Key]*entity.Entity
 }
 
-// Apply applies a block or returns the error that a store must return, and then
-// changes nothing. It keeps the maps and contents of the block's operations.
+// Apply applies a block. If a store must refuse the block, Apply returns the
+// error and changes nothing. The model keeps the maps and contents of the
+// operations.
 func (m *Model) Apply(b entity.Block) error {
 	next, err := m.next(b)
 	if err == nil {
@@ -67,7 +67,7 @@ func (m *Model) next(b entity.Block) (modelBlock, error) {
 	before := m.stateAt(b.Number)
 	after := map[entity.Key]*entity.Entity{}
 	maps.Copy(after, before.entities)
-	gone := map[entity.Key]*entity.Entity{} // what an operation ended
+	gone := map[entity.Key]*entity.Entity{} // ended by an operation
 	for i := range b.Ops {
 		key := b.Ops[i].Key
 		last := after[key]
@@ -82,21 +82,22 @@ func (m *Model) next(b entity.Block) (modelBlock, error) {
 	return modelBlock{number: b.Number, digest: before.digest.Next(set), hash: b.Hash, time: b.Time, entities: after}, nil
 }
 
-// Draft is a block that is being made after a model's head.
+// Draft collects the operations of the next block.
 type Draft struct {
 	model *Model
 	block uint64
 	state map[entity.Key]*entity.Entity
 }
 
-// Draft begins a block.
+// Draft starts the next block.
 func (m *Model) Draft(block uint64) *Draft {
 	d := &Draft{m, block, map[entity.Key]*entity.Entity{}}
 	maps.Copy(d.state, m.stateAt(block).entities)
 	return d
 }
 
-// Add adds an operation or returns the error for which the block would be refused.
+// Add adds an operation, or returns the error with which the block would be
+// refused.
 func (d *Draft) Add(op *entity.Op) error { return d.model.operate(d.state, d.block, op) }
 
 // operate applies one operation to a state.
@@ -107,7 +108,7 @@ func (m *Model) operate(state map[entity.Key]*entity.Entity, block uint64, op *e
 	case op.Kind == entity.Create && live:
 		return store.ErrExists
 	case op.Kind == entity.Expire && !live && (known || m.horizon > 0):
-		return nil // it ran out by itself, or may have and was pruned
+		return nil // it ran out, or may have run out before a prune
 	case op.Kind != entity.Create && !live:
 		return store.ErrNotFound
 	case op.Kind == entity.Delete || op.Kind == entity.Expire:
@@ -151,8 +152,9 @@ func saturatingAdd(block, n uint64) uint64 {
 	return sum
 }
 
-// difference returns what a block changed. An entity that had run out, was made
-// again and ended within the block leaves a version that nobody sees.
+// difference returns the changes of a block. An entity that had run out, was
+// created again and ended within the block leaves a version that no reader
+// sees.
 func difference(block uint64, before, after, gone map[entity.Key]*entity.Entity) entity.Changeset {
 	set := entity.Changeset{Block: block}
 	for _, key := range sortedKeys(before, after) {
@@ -192,8 +194,8 @@ func (m *Model) stateAt(block uint64) modelBlock {
 	return modelBlock{}
 }
 
-// Horizon returns the first block of which the model can still tell: 0, or what
-// Prune was last told.
+// Horizon returns the first block that can be read: the block of the last
+// Prune, or 0.
 func (m *Model) Horizon() uint64 { return m.horizon }
 
 // Head returns the last block.
@@ -220,7 +222,7 @@ func (m *Model) Oldest() store.BlockHeader {
 	return m.Head()
 }
 
-// Rewind returns to a block, or returns the error that a store must return.
+// Rewind makes a block the head, or returns the error that a store must return.
 func (m *Model) Rewind(to uint64) error {
 	switch {
 	case m.HeadOnly:
@@ -239,8 +241,8 @@ func (m *Model) cut(to uint64) {
 	m.blocks = slices.DeleteFunc(slices.Clone(m.blocks), func(b modelBlock) bool { return b.number > to })
 }
 
-// Prune forgets what is not visible at a block or later, or returns the error
-// that a store must return.
+// Prune removes the versions that cannot be read at the block before or later,
+// or returns the error that a store must return.
 func (m *Model) Prune(before uint64) error {
 	if before > m.Head().Number {
 		return store.ErrBlockRange
@@ -259,7 +261,7 @@ func (m *Model) Prune(before uint64) error {
 	return nil
 }
 
-// Clone returns a model that can go another way.
+// Clone returns a copy of the model that changes independently.
 func (m *Model) Clone() *Model {
 	other := *m
 	other.blocks = slices.Clone(m.blocks)

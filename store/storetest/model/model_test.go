@@ -12,8 +12,8 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// The model is what stores are held to, so these tests give its answers by
-// hand, from what the words mean.
+// The model is the reference for stores, so the expected answers of these tests
+// are written by hand.
 
 var (
 	someKeys   = [6]entity.Key{{}, {0x10}, {0x20}, {0x30}, {0x40}, {0x50}}
@@ -34,8 +34,9 @@ func modelBlockOf(number uint64, ops ...entity.Op) entity.Block {
 	return entity.Block{Number: number, Ops: ops}
 }
 
-// TestModelLifetimes tells at which of blocks 10 to 15 the entity is visible
-// after some blocks: "." for no, and for yes the block of its version.
+// TestModelLifetimes shows at which of the blocks 10 to 15 an entity is
+// visible: "." is not visible, and a letter is the block of the version, from a
+// for 10.
 func TestModelLifetimes(t *testing.T) {
 	create, update := modelOp(entity.Create, 3), modelOp(entity.Update, 2)
 	forever, dead := modelOp(entity.Create, math.MaxUint64), modelOp(entity.ExtendBTL, 0)
@@ -89,8 +90,8 @@ func TestModelLifetimes(t *testing.T) {
 	}
 }
 
-// TestModelRefusals: what a block of one or more operations fails with, on a
-// key that was created at block 10 for 3 blocks. Nothing is kept.
+// TestModelRefusals: blocks that are refused, on a key that was created at
+// block 10 for 3 blocks. Nothing of them is kept.
 func TestModelRefusals(t *testing.T) {
 	create, update := modelOp(entity.Create, 3), modelOp(entity.Update, 2)
 	extend, give := modelOp(entity.ExtendBTL, 4), modelOp(entity.ChangeOwner, 0)

@@ -56,9 +56,9 @@ func (s *Snapshot) Get(key entity.Key) (*entity.Entity, error) {
 	return nil, store.ErrNotFound
 }
 
-// Query returns the entities that match, in an order, only those that come
-// after the entity after if it is given, and at most limit of them if it is
-// above zero. A nil expression matches all.
+// Query returns the entities that match, in an order. If after is given, only
+// entities after it are returned, and if limit is above zero, at most that
+// many. A nil expression matches all.
 func (s *Snapshot) Query(expr query.Expr, order []store.Order, limit int, after *entity.Entity) ([]*entity.Entity, error) {
 	if err := checkExpr(expr); err != nil {
 		return nil, err
@@ -89,8 +89,8 @@ func checkExpr(expr query.Expr) error {
 	return nil
 }
 
-// Compare tells which of two entities comes first in an order: by one attribute after
-// another, those without it last; then newest creation first; then by key.
+// Compare orders two entities: by the attributes of the order, entities without
+// an attribute last; then by creation, the newest first; then by key.
 func Compare(order []store.Order, a, b *entity.Entity) int {
 	for _, o := range order {
 		if c := compareAttribute(o, a, b); c != 0 {

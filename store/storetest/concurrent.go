@@ -19,8 +19,8 @@ import (
 	"github.com/varvedb/varve/store/storetest/model"
 )
 
-// trials is how often each of the cases beside a free-running writer is tried;
-// verifying and checking half as often, racing creations a fifth as often.
+// trials is the number of attempts at each case with a concurrent writer.
+// Verify and Check are tried half as often, racing creations a fifth as often.
 const trials = 20
 
 func (h Harness) trials() int {
@@ -30,30 +30,34 @@ func (h Harness) trials() int {
 	return trials
 }
 
-// besideLayouts are those whose tables differ; the others differ in indexes.
-var besideLayouts = []string{"arkiv", "compact"}
+// concurrentLayouts have different tables. The other layouts differ from them in
+// indexes only.
+var concurrentLayouts = []string{"arkiv", "compact"}
 
-// runBeside checks what is read, copied, verified, opened and made while others
+// runConcurrent reads, copies, verifies, opens and creates stores while others
 // write, open and hold readers.
-func runBeside(t *testing.T, h Harness) {
-	layouts := besideLayouts
+func runConcurrent(t *testing.T, h Harness) {
+	layouts := concurrentLayouts
 	if h.slow() {
 		layouts = layouts[1:]
 	}
-	for _, layout := range layouts {
-		t.Run(layout, func(t *testing.T) {
-			t.Run("writer", func(t *testing.T) { testFreeWriter(t, h, layout) })
-			t.Run("torn copy", func(t *testing.T) { testTornCopy(t, h, layout) })
-			t.Run("readers", func(t *testing.T) { testReadersTogether(t, h, layout) })
-			t.Run("history again", func(t *testing.T) { testHistoryAgain(t, h, layout) })
+	for _, h.layout = range layouts {
+		t.Run(h.layout, func(t *testing.T) {
+			parts[Harness]{
+				{"writer", testFreeWriter},
+				{"torn copy", testTornCopy},
+				{"readers", testConcurrentReaders},
+				{"history again", testHistoryAgain},
+			}.run(t, h)
 		})
 	}
 	t.Run("creation", func(t *testing.T) { testCreation(t, h) })
 }
 
-// scribe writes blocks until it is stopped, and now and then rewinds, which keeps
-// the history short, and appends events. It remembers the digest of each head that it has left behind.
-type scribe struct {
+// blockWriter writes blocks and events until it is stopped. Now and then it rewinds,
+// so that the history stays short. It remembers the digest of each head,
+// because a copy must be of one of them.
+type blockWriter struct {
 	l       *ledger
 	random  *rand.Rand
 	stop    chan struct{}
@@ -62,30 +66,30 @@ type scribe struct {
 	digests map[entity.Digest]bool
 }
 
-// startScribe begins to write; end ends it.
-func startScribe(t *testing.T, l *ledger) *scribe {
-	s := &scribe{
+// startWriter starts to write. The caller calls end.
+func startWriter(t *testing.T, l *ledger) *blockWriter {
+	s := &blockWriter{
 		l: l, random: rand.New(rand.NewPCG(1, 2)), stop: make(chan struct{}), done: make(chan error, 1),
 		digests: map[entity.Digest]bool{},
 	}
 	for i := range 20 {
 		l.apply(t, on("kept "+strconv.Itoa(i), opCreate(1000, number("n", uint64(i)), text("group", "kept"))))
 	}
-	head := must(l.ents.Head(t.Context()))(t)
+	head := call(t, l.ents.Head)
 	s.digests[head.Digest] = true
-	events := must(l.db.Events(t.Context(), nil))(t)
+	events := call1(t, l.db.Events, nil)
 	go func() { s.done <- s.write(events, l.head) }()
 	return s
 }
 
-// besideBlocks are written between two rewinds, and an event with each of the first
-// besideEvents: every check reads all events.
+// concurrentBlocks are written between two rewinds. Only the first concurrentEvents
+// blocks come with an event, because every check reads all events.
 const (
-	besideBlocks = 60
-	besideEvents = 1000
+	concurrentBlocks = 60
+	concurrentEvents = 1000
 )
 
-func (s *scribe) write(events *store.Events, start uint64) error {
+func (s *blockWriter) write(events *store.Events, start uint64) error {
 	ctx := context.Background()
 	written := 0
 	for head := start; ; {
@@ -94,7 +98,7 @@ func (s *scribe) write(events *store.Events, start uint64) error {
 			return nil
 		default:
 		}
-		if head == start+besideBlocks {
+		if head == start+concurrentBlocks {
 			if err := s.l.ents.Rewind(ctx, start); err != nil {
 				return err
 			}
@@ -105,7 +109,7 @@ func (s *scribe) write(events *store.Events, start uint64) error {
 		if err != nil {
 			return err
 		}
-		if written++; written <= besideEvents {
+		if written++; written <= concurrentEvents {
 			made := event.Event{Type: "block", Tags: []event.Tag{{Key: "n", Value: strconv.FormatUint(head-start, 10)}}}
 			if _, err := events.Append(ctx, []event.Event{made}, nil); err != nil {
 				return err
@@ -117,53 +121,54 @@ func (s *scribe) write(events *store.Events, start uint64) error {
 	}
 }
 
-// block updates, creates and deletes: n counts from 1 since the last rewind.
-func (s *scribe) block(number uint64, n uint64) entity.Block {
+// block updates, creates and deletes. The first block after a rewind has n = 1.
+func (s *blockWriter) block(number uint64, n uint64) entity.Block {
 	ops := []entity.Op{
 		on("kept "+strconv.Itoa(s.random.IntN(20)), opUpdate(1000, text("group", strconv.Itoa(s.random.IntN(4))))),
 		on(fmt.Sprint("new ", n), opCreate(1+s.random.Uint64N(40), content("text/plain", strconv.FormatUint(s.random.Uint64(), 36)))),
 	}
-	if n > besideBlocks-20 {
+	if n > concurrentBlocks-20 {
 		ops = append(ops, on(fmt.Sprint("other ", n), opCreate(500)))
 	}
 	return newBlock(number, ops...)
 }
 
-// was tells whether a digest was that of a head.
-func (s *scribe) was(d entity.Digest) bool {
+// was reports whether a digest was the digest of a head.
+func (s *blockWriter) was(d entity.Digest) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.digests[d]
 }
 
-func (s *scribe) end(t *testing.T) {
+func (s *blockWriter) end(t *testing.T) {
 	close(s.stop)
 	require.NoError(t, <-s.done)
 }
 
-// testFreeWriter: exports are of one head, and a healthy store is found sound.
-func testFreeWriter(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
-	s := startScribe(t, l)
+// testFreeWriter: while blocks are written, each export is of one head, and a
+// check finds no damage.
+func testFreeWriter(t *testing.T, h Harness) {
+	l := newLedger(t, h)
+	s := startWriter(t, l)
 	defer s.end(t)
 	trials := h.trials()
 	for i := range trials {
 		digest := must(digestOf(l.ents.History(t.Context())))(t)
-		// The writer may not have noted yet what it has committed.
+		// The writer may not have noted its last commit yet.
 		require.Eventually(t, func() bool { return s.was(digest) }, time.Minute, time.Millisecond, "export %d is torn", i)
 	}
 	for range (trials + 1) / 2 {
-		v := must(l.ents.Verify(t.Context()))(t)
+		v := call(t, l.ents.Verify)
 		require.True(t, v.Digest)
-		report := must(l.db.Check(t.Context(), nil))(t)
+		report := call1(t, l.db.Check, nil)
 		require.NoError(t, report.Err())
 		require.True(t, report.Digest)
-		summary := must(l.ents.Summary(t.Context()))(t)
+		summary := call(t, l.ents.Summary)
 		require.GreaterOrEqual(t, summary.Live, uint64(20))
 	}
-	copied := newLedger(t, h, layout)
+	copied := newLedger(t, h)
 	must(copied.ents.Import(t.Context(), l.ents.History(t.Context()), nil))(t)
-	must(copied.ents.Verify(t.Context()))(t)
+	call(t, copied.ents.Verify)
 }
 
 func digestOf(history func(func(entity.Changeset, error) bool)) (d entity.Digest, err error) {
@@ -176,11 +181,11 @@ func digestOf(history func(func(entity.Changeset, error) bool)) (d entity.Digest
 	return d, nil
 }
 
-// testTornCopy: when the head is replaced between two views of an export, the copy has no part
-// of what it was.
-func testTornCopy(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
-	require.NoError(t, l.db.Close())
+// testTornCopy: the head is replaced between two views of an export. The copy
+// has the new head and nothing of the old one.
+func testTornCopy(t *testing.T, h Harness) {
+	l := newLedger(t, h)
+	closeDB(t, l.db)
 	var left atomic.Int64 // views until the head is replaced
 	var replace func() error
 	l.url = tap(func(call, _ string) error {
@@ -201,18 +206,19 @@ func testTornCopy(t *testing.T, h Harness, layout string) {
 		}
 		return err
 	}
-	copied := newLedger(t, h, layout)
+	copied := newLedger(t, h)
 	left.Store(2)
 	must(copied.ents.Import(t.Context(), l.ents.History(t.Context()), nil))(t)
-	require.Equal(t, must(l.ents.Head(t.Context()))(t), must(copied.ents.Head(t.Context()))(t))
+	require.Equal(t, call(t, l.ents.Head), call(t, copied.ents.Head))
 }
 
-// testReadersTogether: what needs several readers gets them however many ask, and
-// says what to set where there are too few.
-func testReadersTogether(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout, history()...)
+// testConcurrentReaders: a call that needs several readers gets them, however
+// many calls are concurrent. Where a store has too few readers, the error names
+// the parameter to set.
+func testConcurrentReaders(t *testing.T, h Harness) {
+	l := newLedger(t, h, history()...)
 	for readers := 1; readers <= 4; readers++ {
-		require.NoError(t, l.db.Close())
+		closeDB(t, l.db)
 		l.url = withParams(t, l.url, "readers", strconv.Itoa(readers))
 		l.open()
 		var together sync.WaitGroup
@@ -240,7 +246,8 @@ func testReadersTogether(t *testing.T, h Harness, layout string) {
 	}
 }
 
-// requireReaders is called by goroutines.
+// requireReaders checks the error of a call that needs several readers.
+// Goroutines call it, so it does not end the test.
 func requireReaders(t *testing.T, err error, has, needs int) {
 	if has >= needs {
 		if err != nil {
@@ -253,17 +260,16 @@ func requireReaders(t *testing.T, err error, has, needs int) {
 	}
 }
 
-// testHistoryAgain: a history that is read again is the same although blocks came
-// meanwhile, and refused when its blocks are others now.
-func testHistoryAgain(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout, history()...)
+// testHistoryAgain: a history is read twice. Blocks that were added in between
+// do not change it. If its own blocks were replaced, it is refused.
+func testHistoryAgain(t *testing.T, h Harness) {
+	l := newLedger(t, h, history()...)
 	again := l.ents.History(t.Context())
-	want := must(model.Collect(again))(t)
+	want := collect(t, again)
 	l.apply(t, on("later", opCreate(5)), on("c", opUpdate(7)))
-	got := must(model.Collect(again))(t)
+	got := collect(t, again)
 	requireSame(t, want, got)
 	require.NoError(t, l.ents.Rewind(t.Context(), history()[2].Number))
 	l.applyBlocks(t, newBlock(want[len(want)-1].Block, on("another", opCreate(5))))
-	_, err := model.Collect(again)
-	require.ErrorIs(t, err, store.ErrHistory)
+	refuses(t, store.ErrHistory)(model.Collect(again))
 }

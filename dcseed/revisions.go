@@ -6,16 +6,16 @@ import (
 )
 
 // population is all entities of one class, indexed from 0 through the data
-// centres, and the order of their turns.
+// centres, and the order of their updates.
 //
-// Turns are numbered from 0 as slots; slot s is that of the entity at place
-// s mod count of the order, and falls into load block s div updates. The order
-// is an affine map, so that the place of an entity is known without a table.
+// Updates are numbered from 0 as slots. Slot s belongs to the entity at place s
+// mod count of the order, and falls into load block s div updates. The order is
+// an affine map, so that the place of an entity is known without a table.
 type population struct {
 	class   Class
 	perDC   uint64
 	count   uint64
-	updates uint64 // turns in a load block
+	updates uint64 // in a load block
 	offset  uint64 // operations before these in a load block
 
 	// index = (mul·place + add) mod count; inv is the inverse of mul.
@@ -75,8 +75,9 @@ func (p *population) ref(index uint64) Ref {
 
 func (p *population) index(r Ref) uint64 { return uint64(r.DC-1)*p.perDC + uint64(r.N-1) }
 
-// turns returns how many turns an entity has had in the first blocks of the load.
-func (p *population) turns(index, blocks uint64) uint64 {
+// revisions returns how many updates an entity has had in the first blocks of
+// the load.
+func (p *population) revisions(index, blocks uint64) uint64 {
 	slots, place := blocks*p.updates, p.place(index)
 	if slots <= place {
 		return 0
@@ -106,67 +107,69 @@ func (m *Model) creation(r Ref) spot {
 	return spot{FirstBlock + position/perBlock, position % perBlock}
 }
 
-// spot returns where an entity's turn falls; turn 0 is its creation.
-func (m *Model) spot(r Ref, turn uint64) spot {
-	if turn == 0 {
+// spot returns the place of a revision in the load; revision 0 is the entity's
+// creation.
+func (m *Model) spot(r Ref, revision uint64) spot {
+	if revision == 0 {
 		return m.creation(r)
 	}
 	p := m.population(r.Class)
-	slot := p.place(p.index(r)) + (turn-1)*p.count
+	slot := p.place(p.index(r)) + (revision-1)*p.count
 	return spot{m.firstLoad + slot/p.updates, p.offset + slot%p.updates}
 }
 
-// version is the state that one turn of an entity made.
+// version is the state of an entity in one revision.
 type version struct {
-	turn    uint64
-	from    uint64 // block
-	expires uint64 // block
+	revision uint64
+	from     uint64 // block
+	expires  uint64 // block
 }
 
-// version returns the one that begins with a turn.
-func (m *Model) version(r Ref, turn uint64) version {
-	from := m.spot(r, turn).block
-	return version{turn, from, entity.AddBlocks(from, m.btl(r, turn))}
+// version returns the version that begins with a revision.
+func (m *Model) version(r Ref, revision uint64) version {
+	from := m.spot(r, revision).block
+	return version{revision, from, entity.AddBlocks(from, m.btl(r, revision))}
 }
 
 // versionAt returns the version visible at a block, and false when there is
 // none: the entity is not made yet or has expired.
 func (m *Model) versionAt(r Ref, block uint64) (version, bool) {
-	turn := uint64(0)
+	revision := uint64(0)
 	if block >= m.firstLoad {
 		p := m.population(r.Class)
-		turn = p.turns(p.index(r), block-m.firstLoad+1)
+		revision = p.revisions(p.index(r), block-m.firstLoad+1)
 	}
-	v := m.version(r, turn)
+	v := m.version(r, revision)
 	return v, v.from <= block && block < v.expires
 }
 
-// revives tells whether an entity has expired before a turn comes, so that the
-// turn creates it anew.
-func (m *Model) revives(r Ref, turn uint64) bool {
-	return m.version(r, turn-1).expires <= m.spot(r, turn).block
+// revives reports whether an entity has expired before a revision, so that the
+// revision creates it again.
+func (m *Model) revives(r Ref, revision uint64) bool {
+	return m.version(r, revision-1).expires <= m.spot(r, revision).block
 }
 
-// born returns where the life began that a turn belongs to: the last turn that
-// revived the entity, found by going back.
-func (m *Model) born(r Ref, turn uint64) spot {
+// born returns the place where the life of a revision began: the last revision
+// that created the entity, found by going back.
+func (m *Model) born(r Ref, revision uint64) spot {
 	if m.population(r.Class).keepsAlive() {
-		turn = min(turn, 1) // only the time before the first turn can be too long
+		revision = min(revision, 1) // only the time before the first update can be too long
 	}
-	for turn > 0 && !m.revives(r, turn) {
-		turn--
+	for revision > 0 && !m.revives(r, revision) {
+		revision--
 	}
-	return m.spot(r, turn)
+	return m.spot(r, revision)
 }
 
-// keepsAlive tells whether the next turn always comes before a life is over.
+// keepsAlive reports whether the next update always comes before a life is
+// over.
 func (p *population) keepsAlive() bool {
 	return p.count/p.updates+1 < ShortestLife
 }
 
-// btl returns the blocks to live that a turn gives.
-func (m *Model) btl(r Ref, turn uint64) uint64 {
+// btl returns the blocks to live of a revision.
+func (m *Model) btl(r Ref, revision uint64) uint64 {
 	s := m.source(r)
-	band := draw(lifetimes, s.draw(fieldLifeBand, turn))
-	return band[0] + splitmix.Below(s.draw(fieldLife, turn), band[1]-band[0]+1)
+	band := draw(lifetimes, s.draw(fieldLifeBand, revision))
+	return band[0] + splitmix.Below(s.draw(fieldLife, revision), band[1]-band[0]+1)
 }

@@ -12,22 +12,23 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// creation is how several open one database that is no store yet.
+// creation is a case in which two handles create the store of one database.
 type creation struct {
 	name    string
 	layouts [2]string
-	events  bool // there are events already
+	events  bool // the database has events already
 }
 
 var creations = []creation{
 	{"one layout", [2]string{"compact", "compact"}, false},
 	{"two layouts", [2]string{"arkiv", "compact"}, false},
-	{"one layout beside events", [2]string{"arkiv", "arkiv"}, true},
-	{"two layouts beside events", [2]string{"arkiv", "compact"}, true},
+	{"one layout, with events", [2]string{"arkiv", "arkiv"}, true},
+	{"two layouts, with events", [2]string{"arkiv", "compact"}, true},
 }
 
-// testCreation: of two handles that open one new database at once both succeed with
-// one layout, and one with two; the other is told both names.
+// testCreation: two handles open one new database at once. With one layout both
+// succeed. With two layouts one succeeds, and the error of the other one names
+// both layouts.
 func testCreation(t *testing.T, h Harness) {
 	for _, c := range creations {
 		t.Run(c.name, func(t *testing.T) {
@@ -45,19 +46,19 @@ func testCreation(t *testing.T, h Harness) {
 	}
 }
 
-// database returns the URL of one that holds no entities.
+// database returns the URL of a database without entities.
 func (c creation) database(t *testing.T, h Harness) string {
 	url := h.quickURL(t)
 	if c.events {
-		db := must(store.Open(t.Context(), url, nil))(t)
-		must(db.Events(t.Context(), nil))(t)
-		require.NoError(t, db.Close())
+		db := openDB(t, url)
+		call1(t, db.Events, nil)
+		closeDB(t, db)
 	}
 	return url
 }
 
-// openAndApply opens a store and applies a block to it, as many times as another
-// one's block comes first.
+// openAndApply opens a store and applies a block. If the other handle has taken
+// the block's number, it tries the next number.
 func openAndApply(url, layout string, entity uint64) (err error) {
 	ctx := context.Background()
 	db, err := store.Open(ctx, url, nil)
@@ -78,8 +79,8 @@ func openAndApply(url, layout string, entity uint64) (err error) {
 	return err
 }
 
-// require compares the outcomes with what the store then holds. On an engine that
-// lets one handle have a file, the other may be refused.
+// require compares the outcomes with the content of the store. Some engines
+// give a file to one handle at a time, so that the other one may be refused.
 func (c creation) require(t *testing.T, url string, errs []error) {
 	t.Helper()
 	several := linkedDriver(t, url).Capabilities.MultiProcess
@@ -102,10 +103,10 @@ func (c creation) require(t *testing.T, url string, errs []error) {
 		require.Equal(t, 2, opened+refused)
 	}
 	require.NotZero(t, opened)
-	db := must(store.Open(t.Context(), url, nil))(t)
-	ents := must(db.Entities(t.Context(), nil))(t)
-	s := must(ents.At(t.Context(), store.Head))(t)
+	db := openDB(t, url)
+	ents := call1(t, db.Entities, nil)
+	s := call1(t, ents.At, store.Head)
 	require.Len(t, everything(t, s), opened, "nobody's block is lost")
 	require.NoError(t, s.Close())
-	require.NoError(t, db.Close())
+	closeDB(t, db)
 }

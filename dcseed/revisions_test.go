@@ -32,8 +32,8 @@ func TestOrderOfTheLargest(t *testing.T) {
 	})
 }
 
-// The closed formulas agree with counting the turns block by block.
-func TestTurnsMatchTheStream(t *testing.T) {
+// The closed formulas agree with counting the revisions block by block.
+func TestRevisionsMatchTheStream(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nodes := rapid.IntRange(1, 40).Draw(t, "nodes")
 		m, err := New(Config{
@@ -45,15 +45,15 @@ func TestTurnsMatchTheStream(t *testing.T) {
 		counts := map[Ref]uint64{}
 		for block := m.firstLoad; block < m.firstLoad+8; block++ {
 			ordinal := uint64(0)
-			for r, turn := range m.turns(block) {
+			for r, revision := range m.revisions(block) {
 				counts[r]++
-				require.Equal(t, counts[r], turn)
-				require.Equal(t, spot{block, ordinal}, m.spot(r, turn))
+				require.Equal(t, counts[r], revision)
+				require.Equal(t, spot{block, ordinal}, m.spot(r, revision))
 				ordinal++
 			}
 			for _, p := range []*population{&m.nodes, &m.workloads} {
 				for i := range p.count {
-					require.Equal(t, counts[p.ref(i)], p.turns(i, block-m.firstLoad+1))
+					require.Equal(t, counts[p.ref(i)], p.revisions(i, block-m.firstLoad+1))
 				}
 			}
 		}
