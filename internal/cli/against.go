@@ -23,8 +23,9 @@ import (
 // partSource is the part of a report that compares a store with its source.
 const partSource = "source"
 
-// against adds to a report how a store compares with a source, or with its copies where the
-// store was scaled from one. An error is why that could not be told, which is in the report too.
+// against adds to a report how a store compares with a source, or with its
+// copies where the store was scaled from one. When they cannot be compared, it
+// adds the error to the report and returns it.
 func (c *checkCmd) against(e *env, db *store.DB, src *source.Source, r *store.CheckReport) error {
 	same, problem, err := c.compare(e, db, src)
 	part := store.PartReport{Part: partSource, Outcome: store.Sound, Reason: same}
@@ -48,9 +49,10 @@ func (c *checkCmd) against(e *env, db *store.DB, src *source.Source, r *store.Ch
 	return err
 }
 
-// compare compares each entity as it was created with that of the source, up to the first
-// that differs: of two histories the creations are what both tell, whatever else one of them
-// has forgotten. It says how many are the same, or which is not.
+// compare compares each entity at its creation with the source's, up to the
+// first that differs. It compares creations, because both histories have them,
+// whatever else one of them has lost. It returns how many are the same, or
+// which one differs.
 func (c *checkCmd) compare(e *env, db *store.DB, src *source.Source) (same, problem string, err error) {
 	ents, err := db.Entities(e.ctx, nil)
 	if err != nil {

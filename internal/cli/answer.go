@@ -24,8 +24,8 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// answerCmd answers the five questions: it plans by the time and the disk that there are, loads,
-// measures, and says what came out.
+// answerCmd answers the five questions: it makes a plan that fits the time and
+// the disk, loads, measures, and prints the answers.
 type answerCmd struct {
 	engineFlags
 	Source  string        `arg:"" optional:"" store:"" name:"source" help:"Data to load: a block tar, an Arkiv SQLite database, or the URL of a store. By default the base profile, at a scale that fits the time."`

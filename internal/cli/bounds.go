@@ -10,9 +10,10 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Numbers on the command line have bounds, as tags of their fields: min and max, or above,
-// which is no bound itself. One of zero that means "no limit" says so in its help. A number
-// that may be any, such as a position or a seed, has the tag any.
+// Numbers on the command line have bounds, as tags of their fields: min and
+// max, or above, which excludes the bound itself. Where zero means "no limit",
+// the flag's help has the words. A number without bounds, such as a position or
+// a seed, has the tag any.
 
 // checkBounds refuses the numbers of a command line that are out of bounds.
 func checkBounds(parsed *kong.Context) error {

@@ -30,9 +30,9 @@ const (
 	ExitOK    = 0
 	ExitError = 1
 	ExitUsage = 2
-	// ExitNotChecked is that of check when something could not be looked
-	// at and nothing wrong was found in the rest, and of bench diff when too few
-	// repetitions could tell.
+	// ExitNotChecked is the exit code of check when a part could not be checked
+	// and the rest is sound, and of bench diff when there are too few
+	// repetitions.
 	ExitNotChecked = 3
 	// ExitInterrupted is what shells give for a command ended by SIGINT.
 	ExitInterrupted = 130
@@ -111,7 +111,7 @@ func Main() int {
 // files, after the children have ended, whose time it shortens.
 const leaveWithin = time.Second
 
-// rereads says that SIGHUP is no end: the command reads its secrets again.
+// rereads: SIGHUP does not end the command, which reads its secrets again.
 var rereads atomic.Bool
 
 // children counts child processes that run or are being cleaned up after.
@@ -192,7 +192,8 @@ func (e *env) run(parsed *kong.Context, args []string) error {
 		return e.handOver(other, args)
 	}
 	err = parsed.Run(e)
-	// An operation of the library may be called as the command is, and has said so.
+	// The library's error may begin with the command's name, because the
+	// operation has the same name.
 	name := strings.TrimPrefix(parsed.Selected().FullPath(), "varve ") + ": "
 	if err != nil && !strings.HasPrefix(err.Error(), name) {
 		err = fmt.Errorf("%s%w", name, err)
@@ -221,7 +222,7 @@ func wrongUse(err error) bool {
 	return errors.As(err, new(usageError)) || errors.Is(err, driver.ErrURL) || errors.Is(err, server.ErrUnsafe)
 }
 
-// exitStatus is an error that is said already and is only an exit code.
+// exitStatus is an error that was printed already and has only an exit code.
 type exitStatus int
 
 // Error implements error.

@@ -76,8 +76,8 @@ func show(e *env, dir string, x lab.Experiment, failed error) error {
 	return errors.Join(report.WriteText(e.stdout, set, x.Report()), failed)
 }
 
-// here are the engines that there is a program for, this one or another. Who asks for none by
-// name wants what can be had, and is told of what cannot.
+// here returns the engines for which this program or another one is available.
+// A user who names no engines gets these, and a note about each of the others.
 func here(e *env, command string) (names []string) {
 	for _, name := range engine.Names() {
 		if _, err := programFor(e.ctx, name, false); err != nil {

@@ -22,7 +22,8 @@ type benchCmd struct {
 	Diff diffCmd `cmd:"" help:"Compare two result sets, or files of go test -bench. The exit code is 1 when something became worse or is gone, and 3 with too few repetitions to tell."`
 }
 
-// diffCmd compares row by row by the test of ratios, and decides by what all rows say together.
+// diffCmd compares each row by the test of ratios, and decides by all rows
+// together.
 type diffCmd struct {
 	Old       string  `arg:"" help:"Result set or benchmark file to compare with."`
 	New       string  `arg:"" help:"Result set or benchmark file to judge."`
@@ -39,8 +40,8 @@ func (c *diffCmd) Help() string {
 A row is worse when its change is significant (a permutation test within each sitting) at the false discovery rate over all rows, and beyond --threshold. Sittings that both have are compared each with itself. Else the sittings of a host are compared, and what changed between them counts too. Hosts, sizes and experiments are never compared with each other.`
 }
 
-// Run compares. Input that cannot be compared is wrong usage, so that a gate can
-// tell it from a regression by the exit code.
+// Run compares. Input that cannot be compared is wrong usage, so that a gate
+// can distinguish it from a regression by the exit code.
 func (c *diffCmd) Run(e *env) error {
 	filter, err := benchproc.NewFilter(c.Filter)
 	if err != nil {

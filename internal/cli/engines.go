@@ -73,7 +73,7 @@ func (c *enginesCmd) Run(e *env) error {
 	return nil
 }
 
-// versionCmd tells what this is.
+// versionCmd prints the program's version.
 type versionCmd struct {
 	JSON bool `help:"Print JSON."`
 }

@@ -107,7 +107,7 @@ func (c *eventsTailCmd) Run(e *env) error {
 	})
 }
 
-// eventsStatsCmd tells what there is.
+// eventsStatsCmd prints counts and sizes.
 type eventsStatsCmd struct {
 	URL string `arg:"" store:"" help:"Store to read."`
 }

@@ -41,7 +41,7 @@ func (c *eventsExportCmd) Run(e *env) error {
 	})
 }
 
-// exportEvents writes the events at some positions, and says how it goes on.
+// exportEvents writes the events of a range of positions, and reports progress.
 func exportEvents(e *env, evs *store.Events, out io.Writer, from, to uint64) error {
 	bar := startBar(e.stderr, "export", "events", int64(to))
 	defer bar.Finish()
@@ -174,7 +174,7 @@ func (c *eventsTruncateCmd) Run(e *env) error {
 	})
 }
 
-// unread fails when a consumer would come to truncated events.
+// unread fails when a consumer would have to handle truncated events.
 func (c *eventsTruncateCmd) unread(e *env, evs *store.Events) error {
 	list, err := evs.Checkpoints(e.ctx)
 	for _, one := range list {

@@ -44,7 +44,7 @@ type followed struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// Run follows until it is told to end.
+// Run follows until it is interrupted or reaches its end.
 func (c *followCmd) Run(e *env) (err error) {
 	f, db, end, err := c.open(e)
 	if err != nil {

@@ -54,7 +54,7 @@ type imported struct {
 	Skipped     int     `json:"blocks_skipped"`
 	Head        uint64  `json:"head"`
 	Digest      string  `json:"digest"`
-	Horizon     uint64  `json:"horizon,omitempty"` // oldest block that the source can tell of
+	Horizon     uint64  `json:"horizon,omitempty"` // oldest block of the source's history
 	LoadSeconds float64 `json:"load_seconds"`      // until the last block
 	Seconds     float64 `json:"seconds"`           // with merges and indexes
 }
@@ -209,7 +209,8 @@ func peek[T any](stream iter.Seq2[T, error], see func(*T)) iter.Seq2[T, error] {
 	}
 }
 
-// printHorizon says which blocks of an import cannot be read, if there are any.
+// printHorizon prints from which block on an import can be read, if that is not
+// the first.
 func printHorizon(e *env, horizon uint64) {
 	if horizon > 0 {
 		fmt.Fprintf(e.stdout, "readable from block %d on: the source knows of no earlier state\n", horizon)

@@ -17,7 +17,8 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// listenFlags say who may ask what this process serves, and how long that may take.
+// listenFlags configure who may send requests to this process, and how long
+// they may take.
 type listenFlags struct {
 	TokenFile string `help:"File of the token that clients send; by default the token is $VARVE_TOKEN." type:"existingfile" placeholder:"FILE"`
 	TLSCert   string `name:"tls-cert" help:"File of the certificate, PEM." type:"existingfile" placeholder:"FILE"`
@@ -92,7 +93,7 @@ func (f *listenFlags) certificate() (*tls.Certificate, error) {
 	return &certificate, nil
 }
 
-// arkivFlags say who may call Arkiv's JSON-RPC.
+// arkivFlags configure who may call Arkiv's JSON-RPC.
 type arkivFlags struct {
 	Public bool     `help:"Serve Arkiv's JSON-RPC without a token to every client that reaches its address."`
 	Origin []string `help:"Web page that may call, such as https://example.com; * for any. May be given several times." placeholder:"ORIGIN"`

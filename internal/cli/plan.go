@@ -42,7 +42,7 @@ type request struct {
 	repeats int
 	mixes   int
 	v1      float64       // part of the largest size that I5 loads in addition
-	phase   time.Duration // of an earlier run that goes on; 0 is chosen
+	phase   time.Duration // of an earlier run that is continued; 0: chosen
 	data    source.Amount // of size 1
 	time    time.Duration
 	free    uint64 // bytes
@@ -133,7 +133,8 @@ func loading(e bench.Engine, rows, indexes float64) float64 {
 	return rows * (1 + indexCost*indexes) / cmp.Or(engine.Find(e.Name).Loads, slowest)
 }
 
-// takes is how long an experiment takes on engines, with the loading of its data sets; 0 where nothing tells it.
+// takes returns how long an experiment takes on engines, with the loading of
+// its data sets; 0 if unknown.
 func takes(x lab.Experiment, o lab.Options, engines []bench.Engine, repeats int) time.Duration {
 	seconds := 0.0
 	for _, e := range engines {
@@ -159,8 +160,8 @@ func takes(x lab.Experiment, o lab.Options, engines []bench.Engine, repeats int)
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// patience is how long an experiment may take on an engine before it is taken for hanging. Of the user's own
-// data nothing tells how long it takes.
+// patience returns after how long an experiment on an engine is taken for
+// hanging. For the user's own data there is no estimate.
 func patience(x lab.Experiment, o lab.Options, e bench.Engine) time.Duration {
 	if guess := takes(x, o, []bench.Engine{e}, 1); guess > 0 {
 		return time.Hour + 10*guess
@@ -200,7 +201,7 @@ func (p *plan) say(want *request) {
 	p.left[len(p.left)-1] += fmt.Sprintf("; with --time %s and %s of disk nothing is left out", enough, size(all.disk+spareSpace))
 }
 
-// print says what will be done, how long it takes and how much disk.
+// print prints the plan, with its time and its disk space.
 func (p *plan) print(out io.Writer, data, unit string) {
 	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
 	fmt.Fprintf(w, "data\t%s: %d entities, %d rows, %s of payload\n", data, p.data.Entities, p.data.Rows, size(p.data.PayloadBytes))

@@ -36,7 +36,7 @@ func startBar(out io.Writer, name, unit string, total int64) *progressBar {
 	return b
 }
 
-// Begin tells how many units were done before the work began, which do not count
+// Begin sets how many units were done before the work began. They do not count
 // in the rate.
 func (b *progressBar) Begin(done int64) {
 	b.mu.Lock()
@@ -52,7 +52,7 @@ func (b *progressBar) Aim(total int64, note string) {
 	b.total, b.note = total, note
 }
 
-// Set tells how many units are done.
+// Set sets how many units are done.
 func (b *progressBar) Set(done int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -81,7 +81,8 @@ func pageOf(set *report.Set, title string) (*report.Page, *answer.Answers, error
 	return page, answer.Evaluate(set, page.Questions), nil
 }
 
-// loadSet reads results, and says which lines could not be read. A path that has none is wrong usage.
+// loadSet reads results, and names the lines that could not be read. A path
+// without results is wrong usage.
 func loadSet(e *env, path string) (*report.Set, error) {
 	set, err := report.Load(path)
 	if err != nil {

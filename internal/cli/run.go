@@ -81,14 +81,14 @@ func (c *runCmd) list(out io.Writer, found []lab.Experiment, engines []bench.Eng
 	return err
 }
 
-// finish says what there is and what to do next.
+// finish prints where the results are and the next command.
 func (c *runCmd) finish(e *env) error {
 	set, err := lab.OpenSet(c.Out)
 	if err != nil {
 		return err
 	}
 	if set.Len() == 0 {
-		return nil // why, has been said
+		return nil // the reason was printed
 	}
 	fmt.Fprintf(e.stdout, "%d results in %s. Next:\n  varve report %s\n  varve answer --from %s\n", set.Len(), c.Out, c.Out, c.Out)
 	failed := set.Failed()
@@ -126,13 +126,13 @@ func (c *labCmd) Run(e *env) error {
 	if l.Cache, err = bench.OpenCache(""); err != nil {
 		return err
 	}
-	l.Cache.Progress = told(e)
+	l.Cache.Progress = showProgress(e)
 	set, err := lab.OpenSet(c.Out)
 	if err == nil {
 		err = l.Run(e.ctx, found[0], set)
 	}
 	if e.ctx.Err() != nil {
-		return exitStatus(ExitInterrupted) // which the command that started this one says
+		return exitStatus(ExitInterrupted) // set by the command that started this one
 	}
 	return err
 }
@@ -223,8 +223,8 @@ func failure(set *report.Set, experiment string) error {
 // storeKeys are what stores differ in that are given the same.
 var storeKeys = regexp.MustCompile(`/(engine|layout)=[^/]*`)
 
-// told shows the progress of data sets.
-func told(e *env) func(name, unit string, total int64) bench.Progress {
+// showProgress shows the progress of data sets.
+func showProgress(e *env) func(name, unit string, total int64) bench.Progress {
 	return func(name, unit string, total int64) bench.Progress {
 		return startBar(e.stderr, name, unit, total)
 	}

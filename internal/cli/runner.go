@@ -123,7 +123,7 @@ func (r *runner) prepare(e *env) error {
 	if err != nil {
 		return err
 	}
-	cache.Progress = told(e)
+	cache.Progress = showProgress(e)
 	r.options.Source, err = source.Prepare(e.ctx, r.options.Source, cache)
 	return cmp.Or(e.ctx.Err(), err)
 }

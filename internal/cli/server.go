@@ -18,8 +18,8 @@ const serverVariable = "VARVE_MEASURED_SERVER"
 // user's.
 func isServer(arg string) bool { return strings.Contains(arg, "://") }
 
-// toMeasure returns the engines of names and of URLs. Two of the same label could not be
-// told apart in the records.
+// toMeasure returns the engines of names and of URLs. It refuses two with the
+// same label, because the records could not distinguish them.
 func toMeasure(args []string) (list []bench.Engine, err error) {
 	labels := map[string]bool{}
 	for _, arg := range args {
@@ -62,7 +62,7 @@ func withServers() (names []string) {
 	return names
 }
 
-// measuredHere is the engine that this process is told to measure.
+// measuredHere is the engine that this process measures, by its environment.
 func measuredHere(label string) bench.Engine {
 	name, _, _ := strings.Cut(label, "@")
 	return bench.Engine{Name: name, Server: os.Getenv(serverVariable)}

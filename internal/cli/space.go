@@ -34,7 +34,7 @@ func enoughSpace(path string, need uint64) error {
 	dir := filepath.Dir(path)
 	free, err := filesync.Free(dir)
 	if err != nil || need+spareSpace <= free {
-		return nil // where the directory is wrong, writing says how
+		return nil // where the directory is wrong, writing fails with the reason
 	}
 	return fmt.Errorf("%w: about %s are needed in %s and %s are free; choose a smaller scale or another disk",
 		driver.ErrDiskFull, size(need+spareSpace), dir, size(free))

@@ -11,7 +11,8 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// stripes is how many counters tell readers of keys that are written meanwhile.
+// stripes is the number of counters by which readers notice that a key was
+// written meanwhile.
 const stripes = 1 << 10
 
 // entryBytes is about the memory of an entry besides its texts and payload.
@@ -74,7 +75,8 @@ func (c *cache) get(key entity.Key) (*entity.Entity, bool) {
 	return e, ok
 }
 
-// peek is get for the committer, whose look-ups say nothing about the readers'.
+// peek is get for the committer. Its look-ups are not counted, because they are
+// not the readers'.
 func (c *cache) peek(key entity.Key) (*entity.Entity, bool) {
 	if c == nil {
 		return nil, false
@@ -113,8 +115,8 @@ func (c *cache) offer(e *entity.Entity, epoch uint64) {
 	})
 }
 
-// publish is told of a committed write before it is acknowledged: the entity as
-// it is now, or nil when it is gone.
+// publish takes a committed write before it is acknowledged: the entity after
+// the write, or nil when it was deleted.
 func (c *cache) publish(key entity.Key, e *entity.Entity) {
 	if c == nil {
 		return

@@ -18,7 +18,7 @@ const Origin = "service"
 func (s *Service) claim(ctx context.Context) (err error) {
 	s.lease, err = driver.TakeLease(ctx, s.db.Engine())
 	switch {
-	case errors.Is(err, store.ErrUnsupported): // the engine's gaps tell
+	case errors.Is(err, store.ErrUnsupported): // the engine declares the gap
 	case errors.Is(err, store.ErrLocked):
 		return fmt.Errorf("%w; another process writes this store: serve it with --read-only", err)
 	case err != nil:

@@ -140,8 +140,8 @@ func (s *Service) read(ctx context.Context, key entity.Key) (*entity.Entity, err
 	return e, nil
 }
 
-// checkPut refuses what could not be told from a sealed payload later, and an entity that is
-// too large.
+// checkPut refuses a payload that a reader could later take for a sealed one,
+// and an entity that is too large.
 func (s *Service) checkPut(p *Put) error {
 	if p.Lifetime != nil && *p.Lifetime == 0 {
 		return fmt.Errorf("%w: a lifetime of no blocks; leave it out for an entity that stays", store.ErrInvalid)

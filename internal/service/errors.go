@@ -54,7 +54,7 @@ type Class struct {
 	Title  string
 	Status int        // of HTTP
 	Code   codes.Code // of gRPC
-	Hidden bool       // the text says nothing to a client and may say too much
+	Hidden bool       // the text does not help a client and may reveal too much
 	Retry  bool       // the same request may succeed later
 }
 
@@ -104,7 +104,8 @@ var classes = []struct {
 	{store.ErrConflict, Class{Slug: "conflict", Title: "Condition of the append does not hold", Status: http.StatusConflict, Code: codes.Aborted}},
 }
 
-// Classify tells what an error means to a client. An error that it does not know is internal.
+// Classify returns the class of an error for clients. An error that it does not
+// know is internal.
 func Classify(err error) Class {
 	for i := range classes {
 		if errors.Is(err, classes[i].cause) {

@@ -180,8 +180,8 @@ type appender func([]event.Event, *event.Condition) ([]uint64, error)
 // either a repetition or refused.
 var unlessAny = event.Unless(event.All())
 
-// checkEvents refuses what could not be stored once it is sealed, and what could not be
-// told from sealed events later.
+// checkEvents refuses events that could not be stored once they are sealed, and
+// events that a reader could later take for sealed ones.
 func (s *Service) checkEvents(events []event.Event) error {
 	if s.Sealed() {
 		// By their own size, and before work is spent on them.

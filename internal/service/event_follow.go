@@ -53,8 +53,9 @@ func (e Events) Follow(ctx context.Context, sub Subscription, send func([]event.
 	var b batch
 	for from := sub.From; ; {
 		b.reset()
-		// Large events are held before they are read, because each of a hundred subscribers would
-		// have read one before the first of them is counted. Whoever has small ones never waits.
+		// Large events enter the quota before they are read, because each of a
+		// hundred subscribers would otherwise have read one before the first is
+		// counted. A subscription to small events never waits.
 		if b.usual == 0 || b.usual > batchBytes {
 			if err := sub.Hold.Take(ctx, readBytes); err != nil {
 				return err

@@ -70,7 +70,7 @@ func unsealEvent(keys *seal.Keyring, e *event.Event) error {
 	}
 	size, n := binary.Uvarint(payload)
 	if n <= 0 || size > uint64(len(payload)-n) {
-		return seal.ErrTampered // only who has the key can have made it
+		return seal.ErrTampered // only a holder of the key can have made it
 	}
 	e.Data, e.Metadata = payload[n:n+int(size):n+int(size)], payload[n+int(size):]
 	return nil

@@ -22,9 +22,10 @@ type head struct {
 	known store.BlockHeader
 }
 
-// move sets the head. When it is another one it calls moved, and whoever comes
-// with the same head waits until that is done. A block's number is not enough to
-// tell: after a rewind other blocks may come to the same.
+// move sets the head. When the head is a different one it calls moved, and a
+// concurrent caller with the same head waits until moved has returned. The
+// block's number is not sufficient to compare, because after a rewind another
+// block may have the same number.
 func (h *head) move(to store.BlockHeader, moved func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -41,8 +42,8 @@ func (h *head) move(to store.BlockHeader, moved func()) {
 // age is how long ago the service looked.
 func (h *head) age() time.Duration { return time.Since(time.Unix(0, h.looked.Load())) }
 
-// observe is told of the store's head. When others have moved it, nothing that is
-// cached may be given out any more.
+// observe takes the store's head. When another process has moved it, no cached
+// entity may be returned any more.
 func (s *Service) observe(to store.BlockHeader) { s.head.move(to, s.cache.forget) }
 
 // at opens a snapshot. Where others write, the head that it shows is observed
@@ -74,6 +75,6 @@ func (s *Service) look(ctx context.Context) {
 	case err == nil:
 		s.observe(to)
 	case ctx.Err() == nil:
-		s.cache.forget() // whatever it is, the store tells who asks
+		s.cache.forget() // the request gets the store's error
 	}
 }

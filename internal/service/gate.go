@@ -167,8 +167,8 @@ func newPlaces(n int, of string) places {
 	return places{taken, of, func() { <-taken }}
 }
 
-// enter takes a place, which leave gives back. It fails with ErrBusy and does not wait: a
-// client that is told can try elsewhere.
+// enter takes a place, which leave gives back. It fails with ErrBusy and does
+// not wait, so that the client can try another server.
 func (p places) enter() (leave func(), err error) {
 	select {
 	case p.taken <- struct{}{}:

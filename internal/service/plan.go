@@ -16,12 +16,13 @@ type plan struct {
 	writes []*write // of the block: operation i has transaction index i
 	states map[entity.Key]*state
 
-	// refused are not of the block, and why is in them. They are told when it is
-	// committed, since what refuses them may be a write of it.
+	// refused are the writes that are not in the block, each with its error.
+	// They are answered when the block is committed, because another write of
+	// it may be the reason.
 	refused []*write
 }
 
-// refuse tells those who are refused.
+// refuse answers the refused writes.
 func (p *plan) refuse() {
 	for _, w := range p.refused {
 		w.answer(w.err)

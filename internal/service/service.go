@@ -28,7 +28,7 @@ import (
 // Defaults of Options.
 const (
 	DefaultCacheBytes = 64 << 20
-	DefaultMaxPayload = 4<<20 - envelope // gRPC's clients take messages of 4 MiB unless they are told otherwise
+	DefaultMaxPayload = 4<<20 - envelope // gRPC's clients by default take messages of 4 MiB
 	DefaultWork       = 30 * time.Second
 	DefaultMaxGroup   = 1024
 )
@@ -139,7 +139,7 @@ func New(ctx context.Context, db *store.DB, opts Options) (*Service, error) {
 
 // open prepares what New returns.
 func (s *Service) open(ctx context.Context) (err error) {
-	// Whoever reads makes no indexes, and can do without.
+	// A service that only reads makes no indexes, and does not need them.
 	if s.ents, err = s.db.Entities(ctx, &store.EntityOptions{DeferIndexes: s.reads}); err != nil {
 		return err
 	}

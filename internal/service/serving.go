@@ -13,13 +13,13 @@ type Serving struct {
 	Gate     *Gate           // decides which requests come in
 	Timeouts Timeouts        // a zero one is no bound
 	Ending   context.Context // done when the server goes down, which ends subscriptions; nil: never
-	Log      *slog.Logger    // errors that clients are not told; nil drops them
+	Log      *slog.Logger    // errors that clients do not get; nil drops them
 	Access   *slog.Logger    // a line for each request; nil: none
 
 	reports *reports
 }
 
-// Timeouts cut off who is too slow.
+// Timeouts cut off slow clients.
 type Timeouts struct {
 	Header time.Duration // until the head of a request is there; 5s
 	Read   time.Duration // until the body is there; 20s

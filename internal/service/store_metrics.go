@@ -40,7 +40,7 @@ var (
 
 func desc(name, help string) *prometheus.Desc { return prometheus.NewDesc(name, help, nil, nil) }
 
-// statistic is one of an engine's, nil where it does not tell.
+// statistic is a counter of an engine, nil where the engine does not report it.
 type statistic struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
@@ -113,7 +113,8 @@ func (m *storeMetrics) Collect(c chan<- prometheus.Metric) {
 	}
 }
 
-// buildInfo says what runs, as labels of a constant, which other series are joined with.
+// buildInfo describes the program, as labels of a constant with which other
+// series are joined.
 func buildInfo() prometheus.Collector {
 	b := build.Read()
 	labels := prometheus.Labels{"version": b.Version, "revision": b.Revision, "goversion": b.Go, "engines": ""}

@@ -18,9 +18,10 @@ type subscriber struct {
 	has      atomic.Uint64 // the position up to which it lacks nothing
 }
 
-// lag tells how many positions a subscriber is behind a head: from the first event on that it
-// has not got. What its query passes over it does not lack, which only the store can tell;
-// when that does not, it is as many as there may be.
+// lag returns how many positions a subscriber is behind a head, from the first
+// event on that it has not received. Events that its query skips do not count,
+// which only the store can find out; if the store fails, lag returns the
+// largest possible number.
 func (f *subscriber) lag(ctx context.Context, events *store.Events, head uint64) uint64 {
 	has := f.has.Load()
 	if has >= head {

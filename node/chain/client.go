@@ -58,7 +58,7 @@ type Client struct {
 	// Attempts is how often a request is sent at most that cannot be made smaller; zero is
 	// until ctx is done.
 	Attempts int
-	// Retried, if given, is told why a request is sent again.
+	// Retried, if given, is called with the reason why a request is sent again.
 	Retried func(err error)
 	// Pause waits before the nth repetition, from 1, at least so long; nil is a timer.
 	Pause func(ctx context.Context, n int, least time.Duration) error
@@ -221,8 +221,9 @@ func (c *Client) retry(ctx context.Context, f func() (less bool, err error)) err
 	}
 }
 
-// final tells the errors that asking again does not mend. What does not fit together is
-// none of them: a reorganisation between two calls looks the same.
+// final reports the errors that a repetition does not remove. Answers that
+// contradict each other are not among them, because a reorganisation between
+// two calls looks the same.
 func final(err error) bool {
 	for _, cause := range []error{ErrRefused, ErrTooLarge, ErrCompression, ErrRLP, ErrTooMany, ErrDuplicate} {
 		if errors.Is(err, cause) {
@@ -232,7 +233,8 @@ func final(err error) bool {
 	return false
 }
 
-// pause waits before the nth repetition, and as long as the error says.
+// pause waits before the nth repetition, at least as long as the error asks
+// for.
 func (c *Client) pause(ctx context.Context, n int, err error) error {
 	least := time.Duration(0)
 	var busy *busyError
@@ -257,7 +259,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// busyError is an answer that says to come again.
+// busyError is an answer that asks for a later repetition.
 type busyError struct {
 	status string
 	after  time.Duration
@@ -347,8 +349,8 @@ func (r *response) into(c *call) error {
 	return nil
 }
 
-// tooMuch is how errors say that an answer would be too long, whatever their code is, and
-// not that there were too many requests of late.
+// tooMuch matches errors about the length of an answer, whatever their code is,
+// and not errors about too many requests.
 var tooMuch = regexp.MustCompile(`(?i)\btoo (large|big|long)\b|\b(size|results?)\b.*\b(exceed|limit)|more than \d+ results`)
 
 // failure returns the error of a call. The codes from -32600 down to -32602, and -32700, mean

@@ -53,9 +53,9 @@ var ErrReceipts = errors.New("receipts do not fit the block")
 // word is the size of a value in a log's data.
 const word = 32
 
-// Decode returns the entity operations of a block. It fails with ErrReceipts or with an
-// error of DecodeOperations, and names the transaction. An extension's BTL is what its
-// log says, counted from the block.
+// Decode returns the entity operations of a block. It fails with ErrReceipts or
+// with an error of DecodeOperations, and names the transaction. The BTL of an
+// extension is the expiration in its log, counted from the block.
 func Decode(b *Block, receipts []Receipt) (entity.Block, error) {
 	out := entity.Block{Number: uint64(b.Number), Hash: b.Hash, Time: uint64(b.Timestamp)}
 	if len(receipts) != len(b.Transactions) {
@@ -176,8 +176,8 @@ func (d *decoder) creates(list []Create) error {
 	return nil
 }
 
-// extensions reads the new expirations from the logs: what an extension counts from is
-// the chain's to say.
+// extensions reads the new expirations from the logs, because the chain decides
+// from which block an extension counts.
 func (d *decoder) extensions(list []Extension) error {
 	logs := d.of(TopicExtended)
 	if len(logs) != len(list) {

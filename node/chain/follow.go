@@ -96,10 +96,11 @@ func (f *Follower) heard(last uint64) {
 	f.set(func(s *Status) { s.Chain, s.Heard = last, time.Now().Unix() })
 }
 
-// Run follows until ctx is done, Until is reached or, with Once, the chain's head is. It
-// can be called again and goes on where the store is. It fails with ErrOtherChain, with
-// ErrTooDeep, when the execution client fails for good (Client.Attempts), and when a
-// block does not fit the store, which is left at the block before.
+// Run follows until ctx is done, Until is reached or, with Once, the chain's
+// head is reached. It can be called again and continues from the store's head.
+// It fails with ErrOtherChain, with ErrTooDeep, when the execution client fails
+// for good (Client.Attempts), and when a block does not fit the store, which
+// then ends at the block before.
 func (f *Follower) Run(ctx context.Context) error {
 	if err := f.run(ctx); err != nil {
 		return fmt.Errorf("follow: %w", err)
@@ -205,10 +206,11 @@ func (f *Follower) look(ctx context.Context) (head store.BlockHeader, last uint6
 	return head, last, nil
 }
 
-// confirm checks, when there is nothing new, that the chain's last block is still the
-// store's: it may have been replaced by another of its number. That a chain is shorter
-// than the store says nothing: of several execution clients behind one address some are
-// late. What replaces the blocks above tells.
+// confirm checks, when there is no new block, that the chain's last block is
+// still the store's, because another block of the same number may have replaced
+// it. It ignores a chain that is shorter than the store, because of several
+// execution clients behind one address some lag. The replacing blocks show a
+// reorganisation.
 func (f *Follower) confirm(ctx context.Context, head store.BlockHeader, last uint64) error {
 	held, err := f.held(ctx, min(head.Number, last))
 	if err != nil || held.Hash == (entity.Hash{}) {

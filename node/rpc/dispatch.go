@@ -99,8 +99,9 @@ func (c *call) param(n int, name string, optional bool, dst any) error {
 		}
 		return failf(CodeParams, "parameter %d, %s, is missing", n+1, name)
 	}
-	// Members that are not known are an error where the type of dst says so. The text is JSON: where
-	// the type reads it itself, json.Unmarshal would first go through all of it twice.
+	// Unknown members are an error if the type of dst refuses them. The text is
+	// JSON: where the type reads it itself, json.Unmarshal would first go
+	// through all of it twice.
 	read := func(text []byte) error { return json.Unmarshal(text, dst) }
 	if own, ok := dst.(json.Unmarshaler); ok {
 		read = own.UnmarshalJSON
@@ -273,8 +274,8 @@ func (h *Handler) getEntityCount(ctx context.Context, c *call) error {
 	return err
 }
 
-// getBlockTiming tells when the head was made, as far as that is known: without it, when
-// it was first seen here.
+// getBlockTiming returns when the head was made, as far as that is known;
+// otherwise when it was first seen here.
 func (h *Handler) getBlockTiming(ctx context.Context, c *call) error {
 	if _, err := h.head(ctx); err != nil {
 		return err

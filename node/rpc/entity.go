@@ -9,7 +9,7 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// include says which fields of entities are asked for.
+// include selects the fields of entities.
 type include struct {
 	Key               bool `json:"key"`
 	Attributes        bool `json:"attributes"`

@@ -24,7 +24,7 @@ const (
 	CodeUnavailable   = -32002 // the store cannot be read now; try again
 	CodeNotSupported  = -32004 // the data is not kept in this store, or this transport cannot do it
 	CodeBusy          = -32005 // more at a time than is allowed; try again
-	CodeQuery         = -32010 // the text of a query is wrong; data tells line and column
+	CodeQuery         = -32010 // the text of a query is wrong; data has line and column
 	CodeAhead         = -32011 // the block is ahead of the head, also after waiting for it
 	CodeTooLarge      = -32012 // a request, an answer, a batch or a range is above its limit
 	CodePruned        = -32013 // the block is below the horizon
@@ -52,8 +52,8 @@ func failf(code int, format string, args ...any) *failure {
 // errAhead: a block is ahead of the head.
 var errAhead = errors.New("ahead of the head")
 
-// classes in the order in which they are tried: an error may wrap several. Without a
-// message, the text of the error says it.
+// classes in the order in which they are tried, because an error may wrap
+// several. A class without a message uses the text of the error.
 var classes = []struct {
 	cause   error
 	code    int
@@ -98,7 +98,7 @@ func classify(err error) *failure {
 	return &failure{code: CodeInternal, message: "internal error", cause: err}
 }
 
-// appendError adds the member that tells of an error.
+// appendError adds the member with the error.
 func appendError(b []byte, f *failure) []byte {
 	text, err := json.Marshal(struct {
 		Code    int    `json:"code"`

@@ -78,8 +78,8 @@ func (h *Handler) readBlocks(ctx context.Context, snap *store.Snapshot, from, to
 // follower is the state of a filter or a subscription.
 type follower struct {
 	criteria *criteria           // nil: of blocks only
-	next     uint64              // the first block that it was not told of
-	told     []store.BlockHeader // the last blocks that it was told of
+	next     uint64              // the first block that was not sent
+	told     []store.BlockHeader // the last blocks that were sent
 	logs     map[uint64][]*Log   // of these, by number, where there are some
 	hold     *quota.Hold         // its memory
 }
@@ -87,7 +87,7 @@ type follower struct {
 // release frees the memory of a follower that is no longer used.
 func (f *follower) release() { f.hold.Release() }
 
-// bytes is the memory of a follower that was told of as many blocks as it remembers.
+// bytes is the memory of a follower with as many sent blocks as it remembers.
 func (f *follower) bytes() int64 {
 	n := int64(maxTold) * int64(unsafe.Sizeof(store.BlockHeader{}))
 	if f.criteria != nil {
@@ -97,14 +97,14 @@ func (f *follower) bytes() int64 {
 }
 
 const (
-	// maxTold is how deep a reorganisation may be whose blocks are told as removed.
+	// maxTold is the deepest reorganisation whose blocks are sent as removed.
 	maxTold = 128
-	// maxStep is how many blocks are told of at once.
+	// maxStep is how many blocks are sent at once.
 	maxStep = 1000
 )
 
-// advance returns what there is to tell since the last time, up to as many logs as an
-// answer may have, and whether there is more.
+// advance returns the new logs since the last call, up to as many as an answer
+// may have, and whether there are more.
 func (h *Handler) advance(ctx context.Context, f *follower) (news []blockLogs, more bool, err error) {
 	snap, err := h.ents.At(ctx, store.Head)
 	if err != nil {
@@ -158,8 +158,8 @@ func (h *Handler) advance(ctx context.Context, f *follower) (news []blockLogs, m
 	return news, last < head.Number, nil
 }
 
-// tell notes that a block was told. A follower lives long and there are many, so the oldest block makes
-// room for it.
+// tell notes that a block was sent. A follower lives long and there are many,
+// so the oldest block makes room for it.
 func (f *follower) tell(b store.BlockHeader, logs []*Log) {
 	if len(f.told) == maxTold {
 		delete(f.logs, f.told[0].Number)
@@ -174,8 +174,8 @@ func (f *follower) tell(b store.BlockHeader, logs []*Log) {
 	}
 }
 
-// retract returns the blocks that were told and are no longer part of the chain, the newest
-// first.
+// retract returns the blocks that were sent and are no longer part of the
+// chain, the newest first.
 func (f *follower) retract(ctx context.Context, snap *store.Snapshot) (removed []blockLogs, err error) {
 	for len(f.told) > 0 {
 		last := f.told[len(f.told)-1]
@@ -199,7 +199,8 @@ func (f *follower) retract(ctx context.Context, snap *store.Snapshot) (removed [
 	return removed, nil
 }
 
-// newFollower returns one that is told of what comes after the head. The caller releases it.
+// newFollower returns a follower of the blocks after the head. The caller
+// releases it.
 func (h *Handler) newFollower(ctx context.Context, c *criteria) (*follower, error) {
 	if c != nil && !h.ents.Temporal() {
 		return nil, failf(CodeNotSupported, "layout %s keeps only the head, and so no events; they need a store with history", h.ents.Layout())

@@ -17,7 +17,7 @@ type heads struct {
 	moved chan struct{}
 }
 
-// observe is told of the store's head, and when.
+// observe notes the store's head and the time.
 func (h *heads) observe(head store.BlockHeader, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

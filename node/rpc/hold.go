@@ -13,8 +13,9 @@ import (
 	"github.com/varvedb/varve/internal/quota"
 )
 
-// What requests and answers hold is bounded together, by Limits.Memory. Who wants more waits,
-// and who holds memory that others wait for, because a client dawdles, is cut off.
+// Limits.Memory bounds the memory of all requests and answers together. A
+// request that needs more waits. A request whose client is slow is cut off
+// while others wait for its memory.
 
 // decodeFactor is how many times the length of its body a request holds while
 // it is decoded: once for the body, and the rest for copies of its parts, such

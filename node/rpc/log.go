@@ -135,8 +135,9 @@ func appendWord(b []byte, n uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(b, make([]byte, 24)...), n)
 }
 
-// blockHash returns the hash of a block. A store that was not told has none: then it is one
-// that differs where the blocks differ, by their number or by the history up to them.
+// blockHash returns the hash of a block. If the store was not given one, it
+// returns a hash that differs where the blocks differ, by their number or by
+// the history up to them.
 func blockHash(head store.BlockHeader) topic {
 	if head.Hash != (entity.Hash{}) {
 		return head.Hash

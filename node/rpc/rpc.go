@@ -45,15 +45,16 @@ type Options struct {
 	// changes. The logs are not written to.
 	Logs func(block store.BlockHeader) ([]*Log, bool)
 
-	Log     *slog.Logger          // what clients are not told; nil drops it
+	Log     *slog.Logger          // errors that clients do not get; nil drops them
 	Access  *slog.Logger          // a line for each request; nil: none
 	Metrics prometheus.Registerer // nil: no metrics
 	Now     func() time.Time      // nil: time.Now
 }
 
-// Method answers calls of a method, in JSON. An error of it that has a method ErrorCode, as those
-// of go-ethereum's package rpc have, is told to clients; any other is internal.
-// The parameters are part of the request: they are not kept after the method has returned.
+// Method answers calls of a method, in JSON. If its error has a method
+// ErrorCode, as errors of go-ethereum's package rpc have, clients get the
+// error; any other is internal. The parameters are part of the request, so the
+// method must not keep them.
 type Method func(ctx context.Context, params []json.RawMessage) (result json.RawMessage, err error)
 
 // Limits bound what clients may ask for. A zero field means its default.
@@ -67,7 +68,7 @@ type Limits struct {
 	Part          int           // bytes of a page that are held at a time, if it is sent in parts; 2 MiB
 	Answer        int           // bytes of any other answer; 32 MiB. Of a batch all together, and no more than Memory
 	Batch         int           // calls; 1,000, as go-ethereum has it
-	Results       int           // entities of a page, unless told; 200
+	Results       int           // entities of a page by default; 200
 	MaxResults    int           // entities of a page at most; 10,000
 	Concurrent    int           // calls at a time; 1024
 	Blocks        uint64        // of a range of logs; 10,000

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	closeTimeout = 3 * time.Second // for a client to end a connection when it is told to
+	closeTimeout = 3 * time.Second // for a client to end a connection after a closing message
 	socketCalls  = 16              // of a connection at a time
 	pingEvery    = 5 * time.Second // with Limits.Send: how long a client that is gone keeps its place
 )
@@ -54,7 +54,7 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 		InsecureSkipVerify: h.allowed(r.Header.Get("Origin")), // else only pages of the same host
 	})
 	if err != nil {
-		h.opts.Log.Debug("websocket", "error", err) // the client was told
+		h.opts.Log.Debug("websocket", "error", err) // the closing message was sent
 		return
 	}
 	defer func() { _ = s.conn.CloseNow() }()
@@ -68,7 +68,7 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 	accesslog.Add(r.Context(), slog.Int("calls", s.calls))
 }
 
-// closeWith tells the client that the handler is closing, when it is.
+// closeWith sends the client a closing message, when the handler is closing.
 func (s *socket) closeWith(closing <-chan struct{}, below net.Conn) {
 	select {
 	case <-s.ctx.Done():

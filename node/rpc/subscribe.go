@@ -76,10 +76,11 @@ func (h *Handler) unsubscribe(_ context.Context, c *call) error {
 	return nil
 }
 
-// notify tells a subscription what comes, until its connection ends. It asks the store
-// whenever the client has taken what there was: a slow one is told later, and holds nothing.
+// notify sends new blocks or logs to a subscription until its connection ends.
+// It asks the store whenever the client has taken the previous ones, so a slow
+// client gets them later and holds no memory.
 func (h *Handler) notify(ctx context.Context, s *socket, id string, f *follower) error {
-	var next atomic.Uint64 // the first block that it was not told of
+	var next atomic.Uint64 // the first block that was not sent
 	next.Store(f.next)
 	h.notified.Store(&next, nil)
 	defer h.notified.Delete(&next)
@@ -136,7 +137,7 @@ func (h *Handler) tell(ctx context.Context, s *socket, id string, f *follower) (
 	return more, h.lag(ctx, err)
 }
 
-// lag waits a while after an error that goes by, so that what there is to tell is told then.
+// lag waits after a temporary error, and then everything is sent that is new.
 func (h *Handler) lag(ctx context.Context, err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, store.ErrReaderExpired) && !errors.Is(err, store.ErrBlockRange) {
 		return err

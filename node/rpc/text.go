@@ -26,10 +26,11 @@ func parse(text string) (query.Expr, error) {
 	return nil, err
 }
 
-// requote escapes what stands between the quotes of a text whose writer did not, as the
-// SDKs do not: a quote ends a string when an operator, a bracket, a comma or the end of the
-// text comes after it, or another string inside a list. What an SDK should have told apart
-// from that cannot be told here.
+// requote escapes the characters between the quotes of a text whose writer did
+// not escape them, as the SDKs do not. A quote ends a string when an operator,
+// a bracket, a comma or the end of the text follows, or another string inside a
+// list. A value with such a sequence inside is ambiguous, and cannot be
+// repaired here.
 func requote(text string) string {
 	var b strings.Builder
 	lists := 0 // brackets open

@@ -51,9 +51,10 @@ type Engine interface {
 	// server, the first query fixes the view.
 	View(ctx context.Context) (Reader, error)
 
-	// Snapshots opens n read views. It waits until that many readers are free and takes all of them
-	// or none; it fails with ErrUnsupported, and says what to set, when there are fewer in all.
-	// Views may show different commits: the caller compares.
+	// Snapshots opens n read views. It waits until that many readers are free
+	// and takes all of them or none. It fails with ErrUnsupported, and names
+	// the option to raise, when there are fewer in all. Views may show
+	// different commits: the caller compares.
 	Snapshots(ctx context.Context, n int) ([]Reader, error)
 
 	// Settings reads back, from the running engine, every setting that
@@ -86,8 +87,9 @@ type Querier interface {
 type Reader interface {
 	Querier
 
-	// ReadAhead says that the rows of a table with these integer keys are read next. Where the
-	// engine can, it has them read from the disk at the same time; it changes nothing else.
+	// ReadAhead announces that the rows of a table with these integer keys are
+	// read next. Where the engine can, it reads them from the disk at the same
+	// time; it changes nothing else.
 	ReadAhead(ctx context.Context, table string, ids []any)
 
 	Close() error

@@ -14,8 +14,9 @@ type Options struct {
 	// Durability is the promise of a commit; zero means Durable.
 	Durability Durability
 
-	// Checkpoint says who moves the write-ahead log into the database; zero means Background.
-	// Engines without Capabilities.WALCheckpoint accept only zero.
+	// Checkpoint selects who moves the write-ahead log into the database; zero
+	// means Background. Engines without Capabilities.WALCheckpoint accept only
+	// zero.
 	Checkpoint CheckpointPolicy
 
 	// WALFrames is the size of the log, in pages, at which a checkpoint starts: SQLite's
@@ -95,7 +96,7 @@ func oneOf[T ~string](what, s string, a, b, c T) (T, error) {
 	return "", fmt.Errorf("unknown %s %q; known are %s, %s, %s", what, s, a, b, c)
 }
 
-// CheckpointPolicy says who runs checkpoints of the write-ahead log.
+// CheckpointPolicy selects who runs checkpoints of the write-ahead log.
 type CheckpointPolicy string
 
 // The checkpoint policies.

@@ -37,11 +37,11 @@ func Checkpoint(ctx context.Context, e Engine, truncate bool) (CheckpointResult,
 // Checker is implemented by engines that can look for damage in their own files.
 type Checker interface {
 	// Check reads the database's structures and calls report with each
-	// contradiction that it finds, until report returns false. It returns in a few
-	// words which check ran to its end and which checks this server or library
-	// lacks, or "" when it can do nothing here. An error that wraps ErrCorrupt is
-	// a finding too. Any other error means that a part could not be read, and its
-	// text says what to do about it.
+	// contradiction that it finds, until report returns false. It returns in a
+	// few words which check ran to its end and which checks this server or
+	// library lacks, or "" when it can do nothing here. An error that wraps
+	// ErrCorrupt is a finding too. Any other error means that a part could not
+	// be read, and its text has the remedy.
 	Check(ctx context.Context, report func(problem string) bool) (did string, err error)
 }
 

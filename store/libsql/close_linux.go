@@ -67,7 +67,8 @@ int __wrap_sqlite3_close_v2(void *db) {
 	return __real_sqlite3_close_v2(db);
 }
 
-// counts tells how many connections are open, and how often one was closed again.
+// counts returns how many connections are open, and how often one was closed
+// again.
 static void counts(long *open, long *closed_again) {
 	pthread_mutex_lock(&mutex);
 	*open = 0;

@@ -42,7 +42,7 @@ import (
 )
 
 var library = &sqlitewal.Library{
-	// The library tells its version only through SQL.
+	// The library reports its version only through SQL.
 	Info:     driver.Info{Name: "libsql", Dialect: driver.SQLite, Library: "github.com/tursodatabase/go-libsql"},
 	SQLDepth: 30,
 	OnWriter: true,
@@ -102,8 +102,8 @@ func open(ctx context.Context, u *url.URL, opts driver.Options) (driver.Engine, 
 	return e, nil
 }
 
-// Info implements driver.Engine. The version is that of the SQLite inside; the
-// library does not tell libSQL's own.
+// Info implements driver.Engine. The version is SQLite's; the library does not
+// report libSQL's own.
 func (e *engine) Info() driver.Info {
 	i := e.Engine.Info()
 	i.Version = e.version

@@ -24,7 +24,7 @@ const (
 	releasePoll = 500 * time.Microsecond
 )
 
-// fileID tells files apart whatever their names.
+// fileID identifies a file whatever its names.
 type fileID struct{ device, inode uint64 }
 
 func identify(path string) (fileID, error) {
@@ -54,9 +54,9 @@ func closed(u *sqlitewal.User, readOnly bool) error {
 	return awaitRelease(u)
 }
 
-// awaitRelease waits until the library has closed a file, which may not have come to be.
-// While another engine has it open, SQLite keeps the descriptors of all, because closing any
-// would drop the process's locks on the file.
+// awaitRelease waits until the library has closed a file, if the file exists.
+// While another engine has it open, SQLite keeps all its descriptors, because
+// closing one would drop the process's locks on the file.
 func awaitRelease(u *sqlitewal.User) error {
 	id, err := identify(u.Path())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -70,8 +70,8 @@ func awaitRelease(u *sqlitewal.User) error {
 	return err
 }
 
-// isOpen reports whether a descriptor of this process is that of a file, but for one
-// that is ours. Where the system does not list descriptors it says no.
+// isOpen reports whether this process has a descriptor of the file that is not
+// one of ours. Where the system does not list descriptors it returns false.
 func isOpen(id fileID, ours *os.File) bool {
 	mine := -1
 	if ours != nil {
@@ -99,8 +99,8 @@ func isOpen(id fileID, ours *os.File) bool {
 	return false
 }
 
-// checkWritable refuses what cannot be written before the library does, which
-// tells no more than "14".
+// checkWritable refuses a file that cannot be written before the library does,
+// because the library's message is only "14".
 func checkWritable(path string, readOnly bool) error {
 	if readOnly {
 		return nil

@@ -344,7 +344,7 @@ func (p *process) wait() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// twoAtOnce: whoever says that it has made the store or file has done so.
+// twoAtOnce: the command that reports success has made the store or file.
 func (f *files) twoAtOnce(t *testing.T) {
 	for _, c := range f.commands() {
 		if c.fails {

@@ -132,8 +132,8 @@ func (h *Handler) readJSON(w *answer, r *http.Request, dst any) error {
 // it is read, and the smaller ones before it wait to be collected.
 const maxDecoded = service.MaxDecoded / 2
 
-// decodeJSON reads one JSON value and says where it is wrong. Before anything is made of it, admit is
-// called with the memory that it will take.
+// decodeJSON reads one JSON value; an error has the place of the mistake.
+// Before it decodes, it calls admit with the memory that the value will take.
 func decodeJSON(body []byte, dst any, admit func(memory int64) error) error {
 	err := strictjson.DecodeWithin(body, dst, &strictjson.Limits{
 		List: service.MaxList, Members: service.MaxMembers, Memory: maxDecoded, Admit: admit, TooLarge: service.ErrTooLarge,

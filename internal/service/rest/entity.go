@@ -74,7 +74,7 @@ func rawPut(values url.Values) (b putBody, err error) {
 	return b, err
 }
 
-// decodeParameters reads parameters that are made a body of JSON which says the same.
+// decodeParameters turns parameters into the JSON body with the same meaning.
 func decodeParameters(members map[string]any, dst any) error {
 	text, err := json.Marshal(members)
 	if err != nil {
@@ -113,8 +113,8 @@ func parameters(r *http.Request) (url.Values, error) {
 	return values, nil
 }
 
-// noParameters refuses parameters where there are none, so that no client believes that
-// they say anything.
+// noParameters refuses parameters where there are none, so that a client
+// notices that they have no effect.
 func noParameters(r *http.Request) error {
 	if r.URL.RawQuery == "" {
 		return nil

@@ -20,8 +20,8 @@ import (
 // sseType is that of server-sent events.
 const sseType = "text/event-stream"
 
-// heartbeat is how often a stream of server-sent events that has nothing to say shows
-// proxies that it lives.
+// heartbeat is how often an idle stream of server-sent events sends a comment,
+// so that proxies do not close it.
 const heartbeat = 15 * time.Second
 
 // subscribeBody is the body of a request to /v1/events/subscribe, readBody of
@@ -158,7 +158,8 @@ func (h *Handler) subscribe(w *answer, r *http.Request) error {
 	return lines.fail(h.service.Events().Follow(r.Context(), sub, write))
 }
 
-// lastEvent goes on after the event that the client of server-sent events has had last.
+// lastEvent lets a subscription begin after the last event that the client has
+// received.
 func lastEvent(r *http.Request, body *subscribeBody) error {
 	id := r.Header.Get("Last-Event-ID")
 	if id == "" {

@@ -16,8 +16,8 @@ const (
 	problemType = "application/problem+json"
 )
 
-// problem is an error as RFC 9457 has it. Line and column say where in the body,
-// or in the text of the query, the fault is.
+// problem is an error in the form of RFC 9457. Line and column are the place of
+// the mistake in the body, or in the text of the query.
 type problem struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`
@@ -61,6 +61,6 @@ func writeProblem(w http.ResponseWriter, p problem) {
 	}
 	header := w.Header()
 	header.Set("X-Content-Type-Options", "nosniff")
-	// A client that does not take it has gone, and is told nothing.
+	// A client that does not take it has gone.
 	_ = send(w, p.Status, problemType, append(body, '\n'))
 }

@@ -173,7 +173,7 @@ func send(w http.ResponseWriter, status int, contentType string, body []byte) er
 	header["Content-Length"] = []string{strconv.Itoa(len(body))}
 	w.WriteHeader(status)
 	if _, err := w.Write(body); err != nil {
-		return fmt.Errorf("%w: %w", service.ErrSlow, err) // or gone; it is not told
+		return fmt.Errorf("%w: %w", service.ErrSlow, err) // or gone; it gets no answer
 	}
 	return nil
 }
@@ -187,7 +187,7 @@ func (h *Handler) openAPI(w *answer, _ *http.Request) error {
 	return send(w, http.StatusOK, "application/yaml", api.OpenAPI)
 }
 
-// healthz tells that the process answers.
+// healthz answers while the process runs.
 func (h *Handler) healthz(w *answer, _ *http.Request) error {
 	return send(w, http.StatusOK, jsonType, []byte("{\"status\":\"ok\"}\n"))
 }

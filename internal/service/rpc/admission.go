@@ -64,9 +64,10 @@ func (in *admission) counted(desc grpc.ServiceDesc) *grpc.ServiceDesc {
 	return in.admitted(desc)
 }
 
-// admitted makes a stream of one of each method with one answer, because gRPC says nothing about an
-// answer that a handler returns to it, and calls its interceptors for such methods when the message
-// was received. So all calls pass stream.
+// admitted turns each unary method into a stream, because gRPC does not report
+// when the client has taken a unary answer, and calls the interceptors of unary
+// methods only after the message was received. So all calls pass through
+// stream.
 func (in *admission) admitted(desc grpc.ServiceDesc) *grpc.ServiceDesc {
 	desc.Streams = slices.Clone(desc.Streams)
 	for _, m := range desc.Methods {

@@ -81,7 +81,7 @@ func (c *call) deliver(stream grpc.ServerStream, m any, begin func(size int) fun
 	return err
 }
 
-// codec is that of Protocol Buffers, and tells when a message was taken.
+// codec encodes Protocol Buffers, and notices when a message was taken.
 type codec struct{ encoding.CodecV2 }
 
 // Name implements encoding.CodecV2.
@@ -112,7 +112,7 @@ func (codec) Marshal(v any) (mem.BufferSlice, error) {
 	return mem.BufferSlice{mem.NewBuffer(buffer, &follower{mem.DefaultBufferPool(), out.begin(n)})}, nil
 }
 
-// follower gives a buffer back, and tells that it was taken.
+// follower gives a buffer back, and notes that it was taken.
 type follower struct {
 	mem.BufferPool
 	taken func()

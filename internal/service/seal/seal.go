@@ -48,7 +48,7 @@ var (
 	ErrKey        = errors.New("not a key")
 )
 
-// ID tells keys apart. It is a hash of the key and says nothing about it.
+// ID identifies a key. It is a hash of the key and does not reveal it.
 type ID [idSize]byte
 
 // String returns the ID as lower-case hex.

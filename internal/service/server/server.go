@@ -260,8 +260,8 @@ func (s *Server) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// drain ends all transports at the same time. Who is cut off in the end has had its time: that
-// is logged, and no error.
+// drain ends all transports at the same time. Requests that it cuts off in the
+// end have had their time, so it logs them and returns no error.
 func (s *Server) drain() error {
 	s.end() // what would not end by itself; and it is not ready any more
 	ctx, cancel := context.WithTimeout(context.Background(), s.opts.Timeouts.Drain)

@@ -28,8 +28,8 @@ import (
 // flushTimeout bounds the export of the last spans when the server ends.
 const flushTimeout = 5 * time.Second
 
-// newTraces returns what exports spans as the environment says, nil when that names no
-// endpoint. Most of the variables are read by the libraries.
+// newTraces returns the exporter of spans that the environment configures, nil
+// when it names no endpoint. Most of the variables are read by the libraries.
 func newTraces(ctx context.Context, log *slog.Logger) (*sdk.TracerProvider, error) {
 	endpoint := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"))
 	exporter := cmp.Or(os.Getenv("OTEL_TRACES_EXPORTER"), "otlp")

@@ -125,7 +125,7 @@ func (c *Chain) add(transactions int) {
 	}
 	d.begin(uint64(len(c.blocks)), parent)
 	gone := d.expired()
-	if transactions > 0 && c.rng.IntN(8) > 0 { // else nothing says so, as in a block without transactions
+	if transactions > 0 && c.rng.IntN(8) > 0 { // a block without transactions has no such log
 		d.tell(gone)
 		for range c.rng.IntN(transactions) {
 			d.transaction()

@@ -142,7 +142,8 @@ type stream struct {
 	base  string // where the server wants the next request, if elsewhere
 }
 
-// pointer is the part of an answer that says how to go on.
+// pointer is the part of an answer that names the next request's baton and
+// address.
 type pointer struct {
 	Baton   *string `json:"baton"`
 	BaseURL *string `json:"base_url"`

@@ -217,7 +217,8 @@ func (e *engine) Settings(ctx context.Context) ([]driver.Setting, error) {
 	return list, err
 }
 
-// Stats implements driver.Engine: the size of the database, if the server tells.
+// Stats implements driver.Engine: the size of the database, if the server
+// reports it.
 func (e *engine) Stats(ctx context.Context) (s driver.Stats, err error) {
 	err = e.WithSpare(ctx, func(c *sqlstore.Conn) error {
 		text, err := c.QueryText(ctx, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")

@@ -14,7 +14,7 @@ type rows struct {
 	list    [][]value // not read yet, if it has come whole
 
 	parts  *cursor
-	ended  bool // by an entry that says so
+	ended  bool // by an entry of the type step_end
 	timer  *time.Timer
 	cancel context.CancelFunc
 }
