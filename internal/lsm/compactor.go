@@ -9,155 +9,135 @@ import (
 )
 
 // Compactor prepares the output of compactions concurrently with the writer. It
-// may read the inputs in several views, because runs in the tree do not change. Prepare is called by one goroutine, Step and Finish by another.
+// may read the inputs in several views, because runs in the tree do not change.
+// Prepare is called by one goroutine, Step and Finish by another.
 type Compactor struct {
 	store *Store
-	open  *work // that made the last piece; Prepare's alone
 
 	mu     sync.Mutex
-	pieces map[place]*piece // that wait to be written, by where they begin
+	pieces map[place]*piece // prepared and not yet written
 }
 
-// place is a key up to which a compaction is done.
+// place is how far a compaction has come.
 type place struct {
-	out, first, count int64 // of the compaction
-	from              string
+	out, first, count int64  // identify the compaction
+	at                string // the key up to which it is done
 }
 
-func placeOf(job *compaction, at []byte) place {
-	return place{job.out.no, job.first, job.count, string(at)}
-}
+func (c *compaction) place() place { return place{c.out.no, c.first, c.count, string(c.at)} }
 
 // piece is some pages of a compaction. It does not change once it is made.
 type piece struct {
-	to    []byte // the key that it ends with
+	from  place
+	to    []byte // the key up to which the compaction is done with it
 	pages []Page
 	last  bool
-}
-
-// work is a compaction that is being worked out.
-type work struct {
-	at     place
-	bottom bool // the inputs include the oldest run, so removals are dropped
-	merger *merger
-	w      pageWriter
 }
 
 // NewCompactor returns a compactor of the trees of a store.
 func NewCompactor(s *Store) *Compactor { return &Compactor{store: s} }
 
-// Prepare works out pieces for the compactions of a committed tree, the newest first,
-// until Options.Waiting is reached. It drops written pieces and unknown ones.
+// Prepare makes pieces for the compactions of a committed tree, the newest
+// compaction first, until Options.Waiting pages wait. It drops pieces that are
+// written or belong to no compaction of the tree.
 func (c *Compactor) Prepare(ctx context.Context, q driver.Querier, t *Tree) error {
 	waiting, kept := 0, map[place]*piece{}
 	for i := range t.jobs {
-		_, _ = c.each(&t.jobs[i], func(at place, p *piece) {
-			kept[at] = p
+		pieces, _, _ := c.prepared(t.jobs[i])
+		for _, p := range pieces {
+			kept[p.from] = p
 			waiting += len(p.pages) + 1
-		})
+		}
 	}
 	c.mu.Lock()
 	c.pieces = kept
 	c.mu.Unlock()
 	for i := len(t.jobs) - 1; i >= 0; i-- {
-		job := t.jobs[i]
-		at, ended := c.each(&job, func(place, *piece) {})
+		_, job, ended := c.prepared(t.jobs[i])
 		for !ended && waiting < c.store.opts.Waiting {
-			job.at = at
-			p, err := c.next(ctx, q, t, &job)
+			p, err := c.store.nextPiece(ctx, q, t, &job)
 			if err != nil {
 				return err
 			}
 			c.mu.Lock()
-			c.pieces[placeOf(&job, at)] = p
+			c.pieces[p.from] = p
 			c.mu.Unlock()
 			waiting += len(p.pages) + 1
-			at, ended = p.to, p.last
+			job.at, ended = p.to, p.last
 		}
 	}
 	return nil
 }
 
-// each calls f with the pieces of a job that wait, in order. It returns up to where they
-// are, and whether the last one is among them.
-func (c *Compactor) each(job *compaction, f func(place, *piece)) (at []byte, ended bool) {
+// prepared returns the pieces of a compaction that wait to be written, in order,
+// and the compaction as it is after them. Ended reports whether the last piece is
+// among them.
+func (c *Compactor) prepared(job compaction) (pieces []*piece, after compaction, ended bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for at = job.at; !ended; {
-		where := placeOf(job, at)
-		p := c.pieces[where]
-		if p == nil {
-			break
-		}
-		f(where, p)
-		at, ended = p.to, p.last
+	for p := c.pieces[job.place()]; p != nil && !ended; p = c.pieces[job.place()] {
+		pieces = append(pieces, p)
+		job.at, ended = p.to, p.last
 	}
-	return at, ended
+	return pieces, job, ended
 }
 
-// next makes the piece that a compaction writes next, with the work that has made the one
-// before it, if that is the last one.
-func (c *Compactor) next(ctx context.Context, q driver.Querier, t *Tree, job *compaction) (*piece, error) {
-	w := c.open
-	c.open = nil // it may stop in the middle
-	if w == nil || w.at != placeOf(job, job.at) {
-		var err error
-		if w, err = c.store.newWork(ctx, q, t, job); err != nil {
-			return nil, err
-		}
-	}
-	p, err := w.piece(c.store.loader(ctx, q), c.store.opts.Piece)
-	if err == nil && !p.last {
-		w.at = placeOf(job, p.to)
-		c.open = w
-	}
-	return p, err
-}
-
-// newWork returns what goes on where a compaction is.
-func (s *Store) newWork(ctx context.Context, q driver.Querier, t *Tree, job *compaction) (*work, error) {
+// nextPiece makes the piece that continues a compaction.
+func (s *Store) nextPiece(ctx context.Context, q driver.Querier, t *Tree, job *compaction) (*piece, error) {
 	from, to := t.inputs(job)
-	var lo []byte
+	span := All
 	if len(job.at) > 0 {
-		lo = append(slices.Clip(job.at), 0)
+		span.lo = append(slices.Clip(job.at), 0)
 	}
-	m, err := s.merger(ctx, q, t.runs[from:to], lo)
+	m, err := s.merger(ctx, q, t.runs[from:to], span, false)
 	if err != nil {
 		return nil, err
 	}
-	return &work{bottom: from == 0, merger: m, w: pageWriter{size: s.opts.Page}}, m.seek(s.loader(ctx, q), lo)
+	load := s.loader(ctx, q)
+	if err := m.seek(load, span); err != nil {
+		return nil, err
+	}
+	// Removals have nothing to overrule when the inputs include the oldest run.
+	p, err := m.piece(load, s.opts, from == 0)
+	if err != nil {
+		return nil, err
+	}
+	p.from = job.place()
+	return p, nil
 }
 
-// pieceEntries is how many entries a page is made of at the most, however few are left of them.
+// pieceEntries is how many entries a page is made of at most, however few are
+// left of them. It bounds the work of a piece.
 const pieceEntries = 256
 
-// piece makes the next piece, of so many pages, or fewer when little is left of many entries.
-func (w *work) piece(load loader, pages int) (*piece, error) {
-	out := &piece{}
-	for n := 0; len(w.w.pages) < pages; n++ {
-		e, ok, err := w.merger.next(load)
+// piece makes pages of the next entries: Options.Piece of them, or fewer when
+// little is left of many entries. With bottom it drops removals.
+func (m *merger) piece(load loader, o Options, bottom bool) (*piece, error) {
+	out, w := &piece{}, pageWriter{size: o.Page}
+	for n := 0; len(w.pages) < o.Piece; n++ {
+		e, ok, err := m.next(load)
 		if err != nil {
-			return out, err
+			return nil, err
 		}
 		if ok {
-			if w.bottom {
+			if bottom {
 				e.removes = nil
 			}
 			if len(e.adds)+len(e.removes) > 0 {
-				w.w.add(e)
+				w.add(e)
 			}
 			out.to = append(out.to[:0], e.key...)
 		}
-		if !ok || n >= pages*pieceEntries {
+		if !ok || n >= o.Piece*pieceEntries {
 			out.last = !ok
-			w.w.flush()
+			w.flush()
 			break
 		}
 	}
-	if w.w.open.Body != nil { // it is the next piece's
-		out.to = append(out.to[:0], w.w.to...)
+	if w.open.Body != nil { // the next piece makes this page again
+		out.to = w.to
 	}
-	out.pages, w.w.pages = w.w.pages, nil
+	out.pages = w.pages
 	return out, nil
 }
 
@@ -165,30 +145,30 @@ func (w *work) piece(load loader, pages int) (*piece, error) {
 func (c *Compactor) Ready(t *Tree) bool {
 	pages, all := 0, true
 	for i := range t.jobs {
-		_, ended := c.each(&t.jobs[i], func(_ place, p *piece) { pages += len(p.pages) })
+		pieces, _, ended := c.prepared(t.jobs[i])
+		for _, p := range pieces {
+			pages += len(p.pages)
+		}
 		all = all && ended
 	}
 	return all || pages >= c.store.opts.Waiting/2
 }
 
-// Step writes the next piece of a compaction, small ones first, and drops some pages of
-// runs that were compacted. With inline it works the piece out if it has to. It returns
-// how many pages it wrote, about, or 0 when there is nothing that it may do.
+// Step writes the next piece of a compaction, small ones first, and drops some
+// pages of runs that were compacted. With inline it makes the piece if it is not
+// prepared. It returns about how many pages it wrote, or 0 when there is nothing
+// that it may do.
 func (c *Compactor) Step(ctx context.Context, tx driver.Tx, t *Tree, inline bool) (wrote int, err error) {
-	for i := len(t.jobs) - 1; i >= 0; i-- {
+	for i := len(t.jobs) - 1; i >= 0 && wrote == 0; i-- {
 		job := &t.jobs[i]
 		c.mu.Lock()
-		next := c.pieces[placeOf(job, job.at)]
+		next := c.pieces[job.place()]
 		c.mu.Unlock()
+		if next == nil && !inline {
+			continue
+		}
 		if next == nil {
-			if !inline {
-				continue
-			}
-			w, err := c.store.newWork(ctx, tx, t, job)
-			if err != nil {
-				return 0, err
-			}
-			if next, err = w.piece(c.store.loader(ctx, tx), c.store.opts.Piece); err != nil {
+			if next, err = c.store.nextPiece(ctx, tx, t, job); err != nil {
 				return 0, err
 			}
 		}
@@ -197,7 +177,6 @@ func (c *Compactor) Step(ctx context.Context, tx driver.Tx, t *Tree, inline bool
 		}
 		t.advance(i, next, c.store.opts.Fan)
 		wrote = len(next.pages) + 1
-		break
 	}
 	if len(t.dropped) == 0 {
 		return wrote, nil

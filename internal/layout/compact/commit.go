@@ -159,7 +159,7 @@ func (w *writer) Write(ctx context.Context, set entity.Changeset) error {
 		return err
 	}
 	w.found = map[entity.Key]*version{}
-	if share, ok := w.l.share(int(w.p.backlog), len(set.Changes)); ok {
+	if share, ok := w.l.opts.shareBudget(int(w.p.backlog), len(set.Changes), w.l.prepared.unfinished()); ok {
 		if err := w.l.maintain(ctx, w.tx, w.view, share); err != nil {
 			return err
 		}

@@ -53,11 +53,11 @@ func newNode(block int64, t tip, changes []change, before []*node) *node {
 // follow makes what look-ups pass few nodes by at once, if it is a node's turn. Hundreds are
 // not merged when blocks come fast, and most keys are in none.
 func (n *node) follow(before []*node) {
-	first := len(before) - (few - 1)
+	first := len(before) - (lookupCost - 1)
 	if first < 0 || slices.ContainsFunc(before[first:], func(b *node) bool { return b.recent != nil }) {
 		return
 	}
-	n.recent = make(map[uint64]struct{}, few*len(n.changes))
+	n.recent = make(map[uint64]struct{}, lookupCost*len(n.changes))
 	for _, b := range append(before[first:len(before):len(before)], n) {
 		for i := range b.changes {
 			n.recent[firstBytes(&b.changes[i].key)] = struct{}{}
@@ -91,7 +91,7 @@ func lookup(nodes []*node, at int64, key entity.Key) *change {
 		n := nodes[i]
 		if n.recent != nil {
 			if _, ok := n.recent[firstBytes(&key)]; !ok {
-				i -= few
+				i -= lookupCost
 				continue
 			}
 		}

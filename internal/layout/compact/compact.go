@@ -37,12 +37,10 @@ type Layout struct {
 	compactor *lsm.Compactor
 
 	committed *names // as seen by read views: never wrong
-	trees     treeCache
 	chains    chains
-	batches   batches
-	owed      owed
+	prepared  preparedBatch
+	debt      debt
 	values    valueCache
-	pace      pace
 	credit    credit
 }
 

@@ -69,7 +69,7 @@ func sortDescending(list []*version) {
 // first: all of them, or those that equalities narrow it down to.
 func (v *view) unmerged(e query.Expr) []*version {
 	o := v.overlay()
-	if len(o.live) <= enough {
+	if len(o.live) <= minCandidates {
 		return o.live
 	}
 	terms, ok := v.equalities(e)
@@ -131,7 +131,7 @@ func (v *view) equalities(e query.Expr) ([]lsm.Term, bool) {
 
 // valueTerms returns the terms of values, unless they are too many to look up in each node.
 func (v *view) valueTerms(name string, values []query.Value) ([]lsm.Term, bool) {
-	if len(values) == 0 || len(values) > 2*few || name == entity.AttrKey {
+	if len(values) == 0 || len(values) > 2*lookupCost || name == entity.AttrKey {
 		return nil, false
 	}
 	a, ok := v.attribute(name, values[0].Kind)

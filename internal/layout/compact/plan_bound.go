@@ -82,21 +82,21 @@ func (v *view) search(ctx context.Context, sequence uint64, w window) (low, high
 	left, right := uint64(0), v.p.lastSequence // the sequences about from and high
 	low, high = w.low, w.high
 	from, beyond := low, int64(0)
-	for n := 0; n < 12 && high-from > enough; n++ {
+	for n := 0; n < 12 && high-from > minCandidates; n++ {
 		middle := from + (high-from)/2
 		if n%4 < 3 && left < sequence && sequence < right {
 			part := float64(sequence-left) / float64(right-left)
 			middle = min(max(from+int64(part*float64(high-from))+beyond, from), high-1)
 		}
 		found := false
-		beyond = enough / 2
+		beyond = minCandidates / 2
 		err := v.l.versions(ctx, v.q, "highest_current", []any{middle + 1, from}, func(r *version) error {
 			rec, err := parse(r.data)
 			if err != nil {
 				return err
 			}
 			if found = true; rec.sequence >= sequence {
-				high, right, beyond = r.id, rec.sequence, -enough/2
+				high, right, beyond = r.id, rec.sequence, -minCandidates/2
 			} else {
 				low, from, left = r.id+1, middle+1, rec.sequence
 			}

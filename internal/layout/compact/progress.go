@@ -1,11 +1,9 @@
 package compact
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/varvedb/varve/internal/lsm"
 	"github.com/varvedb/varve/store/driver"
@@ -75,30 +73,11 @@ func (l *Layout) readProgress(ctx context.Context, q driver.Querier) (p progress
 	if p.tip, err = tipOf(tip); err != nil {
 		return p, err
 	}
-	p.tree, err = l.trees.decode(runs)
+	p.tree, err = lsm.Decode(runs)
 	return p, err
 }
 
 func (l *Layout) writeProgress(ctx context.Context, tx driver.Tx, p *progress) error {
-	l.owed.set(p)
+	l.debt.set(p)
 	return l.sql.Exec(ctx, tx, "set_progress", p.values()...)
-}
-
-// treeCache keeps the tree that was decoded last: views between two slices of merging read the same.
-type treeCache struct{ last atomic.Pointer[decodedTree] }
-
-type decodedTree struct {
-	stored []byte
-	tree   lsm.Tree
-}
-
-func (c *treeCache) decode(stored []byte) (lsm.Tree, error) {
-	if last := c.last.Load(); last != nil && bytes.Equal(last.stored, stored) {
-		return last.tree, nil
-	}
-	t, err := lsm.Decode(stored)
-	if err == nil {
-		c.last.Store(&decodedTree{stored, t})
-	}
-	return t, err
 }

@@ -65,7 +65,7 @@ const reworkEdits = 1 << 17
 func (r *rework) each(ctx context.Context, ids string, block int64, f func(state) state) error {
 	for above := int64(0); ; {
 		var list []any
-		err := r.l.sql.Each(ctx, r.tx, ids, []any{above, block, above, block, int64(together)}, func(rows driver.Rows) error {
+		err := r.l.sql.Each(ctx, r.tx, ids, []any{above, block, above, block, int64(maxPerStatement)}, func(rows driver.Rows) error {
 			err := rows.Scan(&above)
 			list = append(list, above)
 			return err
@@ -191,7 +191,7 @@ func (l *Layout) Rebuild(ctx context.Context, tx driver.Tx, _ driver.Querier) er
 	empty := func() error {
 		v.p.tree.Clear()
 		v.p.merging, v.p.step = none, 0
-		l.batches.set() // they know of postings
+		l.prepared.set(nil) // it has postings of the old tree
 		return errors.Join(l.sql.Exec(ctx, tx, "drop_runs"), l.sql.Exec(ctx, tx, "delete_keys"))
 	}
 	if err := empty(); err != nil {
@@ -230,14 +230,14 @@ func (l *Layout) Rebuild(ctx context.Context, tx driver.Tx, _ driver.Querier) er
 
 // eachState calls f with each entity that is in the tables, whose numbers are below one.
 func (l *Layout) eachState(ctx context.Context, q driver.Querier, below int64, f func(id int64, s *state) error) error {
-	for from := int64(1); from < below; from += together {
+	for from := int64(1); from < below; from += maxPerStatement {
 		states := map[int64]*state{}
 		for _, name := range versionsBetween {
-			if err := l.versions(ctx, q, name, []any{from, from + together}, gather(states, name == versionsBetween[0])); err != nil {
+			if err := l.versions(ctx, q, name, []any{from, from + maxPerStatement}, gather(states, name == versionsBetween[0])); err != nil {
 				return err
 			}
 		}
-		for id := from; id < from+together; id++ {
+		for id := from; id < from+maxPerStatement; id++ {
 			if s := states[id]; s != nil {
 				if err := f(id, s); err != nil {
 					return err

@@ -3,23 +3,12 @@ package compact
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/varvedb/varve/internal/bitmap"
 	"github.com/varvedb/varve/internal/lsm"
 	"github.com/varvedb/varve/store/driver"
 )
-
-// errStopped ends what calls a function again and again.
-var errStopped = errors.New("stopped")
-
-func stoppedIf(stopped bool) error {
-	if stopped {
-		return errStopped
-	}
-	return nil
-}
 
 // candidates is what postings tell of the versions in the tables that match an expression: those of ids or, with
 // negated, all but these. They may be too many, never too few; exact says that they are the matches. Exact is not
@@ -71,7 +60,7 @@ func (v *view) all() window { return window{high: v.p.nextID, known: true} }
 
 // enoughIn returns how many candidates of a window are compared rather than narrowed down by a
 // long term, which has a page or two for each chunk of ids.
-func enoughIn(w window) int { return enough + pageVersions*int(bitmap.ChunkOf(w.high-w.low)) }
+func enoughIn(w window) int { return minCandidates + pageCost*int(bitmap.ChunkOf(w.high-w.low)) }
 
 // filter is an expression as postings answer it. What is short is looked up whole, once. Of
 // what is long, values are looked up in each window anew, and ranges are not, until so much was
@@ -294,7 +283,14 @@ func (f *having) find(ctx context.Context, pages int64) error {
 	var err error
 	if pages == noLimit && f.terms == nil {
 		for _, span := range f.spans {
-			err = errors.Join(err, v.l.postings.Scan(ctx, v.q, &v.p.tree, nil, span, add))
+			for p, err := range v.l.postings.Walk(ctx, v.q, &v.p.tree, span, false) {
+				if err == nil {
+					err = add(p)
+				}
+				if err != nil {
+					return err
+				}
+			}
 		}
 	} else {
 		long, err = v.l.postings.Find(ctx, v.q, &v.p.tree, f.spans, pages, add)

@@ -24,7 +24,7 @@ func (c *valueCache) of(t *lsm.Tree) *valueCache {
 	if c.many == nil {
 		c.many = map[uint32]bool{}
 	}
-	if !c.tree.Same(t) || c.lists == nil || len(c.long) > 2*together {
+	if !c.tree.Same(t) || c.lists == nil || len(c.long) > 2*maxPerStatement {
 		c.tree, c.lists, c.long = *t, map[uint32][]string{}, nil
 	}
 	return c
@@ -39,7 +39,7 @@ func (v *view) valuesOf(ctx context.Context, space uint32) ([]string, bool, erro
 	if known || many {
 		return values, known, nil
 	}
-	values, few, err := v.l.postings.Values(ctx, v.q, &v.p.tree, space, few)
+	values, few, err := v.l.postings.Values(ctx, v.q, &v.p.tree, space, lookupCost)
 	if err != nil {
 		return nil, false, err
 	}
