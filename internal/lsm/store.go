@@ -176,24 +176,25 @@ func (s *Store) Walk(ctx context.Context, q driver.Querier, t *Tree, span Span, 
 	}
 }
 
-// Values returns the values of a space in order, or false when there are more
-// than a limit. It looks up each value behind the one before, because a value may
+// Values returns the values of a space in order, or nil when there are more than a
+// limit. It looks up each value behind the one before, because a value may
 // have many postings.
-func (s *Store) Values(ctx context.Context, q driver.Querier, t *Tree, space uint32, limit int) (values []string, all bool, err error) {
+func (s *Store) Values(ctx context.Context, q driver.Querier, t *Tree, space uint32, limit int) ([]string, error) {
+	values := []string{}
 	for lo := ""; ; lo = values[len(values)-1] + "\x00" {
 		found := len(values)
 		for p, err := range s.Walk(ctx, q, t, Within(space, lo, ""), false) {
 			if err != nil {
-				return nil, false, err
+				return nil, err
 			}
 			values = append(values, string(p.Value))
 			break
 		}
 		if len(values) == found {
-			return values, true, nil
+			return values, nil
 		}
 		if len(values) > limit {
-			return nil, false, nil
+			return nil, nil
 		}
 	}
 }

@@ -25,7 +25,7 @@ type sorter struct {
 	left  *int     // as scan has it
 	yield func(match, error) bool
 
-	spent, review int // versions that were read, and after how many the filter looks up more
+	spent int // versions that were read
 }
 
 // ranked is a match with its rank.

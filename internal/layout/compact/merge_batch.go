@@ -3,6 +3,7 @@ package compact
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -157,7 +158,8 @@ func (l *Layout) newBatch(ctx context.Context, q driver.Querier, p *progress, no
 
 	// Work out the run of postings.
 	edits := make([]lsm.Edit, 0, 16*len(entities))
-	for id, m := range entities {
+	for _, id := range slices.Sorted(maps.Keys(entities)) { // the edits are nearly sorted then
+		m := entities[id]
 		if edits, err = appendEdits(edits, id, &m.before, &m.after); err != nil {
 			return nil, err
 		}

@@ -82,7 +82,7 @@ func (v *view) walk(ctx context.Context, f filter, w window, left *int) iter.Seq
 			}
 			rest, most := 0, spent+int(size/(defaultWindow/minCandidates))
 			for s := v.newReader(c, w); !s.ended && (spent < most || rest <= spent); {
-				list, cost, err := s.next(ctx, read, *left)
+				list, cost, err := s.next(ctx, read)
 				if err != nil {
 					yield(nil, err)
 					return
@@ -137,9 +137,9 @@ func (v *view) newReader(c candidates, w window) *reader {
 
 // next reads up to n versions, or fewer when few are left to find. Cost is how
 // many were read or looked for.
-func (s *reader) next(ctx context.Context, n, left int) (list []*version, cost int, err error) {
+func (s *reader) next(ctx context.Context, n int) (list []*version, cost int, err error) {
 	if s.ids == nil {
-		return s.scan(ctx, n, left)
+		return s.scan(ctx, n)
 	}
 	ids := s.ids(n)
 	s.ended = len(ids) < n
@@ -154,41 +154,23 @@ func (s *reader) next(ctx context.Context, n, left int) (list []*version, cost i
 	return list, len(args), err
 }
 
-// passedIDs is how many ids are passed over in the time that a version is read in.
-const passedIDs = 4 * pageCost
-
 // scan reads the next versions of all ids but the negated candidates.
-func (s *reader) scan(ctx context.Context, n, left int) (list []*version, cost int, err error) {
-	w, low, v := s.w, s.w.low, s.v
-	if w.from > 0 || w.to < math.MaxInt64 {
-		// Versions of other blocks are passed over. Do not pass over more ids than
-		// costs as much as the versions do.
-		low = max(low, w.high-int64(n*passedIDs))
-		if left > 0 {
-			n = min(n, max(left, lookupCost/8))
-		}
-	}
-	statement, args := "scan_current", []any{w.high, low, w.from, w.to}
+func (s *reader) scan(ctx context.Context, n int) (list []*version, cost int, err error) {
+	w, v := s.w, s.v
+	statement, args := "scan_current", []any{w.high, w.low, w.from, w.to}
 	if v.past {
-		args = []any{w.high, low, w.from, min(w.to, v.at), v.at}
+		args = []any{w.high, w.low, w.from, min(w.to, v.at), v.at}
 		statement, args = "scan_past", slices.Concat(args, args)
 	}
-	rows := 0
 	err = v.l.versions(ctx, v.q, statement, append(args, int64(n)), func(r *version) error {
-		rows++
+		cost++
 		s.w.high = r.id
 		if r.visible(v.at) && !v.overlay().touches(r.id) && !s.c.ids.Has(r.id) {
 			list = append(list, r)
 		}
 		return nil
 	})
-	if rows < n {
-		s.w.high = low
-	}
-	s.ended = s.w.high <= w.low
-	if cost = rows; low > w.low {
-		cost = max(rows, int(w.high-s.w.high)/passedIDs)
-	}
+	s.ended = cost < n || s.w.high <= w.low
 	return list, cost, err
 }
 

@@ -166,16 +166,13 @@ func (x *sorter) series(ctx context.Context, s *series, f filter, n int) (more, 
 		}
 		size = min(2*size, maxPerStatement)
 
-		// After so many versions, look up more of the filter. Candidates that are
-		// few then are read at once.
-		if x.spent >= x.review {
-			few, err := x.candidates(ctx, s, f)
-			if err != nil {
-				return x.fail(err), false
-			}
-			if few {
-				return x.collect(ctx, f, s.begin), true
-			}
+		// Look up more of the filter. Candidates that are few then are read at once.
+		few, err := x.candidates(ctx, s, f)
+		if err != nil {
+			return x.fail(err), false
+		}
+		if few {
+			return x.collect(ctx, f, s.begin), true
 		}
 	}
 	return flush(), false
@@ -184,7 +181,6 @@ func (x *sorter) series(ctx context.Context, s *series, f filter, n int) (more, 
 // candidates looks up what takes no longer than all reads so far, and reports
 // whether few candidates are left.
 func (x *sorter) candidates(ctx context.Context, s *series, f filter) (few bool, err error) {
-	x.review = max(growth*x.spent, 2*lookupCost)
 	if err = f.find(ctx, int64(x.spent/pageCost)); err == nil {
 		s.c, err = f.within(ctx, x.v.all())
 	}

@@ -118,19 +118,15 @@ type attribute struct {
 	spelled []byte // its name when id is 0
 	text    []byte // of a string
 	number  uint64
-
-	count uint64 // of attributes of its kind
-	rest  int    // bytes of the record behind it
 }
 
 // each calls f with each attribute until it returns false. The error says that the data is torn.
 func (r *record) each(f func(a *attribute) bool) error {
 	c := packed.Reader{Rest: r.attrs}
-	a := attribute{kind: stringName, count: r.strings}
+	a := attribute{kind: stringName}
 	for range r.strings {
 		a.id, a.spelled = readName(&c)
 		a.text = c.Text()
-		a.rest = len(c.Rest)
 		if c.Torn {
 			break
 		}
@@ -138,8 +134,8 @@ func (r *record) each(f func(a *attribute) bool) error {
 			return nil
 		}
 	}
-	a = attribute{kind: numberName, count: c.Count()}
-	for n := a.count; n > 0 && !c.Torn; n-- {
+	a = attribute{kind: numberName}
+	for n := c.Count(); n > 0 && !c.Torn; n-- {
 		a.id, a.spelled = readName(&c)
 		a.number = c.Uint()
 		if !c.Torn && !f(&a) {
@@ -176,13 +172,12 @@ func (v *version) entity(dictionary []name, attributes bool) (*entity.Entity, er
 	e.ContentType = spell(r.typeID, r.typeText)
 	if attributes {
 		e.StringAttributes, e.NumericAttributes = make(map[string]string, r.strings), map[string]uint64{}
-		all := string(r.attrs) // one allocation for all texts
 		err = r.each(func(a *attribute) bool {
 			text := spell(a.id, a.spelled)
-			switch end := len(all) - a.rest; {
+			switch {
 			case !ok:
 			case a.kind == stringName:
-				e.StringAttributes[text] = all[end-len(a.text) : end]
+				e.StringAttributes[text] = string(a.text)
 			default:
 				e.NumericAttributes[text] = a.number
 			}
