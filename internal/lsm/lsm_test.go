@@ -131,7 +131,7 @@ func held(t *rapid.T, m *merger, spans []Span) map[Edit]bool {
 }
 
 // testStore makes pages as a store does that is never read.
-var testStore = NewStore("postings", nil, Options{Page: 960, Fan: fan, Piece: 2, Waiting: 8})
+var testStore = NewStore("postings", nil, Options{Page: 960, Fan: fan, Piece: 2})
 
 const fan = 4
 

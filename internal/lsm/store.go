@@ -19,9 +19,8 @@ type Options struct {
 	// when these are together Fan-1 times as large.
 	Fan int64
 
-	// Piece is how many pages of a compaction are worked out and written together, and
-	// Waiting how many may wait to be written.
-	Piece, Waiting int
+	// Piece is how many pages of a compaction are written together.
+	Piece int
 }
 
 // Store is where the pages of a tree lie: a table with the columns run, low and body.

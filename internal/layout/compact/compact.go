@@ -30,11 +30,10 @@ import (
 // and a batch but for four fields, do not change once somebody else can find them. Each field guards itself, but
 // credit, which is the writer's.
 type Layout struct {
-	schema    schemas.Layout
-	opts      Options
-	sql       *statement.Set
-	postings  *lsm.Store
-	compactor *lsm.Compactor
+	schema   schemas.Layout
+	opts     Options
+	sql      *statement.Set
+	postings *lsm.Store
 
 	committed *names // as seen by read views: never wrong
 	chains    chains
@@ -56,7 +55,6 @@ func New(schema schemas.Layout, opts Options) *Layout {
 	schema.Statements["progress"] = driver.Ahead + schema.Statements["progress"] // which views and writers begin with
 	l := &Layout{schema: schema, opts: opts, sql: statement.New(schema.Statements), committed: newNames()}
 	l.postings = lsm.NewStore("postings", l.sql, opts.tree())
-	l.compactor = lsm.NewCompactor(l.postings)
 	return l
 }
 

@@ -2,7 +2,6 @@ package compact
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -20,19 +19,21 @@ func (l *Layout) Owed(ctx context.Context, q driver.Querier) (int, error) {
 }
 
 // Prepare implements layout.Maintained: it prepares the next batch unless one is
-// prepared, and the next pieces of compactions.
+// prepared. Pieces of compactions are made when they are written, because each
+// takes less time than a commit.
 func (l *Layout) Prepare(ctx context.Context, q driver.Querier) error {
 	v, err := l.newView(ctx, q, 0)
 	if err != nil {
 		return err
 	}
-	if v.p.backlog > 0 && !l.prepared.fits(&v.p, v.nodes) {
-		var b *batch
-		if b, err = l.nextBatch(ctx, q, &v.p, v.nodes); err == nil {
-			l.prepared.set(b)
-		}
+	if v.p.backlog == 0 || l.prepared.fits(&v.p, v.nodes) {
+		return nil
 	}
-	return errors.Join(err, l.compactor.Prepare(ctx, q, &v.p.tree))
+	b, err := l.nextBatch(ctx, q, &v.p, v.nodes)
+	if err == nil {
+		l.prepared.set(b)
+	}
+	return err
 }
 
 // nextBatch prepares the batch that is being merged or, when none is, the next
@@ -72,9 +73,9 @@ func (l *Layout) maintain(ctx context.Context, tx driver.Tx, v *view, b budget) 
 	for {
 		// A piece of a compaction, if it is its turn.
 		wrote := 0
-		if first, inline := l.credit.compactFirst(v.p.backlog, v.p.tree.Runs()); first {
+		if l.credit > 0 || v.p.backlog == 0 {
 			var err error
-			if wrote, err = l.compactor.Step(ctx, tx, &v.p.tree, inline); err != nil {
+			if wrote, err = l.postings.Compact(ctx, tx, &v.p.tree); err != nil {
 				return err
 			}
 			l.credit.spend(wrote)

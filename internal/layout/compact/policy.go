@@ -25,9 +25,8 @@ import (
 //     above its limit.
 //   - From half of the limit on, a block merges a share in its own transaction.
 //     This costs no further sync and takes no longer than a slice.
-//   - A slice writes what was prepared in a read view on another core: the next
-//     batch, and pieces of compactions. To prepare it in a write transaction would
-//     take longer than a block should wait.
+//   - A batch is prepared in a read view on another core. To prepare it in a write
+//     transaction would take longer than a block should wait.
 
 // All constants that were chosen are here. The others follow from them.
 const (
@@ -58,9 +57,8 @@ const (
 	// window of ids is growth times the one before.
 	growth = 4
 
-	// maxRuns is how many runs a look-up may meet before compactions are also made
-	// in write transactions, because they were not prepared. Of 400,000 entities
-	// there are 7 runs.
+	// maxRuns is how many runs a rework may write before it compacts them. Of
+	// 400,000 entities there are 7 runs.
 	maxRuns = 24
 
 	// pageCost is how many versions are read in the time of a page of postings.
@@ -128,11 +126,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// tree returns how postings are compacted: in pieces of half a step, of which 16
-// may wait in memory.
+// tree returns how postings are compacted: in pieces of half a step.
 func (o Options) tree() lsm.Options {
-	piece := min(max(o.Steps, 2), defaultSteps) / 2
-	return lsm.Options{Page: o.Page, Fan: growth, Piece: piece, Waiting: 16 * piece}
+	return lsm.Options{Page: o.Page, Fan: growth, Piece: min(max(o.Steps, 2), defaultSteps) / 2}
 }
 
 // debt is the work that was put off when this process last read or wrote the
@@ -200,19 +196,14 @@ func (l *Layout) Due(idle time.Duration) (rest time.Duration, late bool) {
 	return max(idleBeforeSmallMerge-idle, 0), false
 }
 
-// Prepared implements layout.Maintained. While the debt is small, nothing is
-// prepared ahead, because a later batch has more changes. Else a batch must be
-// prepared and, ahead, the pieces of compactions too.
+// Prepared implements layout.Maintained. While the debt is small, no batch is
+// prepared ahead, because a later one has more changes.
 func (l *Layout) Prepared(ahead bool) bool {
 	if ahead && l.urgency() == whenIdleLong {
 		return true
 	}
-	backlog, tree := l.debt.get()
-	ready := l.compactor.Ready(&tree)
-	if backlog == 0 || ahead && !ready {
-		return ready
-	}
-	return l.prepared.unfinished()
+	backlog, _ := l.debt.get()
+	return backlog == 0 || l.prepared.unfinished()
 }
 
 // budget bounds the work of one transaction. It does a step, and further ones
@@ -271,9 +262,3 @@ type credit int
 func (c *credit) earn(items int) { *c = min(*c+growth*credit(items), defaultBatch) }
 
 func (c *credit) spend(pages int) { *c = max(*c-credit(pages), 0) }
-
-// compactFirst reports whether a compaction comes before a merge, and whether it
-// may be made in the write transaction.
-func (c credit) compactFirst(backlog int64, runs int) (first, inline bool) {
-	return c > 0 || backlog == 0, backlog == 0 || runs > maxRuns
-}

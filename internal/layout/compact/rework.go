@@ -177,7 +177,7 @@ func (r *rework) flushFrom(ctx context.Context, n int) error {
 	if r.p.tree.Runs() <= maxRuns {
 		return nil
 	}
-	return r.l.compactor.Finish(ctx, r.tx, &r.p.tree)
+	return r.l.postings.CompactAll(ctx, r.tx, &r.p.tree)
 }
 
 // Rebuild implements layout.Layout. The log is merged first; then the postings, the
@@ -222,7 +222,7 @@ func (l *Layout) Rebuild(ctx context.Context, tx driver.Tx, _ driver.Querier) er
 	if err := r.flushFrom(ctx, 0); err != nil {
 		return err
 	}
-	if err := l.compactor.Finish(ctx, tx, &v.p.tree); err != nil {
+	if err := l.postings.CompactAll(ctx, tx, &v.p.tree); err != nil {
 		return err
 	}
 	return l.writeProgress(ctx, tx, &v.p)
