@@ -9,7 +9,8 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// tip names a state of the log and the tables: a hash over everything written up to it. Merging does not change it.
+// tip identifies a state of the log and the tables: a hash over everything that was
+// written. Merging does not change it.
 type tip [16]byte
 
 // next returns the tip after one more thing was written.
@@ -31,7 +32,7 @@ func tipOf(stored []byte) (tip, error) {
 	return tip(stored), nil
 }
 
-// none is a block number that is no block's.
+// none stands for no block.
 const none = -1
 
 // progress is the row that a view reads first, and once.

@@ -61,7 +61,8 @@ type rework struct {
 // reworkEdits bounds the edits that are held in memory: they are written together.
 const reworkEdits = 1 << 17
 
-// each makes of the entities that a statement gives for a block what f makes of them.
+// each replaces the states of the entities that a statement returns for a block by
+// what f returns.
 func (r *rework) each(ctx context.Context, ids string, block int64, f func(state) state) error {
 	for above := int64(0); ; {
 		var list []any
@@ -79,7 +80,7 @@ func (r *rework) each(ctx context.Context, ids string, block int64, f func(state
 	}
 }
 
-// entities makes of some entities what f makes of them.
+// entities replaces the states of entities by what f returns.
 func (r *rework) entities(ctx context.Context, ids []any, f func(state) state) error {
 	states := map[int64]*state{}
 	for _, name := range versionsByID {
@@ -181,7 +182,8 @@ func (r *rework) flushFrom(ctx context.Context, n int) error {
 }
 
 // Rebuild implements layout.Layout. The log is merged first; then the postings, the
-// keys and the count are made from the versions. No posting is read that may be damaged.
+// keys and the count are made from the versions. It reads no old posting, because
+// it may be damaged.
 func (l *Layout) Rebuild(ctx context.Context, tx driver.Tx, _ driver.Querier) error {
 	v, err := l.newView(ctx, tx, 0)
 	if err != nil {

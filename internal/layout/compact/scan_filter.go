@@ -63,7 +63,7 @@ func (v *view) all() window { return window{high: v.p.nextID, known: true} }
 func enoughIn(w window) int { return minCandidates + pageCost*int(bitmap.ChunkOf(w.high-w.low)) }
 
 // filter is an expression as postings answer it. What is short is looked up whole, once. Of
-// what is long, values are looked up in each window anew, and ranges are not, until so much was
+// what is long, values are looked up in each window again, and ranges are not, until so much was
 // read that to look them up whole costs no more: what is not known of a candidate is compared.
 type filter interface {
 	// find looks up whole what takes no more than so many pages each, or is short.
@@ -90,7 +90,7 @@ const (
 
 func byCost(a, b filter) int { return cmp.Compare(a.cost(), b.cost()) }
 
-// anything is a filter that postings know nothing of.
+// anything is a filter of terms that postings do not cover.
 type anything struct{ exact bool }
 
 func (f anything) find(context.Context, int64) error { return nil }
@@ -99,7 +99,7 @@ func (f anything) within(context.Context, window) (candidates, error) {
 }
 func (f anything) cost() int { return costKnown }
 
-// and is a filter of what all terms have.
+// and is a filter of the entities that all terms have.
 type and struct{ terms []filter }
 
 // find stops, of what is short, at what few have: the other terms are compared.
@@ -145,7 +145,7 @@ func (f and) cost() int {
 	return cheapest
 }
 
-// or is a filter of what any term has.
+// or is a filter of the entities that any term has.
 type or struct{ terms []filter }
 
 func (f or) find(ctx context.Context, pages int64) error {
@@ -180,7 +180,8 @@ func (f or) cost() int {
 	return costKnown
 }
 
-// not is a filter of what a term has not. Of the past it says nothing.
+// not is a filter of the entities that a term does not have. In the past it narrows
+// down nothing.
 type not struct {
 	v    *view
 	term filter
@@ -211,7 +212,8 @@ func (f not) cost() int {
 	return costNot
 }
 
-// having is a filter of what has a value of an attribute: one of some, or one in a range.
+// having is a filter of the entities with a value of an attribute: one of several,
+// or one in a range.
 type having struct {
 	v      *view
 	terms  []lsm.Term // the values; nil for a range, unless it is of few
@@ -233,7 +235,7 @@ func (v *view) known(ids bitmap.Set, exact bool) *having {
 	return f
 }
 
-// settle ends looking up.
+// settle records the result of a look-up.
 func (f *having) settle(ids bitmap.Set, exact bool) {
 	f.ids, f.exact, f.leads = ids, exact, ids.Len() <= enoughIn(f.v.all())
 }

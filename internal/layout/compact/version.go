@@ -16,13 +16,13 @@ type version struct {
 	id      int64
 	key     entity.Key
 	from    int64
-	to      int64 // what it is not visible at: expires, or where it was ended before
+	to      int64 // the first block at which it is not visible
 	expires int64
 	content int64 // number of its payload, 0 without one
 	data    []byte
 }
 
-// visible tells whether a version can be seen at a block.
+// visible reports whether a version can be seen at a block.
 func (v *version) visible(at int64) bool { return v.from <= at && at < v.to }
 
 // The data of a version:
@@ -81,7 +81,7 @@ func readName(r *packed.Reader) (id int64, spelled []byte) {
 	return id, spelled
 }
 
-// record is the data of a version taken apart, but for its attributes.
+// record is the decoded data of a version, with attributes that are not decoded.
 type record struct {
 	creator, owner []byte
 	sequence, size uint64
@@ -91,7 +91,7 @@ type record struct {
 	attrs          []byte // strings, then the number of numbers, then these
 }
 
-// parse takes data apart.
+// parse decodes data.
 func parse(data []byte) (r record, err error) {
 	c := packed.Reader{Rest: data}
 	flags := c.Bytes(1)
@@ -104,7 +104,7 @@ func parse(data []byte) (r record, err error) {
 	r.typeID, r.typeText = readName(&c)
 	r.strings = c.Uint()
 	r.attrs = c.Rest
-	// Of a number that damage made large, nobody may make room for as many.
+	// A damaged number may be huge; no memory is allocated for it.
 	if c.Torn || r.strings > uint64(len(r.attrs)) {
 		return r, fmt.Errorf("%w: %w", driver.ErrCorrupt, errTorn)
 	}
@@ -198,7 +198,7 @@ func (l *Layout) versions(ctx context.Context, q driver.Querier, statement strin
 	return l.sql.Each(ctx, q, statement, args, scanning(f))
 }
 
-// versionsIn is versions of a statement over a list.
+// versionsIn is like versions, for a statement over a list.
 func (l *Layout) versionsIn(ctx context.Context, q driver.Querier, statement string, list, more []any, f func(*version) error) error {
 	return l.sql.EachIn(ctx, q, statement, list, more, scanning(f))
 }
@@ -213,7 +213,7 @@ func scanning(f func(*version) error) func(driver.Rows) error {
 	}
 }
 
-// scanVersion reads the columns of a version, and what dest is given for after them.
+// scanVersion reads the columns of a version, and the columns after them into dest.
 func scanVersion(rows driver.Rows, dest ...any) (*version, error) {
 	v := &version{}
 	var key []byte
