@@ -194,7 +194,7 @@ func drawBlock(t *rapid.T, number uint64, model map[int]uint64) entity.Block {
 	return block
 }
 
-// TestAhead checks that it makes no difference to the tables when a batch is planned:
+// TestAhead checks that it makes no difference to the tables when a batch is prepared:
 // ahead, in the middle of its merge, or in a write transaction; from a view that is old or new; and whether plans were lost or transactions rolled back.
 func TestAhead(t *testing.T) {
 	ctx := context.Background()
