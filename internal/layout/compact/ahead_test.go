@@ -195,7 +195,8 @@ func drawBlock(t *rapid.T, number uint64, model map[int]uint64) entity.Block {
 }
 
 // TestAhead checks that it makes no difference to the tables when a batch is prepared:
-// ahead, in the middle of its merge, or in a write transaction; from a view that is old or new; and whether plans were lost or transactions rolled back.
+// ahead, in the middle of its merge, or in a write transaction; from a view that is
+// old or new; and whether batches were lost or transactions rolled back.
 func TestAhead(t *testing.T) {
 	ctx := context.Background()
 	rapid.Check(t, func(rt *rapid.T) {
