@@ -41,6 +41,21 @@ func appendBound(buf []byte, t Term) []byte {
 // Span is the keys from one on and below another.
 type Span struct{ lo, hi []byte }
 
+// compare returns where a key lies relative to a span: -1 before it, 0 in it, 1
+// behind it, in the order of keys or, with down, in the reverse order.
+func (s Span) compare(key []byte, down bool) int {
+	where := 0
+	if bytes.Compare(key, s.lo) < 0 {
+		where = -1
+	} else if bytes.Compare(key, s.hi) >= 0 {
+		where = 1
+	}
+	if down {
+		return -where
+	}
+	return where
+}
+
 // All is every key below the highest space, which has none.
 var All = Span{hi: binary.BigEndian.AppendUint32(nil, math.MaxUint32)}
 
@@ -126,18 +141,6 @@ func (p *Posting) decode(key []byte) error {
 	}
 	p.Chunk = int64(packed.Ordered(rest))
 	return nil
-}
-
-// give calls f with what an entry says, unless that is only who no longer has the term.
-func (p *Posting) give(e entry, f func(*Posting) error) error {
-	if len(e.adds) == 0 {
-		return nil
-	}
-	if err := p.decode(e.key); err != nil {
-		return err
-	}
-	p.IDs = e.adds
-	return f(p)
 }
 
 func tornKey(key []byte) error {

@@ -116,21 +116,22 @@ func someSpans(t *rapid.T) []Span {
 // held returns what a merger says.
 func held(t *rapid.T, m *merger, spans []Span) map[Edit]bool {
 	all, last := map[Edit]bool{}, []byte(nil)
-	require.NoError(t, m.each(nil, spans, func(p *Posting) error {
+	for p, err := range m.postings(nil, spans...) {
+		require.NoError(t, err)
 		key := appendKey(nil, Term{p.Space, string(p.Value)}, p.Chunk)
 		require.True(t, last == nil || bytes.Compare(last, key) < 0, "keys come in order, each once")
 		last = key
 		ids, err := p.AppendIDs(nil)
+		require.NoError(t, err)
 		for _, id := range ids {
 			all[Edit{Term: Term{p.Space, string(p.Value)}, ID: id}] = true
 		}
-		return err
-	}))
+	}
 	return all
 }
 
 // testStore makes pages as a store does that is never read.
-var testStore = NewStore("postings", nil, Options{Page: 960, Fan: fan, Piece: 2, Waiting: 8})
+var testStore = NewStore("postings", nil, Options{Page: 960, Fan: fan, Piece: 2})
 
 const fan = 4
 
@@ -167,7 +168,6 @@ func TestRuns(t *testing.T) {
 func TestDown(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var up, down merger
-		down.down = true
 		runs := map[int64][]Page{}
 		span := someSpans(t)[0]
 		for i := range rapid.Int64Range(1, 5).Draw(t, "runs") {
@@ -175,24 +175,23 @@ func TestDown(t *testing.T) {
 			up.cursors = append(up.cursors, &cursor{pages: pagesFrom(runs[i+1], span.lo)})
 			down.cursors = append(down.cursors, &cursor{run: i + 1, from: span.hi, down: true})
 		}
-		load := func(run int64, from []byte) (pages []Page, err error) {
-			for _, p := range slices.Backward(runs[run]) {
-				if bytes.Compare(p.Low, from) < 0 && len(pages) < 3 {
+		load := func(c *cursor) (pages []Page, err error) {
+			for _, p := range slices.Backward(runs[c.run]) {
+				if bytes.Compare(p.Low, c.from) < 0 && len(pages) < 3 {
 					pages = append(pages, p)
 				}
 			}
 			return pages, nil
 		}
 		type posting struct{ term, ids string }
-		see := func(list *[]posting) func(*Posting) error {
-			return func(p *Posting) error {
-				*list = append(*list, posting{string(appendKey(nil, Term{p.Space, string(p.Value)}, p.Chunk)), string(p.IDs)})
-				return nil
+		list := func(m *merger, load loader) (all []posting) {
+			for p, err := range m.postings(load, span) {
+				require.NoError(t, err)
+				all = append(all, posting{string(appendKey(nil, Term{p.Space, string(p.Value)}, p.Chunk)), string(p.IDs)})
 			}
+			return all
 		}
-		var want, got []posting
-		require.NoError(t, up.each(nil, []Span{span}, see(&want)))
-		require.NoError(t, down.eachDown(load, span, see(&got)))
+		want, got := list(&up, nil), list(&down, load)
 		slices.Reverse(want)
 		require.Equal(t, want, got)
 	})
@@ -200,18 +199,20 @@ func TestDown(t *testing.T) {
 
 // compactPages makes one run of several, in pieces of any size.
 func compactPages(t *rapid.T, inputs [][]Page, bottom bool) (out []Page) {
-	c := work{bottom: bottom, merger: &merger{}, w: pageWriter{size: 960}}
-	for _, pages := range inputs {
-		c.merger.cursors = append(c.merger.cursors, &cursor{pages: pages})
-	}
-	require.NoError(t, c.merger.seek(nil, nil))
+	span := All
 	for {
-		p, err := c.piece(nil, rapid.IntRange(1, 5).Draw(t, "pages"))
+		m := &merger{}
+		for _, pages := range inputs {
+			m.cursors = append(m.cursors, &cursor{pages: pagesFrom(pages, span.lo)})
+		}
+		require.NoError(t, m.seek(nil, span))
+		p, err := m.piece(nil, Options{Page: 960, Piece: rapid.IntRange(1, 5).Draw(t, "pages")}, bottom)
 		require.NoError(t, err)
 		out = append(out, p.pages...)
 		if p.last {
 			break
 		}
+		span.lo = append(slices.Clip(p.to), 0)
 	}
 	if bottom {
 		c := &cursor{pages: out}
@@ -340,12 +341,13 @@ func FuzzPostings(f *testing.F) {
 		p := Page{Low: []byte("low"), Body: append(make([]byte, 4), data...)}
 		binary.LittleEndian.PutUint32(p.Body, p.checksum())
 		m := merger{cursors: []*cursor{{pages: []Page{p}}, {pages: []Page{p}}}}
-		err := m.each(nil, []Span{{hi: []byte("z")}}, func(p *Posting) error {
-			_, err := p.AppendIDs(nil)
-			return err
-		})
-		if err != nil {
-			require.ErrorIs(t, err, driver.ErrCorrupt)
+		for p, err := range m.postings(nil, Span{hi: []byte("z")}) {
+			if err == nil {
+				_, err = p.AppendIDs(nil)
+			}
+			if err != nil {
+				require.ErrorIs(t, err, driver.ErrCorrupt)
+			}
 		}
 		tree, err := Decode(data)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"iter"
 	"slices"
 
 	"github.com/varvedb/varve/internal/bitmap"
@@ -97,15 +98,17 @@ func sharedPrefix(a, b []byte) int {
 	return n
 }
 
-// loader reads some pages of a run, in order, from a lowest key on; none at the end.
-type loader func(run int64, from []byte) ([]Page, error)
+// loader reads the next pages of a run, in the direction of the cursor; none at
+// the end.
+type loader func(c *cursor) ([]Page, error)
 
 // cursor goes through the entries of one run.
 type cursor struct {
-	run   int64  // 0: there are no pages but those it has
-	from  []byte // of the run, where pages are read next
+	run   int64  // 0: there are no pages but the loaded ones
+	from  []byte // where the next pages begin or, with down, end
+	read  int64  // how many pages were read last
 	pages []Page
-	rest  packed.Reader
+	rest  packed.Reader // of the first page
 	entry
 	ended bool
 
@@ -120,7 +123,7 @@ func (c *cursor) next(load loader) (err error) {
 	}
 	for len(c.rest.Rest) == 0 {
 		if len(c.pages) == 0 && c.run != 0 {
-			if c.pages, err = load(c.run, c.from); err != nil {
+			if c.pages, err = load(c); err != nil {
 				return err
 			}
 			if n := len(c.pages); n > 0 {
@@ -152,12 +155,45 @@ func (c *cursor) next(load loader) (err error) {
 	return nil
 }
 
-// seek moves to the first entry from a key on, unless it is at that or beyond.
-func (c *cursor) seek(load loader, lo []byte) error {
-	if len(c.pages) > 0 && bytes.Compare(c.pages[0].Low, lo) <= 0 {
-		c.pages, c.rest = pagesFrom(c.pages, lo), packed.Reader{}
+// nextDown moves to the entry before, or sets ended. It decodes a page as a
+// whole, because each key is stored as what it adds to the one before.
+func (c *cursor) nextDown(load loader) (err error) {
+	for len(c.before) == 0 {
+		if len(c.pages) == 0 {
+			if c.pages, err = load(c); err != nil {
+				return err
+			}
+		}
+		if len(c.pages) == 0 {
+			c.ended = true
+			return nil
+		}
+		page := cursor{pages: c.pages[:1]}
+		c.from, c.pages = c.pages[0].Low, c.pages[1:]
+		for {
+			if err := page.next(nil); err != nil {
+				return err
+			}
+			if page.ended {
+				break
+			}
+			e := page.entry
+			e.key = slices.Clone(e.key)
+			c.before = append(c.before, e)
+		}
 	}
-	for !c.ended && (len(c.key) == 0 || bytes.Compare(c.key, lo) < 0) {
+	last := len(c.before) - 1
+	c.entry, c.before = c.before[last], c.before[:last]
+	return nil
+}
+
+// seek moves to the first entry of a span, or beyond the span when it has none.
+// A cursor that is already there stays.
+func (c *cursor) seek(load loader, s Span) error {
+	if !c.down && len(c.pages) > 0 && bytes.Compare(c.pages[0].Low, s.lo) <= 0 {
+		c.pages, c.rest = pagesFrom(c.pages, s.lo), packed.Reader{}
+	}
+	for !c.ended && (len(c.key) == 0 || s.compare(c.key, c.down) < 0) {
 		if err := c.next(load); err != nil {
 			return err
 		}
@@ -165,21 +201,20 @@ func (c *cursor) seek(load loader, lo []byte) error {
 	return nil
 }
 
-// merger goes through the entries of several runs as if they were one.
+// merger goes through the entries of several runs as if they were one run.
 type merger struct {
 	cursors []*cursor // oldest first
-	down    bool      // they go from the last entry to the first
 	at      []*cursor // the cursors at the last key returned
 
 	adds, removes, other bitmap.Chunk
 	sets                 []byte
 }
 
-// seek moves to before the first entry from a key on. Keys do not fall.
-func (m *merger) seek(load loader, lo []byte) error {
+// seek moves to before the first entry of a span. Spans come in order.
+func (m *merger) seek(load loader, s Span) error {
 	m.at = m.at[:0]
 	for _, c := range m.cursors {
-		if err := c.seek(load, lo); err != nil {
+		if err := c.seek(load, s); err != nil {
 			return err
 		}
 	}
@@ -200,7 +235,7 @@ func (m *merger) next(load loader) (e entry, ok bool, err error) {
 		}
 		if len(m.at) > 0 {
 			switch d := bytes.Compare(c.key, m.at[0].key); {
-			case d != 0 && (d > 0) != m.down:
+			case d != 0 && (d > 0) != c.down:
 				continue
 			case d != 0:
 				m.at = m.at[:0]
@@ -250,25 +285,33 @@ func (m *merger) overrule(stored []byte, to, from *bitmap.Chunk) error {
 	return nil
 }
 
-// each calls f with the postings of spans, which come in order and do not overlap.
-func (m *merger) each(load loader, spans []Span, f func(*Posting) error) error {
-	var p Posting
-	for _, s := range spans {
-		if err := m.seek(load, s.lo); err != nil {
-			return err
-		}
-		for {
-			e, ok, err := m.next(load)
-			if err != nil || !ok {
-				return err
+// postings yields the postings of spans, which come in order and do not overlap.
+// Entries that only remove ids are left out. A posting is valid until the next.
+func (m *merger) postings(load loader, spans ...Span) iter.Seq2[*Posting, error] {
+	return func(yield func(*Posting, error) bool) {
+		var p Posting
+		for _, s := range spans {
+			err := m.seek(load, s)
+			for err == nil {
+				var e entry
+				var ok bool
+				if e, ok, err = m.next(load); !ok || s.compare(e.key, m.at[0].down) > 0 {
+					break
+				}
+				if len(e.adds) == 0 {
+					continue
+				}
+				if err = p.decode(e.key); err != nil {
+					break
+				}
+				if p.IDs = e.adds; !yield(&p, nil) {
+					return
+				}
 			}
-			if bytes.Compare(e.key, s.hi) >= 0 {
-				break
-			}
-			if err := p.give(e, f); err != nil {
-				return err
+			if err != nil {
+				yield(nil, err)
+				return
 			}
 		}
 	}
-	return nil
 }

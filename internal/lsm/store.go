@@ -3,6 +3,7 @@ package lsm
 import (
 	"bytes"
 	"context"
+	"iter"
 	"slices"
 
 	"github.com/varvedb/varve/internal/statement"
@@ -18,9 +19,8 @@ type Options struct {
 	// when these are together Fan-1 times as large.
 	Fan int64
 
-	// Piece is how many pages of a compaction are worked out and written together, and
-	// Waiting how many may wait to be written.
-	Piece, Waiting int
+	// Piece is how many pages of a compaction are written together.
+	Piece int
 }
 
 // Store is where the pages of a tree lie: a table with the columns run, low and body.
@@ -83,8 +83,13 @@ func (s *Store) Find(ctx context.Context, q driver.Querier, t *Tree, spans []Spa
 		if n >= limit {
 			return &Span{spans[0].lo, m.behind()}, nil
 		}
-		if err := m.each(nil, spans, f); err != nil {
-			return nil, err
+		for p, err := range m.postings(nil, spans...) {
+			if err == nil {
+				err = f(p)
+			}
+			if err != nil {
+				return nil, err
+			}
 		}
 	}
 	return nil, nil
@@ -156,54 +161,85 @@ func listSize(n int) int {
 	return (n + 31) &^ 31
 }
 
-// Scan is Find for one span of any length: it reads some pages at a time. Over are the
-// pages of runs that are not in the tree yet.
-func (s *Store) Scan(ctx context.Context, q driver.Querier, t *Tree, over [][]Page, span Span, f func(*Posting) error) error {
-	m, err := s.merger(ctx, q, t.runs, span.lo)
-	if err != nil {
-		return err
+// Walk yields the postings of a span in the order of keys or, with down, in the
+// reverse order. It reads a few pages of each run at first and then twice as many
+// each time, because most callers stop early. A posting is valid until the next.
+func (s *Store) Walk(ctx context.Context, q driver.Querier, t *Tree, span Span, down bool) iter.Seq2[*Posting, error] {
+	return func(yield func(*Posting, error) bool) {
+		m, err := s.merger(ctx, q, t.runs, span, down)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		m.postings(s.loader(ctx, q), span)(yield)
 	}
-	for _, pages := range over {
-		m.cursors = append(m.cursors, &cursor{pages: pagesFrom(pages, span.lo)})
-	}
-	return m.each(s.loader(ctx, q), []Span{span}, f)
 }
 
-// merger returns what goes through runs from a key on.
-func (s *Store) merger(ctx context.Context, q driver.Querier, runs []run, lo []byte) (*merger, error) {
+// Values returns the values of a space in order, or nil when there are more than a
+// limit. It looks up each value behind the one before, because a value may
+// have many postings.
+func (s *Store) Values(ctx context.Context, q driver.Querier, t *Tree, space uint32, limit int) ([]string, error) {
+	values := []string{}
+	for lo := ""; ; lo = values[len(values)-1] + "\x00" {
+		found := len(values)
+		for p, err := range s.Walk(ctx, q, t, Within(space, lo, ""), false) {
+			if err != nil {
+				return nil, err
+			}
+			values = append(values, string(p.Value))
+			break
+		}
+		if len(values) == found {
+			return values, nil
+		}
+		if len(values) > limit {
+			return nil, nil
+		}
+	}
+}
+
+// merger returns what goes through the entries of runs, from the first of a span
+// on or, with down, from the last.
+func (s *Store) merger(ctx context.Context, q driver.Querier, runs []run, span Span, down bool) (*merger, error) {
 	m := &merger{}
 	for _, r := range runs {
-		c := &cursor{run: r.no, from: []byte{}}
-		if len(lo) > 0 {
-			err := s.sql.Each(ctx, q, "run_start", []any{r.no, lo}, func(rows driver.Rows) error { return rows.Scan(&c.from) })
+		c := &cursor{run: r.no, from: []byte{}, down: down}
+		m.cursors = append(m.cursors, c)
+		if down {
+			c.from = span.hi
+		} else if len(span.lo) > 0 {
+			// The page that begins last at or before the span may have its first entry.
+			err := s.sql.Each(ctx, q, "run_start", []any{r.no, span.lo}, func(rows driver.Rows) error { return rows.Scan(&c.from) })
 			if err != nil {
 				return nil, err
 			}
 		}
-		m.cursors = append(m.cursors, c)
 	}
 	return m, nil
 }
 
-// readPages is how many pages of a run are read at once.
-const readPages = 64
+// How many pages of a run are read at first, and at most, at once.
+const (
+	firstPages = 2
+	maxPages   = 64
+)
 
-// loader returns what reads runs.
+// loader returns what reads the pages of runs.
 func (s *Store) loader(ctx context.Context, q driver.Querier) loader {
-	return func(run int64, from []byte) ([]Page, error) {
-		return s.pages(ctx, q, "run_pages", run, from, readPages)
+	return func(c *cursor) (pages []Page, err error) {
+		c.read = min(max(2*c.read, firstPages), maxPages)
+		statement := "run_pages"
+		if c.down {
+			statement = "run_pages_down"
+		}
+		err = s.sql.Each(ctx, q, statement, []any{c.run, c.from, c.read}, func(rows driver.Rows) error {
+			var p Page
+			err := rows.Scan(&p.Low, &p.Body)
+			pages = append(pages, p)
+			return err
+		})
+		return pages, err
 	}
-}
-
-// pages reads up to n pages of a run, from a key on.
-func (s *Store) pages(ctx context.Context, q driver.Querier, statement string, run int64, from []byte, n int64) (pages []Page, err error) {
-	err = s.sql.Each(ctx, q, statement, []any{run, from, n}, func(rows driver.Rows) error {
-		var p Page
-		err := rows.Scan(&p.Low, &p.Body)
-		pages = append(pages, p)
-		return err
-	})
-	return pages, err
 }
 
 // drop deletes so many pages of a run that is no longer in the tree.

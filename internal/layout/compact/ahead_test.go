@@ -194,9 +194,9 @@ func drawBlock(t *rapid.T, number uint64, model map[int]uint64) entity.Block {
 	return block
 }
 
-// TestAhead checks that it makes no difference to the tables when a batch is planned:
-// before the batch before it is merged, in the middle of that, or in its turn; from a
-// view that is old or new; and whether plans were lost or transactions rolled back.
+// TestAhead checks that it makes no difference to the tables when a batch is prepared:
+// ahead, in the middle of its merge, or in a write transaction; from a view that is
+// old or new; and whether batches were lost or transactions rolled back.
 func TestAhead(t *testing.T) {
 	ctx := context.Background()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -260,8 +260,8 @@ func TestAhead(t *testing.T) {
 	})
 }
 
-// TestAheadExpired checks that a batch takes along what the batch before it makes and
-// what runs out, though it was planned before that was merged.
+// TestAheadExpired checks that a batch closes the entities of the batch before it that
+// expired.
 func TestAheadExpired(t *testing.T) {
 	b := newRig(t, compact.Options{Backlog: 8, Batch: 2, Steps: 1}) // blocks merge nothing themselves
 	defer func() { require.NoError(t, b.engine.Close()) }()
@@ -270,7 +270,6 @@ func TestAheadExpired(t *testing.T) {
 	}
 	b.apply(true, entity.Block{Number: 1, Ops: []entity.Op{create(1, 0, 2), create(2, 1, 100)}})
 	b.apply(true, entity.Block{Number: 5, Ops: []entity.Op{create(3, 0, 100), create(4, 1, 100)}})
-	b.prepare()
 	require.False(t, b.layout.Prepared(true))
 	b.prepare()
 	require.True(t, b.layout.Prepared(true))
@@ -314,31 +313,4 @@ func expiringRig(t testing.TB) *rig {
 	b.apply(true, entity.Block{Number: 5, Ops: []entity.Op{create(3, 0, 100), create(4, 1, 100)}})
 	b.apply(true, entity.Block{Number: 6, Ops: []entity.Op{create(5, 0, 100), create(6, 1, 100)}})
 	return b
-}
-
-// TestAheadThrice checks that the third of three plans over each other goes on from what
-// the second one makes of an entity, though the first one has it too.
-func TestAheadThrice(t *testing.T) {
-	b := newRig(t, compact.Options{Backlog: 1 << 20, Batch: 1, Steps: 100})
-	defer func() { require.NoError(t, b.engine.Close()) }()
-	for number := uint64(1); number <= 3; number++ {
-		op := entity.Op{Kind: entity.Update, Key: entity.Key{1}, BTL: 100, NumericAttributes: map[string]uint64{"n": number}}
-		if number == 1 {
-			op.Kind = entity.Create
-		}
-		b.apply(true, entity.Block{Number: number, Ops: []entity.Op{op}})
-	}
-	old, err := b.engine.Snapshot(t.Context())
-	require.NoError(t, err)
-	require.NoError(t, b.layout.Prepare(t.Context(), old))
-	require.NoError(t, b.layout.Prepare(t.Context(), old))
-	for n := 0; len(b.dump()["block_log"]) == 3; n++ {
-		require.Less(t, n, 100)
-		b.merge(true, 1)
-	}
-	require.NoError(t, b.layout.Prepare(t.Context(), old)) // a view in which the first is not merged
-	require.NoError(t, old.Close())
-	b.drain()
-	require.Len(t, b.dump()["closed_versions"], 2)
-	b.check()
 }

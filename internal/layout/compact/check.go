@@ -25,11 +25,14 @@ func (l *Layout) Check(ctx context.Context, q, _, _ driver.Querier, report func(
 		return err
 	}
 	c := &checker{view: v, sums: map[uint32]uint64{}, wanted: map[uint64]wanted{}, say: func(format string, args ...any) error {
-		return stoppedIf(!report(fmt.Sprintf(format, args...)))
+		if !report(fmt.Sprintf(format, args...)) {
+			return errEnough
+		}
+		return nil
 	}}
 	for _, f := range []func(context.Context) error{c.versions, c.progress, c.runs, c.postings, c.closed, c.missing, c.intervals} {
 		if err := f(ctx); err != nil {
-			if errors.Is(err, errStopped) {
+			if errors.Is(err, errEnough) {
 				return nil
 			}
 			return err
@@ -38,9 +41,12 @@ func (l *Layout) Check(ctx context.Context, q, _, _ driver.Querier, report func(
 	return nil
 }
 
+// errEnough ends a check whose caller wants no more problems.
+var errEnough = errors.New("enough problems")
+
 type checker struct {
 	*view
-	say    func(format string, args ...any) error // of a problem; errStopped after enough
+	say    func(format string, args ...any) error // of a problem; errEnough after enough
 	live   int64
 	sums   map[uint32]uint64 // of entries of current versions, less those of postings, by attribute
 	wanted map[uint64]wanted // by entrySum
@@ -141,17 +147,21 @@ func (c *checker) closed(ctx context.Context) error {
 // each calls f with all that postings say.
 func (c *checker) each(ctx context.Context, f func(space uint32, value []byte, id int64)) error {
 	var ids []int64
-	err := c.l.postings.Scan(ctx, c.q, &c.p.tree, nil, lsm.All, func(p *lsm.Posting) (err error) {
-		ids, err = p.AppendIDs(ids[:0])
+	for p, err := range c.l.postings.Walk(ctx, c.q, &c.p.tree, lsm.All, false) {
+		if err == nil {
+			ids, err = p.AppendIDs(ids[:0])
+		}
+		if errors.Is(err, driver.ErrCorrupt) {
+			return c.say("postings: %v", err)
+		}
+		if err != nil {
+			return err
+		}
 		for _, id := range ids {
 			f(p.Space, p.Value, id)
 		}
-		return err
-	})
-	if errors.Is(err, driver.ErrCorrupt) {
-		return c.say("postings: %v", err)
 	}
-	return err
+	return nil
 }
 
 // missing finds versions without their payload or their key.

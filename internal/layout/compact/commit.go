@@ -15,7 +15,8 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// writer is a write transaction. What it has read or made is its own: the transaction may never be committed.
+// writer is a write transaction. It shares nothing that it wrote, because the
+// transaction may be rolled back.
 type writer struct {
 	*view // as the transaction has left the store so far
 	tx    driver.Tx
@@ -115,8 +116,8 @@ func keepLast(last map[entity.Key]*version, r *version) {
 	}
 }
 
-// ranOut tells of keys that are not live, with what live has met of them, whether the
-// last version reached its expiration by itself.
+// ranOut adds to prior, for keys that are not live, whether the last version
+// expired by itself. Ended is as live returns it.
 func (v *view) ranOut(ctx context.Context, keys []entity.Key, ended map[entity.Key]*version, prior map[entity.Key]entity.Prior) error {
 	wanted := make(map[entity.Key]bool, len(keys))
 	var hashes []any
@@ -159,7 +160,7 @@ func (w *writer) Write(ctx context.Context, set entity.Changeset) error {
 		return err
 	}
 	w.found = map[entity.Key]*version{}
-	if share, ok := w.l.share(int(w.p.backlog), len(set.Changes)); ok {
+	if share, ok := w.l.opts.shareBudget(int(w.p.backlog), len(set.Changes), w.l.prepared.unfinished()); ok {
 		if err := w.l.maintain(ctx, w.tx, w.view, share); err != nil {
 			return err
 		}

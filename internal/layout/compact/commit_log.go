@@ -23,7 +23,7 @@ type change struct {
 	next    version
 }
 
-// creates tells whether the version that begins is the first of its entity.
+// creates reports whether the version that begins is the first of its entity.
 func (c *change) creates() bool { return c.newID != 0 && c.newID != c.oldID }
 
 // node is one block of the log. Nothing changes it once it is made.
@@ -33,7 +33,8 @@ type node struct {
 	changes []change // in the order of keys
 	byKey   map[entity.Key]int
 
-	// Every few nodes: the keys of this one and the few-1 before it, by their first bytes. Nil in the others.
+	// In every lookupCost-th node: the keys of this node and of the nodes before it
+	// since the last such one, by their first bytes. Nil in the others.
 	recent map[uint64]struct{}
 
 	once  sync.Once
@@ -50,14 +51,15 @@ func newNode(block int64, t tip, changes []change, before []*node) *node {
 	return n
 }
 
-// follow makes what look-ups pass few nodes by at once, if it is a node's turn. Hundreds are
-// not merged when blocks come fast, and most keys are in none.
+// follow makes the set of recent keys in every lookupCost-th node. With it look-ups
+// skip as many nodes at once, because thousands of small blocks may be unmerged and
+// most keys are in none of them: without it a block costs 1.5 times the CPU then.
 func (n *node) follow(before []*node) {
-	first := len(before) - (few - 1)
+	first := len(before) - (lookupCost - 1)
 	if first < 0 || slices.ContainsFunc(before[first:], func(b *node) bool { return b.recent != nil }) {
 		return
 	}
-	n.recent = make(map[uint64]struct{}, few*len(n.changes))
+	n.recent = make(map[uint64]struct{}, lookupCost*len(n.changes))
 	for _, b := range append(before[first:len(before):len(before)], n) {
 		for i := range b.changes {
 			n.recent[firstBytes(&b.changes[i].key)] = struct{}{}
@@ -91,7 +93,7 @@ func lookup(nodes []*node, at int64, key entity.Key) *change {
 		n := nodes[i]
 		if n.recent != nil {
 			if _, ok := n.recent[firstBytes(&key)]; !ok {
-				i -= few
+				i -= lookupCost
 				continue
 			}
 		}

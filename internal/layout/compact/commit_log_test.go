@@ -12,7 +12,7 @@ import (
 // TestLookup: the last change of a key is found in a long log, whatever of it is merged.
 func TestLookup(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 1))
-	const blocks, keys = 5 * few, 3 * few
+	const blocks, keys = 5 * lookupCost, 3 * lookupCost
 	for range 20 {
 		var nodes []*node
 		for block := range int64(blocks) {

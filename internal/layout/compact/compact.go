@@ -1,14 +1,16 @@
 // Package compact is Varve's own layout: the answers of the thirteen-index
 // layout at a fraction of its writes. docs/compact.md has a picture.
 //
-// A block is written once, as one row of a log, beside its payloads. The log is merged into tables in batches: the
-// last version of each entity clustered by id, older versions apart, and for each attribute value the set of entities
-// that have it. Entities are numbered in the order of their creation, so that the order of ids is that of $sequence.
-// Readers see the tables and, over them, what their view of the log holds beyond.
+// A block is written as one row of a log, and its payloads. The log is merged into
+// tables in batches: the last version of each entity, clustered by id; older
+// versions in another table; and for each attribute value the set of entities that
+// have it. Entities are numbered in the order of their creation, so ids have the
+// order of $sequence. Readers see the tables, overlaid with the part of the log
+// that is not merged in their view.
 //
-// What is kept in memory is a cache of what views can read: it is found by the tip, a hash chained over the log,
-// which a view reads together with the progress of the merge. A transaction that is rolled back leaves tips that no
-// view ever names.
+// Decoded blocks of the log are cached in memory. They are found by the tip, a hash
+// chained over the log, which a view reads together with the progress of the
+// merge. A transaction that is rolled back leaves tips that no view ever reads.
 package compact
 
 import (
@@ -24,24 +26,23 @@ import (
 
 // Layout implements layout.Layout and layout.Maintained.
 //
-// Three kinds of goroutines meet in it: the writer, who has the engine's one write transaction, the maintainer, who
-// prepares beside it (Prepare, never two at once), and readers. Results are handed over, not shared: nodes, trees,
-// and a batch but for four fields, do not change once somebody else can find them. Each field guards itself, but
-// credit, which is the writer's.
+// Three kinds of goroutines use it: the writer, which has the engine's one write
+// transaction; the maintainer, which calls Prepare concurrently with the writer
+// and never twice at once; and readers. Nodes, trees and batches do not change
+// once another goroutine can find them, except for the state of the merge in a
+// batch, which preparedBatch guards. Each field guards itself, except credit, which
+// only the writer uses.
 type Layout struct {
-	schema    schemas.Layout
-	opts      Options
-	sql       *statement.Set
-	postings  *lsm.Store
-	compactor *lsm.Compactor
+	schema   schemas.Layout
+	opts     Options
+	sql      *statement.Set
+	postings *lsm.Store
 
 	committed *names // as seen by read views: never wrong
-	trees     treeCache
 	chains    chains
-	batches   batches
-	owed      owed
+	prepared  preparedBatch
+	debt      debt
 	values    valueCache
-	pace      pace
 	credit    credit
 }
 
@@ -56,7 +57,6 @@ func New(schema schemas.Layout, opts Options) *Layout {
 	l := &Layout{schema: schema, opts: opts, sql: statement.New(schema.Statements), committed: newNames()}
 	l.sql.Ahead("progress") // which views and writers begin with
 	l.postings = lsm.NewStore("postings", l.sql, opts.tree())
-	l.compactor = lsm.NewCompactor(l.postings)
 	return l
 }
 
@@ -82,7 +82,7 @@ func (l *Layout) Create(ctx context.Context, tx driver.Tx, _ bool) error {
 	return tx.Insert(ctx, progressTable, p.values())
 }
 
-// The tables that are written in bulk, with that of the postings.
+// The tables that are written in bulk, except the postings.
 var (
 	progressTable = table("progress", "merged", "merging", "step", "last", "tip*", "next_id", "next_content", "names",
 		"last_sequence+", "unordered", "backlog", "live", "runs*")

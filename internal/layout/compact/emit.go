@@ -2,78 +2,57 @@ package compact
 
 import (
 	"context"
-	"errors"
 
 	"github.com/varvedb/varve/store/entity"
 )
 
-// output turns versions into entities and hands them out, with their payloads
-// if they are asked for, several at a time.
+// output makes entities of versions and yields them. With payloads it reads those
+// of several versions at once.
 type output struct {
 	v          *view
 	attributes bool // attributes are asked for
 	content    bool // payloads are
 	yield      func(*entity.Entity, error) bool
 	waiting    []*version
-	bytes      uint64 // of payloads that are waited for
-	stopped    bool
+	bytes      uint64 // of the payloads of these
 }
 
 // outputBytes bounds the payloads that are read at once.
 const outputBytes = 1 << 20
 
-// add hands a version out, now or a little later. It returns errStopped when nobody wants more.
-func (o *output) add(ctx context.Context, r *version, rec *record) error {
+// add yields a version, now or with later ones. It reports whether the caller
+// wants more; an error is yielded and ends the output.
+func (o *output) add(ctx context.Context, r *version, size uint64) bool {
 	o.waiting = append(o.waiting, r)
-	if o.content {
-		if o.bytes += rec.size; o.bytes < outputBytes && len(o.waiting) < 2*few {
-			return nil
-		}
+	if o.bytes += size; o.content && o.bytes < outputBytes && len(o.waiting) < 2*lookupCost {
+		return true
 	}
 	return o.flush(ctx)
 }
 
-// flush hands out what waits.
-func (o *output) flush(ctx context.Context) (err error) {
+// flush yields the versions that wait.
+func (o *output) flush(ctx context.Context) bool {
 	list := o.waiting
 	o.waiting, o.bytes = nil, 0
-	if len(list) == 0 {
-		return nil
-	}
 	var contents map[int64][]byte
-	if o.content {
+	if o.content && len(list) > 0 {
+		var err error
 		if contents, err = o.v.contents(ctx, list); err != nil {
-			return err
+			o.yield(nil, err)
+			return false
 		}
 	}
 	dictionary := o.v.names.list()
 	for _, r := range list {
 		e, err := r.entity(dictionary, o.attributes)
 		if err != nil {
-			return err
+			o.yield(nil, err)
+			return false
 		}
 		e.Content = contents[r.content]
-		if err := o.hand(e); err != nil {
-			return err
+		if !o.yield(e, nil) {
+			return false
 		}
 	}
-	return nil
-}
-
-func (o *output) hand(e *entity.Entity) error {
-	o.stopped = !o.yield(e, nil)
-	return stoppedIf(o.stopped)
-}
-
-// end hands out what waits, or an error. That more was not wanted is none.
-func (o *output) end(ctx context.Context, err error) {
-	if errors.Is(err, errStopped) {
-		err = nil
-	}
-	if err == nil && !o.stopped {
-		err = o.flush(ctx)
-	}
-	if err != nil && !o.stopped {
-		o.yield(nil, err)
-	}
+	return true
 }

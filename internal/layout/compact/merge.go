@@ -2,9 +2,8 @@ package compact
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
+	"time"
 
 	"github.com/varvedb/varve/store/driver"
 )
@@ -13,112 +12,164 @@ import (
 func (l *Layout) Owed(ctx context.Context, q driver.Querier) (int, error) {
 	p, err := l.readProgress(ctx, q)
 	if err != nil {
-		return 0, err // and the hint stays: that nothing was read says nothing of the debt
+		return 0, err // the known debt stays, because nothing was read
 	}
-	l.owed.set(&p)
-	return p.owed(), nil
+	l.debt.set(&p)
+	return p.debt(), nil
+}
+
+// Prepare implements layout.Maintained: it prepares the next batch unless one is
+// prepared. Pieces of compactions are made when they are written, because each
+// takes less time than a commit.
+func (l *Layout) Prepare(ctx context.Context, q driver.Querier) error {
+	v, err := l.newView(ctx, q, 0)
+	if err != nil {
+		return err
+	}
+	if v.p.backlog == 0 || l.prepared.fits(&v.p, v.nodes) {
+		return nil
+	}
+	b, err := l.nextBatch(ctx, q, &v.p, v.nodes)
+	if err == nil {
+		l.prepared.set(b)
+	}
+	return err
+}
+
+// nextBatch prepares the batch that is being merged or, when none is, the next
+// one: blocks with up to Options.Batch changes, or one block with more.
+func (l *Layout) nextBatch(ctx context.Context, q driver.Querier, p *progress, nodes []*node) (*batch, error) {
+	n, changes := 0, 0
+	for _, node := range nodes {
+		changes += len(node.changes)
+		if p.merging == none && n > 0 && changes > l.opts.Batch || p.merging != none && node.block > p.merging {
+			break
+		}
+		n++
+	}
+	if n == 0 {
+		return nil, fmt.Errorf("%w: %d changes are recorded as not merged, block %d as being merged, and the log has none of them",
+			driver.ErrCorrupt, p.backlog, p.merging)
+	}
+	return l.newBatch(ctx, q, p, nodes[:n])
 }
 
 // Maintain implements layout.Maintained: one slice of merging.
-func (l *Layout) Maintain(ctx context.Context, tx driver.Tx, wanted func() bool) (owed int, err error) {
+func (l *Layout) Maintain(ctx context.Context, tx driver.Tx, wanted func() bool) (debt int, err error) {
 	v, err := l.newView(ctx, tx, 0)
-	if err != nil || v.p.owed() == 0 {
+	if err != nil || v.p.debt() == 0 {
 		return 0, err
 	}
-	if err := l.maintain(ctx, tx, v, l.slice(wanted)); err != nil {
+	if err := l.maintain(ctx, tx, v, l.opts.sliceBudget(wanted)); err != nil {
 		return 0, err
 	}
-	return v.p.owed(), l.writeProgress(ctx, tx, &v.p)
+	return v.p.debt(), l.writeProgress(ctx, tx, &v.p)
+}
+
+// maintain does at least one step of the work that is put off, and more as the
+// budget allows. It ends with the batch, because the next one may not be prepared.
+func (l *Layout) maintain(ctx context.Context, tx driver.Tx, v *view, b budget) error {
+	start, items, changes := time.Now(), 0, 0
+	for {
+		// A piece of a compaction, if it is its turn.
+		wrote := 0
+		if l.credit > 0 || v.p.backlog == 0 {
+			var err error
+			if wrote, err = l.postings.Compact(ctx, tx, &v.p.tree); err != nil {
+				return err
+			}
+			l.credit.spend(wrote)
+		}
+
+		// Else a step of the batch.
+		if wrote == 0 && v.p.backlog > 0 {
+			merging, wrote, err := l.mergeStep(ctx, tx, v)
+			if err != nil {
+				return err
+			}
+			l.credit.earn(wrote)
+			if v.p.merging == none {
+				return nil
+			}
+			items += l.opts.Steps
+			changes = items * int(merging.changes) / (merging.items() + l.opts.Steps*len(merging.stages))
+		}
+		if v.p.debt() == 0 || !b.allows(time.Since(start), changes) {
+			return nil
+		}
+	}
 }
 
 // drain merges everything. Compactions are left for later.
 func (l *Layout) drain(ctx context.Context, tx driver.Tx, v *view) error {
 	for v.p.backlog > 0 {
-		if err := l.step(ctx, tx, v); err != nil {
+		if _, _, err := l.mergeStep(ctx, tx, v); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// maintain does what is put off, at least one step, as far as a budget goes.
-func (l *Layout) maintain(ctx context.Context, tx driver.Tx, v *view, b budget) error {
-	more := l.allows(b)
-	for done, goOn := 0, true; goOn && v.p.owed() > 0; goOn = more(done) {
-		did := 0
-		first, inline := l.compactionTurn(&v.p)
-		if first {
-			var err error
-			if did, err = l.compactor.Step(ctx, tx, &v.p.tree, inline); err != nil {
-				return err
-			}
-			l.credit.spend(did)
+// mergeStep does the next step of the batch that is being merged, or of a new
+// one, and returns the batch and how many items the step wrote.
+func (l *Layout) mergeStep(ctx context.Context, tx driver.Tx, v *view) (b *batch, wrote int, err error) {
+	// A batch that could not be merged is prepared again.
+	defer func() {
+		if err != nil {
+			l.prepared.set(nil)
 		}
-		if did == 0 {
-			before := v.p.step
-			if err := l.step(ctx, tx, v); err != nil {
-				return err
-			}
-			l.credit.earn(v.p.step - before)
-			done += l.opts.Steps
-		}
-	}
-	return nil
-}
-
-// step does the next step of the batch that is being merged, or of a new one. A batch
-// that could not be merged is prepared anew.
-func (l *Layout) step(ctx context.Context, tx driver.Tx, v *view) error {
-	err := l.mergeStep(ctx, tx, v)
-	if err != nil {
-		l.batches.set()
-	}
-	return err
-}
-
-func (l *Layout) mergeStep(ctx context.Context, tx driver.Tx, v *view) error {
+	}()
 	p := &v.p
-	b, err := l.batchFor(ctx, tx, p, v.nodes)
-	if err != nil {
-		return err
-	}
-	pages, keys := len(b.pages), len(b.keys)/2
-	switch done := int(p.step); {
-	case done < pages:
-		n := min(l.opts.Steps, pages-done)
-		p.step += int64(n)
-		return l.postings.Insert(ctx, tx, p.tree.Batch(), b.pages[done:done+n])
-	case done < pages+keys:
-		done -= pages
-		n := min(l.opts.Steps, keys-done)
-		p.step += int64(n)
-		rows := b.keys[2*done : 2*(done+n)]
-		if b.again {
-			return l.sql.ExecIn(ctx, tx, "insert_missing_keys", 2, rows)
+	if b = l.prepared.follow(p, v.nodes); b == nil {
+		if b, err = l.nextBatch(ctx, tx, p, v.nodes); err != nil {
+			return nil, 0, err
 		}
-		return tx.Insert(ctx, keysTable, rows)
-	case done < b.items():
-		p.step++
-		l.postings.Publish(&p.tree, pages)
-		return l.putStage(ctx, tx, p, &b.expired)
+		l.prepared.begin(b, p)
 	}
-	g := &b.stages[int(p.step)-b.items()]
+
+	// First the pages of the run.
+	done := int(p.step)
+	if pages := b.pages[min(done, len(b.pages)):]; len(pages) > 0 {
+		wrote = min(l.opts.Steps, len(pages))
+		p.step += int64(wrote)
+		return b, wrote, l.postings.Insert(ctx, tx, p.tree.Batch(), pages[:wrote])
+	}
+
+	// Then the keys. Those of an earlier attempt may be there.
+	done -= len(b.pages)
+	if rows := b.keys[min(2*done, len(b.keys)):]; len(rows) > 0 {
+		wrote = min(l.opts.Steps, len(rows)/2)
+		p.step += int64(wrote)
+		if b.again {
+			return b, wrote, l.sql.ExecIn(ctx, tx, "insert_missing_keys", 2, rows[:2*wrote])
+		}
+		return b, wrote, tx.Insert(ctx, keysTable, rows[:2*wrote])
+	}
+
+	// Then the run counts, and expired entities leave the current versions.
+	p.step++
+	if done -= len(b.keys) / 2; done == 0 {
+		l.postings.Publish(&p.tree, len(b.pages))
+		return b, 1, l.putStage(ctx, tx, p, &b.expired)
+	}
+
+	// At last the versions, and the log is trimmed behind them.
+	g := &b.stages[done-1]
 	if err := l.putStage(ctx, tx, p, g); err != nil {
-		return err
+		return b, 0, err
 	}
 	if err := l.sql.Exec(ctx, tx, "trim_log", g.block); err != nil {
-		return err
+		return b, 0, err
 	}
-	p.step++
 	p.merged = g.block
 	p.backlog -= g.changes
 	v.nodes = after(v.nodes, p.merged)
 	if g.block == b.end {
 		p.merging, p.step = none, 0
 		p.tree.End()
-		l.batches.finish(b)
+		l.prepared.finish(b)
 	}
-	return nil
+	return b, 1, nil
 }
 
 // putStage writes the versions of some blocks.
@@ -135,57 +186,4 @@ func (l *Layout) putVersions(ctx context.Context, tx driver.Tx, drop, current, c
 		return err
 	}
 	return tx.Insert(ctx, closedTable, closed)
-}
-
-// batchFor returns the batch that is being merged, or the next.
-func (l *Layout) batchFor(ctx context.Context, tx driver.Tx, p *progress, nodes []*node) (*batch, error) {
-	if b := l.batches.follow(p, nodes); b != nil {
-		return b, nil
-	}
-	b, err := l.nextBatch(ctx, tx, p, nodes, nil)
-	if err != nil {
-		return nil, err
-	}
-	b.start(p)
-	l.batches.set(b)
-	return b, nil
-}
-
-// Prepare implements layout.Maintained: it prepares the next batch that is not prepared yet, and
-// works out pieces of compactions.
-func (l *Layout) Prepare(ctx context.Context, q driver.Querier) error {
-	v, err := l.newView(ctx, q, 0)
-	if err != nil {
-		return err
-	}
-	return errors.Join(l.prepareMerge(ctx, v.q, v.p, v.nodes), l.compactor.Prepare(ctx, q, &v.p.tree))
-}
-
-func (l *Layout) prepareMerge(ctx context.Context, q driver.Querier, p progress, nodes []*node) error {
-	line, unmerged := l.batches.line(&p, &nodes)
-	if p.backlog == 0 || unmerged > 1 || len(line) > 0 && p.backlog < int64(l.opts.Batch) {
-		return nil
-	}
-	b, err := l.nextBatch(ctx, q, &p, nodes, line)
-	if err == nil {
-		l.batches.set(slices.Concat(line, []*batch{b})...)
-	}
-	return err
-}
-
-// nextBatch prepares the batch that is being merged, or the next one.
-func (l *Layout) nextBatch(ctx context.Context, q driver.Querier, p *progress, nodes []*node, line []*batch) (*batch, error) {
-	n, changes := 0, 0
-	for _, node := range nodes {
-		changes += len(node.changes)
-		if p.merging == none && n > 0 && changes > l.opts.Batch || p.merging != none && node.block > p.merging {
-			break
-		}
-		n++
-	}
-	if n == 0 {
-		return nil, fmt.Errorf("%w: %d changes are recorded as not merged, block %d as being merged, and the log has none of them",
-			driver.ErrCorrupt, p.backlog, p.merging)
-	}
-	return l.newBatch(ctx, q, p, nodes[:n], line)
 }

@@ -9,11 +9,12 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// overlay is what the log says about entities at a block: of those it touches, it alone counts.
+// overlay is the state at a block of the entities that the log changes. For these
+// entities the tables do not count.
 type overlay struct {
 	merged   int64
 	versions map[int64]*version // by id; nil when the entity has ended
-	live     []*version         // those that have not, highest id first
+	live     []*version         // the others, highest id first
 }
 
 // newOverlay folds the nodes above merged and up to at.
@@ -42,13 +43,14 @@ func newOverlay(nodes []*node, merged, at int64) *overlay {
 	return o
 }
 
-// touches tells whether an entity is the overlay's.
+// touches reports whether the log changes an entity.
 func (o *overlay) touches(id int64) bool {
 	_, ok := o.versions[id]
 	return ok
 }
 
-// overlay returns what the chain says at a block, over the tables of a view.
+// overlay returns the overlay of a view at a block. The one at the head is kept,
+// because folding thousands of changes takes three times as long as a query.
 func (c *chain) overlay(p *progress, at int64) *overlay {
 	if at < p.last {
 		return newOverlay(c.nodes, p.merged, at)
@@ -69,7 +71,7 @@ func sortDescending(list []*version) {
 // first: all of them, or those that equalities narrow it down to.
 func (v *view) unmerged(e query.Expr) []*version {
 	o := v.overlay()
-	if len(o.live) <= enough {
+	if len(o.live) <= minCandidates {
 		return o.live
 	}
 	terms, ok := v.equalities(e)
@@ -131,7 +133,7 @@ func (v *view) equalities(e query.Expr) ([]lsm.Term, bool) {
 
 // valueTerms returns the terms of values, unless they are too many to look up in each node.
 func (v *view) valueTerms(name string, values []query.Value) ([]lsm.Term, bool) {
-	if len(values) == 0 || len(values) > 2*few || name == entity.AttrKey {
+	if len(values) == 0 || len(values) > 2*lookupCost || name == entity.AttrKey {
 		return nil, false
 	}
 	a, ok := v.attribute(name, values[0].Kind)

@@ -56,58 +56,43 @@ func lastSequence(block uint64) uint64 {
 	return entity.MakeSequence(block+1, 0, 0) - 1
 }
 
-// bound makes a window no larger than an expression allows.
+// bound returns the part of a window in which an expression can match.
 func (v *view) bound(ctx context.Context, e query.Expr, w window) (window, error) {
 	s := reachOf(e)
 	w.high, w.from, w.to = min(w.high, v.p.nextID), int64(s.from), int64(s.to)
-	if v.p.unordered != 0 || s.low == 0 && s.high == math.MaxUint64 {
+	if v.p.unordered != 0 {
 		return w, nil
 	}
 	var err error
 	if s.high < v.p.lastSequence {
-		if _, w.high, err = v.search(ctx, s.high+1, w); err != nil {
+		if _, w.high, err = v.bisect(ctx, s.high+1, w.low, w.high); err != nil {
 			return w, err
 		}
 	}
 	if s.low > 0 {
-		w.low, _, err = v.search(ctx, s.low, w)
+		w.low, _, err = v.bisect(ctx, s.low, w.low, w.high)
 	}
 	return w, err
 }
 
-// search returns ids of a window below which sequences are lower than one, and from which on they are not: to within
-// enough ids, or after 12 look-ups. It guesses where between two known ones it lies, and looks so far beyond that
-// from where it looked last that little is left when the guess is good. Every fourth time it halves what is left.
-func (v *view) search(ctx context.Context, sequence uint64, w window) (low, high int64, err error) {
-	left, right := uint64(0), v.p.lastSequence // the sequences about from and high
-	low, high = w.low, w.high
-	from, beyond := low, int64(0)
-	for n := 0; n < 12 && high-from > enough; n++ {
-		middle := from + (high-from)/2
-		if n%4 < 3 && left < sequence && sequence < right {
-			part := float64(sequence-left) / float64(right-left)
-			middle = min(max(from+int64(part*float64(high-from))+beyond, from), high-1)
-		}
-		found := false
-		beyond = enough / 2
-		err := v.l.versions(ctx, v.q, "highest_current", []any{middle + 1, from}, func(r *version) error {
+// bisect narrows a range of ids to minCandidates or fewer: sequences are lower
+// than the given one below low, and from high on they are not.
+func (v *view) bisect(ctx context.Context, sequence uint64, low, high int64) (int64, int64, error) {
+	for high-low > minCandidates {
+		// The entity in the middle or, when that has ended, the one before it.
+		middle := low + (high-low)/2
+		next := middle + 1 // of low, unless the entity is behind the bound
+		err := v.l.versions(ctx, v.q, "highest_current", []any{middle + 1, low}, func(r *version) error {
 			rec, err := parse(r.data)
-			if err != nil {
-				return err
+			if rec.sequence >= sequence {
+				high, next = r.id, low
 			}
-			if found = true; rec.sequence >= sequence {
-				high, right, beyond = r.id, rec.sequence, -enough/2
-			} else {
-				low, from, left = r.id+1, middle+1, rec.sequence
-			}
-			return nil
+			return err
 		})
 		if err != nil {
 			return low, high, err
 		}
-		if !found {
-			from = middle + 1
-		}
+		low = next
 	}
 	return low, high, nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// matcher tells whether a version satisfies a query, as query.Match does of an entity, without making one.
+// matcher reports whether a version satisfies a query, as query.Match does of an entity, without making one.
 type matcher func(v *version, r *record) bool
 
 // newMatcher compiles a query against the names of a view.

@@ -1,17 +1,16 @@
 package compact
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/varvedb/varve/internal/lsm"
 	"github.com/varvedb/varve/store/driver"
 )
 
-// tip names a state of the log and the tables: a hash over everything written up to it. Merging does not change it.
+// tip identifies a state of the log and the tables: a hash over everything that was
+// written. Merging does not change it.
 type tip [16]byte
 
 // next returns the tip after one more thing was written.
@@ -33,7 +32,7 @@ func tipOf(stored []byte) (tip, error) {
 	return tip(stored), nil
 }
 
-// none is a block number that is no block's.
+// none stands for no block.
 const none = -1
 
 // progress is the row that a view reads first, and once.
@@ -75,30 +74,11 @@ func (l *Layout) readProgress(ctx context.Context, q driver.Querier) (p progress
 	if p.tip, err = tipOf(tip); err != nil {
 		return p, err
 	}
-	p.tree, err = l.trees.decode(runs)
+	p.tree, err = lsm.Decode(runs)
 	return p, err
 }
 
 func (l *Layout) writeProgress(ctx context.Context, tx driver.Tx, p *progress) error {
-	l.owed.set(p)
+	l.debt.set(p)
 	return l.sql.Exec(ctx, tx, "set_progress", p.values()...)
-}
-
-// treeCache keeps the tree that was decoded last: views between two slices of merging read the same.
-type treeCache struct{ last atomic.Pointer[decodedTree] }
-
-type decodedTree struct {
-	stored []byte
-	tree   lsm.Tree
-}
-
-func (c *treeCache) decode(stored []byte) (lsm.Tree, error) {
-	if last := c.last.Load(); last != nil && bytes.Equal(last.stored, stored) {
-		return last.tree, nil
-	}
-	t, err := lsm.Decode(stored)
-	if err == nil {
-		c.last.Store(&decodedTree{stored, t})
-	}
-	return t, err
 }

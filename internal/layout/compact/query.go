@@ -18,39 +18,53 @@ import (
 func (v *view) Query(ctx context.Context, req layout.Request) iter.Seq2[*entity.Entity, error] {
 	return func(yield func(*entity.Entity, error) bool) {
 		out := &output{v: v, attributes: req.Attributes, content: req.Content, yield: yield}
-		out.end(ctx, v.query(ctx, req, out))
+		for m, err := range v.matches(ctx, req) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !out.add(ctx, m.v, m.rec.size) {
+				return
+			}
+		}
+		out.flush(ctx)
 	}
 }
 
-// query plans, and scans for what it hands out: newest first, or in an order.
-func (v *view) query(ctx context.Context, req layout.Request, out *output) (err error) {
-	below, newest := int64(math.MaxInt64), len(req.Order) == 0 && v.p.unordered == 0
-	if newest && req.After != nil {
-		if below, err = v.idAt(ctx, req.After); err != nil {
-			return err
+// matches plans a query and scans for its matches, newest first or in an order.
+func (v *view) matches(ctx context.Context, req layout.Request) iter.Seq2[match, error] {
+	return func(yield func(match, error) bool) {
+		var err error
+		below, newest := int64(math.MaxInt64), len(req.Order) == 0 && v.p.unordered == 0
+		if newest && req.After != nil {
+			below, err = v.idAt(ctx, req.After)
+		}
+		var p *plan
+		if err == nil {
+			p, err = v.plan(ctx, req.Expr, below)
+		}
+		if err != nil {
+			yield(match{}, err)
+			return
+		}
+		left := req.Limit
+		found := v.sorted(ctx, p, req, &left)
+		if newest {
+			found = v.scan(ctx, p, &left)
+		}
+		for m, err := range found {
+			if err == nil && newest && req.After != nil && !follows(m.rec.sequence, &m.v.key, req.After) {
+				continue
+			}
+			left--
+			if !yield(m, err) || left == 0 {
+				return
+			}
 		}
 	}
-	p, err := v.plan(ctx, req.Expr, below)
-	if err != nil {
-		return err
-	}
-	if !newest {
-		return v.sorted(ctx, p, req, out)
-	}
-	left := req.Limit
-	return v.scan(ctx, p, &left, func(r *version, rec *record) error {
-		if req.After != nil && !follows(rec.sequence, &r.key, req.After) {
-			return nil
-		}
-		left--
-		if err := out.add(ctx, r, rec); err != nil {
-			return err
-		}
-		return stoppedIf(left == 0)
-	})
 }
 
-// follows tells whether an entity comes after a position by sequence and key.
+// follows reports whether an entity comes after a position by sequence and key.
 func follows(sequence uint64, key *entity.Key, pos *layout.Position) bool {
 	if sequence != pos.Sequence {
 		return sequence < pos.Sequence
@@ -103,10 +117,13 @@ func (v *view) Count(ctx context.Context, e query.Expr) (n uint64, err error) {
 			return 0, err
 		}
 	}
-	return n, v.scan(ctx, p, new(int), func(*version, *record) error {
+	for _, err := range v.scan(ctx, p, new(int)) {
+		if err != nil {
+			return 0, err
+		}
 		n++
-		return nil
-	})
+	}
+	return n, nil
 }
 
 // countExact counts the visible versions in the tables among exact candidates, without those that the overlay has.

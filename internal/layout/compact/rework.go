@@ -61,11 +61,12 @@ type rework struct {
 // reworkEdits bounds the edits that are held in memory: they are written together.
 const reworkEdits = 1 << 17
 
-// each makes of the entities that a statement gives for a block what f makes of them.
+// each replaces the states of the entities that a statement returns for a block by
+// what f returns.
 func (r *rework) each(ctx context.Context, ids string, block int64, f func(state) state) error {
 	for above := int64(0); ; {
 		var list []any
-		err := r.l.sql.Each(ctx, r.tx, ids, []any{above, block, above, block, int64(together)}, func(rows driver.Rows) error {
+		err := r.l.sql.Each(ctx, r.tx, ids, []any{above, block, above, block, int64(maxPerStatement)}, func(rows driver.Rows) error {
 			err := rows.Scan(&above)
 			list = append(list, above)
 			return err
@@ -79,7 +80,7 @@ func (r *rework) each(ctx context.Context, ids string, block int64, f func(state
 	}
 }
 
-// entities makes of some entities what f makes of them.
+// entities replaces the states of entities by what f returns.
 func (r *rework) entities(ctx context.Context, ids []any, f func(state) state) error {
 	states := map[int64]*state{}
 	for _, name := range versionsByID {
@@ -177,11 +178,12 @@ func (r *rework) flushFrom(ctx context.Context, n int) error {
 	if r.p.tree.Runs() <= maxRuns {
 		return nil
 	}
-	return r.l.compactor.Finish(ctx, r.tx, &r.p.tree)
+	return r.l.postings.CompactAll(ctx, r.tx, &r.p.tree)
 }
 
 // Rebuild implements layout.Layout. The log is merged first; then the postings, the
-// keys and the count are made from the versions. No posting is read that may be damaged.
+// keys and the count are made from the versions. It reads no old posting, because
+// it may be damaged.
 func (l *Layout) Rebuild(ctx context.Context, tx driver.Tx, _ driver.Querier) error {
 	v, err := l.newView(ctx, tx, 0)
 	if err != nil {
@@ -191,7 +193,7 @@ func (l *Layout) Rebuild(ctx context.Context, tx driver.Tx, _ driver.Querier) er
 	empty := func() error {
 		v.p.tree.Clear()
 		v.p.merging, v.p.step = none, 0
-		l.batches.set() // they know of postings
+		l.prepared.set(nil) // it has postings of the old tree
 		return errors.Join(l.sql.Exec(ctx, tx, "drop_runs"), l.sql.Exec(ctx, tx, "delete_keys"))
 	}
 	if err := empty(); err != nil {
@@ -222,7 +224,7 @@ func (l *Layout) Rebuild(ctx context.Context, tx driver.Tx, _ driver.Querier) er
 	if err := r.flushFrom(ctx, 0); err != nil {
 		return err
 	}
-	if err := l.compactor.Finish(ctx, tx, &v.p.tree); err != nil {
+	if err := l.postings.CompactAll(ctx, tx, &v.p.tree); err != nil {
 		return err
 	}
 	return l.writeProgress(ctx, tx, &v.p)
@@ -230,14 +232,14 @@ func (l *Layout) Rebuild(ctx context.Context, tx driver.Tx, _ driver.Querier) er
 
 // eachState calls f with each entity that is in the tables, whose numbers are below one.
 func (l *Layout) eachState(ctx context.Context, q driver.Querier, below int64, f func(id int64, s *state) error) error {
-	for from := int64(1); from < below; from += together {
+	for from := int64(1); from < below; from += maxPerStatement {
 		states := map[int64]*state{}
 		for _, name := range versionsBetween {
-			if err := l.versions(ctx, q, name, []any{from, from + together}, gather(states, name == versionsBetween[0])); err != nil {
+			if err := l.versions(ctx, q, name, []any{from, from + maxPerStatement}, gather(states, name == versionsBetween[0])); err != nil {
 				return err
 			}
 		}
-		for id := from; id < from+together; id++ {
+		for id := from; id < from+maxPerStatement; id++ {
 			if s := states[id]; s != nil {
 				if err := f(id, s); err != nil {
 					return err

@@ -40,7 +40,7 @@ func (w *writer) Rewind(ctx context.Context, _ uint64, to int64) error {
 			}
 			return next
 		}
-		for some := range slices.Chunk(ids, together) {
+		for some := range slices.Chunk(ids, maxPerStatement) {
 			if err := r.entities(ctx, some, back); err != nil {
 				return err
 			}
@@ -81,7 +81,7 @@ func (w *writer) unwrite(ctx context.Context, to int64) error {
 	}
 	w.chain = &chain{tip: w.p.tip, floor: w.p.merged, nodes: kept}
 	w.nodes, w.over, w.found = kept, nil, map[entity.Key]*version{}
-	w.l.batches.set() // they may be of blocks that are gone
+	w.l.prepared.set(nil) // it may be of blocks that are gone
 	return nil
 }
 
@@ -125,12 +125,13 @@ func (r *rework) changedAbove(ctx context.Context, block int64) (ids []any, err 
 	var list []int64
 	lo, hi := encodeNumber(uint64(block+1)), encodeNumber(uint64(r.p.merged+1))
 	for _, space := range []uint32{attrModified, attrModified | past, attrExpiration | past} {
-		err := r.l.postings.Scan(ctx, r.tx, &r.p.tree, nil, lsm.Within(space, lo, hi), func(p *lsm.Posting) (err error) {
-			list, err = p.AppendIDs(list)
-			return err
-		})
-		if err != nil {
-			return nil, err
+		for p, err := range r.l.postings.Walk(ctx, r.tx, &r.p.tree, lsm.Within(space, lo, hi), false) {
+			if err == nil {
+				list, err = p.AppendIDs(list)
+			}
+			if err != nil {
+				return nil, err
+			}
 		}
 	}
 	err = r.l.sql.Each(ctx, r.tx, "ended_above", []any{block}, func(rows driver.Rows) error {

@@ -3,23 +3,12 @@ package compact
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/varvedb/varve/internal/bitmap"
 	"github.com/varvedb/varve/internal/lsm"
 	"github.com/varvedb/varve/store/driver"
 )
-
-// errStopped ends what calls a function again and again.
-var errStopped = errors.New("stopped")
-
-func stoppedIf(stopped bool) error {
-	if stopped {
-		return errStopped
-	}
-	return nil
-}
 
 // candidates is what postings tell of the versions in the tables that match an expression: those of ids or, with
 // negated, all but these. They may be too many, never too few; exact says that they are the matches. Exact is not
@@ -71,10 +60,10 @@ func (v *view) all() window { return window{high: v.p.nextID, known: true} }
 
 // enoughIn returns how many candidates of a window are compared rather than narrowed down by a
 // long term, which has a page or two for each chunk of ids.
-func enoughIn(w window) int { return enough + pageVersions*int(bitmap.ChunkOf(w.high-w.low)) }
+func enoughIn(w window) int { return minCandidates + pageCost*int(bitmap.ChunkOf(w.high-w.low)) }
 
 // filter is an expression as postings answer it. What is short is looked up whole, once. Of
-// what is long, values are looked up in each window anew, and ranges are not, until so much was
+// what is long, values are looked up in each window again, and ranges are not, until so much was
 // read that to look them up whole costs no more: what is not known of a candidate is compared.
 type filter interface {
 	// find looks up whole what takes no more than so many pages each, or is short.
@@ -101,7 +90,7 @@ const (
 
 func byCost(a, b filter) int { return cmp.Compare(a.cost(), b.cost()) }
 
-// anything is a filter that postings know nothing of.
+// anything is a filter of terms that postings do not cover.
 type anything struct{ exact bool }
 
 func (f anything) find(context.Context, int64) error { return nil }
@@ -110,7 +99,7 @@ func (f anything) within(context.Context, window) (candidates, error) {
 }
 func (f anything) cost() int { return costKnown }
 
-// and is a filter of what all terms have.
+// and is a filter of the entities that all terms have.
 type and struct{ terms []filter }
 
 // find stops, of what is short, at what few have: the other terms are compared.
@@ -156,7 +145,7 @@ func (f and) cost() int {
 	return cheapest
 }
 
-// or is a filter of what any term has.
+// or is a filter of the entities that any term has.
 type or struct{ terms []filter }
 
 func (f or) find(ctx context.Context, pages int64) error {
@@ -191,7 +180,8 @@ func (f or) cost() int {
 	return costKnown
 }
 
-// not is a filter of what a term has not. Of the past it says nothing.
+// not is a filter of the entities that a term does not have. In the past it narrows
+// down nothing.
 type not struct {
 	v    *view
 	term filter
@@ -222,7 +212,8 @@ func (f not) cost() int {
 	return costNot
 }
 
-// having is a filter of what has a value of an attribute: one of some, or one in a range.
+// having is a filter of the entities with a value of an attribute: one of several,
+// or one in a range.
 type having struct {
 	v      *view
 	terms  []lsm.Term // the values; nil for a range, unless it is of few
@@ -244,7 +235,7 @@ func (v *view) known(ids bitmap.Set, exact bool) *having {
 	return f
 }
 
-// settle ends looking up.
+// settle records the result of a look-up.
 func (f *having) settle(ids bitmap.Set, exact bool) {
 	f.ids, f.exact, f.leads = ids, exact, ids.Len() <= enoughIn(f.v.all())
 }
@@ -294,7 +285,14 @@ func (f *having) find(ctx context.Context, pages int64) error {
 	var err error
 	if pages == noLimit && f.terms == nil {
 		for _, span := range f.spans {
-			err = errors.Join(err, v.l.postings.Scan(ctx, v.q, &v.p.tree, nil, span, add))
+			for p, err := range v.l.postings.Walk(ctx, v.q, &v.p.tree, span, false) {
+				if err == nil {
+					err = add(p)
+				}
+				if err != nil {
+					return err
+				}
+			}
 		}
 	} else {
 		long, err = v.l.postings.Find(ctx, v.q, &v.p.tree, f.spans, pages, add)

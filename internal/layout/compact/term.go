@@ -74,7 +74,7 @@ func (v *version) terms() ([]lsm.Term, error) {
 	return list, err
 }
 
-// state is what is known of the stored versions of an entity.
+// state is the stored versions of an entity.
 type state struct {
 	current *version // nil: it has none
 	closed  []*version
@@ -88,8 +88,8 @@ func (s *state) all() []*version {
 	return append(slices.Clip(s.closed), s.current)
 }
 
-// terms returns those of the current version and those of closed ones, which may be there
-// twice. Known are those of a version that need not be taken apart again.
+// terms returns the terms of the current version and of closed versions, with
+// duplicates. The terms of one version may be known already.
 func (s *state) terms(known *version, its []lsm.Term) (current, closed []lsm.Term, err error) {
 	if s.current != nil {
 		if current, err = s.current.terms(); err != nil {

@@ -16,13 +16,13 @@ type version struct {
 	id      int64
 	key     entity.Key
 	from    int64
-	to      int64 // what it is not visible at: expires, or where it was ended before
+	to      int64 // the first block at which it is not visible
 	expires int64
 	content int64 // number of its payload, 0 without one
 	data    []byte
 }
 
-// visible tells whether a version can be seen at a block.
+// visible reports whether a version can be seen at a block.
 func (v *version) visible(at int64) bool { return v.from <= at && at < v.to }
 
 // The data of a version:
@@ -81,7 +81,7 @@ func readName(r *packed.Reader) (id int64, spelled []byte) {
 	return id, spelled
 }
 
-// record is the data of a version taken apart, but for its attributes.
+// record is the decoded data of a version, with attributes that are not decoded.
 type record struct {
 	creator, owner []byte
 	sequence, size uint64
@@ -91,7 +91,7 @@ type record struct {
 	attrs          []byte // strings, then the number of numbers, then these
 }
 
-// parse takes data apart.
+// parse decodes data.
 func parse(data []byte) (r record, err error) {
 	c := packed.Reader{Rest: data}
 	flags := c.Bytes(1)
@@ -104,7 +104,7 @@ func parse(data []byte) (r record, err error) {
 	r.typeID, r.typeText = readName(&c)
 	r.strings = c.Uint()
 	r.attrs = c.Rest
-	// Of a number that damage made large, nobody may make room for as many.
+	// A damaged number may be huge; no memory is allocated for it.
 	if c.Torn || r.strings > uint64(len(r.attrs)) {
 		return r, fmt.Errorf("%w: %w", driver.ErrCorrupt, errTorn)
 	}
@@ -118,19 +118,15 @@ type attribute struct {
 	spelled []byte // its name when id is 0
 	text    []byte // of a string
 	number  uint64
-
-	count uint64 // of attributes of its kind
-	rest  int    // bytes of the record behind it
 }
 
 // each calls f with each attribute until it returns false. The error says that the data is torn.
 func (r *record) each(f func(a *attribute) bool) error {
 	c := packed.Reader{Rest: r.attrs}
-	a := attribute{kind: stringName, count: r.strings}
+	a := attribute{kind: stringName}
 	for range r.strings {
 		a.id, a.spelled = readName(&c)
 		a.text = c.Text()
-		a.rest = len(c.Rest)
 		if c.Torn {
 			break
 		}
@@ -138,8 +134,8 @@ func (r *record) each(f func(a *attribute) bool) error {
 			return nil
 		}
 	}
-	a = attribute{kind: numberName, count: c.Count()}
-	for n := a.count; n > 0 && !c.Torn; n-- {
+	a = attribute{kind: numberName}
+	for n := c.Count(); n > 0 && !c.Torn; n-- {
 		a.id, a.spelled = readName(&c)
 		a.number = c.Uint()
 		if !c.Torn && !f(&a) {
@@ -176,13 +172,12 @@ func (v *version) entity(dictionary []name, attributes bool) (*entity.Entity, er
 	e.ContentType = spell(r.typeID, r.typeText)
 	if attributes {
 		e.StringAttributes, e.NumericAttributes = make(map[string]string, r.strings), map[string]uint64{}
-		all := string(r.attrs) // one allocation for all texts
 		err = r.each(func(a *attribute) bool {
 			text := spell(a.id, a.spelled)
-			switch end := len(all) - a.rest; {
+			switch {
 			case !ok:
 			case a.kind == stringName:
-				e.StringAttributes[text] = all[end-len(a.text) : end]
+				e.StringAttributes[text] = string(a.text)
 			default:
 				e.NumericAttributes[text] = a.number
 			}
@@ -203,7 +198,7 @@ func (l *Layout) versions(ctx context.Context, q driver.Querier, statement strin
 	return l.sql.Each(ctx, q, statement, args, scanning(f))
 }
 
-// versionsIn is versions of a statement over a list.
+// versionsIn is like versions, for a statement over a list.
 func (l *Layout) versionsIn(ctx context.Context, q driver.Querier, statement string, list, more []any, f func(*version) error) error {
 	return l.sql.EachIn(ctx, q, statement, list, more, scanning(f))
 }
@@ -218,7 +213,7 @@ func scanning(f func(*version) error) func(driver.Rows) error {
 	}
 }
 
-// scanVersion reads the columns of a version, and what dest is given for after them.
+// scanVersion reads the columns of a version, and the columns after them into dest.
 func scanVersion(rows driver.Rows, dest ...any) (*version, error) {
 	v := &version{}
 	var key []byte

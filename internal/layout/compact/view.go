@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"time"
 
 	"github.com/varvedb/varve/internal/layout"
+	"github.com/varvedb/varve/internal/statement"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
 )
@@ -129,16 +129,6 @@ func (v *view) Get(ctx context.Context, key entity.Key) (*entity.Entity, error) 
 	return e, nil
 }
 
-// ahead has rows read ahead that are read next, if those before came from a disk. It returns the time.
-func (v *view) ahead(ctx context.Context, t *driver.Table, ids []any) time.Time {
-	if len(ids) > 1 && v.l.pace.slow() {
-		if r, ok := v.q.(driver.Reader); ok {
-			r.ReadAhead(ctx, t.Name, ids)
-		}
-	}
-	return time.Now()
-}
-
 // contents returns the payloads of versions by number; number 0 is none.
 func (v *view) contents(ctx context.Context, list []*version) (map[int64][]byte, error) {
 	var args []any
@@ -149,7 +139,6 @@ func (v *view) contents(ctx context.Context, list []*version) (map[int64][]byte,
 			args = append(args, r.content)
 		}
 	}
-	v.ahead(ctx, contentTable, args)
 	err := v.l.sql.EachIn(ctx, v.q, "contents", args, nil, func(rows driver.Rows) error {
 		var no int64
 		var content []byte
@@ -191,26 +180,38 @@ func (v *view) Openings(ctx context.Context) iter.Seq2[*entity.Entity, error] {
 		if v.l.opts.Apart {
 			stored = v.pagedOpenings
 		}
-		err := stored(ctx, out)
+		more, err := stored(ctx, out)
 		for _, n := range v.nodes {
-			for i := 0; i < len(n.changes) && err == nil; i++ {
+			for i := 0; i < len(n.changes) && more && err == nil; i++ {
 				if c := &n.changes[i]; c.newID != 0 {
-					var rec record
-					if rec, err = parse(c.next.data); err == nil {
-						err = out.add(ctx, &c.next, &rec)
-					}
+					more, err = out.addWhole(ctx, &c.next)
 				}
 			}
 		}
-		out.end(ctx, err)
+		switch {
+		case err != nil:
+			yield(nil, err)
+		case more:
+			out.flush(ctx)
+		}
 	}
 }
 
-// storedOpenings hands out those of the tables by one statement, whose rows the
-// engine streams.
-func (v *view) storedOpenings(ctx context.Context, out *output) error {
+// addWhole adds a version of which the record was not read.
+func (o *output) addWhole(ctx context.Context, r *version) (more bool, err error) {
+	rec, err := parse(r.data)
+	if err != nil {
+		return false, fmt.Errorf("entity %s, version of block %d: %w", r.key, r.from, err)
+	}
+	return o.add(ctx, r, rec.size), nil
+}
+
+// storedOpenings yields the versions in the tables by one statement, whose rows
+// the engine streams.
+func (v *view) storedOpenings(ctx context.Context, out *output) (more bool, err error) {
 	dictionary := v.names.list()
-	return v.l.sql.Each(ctx, v.q, "openings", nil, func(rows driver.Rows) error {
+	more = true
+	err = v.l.sql.Each(ctx, v.q, "openings", nil, func(rows driver.Rows) error {
 		var content []byte
 		r, err := scanVersion(rows, &content)
 		if err != nil {
@@ -221,8 +222,12 @@ func (v *view) storedOpenings(ctx context.Context, out *output) error {
 			return err
 		}
 		e.Content = content
-		return out.hand(e)
+		if more = out.yield(e, nil); !more {
+			return statement.ErrEnough
+		}
+		return nil
 	})
+	return more, err
 }
 
 // openingsPage is how many versions pagedOpenings holds at once. With attributes
@@ -232,25 +237,20 @@ const openingsPage = 1024
 // pagedOpenings does it page by page, and reads payloads by their numbers, because
 // DuckDB holds the whole result of a statement in memory: 21,000 versions with
 // 210 MB of payloads did not fit the default of 256 MiB.
-func (v *view) pagedOpenings(ctx context.Context, out *output) error {
+func (v *view) pagedOpenings(ctx context.Context, out *output) (more bool, err error) {
 	block, key := int64(-1), []byte{}
 	for {
 		var page []*version
-		err := v.l.sql.Each(ctx, v.q, "openings_after", []any{block, block, key, int64(openingsPage)}, func(rows driver.Rows) error {
-			r, err := scanVersion(rows)
+		err := v.l.versions(ctx, v.q, "openings_after", []any{block, block, key, int64(openingsPage)}, func(r *version) error {
 			page = append(page, r)
-			return err
+			return nil
 		})
 		if err != nil || len(page) == 0 {
-			return err
+			return true, err
 		}
 		for _, r := range page {
-			rec, err := parse(r.data)
-			if err != nil {
-				return fmt.Errorf("entity %s, version of block %d: %w", r.key, r.from, err)
-			}
-			if err := out.add(ctx, r, &rec); err != nil {
-				return err
+			if more, err := out.addWhole(ctx, r); !more || err != nil {
+				return false, err
 			}
 		}
 		last := page[len(page)-1]
@@ -275,13 +275,16 @@ func (v *view) ClosingsBetween(ctx context.Context, from, to uint64) iter.Seq2[e
 	return v.closings(ctx, nodes, "closings_between", int64(from), int64(to))
 }
 
-// closings gives those that a statement finds in the tables, if any, and those of the log.
-func (v *view) closings(ctx context.Context, nodes []*node, statement string, args ...any) iter.Seq2[entity.Closing, error] {
+// closings yields the ends that a statement finds in the tables, unless it is "",
+// and the ends in the log.
+func (v *view) closings(ctx context.Context, nodes []*node, name string, args ...any) iter.Seq2[entity.Closing, error] {
 	return func(yield func(entity.Closing, error) bool) {
 		stopped := false
 		hand := func(block int64, key entity.Key, from int64) error {
-			stopped = !yield(entity.Closing{Block: uint64(block), Key: key, From: uint64(from)}, nil)
-			return stoppedIf(stopped)
+			if stopped = !yield(entity.Closing{Block: uint64(block), Key: key, From: uint64(from)}, nil); stopped {
+				return statement.ErrEnough
+			}
+			return nil
 		}
 		row := func(rows driver.Rows) error {
 			var block, from int64
@@ -295,11 +298,11 @@ func (v *view) closings(ctx context.Context, nodes []*node, statement string, ar
 			return hand(block, entity.Key(key), from)
 		}
 		var err error
-		if statement != "" {
-			err = v.l.sql.Each(ctx, v.q, statement, args, row)
+		if name != "" {
+			err = v.l.sql.Each(ctx, v.q, name, args, row)
 		}
 		for _, n := range nodes {
-			for i := 0; i < len(n.changes) && err == nil; i++ {
+			for i := 0; i < len(n.changes) && !stopped && err == nil; i++ {
 				if c := &n.changes[i]; c.oldID != 0 {
 					err = hand(n.block, c.key, c.oldFrom)
 				}

@@ -91,11 +91,16 @@ WHERE id < ? AND id >= ?
 ORDER BY id DESC
 LIMIT 1;
 
--- name: scan_closed
+-- name: scan_past
+-- Versions of a range of ids that can be seen at a block, current and closed ones.
+SELECT id, from_block, 0, expires, entity_key, content, data
+FROM current_versions
+WHERE id < ? AND id >= ? AND from_block >= ? AND from_block <= ? AND expires > ?
+UNION ALL
 SELECT id, from_block, to_block, expires, entity_key, content, data
 FROM closed_versions
-WHERE id < ? AND id >= ? AND from_block <= ? AND to_block > ?
-ORDER BY id DESC
+WHERE id < ? AND id >= ? AND from_block >= ? AND from_block <= ? AND to_block > ?
+ORDER BY 1 DESC
 LIMIT CAST(? AS BIGINT);
 
 -- name: current_between
