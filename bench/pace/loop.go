@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/varvedb/varve/internal/result"
 	"github.com/varvedb/varve/internal/splitmix"
 )
 
@@ -42,7 +43,7 @@ type Config struct {
 // time. An arrival that was given up counts with the time that it waited, see
 // Outcome.All.
 const (
-	MaxWait = 2 * time.Second
+	MaxWait = result.MaxWait
 	drain   = time.Second
 )
 

@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/perf/benchfmt"
 
-	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/internal/report"
 )
 
@@ -78,7 +77,7 @@ type sayer struct {
 	left []left // candidates that are not judged
 }
 
-var mixes = []string{mix.W, mix.B, mix.A, mix.C}
+var mixes = []string{"W", "B", "A", "C"}
 
 // left are candidates that are not judged.
 type left struct {

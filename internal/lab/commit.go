@@ -88,13 +88,13 @@ func committing(plans func(*Lab) []commitPlan, layouts ...string) func(*Lab) ([]
 	return func(l *Lab) ([]Variant, error) {
 		return across(l.LayoutsOr(layouts...), plans(l), func(layout string, p commitPlan) Variant {
 			c := l.On(layout, p.profile.Name, append([]string{"entities", itoa(p.entities)}, p.more...)...).With("durability", string(p.options.Durability))
-			return Variant{Name: "Commit", Keys: c, Cost: Cost{Rows: float64(p.entities * p.profile.Rows())}, Run: p.commit}
+			return Variant{Name: "Commit", Keys: c, Cost: Cost{Rows: float64(p.entities * p.profile.Rows())}, Run: func(t *Trial, ctx context.Context) error { return p.commit(ctx, t) }}
 		})
 	}
 }
 
 // commit fills an empty store with blocks of entities and records each commit and the sizes.
-func (p commitPlan) commit(t *Trial, ctx context.Context) error {
+func (p commitPlan) commit(ctx context.Context, t *Trial) error {
 	// Apart from its cache each has the same memory.
 	if err := memlimit.Resize(t.Memory - memlimit.Cache(t.Memory) + p.options.Memory); err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/varvedb/varve/bench/pace"
+	"github.com/varvedb/varve/internal/result"
 )
 
 // Judged is the number of runs below which no limit is judged.
@@ -52,7 +52,7 @@ type Figure struct {
 	Lo      float64 `json:"low"`    // the smallest of these, and the largest; of one sitting, of its runs
 	Hi      float64 `json:"high"`
 	Off     bool    `json:"off,omitempty"`     // a run was measured while the machine was not at rest
-	AtLimit bool    `json:"atLimit,omitempty"` // a run's percentile is an arrival that was given up: its latency is at least pace.MaxWait
+	AtLimit bool    `json:"atLimit,omitempty"` // a run's percentile is an arrival that was given up: its latency is at least result.MaxWait
 	Busy    float64 `json:"busy,omitempty"`    // if not 0, the least part of the time that was operations: the figure is no capacity
 	Runs    []Runs  `json:"-"`
 }
@@ -174,8 +174,8 @@ func (f *Figure) cell() Cell {
 	return c
 }
 
-// waitLimit is pace.MaxWait in milliseconds.
-const waitLimit = float64(pace.MaxWait / time.Millisecond)
+// waitLimit is result.MaxWait in milliseconds.
+const waitLimit = float64(result.MaxWait / time.Millisecond)
 
 // number writes a value of a figure.
 func (f *Figure) number(v float64) string {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"strings"
+	"time"
 
 	"golang.org/x/perf/benchfmt"
 	"golang.org/x/perf/benchunit"
@@ -21,6 +22,10 @@ var (
 	inFiles  = strings.NewReplacer("-ms-", "-ns-")
 	inMemory = strings.NewReplacer("-ns-", "-ms-")
 )
+
+// MaxWait is how long an arrival of a rate waits before it is given up. A
+// percentile of at least that is one of arrivals that were given up.
+const MaxWait = 2 * time.Second
 
 // million is nanoseconds in a millisecond.
 const million = 1e6

@@ -84,14 +84,14 @@ func runNode(ctx context.Context, t *lab.Trial, cfg node.Config) error {
 func init() {
 	lab.Register("H1", measureService)
 	lab.Register("H3", measureNode)
-	lab.Register("J1", lab.Operated("FirstSync", "source", 0, 1, map[string]lab.Run{"tar": (*lab.Trial).FromTar, "chain": fromChain}))
+	lab.Register("J1", lab.Operated("FirstSync", "source", 0, 1, map[string]lab.Run{"tar": (*lab.Trial).FromTar, "chain": func(t *lab.Trial, ctx context.Context) error { return fromChain(ctx, t) }}))
 }
 
 // chainBytes are the payloads of a chain at most, which this process holds.
 const chainBytes = 64 << 20
 
 // fromChain follows a chain with the first blocks of the base profile.
-func fromChain(t *lab.Trial, ctx context.Context) error {
+func fromChain(ctx context.Context, t *lab.Trial) error {
 	d, err := t.Base(t.Keys.Get("layout"), t.Scale, lab.ProductionBlock)
 	if err != nil {
 		return err
