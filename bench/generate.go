@@ -83,9 +83,10 @@ func Blocks(p Profile, o GenOptions) Stream {
 	}
 }
 
-// Updates streams blocks without end that follow those of a stream and give random
-// entities of it new attributes and payloads, in each block as many as are created in
-// one; within a block each entity comes once. Owners stay. Otherwise it is as Blocks.
+// Updates streams blocks without end that follow the blocks of a stream and
+// give random entities of it new attributes and payloads, in each block as many
+// as a block of the stream creates. Within a block each entity comes once.
+// Owners stay. Otherwise it is as Blocks.
 func Updates(p Profile, of GenOptions, seed uint64) Stream {
 	return func(yield func(entity.Block, error) bool) {
 		if of.Entities == 0 {

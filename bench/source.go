@@ -25,8 +25,8 @@ import (
 // Stream is blocks in their order. It ends with its first error.
 type Stream = iter.Seq2[entity.Block, error]
 
-// Source is a deterministic history in two parts: what a data set holds, and
-// what comes after it, to be written while something is measured.
+// Source is a deterministic history in two parts: a data set, and the blocks
+// after it, to be written during a measurement.
 type Source struct {
 	// Name tells sources apart in the keys of data sets and for people: it has every parameter.
 	Name string `json:"name"`
@@ -36,14 +36,14 @@ type Source struct {
 	Blocks scaler.Source `json:"-"`
 	Rest   scaler.Source `json:"-"`
 
-	// Events, if given, streams what a store of events holds, in place of Blocks.
+	// Events, if given, streams the events of a store, in place of Blocks.
 	Events func() iter.Seq[event.Event] `json:"-"`
 
-	// Fill, if given, fills an empty database with tables of its own, the layout's of
+	// Fill, if given, fills an empty database with the tables of
 	// schemas.GraphTables, in place of Blocks.
 	Fill func(ctx context.Context, db *store.DB) error `json:"-"`
 
-	// Changing is how many blocks have operations in what a TarSource was made of.
+	// Changing is how many blocks with operations the input of a TarSource has.
 	Changing int `json:"-"`
 
 	follow    uint64 // the last block of a Rest that is known to keeps; 0 is all
@@ -90,7 +90,7 @@ func MendozaSource(scale float64, seed uint64, perBlock int, share float64) (*So
 	}, nil
 }
 
-// centreRows are about those of a node or a workload.
+// centreRows are about the rows of a node or a workload.
 const centreRows = 20
 
 // DataCentreSource returns the data centres of a model in their initial state. The rest is load
@@ -105,12 +105,14 @@ func DataCentreSource(m *dcseed.Model) *Source {
 	}
 }
 
-// TarSource returns the history of a block tar, with so many times its entities, as scaler.Scale makes them: a
-// data set holds all of it, by a factor of 1 the blocks of the tar as they are. The rest is copies of the tar's
-// own blocks with fresh keys, whole and one after the other, without end, so that a small tar too can be
-// committed for as long as one likes. Expectations go on for the length of one copy. The name follows from what
-// is in the tar, which is read once: the cache keeps what it comes to. It fails with store.ErrInvalid for a
-// factor of zero and where no block of the tar has an operation.
+// TarSource returns the history of a block tar, with so many times its
+// entities, as scaler.Scale makes them: a data set holds all of it, by a factor
+// of 1 the blocks of the tar as they are. The rest is copies of the tar's own
+// blocks with fresh keys, whole and one after the other, without end, so that a
+// small tar too can be committed for any length of time. Expectations go on for
+// the length of one copy. The name follows from the contents of the tar, which
+// is read once: the cache keeps its counts. It fails with store.ErrInvalid for
+// a factor of zero and where no block of the tar has an operation.
 func TarSource(cache *Cache, path string, factor, seed uint64) (*Source, error) {
 	t, err := cache.Tar(path)
 	switch {
@@ -147,7 +149,7 @@ func wholeHistory(blocks Stream) Stream {
 	}
 }
 
-// Tar is what a block tar comes to.
+// Tar has the counts of a block tar.
 type Tar struct {
 	Sum                     []byte // of the file
 	First, Last             uint64

@@ -31,8 +31,8 @@ func some(t *testing.T, blocks iter.Seq2[entity.Block, error], n int) (list []en
 	return list
 }
 
-// A tar's blocks are loaded, and what comes after is made of them, again and again, with
-// entities of its own. Each goes on where the one before it has ended.
+// A tar's blocks are loaded, and the blocks after them are copies of it, again
+// and again, with new entities. Each goes on where the one before it has ended.
 func TestTarSource(t *testing.T) {
 	cache, names := openCache(t), map[string]bool{}
 	for _, factor := range []uint64{1, 3} {

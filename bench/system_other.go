@@ -2,7 +2,7 @@
 
 package bench
 
-// readSystem leaves empty what it would take another system's calls to know.
+// readSystem leaves out the values that need another system's calls.
 func readSystem(*Manifest, string) {}
 
 // flush is not to be had here: the system writes when it likes.

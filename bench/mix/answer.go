@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// topic is what a question is about.
+// topic is the subject of a question.
 type topic uint8
 
 const (
@@ -40,8 +40,8 @@ const (
 // absent is asked for where nothing that could be asked for is there.
 const absent = "no such value"
 
-// asked are the attributes of the topics that are about one. The first of the values
-// nobody has; the others questions name before anybody may have them.
+// asked are the attributes of topics. No entity has the first of the values;
+// questions may name the others before any entity has them.
 var asked = [...]struct {
 	name   string
 	values []string
@@ -86,7 +86,7 @@ func equal(name, value string) query.Expr {
 	return query.Compare{Name: name, Op: query.Equal, Value: query.Text(value)}
 }
 
-// matches tells whether a visible version is an answer.
+// matches reports whether a visible version is an answer.
 func (o *Oracle) matches(q *question, v *version) bool {
 	switch q.topic {
 	case byGPU:
@@ -107,7 +107,8 @@ func (o *Oracle) answer(q question, block uint64, limit int) (found []entity.Key
 	case byWindow:
 		few := false
 		if among, few = o.changed(q.from, q.to); !few {
-			// All that were there; those of the window come first, and mostly are enough.
+			// All entities then; those created in the window come first, and
+			// mostly are enough.
 			all, n = true, o.born(q.to-1)
 		}
 	case byGPU:
@@ -198,8 +199,8 @@ type index struct {
 	lists   [][]int32
 }
 
-// newIndex returns an index with a value that nobody has as number 0, and the
-// values that questions name before anybody may have them.
+// newIndex returns an index with an unused value as number 0, and the values
+// that questions may name before any entity has them.
 func newIndex(values []string) index {
 	x := index{numbers: map[string]uint32{}}
 	for _, value := range values {
@@ -238,7 +239,8 @@ func insert(list []int32, l int32) []int32 {
 	return list
 }
 
-// hashes stand for what is not kept of an entity. They never leave the process.
+// hashes stand for the parts of an entity that are not kept. They never leave
+// the process.
 type hashes struct {
 	attributes uint64 // with the content type
 	content    uint64

@@ -14,10 +14,11 @@ import (
 // DataCentre is the name of the mix of NewDataCentre.
 const DataCentre = "dc"
 
-// NewDataCentre returns the reads of a model's data centres with Arkiv's weights: nodes of a data
-// centre 25 %, available GPU nodes 20, workloads on a node 20, the ten cheapest nodes for a workload 20, a node
-// as it was at a past block with its payload 15. All but the last are asked at the head and fetch metadata
-// alone. What a store holds beside the data centres does not matter.
+// NewDataCentre returns the reads of a model's data centres with Arkiv's
+// weights: nodes of a data centre 25 %, available GPU nodes 20, workloads on a
+// node 20, the ten cheapest nodes for a workload 20, a node as it was at a past
+// block with its payload 15. All but the last are asked at the head and fetch
+// metadata alone. A store may hold other entities, too.
 //
 // Head is the last block that the store holds. A question for a whole list, the nodes of
 // a data centre or its available GPU nodes, asks for so many of the newest as the limit
@@ -67,7 +68,7 @@ func (d *dataCentre) Stream(o StreamOptions) Stream {
 	}
 }
 
-// kindCurrent is what a read of a node at a past block becomes where there is no past.
+// kindCurrent replaces a read of a node at a past block where there is no past.
 const kindCurrent = "node-current"
 
 func (d *dataCentre) op(q dcseed.Query, headOnly bool) Op {
@@ -87,7 +88,7 @@ func (d *dataCentre) op(q dcseed.Query, headOnly bool) Op {
 	return op
 }
 
-// whole tells whether a question asks for a whole list.
+// whole reports whether a question asks for a whole list.
 func whole(k dcseed.Kind) bool { return k == dcseed.NodesInDC || k == dcseed.AvailableGPUNodes }
 
 // Check implements Reads.

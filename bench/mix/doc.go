@@ -16,23 +16,28 @@
 // While blocks are written, give each to Reads.Advance before the store applies it: answers are kept by block, so
 // that a reader may still ask about the blocks before, and a store that shows a block is never ahead of the oracle.
 //
-// # What is asked
+// # Questions
 //
-// The seed gives each mix as SQL over Arkiv's tables. These are its questions and weights, with mistakes of
-// that SQL mended. Its whole entity multiplies strings by numbers; here it is one entity. Its "entity at block
-// N" draws N twice; here N is one block. Its scans and reads by key look at to_block wrongly or not at all;
-// here all see what is visible. Its window of blocks may be empty; here the bounds are drawn until it is not.
-// Its votes of a user are all that the user created; here they are votes.
+// The seed gives each mix as SQL over Arkiv's tables. These are its questions
+// and weights, with mistakes of that SQL corrected. Its whole entity multiplies
+// strings by numbers; here it is one entity. Its "entity at block N" draws N
+// twice; here N is one block. Its scans and reads by key compare to_block
+// wrongly or not at all; here all see visible versions. Its window of blocks
+// may be empty; here the bounds are drawn until it is not. Its votes of a user
+// are all entities that the user created; here they are votes.
 //
 // Where it does not say an order, the newest creations come first, which is the order of the store. Its scans
 // by attribute ask for keys alone: they fetch the metadata and no attributes. Its reads by key take string
 // attributes alone: they fetch all attributes without the payload.
 //
-// What is drawn is there: entities, values of attributes and creators are those that something visible has when it is
-// drawn, entities at a past block those that were visible there. (The seed draws blocks and chunks from fixed ranges,
-// of which most find nothing.) Counts of GPUs are 0 to 4 and windows of blocks any, as in the seed.
+// Drawn values exist: entities, values of attributes and creators are drawn
+// from visible entities, and entities at a past block from the entities that
+// were visible there. (The seed draws blocks and chunks from fixed ranges, so
+// that most find none.) Counts of GPUs are 0 to 4 and windows of blocks any, as
+// in the seed.
 //
-// W asks for what the data have: entities, attributes and their values, of which half are as likely as they are
-// frequent and the others mostly rare, creators in the same way, and ranges of blocks, from one to all of them,
-// in which something changed. For its creators the seed says no limit; here it is the newest 100, as in A.
+// W draws from the data: entities, attributes and their values (half of the
+// values by frequency, the others mostly rare), creators in the same way, and
+// ranges of blocks with changes, from one to all of them. The seed gives no
+// limit for its creators; here it is the newest 100, as in A.
 package mix

@@ -11,10 +11,12 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// Mix W asks about the attributes that the data have. An index of all values would be larger than all else that the
-// oracle keeps, because ids and hashes are different in each entity. So it has a sample of the values of each
-// attribute: all where they are few, as those of a status, and otherwise those with the smallest hashes, each as
-// likely as any other. A value in the sample has been in it since it came first, so its list is complete.
+// Mix W asks for the attributes that the data have. An index of all values
+// would be larger than the rest of the oracle, because ids and hashes are
+// different in each entity. So it has a sample of the values of each attribute:
+// all where they are few, as of a status, and otherwise the values with the
+// smallest hashes, each as likely as any other. A value in the sample has been
+// in it since it came first, so its list is complete.
 const (
 	maxAttributes = 1_024 // that come first
 	maxValues     = 128   // of each
@@ -51,7 +53,8 @@ type value struct {
 	lives  []int32
 }
 
-// fix leaves out what is new from now on, and keeps the lists of what there is: readers draw from it.
+// fix takes no new values from now on, and keeps the lists of the present ones:
+// readers draw from it.
 func (s *sample) fix() {
 	if s.fixed {
 		return
@@ -64,11 +67,12 @@ func compareNames(a, b attributeName) int {
 	return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.kind, b.kind))
 }
 
-// add enters what a version of a life has, in the order of names: not all may find a place.
+// add enters the values of a version of a life, in the order of names, because
+// not all may find a place.
 func (s *sample) add(v *version, e *entity.Entity, l int32) {
 	v.held = uint32(len(s.held))
 	for _, name := range slices.Sorted(maps.Keys(e.StringAttributes)) {
-		if text := e.StringAttributes[name]; text != "" && len(text) <= maxText { // nobody asks for an empty one
+		if text := e.StringAttributes[name]; text != "" && len(text) <= maxText { // no question asks for an empty one
 			s.post(attributeName{name, entity.String}, query.Text(text), l)
 		}
 	}
@@ -125,9 +129,10 @@ func (s *sample) of(v *version) []uint32 { return s.held[v.held : v.held+v.holds
 // tries is how often a value is drawn until an entity that is visible has it.
 const tries = 200
 
-// value asks for what has a value of an attribute. Half of the values are those of an
-// entity, so that one is as likely as it is frequent. The others are any of an attribute,
-// which is as likely as it is frequent: mostly rare ones, where there are many.
+// value asks for entities with a value of an attribute. Half of the values are
+// those of a random entity, so that one is as likely as it is frequent. The
+// others are any of an attribute, which is as likely as it is frequent: mostly
+// rare ones, where there are many.
 func (d *draws) value(limit int) Op {
 	draw := d.commonValue
 	if d.r.IntN(2) == 0 {
@@ -184,8 +189,9 @@ func (d *draws) rareValue() *value {
 	return nil
 }
 
-// creator asks for what an account has created. Half of the accounts are those of an
-// entity, so that one is as likely as it is busy; the others are any.
+// creator asks for an account's entities. Half of the accounts are the creators
+// of a random entity, so that one is as likely as it is busy; the others are
+// any.
 func (d *draws) creator(limit int) Op {
 	if d.r.IntN(2) == 0 {
 		if l := d.live(d.head); l != none {
@@ -195,8 +201,9 @@ func (d *draws) creator(limit int) Op {
 	return d.some(byCreator, "", limit)
 }
 
-// around asks for what was last modified in a range of blocks that has an entity's last
-// change. Its length is a power of two, from one block up to the whole history.
+// around asks for the entities last modified in a range of blocks around an
+// entity's last change. Its length is a power of two, from one block up to the
+// whole history.
 func (d *draws) around(limit int) Op {
 	at, first := d.head, d.head
 	if l := d.live(d.head); l != none {

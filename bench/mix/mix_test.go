@@ -112,7 +112,8 @@ func TestMixesAreTheSeeds(t *testing.T) {
 	}
 }
 
-// What is asked for is there: values of visible entities, and windows that are not empty.
+// Questions find entities: values of visible entities, and windows that are not
+// empty.
 func TestDrawsFindSomething(t *testing.T) {
 	blocks := mendoza(t, 0.002)
 	m := &model.Model{}
@@ -132,8 +133,8 @@ func TestDrawsFindSomething(t *testing.T) {
 	}
 }
 
-// W asks for text and numbers, for values that many have and for those that few have, also of
-// an attribute of which the oracle keeps a sample. What comes into the data later it answers too.
+// W asks for text and numbers, for frequent values and for rare ones, also of
+// an attribute with a sample in the oracle. It answers for later data, too.
 func TestEverydayValues(t *testing.T) {
 	m := &model.Model{}
 	o := mix.NewOracle()

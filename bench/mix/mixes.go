@@ -19,7 +19,7 @@ const (
 // ByKey is one kind of read alone: whole entities by their keys.
 const ByKey = "key"
 
-// Names are the mixes that New knows, besides ByKey.
+// Names are the names of mixes for New, besides ByKey.
 var Names = []string{A, B, C, W}
 
 // New returns a mix whose answers an oracle knows. The values that W asks for are those
@@ -176,7 +176,8 @@ func (d *draws) whole() Op {
 	return op
 }
 
-// past asks for an entity as it was at a block, any from the first to the head, among those that were visible there.
+// past asks for an entity as it was at a block, any from the first to the head,
+// among the entities visible there.
 func (d *draws) past() Op {
 	first := d.o.first()
 	block := first + d.r.Uint64N(d.head-min(first, d.head)+1)
@@ -198,13 +199,13 @@ func (d *draws) scan(q question, limit int) Op {
 	return Op{Block: store.Head, Expr: d.o.expr(q), Limit: limit, Parts: store.Metadata, ask: q}
 }
 
-// with asks for what has a value of an attribute.
+// with asks for entities with a value of an attribute.
 func (d *draws) with(t topic, value string, limit int) Op {
 	return d.scan(question{topic: t, number: d.o.texts[t].numbers[value]}, limit)
 }
 
-// some asks for what has one of the values of an attribute, and the type if one is
-// given, of which something is there.
+// some asks for entities with one of the values of an attribute, and of the
+// type if one is given. There is at least one.
 func (d *draws) some(t topic, typ string, limit int) Op {
 	with := func(i int) question {
 		return question{topic: t, number: uint32(i + 1), typ: d.o.texts[byType].numbers[typ]}

@@ -16,7 +16,7 @@ import (
 var ErrMismatch = dcseed.ErrMismatch
 
 // Reads is a mix of reads with known answers. Its methods may be called from
-// several goroutines; each reader has a Stream of its own.
+// several goroutines; each reader has a separate Stream.
 type Reads interface {
 	// Name returns the mix's name in results: "A", "B", "C", "dc".
 	Name() string
@@ -36,7 +36,8 @@ type Reads interface {
 	Head() uint64
 }
 
-// StreamOptions say what a stream draws. The zero value is the head of when it is made.
+// StreamOptions select the draws of a stream. The zero value is the head at the
+// time.
 type StreamOptions struct {
 	// Head, if given, is called for each operation and returns the block whose entities are drawn from: where blocks
 	// are applied meanwhile, the last one. Nil means the head when the stream was made, whatever comes after.
@@ -56,7 +57,7 @@ type Stream func(r *rand.Rand) Op
 
 // Op is one read. Reader.Do carries it out, and Reads.Check knows the answer.
 type Op struct {
-	Kind  string // what it is called in results
+	Kind  string // the name in results
 	Block uint64 // at which to read; store.Head for the current one
 
 	// Get reads the entity of Key whole, without the query. Otherwise it is a query,
@@ -64,7 +65,7 @@ type Op struct {
 	Get bool
 	Key entity.Key
 
-	// A query, its order and limit, and what it fetches of each match.
+	// A query, its order and limit, and the parts to fetch of each match.
 	Expr  query.Expr
 	Order []store.Order
 	Limit int // 0: no limit
@@ -74,7 +75,7 @@ type Op struct {
 	dc  dcseed.Query // of the data centre
 }
 
-// Answer is what a store says to an Op.
+// Answer is a store's answer to an Op.
 type Answer struct {
 	Block  uint64         // that was read
 	Entity *entity.Entity // of an Op with a Key; nil when it is not visible

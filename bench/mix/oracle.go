@@ -12,9 +12,10 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Oracle follows the blocks of a store and knows what it must answer to the questions of the mixes A, B, C and
-// W at every block: it keeps the interval of each version, and of its content what the questions ask for and a
-// hash of the rest. That takes some 500 bytes an entity of the base profile.
+// Oracle follows the blocks of a store and knows its answers to the questions
+// of the mixes A, B, C and W at every block. It keeps the interval of each
+// version, the parts of its content that questions ask for, and a hash of the
+// rest: some 500 bytes an entity of the base profile.
 //
 // It may be read by several goroutines while one advances it.
 type Oracle struct {
@@ -158,7 +159,8 @@ func sequence(e *entity.Entity) uint64 {
 	return e.Sequence
 }
 
-// prior tells Fold what was there before, without attributes and content: where it keeps them, apply does.
+// prior gives Fold the earlier versions, without attributes and content: where
+// it keeps them, apply adds them.
 func (o *Oracle) prior(b *entity.Block) map[entity.Key]entity.Prior {
 	prior := make(map[entity.Key]entity.Prior, len(b.Ops))
 	for i := range b.Ops {
@@ -176,7 +178,7 @@ func (o *Oracle) prior(b *entity.Block) map[entity.Key]entity.Prior {
 	return prior
 }
 
-// stub returns a version of a life without what is not kept.
+// stub returns a version of a life without the parts that are not kept.
 func (o *Oracle) stub(l int32, v *version) *entity.Entity {
 	at := &o.lives[l]
 	return &entity.Entity{
@@ -228,7 +230,7 @@ func (o *Oracle) apply(block uint64, c *entity.Change, h hashes) {
 func (o *Oracle) number(v *version, e *entity.Entity) {
 	v.values[byCreator] = o.texts[byCreator].number(e.Creator.String())
 	for t, a := range asked {
-		if value := e.StringAttributes[a.name]; value != "" { // nobody asks for an empty one
+		if value := e.StringAttributes[a.name]; value != "" { // no question asks for an empty one
 			v.values[t] = o.texts[t].number(value)
 		}
 	}

@@ -50,8 +50,9 @@ func Fill(path string, bytes int64) error {
 // with, such as those on their way between lists of one core.
 const tries = 3
 
-// Evict writes a file, or the regular files below a directory, to the disk and drops them from the page cache.
-// What somebody has mapped or locked stays, and so does all of a file system in memory; that is no error.
+// Evict writes a file, or the regular files below a directory, to the disk and
+// drops them from the page cache. Mapped or locked pages stay, and so does all
+// of a file system in memory; that is no error.
 func Evict(path string) error {
 	for range tries {
 		err := each(path, func(f *os.File, _ int64) error {

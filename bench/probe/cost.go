@@ -15,9 +15,9 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Cost is what a phase took of the machine: the counters of this process and
-// of the engine's processes, with all that descend from them. A slower or
-// busier host takes longer for the same phase, but not more of these.
+// Cost has the resources that a phase used: the counters of this process and of
+// the engine's processes, with all their descendants. A slower or busier host
+// takes longer for the same phase, but not more of these.
 type Cost struct {
 	CPU     time.Duration // user and system time of all threads
 	Written int64         // bytes that were written to files
@@ -68,7 +68,7 @@ func newMeter(engine []int) (*Meter, error) {
 	return m, err
 }
 
-// Cost returns what was used since the start.
+// Cost returns the resources used since the start.
 func (m *Meter) Cost() (Cost, error) {
 	own := ownCPU() - m.own // before looking costs some
 	found, err := m.processes()
@@ -126,10 +126,10 @@ func (m *Meter) processes() (map[int]procfs.ProcStat, error) {
 const ticks = time.Second / 100
 
 // used sums the counters of processes, of this one without its own processor
-// time, for which there is an exact clock. That of a process has in it the
-// children that have ended and that it has waited for; those of this process
-// are no engine's, and none of them is counted twice, since a child that lives
-// has not been added to its parent.
+// time, because there is an exact clock for that. The processor time of a
+// process includes children that have ended and that it has waited for.
+// Children of this process belong to no engine, and none is counted twice,
+// because a living child has not been added to its parent.
 //
 // Bytes written are wchar of /proc/<pid>/io, the bytes given to write(2), and
 // not write_bytes, because that counts a large folio of the page cache whole when

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a known program does is what is counted of it: bytes written and read,
-// syncs and processor time. It may be the engine's process, or descend from it
-// and live or have ended. What it did before does not count.
+// The counters match a known program's work: bytes written and read, syncs and
+// processor time. It may be the engine's process, or its descendant, alive or
+// ended. Its earlier work does not count.
 func TestCost(t *testing.T) {
 	for name, as := range map[string]string{"engine": "", "child that lives": "keep ", "child that has ended": "child "} {
 		t.Run(name, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// What is apart from the operations is not counted.
+// Work between the operations is not counted.
 func TestCostApart(t *testing.T) {
 	m, err := newMeter(nil)
 	require.NoError(t, err)

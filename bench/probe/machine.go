@@ -37,19 +37,21 @@ func Sync(dir string, n int) (took *latency.Recorder, err error) {
 	return took, nil
 }
 
-// Machine is what a machine does in a second of which nothing else is measured.
+// Machine is a machine's performance in a second without other measurements.
 type Machine struct {
 	Fsync *latency.Recorder
 	Copy  float64       // bytes a second, from memory to memory
 	Work  time.Duration // that a fixed program takes
 
-	// What others had of all cores while this one rested, and what the hypervisor gave
-	// to other machines; nil where the system does not tell.
+	// The part of all cores that other programs used while this one rested, and
+	// the part that the hypervisor gave to other machines; nil where the system
+	// does not report it.
 	Others, Stolen *float64
 }
 
-// How a machine is looked at: 128 syncs, so that one in a hundred can be told, copies that
-// no cache holds, and a rest that is long beside the 10 ms in which the kernel counts.
+// How a machine is examined: 128 syncs, so that one slow one in a hundred
+// shows, copies that no cache holds, and a rest that is long compared with the
+// 10 ms in which the kernel counts.
 const (
 	syncs  = 128
 	copied = 64 << 20
@@ -131,7 +133,7 @@ func shares(a, b *procfs.CPUStat) (used, stolen *float64) {
 	return new(busy / total), new(gone / total)
 }
 
-// Metrics returns the figures of what is known.
+// Metrics returns the known figures.
 func (m *Machine) Metrics() []latency.Metric {
 	list := []latency.Metric{
 		{Value: float64(m.Fsync.Count()), Unit: "fsyncs"}, latency.Milliseconds(m.Fsync.Quantile(50), "fsync-p50-ms"),
@@ -159,8 +161,9 @@ func (m *Machine) known() []usage {
 // tolerated is the part of the cores that others may use.
 const tolerated = 0.1
 
-// Off says why what is measured on the machine cannot be relied on; "" for no reason. That it is
-// slower than at other times shows in the figures of several looks.
+// Off returns why measurements on the machine cannot be relied on, or "". A
+// machine that is slower than at other times shows in the figures of several
+// looks.
 func (m *Machine) Off() (why string) {
 	for _, s := range m.known() {
 		if *s.of > tolerated {

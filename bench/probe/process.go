@@ -39,8 +39,9 @@ func (t *tracker) look(pids []int, sample *Sample) error {
 	return t.remember(found, sample)
 }
 
-// find returns those of the given processes that live, with all that descend from them. For
-// none it is this process alone: the engine is a part of it, and what it runs besides is not.
+// find returns the living ones of the given processes, with all their
+// descendants. For none it is this process alone: the engine is a part of it,
+// and its other children are not.
 func find(pids []int) (found map[int]procfs.ProcStat, err error) {
 	found = map[int]procfs.ProcStat{}
 	if len(pids) == 0 {
