@@ -10,8 +10,9 @@ import (
 )
 
 // Busy holds the phases of the core set, and of commits at full rate, to
-// report.MinBusy. Other programs on the machine can keep the goroutine that checks
-// answers from its processor, so the best of some tries counts.
+// report.MinBusy, if nothing else runs. Otherwise it holds them to busyAmongOthers,
+// because other programs keep the goroutines that make blocks and check answers
+// from their processor. The best of some tries counts.
 func (s Suite) Busy(t *testing.T) {
 	o, err := s.Flags.options()
 	must(t, err)
@@ -28,16 +29,24 @@ func (s Suite) Busy(t *testing.T) {
 		must(t, err)
 		for _, v := range list {
 			if wanted(&v) {
-				t.Run(v.Name+"/"+v.Keys.String(), func(t *testing.T) { busy(t, l, &v) })
+				t.Run(v.Name+"/"+v.Keys.String(), func(t *testing.T) { s.busy(t, l, &v) })
 			}
 		}
 	}
 }
 
+// busyAmongOthers is the least part of the wall clock that is operations while
+// other tests run. Counters that were read between commits took half of Postgres's.
+const busyAmongOthers = 0.75
+
 // busyTries is how often a phase is measured at most.
 const busyTries = 20
 
-func busy(t *testing.T, l *lab.Lab, v *lab.Variant) {
+func (s Suite) busy(t *testing.T, l *lab.Lab, v *lab.Variant) {
+	least := busyAmongOthers
+	if s.Flags.alone {
+		least = report.MinBusy
+	}
 	best := 0.0
 	for range busyTries {
 		r := l.Measure(t.Context(), v)
@@ -46,9 +55,9 @@ func busy(t *testing.T, l *lab.Lab, v *lab.Variant) {
 		if !has {
 			t.Fatalf("%s has no part of the wall clock that was operations", v.Name)
 		}
-		if best = max(best, part); best >= report.MinBusy {
+		if best = max(best, part); best >= least {
 			return
 		}
 	}
-	t.Errorf("operations took %.3f of the wall clock, want %v: what else does the loop do?", best, report.MinBusy)
+	t.Errorf("operations took %.3f of the wall clock, want %v: what else does the loop do?", best, least)
 }

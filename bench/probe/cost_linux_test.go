@@ -42,7 +42,11 @@ func TestCost(t *testing.T) {
 			} else {
 				require.Equal(t, int64(64+16), *got.Syncs)
 			}
-			require.InEpsilon(t, 500*time.Millisecond, got.CPU-(after-before), 0.15)
+			// A child takes time to start, and on a busy machine more than on a quiet one.
+			// One that is lost, or counted twice, is further off.
+			used := got.CPU - (after - before)
+			require.Greater(t, used, 425*time.Millisecond)
+			require.Less(t, used, 900*time.Millisecond)
 		})
 	}
 }
