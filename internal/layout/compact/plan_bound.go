@@ -75,24 +75,27 @@ func (v *view) bound(ctx context.Context, e query.Expr, w window) (window, error
 	return w, err
 }
 
-// bisect narrows a range of ids to minCandidates or fewer: sequences are lower
-// than the given one below low, and from high on they are not.
+// bisect narrows a range of ids: sequences are lower than the given one below low,
+// and from high on they are not. Ids without a current version narrow down nothing,
+// because their entities have ended, and can still be visible at a past block.
 func (v *view) bisect(ctx context.Context, sequence uint64, low, high int64) (int64, int64, error) {
-	for high-low > minCandidates {
+	for from := low; high-from > minCandidates; { // below from no current version is left to compare
 		// The entity in the middle or, when that has ended, the one before it.
-		middle := low + (high-low)/2
-		next := middle + 1 // of low, unless the entity is behind the bound
-		err := v.l.versions(ctx, v.q, "highest_current", []any{middle + 1, low}, func(r *version) error {
+		middle := from + (high-from)/2
+		next := middle + 1 // of from, unless the entity is behind the bound
+		err := v.l.versions(ctx, v.q, "highest_current", []any{middle + 1, from}, func(r *version) error {
 			rec, err := parse(r.data)
 			if rec.sequence >= sequence {
-				high, next = r.id, low
+				high, next = r.id, from
+			} else {
+				low = r.id + 1
 			}
 			return err
 		})
 		if err != nil {
 			return low, high, err
 		}
-		low = next
+		from = next
 	}
 	return low, high, nil
 }
