@@ -43,6 +43,7 @@ type Layout struct {
 	prepared  preparedBatch
 	debt      debt
 	values    valueCache
+	rowTime   rowTime
 	credit    credit
 }
 

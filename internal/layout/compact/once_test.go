@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -395,6 +396,59 @@ func TestPastIsSortedOnce(t *testing.T) {
 	all, err := v.Count(ctx, nil)
 	require.NoError(t, err)
 	require.EqualValues(t, entities, all)
+}
+
+// slowView is a view on a slow disk. It keeps the rows that are read ahead.
+type slowView struct {
+	driver.Reader
+	ahead map[string][]any // by table
+}
+
+func (q slowView) Query(ctx context.Context, text string, args ...any) (driver.Rows, error) {
+	if strings.Contains(text, "FROM current_versions") {
+		time.Sleep(20 * time.Millisecond)
+	}
+	return q.Reader.Query(ctx, text, args...)
+}
+
+func (q slowView) ReadAhead(_ context.Context, table string, ids []any) {
+	q.ahead[table] = append(q.ahead[table], ids...)
+}
+
+// TestSlowRowsAreReadAhead: once rows have come from a disk, the rows of the next
+// query are read ahead, by their ids and in a range.
+func TestSlowRowsAreReadAhead(t *testing.T) {
+	ctx := context.Background()
+	b := newRig(t, compact.Options{})
+	defer func() { require.NoError(t, b.engine.Close()) }()
+	const entities, mine = 300, 20
+	block := entity.Block{Number: 1}
+	for i := range uint32(entities) {
+		block.Ops = append(block.Ops, entity.Op{Kind: entity.Create, Key: entity.Key{byte(i), byte(i >> 8), 1}, OpIndex: i, BTL: 1000,
+			Content: []byte{1}, NumericAttributes: map[string]uint64{"mine": uint64(i) % (entities / mine)}})
+	}
+	b.apply(true, block)
+	b.drain()
+	r, err := b.engine.Snapshot(ctx)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
+	ask := func(e query.Expr, limit int) map[string][]any {
+		q := slowView{r, map[string][]any{}}
+		v, err := b.layout.View(ctx, q, 1)
+		require.NoError(t, err)
+		for _, err := range v.Query(ctx, layout.Request{Expr: e, Limit: limit, Content: true}) {
+			require.NoError(t, err)
+		}
+		return q.ahead
+	}
+	few := query.Compare{Name: "mine", Op: query.Equal, Value: query.Number(3)}
+	ask(few, 0)
+	ahead := ask(few, 0)
+	require.Len(t, ahead["current_versions"], mine)
+	require.Len(t, ahead["contents"], mine)
+	ahead = ask(nil, 100)
+	require.Len(t, ahead["current_versions"], 100)
+	require.Contains(t, ahead["current_versions"], int64(entities-99))
 }
 
 // TestBoundsOfEnded: a comparison of sequences finds entities at a past block that

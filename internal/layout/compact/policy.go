@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/varvedb/varve/internal/bitmap"
@@ -72,6 +73,9 @@ const (
 	// minCandidates is how many candidates are compared rather than narrowed down
 	// by another look-up, because a long term has several pages.
 	minCandidates = growth * lookupCost
+
+	// slowRow is how long a row takes on average when some rows come from a disk.
+	slowRow = 10 * time.Microsecond
 
 	// maxPerStatement is how many versions or ids one statement reads at most: with
 	// more, reading beyond a limit costs as much as the statements that are saved.
@@ -204,6 +208,19 @@ func (l *Layout) Prepared(ahead bool) bool {
 	}
 	backlog, _ := l.debt.get()
 	return backlog == 0 || l.prepared.unfinished()
+}
+
+// rowTime is how long a row took to read lately: some hundred microseconds from a
+// disk, a few from memory.
+type rowTime struct{ average atomic.Int64 }
+
+func (t *rowTime) slow() bool { return t.average.Load() > int64(slowRow) }
+
+// record records how long some rows took that one statement read.
+func (t *rowTime) record(since time.Time, rows int) {
+	if rows >= lookupCost/4 {
+		t.average.Store((3*t.average.Load() + int64(time.Since(since))/int64(rows)) / 4)
+	}
 }
 
 // budget bounds the work of one transaction. It does a step, and further ones

@@ -162,6 +162,11 @@ func (s *reader) scan(ctx context.Context, n int) (list []*version, cost int, er
 		args = []any{w.high, w.low, w.from, min(w.to, v.at), v.at}
 		statement, args = "scan_past", slices.Concat(args, args)
 	}
+	var ids []any
+	for id := w.high - 1; v.l.rowTime.slow() && id >= max(w.low, w.high-int64(n)); id-- {
+		ids = append(ids, id)
+	}
+	start := v.readAhead(ctx, currentTable, ids)
 	err = v.l.versions(ctx, v.q, statement, append(args, int64(n)), func(r *version) error {
 		cost++
 		s.w.high = r.id
@@ -170,6 +175,7 @@ func (s *reader) scan(ctx context.Context, n int) (list []*version, cost int, er
 		}
 		return nil
 	})
+	v.l.rowTime.record(start, cost)
 	s.ended = cost < n || s.w.high <= w.low
 	return list, cost, err
 }
@@ -185,7 +191,9 @@ func (v *view) versionsOf(ctx context.Context, ids []any) (list []*version, err 
 		}
 		return nil
 	}
+	start := v.readAhead(ctx, currentTable, ids)
 	err = v.l.versionsIn(ctx, v.q, "current_by_id", ids, nil, add)
+	v.l.rowTime.record(start, len(ids))
 	if err == nil && v.past && len(list) < len(ids) {
 		ids = slices.DeleteFunc(ids, func(id any) bool { return found[id.(int64)] })
 		err = v.l.versionsIn(ctx, v.q, "closed_by_id_at", ids, []any{v.at, v.at}, add)

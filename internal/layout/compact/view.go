@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/varvedb/varve/internal/layout"
 	"github.com/varvedb/varve/internal/statement"
@@ -129,6 +130,15 @@ func (v *view) Get(ctx context.Context, key entity.Key) (*entity.Entity, error) 
 	return e, nil
 }
 
+// readAhead has the rows read from the disk together that the next statement reads,
+// if rows came from a disk lately. It returns the time.
+func (v *view) readAhead(ctx context.Context, t *driver.Table, ids []any) time.Time {
+	if r, ok := v.q.(driver.Reader); ok && len(ids) > 1 && v.l.rowTime.slow() {
+		r.ReadAhead(ctx, t.Name, ids)
+	}
+	return time.Now()
+}
+
 // contents returns the payloads of versions by number; number 0 is none.
 func (v *view) contents(ctx context.Context, list []*version) (map[int64][]byte, error) {
 	var args []any
@@ -139,6 +149,7 @@ func (v *view) contents(ctx context.Context, list []*version) (map[int64][]byte,
 			args = append(args, r.content)
 		}
 	}
+	v.readAhead(ctx, contentTable, args)
 	err := v.l.sql.EachIn(ctx, v.q, "contents", args, nil, func(rows driver.Rows) error {
 		var no int64
 		var content []byte
