@@ -20,18 +20,19 @@ const newMode = 0o600
 // processes that make one at once the first does, and the others find it.
 //
 // Durable says that the file is to survive the loss of power before anything is in
-// it. Each process syncs the directory, because the process that made the file may
-// not have done so yet, or was killed before it could.
+// it. The process that makes the file syncs its name before it removes its
+// directory. So where such a directory lies, whether its process still runs or was
+// killed, the next process syncs the name as well.
 func Make(path string, durable bool, fill func(path string) error) error {
 	_, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		err = create(path, durable, fill)
 	case err == nil:
-		err = filesync.Sweep(path + newSuffix)
-	}
-	if err == nil && durable {
-		err = filesync.Dir(filepath.Dir(path))
+		var unfinished bool
+		if unfinished, err = filesync.Sweep(path + newSuffix); err == nil && unfinished && durable {
+			err = filesync.Dir(filepath.Dir(path))
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("make %q: %w", path, err)
@@ -58,6 +59,9 @@ func create(path string, durable bool, fill func(path string) error) error {
 	}
 	if errors.Is(err, fs.ErrExist) {
 		err = nil
+	}
+	if err == nil && durable {
+		err = filesync.Dir(filepath.Dir(path))
 	}
 	return errors.Join(err, temp.Remove())
 }

@@ -31,8 +31,7 @@ const nameBytes = 8
 // TempDir makes a directory. Forget, which may be nil, gives back what else a
 // killed run has left, before its directory is removed.
 func TempDir(stem string, forget func(path string) error) (*Temp, error) {
-	err := sweep(stem, true, forget)
-	if err != nil {
+	if _, err := sweep(stem, true, forget); err != nil {
 		return nil, fmt.Errorf("remove what a run has left that was killed: %w", err)
 	}
 	return newTemp(stem, func(path string) (*os.File, error) {
@@ -45,14 +44,15 @@ func TempDir(stem string, forget func(path string) error) (*Temp, error) {
 
 // tempFile makes a file.
 func tempFile(stem string, mode os.FileMode) (*Temp, error) {
-	_ = sweep(stem, false, nil) // a failure harms no run
+	_, _ = sweep(stem, false, nil) // a failure harms no run
 	return newTemp(stem, func(path string) (*os.File, error) {
 		return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 	})
 }
 
-// Sweep removes the directories that runs have left that were killed.
-func Sweep(stem string) error { return sweep(stem, true, nil) }
+// Sweep removes the directories of runs that were killed. Found reports whether there
+// were directories of runs, killed or not.
+func Sweep(stem string) (found bool, err error) { return sweep(stem, true, nil) }
 
 func newTemp(stem string, create func(path string) (*os.File, error)) (*Temp, error) {
 	for {
@@ -83,16 +83,17 @@ func newTemp(stem string, create func(path string) (*os.File, error)) (*Temp, er
 
 // sweep removes the files of runs that were killed. It leaves alone files that
 // it cannot lock, and names that are not a Temp's.
-func sweep(stem string, dirs bool, forget func(path string) error) error {
+func sweep(stem string, dirs bool, forget func(path string) error) (found bool, err error) {
 	entries, err := os.ReadDir(filepath.Dir(stem))
 	if err != nil {
-		return nil // whoever makes something there says why
+		return false, nil // whoever makes something there says why
 	}
 	var errs []error
 	for _, entry := range entries {
 		if entry.IsDir() != dirs || !IsTemp(stem, entry.Name()) || !dirs && !entry.Type().IsRegular() {
 			continue
 		}
+		found = true
 		path := filepath.Join(filepath.Dir(stem), entry.Name())
 		f, err := os.Open(path)
 		if err != nil {
@@ -107,7 +108,7 @@ func sweep(stem string, dirs bool, forget func(path string) error) error {
 		}
 		_ = f.Close()
 	}
-	return errors.Join(errs...)
+	return found, errors.Join(errs...)
 }
 
 // IsTemp reports whether a name in the directory of a stem is one of its
