@@ -7,17 +7,22 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Merged joins consecutive blocks into blocks of at least ops operations each, as a node has that commits them
-// together. A merged block has the number of the last block in it, and its entities expire at the same blocks as
-// before, so that after it a store shows what it would show after that one, apart from the blocks of creations and
-// changes. Transactions are numbered on, which keeps the order of creations. Blocks without operations are left out.
+// Merged joins consecutive blocks into blocks of at least ops operations each,
+// as a node does that commits them together. A merged block has the number of
+// the last block in it, and its entities expire at the same blocks as before.
+// So after it a store shows the same as after that last block, apart from the
+// blocks of creations and changes. Transactions are numbered on, which keeps
+// the order of creations. Blocks without operations are left out.
 //
-// An operation on an entity that lives no longer than a few blocks more is valid only before its end: a merged
-// block ends there, with fewer operations. What is created and expires within a merged block comes with a
-// lifetime of 0 and is never visible.
+// An operation on an entity that lives no longer than a few blocks more is
+// valid only before its end: a merged block ends there, with fewer operations.
+// An entity that is created and expires within a merged block has a lifetime of
+// 0 and is never visible.
 //
-// The blocks must be valid where ExtendBTL counts from the block, the store's default, and must not expire what was
-// ended before. It holds a merged block and the keys of entities that expire in memory. Ops below 2 joins nothing.
+// The blocks must be valid where ExtendBTL counts from the block, the store's
+// default, and must not expire entities that were ended before. It holds a
+// merged block and the keys of entities that expire in memory. Ops below 2
+// joins no blocks.
 func Merged(blocks iter.Seq2[entity.Block, error], ops int) iter.Seq2[entity.Block, error] {
 	return func(yield func(entity.Block, error) bool) { newMerger(ops).run(blocks, yield) }
 }
@@ -25,7 +30,7 @@ func Merged(blocks iter.Seq2[entity.Block, error], ops int) iter.Seq2[entity.Blo
 // merger joins blocks.
 type merger struct {
 	least int                   // operations
-	ends  map[entity.Key]uint64 // expirations of entities, of those that have one
+	ends  map[entity.Key]uint64 // expirations of entities that have one
 
 	group entity.Block
 	until []uint64 // expirations that the operations of the group give
@@ -60,7 +65,7 @@ func (g *merger) run(blocks iter.Seq2[entity.Block, error], yield func(entity.Bl
 	}
 }
 
-// fits tells whether the group may end with a block.
+// fits reports whether the group may end with a block.
 func (g *merger) fits(b *entity.Block) bool {
 	last := uint32(0)
 	for i := range b.Ops {
@@ -69,7 +74,7 @@ func (g *merger) fits(b *entity.Block) bool {
 	return b.Number <= g.limit && g.tx+last <= math.MaxUint16
 }
 
-// pass notes what a block does to expirations without merging it.
+// pass follows a block's effects on expirations without merging it.
 func (g *merger) pass(b *entity.Block) {
 	for i := range b.Ops {
 		g.follow(b.Number, &b.Ops[i])
@@ -93,7 +98,7 @@ func (g *merger) add(b *entity.Block) {
 	g.tx = next
 }
 
-// alters tells whether an operation needs an entity that is live.
+// alters reports whether an operation needs an entity that is live.
 func alters(k entity.Kind) bool {
 	return k == entity.Update || k == entity.ExtendBTL || k == entity.ChangeOwner || k == entity.Delete
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Parts is a history of a profile in two parts: what a store holds, and what
-// is written to it afterwards.
+// Parts is a history of a profile in two parts: the blocks that fill a store,
+// and the blocks that are written to it afterwards.
 type Parts struct {
 	Totals // of the whole history
 
@@ -51,7 +51,8 @@ func Split(p Profile, o Options, share float64, perBlock int) (*Parts, error) {
 	merged := func() iter.Seq2[entity.Block, error] { return Merged(first(), perBlock) }
 	return &Parts{plan, merged, func() iter.Seq2[entity.Block, error] {
 		return func(yield func(entity.Block, error) bool) {
-			// What the first part has left behind follows from the same operations without payloads.
+			// The open operations of the first part follow from the same
+			// operations without payloads.
 			g := newMerger(perBlock)
 			for b, err := range Until(Stream(bare(p), o), cut) {
 				if err != nil {

@@ -23,8 +23,8 @@ func replay(blocks []entity.Block) iter.Seq2[entity.Block, error] {
 	}
 }
 
-// shown is what a reader sees of an entity, apart from the blocks in which it
-// was created and changed. The order is that of creation.
+// shown is a reader's view of an entity, apart from the blocks in which it was
+// created and changed. The order is that of creation.
 type shown struct {
 	Key            entity.Key
 	Creator, Owner entity.Address
@@ -92,7 +92,7 @@ func history(t *rapid.T) []entity.Block {
 	return blocks
 }
 
-// mayFollow tells whether a block may follow others.
+// mayFollow reports whether a block may follow others.
 func mayFollow(blocks []entity.Block, b entity.Block) bool {
 	m := &reference.Model{}
 	for _, before := range blocks {

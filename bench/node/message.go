@@ -101,7 +101,7 @@ type attribute[T any] struct {
 	Value T      `json:"value"`
 }
 
-// parts are those that were answered.
+// parts returns the parts in the answer.
 func (f *found) parts() (parts store.Parts) {
 	if f.Strings != nil {
 		parts |= store.Attributes

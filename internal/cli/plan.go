@@ -160,8 +160,8 @@ func takes(x lab.Experiment, o lab.Options, engines []bench.Engine, repeats int)
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// patience returns after how long an experiment on an engine is taken for
-// hanging. For the user's own data there is no estimate.
+// patience returns how long an experiment on an engine may run before it counts
+// as hanging. For the user's own data there is no estimate.
 func patience(x lab.Experiment, o lab.Options, e bench.Engine) time.Duration {
 	if guess := takes(x, o, []bench.Engine{e}, 1); guess > 0 {
 		return time.Hour + 10*guess

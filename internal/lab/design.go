@@ -32,8 +32,9 @@ func sampled(name string, c Keys, rows float64, d bench.Dataset, n int, blocks i
 	})}
 }
 
-// designLevels are the levels of A14: string and numeric attributes and payload
-// of each entity, and entities of a block, below and above the seed's levels.
+// designLevels are the levels of A14, below and above the seed's: string
+// attributes, numeric attributes and payload of each entity, and entities of a
+// block.
 var designLevels = [][]float64{{1, 4, 12}, {1, 4, 12}, {256, 5 << 10, 50 << 10}, {10, 40, 120}}
 
 // Designed experiments repeat each combination, in random order, on a store of typical entities.

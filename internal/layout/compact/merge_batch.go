@@ -52,7 +52,7 @@ type stage struct {
 
 // merged is what a batch does to one entity.
 type merged struct {
-	before, after state // of the closed versions, only those that the batch adds
+	before, after state // closed: only the versions that the batch closes
 	staged        int   // how many of these are in stages so far
 	stored        bool  // in current_versions after the stages so far
 }
