@@ -31,7 +31,42 @@ func main() {
 }
 
 func run(ctx context.Context, journey, url, counters string) error {
-	// Fill a store, so that the journey itself makes no tables and does not open.
+	if err := fill(ctx, url); err != nil {
+		return err
+	}
+
+	// Open what the journey uses and nothing else, because the background work of
+	// the rest would run in some journeys and not in others.
+	db, err := store.Open(ctx, url, &store.Options{ReadOnly: journey == "query"})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	var run func() error
+	if journey == "append" {
+		run, err = appending(ctx, db)
+	} else {
+		run, err = applyingOrQuerying(ctx, db, journey)
+	}
+	if err != nil {
+		return err
+	}
+
+	// Run the journey with counters of its own.
+	if err := coverage.ClearCounters(); err != nil {
+		return err
+	}
+	if err := run(); err != nil {
+		return err
+	}
+	return errors.Join(coverage.WriteMetaDir(counters), coverage.WriteCountersDir(counters))
+}
+
+// filled is how many blocks the store has.
+const filled = 64
+
+// fill makes the store, so that a journey makes no tables.
+func fill(ctx context.Context, url string) error {
 	db, err := store.Open(ctx, url, nil)
 	if err != nil {
 		return err
@@ -41,43 +76,49 @@ func run(ctx context.Context, journey, url, counters string) error {
 	if err != nil {
 		return err
 	}
-	events, err := db.Events(ctx, nil)
-	if err != nil {
+	if _, err := db.Events(ctx, nil); err != nil {
 		return err
 	}
-	course := event.Tag{Key: "course", Value: "c1"}
-	if _, err := events.Append(ctx, []event.Event{{Type: "Opened", Tags: []event.Tag{course}}}, nil); err != nil {
-		return err
-	}
-	const filled = 64
 	for number := range uint64(filled) {
 		if _, err := ents.Apply(ctx, block(number)); err != nil {
 			return err
 		}
 	}
-	if err := ents.Flush(ctx); err != nil {
-		return err
-	}
+	return ents.Flush(ctx)
+}
 
-	// Run the journey with counters of its own.
-	if err := coverage.ClearCounters(); err != nil {
+// appending returns an append under a condition, after one that has read the end
+// of the log.
+func appending(ctx context.Context, db *store.DB) (func() error, error) {
+	events, err := db.Events(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	course := event.Tag{Key: "course", Value: "c1"}
+	positions, err := events.Append(ctx, []event.Event{{Type: "Opened", Tags: []event.Tag{course}}}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return func() error {
+		cond := &event.Condition{FailIfEventsMatch: event.Tagged(course), After: positions[0]}
+		_, err := events.Append(ctx, []event.Event{{Type: "Joined", Tags: []event.Tag{course}}}, cond)
 		return err
+	}, nil
+}
+
+// applyingOrQuerying returns a block with its merge, or a query of the past.
+func applyingOrQuerying(ctx context.Context, db *store.DB, journey string) (func() error, error) {
+	ents, err := db.Entities(ctx, nil)
+	if err != nil {
+		return nil, err
 	}
 	switch journey {
 	case "block":
-		err = applyAndMerge(ctx, ents, filled)
+		return func() error { return applyAndMerge(ctx, ents, filled) }, nil
 	case "query":
-		err = queryPast(ctx, ents, filled/2)
-	case "append":
-		cond := &event.Condition{FailIfEventsMatch: event.Tagged(course), After: 1}
-		_, err = events.Append(ctx, []event.Event{{Type: "Joined", Tags: []event.Tag{course}}}, cond)
-	default:
-		err = fmt.Errorf("there is no journey %q", journey)
+		return func() error { return queryPast(ctx, ents, filled/2) }, nil
 	}
-	if err != nil {
-		return err
-	}
-	return errors.Join(coverage.WriteMetaDir(counters), coverage.WriteCountersDir(counters))
+	return nil, fmt.Errorf("there is no journey %q", journey)
 }
 
 // block creates sixteen entities and updates as many of the block before.
