@@ -89,6 +89,9 @@ func (r *results) figure(text string) (string, error) {
 		return "", err
 	}
 	factor := above.Center / below.Center
+	if pair := report.Pair(above, below); pair != nil { // the same as in tables, where sittings have both
+		factor = pair.Median
+	}
 	if len(hosts.Rows) != 1 || factor < 1 {
 		return "", fmt.Errorf("a ratio is of one host, and the larger figure stands first; this is %.2g, of %d", factor, len(hosts.Rows))
 	}
