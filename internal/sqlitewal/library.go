@@ -37,6 +37,11 @@ type Library struct {
 	// IsBroken is that of sqlstore.Config. It may be nil.
 	IsBroken func(error) bool
 
+	// Direct is the field of sqlstore.Config, with its duties: statements run on the
+	// driver's own connection, past database/sql. Leave it false for a driver
+	// that reuses the memory of a row's values or keeps arguments.
+	Direct bool
+
 	// OnWriter has every checkpoint run on the writer's connection, for libraries where one
 	// on another connection is unsafe.
 	OnWriter bool
@@ -116,7 +121,7 @@ func (l *Library) OpenFile(ctx context.Context, path string, opts driver.Options
 		Options:      cfg.Options,
 		Pool:         pool,
 		Setup:        e.Setup,
-		Direct:       true,
+		Direct:       l.Direct,
 		BeginWrite:   "BEGIN IMMEDIATE",
 		BeginRead:    "BEGIN",
 		Pin:          "SELECT 1 FROM sqlite_master",

@@ -44,6 +44,7 @@ import (
 var library = &sqlitewal.Library{
 	// The library reports its version only through SQL.
 	Info:     driver.Info{Name: "libsql", Dialect: driver.SQLite, Library: "github.com/tursodatabase/go-libsql"},
+	Direct:   true,
 	SQLDepth: 30,
 	OnWriter: true,
 	Open:     openPool,

@@ -26,6 +26,7 @@ func init() {
 		Info:    driver.Info{Name: "sqlite", Dialect: driver.SQLite, Library: "github.com/mattn/go-sqlite3", Version: version},
 		Number:  number,
 		TextNUL: true,
+		Direct:  true,
 		Open: func(path string, readOnly bool) (*sql.DB, error) {
 			return sql.Open("varve-sqlite", sqlitewal.URI(path, readOnly))
 		},

@@ -39,6 +39,7 @@ func init() {
 			{Name: "cancellation", Reason: "the library interrupts a statement until it has its first row; from then on the end of its context is noticed between rows"},
 		},
 		TextNUL: true,
+		Direct:  true,
 		Open: func(path string, readOnly bool) (*sql.DB, error) {
 			return sql.Open("varve-sqlitego", sqlitewal.URI(path, readOnly))
 		},
