@@ -114,10 +114,17 @@ func values(args []any) []any {
 	return list
 }
 
-// begin starts a write transaction that the test ends.
+// begin starts a write transaction that the test ends. A test that fails before
+// that ends it too, because the next test would wait for its lock without end.
 func begin(t testing.TB, e driver.Engine) driver.Tx {
 	t.Helper()
-	return must(e.Begin(context.Background()))(t)
+	tx := must(e.Begin(context.Background()))(t)
+	t.Cleanup(func() {
+		if t.Failed() {
+			_ = tx.Rollback() // the failure was reported
+		}
+	})
+	return tx
 }
 
 // inTx runs f in a write transaction and commits it.
