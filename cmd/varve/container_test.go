@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -24,35 +25,34 @@ func containers(t *testing.T, name string) []byte {
 	return text
 }
 
-// inContainer returns the list after a word of a Containerfile.
-func inContainer(t *testing.T, word string) (list []string) {
+// service is the service of the composition.
+type service struct {
+	Command     []string
+	Environment map[string]string
+	Healthcheck struct{ Test []string }
+}
+
+// composition returns the service that the composition runs.
+func composition(t *testing.T) service {
 	t.Helper()
-	line := regexp.MustCompile(`(?m)^(?:` + word + `)\b.*?(\[.*\])$`).FindSubmatch(containers(t, "Containerfile"))
-	require.NotNil(t, line, word)
-	require.NoError(t, json.Unmarshal(line[1], &list))
-	return list
+	var composed struct{ Services map[string]service }
+	require.NoError(t, yaml.Unmarshal(containers(t, "compose.yaml"), &composed))
+	return composed.Services["varve"]
 }
 
 // composed runs the service of the composition, and returns its address and what asks it.
 func composed(t *testing.T) (rest string, ask func(method, path string) string) {
 	t.Helper()
-	var composed struct {
-		Services map[string]struct {
-			Command     []string
-			Environment map[string]string
-		}
-	}
-	require.NoError(t, yaml.Unmarshal(containers(t, "compose.yaml"), &composed))
+	composed := composition(t)
 	dir := t.TempDir()
 	for name, text := range map[string]string{"token": strings.Repeat("t", 40), "keys": strings.Repeat("ab", 32)} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text+"\n"), 0o644)) // as openssl leaves them, and another user can read
 	}
 	here := strings.NewReplacer("/data", dir, "/run/secrets", dir, "0.0.0.0:8080", "127.0.0.1:0", "0.0.0.0:8081", "127.0.0.1:0")
-	for name, value := range composed.Services["varve"].Environment {
+	for name, value := range composed.Environment {
 		t.Setenv(name, here.Replace(value))
 	}
-	command := composed.Services["varve"].Command
-	require.Equal(t, inContainer(t, "CMD"), command[:len(inContainer(t, "CMD"))], "the composition adds secrets only")
+	command := composed.Command
 	for i := range command {
 		command[i] = here.Replace(command[i])
 	}
@@ -73,13 +73,21 @@ func composed(t *testing.T) (rest string, ask func(method, path string) string) 
 	}
 }
 
-// TestContainer: the container and the composition run a service that answers
-// the health check, and takes and returns entities.
+// TestContainer: the container compares the engines. The composition runs a
+// service that answers the health check, and takes and returns entities.
 func TestContainer(t *testing.T) {
 	rest, ask := composed(t)
-	health := inContainer(t, "HEALTHCHECK")
-	require.Equal(t, "varve", health[0])
-	require.Contains(t, must(t, health[1], strings.Replace(health[2], "127.0.0.1:8080", rest, 1)), "ready")
+	command := regexp.MustCompile(`(?m)^CMD (\[.*\])$`).FindSubmatch(containers(t, "Containerfile"))
+	require.NotNil(t, command)
+	var args []string
+	require.NoError(t, json.Unmarshal(command[1], &args))
+	ended, cancel := context.WithCancel(t.Context())
+	cancel() // it would measure for minutes
+	require.Equal(t, cli.ExitInterrupted, cli.Run(ended, args, io.Discard, io.Discard), args)
+
+	health := composition(t).Healthcheck.Test
+	require.Equal(t, []string{"CMD", "varve"}, health[:2])
+	require.Contains(t, must(t, health[2], strings.Replace(health[3], "127.0.0.1:8080", rest, 1)), "ready")
 	_, errs, code := varve(t, "health", "http://127.0.0.1:1")
 	require.Equal(t, cli.ExitError, code)
 	require.Contains(t, errs, "refused")
