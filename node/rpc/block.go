@@ -88,30 +88,22 @@ func (r *blockRef) UnmarshalJSON(text []byte) error {
 	return r.tag.UnmarshalJSON(text)
 }
 
-// byNumber reads the block that the first parameter names by number or by a word.
-func byNumber(c *call) (ref blockRef, err error) {
-	return ref, c.param(0, "the block", false, &ref.tag)
-}
-
-// byHash reads the block that the first parameter names by its hash.
-func byHash(c *call) (ref blockRef, err error) {
-	ref.hash = new(topic)
-	return ref, c.param(0, "the block's hash", false, ref.hash)
-}
-
-// byEither reads the block that the first parameter names in any way.
-func byEither(c *call) (ref blockRef, err error) {
-	return ref, c.param(0, "the block", false, &ref)
+// What names the block that a method is about, as its first parameter.
+func byNumber(r *blockRef) any { return &r.tag }
+func byEither(r *blockRef) any { return r }
+func byHash(r *blockRef) any {
+	r.hash = new(topic)
+	return r.hash
 }
 
 // ofBlock makes a method that answers about a block, with null where there is none.
 func ofBlock(
-	read func(*call) (blockRef, error),
+	by func(*blockRef) any,
 	answer func(h *Handler, ctx context.Context, c *call, snap *store.Snapshot, b store.BlockHeader) error,
-) func(h *Handler, ctx context.Context, c *call) error {
+) method {
 	return func(h *Handler, ctx context.Context, c *call) error {
-		ref, err := read(c)
-		if err != nil {
+		var ref blockRef
+		if err := c.param(0, "the block", false, by(&ref)); err != nil {
 			return err
 		}
 		snap, err := h.ents.At(ctx, store.Head)

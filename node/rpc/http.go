@@ -45,7 +45,7 @@ func getBuffer() *buffer {
 
 // serve answers one request of HTTP.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
-	if upgrade(r) {
+	if r.Method == http.MethodGet && strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		h.serveSocket(w, r)
 		return
 	}
@@ -59,10 +59,6 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", "POST, OPTIONS")
 		http.Error(w, "JSON-RPC is a POST, or a WebSocket connection", http.StatusMethodNotAllowed)
 	}
-}
-
-func upgrade(r *http.Request) bool {
-	return r.Method == http.MethodGet && strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }
 
 // allow lets a page of an origin read the answer, if it may.
@@ -110,7 +106,10 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 		_, _ = control.SetReadDeadline(past), control.SetWriteDeadline(past)
 	})
 	defer b.free(mine)
-	status, fault := h.readBody(w, r, mine, b)
+	status, fault, most := http.StatusOK, (*failure)(nil), h.opts.Limits.Request
+	if err := h.receive(r.Context(), mine, &b.in, http.MaxBytesReader(w, r.Body, most), r.ContentLength); err != nil {
+		status, fault = receiveFault(err, most)
+	}
 	var note string
 	parts := parts{to: w, control: control, timeout: h.opts.Limits.Send}
 	if fault != nil {
@@ -167,13 +166,4 @@ func (p *parts) send(part []byte) error {
 	}
 	_, err := p.to.Write(part)
 	return err
-}
-
-// readBody reads the body, which is held from then on.
-func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, mine *quota.Hold, b *buffer) (int, *failure) {
-	most := h.opts.Limits.Request
-	if err := h.receive(r.Context(), mine, &b.in, http.MaxBytesReader(w, r.Body, most), r.ContentLength); err != nil {
-		return receiveFault(err, most)
-	}
-	return http.StatusOK, nil
 }

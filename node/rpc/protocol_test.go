@@ -221,7 +221,7 @@ func TestPanic(t *testing.T) {
 	var log bytes.Buffer
 	registry := prometheus.NewRegistry()
 	n := newNode(t, "compact", Options{Log: slog.New(slog.NewTextHandler(&log, nil)), Metrics: registry})
-	n.handler.methods["eth_chainId"].serve = func(*Handler, context.Context, *call) error { panic("secret") }
+	n.handler.methods["eth_chainId"] = func(*Handler, context.Context, *call) error { panic("secret") }
 	require.Equal(t, "internal error", n.fails(t, CodeInternal, "eth_chainId"))
 	require.Contains(t, log.String(), "secret")
 	n.fails(t, CodeMethod, "nope")

@@ -120,7 +120,7 @@ func (o Options) withDefaults() Options {
 type Handler struct {
 	ents    *store.Entities
 	opts    Options
-	methods map[string]*method
+	methods map[string]method
 	metrics *metrics
 	http    http.Handler
 	places  chan struct{} // one for each call at a time
@@ -152,12 +152,9 @@ func New(ctx context.Context, ents *store.Entities, o Options) (*Handler, error)
 	h.followers, h.following = quota.New(l.Memory), make(chan struct{}, l.Following)
 	h.filters.list, h.heads.moved = map[string]*installed{}, make(chan struct{})
 	h.count.turn = make(chan struct{}, 1)
-	h.methods = map[string]*method{}
-	for _, m := range methods() {
-		h.methods[m.name] = m
-	}
+	h.methods = methods()
 	for name, own := range o.Methods {
-		h.methods[name] = &method{name: name, serve: func(_ *Handler, ctx context.Context, c *call) error {
+		h.methods[name] = method(func(_ *Handler, ctx context.Context, c *call) error {
 			result, err := own(ctx, c.params)
 			c.out = append(c.out, result...)
 			var coded interface{ ErrorCode() int }
@@ -165,7 +162,7 @@ func New(ctx context.Context, ents *store.Entities, o Options) (*Handler, error)
 				return &failure{code: coded.ErrorCode(), message: err.Error(), cause: err}
 			}
 			return err
-		}}
+		}).timed
 	}
 	var err error
 	if h.metrics, err = newMetrics(o.Metrics, h); err != nil {
