@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"log/slog"
 	"net"
@@ -103,9 +104,9 @@ func (h *Handler) readSocket(s *socket) {
 		if err != nil {
 			return
 		}
-		b, mine := getBuffer(), h.memory.Hold(s.cancel)
+		in, mine := new(bytes.Buffer), h.memory.Hold(s.cancel)
 		timer := time.AfterFunc(h.opts.Limits.Receive, s.cancel)
-		err = h.receive(s.ctx, mine, &b.in, body, -1)
+		err = h.receive(s.ctx, mine, in, body, -1)
 		timer.Stop()
 		if err != nil {
 			mine.Release()
@@ -120,13 +121,12 @@ func (h *Handler) readSocket(s *socket) {
 		s.calls++
 		s.work.Go(func() {
 			defer func() { <-places }()
-			defer b.free(mine)
-			m := message{out: b.out, hold: mine, size: int64(b.in.Cap()), socket: s}
-			h.handle(s.ctx, &m, b.in.Bytes())
-			b.out = m.out
-			mine.Shrink(m.size + int64(cap(b.out)))
+			defer mine.Done()
+			m := message{hold: mine, size: int64(in.Cap()), socket: s}
+			h.handle(s.ctx, &m, in.Bytes())
+			mine.Shrink(m.size + int64(cap(m.out)))
 			mine.Await()
-			if len(b.out) > 0 && s.send(s.ctx, b.out) != nil {
+			if len(m.out) > 0 && s.send(s.ctx, m.out) != nil {
 				return
 			}
 			for _, f := range m.after {

@@ -90,8 +90,7 @@ func (h *Handler) notify(ctx context.Context, s *socket, id string, f *follower)
 	next.Store(f.next)
 	h.notified.Store(&next, nil)
 	defer h.notified.Delete(&next)
-	b := getBuffer()
-	defer b.free(nil)
+	var out []byte
 	for {
 		known, _ := h.heads.last()
 		read, cancel := context.WithTimeout(ctx, h.opts.Limits.Time)
@@ -99,14 +98,14 @@ func (h *Handler) notify(ctx context.Context, s *socket, id string, f *follower)
 		cancel()
 		for _, step := range news {
 			if f.criteria == nil && !step.removed {
-				b.out = h.appendHeader(appendNotice(b.out[:0], id), step.head, step.parent)
-				if err := s.send(ctx, append(b.out, "}}"...)); err != nil {
+				out = h.appendHeader(appendNotice(out[:0], id), step.head, step.parent)
+				if err := s.send(ctx, append(out, "}}"...)); err != nil {
 					return err
 				}
 			}
 			for _, l := range step.logs {
-				b.out = appendLog(appendNotice(b.out[:0], id), step.head, l, step.removed)
-				if err := s.send(ctx, append(b.out, "}}"...)); err != nil {
+				out = appendLog(appendNotice(out[:0], id), step.head, l, step.removed)
+				if err := s.send(ctx, append(out, "}}"...)); err != nil {
 					return err
 				}
 			}

@@ -9,30 +9,12 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/varvedb/varve/internal/quota"
 	"github.com/varvedb/varve/internal/service"
 	"github.com/varvedb/varve/internal/strictjson"
 )
-
-// buffers are for bodies and answers. One that has become large is dropped.
-var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-
-const keepBuffer = 64 << 10
-
-func getBuffer() *bytes.Buffer {
-	b, _ := buffers.Get().(*bytes.Buffer) // nothing else is put there
-	b.Reset()
-	return b
-}
-
-func putBuffer(b *bytes.Buffer) {
-	if b.Cap() <= keepBuffer {
-		buffers.Put(b)
-	}
-}
 
 // bodyError is a fault in a body of JSON.
 type bodyError struct {
@@ -74,8 +56,8 @@ func mediaType(r *http.Request) (string, error) {
 	return kind, nil
 }
 
-// readBody reads the body into a buffer. The caller puts the buffer back.
-func (h *Handler) readBody(w *answer, r *http.Request) (*bytes.Buffer, error) {
+// readBody reads the body.
+func (h *Handler) readBody(w *answer, r *http.Request) ([]byte, error) {
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		w.Header().Set("Accept-Encoding", "identity")
 		return nil, fmt.Errorf("%w: Content-Encoding %q: send the body as it is", service.ErrMediaType, coding)
@@ -83,12 +65,11 @@ func (h *Handler) readBody(w *answer, r *http.Request) (*bytes.Buffer, error) {
 	if r.ContentLength > h.maxBody {
 		return nil, fmt.Errorf("%w: a body of %d bytes, at most %d", service.ErrTooLarge, r.ContentLength, h.maxBody)
 	}
-	buffer := getBuffer()
-	err := h.receive(w, r, buffer)
+	var body bytes.Buffer
+	err := h.receive(w, r, &body)
 	if w.read = err == nil; w.read {
-		return buffer, nil
+		return body.Bytes(), nil
 	}
-	putBuffer(buffer)
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
@@ -124,8 +105,7 @@ func (h *Handler) readJSON(w *answer, r *http.Request, dst any) error {
 	if err != nil {
 		return err
 	}
-	defer putBuffer(body)
-	return decodeJSON(body.Bytes(), dst, func(memory int64) error { return w.decoded.Take(r.Context(), memory) })
+	return decodeJSON(body, dst, func(memory int64) error { return w.decoded.Take(r.Context(), memory) })
 }
 
 // maxDecoded is what may be made of JSON. It is less than over gRPC, because a list of JSON grows while
