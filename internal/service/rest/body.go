@@ -33,16 +33,6 @@ func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", service.ErrMalformed, fmt.Sprintf(format, args...))
 }
 
-// bodyAt returns the error of a fault at a byte of a body.
-func bodyAt(body []byte, offset int, err error) error {
-	before := body[:min(max(offset, 0), len(body))]
-	return fmt.Errorf("%w: %w", service.ErrMalformed, &bodyError{
-		line:   1 + bytes.Count(before, []byte("\n")),
-		column: len(before) - bytes.LastIndexByte(before, '\n'),
-		err:    err,
-	})
-}
-
 // mediaType returns the type of a body without its parameters.
 func mediaType(r *http.Request) (string, error) {
 	text := r.Header.Get("Content-Type")
@@ -66,7 +56,13 @@ func (h *Handler) readBody(w *answer, r *http.Request) ([]byte, error) {
 		return nil, fmt.Errorf("%w: a body of %d bytes, at most %d", service.ErrTooLarge, r.ContentLength, h.maxBody)
 	}
 	var body bytes.Buffer
-	err := h.receive(w, r, &body)
+	// It has its time, and its memory while no other request waits for that.
+	w.reading.Store(true)
+	stop := context.AfterFunc(h.with.Ending, func() { _ = w.control.SetReadDeadline(time.Now().Add(h.with.Timeouts.Drain / 4)) })
+	err := w.hold.Read(r.Context(), &body, http.MaxBytesReader(w.ResponseWriter, r.Body, h.maxBody), r.ContentLength)
+	stop()
+	w.hold.Work()
+	w.reading.Store(false)
 	if w.read = err == nil; w.read {
 		return body.Bytes(), nil
 	}
@@ -80,16 +76,6 @@ func (h *Handler) readBody(w *answer, r *http.Request) ([]byte, error) {
 		return nil, fmt.Errorf("body: %w", err)
 	}
 	return nil, malformed("the body ends early: %v", err)
-}
-
-// receive reads the body while its time lasts, and its memory while no other request waits for
-// that.
-func (h *Handler) receive(w *answer, r *http.Request, buffer *bytes.Buffer) error {
-	w.reading.Store(true)
-	defer w.reading.Store(false)
-	defer w.hold.Work()
-	defer context.AfterFunc(h.with.Ending, func() { _ = w.control.SetReadDeadline(time.Now().Add(h.with.Timeouts.Drain / 4)) })()
-	return w.hold.Read(r.Context(), buffer, http.MaxBytesReader(w.ResponseWriter, r.Body, h.maxBody), r.ContentLength)
 }
 
 // readJSON reads a body of JSON into what dst points to.
@@ -122,7 +108,12 @@ func decodeJSON(body []byte, dst any, admit func(memory int64) error) error {
 		return fmt.Errorf("body: %w", err)
 	}
 	if place := new(strictjson.Error); errors.As(err, &place) {
-		return bodyAt(body, place.Offset, place.Err)
+		before := body[:min(max(place.Offset, 0), len(body))]
+		return fmt.Errorf("%w: %w", service.ErrMalformed, &bodyError{
+			line:   1 + bytes.Count(before, []byte("\n")),
+			column: len(before) - bytes.LastIndexByte(before, '\n'),
+			err:    place.Err,
+		})
 	}
 	return err
 }
