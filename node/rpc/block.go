@@ -111,7 +111,16 @@ func ofBlock(
 			return err
 		}
 		defer snap.Close()
-		b, ok, err := h.findBlock(ctx, snap, &ref)
+		var b store.BlockHeader
+		var ok bool
+		if ref.hash != nil {
+			b, ok, err = h.hashes.find(ctx, snap, *ref.hash)
+		} else if number, wrong := ref.tag.at(ctx, snap); wrong != nil {
+			err = wrong
+		} else {
+			b, err = snap.HeaderAt(ctx, number)
+			ok = !b.Empty && b.Number == number
+		}
 		if err != nil {
 			return err
 		}
@@ -121,18 +130,6 @@ func ofBlock(
 		}
 		return answer(h, ctx, c, snap, b)
 	}
-}
-
-func (h *Handler) findBlock(ctx context.Context, snap *store.Snapshot, ref *blockRef) (b store.BlockHeader, ok bool, err error) {
-	if ref.hash != nil {
-		return h.hashes.find(ctx, snap, *ref.hash)
-	}
-	number, err := ref.tag.at(ctx, snap)
-	if err != nil {
-		return b, false, err
-	}
-	b, err = snap.HeaderAt(ctx, number)
-	return b, !b.Empty && b.Number == number, err
 }
 
 // block serves eth_getBlockByNumber and eth_getBlockByHash. The second

@@ -139,14 +139,6 @@ func (c *call) param(n int, name string, optional bool, dst any) error {
 	return nil
 }
 
-// atMost refuses more parameters than a method takes.
-func (c *call) atMost(n int) error {
-	if len(c.params) > n {
-		return failf(CodeParams, "%d parameters, at most %d are taken", len(c.params), n)
-	}
-	return nil
-}
-
 // handle answers a body: a request or a batch. The answer is empty when none is due, and that
 // to a request alone may be sent in parts, before its rest. The note is for the log.
 func (h *Handler) handle(ctx context.Context, m *message, body []byte) (note string) {
@@ -206,7 +198,8 @@ func (h *Handler) answer(ctx context.Context, m *message, r *request, before str
 	if method == nil {
 		name = unknown
 	}
-	begun := h.metrics.begin()
+	h.metrics.inFlight.Inc()
+	begun := time.Now()
 	err := h.call(ctx, method, r, &call{m, r.params})
 	if err == nil {
 		err = m.room(0)
@@ -282,12 +275,6 @@ func (h *Handler) netVersion(_ context.Context, c *call) error {
 func (h *Handler) blockNumber(ctx context.Context, c *call) error {
 	head, err := h.head(ctx)
 	c.out = appendQuantity(c.out, head.Number)
-	return err
-}
-
-func (h *Handler) getEntityCount(ctx context.Context, c *call) error {
-	n, err := h.countEntities(ctx)
-	c.out = fmt.Appendf(c.out, "%d", n)
 	return err
 }
 

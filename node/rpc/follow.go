@@ -6,8 +6,6 @@ import (
 	"errors"
 	"unsafe"
 
-	"github.com/maypok86/otter/v2"
-
 	"github.com/varvedb/varve/internal/quota"
 	"github.com/varvedb/varve/store"
 )
@@ -23,13 +21,6 @@ type blockLogs struct {
 // recentCount is how many logs of the last blocks are held, which every subscription wants, with
 // one for each block.
 const recentCount = 64 << 10
-
-func newRecent() *otter.Cache[store.BlockHeader, []*Log] {
-	return otter.Must(&otter.Options[store.BlockHeader, []*Log]{
-		MaximumWeight: recentCount,
-		Weigher:       func(_ store.BlockHeader, logs []*Log) uint32 { return uint32(1 + len(logs)) },
-	})
-}
 
 // eachBlock gives the logs of the blocks of a range, in order, until give
 // returns false. From the first block on whose logs are not known they are made
@@ -78,15 +69,6 @@ type follower struct {
 	told     []store.BlockHeader // the last blocks that were sent
 	logs     map[uint64][]*Log   // of these, by number, where there are some
 	hold     *quota.Hold         // its memory
-}
-
-// bytes is the memory of a follower with as many sent blocks as it remembers.
-func (f *follower) bytes() int64 {
-	n := int64(maxTold) * int64(unsafe.Sizeof(store.BlockHeader{}))
-	if f.criteria != nil {
-		n += f.criteria.bytes()
-	}
-	return n
 }
 
 const (
@@ -199,7 +181,12 @@ func (h *Handler) newFollower(ctx context.Context, c *criteria) (_ *follower, er
 		return nil, failf(CodeNotSupported, "layout %s keeps only the head, and so no events; they need a store with history", h.ents.Layout())
 	}
 	f := &follower{criteria: c, hold: h.followers.Hold(nil)}
-	if !f.hold.Try(f.bytes()) {
+	// It remembers so many blocks, and its criteria.
+	bytes := maxTold * int64(unsafe.Sizeof(store.BlockHeader{}))
+	if c != nil {
+		bytes += c.bytes()
+	}
+	if !f.hold.Try(bytes) {
 		return nil, failf(CodeTooManyOpened, "filters and subscriptions hold all the memory that they may; ask for fewer addresses and topics, or uninstall some")
 	}
 	defer func() {

@@ -90,7 +90,9 @@ func (w *logWriter) change(before, after *entity.Entity) {
 		given := before.Owner != after.Owner
 		moved := before.Expiration != after.Expiration
 		switch {
-		case !sameContent(before, after) || !given && !moved:
+		case before.ContentType != after.ContentType || !bytes.Equal(before.Content, after.Content),
+			!maps.Equal(before.StringAttributes, after.StringAttributes), !maps.Equal(before.NumericAttributes, after.NumericAttributes),
+			!given && !moved:
 			w.add(after, entityUpdated, before.Expiration, after.Expiration, 0)
 		case moved:
 			w.add(after, entityExtended, before.Expiration, after.Expiration, 0)
@@ -100,11 +102,6 @@ func (w *logWriter) change(before, after *entity.Entity) {
 			l.Topics = slices.Insert(l.Topics, 2, addressTopic(before.Owner))
 		}
 	}
-}
-
-func sameContent(a, b *entity.Entity) bool {
-	return a.ContentType == b.ContentType && bytes.Equal(a.Content, b.Content) &&
-		maps.Equal(a.StringAttributes, b.StringAttributes) && maps.Equal(a.NumericAttributes, b.NumericAttributes)
 }
 
 // add adds an event of an entity in both of its forms and returns the first. In

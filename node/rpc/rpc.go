@@ -148,7 +148,7 @@ func New(ctx context.Context, ents *store.Entities, o Options) (*Handler, error)
 	if o.Poll < 0 || min(l.Time, l.Receive, l.Send) < 0 || min(l.Memory, l.Page) < 0 || slices.Min([]int{l.Part, l.Answer, l.Batch, l.Results, l.MaxResults, l.Concurrent, l.Logs, l.Filters, l.Sockets, l.Subscriptions, l.Following}) < 0 {
 		return nil, fmt.Errorf("rpc: %w: a limit below zero", store.ErrInvalid)
 	}
-	h := &Handler{ents: ents, opts: o, places: make(chan struct{}, l.Concurrent), sockets: make(chan struct{}, l.Sockets), hashes: newHashIndex(), memory: quota.New(l.Memory)}
+	h := &Handler{ents: ents, opts: o, places: make(chan struct{}, l.Concurrent), sockets: make(chan struct{}, l.Sockets), hashes: hashIndex{make(chan struct{}, 1), map[uint64]span{}}, memory: quota.New(l.Memory)}
 	h.followers, h.following = quota.New(l.Memory), make(chan struct{}, l.Following)
 	h.filters.list, h.heads.moved = map[string]*installed{}, make(chan struct{})
 	h.count.turn = make(chan struct{}, 1)
@@ -173,7 +173,11 @@ func New(ctx context.Context, ents *store.Entities, o Options) (*Handler, error)
 		return nil, fmt.Errorf("rpc: %w", err)
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	h.closing, h.recent = ctx.Done(), newRecent()
+	h.closing = ctx.Done()
+	h.recent = otter.Must(&otter.Options[store.BlockHeader, []*Log]{
+		MaximumWeight: recentCount,
+		Weigher:       func(_ store.BlockHeader, logs []*Log) uint32 { return uint32(1 + len(logs)) },
+	})
 	var watching sync.WaitGroup
 	watching.Go(func() { h.watch(ctx) })
 	h.close = sync.OnceFunc(func() {
