@@ -103,37 +103,44 @@ func (s *Service) collect(group []*write) []*write {
 		defer timer.Stop()
 		window = timer.C
 	}
-	yielded := false
 	for len(group) < s.opts.MaxGroup && bytes < maxGroupBytes {
-		var w *write
-		ok := false
-		select {
-		case w, ok = <-s.queue:
-		default:
-			switch {
-			case window != nil:
-				select {
-				case w, ok = <-s.queue:
-				case <-window:
-				}
-			case len(group) < s.lately && !yielded:
-				// The writers of the blocks before were answered just now.
-				// Clients that go on have their next request half read: they
-				// join this block when they are scheduled first. A lone writer
-				// does not wait for others.
-				yielded = true
-				runtime.Gosched()
-				continue
-			}
-		}
+		// The writers of the blocks before were answered just now. Clients that
+		// go on have their next request half read: they join this block when
+		// they are scheduled first. A lone writer does not wait for others.
+		w, ok := s.next(window, len(group) < s.lately)
 		if !ok {
 			break
 		}
-		group, yielded = append(group, w), false
+		group = append(group, w)
 		bytes += len(w.op.Content)
 	}
 	s.lately = max(len(group), s.lately-1)
 	return group
+}
+
+// next returns a write that waits or that comes before the window ends; nil is
+// no window. Without a window it can yield to other goroutines before it finds
+// none.
+func (s *Service) next(window <-chan time.Time, yield bool) (w *write, ok bool) {
+	if window != nil {
+		select {
+		case w, ok = <-s.queue:
+		case <-window:
+		}
+		return w, ok
+	}
+	for {
+		select {
+		case w, ok = <-s.queue:
+			return w, ok
+		default:
+		}
+		if !yield {
+			return nil, false
+		}
+		runtime.Gosched()
+		yield = false
+	}
 }
 
 // commit makes a block of a group and answers every write in it. A write that is
