@@ -173,30 +173,24 @@ func (e *Events) repeat(ctx context.Context, op string, call func(*patience) (ag
 		if err == nil {
 			return nil
 		}
-		if !again || e.closed.Load() || !p.wait(ctx) {
-			return e.failure(ctx, op, err)
+		if again && !e.closed.Load() && p.wait(ctx) {
+			continue
 		}
+		// The error is first of all what the caller has done: it has given up, or
+		// closed the client. The timer of a deadline may be later than that of
+		// gRPC.
+		why := ctx.Err()
+		if at, ok := ctx.Deadline(); ok && why == nil && !time.Now().Before(at) {
+			why = context.DeadlineExceeded
+		}
+		switch {
+		case why != nil:
+			return fmt.Errorf("%s: %w", op, why)
+		case e.closed.Load():
+			return fmt.Errorf("%s: %w", op, driver.ErrClosed)
+		}
+		return faultOf(op, err)
 	}
-}
-
-// failure makes the error of a call: with what its caller has done first.
-func (e *Events) failure(ctx context.Context, op string, err error) error {
-	switch why := ended(ctx); {
-	case why != nil:
-		return fmt.Errorf("%s: %w", op, why)
-	case e.closed.Load():
-		return fmt.Errorf("%s: %w", op, driver.ErrClosed)
-	}
-	return faultOf(op, err)
-}
-
-// ended returns why a caller has given up, nil when he has not. The timer of a deadline may
-// be later than that of gRPC.
-func ended(ctx context.Context) error {
-	if at, ok := ctx.Deadline(); ok && ctx.Err() == nil && !time.Now().Before(at) {
-		return context.DeadlineExceeded
-	}
-	return ctx.Err()
 }
 
 // The pauses between calls that are repeated.

@@ -30,17 +30,19 @@ func (m *Model) Block(number uint64) (entity.Block, error) {
 		return entity.Block{}, fmt.Errorf("data centre block %d: want %d to %d",
 			number, FirstBlock, uint64(entity.MaxBlockNumber))
 	}
-	if number < m.firstLoad {
-		return m.initialBlock(number), nil
+	b := entity.Block{Number: number}
+	if number >= m.firstLoad {
+		b.Ops = make([]entity.Op, 0, m.cfg.NodeUpdates+m.cfg.WorkloadUpdates)
+		for r, revision := range m.revisions(number) {
+			appendOp(&b, m.operation(r, revision))
+		}
+		return b, nil
 	}
-	return m.loadBlock(number), nil
-}
-
-func (m *Model) initialBlock(number uint64) entity.Block {
+	// The initial state: data centre by data centre, nodes before workloads.
 	perBlock := uint64(m.cfg.PerBlock)
 	first := (number - FirstBlock) * perBlock
 	last := min(first+perBlock, m.Entities())
-	b := entity.Block{Number: number, Ops: make([]entity.Op, 0, last-first)}
+	b.Ops = make([]entity.Op, 0, last-first)
 	perDC := m.nodes.perDC + m.workloads.perDC
 	for position := first; position < last; position++ {
 		dc, n := int(position/perDC)+1, position%perDC
@@ -50,15 +52,7 @@ func (m *Model) initialBlock(number uint64) entity.Block {
 		}
 		appendOp(&b, m.operation(r, 0))
 	}
-	return b
-}
-
-func (m *Model) loadBlock(number uint64) entity.Block {
-	b := entity.Block{Number: number, Ops: make([]entity.Op, 0, m.cfg.NodeUpdates+m.cfg.WorkloadUpdates)}
-	for r, revision := range m.revisions(number) {
-		appendOp(&b, m.operation(r, revision))
-	}
-	return b
+	return b, nil
 }
 
 // revisions yields the revisions of a load block in the order of its

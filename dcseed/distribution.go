@@ -104,10 +104,6 @@ const (
 	fieldPayload
 )
 
-func newSource(seed uint64, class Class, dc, n int) source {
-	return source(splitmix.Mix(splitmix.Mix(seed+uint64(class)*splitmix.Step) ^ uint64(dc)<<32 ^ uint64(n)))
-}
-
 // draw returns the hash for a field of a revision of the entity; revision 0 is
 // its creation.
 func (s source) draw(f field, revision uint64) uint64 {

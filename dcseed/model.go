@@ -1,6 +1,9 @@
 package dcseed
 
-import "github.com/varvedb/varve/store/entity"
+import (
+	"github.com/varvedb/varve/internal/splitmix"
+	"github.com/varvedb/varve/store/entity"
+)
 
 // ContentType is the content type of nodes and workloads.
 const ContentType = "application/octet-stream"
@@ -52,7 +55,9 @@ func (m *Model) population(c Class) *population {
 	return &m.workloads
 }
 
-func (m *Model) source(r Ref) source { return newSource(m.cfg.Seed, r.Class, r.DC, r.N) }
+func (m *Model) source(r Ref) source {
+	return source(splitmix.Mix(splitmix.Mix(m.cfg.Seed+uint64(r.Class)*splitmix.Step) ^ uint64(r.DC)<<32 ^ uint64(r.N)))
+}
 
 // status returns the status of an entity in a revision.
 func (m *Model) status(r Ref, revision uint64) string {

@@ -34,12 +34,6 @@ type shelved struct {
 
 func (s shelved) price() uint32 { return s.traits >> 16 }
 
-func (s shelved) suits(w *wanted) bool {
-	return cpuCounts[s.traits&15].value >= w.cpu &&
-		ramSizes[s.traits>>4&15].value >= w.ram &&
-		availHours[s.traits>>8&15].value >= w.hours
-}
-
 // wanted has the conditions of a query for available nodes.
 type wanted struct {
 	vmType, region  string
@@ -49,28 +43,24 @@ type wanted struct {
 // NewOracle looks at every node of the model once.
 func NewOracle(m *Model) *Oracle {
 	o := &Oracle{model: m, shelves: make([][]shelf, m.cfg.DCs)}
-	for i := range o.shelves {
-		o.shelves[i] = m.shelve(i + 1)
+	for dc := range o.shelves {
+		shelves := make([]shelf, len(nodeRegions)*len(vmTypes))
+		for n := 1; n <= m.cfg.NodesPerDC; n++ {
+			s := m.source(NodeRef(dc+1, n))
+			traits := pick(cpuCounts, s.draw(fieldCPU, 0)) |
+				pick(ramSizes, s.draw(fieldRAM, 0))<<4 |
+				pick(availHours, s.draw(fieldHours, 0))<<8 |
+				int(s.price())<<16
+			at := pick(nodeRegions, s.draw(fieldRegion, 0))*len(vmTypes) + pick(vmTypes, s.draw(fieldVMType, 0))
+			shelves[at] = append(shelves[at], shelved{uint32(n), uint32(traits)})
+		}
+		for i, s := range shelves {
+			shelves[i] = slices.Clone(s) // without the room to grow
+			slices.SortStableFunc(shelves[i], func(a, b shelved) int { return cmp.Compare(a.price(), b.price()) })
+		}
+		o.shelves[dc] = shelves
 	}
 	return o
-}
-
-func (m *Model) shelve(dc int) []shelf {
-	shelves := make([]shelf, len(nodeRegions)*len(vmTypes))
-	for n := 1; n <= m.cfg.NodesPerDC; n++ {
-		s := m.source(NodeRef(dc, n))
-		traits := pick(cpuCounts, s.draw(fieldCPU, 0)) |
-			pick(ramSizes, s.draw(fieldRAM, 0))<<4 |
-			pick(availHours, s.draw(fieldHours, 0))<<8 |
-			int(s.price())<<16
-		at := pick(nodeRegions, s.draw(fieldRegion, 0))*len(vmTypes) + pick(vmTypes, s.draw(fieldVMType, 0))
-		shelves[at] = append(shelves[at], shelved{uint32(n), uint32(traits)})
-	}
-	for i, s := range shelves {
-		shelves[i] = slices.Clone(s) // without the room to grow
-		slices.SortStableFunc(shelves[i], func(a, b shelved) int { return cmp.Compare(a.price(), b.price()) })
-	}
-	return shelves
 }
 
 // Expected returns the answer to a question. The block may be any, also one that
@@ -136,37 +126,32 @@ func (o *Oracle) scan(q Query, class Class, first, step int) (found []match) {
 	return found
 }
 
-// available returns the available nodes that meet the conditions. Nodes that
-// are sorted by price are cut at the limit.
+// available returns the available nodes that meet the conditions. Nodes of a
+// shelf that are sorted by price are cut at the limit, but nodes of the same
+// price as the last one are kept, because their order follows from their
+// creation, which the shelf does not have.
 func (o *Oracle) available(q Query, w *wanted) (found []match) {
 	for i, s := range o.shelves[q.DC-1] {
 		region, vmType := nodeRegions[i/len(vmTypes)].value, vmTypes[i%len(vmTypes)].value
-		if vmType == w.vmType && (w.region == RegionAny || w.region == region) {
-			found = append(found, o.cheapest(q, w, s)...)
-		}
-	}
-	return found
-}
-
-// cheapest returns the available nodes of a shelf that meet the conditions.
-// Nodes that are sorted by price are cut at the limit, but nodes of the same
-// price as the last one are kept, because their order follows from their
-// creation, which the shelf does not have.
-func (o *Oracle) cheapest(q Query, w *wanted, s shelf) (found []match) {
-	for _, node := range s {
-		price := node.price()
-		if q.OrderBy == "" {
-			price = 0
-		}
-		if q.Limit > 0 && len(found) >= q.Limit && price > found[len(found)-1].price {
-			break
-		}
-		if !node.suits(w) {
+		if vmType != w.vmType || w.region != RegionAny && w.region != region {
 			continue
 		}
-		r := NodeRef(q.DC, int(node.n))
-		if v, ok := o.model.versionAt(r, q.Block); ok && o.model.status(r, v.revision) == StatusAvailable {
-			found = append(found, match{r, o.model.born(r, v.revision).sequence(), price})
+		begin := len(found)
+		for _, node := range s {
+			price := node.price()
+			if q.OrderBy == "" {
+				price = 0
+			}
+			if q.Limit > 0 && len(found)-begin >= q.Limit && price > found[len(found)-1].price {
+				break
+			}
+			if cpuCounts[node.traits&15].value < w.cpu || ramSizes[node.traits>>4&15].value < w.ram || availHours[node.traits>>8&15].value < w.hours {
+				continue
+			}
+			r := NodeRef(q.DC, int(node.n))
+			if v, ok := o.model.versionAt(r, q.Block); ok && o.model.status(r, v.revision) == StatusAvailable {
+				found = append(found, match{r, o.model.born(r, v.revision).sequence(), price})
+			}
 		}
 	}
 	return found

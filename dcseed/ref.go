@@ -2,7 +2,7 @@ package dcseed
 
 import (
 	"crypto/sha256"
-	"strconv"
+	"fmt"
 
 	"github.com/varvedb/varve/internal/splitmix"
 	"github.com/varvedb/varve/store/entity"
@@ -33,23 +33,11 @@ func WorkloadRef(dc, w int) Ref { return Ref{ClassWorkload, dc, w} }
 func (r Ref) String() string { return string(r.appendID(make([]byte, 0, 16))) }
 
 func (r Ref) appendID(b []byte) []byte {
-	prefix := "wl_"
+	prefix := "wl"
 	if r.Class == ClassNode {
-		prefix = "node_"
+		prefix = "node"
 	}
-	b = appendPadded(append(b, prefix...), r.DC, 2)
-	return appendPadded(append(b, '_'), r.N, 6)
-}
-
-// appendPadded is fmt's %0*d for numbers that are not negative, without its
-// cost: every entity has two identifiers.
-func appendPadded(b []byte, n, width int) []byte {
-	var digits [20]byte
-	s := strconv.AppendInt(digits[:0], int64(n), 10)
-	for range width - len(s) {
-		b = append(b, '0')
-	}
-	return append(b, s...)
+	return fmt.Appendf(b, "%s_%02d_%06d", prefix, r.DC, r.N)
 }
 
 // Key returns the entity's key: the SHA-256 of its identifier.
@@ -59,11 +47,11 @@ func (r Ref) Key() entity.Key {
 }
 
 // DCID returns the value of dc_id for a data centre, such as dc_07.
-func DCID(dc int) string { return string(appendPadded([]byte("dc_"), dc, 2)) }
+func DCID(dc int) string { return fmt.Sprintf("dc_%02d", dc) }
 
 // Operator returns the account that owns and created the nodes of a data centre.
 func Operator(dc int) entity.Address {
-	return address(string(appendPadded([]byte("operator_"), dc, 2)))
+	return address(fmt.Sprintf("operator_%02d", dc))
 }
 
 // Tenants is the number of accounts that workloads belong to. Their activity is
@@ -73,7 +61,7 @@ const Tenants = 1_000
 // Tenant returns the account of tenant t, from 1 to Tenants. It owns and created
 // its workloads in every data centre.
 func Tenant(t int) entity.Address {
-	return address(string(appendPadded([]byte("tenant_"), t, 4)))
+	return address(fmt.Sprintf("tenant_%04d", t))
 }
 
 // address is the first 20 bytes of the SHA-256 of a name.

@@ -152,19 +152,15 @@ func (m *Model) revives(r Ref, revision uint64) bool {
 // born returns the place where the life of a revision began: the last revision
 // that created the entity, found by going back.
 func (m *Model) born(r Ref, revision uint64) spot {
-	if m.population(r.Class).keepsAlive() {
-		revision = min(revision, 1) // only the time before the first update can be too long
+	if p := m.population(r.Class); p.count/p.updates+1 < ShortestLife {
+		// The next update always comes before a life is over, so only the time
+		// before the first update can be too long.
+		revision = min(revision, 1)
 	}
 	for revision > 0 && !m.revives(r, revision) {
 		revision--
 	}
 	return m.spot(r, revision)
-}
-
-// keepsAlive reports whether the next update always comes before a life is
-// over.
-func (p *population) keepsAlive() bool {
-	return p.count/p.updates+1 < ShortestLife
 }
 
 // btl returns the blocks to live of a revision.

@@ -3,7 +3,8 @@ package scaler
 import (
 	"encoding/binary"
 	"encoding/hex"
-	"strconv"
+	"fmt"
+	"strings"
 
 	"github.com/varvedb/varve/store/entity"
 )
@@ -110,16 +111,7 @@ func (m *model) refer(t *text, s *slot, r *rng) uint64 {
 }
 
 // numbered returns the prefix and a number of at least so many digits.
-func numbered(t *Text, n uint64) string {
-	var digits [20]byte
-	d := strconv.AppendUint(digits[:0], n, 10)
-	buf := make([]byte, 0, 48)
-	buf = append(buf, t.Prefix...)
-	for range t.Digits - len(d) {
-		buf = append(buf, '0')
-	}
-	return string(append(buf, d...))
-}
+func numbered(t *Text, n uint64) string { return fmt.Sprintf("%s%0*d", t.Prefix, t.Digits, n) }
 
 func hexDigits(r *rng, n int) string {
 	buf := make([]byte, (n+15)/16*16)
@@ -132,14 +124,11 @@ func hexDigits(r *rng, n int) string {
 }
 
 func words(r *rng, n int) string {
-	buf := make([]byte, 0, 64)
-	for i := range n {
-		if i > 0 {
-			buf = append(buf, ' ')
-		}
-		buf = append(buf, vocabulary[r.below(uint64(len(vocabulary)))]...)
+	list := make([]string, n)
+	for i := range list {
+		list[i] = vocabulary[r.below(uint64(len(vocabulary)))]
 	}
-	return string(buf)
+	return strings.Join(list, " ")
 }
 
 func number(n *Number, i int, s *slot, seed uint64, st *step) uint64 {

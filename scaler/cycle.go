@@ -66,13 +66,8 @@ func (m *model) counts(n uint64) []uint64 {
 func (m *model) lay(c *cycle, number, n, blocks uint64) {
 	c.number = number
 	c.start = firstBlock + number*m.CycleBlocks
-	m.layRuns(c, n)
-	m.laySlots(c)
-	m.layBatches(c, blocks)
-}
 
-// layRuns deals the entities in runs and shuffles them.
-func (m *model) layRuns(c *cycle, n uint64) {
+	// Deal the entities in runs and shuffle them.
 	r := rng{derive(splitmix.Mix(m.seed)+c.number, forRuns)}
 	c.runs = c.runs[:0]
 	for kind, left := range m.counts(n) {
@@ -90,9 +85,8 @@ func (m *model) layRuns(c *cycle, n uint64) {
 		// The kinds that others refer to come first, so that there is always something to refer to.
 		slices.SortStableFunc(c.runs, func(a, b run) int { return m.kinds[a.kind].rank - m.kinds[b.kind].rank })
 	}
-}
 
-func (m *model) laySlots(c *cycle) {
+	// Make a slot for each entity.
 	next := make([]uint64, len(m.kinds))
 	for i := range next {
 		next[i] = c.number * m.kinds[i].Count
@@ -105,11 +99,9 @@ func (m *model) laySlots(c *cycle) {
 			c.slots = append(c.slots, slot{kind: r.kind, number: n, first: first, last: next[r.kind] - 1, cycle: c.number})
 		}
 	}
-}
 
-// layBatches cuts the slots into batches and gives each batch a block.
-func (m *model) layBatches(c *cycle, blocks uint64) {
-	r := rng{derive(splitmix.Mix(m.seed)+c.number, forBatches)}
+	// Cut the slots into batches and give each batch a block.
+	r = rng{derive(splitmix.Mix(m.seed)+c.number, forBatches)}
 	c.batches = c.batches[:0]
 	for at := 0; at < len(c.slots); {
 		size := min(len(c.slots)-at, int(m.Batches.draw(&r)))

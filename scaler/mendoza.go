@@ -60,6 +60,22 @@ var (
 
 func oneOf(name string, values ...Choice) Text { return Text{Name: name, Values: values} }
 
+// random is an attribute of random digits or words.
+func random(name string, source TextSource, length int) Text {
+	return Text{Name: name, Source: source, Length: length}
+}
+
+func pooled(name, prefix string, pool uint64) Text {
+	return Text{Name: name, Source: Pooled, Prefix: prefix, Pool: pool}
+}
+
+// ordinal is an attribute of a prefix and a number: the entity's, or its group's.
+func ordinal(name string, source TextSource, prefix string) Text {
+	return Text{Name: name, Source: source, Prefix: prefix}
+}
+
+func clock(name string) Number { return Number{Name: name, Source: Clock} }
+
 func uniform(name string, from, to uint64) Number {
 	return Number{Name: name, Values: Histogram{{1000, from, to}}}
 }
@@ -74,20 +90,20 @@ func proposals() Kind {
 		Payload: Payload{Types: []Choice{{"text/markdown", 3}, {"application/json", 1}}, Form: Document,
 			Size: Histogram{{500, 800, 3000}, {400, 3001, 9000}, {100, 9001, 40000}}},
 		Texts: []Text{
-			{Name: "proposalId", Source: Serial, Prefix: "prop-"},
+			ordinal("proposalId", Serial, "prop-"),
 			projects(),
 			{Name: "status", Values: []Choice{{"active", 1}}, Later: []Choice{{"passed", 55}, {"rejected", 45}}},
-			{Name: "title", Source: Words, Length: 5},
+			random("title", Words, 5),
 			oneOf("category", Choice{"budget", 35}, Choice{"policy", 30}, Choice{"election", 10}, Choice{"technical", 25}),
 			oneOf("quorumRule", Choice{"majority", 70}, Choice{"two-thirds", 30}),
-			{Name: "language", Values: languages},
-			{Name: "discussion", Source: Hex, Length: 32},
+			oneOf("language", languages...),
+			random("discussion", Hex, 32),
 			{Name: "tag", Source: Pooled, Prefix: "tag-", Pool: 40, Missing: 300},
-			{Name: "summary", Source: Words, Length: 9},
-			{Name: "district", Source: Pooled, Prefix: "district-", Pool: 30},
+			random("summary", Words, 9),
+			pooled("district", "district-", 30),
 		},
 		Numbers: []Number{
-			{Name: "createdAt", Source: Clock}, uniform("quorum", 10, 5000), uniform("durationHours", 24, 336),
+			clock("createdAt"), uniform("quorum", 10, 5000), uniform("durationHours", 24, 336),
 			{Name: "turnout", Values: Histogram{{1000, 0, 10000}}, Varies: true},
 		},
 	}
@@ -111,13 +127,13 @@ func votes() Kind {
 			{Name: "ballotId", Source: Serial, Prefix: "ballot-", Digits: 8},
 			oneOf("method", Choice{"plain", 800}, Choice{"quadratic", 150}, Choice{"delegated", 50}),
 			oneOf("client", Choice{"web", 600}, Choice{"mobile", 330}, Choice{"cli", 70}),
-			{Name: "region", Values: regions},
-			{Name: "language", Values: languages},
-			{Name: "receipt", Source: Hex, Length: 64},
+			oneOf("region", regions...),
+			oneOf("language", languages...),
+			random("receipt", Hex, 64),
 			{Name: "comment", Source: Words, Length: 6, Missing: 700},
 		},
 		Numbers: []Number{
-			{Name: "castAt", Source: Clock},
+			clock("castAt"),
 			{Name: "weight", Values: Histogram{{700, 1, 1}, {200, 2, 10}, {90, 11, 100}, {10, 101, 5000}}},
 			uniform("round", 1, 3),
 		},
@@ -135,16 +151,16 @@ func chunks() Kind {
 		Payload: Payload{Types: []Choice{{"video/mp4", 8}, {"application/octet-stream", 2}},
 			Size: Histogram{{250, 1000, 6000}, {500, 6001, 14000}, {200, 14001, 24000}, {50, 24001, 64000}}},
 		Texts: []Text{
-			{Name: "blockId", Source: Serial, Prefix: "chunk_"},
+			ordinal("blockId", Serial, "chunk_"),
 			{Name: "nextBlockId", Source: Next},
-			{Name: "videoId", Source: Group, Prefix: "video_"},
-			{Name: "title", Source: Words, Length: 3},
+			ordinal("videoId", Group, "video_"),
+			random("title", Words, 3),
 			oneOf("codec", Choice{"h264", 700}, Choice{"vp9", 200}, Choice{"av1", 100}),
 			oneOf("resolution", Choice{"480p", 250}, Choice{"720p", 400}, Choice{"1080p", 300}, Choice{"2160p", 50}),
-			{Name: "language", Values: languages},
-			{Name: "checksum", Source: Hex, Length: 64},
-			{Name: "channel", Source: Pooled, Prefix: "channel-", Pool: 400},
-			{Name: "region", Values: regions},
+			oneOf("language", languages...),
+			random("checksum", Hex, 64),
+			pooled("channel", "channel-", 400),
+			oneOf("region", regions...),
 			{Name: "drm", Missing: 700, Values: []Choice{{"clear", 1}, {"sealed", 1}}},
 		},
 		Numbers: []Number{
@@ -162,21 +178,21 @@ func readings() Kind {
 		Payload: Payload{Types: []Choice{{"application/json", 7}, {"application/octet-stream", 3}}, Form: Document,
 			Size: Histogram{{700, 128, 800}, {280, 801, 2000}, {20, 2001, 9000}}},
 		Texts: []Text{
-			{Name: "sensor", Source: Pooled, Prefix: "sensor-", Pool: 2000},
+			pooled("sensor", "sensor-", 2000),
 			oneOf("metric", Choice{"temperature", 400}, Choice{"humidity", 250}, Choice{"pressure", 200}, Choice{"co2", 150}),
 			oneOf("unit", Choice{"C", 400}, Choice{"%", 250}, Choice{"hPa", 200}, Choice{"ppm", 150}),
-			{Name: "site", Source: Pooled, Prefix: "site-", Pool: 60},
-			{Name: "gateway", Source: Pooled, Prefix: "gw-", Pool: 250},
+			pooled("site", "site-", 60),
+			pooled("gateway", "gw-", 250),
 			oneOf("status", Choice{"ok", 940}, Choice{"warning", 50}, Choice{"fault", 10}),
-			{Name: "firmware", Source: Pooled, Prefix: "fw-1.", Pool: 12},
+			pooled("firmware", "fw-1.", 12),
 			oneOf("quality", Choice{"raw", 700}, Choice{"calibrated", 300}),
-			{Name: "batchId", Source: Group, Prefix: "batch_"},
-			{Name: "region", Values: regions},
-			{Name: "signature", Source: Hex, Length: 64},
+			ordinal("batchId", Group, "batch_"),
+			oneOf("region", regions...),
+			random("signature", Hex, 64),
 			{Name: "note", Source: Words, Length: 3, Missing: 600},
 		},
 		Numbers: []Number{
-			{Name: "ts", Source: Clock}, uniform("reading", 0, 10000), uniform("battery", 0, 100),
+			clock("ts"), uniform("reading", 0, 10000), uniform("battery", 0, 100),
 			{Name: "uncertainty", Values: Histogram{{1000, 1, 50}}, Missing: 500},
 		},
 	}

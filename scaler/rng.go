@@ -96,15 +96,12 @@ type Choice struct {
 	Weight uint64
 }
 
-func totalWeight(choices []Choice) (sum uint64) {
+func choose(r *rng, choices []Choice) string {
+	sum := uint64(0)
 	for _, c := range choices {
 		sum += c.Weight
 	}
-	return sum
-}
-
-func choose(r *rng, choices []Choice) string {
-	at := r.below(totalWeight(choices))
+	at := r.below(sum)
 	for _, c := range choices {
 		if at < c.Weight {
 			return c.Value

@@ -1,7 +1,6 @@
 package scaler
 
 import (
-	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -45,11 +44,8 @@ type ScaleOptions struct {
 // transactions than there are indexes.
 func Scale(src Source, o ScaleOptions) iter.Seq2[entity.Block, error] {
 	return func(yield func(entity.Block, error) bool) {
-		s := &scaling{src: src}
-		err := s.run(o, yield)
-		if err != nil && !errors.Is(err, errStopped) {
-			yield(entity.Block{}, err)
-		}
+		s := &scaling{src: src, yield: yield}
+		s.run(o)
 	}
 }
 
@@ -59,23 +55,15 @@ func Scale(src Source, o ScaleOptions) iter.Seq2[entity.Block, error] {
 // fails where Scale does.
 func Continue(src Source, o ScaleOptions, first, last uint64) iter.Seq2[entity.Block, error] {
 	return func(yield func(entity.Block, error) bool) {
-		s := &scaling{src: src, first: first, last: last}
-		var err error
-		for c := o.Factor; err == nil; c++ {
-			m := newMapper(o.Seed, c)
-			err = s.epoch(&m, true, yield)
-		}
-		if !errors.Is(err, errStopped) {
-			yield(entity.Block{}, err)
+		s := &scaling{src: src, yield: yield, first: first, last: last}
+		for c := o.Factor; s.epoch(newMapper(o.Seed, c), true); c++ {
 		}
 	}
 }
 
-// errStopped: the consumer wants no more.
-var errStopped = errors.New("stopped")
-
 type scaling struct {
 	src     Source
+	yield   func(entity.Block, error) bool
 	mappers []mapper // of copies 1 to Factor−1
 	tx      transactions
 
@@ -83,36 +71,42 @@ type scaling struct {
 	seen        bool
 }
 
+// fail ends the stream with an error.
+func (s *scaling) fail(err error) bool {
+	s.yield(entity.Block{}, err)
+	return false
+}
+
 // run streams the source with the copies in its epoch, and then the other
-// halves.
-func (s *scaling) run(o ScaleOptions, yield func(entity.Block, error) bool) error {
+// halves. It returns false when the stream has ended before.
+func (s *scaling) run(o ScaleOptions) bool {
 	if o.Factor < 1 || o.Factor > math.MaxUint16 {
-		return fmt.Errorf("scale by %d: want a factor from 1 to %d", o.Factor, math.MaxUint16)
+		return s.fail(fmt.Errorf("scale by %d: want a factor from 1 to %d", o.Factor, math.MaxUint16))
 	}
 	for c := uint64(1); c < o.Factor; c++ {
 		s.mappers = append(s.mappers, newMapper(o.Seed, c))
 	}
 	for b, err := range s.src() {
+		if err == nil {
+			err = s.addCopies(&b)
+		}
 		if err != nil {
-			return err
+			return s.fail(err)
 		}
 		if !s.seen {
 			s.first, s.seen = b.Number, true
 		}
 		s.last = b.Number
-		if err := s.addCopies(&b); err != nil {
-			return err
-		}
-		if !yield(b, nil) {
-			return errStopped
+		if !s.yield(b, nil) {
+			return false
 		}
 	}
-	for i := range s.mappers {
-		if err := s.epoch(&s.mappers[i], false, yield); err != nil {
-			return err
+	for _, m := range s.mappers {
+		if !s.epoch(m, false) {
+			return false
 		}
 	}
-	return nil
+	return true
 }
 
 // addCopies adds copies to a block of the source.
@@ -146,20 +140,21 @@ func (s *scaling) addCopies(b *entity.Block) error {
 }
 
 // epoch streams the source once more, copied to a later time: whole, or the
-// half that is not in the original's epoch.
-func (s *scaling) epoch(m *mapper, whole bool, yield func(entity.Block, error) bool) error {
+// half that is not in the original's epoch. It returns false when the stream has
+// ended.
+func (s *scaling) epoch(m mapper, whole bool) bool {
 	hi, offset := bits.Mul64(m.copy, s.last-s.first+1)
 	if hi > 0 {
 		offset = entity.MaxBlock
 	}
 	for b, err := range s.src() {
 		if err != nil {
-			return err
+			return s.fail(err)
 		}
 		number := entity.AddBlocks(b.Number, offset)
 		if number > entity.MaxBlockNumber {
-			return fmt.Errorf("scale: copy %d of block %d passes the highest block number %d: use a smaller factor",
-				m.copy, b.Number, uint64(entity.MaxBlockNumber))
+			return s.fail(fmt.Errorf("scale: copy %d of block %d passes the highest block number %d: use a smaller factor",
+				m.copy, b.Number, uint64(entity.MaxBlockNumber)))
 		}
 		c := entity.Block{Number: number}
 		if b.Horizon > 0 { // of the copy no more is known than of the original
@@ -174,9 +169,9 @@ func (s *scaling) epoch(m *mapper, whole bool, yield func(entity.Block, error) b
 				c.Ops = append(c.Ops, m.op(&b.Ops[j], key))
 			}
 		}
-		if !yield(c, nil) {
-			return errStopped
+		if !s.yield(c, nil) {
+			return false
 		}
 	}
-	return nil
+	return true
 }

@@ -23,7 +23,8 @@ func Stream(p Profile, o Options) iter.Seq2[entity.Block, error] {
 			yield(entity.Block{}, err)
 			return
 		}
-		newGenerator(m).run(max(o.From, firstBlock), yield)
+		g := &generator{model: m, queue: make([][]waiting, m.horizon/m.CycleBlocks+2)}
+		g.run(max(o.From, firstBlock), yield)
 	}
 }
 
@@ -43,10 +44,6 @@ type generator struct {
 
 	// queue[c % len(queue)] is what waits for cycle c.
 	queue [][]waiting
-}
-
-func newGenerator(m *model) *generator {
-	return &generator{model: m, queue: make([][]waiting, m.horizon/m.CycleBlocks+2)}
 }
 
 // run yields the blocks from a number on.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/bench/pace"
@@ -53,7 +55,8 @@ type call struct {
 func (c *caller) step(ctx context.Context, s *pace.Step) error {
 	c.asked = c.applied.Load()
 	call := c.draw(s)
-	body, err := request(call.method, call.params)
+	// Calls on a connection come one after another, so all have one number.
+	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": call.method, "params": call.params})
 	if err != nil {
 		return err
 	}

@@ -50,11 +50,6 @@ func (q *question) params() []any {
 	return []any{q.text, options}
 }
 
-// request is a call. Those on a connection come one after another, so all have one number.
-func request(method string, params []any) ([]byte, error) {
-	return json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
-}
-
 // result reads an answer that has a result and nothing else.
 func result[T any](answer []byte) (T, error) {
 	var a struct {

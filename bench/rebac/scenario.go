@@ -78,7 +78,15 @@ func Scenarios(d *Data, o *Oracle) ([]Scenario, error) {
 		{ScenarioNames[4], Check, View, p.denied()},
 		{ScenarioNames[5], ListResources, Manage, resourcesOf(o, Manage, []int{d.Heavy})},
 		{ScenarioNames[6], ListResources, View, p.regular()},
-		{ScenarioNames[7], ListUsers, View, usersOf(o, View, evenly(d.Size.Resources, questionsEach))},
+		{ScenarioNames[7], ListUsers, View, make([]Question, 0, questionsEach)},
+	}
+	// Who may view, with each of some resources?
+	for _, resource := range evenly(d.Size.Resources, questionsEach) {
+		q := Question{Resource: resource}
+		for _, user := range o.users(View, resource).list() {
+			q.Want.add(int64(user))
+		}
+		list[7].Questions = append(list[7].Questions, q)
 	}
 	for _, s := range list {
 		if len(s.Questions) == 0 {
@@ -111,18 +119,6 @@ func resourcesOf(o *Oracle, p Permission, users []int) []Question {
 	list := make([]Question, len(users))
 	for i, user := range users {
 		list[i] = Question{User: user, Want: want[user]}
-	}
-	return list
-}
-
-// usersOf asks for everybody who may, with each of the resources.
-func usersOf(o *Oracle, p Permission, resources []int) []Question {
-	list := make([]Question, len(resources))
-	for i, resource := range resources {
-		list[i].Resource = resource
-		for _, user := range o.users(p, resource).list() {
-			list[i].Want.add(int64(user))
-		}
 	}
 	return list
 }

@@ -114,29 +114,6 @@ type asker struct {
 	take func(id int64) // adds to got
 }
 
-// statement returns the one that asks a scenario's questions, and the arguments of
-// each question, so that asking does not make them.
-func (s *Scenario) statement(tables *graph.Store, c Closure) (text string, args [][]any, err error) {
-	name := fmt.Sprintf("%s_%s", s.Kind, s.Permission)
-	if c == OnTheFly {
-		name += "_fly"
-	}
-	if text = tables.Statements[name]; text == "" {
-		return "", nil, fmt.Errorf("schema rebac has no statement %s", name)
-	}
-	args = make([][]any, len(s.Questions))
-	for i, q := range s.Questions {
-		for n := range strings.Count(text, "?") {
-			id := q.User
-			if s.Kind == ListUsers || s.Kind == Check && n%2 == 0 {
-				id = q.Resource
-			}
-			args[i] = append(args[i], int64(id))
-		}
-	}
-	return text, args, nil
-}
-
 // maxErrors are of an engine that fails for good.
 const maxErrors = 100
 
@@ -148,9 +125,24 @@ func Ask(ctx context.Context, db *store.DB, scenario *Scenario, c Closure, loop 
 	if err != nil {
 		return nil, err
 	}
-	text, args, err := scenario.statement(tables, c)
-	if err != nil {
-		return nil, err
+	name := fmt.Sprintf("%s_%s", scenario.Kind, scenario.Permission)
+	if c == OnTheFly {
+		name += "_fly"
+	}
+	text := tables.Statements[name]
+	if text == "" {
+		return nil, fmt.Errorf("schema rebac has no statement %s", name)
+	}
+	// The arguments of each question, so that asking does not make them.
+	args := make([][]any, len(scenario.Questions))
+	for i, q := range scenario.Questions {
+		for n := range strings.Count(text, "?") {
+			id := q.User
+			if scenario.Kind == ListUsers || scenario.Kind == Check && n%2 == 0 {
+				id = q.Resource
+			}
+			args[i] = append(args[i], int64(id))
+		}
 	}
 	failed := 0
 	loop.OnError = func(err error) bool {

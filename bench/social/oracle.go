@@ -85,32 +85,29 @@ const (
 // Toggles are all kinds of writes.
 var Toggles = []string{ToggleFollower, ToggleBlocked, ToggleVisibility}
 
-// plan returns the changes that a write makes now. The caller holds the lock.
-func (o *Oracle) plan(toggle string, object, subject Object) []Change {
-	flip := func(relation Relation, subject Object) Change {
-		r := Relationship{object, relation, subject}
-		return Change{r, !o.has(r, o.begun.Load())}
-	}
-	switch toggle {
-	case ToggleFollower:
-		return []Change{flip(Follower, subject)}
-	case ToggleBlocked:
-		return []Change{flip(Blocked, subject)}
-	}
-	// What goes comes first, so that there is always one visibility at most.
-	list := []Change{flip(ContentPublic, Everybody), flip(ContentFollowers, o.Owner(object))}
-	if list[0].Add {
-		slices.Reverse(list)
-	}
-	return list
-}
-
-// begin numbers a write and remembers its changes. It is called while the write
-// has the engine's transaction, so that numbers are in the order of commits.
+// begin numbers a write and remembers the changes that it makes now. It is
+// called while the write has the engine's transaction, so that numbers are in
+// the order of commits.
 func (o *Oracle) begin(toggle string, object, subject Object) (write int64, changes []Change) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	changes = o.plan(toggle, object, subject)
+	flip := func(relation Relation, subject Object) {
+		r := Relationship{object, relation, subject}
+		changes = append(changes, Change{r, !o.has(r, o.begun.Load())})
+	}
+	switch toggle {
+	case ToggleFollower:
+		flip(Follower, subject)
+	case ToggleBlocked:
+		flip(Blocked, subject)
+	default:
+		flip(ContentPublic, Everybody)
+		flip(ContentFollowers, o.Owner(object))
+		// What goes comes first, so that there is always one visibility at most.
+		if changes[0].Add {
+			slices.Reverse(changes)
+		}
+	}
 	write = o.begun.Load() + 1
 	for _, c := range changes {
 		o.flips[c.Relationship] = append(o.flips[c.Relationship], write)

@@ -1,9 +1,6 @@
 package social
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // Object identifies a user, a piece of content or an interaction: its kind in the bits from kindShift on, its
 // number below. Numbers begin with 1, so that users are small numbers, which engines store in few bytes.
@@ -49,9 +46,6 @@ var kindNames = [kinds]string{"user", "content", "interaction"}
 
 // String returns the kind's name in the schema.
 func (k Kind) String() string { return kindNames[k] }
-
-// kindOf returns the kind of a name.
-func kindOf(name string) Kind { return Kind(slices.Index(kindNames[:], name)) }
 
 // Relation is what a subject is to an object. The numbers are those in the database.
 type Relation uint8

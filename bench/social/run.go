@@ -3,7 +3,7 @@ package social
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,34 +53,36 @@ type Config struct {
 // The database must have been opened with as many readers as there are workers.
 func Run(ctx context.Context, s *Store, o *Oracle, cfg Config) (*pace.Outcome, error) {
 	cfg.OnError = tolerate
-	among := newActive(o.g, cfg.Active)
+	among, sum := newActive(o.g, cfg.Active), 0
+	for _, step := range cfg.Mix {
+		sum += step.Weight
+	}
 	return pace.Loop(ctx, cfg.Config, func(ctx context.Context, step *pace.Step) error {
-		step.Kind = choose(step.Rand, cfg.Mix)
+		at, i := step.Rand.IntN(sum), 0
+		for ; at >= cfg.Mix[i].Weight; i++ {
+			at -= cfg.Mix[i].Weight
+		}
+		step.Kind = cfg.Mix[i].Name
 		word, what, _ := strings.Cut(step.Kind, "-")
 		switch {
 		case word == "check":
-			q := Question{Viewer: among.pick(step.Rand, User), Object: among.pick(step.Rand, kindOf(what))}
-			return s.check(ctx, o, q, step.Stop)
+			q := Question{Viewer: among.pick(step.Rand, User), Object: among.pick(step.Rand, Kind(slices.Index(kindNames[:], what)))}
+			v, err := s.View(ctx, o)
+			if err != nil {
+				return err
+			}
+			may, err := v.Ask(ctx, q)
+			err = errors.Join(err, v.Close())
+			if step.Stop(); err != nil { // before the answer is judged
+				return err
+			}
+			return o.Judge(v.Span, q, may)
 		case what == ToggleVisibility:
 			return s.Write(ctx, o, what, among.pick(step.Rand, Content), Everybody)
 		}
 		object := among.pick(step.Rand, User)
 		return s.Write(ctx, o, what, object, among.other(step.Rand, object))
 	})
-}
-
-// check asks a question in a view of its own. The clock stops before an answer is judged.
-func (s *Store) check(ctx context.Context, o *Oracle, q Question, stop func()) error {
-	v, err := s.View(ctx, o)
-	if err != nil {
-		return err
-	}
-	may, err := v.Ask(ctx, q)
-	err = errors.Join(err, v.Close())
-	if stop(); err != nil {
-		return err
-	}
-	return o.Judge(v.Span, q, may)
 }
 
 // tolerate implements pace.Config.OnError. After an unknown outcome the oracle does not know what is right.
@@ -121,17 +123,4 @@ func Metrics(o *pace.Outcome) (list []latency.Metric) {
 		list = append(list, latency.Milliseconds(k.Latency.Quantile(50), k.Name+"-p50-ms"), latency.Milliseconds(p95, k.Name+"-p95-ms"))
 	}
 	return append(list, latency.Metric{Value: missed, Unit: "levels-missed"})
-}
-
-// choose returns the name of a step.
-func choose(r *rand.Rand, mix []Step) string {
-	sum := 0
-	for _, step := range mix {
-		sum += step.Weight
-	}
-	at, i := r.IntN(sum), 0
-	for ; at >= mix[i].Weight; i++ {
-		at -= mix[i].Weight
-	}
-	return mix[i].Name
 }

@@ -56,7 +56,20 @@ func (s *Store) Write(ctx context.Context, o *Oracle, toggle string, object, sub
 	var changes []Change
 	err := s.Store.Write(ctx, func(ctx context.Context, tx driver.Tx) error {
 		write, changes = o.begin(toggle, object, subject)
-		return s.apply(ctx, tx, changes)
+		for _, c := range changes {
+			text := s.Statements["delete"]
+			if c.Add {
+				text = s.Statements["insert"]
+			}
+			n, err := tx.Exec(ctx, text, int64(c.Object), int64(c.Relation), int64(c.Subject))
+			if err != nil {
+				return err
+			}
+			if n != 1 {
+				return fmt.Errorf("%w: %v: %d rows changed, want 1", bench.ErrMismatch, c.Relationship, n)
+			}
+		}
+		return nil
 	})
 	if err == nil {
 		o.acknowledge(write)
@@ -66,23 +79,6 @@ func (s *Store) Write(ctx context.Context, o *Oracle, toggle string, object, sub
 		o.void(write, changes)
 	}
 	return fmt.Errorf("write %s: %w", toggle, err)
-}
-
-func (s *Store) apply(ctx context.Context, tx driver.Tx, changes []Change) error {
-	for _, c := range changes {
-		text := s.Statements["delete"]
-		if c.Add {
-			text = s.Statements["insert"]
-		}
-		n, err := tx.Exec(ctx, text, int64(c.Object), int64(c.Relation), int64(c.Subject))
-		if err != nil {
-			return err
-		}
-		if n != 1 {
-			return fmt.Errorf("%w: %v: %d rows changed, want 1", bench.ErrMismatch, c.Relationship, n)
-		}
-	}
-	return nil
 }
 
 // View is a stable read view with the span of states that it may hold. It is for one goroutine at a time.

@@ -35,9 +35,6 @@ func with(v any, fields object) (object, error) {
 // ethAPI is what clients may ask of the chain.
 type ethAPI struct{ chain *Chain }
 
-// BlockNumber serves eth_blockNumber.
-func (a *ethAPI) BlockNumber() hexutil.Uint64 { return hexutil.Uint64(a.chain.head().NumberU64()) }
-
 // find returns a block, or nil.
 func (c *Chain) find(at ethrpc.BlockNumberOrHash) *block {
 	c.mu.Lock()
@@ -143,13 +140,6 @@ func (a *ethAPI) SendRawTransaction(ctx context.Context, raw hexutil.Bytes) (com
 	return a.chain.Send(ctx, raw)
 }
 
-// place returns where a transaction is.
-func (c *Chain) place(hash common.Hash) place {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.places[hash]
-}
-
 // GetTransactionByHash serves eth_getTransactionByHash.
 func (a *ethAPI) GetTransactionByHash(hash common.Hash) (object, error) {
 	a.chain.mu.Lock()
@@ -203,7 +193,9 @@ func (a *ethAPI) GetTransactionByBlockHashAndIndex(hash common.Hash, i hexutil.U
 
 // GetTransactionReceipt serves eth_getTransactionReceipt.
 func (a *ethAPI) GetTransactionReceipt(hash common.Hash) (object, error) {
-	at := a.chain.place(hash)
+	a.chain.mu.Lock()
+	at := a.chain.places[hash]
+	a.chain.mu.Unlock()
 	if at.block == nil {
 		return nil, nil
 	}
@@ -254,12 +246,6 @@ func (a *ethAPI) GetCode(address common.Address, _ *ethrpc.BlockNumberOrHash) he
 func (a *ethAPI) GetStorageAt(common.Address, string, *ethrpc.BlockNumberOrHash) common.Hash {
 	return common.Hash{}
 }
-
-// Accounts serves eth_accounts: keys are with clients.
-func (a *ethAPI) Accounts() []common.Address { return []common.Address{} }
-
-// Syncing serves eth_syncing.
-func (a *ethAPI) Syncing() bool { return false }
 
 // tip is the part of a fee above the base fee. No client needs it here.
 var tip = big.NewInt(1_000_000)
@@ -334,7 +320,7 @@ func (a *ethAPI) try(ctx context.Context, args callArgs) error {
 		tx.from = *args.From
 	}
 	_, _, _, err = s.run(ctx, tx)
-	if closing := s.close(); closing != nil {
+	if closing := s.snap.Close(); closing != nil {
 		return closing
 	}
 	var broken *brokenError

@@ -47,10 +47,8 @@ type transaction struct {
 // block is a block with what became of its transactions.
 type block struct {
 	*types.Block
-	txs      []transaction
-	receipts []*types.Receipt
-	logs     []*rpc.Log                 // of the receipts, and then those in the other form
-	accounts map[common.Address]account // after it; not changed once it is made
+	*draft
+	logs []*rpc.Log // of the receipts, and then those in the other form
 }
 
 // Chain is a chain for development. Entities are in Varve, to which it gives each block as who
@@ -116,8 +114,8 @@ type draft struct {
 	gas      uint64
 	txs      []transaction
 	receipts []*types.Receipt
-	others   [][]*types.Log // of each receipt: its events in the form that it does not have
-	accounts map[common.Address]account
+	others   [][]*types.Log             // of each receipt: its events in the form that it does not have
+	accounts map[common.Address]account // after it; not changed once it is made
 }
 
 func (d *draft) add(tx transaction, gas uint64, status uint64, price *big.Int, logs, others []*types.Log) {
@@ -157,10 +155,7 @@ func seal(parent *block, d *draft) *block {
 	for _, tx := range d.txs {
 		body.Transactions = append(body.Transactions, tx.Transaction)
 	}
-	b := &block{
-		Block: types.NewBlock(header, body, d.receipts, trie.NewStackTrie(nil)),
-		txs:   d.txs, receipts: d.receipts, accounts: d.accounts,
-	}
+	b := &block{Block: types.NewBlock(header, body, d.receipts, trie.NewStackTrie(nil)), draft: d}
 	for i, r := range b.receipts {
 		r.BlockHash, r.BlockNumber = b.Hash(), b.Number()
 		b.number(i, r.Logs)
@@ -176,15 +171,19 @@ func (b *block) number(tx int, logs []*types.Log) {
 	for _, l := range logs {
 		l.BlockHash, l.BlockNumber, l.BlockTimestamp = b.Hash(), b.NumberU64(), b.Time()
 		l.TxHash, l.TxIndex, l.Index = b.txs[tx].Hash(), uint(tx), uint(len(b.logs))
-		told := &rpc.Log{
-			Address: chain.Address(l.Address), Data: l.Data,
+		b.logs = append(b.logs, &rpc.Log{
+			Address: chain.Address(l.Address), Data: l.Data, Topics: topics(l),
 			TxHash: entity.Hash(l.TxHash), TxIndex: uint64(l.TxIndex), Index: uint64(l.Index),
-		}
-		for _, t := range l.Topics {
-			told.Topics = append(told.Topics, entity.Hash(t))
-		}
-		b.logs = append(b.logs, told)
+		})
 	}
+}
+
+// topics returns the topics of a log as Varve has them.
+func topics(l *types.Log) (list []entity.Hash) {
+	for _, t := range l.Topics {
+		list = append(list, entity.Hash(t))
+	}
+	return list
 }
 
 // logs returns the logs of a block that the store has, unless it was replaced since.
@@ -271,7 +270,7 @@ func (c *Chain) next(ctx context.Context, parent *block) (_ *block, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, s.close()) }()
+	defer func() { err = errors.Join(err, s.snap.Close()) }()
 	d := &draft{number: s.number, time: max(uint64(c.now().Unix()), parent.Time()+1), extra: fmt.Appendf(nil, "varve devnet %d", c.forks), accounts: maps.Clone(parent.accounts)}
 	ended, err := s.expire(ctx)
 	if err != nil {

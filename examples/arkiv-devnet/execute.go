@@ -56,8 +56,6 @@ func stateAfter(ctx context.Context, ents *store.Entities, number uint64) (*stat
 	return &state{snap: snap, number: number + 1, changed: map[entity.Key]*life{}}, nil
 }
 
-func (s *state) close() error { return s.snap.Close() }
-
 // find returns a live entity.
 func (s *state) find(ctx context.Context, key entity.Key) (life, error) {
 	if l, ok := s.changed[key]; ok {
@@ -239,11 +237,7 @@ func decode(number uint64, txs []transaction, receipts []*types.Receipt) (entity
 		})
 		list[i] = chain.Receipt{TransactionHash: entity.Hash(r.TxHash), Status: chain.Quantity(r.Status)}
 		for _, l := range r.Logs {
-			log := chain.Log{Address: chain.Address(l.Address), Data: l.Data}
-			for _, t := range l.Topics {
-				log.Topics = append(log.Topics, entity.Hash(t))
-			}
-			list[i].Logs = append(list[i].Logs, log)
+			list[i].Logs = append(list[i].Logs, chain.Log{Address: chain.Address(l.Address), Data: l.Data, Topics: topics(l)})
 		}
 	}
 	return chain.Decode(&b, list)

@@ -3,7 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 
 	"github.com/varvedb/varve/node/chain"
 )
@@ -52,12 +54,7 @@ func checkContent(c *chain.Create) error {
 	if c.ContentType == "" || len(c.ContentType) > maxType {
 		return fmt.Errorf("a content type of %d bytes, want 1 to %d", len(c.ContentType), maxType)
 	}
-	for name := range c.Strings {
-		if err := checkName(name, processorName); err != nil {
-			return err
-		}
-	}
-	for name := range c.Numbers {
+	for _, name := range slices.AppendSeq(slices.Collect(maps.Keys(c.Strings)), maps.Keys(c.Numbers)) {
 		if err := checkName(name, processorName); err != nil {
 			return err
 		}

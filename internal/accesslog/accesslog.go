@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -140,15 +141,7 @@ func attributeOf(a slog.Attr) attribute.KeyValue {
 
 // proper reports whether a client's id may go into headers and logs.
 func proper(id string) bool {
-	if id == "" || len(id) > maxID {
-		return false
-	}
-	for i := range len(id) {
-		if id[i] <= ' ' || id[i] > '~' {
-			return false
-		}
-	}
-	return true
+	return id != "" && len(id) <= maxID && !strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 // answer counts.

@@ -45,16 +45,13 @@ func crash(level driver.Durability, earlyAck bool) Trial {
 	}
 }
 
-// errOver: nothing can be tried on a store any more.
-var errOver = errors.New("the turn is over")
-
 // lives lets workers live on one store, one after the other: n that meet a fault, and a last
 // one that only checks. It counts what they find, and ends with the first violation.
 func lives(ctx context.Context, n int, r *Row, live func(last bool) (ending, error)) error {
 	broken := len(r.Violations)
 	for i := range n + 1 {
 		end, err := live(i == n)
-		if ctx.Err() != nil || errors.Is(err, errOver) {
+		if ctx.Err() != nil || end.over {
 			return nil
 		}
 		if end.checked {

@@ -18,11 +18,6 @@ type entityWorker struct {
 	history *history
 }
 
-func newEntityWorker(w *worker, records []record) (*entityWorker, error) {
-	h, err := newHistory(records)
-	return &entityWorker{worker: w, history: h}, err
-}
-
 func (w *entityWorker) open(ctx context.Context) (err error) {
 	w.ents, err = w.db.Entities(ctx, &store.EntityOptions{Layout: w.Layout})
 	return err

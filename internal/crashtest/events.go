@@ -32,11 +32,6 @@ const (
 	crowd        = 16
 )
 
-func newEventWorker(w *worker, records []record) (*eventWorker, error) {
-	l, err := newLedger(records)
-	return &eventWorker{worker: w, ledger: l, every: 1 + w.rng.IntN(60)}, err
-}
-
 func (w *eventWorker) open(ctx context.Context) (err error) {
 	w.evs, err = w.db.Events(ctx, &store.EventOptions{IndexEvery: w.every})
 	return err

@@ -40,7 +40,7 @@ func Power(level driver.Durability) Trial {
 				}
 				if level == driver.Unsafe && err == nil && end.said != "" { // without durability anything may have been
 					r.Outcomes["stores destroyed"]++
-					return end, errOver
+					end.over = true
 				}
 				return end, err
 			})

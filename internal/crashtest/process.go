@@ -50,6 +50,7 @@ type ending struct {
 	lost    int    // steps acknowledged that were not there, where they need not be
 	code    int
 	broken  bool   // it found a violation
+	over    bool   // nothing can be tried on its store any more
 	said    string // violation or trouble
 	stderr  string
 	pids    []int // of the engine's own processes

@@ -25,7 +25,6 @@ import (
 	"strings"
 
 	"github.com/varvedb/varve/internal/engine"
-	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -59,11 +58,6 @@ type Cell struct {
 
 // EventsLayout is the layout of a cell that has an event store.
 const EventsLayout = "events"
-
-// exists reports whether the store has the layout.
-func (c Cell) exists() bool {
-	return c.Layout == EventsLayout || slices.Contains(schemas.Layouts(), c.Layout)
-}
 
 // ownLog reports whether the log of the engine is in the memory of a server
 // until it is written: a step that is acknowledged before that dies with the

@@ -135,10 +135,24 @@ func (w *worker) run(ctx context.Context) (err error) {
 			err = errors.Join(err, w.db.Close())
 		}
 	}()
-	if err := w.sayProcesses(ctx); err != nil {
+	stats, err := w.db.Engine().Stats(ctx)
+	if err != nil {
 		return err
 	}
-	if err := w.in(phaseCheck, func() error { return w.check(ctx, s, len(records) > 0) }); err != nil {
+	w.say("processes", "%s", strings.Trim(fmt.Sprint(stats.EnginePIDs), "[]"))
+	// Compare the store with the journal, and write the result there.
+	err = w.in(phaseCheck, func() error {
+		r, found, lost, err := s.compare(ctx)
+		if err != nil {
+			return err
+		}
+		w.say("found", "%d %d", found, lost)
+		if len(records) == 0 {
+			return nil
+		}
+		return s.resume(ctx, r)
+	})
+	if err != nil {
 		return err
 	}
 	switch {
@@ -153,22 +167,11 @@ func (w *worker) run(ctx context.Context) (err error) {
 // subject returns the worker's store, in the state that a journal describes.
 func (w *worker) subject(records []record) (subject, error) {
 	if w.Layout == EventsLayout {
-		return newEventWorker(w, records)
+		l, err := newLedger(records)
+		return &eventWorker{worker: w, ledger: l, every: 1 + w.rng.IntN(60)}, err
 	}
-	return newEntityWorker(w, records)
-}
-
-// check compares the store with the journal, and writes the result there.
-func (w *worker) check(ctx context.Context, s subject, begun bool) error {
-	r, found, lost, err := s.compare(ctx)
-	if err != nil {
-		return err
-	}
-	w.say("found", "%d %d", found, lost)
-	if !begun {
-		return nil
-	}
-	return s.resume(ctx, r)
+	h, err := newHistory(records)
+	return &entityWorker{worker: w, history: h}, err
 }
 
 func (w *worker) open(ctx context.Context, s subject) (err error) {
@@ -181,14 +184,6 @@ func (w *worker) open(ctx context.Context, s subject) (err error) {
 	return nil
 }
 
-// reopen closes the database, orderly, and opens it again.
-func (w *worker) reopen(ctx context.Context, s subject) error {
-	if err := w.db.Close(); err != nil {
-		return err
-	}
-	return w.open(ctx, s)
-}
-
 // steps does steps until the worker is killed.
 func (w *worker) steps(ctx context.Context, s subject) error {
 	w.say("running", "")
@@ -198,10 +193,13 @@ func (w *worker) steps(ctx context.Context, s subject) error {
 			name = w.Target
 		}
 		err := w.in(name, func() error {
-			if name == phaseReopen {
-				return w.reopen(ctx, s)
+			if name != phaseReopen {
+				return s.step(ctx, name)
 			}
-			return s.step(ctx, name)
+			if err := w.db.Close(); err != nil {
+				return err
+			}
+			return w.open(ctx, s)
 		})
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -238,16 +236,6 @@ func (w *worker) in(phase string, f func() error) error {
 func (w *worker) say(what, format string, args ...any) {
 	text := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; ")
 	_, _ = io.WriteString(w.out, what+" "+text+"\n")
-}
-
-// sayProcesses reports the processes of the engine to the parent.
-func (w *worker) sayProcesses(ctx context.Context) error {
-	stats, err := w.db.Engine().Stats(ctx)
-	if err != nil {
-		return err
-	}
-	w.say("processes", "%s", strings.Trim(fmt.Sprint(stats.EnginePIDs), "[]"))
-	return nil
 }
 
 // checkpoint moves the log, or empties it, where the engine lets callers ask.

@@ -32,37 +32,28 @@ var sums = map[string]string{
 // findBinaries returns the binaries of a directory, which are of version Major, or else of
 // the cache, after fetching them when they are not there.
 func findBinaries(ctx context.Context, dir string, owner *identity) (binaries, error) {
-	given := dir != ""
-	if !given {
+	if dir == "" {
 		root, err := install(ctx)
-		if err != nil {
-			return binaries{}, err
-		}
 		dir = filepath.Join(root, "bin")
+		return binaries{filepath.Join(dir, "initdb"), filepath.Join(dir, "postgres")}, err
 	}
 	dir, err := filepath.Abs(dir)
-	bins := binaries{initdb: filepath.Join(dir, "initdb"), postgres: filepath.Join(dir, "postgres")}
-	if err != nil || !given {
-		return bins, err
+	if err != nil {
+		return binaries{}, err
 	}
-	return bins, checkBinaries(ctx, bins, owner)
+	// Postgres tells its version.
+	bins := binaries{filepath.Join(dir, "initdb"), filepath.Join(dir, "postgres")}
+	out, err := run(ctx, owner.command(bins.postgres, "--version"))
+	if err != nil {
+		return bins, owner.explainStart(err)
+	}
+	if m := versionLine.FindStringSubmatch(out); m == nil || m[1] != Major {
+		err = fmt.Errorf("%q is %q and must be PostgreSQL %s: %w", bins.postgres, strings.TrimSpace(out), Major, driver.ErrUnsupported)
+	}
+	return bins, err
 }
 
 var versionLine = regexp.MustCompile(`\(PostgreSQL\) (\d+)`)
-
-// checkBinaries runs postgres once, for its version.
-func checkBinaries(ctx context.Context, bins binaries, owner *identity) error {
-	out, err := run(ctx, owner.command(bins.postgres, "--version"))
-	if err != nil {
-		return owner.explainStart(err)
-	}
-	m := versionLine.FindStringSubmatch(out)
-	if m == nil || m[1] != Major {
-		return fmt.Errorf("%q is %q and must be PostgreSQL %s: %w",
-			bins.postgres, strings.TrimSpace(out), Major, driver.ErrUnsupported)
-	}
-	return nil
-}
 
 // install returns the directory of the unpacked binaries in the cache. Several
 // processes may install at once: one fetches, the others wait for it.

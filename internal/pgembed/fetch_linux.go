@@ -22,9 +22,6 @@ const (
 
 // fetch downloads a file and checks its SHA-256.
 func fetch(ctx context.Context, address, sum, path string) (err error) {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport}
 	for try := range fetchTries {
 		if try > 0 {
 			select {
@@ -34,7 +31,7 @@ func fetch(ctx context.Context, address, sum, path string) (err error) {
 			}
 		}
 		var got string
-		if got, err = download(ctx, client, address, path); err == nil && got != sum {
+		if got, err = download(ctx, address, path); err == nil && got != sum {
 			return fmt.Errorf("%q has SHA-256 %s, want %s", address, got, sum)
 		} else if err == nil {
 			return nil
@@ -44,12 +41,13 @@ func fetch(ctx context.Context, address, sum, path string) (err error) {
 }
 
 // download writes a file and returns its SHA-256.
-func download(ctx context.Context, client *http.Client, address, path string) (sum string, err error) {
+func download(ctx context.Context, address, path string) (sum string, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return "", err
 	}
-	resp, err := client.Do(req)
+	req.Close = true // no other request follows
+	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return "", err
 	}

@@ -17,24 +17,16 @@ import (
 )
 
 // pidFile is the description of a running server in its data directory.
-type pidFile struct {
-	pid   int    // zero when there is no such file
-	ready bool   // it accepts connections
-	path  string // of the file
-}
+const pidFile = "postmaster.pid"
 
-// readPIDFile reads the file as far as it has been written.
-func readPIDFile(dataDir string) pidFile {
-	f := pidFile{path: filepath.Join(dataDir, "postmaster.pid")}
-	text, err := os.ReadFile(f.path)
-	if err != nil {
-		return f
-	}
+// readPIDFile reads the file as far as it has been written: the number of the
+// process, zero when there is no such file, and whether it accepts connections.
+func readPIDFile(dataDir string) (pid int, ready bool) {
+	text, _ := os.ReadFile(filepath.Join(dataDir, pidFile)) // one that cannot be read tells nothing
 	lines := strings.Split(string(text), "\n")
-	f.pid, _ = strconv.Atoi(lines[0])
+	pid, _ = strconv.Atoi(lines[0])
 	// Line 8 is the status, padded with blanks.
-	f.ready = len(lines) >= 8 && strings.TrimSpace(lines[7]) == "ready"
-	return f
+	return pid, len(lines) >= 8 && strings.TrimSpace(lines[7]) == "ready"
 }
 
 // clearLeftovers makes way for a new server on a data directory whose lock this
@@ -43,7 +35,7 @@ func readPIDFile(dataDir string) pidFile {
 // that names an unrelated process, which has the number of a dead server, is
 // removed, because the server would refuse to start for it.
 func clearLeftovers(ctx context.Context, dataDir string) error {
-	file := readPIDFile(dataDir)
+	main, _ := readPIDFile(dataDir)
 	found := workersIn(dataDir)
 	for _, pid := range found {
 		if !isOurs(pid) {
@@ -52,10 +44,10 @@ func clearLeftovers(ctx context.Context, dataDir string) error {
 		}
 	}
 	if len(found) > 0 {
-		return endLeftover(ctx, dataDir, file.pid)
+		return endLeftover(ctx, dataDir, main)
 	}
-	if file.pid > 0 && syscall.Kill(file.pid, 0) == nil {
-		if err := os.Remove(file.path); !errors.Is(err, fs.ErrNotExist) {
+	if main > 0 && syscall.Kill(main, 0) == nil {
+		if err := os.Remove(filepath.Join(dataDir, pidFile)); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

@@ -183,8 +183,8 @@ func TestForeignServer(t *testing.T) {
 }
 
 func readyAs(data string, pid int) bool {
-	file := readPIDFile(data)
-	return file.ready && file.pid == pid
+	there, ready := readPIDFile(data)
+	return ready && there == pid
 }
 
 func mustIdentify(t *testing.T, dir string) *identity {

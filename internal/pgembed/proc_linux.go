@@ -4,37 +4,27 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 )
 
-// processes lists all processes that can be seen.
-func processes() []int {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
-	var pids []int
-	for _, e := range entries {
-		if pid, err := strconv.Atoi(e.Name()); err == nil {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
-}
-
 // workersIn returns the postgres processes whose working directory is the data
 // directory. Every one of them works there from the first moment of its start,
 // whereas the data directory's lock file may be wrong after a crash.
-func workersIn(dataDir string) []int {
+func workersIn(dataDir string) (pids []int) {
 	dir, err := os.Stat(dataDir)
 	if err != nil {
 		return nil
 	}
-	return slices.DeleteFunc(processes(), func(pid int) bool { return !worksIn(pid, dir) })
+	found, _ := filepath.Glob("/proc/[0-9]*") // the pattern is right
+	for _, path := range found {
+		if pid, err := strconv.Atoi(filepath.Base(path)); err == nil && worksIn(pid, dir) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 // worksIn reports whether pid is a postgres process whose working directory is
@@ -52,14 +42,15 @@ func worksIn(pid int, dir os.FileInfo) bool {
 // ended. They notice that by themselves; the wait is short, and they are killed
 // after it.
 func endHolders(dataDir string) error {
-	if waitFor(quitGrace, func() bool { return len(workersIn(dataDir)) == 0 }) {
+	gone := func() bool { return len(workersIn(dataDir)) == 0 }
+	if waitFor(quitGrace, gone) {
 		return nil
 	}
 	left := workersIn(dataDir)
 	for _, pid := range left {
 		signalHolder(pid, dataDir, syscall.SIGKILL)
 	}
-	if !waitFor(quitGrace, func() bool { return len(workersIn(dataDir)) == 0 }) {
+	if !waitFor(quitGrace, gone) {
 		return fmt.Errorf("processes %v are still there", workersIn(dataDir))
 	}
 	return fmt.Errorf("processes %v outlived the server and were killed", left)

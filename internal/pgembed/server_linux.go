@@ -107,20 +107,14 @@ func (s *Server) launchReady(ctx context.Context) error {
 			return nil
 		}
 		err = errors.Join(err, s.proc.kill())
-		if n == launches || !lostRace(err) {
+		var wrote *logError
+		if n == launches || !errors.As(err, &wrote) || !strings.Contains(wrote.text, `lock file "postmaster.pid" already exists`) {
 			return err
 		}
 		if err := clearLeftovers(ctx, s.cfg.dataDir()); err != nil {
 			return err
 		}
 	}
-}
-
-// lostRace reports whether a server ended because another one had the data
-// directory.
-func lostRace(err error) bool {
-	var wrote *logError
-	return errors.As(err, &wrote) && strings.Contains(wrote.text, `lock file "postmaster.pid" already exists`)
 }
 
 // launch starts the server's process. It writes straight into the log file:
@@ -134,7 +128,15 @@ func (s *Server) launch() error {
 	if err := s.owner.own(log.Name()); err != nil {
 		return err
 	}
-	cmd := s.owner.command(s.bins.postgres, s.args()...)
+	args := []string{"-D", s.cfg.dataDir()}
+	for _, set := range s.cfg.Settings {
+		args = append(args, "-c", set.Name+"="+set.Value)
+	}
+	// The settings that this package decides come last and so would win.
+	args = append(args, "-c", "listen_addresses=", "-c", "port="+socketPort,
+		"-c", "unix_socket_directories="+s.socket, "-c", "unix_socket_permissions=0700",
+		"-c", "logging_collector=off", "-c", "log_destination=stderr", "-c", "cluster_name="+ours)
+	cmd := s.owner.command(s.bins.postgres, args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	// SIGQUIT stops the server at once, without the checkpoint that an orderly
 	// shutdown would still spend after its parent has died.
@@ -143,30 +145,16 @@ func (s *Server) launch() error {
 	return s.owner.explainStart(err)
 }
 
-// args returns the server's command line. The settings that this package
-// decides come last and so would win.
-func (s *Server) args() []string {
-	args := []string{"-D", s.cfg.dataDir()}
-	for _, set := range s.cfg.Settings {
-		args = append(args, "-c", set.Name+"="+set.Value)
-	}
-	return append(args,
-		"-c", "listen_addresses=",
-		"-c", "port="+socketPort,
-		"-c", "unix_socket_directories="+s.socket,
-		"-c", "unix_socket_permissions=0700",
-		"-c", "logging_collector=off",
-		"-c", "log_destination=stderr",
-		"-c", "cluster_name="+ours)
-}
-
 // waitReady waits until the server accepts connections.
 func (s *Server) waitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready after %v", startTimeout))
 	defer cancel()
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
-	for file := (pidFile{}); !file.ready || file.pid != s.proc.pid(); file = readPIDFile(s.cfg.dataDir()) {
+	for {
+		if pid, ready := readPIDFile(s.cfg.dataDir()); ready && pid == s.proc.pid() {
+			return nil
+		}
 		select {
 		case <-s.proc.done:
 			return s.withLog(fmt.Errorf("server ended while starting: %w", s.proc.status()))
@@ -175,7 +163,6 @@ func (s *Server) waitReady(ctx context.Context) error {
 		case <-tick.C:
 		}
 	}
-	return nil
 }
 
 // SocketDir returns the directory of the server's Unix socket.

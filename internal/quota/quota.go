@@ -77,14 +77,15 @@ func (h *Hold) need(n int64) int64 {
 
 // Try holds n bytes in all, if there are so many, and does not wait.
 func (h *Hold) Try(n int64) bool {
-	more := h.need(n)
-	if more > 0 && !h.quota.room.TryAcquire(more) {
+	more := h.need(n) // of a nil Hold there is never more
+	if more == 0 {
+		return true
+	}
+	if !h.quota.room.TryAcquire(more) {
 		return false
 	}
-	if more > 0 {
-		h.n += more // of a nil Hold there is never more
-		h.quota.use(more)
-	}
+	h.n += more
+	h.quota.use(more)
 	return true
 }
 
@@ -111,14 +112,6 @@ func (h *Hold) Take(ctx context.Context, n int64) error {
 			return ctx.Err()
 		}
 	}
-}
-
-// Bytes returns how many bytes are held and counted.
-func (h *Hold) Bytes() int64 {
-	if h == nil {
-		return 0
-	}
-	return h.n
 }
 
 // Shrink gives back all but n bytes.
@@ -211,7 +204,7 @@ func (c *tightening) add(quotas int) {
 
 // Done gives all back, when nothing refers any more to the memory that was held.
 func (h *Hold) Done() {
-	if h.Bytes() >= collectFrom {
+	if h != nil && h.n >= collectFrom {
 		runtime.GC()
 	}
 	h.Release()

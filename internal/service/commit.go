@@ -42,28 +42,27 @@ func (w *write) answer(err error) {
 func (s *Service) submit(w *write) (Written, error) {
 	w.waits = span(w.ctx, "varve.wait")
 	defer w.waits.End()
-	if err := s.enqueue(w); err != nil {
+	enqueue := func() error {
+		s.mu.RLock()
+		defer s.mu.RUnlock()
+		if s.closed {
+			return ErrClosing
+		}
+		select {
+		case s.queue <- w:
+			return nil
+		case <-w.ctx.Done():
+			return w.ctx.Err()
+		}
+	}
+	if s.reads {
+		return Written{}, ErrReadOnly
+	}
+	if err := enqueue(); err != nil {
 		return Written{}, err
 	}
 	<-w.done
 	return w.written, w.err
-}
-
-func (s *Service) enqueue(w *write) error {
-	if s.reads {
-		return ErrReadOnly
-	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.closed {
-		return ErrClosing
-	}
-	select {
-	case s.queue <- w:
-		return nil
-	case <-w.ctx.Done():
-		return w.ctx.Err()
-	}
 }
 
 // loop makes the blocks, one after another, until the queue is closed and empty.
@@ -190,39 +189,26 @@ func (s *Service) commit(group []*write) {
 				return
 			}
 		default:
-			s.failed(group, err)
+			if errors.Is(err, store.ErrUnknownOutcome) {
+				s.cache.forget()
+				err = errors.Join(err, s.readHead(context.Background()))
+			}
+			if len(group) == 1 || slices.ContainsFunc(failures, func(cause error) bool { return errors.Is(err, cause) }) {
+				answer(group, err)
+				return
+			}
+			// One of the writes may be the cause: each gets a separate block.
+			for _, w := range slices.Clone(group) {
+				s.commit([]*write{w})
+			}
 			return
 		}
 	}
 }
 
-// failed answers a group whose block could not be written. When one of the
-// writes may be the cause, each gets a separate block.
-func (s *Service) failed(group []*write, err error) {
-	if errors.Is(err, store.ErrUnknownOutcome) {
-		s.cache.forget()
-		err = errors.Join(err, s.readHead(context.Background()))
-	}
-	if len(group) == 1 || storeFailed(err) {
-		answer(group, err)
-		return
-	}
-	for _, w := range slices.Clone(group) {
-		s.commit([]*write{w})
-	}
-}
-
-// storeFailed reports whether an error is the store's and not a write's.
-func storeFailed(err error) bool {
-	for _, cause := range []error{
-		store.ErrClosed, store.ErrLocked, driver.ErrDiskFull, store.ErrReadOnly, store.ErrCorrupt,
-		store.ErrUnknownOutcome, store.ErrBlockOrder,
-	} {
-		if errors.Is(err, cause) {
-			return true
-		}
-	}
-	return false
+// failures are the errors of the store, whichever write it was that met one.
+var failures = []error{
+	store.ErrClosed, store.ErrLocked, driver.ErrDiskFull, store.ErrReadOnly, store.ErrCorrupt, store.ErrUnknownOutcome, store.ErrBlockOrder,
 }
 
 // publish passes the changes of a block to the cache, and then answers the

@@ -116,27 +116,18 @@ func (s *Service) get(ctx context.Context, key entity.Key) (*entity.Entity, erro
 		return e, nil
 	}
 	epoch := s.cache.epoch(key)
-	e, err := s.read(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	s.cache.offer(e, epoch)
-	return e, nil
-}
-
-// read gets an entity from the store.
-func (s *Service) read(ctx context.Context, key entity.Key) (*entity.Entity, error) {
 	snap, err := s.at(ctx, store.Head)
 	if err != nil {
 		return nil, err
 	}
-	e, err := snap.Get(ctx, key)
+	e, err = snap.Get(ctx, key)
 	if err = errors.Join(err, snap.Close()); err != nil {
 		return nil, err
 	}
 	if e.Content, err = unseal(s.keys.Load(), key, e.Content); err != nil {
 		return nil, fmt.Errorf("get %s: %w", key, err)
 	}
+	s.cache.offer(e, epoch)
 	return e, nil
 }
 

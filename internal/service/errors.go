@@ -50,6 +50,7 @@ const StatusGone = 499
 
 // Class is what an error means to a client.
 type Class struct {
+	cause  error
 	Slug   string // a name that does not change
 	Title  string
 	Status int        // of HTTP
@@ -58,61 +59,67 @@ type Class struct {
 	Retry  bool       // the same request may succeed later
 }
 
+// Words for the last columns of the table.
+const (
+	shown, hidden = false, true
+	final, again  = false, true
+)
+
+// internal is the class of an unknown error.
+var internal = Class{nil, "internal", "Internal error", http.StatusInternalServerError, codes.Internal, hidden, final}
+
 // classes in the order in which they are tried: an error may wrap several.
-var classes = []struct {
-	cause error
-	class Class
-}{
-	{ErrUnauthenticated, Class{Slug: "unauthenticated", Title: "Not authenticated", Status: http.StatusUnauthorized, Code: codes.Unauthenticated}},
-	{ErrHost, Class{Slug: "host", Title: "Not this host", Status: http.StatusForbidden, Code: codes.PermissionDenied}},
-	{ErrTime, Class{Slug: "timeout", Title: "Timed out", Status: http.StatusServiceUnavailable, Code: codes.DeadlineExceeded}},
-	{ErrTooLarge, Class{Slug: "too-large", Title: "Too large", Status: http.StatusRequestEntityTooLarge, Code: codes.ResourceExhausted}},
-	{ErrMediaType, Class{Slug: "media-type", Title: "Unsupported media type", Status: http.StatusUnsupportedMediaType, Code: codes.InvalidArgument}},
-	{ErrSlow, Class{Slug: "slow", Title: "Client is too slow", Status: http.StatusRequestTimeout, Code: codes.DeadlineExceeded}},
-	{ErrNoEvents, Class{Slug: "no-events", Title: "The store has no events", Status: http.StatusNotFound, Code: codes.Unimplemented}},
-	{ErrReadOnly, Class{Slug: "read-only", Title: "This service only reads", Status: http.StatusForbidden, Code: codes.FailedPrecondition}},
-	{ErrChanged, Class{Slug: "changed", Title: "The entity has changed", Status: http.StatusPreconditionFailed, Code: codes.Aborted}},
-	{ErrMalformed, Class{Slug: "malformed", Title: "Malformed request", Status: http.StatusBadRequest, Code: codes.InvalidArgument}},
-	{ErrRate, Class{Slug: "rate", Title: "Too many requests", Status: http.StatusTooManyRequests, Code: codes.ResourceExhausted, Retry: true}},
-	{ErrBusy, Class{Slug: "busy", Title: "Busy", Status: http.StatusServiceUnavailable, Code: codes.Unavailable, Retry: true}},
-	{quota.ErrFull, Class{Slug: "busy", Title: "Busy", Status: http.StatusServiceUnavailable, Code: codes.Unavailable, Retry: true}},
-	{ErrClosing, Class{Slug: "closing", Title: "Shutting down", Status: http.StatusServiceUnavailable, Code: codes.Unavailable, Retry: true}},
-	{seal.ErrUnknownKey, Class{Slug: "unknown-key", Title: "Payload is sealed with another key", Status: http.StatusInternalServerError, Code: codes.DataLoss}},
-	{seal.ErrTampered, Class{Slug: "tampered", Title: "Payload does not open", Status: http.StatusInternalServerError, Code: codes.DataLoss}},
-	{seal.ErrNotSealed, Class{Slug: "not-sealed", Title: "Payload is not sealed", Status: http.StatusInternalServerError, Code: codes.DataLoss}},
-	{store.ErrUnknownOutcome, Class{Slug: "unknown-outcome", Title: "Outcome unknown", Status: http.StatusServiceUnavailable, Code: codes.Unavailable, Hidden: true}},
-	{driver.ErrDiskFull, Class{Slug: "disk-full", Title: "Disk full", Status: http.StatusInsufficientStorage, Code: codes.ResourceExhausted, Hidden: true}},
-	{driver.ErrMoved, Class{Slug: "moved", Title: "Store is not where it was", Status: http.StatusServiceUnavailable, Code: codes.Unavailable, Hidden: true}},
-	{store.ErrCorrupt, Class{Slug: "corrupt", Title: "Store is damaged", Status: http.StatusInternalServerError, Code: codes.DataLoss, Hidden: true}},
-	{event.ErrDuplicate, Class{Slug: "duplicate", Title: "Event ID is taken", Status: http.StatusConflict, Code: codes.AlreadyExists}},
-	{event.ErrTruncated, Class{Slug: "truncated", Title: "Event is truncated", Status: http.StatusGone, Code: codes.OutOfRange}},
-	{event.ErrCheckpoint, Class{Slug: "checkpoint", Title: "The consumer is elsewhere", Status: http.StatusConflict, Code: codes.Aborted}},
-	{store.ErrNotFound, Class{Slug: "not-found", Title: "Not found", Status: http.StatusNotFound, Code: codes.NotFound}},
-	{query.ErrSyntax, Class{Slug: "query", Title: "Query syntax error", Status: http.StatusUnprocessableEntity, Code: codes.InvalidArgument}},
-	{store.ErrInvalid, Class{Slug: "invalid", Title: "Invalid request", Status: http.StatusUnprocessableEntity, Code: codes.InvalidArgument}},
-	{store.ErrBlockRange, Class{Slug: "block-range", Title: "Block out of range", Status: http.StatusUnprocessableEntity, Code: codes.OutOfRange}},
-	{store.ErrUnsupported, Class{Slug: "unsupported", Title: "Not supported by this store", Status: http.StatusUnprocessableEntity, Code: codes.FailedPrecondition}},
-	{store.ErrUnavailable, Class{Slug: "unavailable", Title: "Database is not available", Status: http.StatusServiceUnavailable, Code: codes.Unavailable, Hidden: true, Retry: true}},
-	{store.ErrLocked, Class{Slug: "locked", Title: "Store is locked", Status: http.StatusServiceUnavailable, Code: codes.Unavailable, Hidden: true, Retry: true}},
-	{store.ErrReaderExpired, Class{Slug: "reader-expired", Title: "Read took too long", Status: http.StatusServiceUnavailable, Code: codes.Unavailable, Hidden: true, Retry: true}},
-	{store.ErrClosed, Class{Slug: "closing", Title: "Shutting down", Status: http.StatusServiceUnavailable, Code: codes.Unavailable, Hidden: true, Retry: true}},
-	{store.ErrReadOnly, Class{Slug: "read-only", Title: "Store is read-only", Status: http.StatusServiceUnavailable, Code: codes.FailedPrecondition, Hidden: true}},
-	{context.DeadlineExceeded, Class{Slug: "timeout", Title: "Timed out", Status: http.StatusServiceUnavailable, Code: codes.DeadlineExceeded, Hidden: true, Retry: true}},
-	{context.Canceled, Class{Slug: "cancelled", Title: "Cancelled", Status: StatusGone, Code: codes.Canceled}},
+var classes = []Class{
+	{ErrUnauthenticated, "unauthenticated", "Not authenticated", http.StatusUnauthorized, codes.Unauthenticated, shown, final},
+	{ErrHost, "host", "Not this host", http.StatusForbidden, codes.PermissionDenied, shown, final},
+	{ErrTime, "timeout", "Timed out", http.StatusServiceUnavailable, codes.DeadlineExceeded, shown, final},
+	{ErrTooLarge, "too-large", "Too large", http.StatusRequestEntityTooLarge, codes.ResourceExhausted, shown, final},
+	{ErrMediaType, "media-type", "Unsupported media type", http.StatusUnsupportedMediaType, codes.InvalidArgument, shown, final},
+	{ErrSlow, "slow", "Client is too slow", http.StatusRequestTimeout, codes.DeadlineExceeded, shown, final},
+	{ErrNoEvents, "no-events", "The store has no events", http.StatusNotFound, codes.Unimplemented, shown, final},
+	{ErrReadOnly, "read-only", "This service only reads", http.StatusForbidden, codes.FailedPrecondition, shown, final},
+	{ErrChanged, "changed", "The entity has changed", http.StatusPreconditionFailed, codes.Aborted, shown, final},
+	{ErrMalformed, "malformed", "Malformed request", http.StatusBadRequest, codes.InvalidArgument, shown, final},
+	{ErrRate, "rate", "Too many requests", http.StatusTooManyRequests, codes.ResourceExhausted, shown, again},
+	{ErrBusy, "busy", "Busy", http.StatusServiceUnavailable, codes.Unavailable, shown, again},
+	{quota.ErrFull, "busy", "Busy", http.StatusServiceUnavailable, codes.Unavailable, shown, again},
+	{ErrClosing, "closing", "Shutting down", http.StatusServiceUnavailable, codes.Unavailable, shown, again},
+	{seal.ErrUnknownKey, "unknown-key", "Payload is sealed with another key", http.StatusInternalServerError, codes.DataLoss, shown, final},
+	{seal.ErrTampered, "tampered", "Payload does not open", http.StatusInternalServerError, codes.DataLoss, shown, final},
+	{seal.ErrNotSealed, "not-sealed", "Payload is not sealed", http.StatusInternalServerError, codes.DataLoss, shown, final},
+	{store.ErrUnknownOutcome, "unknown-outcome", "Outcome unknown", http.StatusServiceUnavailable, codes.Unavailable, hidden, final},
+	{driver.ErrDiskFull, "disk-full", "Disk full", http.StatusInsufficientStorage, codes.ResourceExhausted, hidden, final},
+	{driver.ErrMoved, "moved", "Store is not where it was", http.StatusServiceUnavailable, codes.Unavailable, hidden, final},
+	{store.ErrCorrupt, "corrupt", "Store is damaged", http.StatusInternalServerError, codes.DataLoss, hidden, final},
+	{event.ErrDuplicate, "duplicate", "Event ID is taken", http.StatusConflict, codes.AlreadyExists, shown, final},
+	{event.ErrTruncated, "truncated", "Event is truncated", http.StatusGone, codes.OutOfRange, shown, final},
+	{event.ErrCheckpoint, "checkpoint", "The consumer is elsewhere", http.StatusConflict, codes.Aborted, shown, final},
+	{store.ErrNotFound, "not-found", "Not found", http.StatusNotFound, codes.NotFound, shown, final},
+	{query.ErrSyntax, "query", "Query syntax error", http.StatusUnprocessableEntity, codes.InvalidArgument, shown, final},
+	{store.ErrInvalid, "invalid", "Invalid request", http.StatusUnprocessableEntity, codes.InvalidArgument, shown, final},
+	{store.ErrBlockRange, "block-range", "Block out of range", http.StatusUnprocessableEntity, codes.OutOfRange, shown, final},
+	{store.ErrUnsupported, "unsupported", "Not supported by this store", http.StatusUnprocessableEntity, codes.FailedPrecondition, shown, final},
+	{store.ErrUnavailable, "unavailable", "Database is not available", http.StatusServiceUnavailable, codes.Unavailable, hidden, again},
+	{store.ErrLocked, "locked", "Store is locked", http.StatusServiceUnavailable, codes.Unavailable, hidden, again},
+	{store.ErrReaderExpired, "reader-expired", "Read took too long", http.StatusServiceUnavailable, codes.Unavailable, hidden, again},
+	{store.ErrClosed, "closing", "Shutting down", http.StatusServiceUnavailable, codes.Unavailable, hidden, again},
+	{store.ErrReadOnly, "read-only", "Store is read-only", http.StatusServiceUnavailable, codes.FailedPrecondition, hidden, final},
+	{context.DeadlineExceeded, "timeout", "Timed out", http.StatusServiceUnavailable, codes.DeadlineExceeded, hidden, again},
+	{context.Canceled, "cancelled", "Cancelled", StatusGone, codes.Canceled, shown, final},
 	// An engine calls a constraint that forbids a write by the same name; only an
 	// append's condition gets this far.
-	{store.ErrConflict, Class{Slug: "conflict", Title: "Condition of the append does not hold", Status: http.StatusConflict, Code: codes.Aborted}},
+	{store.ErrConflict, "conflict", "Condition of the append does not hold", http.StatusConflict, codes.Aborted, shown, final},
 }
 
 // Classify returns the class of an error for clients. An error that it does not
 // know is internal.
 func Classify(err error) Class {
-	for i := range classes {
-		if errors.Is(err, classes[i].cause) {
-			return classes[i].class
+	for _, c := range classes {
+		if errors.Is(err, c.cause) {
+			return c
 		}
 	}
-	return Class{Slug: "internal", Title: "Internal error", Status: http.StatusInternalServerError, Code: codes.Internal, Hidden: true}
+	return internal
 }
 
 // Detail is the text of an error for a client.

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
@@ -12,7 +11,7 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// sealEvent returns an event whose data are its data and metadata, sealed
+// sealEvents returns events whose data are their data and metadata, sealed
 // together under a key. Type and tags stay readable, because queries and
 // conditions need them.
 //
@@ -25,24 +24,20 @@ import (
 // ID is sealed to the same bytes every time. Comparing opened contents instead
 // would have the store decrypt under the writer's lock. An event without ID is
 // never compared and has a random nonce.
-func (s *Service) sealEvent(keys *seal.Keyring, id seal.ID, e *event.Event) event.Event {
-	s.metrics.sealed.Inc()
-	payload := make([]byte, 0, binary.MaxVarintLen64+len(e.Data)+len(e.Metadata))
-	payload = binary.AppendUvarint(payload, uint64(len(e.Data)))
-	payload = append(append(payload, e.Data...), e.Metadata...)
-	sealed := event.Event{Type: e.Type, Tags: e.Tags, ID: e.ID}
-	if e.ID.IsZero() {
-		sealed.Data = keys.Seal(eventOwner(e), payload)
-	} else {
-		sealed.Data = keys.SealAlike(id, eventOwner(e), payload)
-	}
-	return sealed
-}
-
 func (s *Service) sealEvents(keys *seal.Keyring, id seal.ID, events []event.Event) []event.Event {
 	sealed := make([]event.Event, len(events))
 	for i := range events {
-		sealed[i] = s.sealEvent(keys, id, &events[i])
+		e := &events[i]
+		s.metrics.sealed.Inc()
+		payload := make([]byte, 0, binary.MaxVarintLen64+len(e.Data)+len(e.Metadata))
+		payload = binary.AppendUvarint(payload, uint64(len(e.Data)))
+		payload = append(append(payload, e.Data...), e.Metadata...)
+		sealed[i] = event.Event{Type: e.Type, Tags: e.Tags, ID: e.ID}
+		if e.ID.IsZero() {
+			sealed[i].Data = keys.Seal(eventOwner(e), payload)
+		} else {
+			sealed[i].Data = keys.SealAlike(id, eventOwner(e), payload)
+		}
 	}
 	return sealed
 }
@@ -83,17 +78,14 @@ func eventOwner(e *event.Event) []byte {
 	slices.SortFunc(tags, func(a, b event.Tag) int {
 		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Value, b.Value))
 	})
-	var text bytes.Buffer
-	add := func(s string) {
-		text.Write(binary.AppendUvarint(nil, uint64(len(s))))
-		text.WriteString(s)
-	}
-	text.Write(e.ID[:])
-	add(e.Type)
+	parts := []string{e.Type}
 	for _, t := range tags {
-		add(t.Key)
-		add(t.Value)
+		parts = append(parts, t.Key, t.Value)
 	}
-	sum := sha256.Sum256(text.Bytes())
+	text := slices.Clone(e.ID[:])
+	for _, part := range parts {
+		text = append(binary.AppendUvarint(text, uint64(len(part))), part...)
+	}
+	sum := sha256.Sum256(text)
 	return append([]byte("event\x00"), sum[:]...)
 }

@@ -53,18 +53,18 @@ func newMetrics() *Metrics {
 
 // observe adds metrics that are read from the service itself.
 func (m *Metrics) observe(s *Service) {
-	m.registry.MustRegister(
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "varve_head_block", Help: "Number of the last block."},
-			func() float64 { return float64(s.Head()) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "varve_head_age_seconds", Help: "Time since the service last looked at the head."},
-			func() float64 { return s.head.age().Seconds() }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "varve_head_moved_timestamp_seconds", Help: "When the last block was made, or was first seen."},
-			func() float64 { return float64(s.head.moved.Load()) / 1e9 }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "varve_cache_bytes", Help: "Bytes of the cached entities, estimated."},
-			func() float64 { return float64(s.cache.bytes()) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "varve_queued_writes", Help: "Writes that wait for a block."},
-			func() float64 { return float64(len(s.queue)) }),
-	)
+	for name, gauge := range map[string]struct {
+		help  string
+		value func() float64
+	}{
+		"varve_head_block":                   {"Number of the last block.", func() float64 { return float64(s.Head()) }},
+		"varve_head_age_seconds":             {"Time since the service last looked at the head.", func() float64 { return s.head.age().Seconds() }},
+		"varve_head_moved_timestamp_seconds": {"When the last block was made, or was first seen.", func() float64 { return float64(s.head.moved.Load()) / 1e9 }},
+		"varve_cache_bytes":                  {"Bytes of the cached entities, estimated.", func() float64 { return float64(s.cache.bytes()) }},
+		"varve_queued_writes":                {"Writes that wait for a block.", func() float64 { return float64(len(s.queue)) }},
+	} {
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: gauge.help}, gauge.value))
+	}
 	Observe(m.registry, s.db, s.ents, s.events)
 	if s.events != nil {
 		m.registry.MustRegister(&subscriberMetrics{s.events, &s.subscribers})

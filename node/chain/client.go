@@ -119,9 +119,17 @@ func (c *Client) Blocks(ctx context.Context, from uint64, n int) (list []Linked,
 	err = c.retry(ctx, func() (less bool, err error) {
 		asked := min(n, largest>>c.halved)
 		if list, last, err = c.blocks(ctx, from, max(asked, 1), asked == 0); err == nil {
-			c.more()
+			// After so many answers more blocks are asked for again.
+			if c.answered++; c.answered >= steady && c.halved > 0 {
+				c.halved--
+				c.answered = 0
+			}
 		} else if asked > 0 {
-			c.less(asked)
+			// Fewer blocks are asked for than were.
+			for c.halved < smallest && largest>>c.halved >= asked {
+				c.halved++
+			}
+			c.answered = 0
 		}
 		return asked > 0, err
 	})
@@ -129,22 +137,6 @@ func (c *Client) Blocks(ctx context.Context, from uint64, n int) (list []Linked,
 		return nil, 0, err
 	}
 	return list, last, nil
-}
-
-// less has fewer blocks asked for than were.
-func (c *Client) less(asked int) {
-	for c.halved < smallest && largest>>c.halved >= asked {
-		c.halved++
-	}
-	c.answered = 0
-}
-
-// more has more blocks asked for when so few were answered for a while.
-func (c *Client) more() {
-	if c.answered++; c.answered >= steady && c.halved > 0 {
-		c.halved--
-		c.answered = 0
-	}
 }
 
 // blocks asks once, in one request, or in one request for each call.
@@ -167,26 +159,21 @@ func (c *Client) blocks(ctx context.Context, from uint64, n int, apart bool) (li
 			return nil, 0, err
 		}
 	}
-	list, err = decodeAll(from, blocks, receipts)
-	return list, uint64(number), err
-}
-
-func decodeAll(from uint64, blocks []*Block, receipts []*[]Receipt) (list []Linked, err error) {
 	for i, b := range blocks {
 		at := from + uint64(i)
 		if b == nil || receipts[i] == nil {
-			return nil, fmt.Errorf("block %d: %w: the block or its receipts are missing", at, ErrReceipts)
+			return nil, 0, fmt.Errorf("block %d: %w: the block or its receipts are missing", at, ErrReceipts)
 		}
 		if uint64(b.Number) != at {
-			return nil, fmt.Errorf("block %d: %w: it has number %d", at, ErrAnswer, b.Number)
+			return nil, 0, fmt.Errorf("block %d: %w: it has number %d", at, ErrAnswer, b.Number)
 		}
 		block, err := Decode(b, *receipts[i])
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		list = append(list, Linked{block, b.ParentHash})
 	}
-	return list, nil
+	return list, uint64(number), nil
 }
 
 // ask sends calls until they are answered.
@@ -205,7 +192,7 @@ func (c *Client) retry(ctx context.Context, f func() (less bool, err error)) err
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case less:
-		case final(err):
+		case slices.ContainsFunc(finals, func(cause error) bool { return errors.Is(err, cause) }):
 			return err
 		case attempts == c.Attempts:
 			return fmt.Errorf("asked %d times: %w", attempts, err)
@@ -221,17 +208,10 @@ func (c *Client) retry(ctx context.Context, f func() (less bool, err error)) err
 	}
 }
 
-// final reports the errors that a repetition does not remove. Answers that
+// finals are the errors that a repetition does not remove. Answers that
 // contradict each other are not among them, because a reorganisation between
 // two calls looks the same.
-func final(err error) bool {
-	for _, cause := range []error{ErrRefused, ErrTooLarge, ErrCompression, ErrRLP, ErrTooMany, ErrDuplicate} {
-		if errors.Is(err, cause) {
-			return true
-		}
-	}
-	return false
-}
+var finals = []error{ErrRefused, ErrTooLarge, ErrCompression, ErrRLP, ErrTooMany, ErrDuplicate}
 
 // pause waits before the nth repetition, at least as long as the error asks
 // for.
@@ -294,13 +274,11 @@ func (c *Client) send(ctx context.Context, calls []call) error {
 			batch[i].Params = []any{}
 		}
 	}
-	var body []byte
-	var err error
+	var message any = batch
 	if len(batch) == 1 {
-		body, err = json.Marshal(batch[0])
-	} else {
-		body, err = json.Marshal(batch)
+		message = batch[0]
 	}
+	body, err := json.Marshal(message)
 	if err != nil {
 		return err
 	}
@@ -326,25 +304,19 @@ func (c *Client) send(ctx context.Context, calls []call) error {
 			return fmt.Errorf("%w: an answer to no request, or a second one", ErrAnswer)
 		}
 		seen[*r.ID] = true
-		if err := r.into(&calls[*r.ID]); err != nil {
-			return err
+		c := &calls[*r.ID]
+		if r.Error != nil {
+			return r.failure(c.method)
+		}
+		if len(r.Result) == 0 {
+			return fmt.Errorf("%w: %s: neither result nor error", ErrAnswer, c.method)
+		}
+		if err := json.Unmarshal(r.Result, c.result); err != nil {
+			return fmt.Errorf("%w: %s: %w", ErrAnswer, c.method, err)
 		}
 	}
 	if len(list) != len(calls) {
 		return fmt.Errorf("%w: %d answers to %d calls", ErrAnswer, len(list), len(calls))
-	}
-	return nil
-}
-
-func (r *response) into(c *call) error {
-	if r.Error != nil {
-		return r.failure(c.method)
-	}
-	if len(r.Result) == 0 {
-		return fmt.Errorf("%w: %s: neither result nor error", ErrAnswer, c.method)
-	}
-	if err := json.Unmarshal(r.Result, c.result); err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrAnswer, c.method, err)
 	}
 	return nil
 }

@@ -88,30 +88,22 @@ func (r *blockRef) UnmarshalJSON(text []byte) error {
 	return r.tag.UnmarshalJSON(text)
 }
 
-// byNumber reads the block that the first parameter names by number or by a word.
-func byNumber(c *call) (ref blockRef, err error) {
-	return ref, c.param(0, "the block", false, &ref.tag)
-}
-
-// byHash reads the block that the first parameter names by its hash.
-func byHash(c *call) (ref blockRef, err error) {
-	ref.hash = new(topic)
-	return ref, c.param(0, "the block's hash", false, ref.hash)
-}
-
-// byEither reads the block that the first parameter names in any way.
-func byEither(c *call) (ref blockRef, err error) {
-	return ref, c.param(0, "the block", false, &ref)
+// What names the block that a method is about, as its first parameter.
+func byNumber(r *blockRef) any { return &r.tag }
+func byEither(r *blockRef) any { return r }
+func byHash(r *blockRef) any {
+	r.hash = new(topic)
+	return r.hash
 }
 
 // ofBlock makes a method that answers about a block, with null where there is none.
 func ofBlock(
-	read func(*call) (blockRef, error),
+	by func(*blockRef) any,
 	answer func(h *Handler, ctx context.Context, c *call, snap *store.Snapshot, b store.BlockHeader) error,
-) func(h *Handler, ctx context.Context, c *call) error {
+) method {
 	return func(h *Handler, ctx context.Context, c *call) error {
-		ref, err := read(c)
-		if err != nil {
+		var ref blockRef
+		if err := c.param(0, "the block", false, by(&ref)); err != nil {
 			return err
 		}
 		snap, err := h.ents.At(ctx, store.Head)
@@ -119,7 +111,16 @@ func ofBlock(
 			return err
 		}
 		defer snap.Close()
-		b, ok, err := h.findBlock(ctx, snap, &ref)
+		var b store.BlockHeader
+		var ok bool
+		if ref.hash != nil {
+			b, ok, err = h.hashes.find(ctx, snap, *ref.hash)
+		} else if number, wrong := ref.tag.at(ctx, snap); wrong != nil {
+			err = wrong
+		} else {
+			b, err = snap.HeaderAt(ctx, number)
+			ok = !b.Empty && b.Number == number
+		}
 		if err != nil {
 			return err
 		}
@@ -129,18 +130,6 @@ func ofBlock(
 		}
 		return answer(h, ctx, c, snap, b)
 	}
-}
-
-func (h *Handler) findBlock(ctx context.Context, snap *store.Snapshot, ref *blockRef) (b store.BlockHeader, ok bool, err error) {
-	if ref.hash != nil {
-		return h.hashes.find(ctx, snap, *ref.hash)
-	}
-	number, err := ref.tag.at(ctx, snap)
-	if err != nil {
-		return b, false, err
-	}
-	b, err = snap.HeaderAt(ctx, number)
-	return b, !b.Empty && b.Number == number, err
 }
 
 // block serves eth_getBlockByNumber and eth_getBlockByHash. The second

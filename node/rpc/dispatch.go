@@ -8,50 +8,77 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/internal/quota"
+	"github.com/varvedb/varve/store"
 )
 
-// method is something that can be called.
-type method struct {
-	name  string
-	serve func(h *Handler, ctx context.Context, c *call) error
-	parts bool // it may send its answer in parts, each within the time of a call
+// method answers a call by adding its result.
+type method func(h *Handler, ctx context.Context, c *call) error
+
+// methods returns the methods by name.
+//
+// A store has blocks without transactions and fees, keeps no keys, and is never
+// behind itself. Clients that ask for these, as many do before anything else,
+// get the answers of a chain on which no transactions were sent, because an
+// error would end the client, and no number would be truer.
+func methods() map[string]method {
+	zero, none, empty := constant(`"0x0"`), constant("null"), constant("[]")
+	list := map[string]method{
+		"arkiv_getEntityCount":                    (*Handler).getEntityCount,
+		"arkiv_getBlockTiming":                    (*Handler).getBlockTiming,
+		"eth_chainId":                             (*Handler).chainID,
+		"eth_blockNumber":                         (*Handler).blockNumber,
+		"eth_getBlockByNumber":                    ofBlock(byNumber, (*Handler).block),
+		"eth_getBlockByHash":                      ofBlock(byHash, (*Handler).block),
+		"eth_getBlockReceipts":                    ofBlock(byEither, empty.ofAny),
+		"eth_getBlockTransactionCountByNumber":    ofBlock(byNumber, zero.ofAny),
+		"eth_getBlockTransactionCountByHash":      ofBlock(byHash, zero.ofAny),
+		"eth_getUncleCountByBlockNumber":          ofBlock(byNumber, zero.ofAny),
+		"eth_getUncleCountByBlockHash":            ofBlock(byHash, zero.ofAny),
+		"eth_getTransactionByHash":                none,
+		"eth_getTransactionByBlockHashAndIndex":   none,
+		"eth_getTransactionByBlockNumberAndIndex": none,
+		"eth_getTransactionReceipt":               none,
+		"eth_syncing":                             constant("false"),
+		"eth_accounts":                            empty,
+		"eth_gasPrice":                            zero,
+		"eth_maxPriorityFeePerGas":                zero,
+		"eth_feeHistory":                          (*Handler).feeHistory,
+		"eth_getLogs":                             (*Handler).getLogs,
+		"eth_newFilter":                           (*Handler).newFilter,
+		"eth_newBlockFilter":                      (*Handler).newBlockFilter,
+		"eth_getFilterChanges":                    (*Handler).getFilterChanges,
+		"eth_getFilterLogs":                       (*Handler).getFilterLogs,
+		"eth_uninstallFilter":                     (*Handler).uninstallFilter,
+		"eth_subscribe":                           (*Handler).subscribe,
+		"eth_unsubscribe":                         (*Handler).unsubscribe,
+		"net_version":                             (*Handler).netVersion,
+		"web3_clientVersion":                      constant(`"varve"`),
+	}
+	for name, m := range list {
+		list[name] = m.timed
+	}
+	list["arkiv_query"] = (*Handler).query // each part of its answer has the time of a call
+	return list
 }
 
-// methods returns what can be called.
-func methods() []*method {
-	return []*method{
-		{name: "arkiv_query", serve: (*Handler).query, parts: true},
-		{name: "arkiv_getEntityCount", serve: (*Handler).getEntityCount},
-		{name: "arkiv_getBlockTiming", serve: (*Handler).getBlockTiming},
-		{name: "eth_chainId", serve: (*Handler).chainID},
-		{name: "eth_blockNumber", serve: (*Handler).blockNumber},
-		{name: "eth_getBlockByNumber", serve: ofBlock(byNumber, (*Handler).block)},
-		{name: "eth_getBlockByHash", serve: ofBlock(byHash, (*Handler).block)},
-		{name: "eth_getBlockReceipts", serve: ofBlock(byEither, (*Handler).receipts)},
-		{name: "eth_getBlockTransactionCountByNumber", serve: ofBlock(byNumber, (*Handler).none)},
-		{name: "eth_getBlockTransactionCountByHash", serve: ofBlock(byHash, (*Handler).none)},
-		{name: "eth_getUncleCountByBlockNumber", serve: ofBlock(byNumber, (*Handler).none)},
-		{name: "eth_getUncleCountByBlockHash", serve: ofBlock(byHash, (*Handler).none)},
-		{name: "eth_getTransactionByHash", serve: (*Handler).transaction},
-		{name: "eth_getTransactionByBlockHashAndIndex", serve: (*Handler).transaction},
-		{name: "eth_getTransactionByBlockNumberAndIndex", serve: (*Handler).transaction},
-		{name: "eth_getTransactionReceipt", serve: (*Handler).transaction},
-		{name: "eth_syncing", serve: (*Handler).syncing},
-		{name: "eth_accounts", serve: (*Handler).accounts},
-		{name: "eth_gasPrice", serve: (*Handler).fee},
-		{name: "eth_maxPriorityFeePerGas", serve: (*Handler).fee},
-		{name: "eth_feeHistory", serve: (*Handler).feeHistory},
-		{name: "eth_getLogs", serve: (*Handler).getLogs},
-		{name: "eth_newFilter", serve: (*Handler).newFilter},
-		{name: "eth_newBlockFilter", serve: (*Handler).newBlockFilter},
-		{name: "eth_getFilterChanges", serve: (*Handler).getFilterChanges},
-		{name: "eth_getFilterLogs", serve: (*Handler).getFilterLogs},
-		{name: "eth_uninstallFilter", serve: (*Handler).uninstallFilter},
-		{name: "eth_subscribe", serve: (*Handler).subscribe},
-		{name: "eth_unsubscribe", serve: (*Handler).unsubscribe},
-		{name: "net_version", serve: (*Handler).netVersion},
-		{name: "web3_clientVersion", serve: (*Handler).clientVersion},
+// constant always adds the same text.
+func constant(text string) method {
+	return func(_ *Handler, _ context.Context, c *call) error {
+		c.out = append(c.out, text...)
+		return nil
 	}
+}
+
+// ofAny answers about a block as the method does without one.
+func (m method) ofAny(h *Handler, ctx context.Context, c *call, _ *store.Snapshot, _ store.BlockHeader) error {
+	return m(h, ctx, c)
+}
+
+// timed bounds a method by the time of a call.
+func (m method) timed(h *Handler, ctx context.Context, c *call) error {
+	ctx, cancel := context.WithTimeout(ctx, h.opts.Limits.Time)
+	defer cancel()
+	return m(h, ctx, c)
 }
 
 // message is a request or a batch, and the answer to it.
@@ -112,14 +139,6 @@ func (c *call) param(n int, name string, optional bool, dst any) error {
 	return nil
 }
 
-// atMost refuses more parameters than a method takes.
-func (c *call) atMost(n int) error {
-	if len(c.params) > n {
-		return failf(CodeParams, "%d parameters, at most %d are taken", len(c.params), n)
-	}
-	return nil
-}
-
 // handle answers a body: a request or a batch. The answer is empty when none is due, and that
 // to a request alone may be sent in parts, before its rest. The note is for the log.
 func (h *Handler) handle(ctx context.Context, m *message, body []byte) (note string) {
@@ -175,11 +194,12 @@ func (h *Handler) answer(ctx context.Context, m *message, r *request, before str
 	m.out = append(m.out, before...)
 	head := len(m.out)
 	m.out = append(appendHead(m.out, r.id), `"result":`...)
-	method, name := h.methods[r.method], unknown
-	if method != nil {
-		name = method.name
+	method, name := h.methods[r.method], r.method
+	if method == nil {
+		name = unknown
 	}
-	begun := h.metrics.begin()
+	h.metrics.inFlight.Inc()
+	begun := time.Now()
 	err := h.call(ctx, method, r, &call{m, r.params})
 	if err == nil {
 		err = m.room(0)
@@ -212,7 +232,7 @@ func (h *Handler) answer(ctx context.Context, m *message, r *request, before str
 }
 
 // call calls a method. A panic in it is an error as others are.
-func (h *Handler) call(ctx context.Context, m *method, r *request, c *call) (err error) {
+func (h *Handler) call(ctx context.Context, m method, r *request, c *call) (err error) {
 	switch {
 	case r.err != nil:
 		return r.err
@@ -225,17 +245,12 @@ func (h *Handler) call(ctx context.Context, m *method, r *request, c *call) (err
 	default:
 		return failf(CodeBusy, "more than %d calls at a time; try again", cap(h.places))
 	}
-	if !m.parts {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, h.opts.Limits.Time)
-		defer cancel()
-	}
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	return m.serve(h, ctx, c)
+	return m(h, ctx, c)
 }
 
 func clip(s string) string {
@@ -257,20 +272,9 @@ func (h *Handler) netVersion(_ context.Context, c *call) error {
 	return nil
 }
 
-func (h *Handler) clientVersion(_ context.Context, c *call) error {
-	c.out = append(c.out, `"varve"`...)
-	return nil
-}
-
 func (h *Handler) blockNumber(ctx context.Context, c *call) error {
 	head, err := h.head(ctx)
 	c.out = appendQuantity(c.out, head.Number)
-	return err
-}
-
-func (h *Handler) getEntityCount(ctx context.Context, c *call) error {
-	n, err := h.countEntities(ctx)
-	c.out = fmt.Appendf(c.out, "%d", n)
 	return err
 }
 

@@ -46,7 +46,7 @@ func (f *filters) expire(since time.Time) {
 	defer f.mu.Unlock()
 	for id, filter := range f.list {
 		if filter.asked.Before(since) {
-			filter.follower.release()
+			filter.follower.hold.Release()
 			delete(f.list, id)
 		}
 	}
@@ -79,7 +79,7 @@ func (f *filters) remove(id string) bool {
 	defer f.mu.Unlock()
 	filter, ok := f.list[id]
 	if ok {
-		filter.follower.release()
+		filter.follower.hold.Release()
 		delete(f.list, id)
 	}
 	return ok
@@ -106,7 +106,7 @@ func (h *Handler) installFilter(ctx context.Context, c *call, criteria *criteria
 	}
 	id, err := h.filters.install(follower, h.opts.Limits.Filters, h.opts.Now())
 	if err != nil {
-		follower.release()
+		follower.hold.Release()
 	}
 	c.out = fmt.Appendf(c.out, "%q", id)
 	return err
@@ -132,43 +132,20 @@ func (h *Handler) getFilterChanges(ctx context.Context, c *call) error {
 	if err != nil && len(news) == 0 {
 		return err
 	}
-	list := newList(c)
+	c.out = append(c.out, '[')
+	open := len(c.out)
 	for _, step := range news {
-		if filter.follower.criteria == nil {
-			if !step.removed {
-				hash := blockHash(step.head)
-				list.next()
-				c.out = append(jsonuint.AppendHex(append(c.out, '"'), hash[:]), '"')
-			}
-			continue
+		if filter.follower.criteria == nil && !step.removed {
+			hash := blockHash(step.head)
+			c.out = append(jsonuint.AppendHex(append(c.out, '"'), hash[:]), '"', ',')
 		}
 		for _, l := range step.logs {
-			list.next()
-			c.out = appendLog(c.out, step.head, l, step.removed)
+			c.out = append(appendLog(c.out, step.head, l, step.removed), ',')
 		}
 	}
-	list.end()
+	c.out = append(withoutComma(c.out, open), ']')
 	return nil
 }
-
-// list writes a list of JSON.
-type list struct {
-	c     *call
-	start int
-}
-
-func newList(c *call) list {
-	c.out = append(c.out, '[')
-	return list{c, len(c.out)}
-}
-
-func (l list) next() {
-	if len(l.c.out) > l.start {
-		l.c.out = append(l.c.out, ',')
-	}
-}
-
-func (l list) end() { l.c.out = append(l.c.out, ']') }
 
 // uninstallFilter serves eth_uninstallFilter.
 func (h *Handler) uninstallFilter(_ context.Context, c *call) error {
@@ -222,8 +199,9 @@ func (h *Handler) appendLogs(ctx context.Context, c *call, criteria *criteria) e
 		}
 		from, to = b.Number, b.Number
 	}
-	list := newList(c)
-	defer list.end()
+	c.out = append(c.out, '[')
+	open := len(c.out)
+	defer func() { c.out = append(withoutComma(c.out, open), ']') }()
 	// The changes of the block at the horizon are not known, only the state
 	// after it.
 	if horizon := snap.Horizon(); horizon > 0 && criteria.From != nil && criteria.From.word == "earliest" {
@@ -248,8 +226,7 @@ func (h *Handler) appendLogs(ctx context.Context, c *call, criteria *criteria) e
 			if n++; n > h.opts.Limits.Logs {
 				return false
 			}
-			list.next()
-			c.out = appendLog(c.out, b, l, false)
+			c.out = append(appendLog(c.out, b, l, false), ',')
 		}
 		return true
 	})

@@ -1,11 +1,10 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"unsafe"
-
-	"github.com/maypok86/otter/v2"
 
 	"github.com/varvedb/varve/internal/quota"
 	"github.com/varvedb/varve/store"
@@ -23,44 +22,35 @@ type blockLogs struct {
 // one for each block.
 const recentCount = 64 << 10
 
-func newRecent() *otter.Cache[store.BlockHeader, []*Log] {
-	return otter.Must(&otter.Options[store.BlockHeader, []*Log]{
-		MaximumWeight: recentCount,
-		Weigher:       func(_ store.BlockHeader, logs []*Log) uint32 { return uint32(1 + len(logs)) },
-	})
-}
-
-// eachBlock gives the logs of the blocks of a range, in order, until give returns false.
+// eachBlock gives the logs of the blocks of a range, in order, until give
+// returns false. From the first block on whose logs are not known they are made
+// from the changes in the store.
 func (h *Handler) eachBlock(ctx context.Context, snap *store.Snapshot, from, to uint64, give func(store.BlockHeader, []*Log) bool) error {
 	blocks, err := snap.Headers(ctx, from, to)
 	if err != nil {
 		return err
 	}
-	for i, b := range blocks {
-		logs, ok := h.knownLogs(b)
-		if !ok {
-			return h.readBlocks(ctx, snap, blocks[i].Number, to, give)
+	for len(blocks) > 0 {
+		logs, ok := []*Log(nil), false
+		if h.opts.Logs != nil {
+			logs, ok = h.opts.Logs(blocks[0])
 		}
-		if !give(b, logs) {
+		if !ok {
+			logs, ok = h.recent.GetIfPresent(blocks[0])
+		}
+		if !ok {
+			break
+		}
+		if !give(blocks[0], logs) {
 			return nil
 		}
+		blocks = blocks[1:]
 	}
-	return ctx.Err()
-}
-
-// knownLogs returns the logs of a block that need not be read from the store.
-func (h *Handler) knownLogs(b store.BlockHeader) ([]*Log, bool) {
-	if h.opts.Logs != nil {
-		if logs, ok := h.opts.Logs(b); ok {
-			return logs, true
-		}
+	if len(blocks) == 0 {
+		return ctx.Err()
 	}
-	return h.recent.GetIfPresent(b)
-}
-
-func (h *Handler) readBlocks(ctx context.Context, snap *store.Snapshot, from, to uint64, give func(store.BlockHeader, []*Log) bool) error {
-	for set, err := range snap.Changes(ctx, from, to) {
-		if err != nil {
+	for set, err := range snap.Changes(ctx, blocks[0].Number, to) {
+		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return err
 		}
 		logs := logsOf(&set)
@@ -68,11 +58,8 @@ func (h *Handler) readBlocks(ctx context.Context, snap *store.Snapshot, from, to
 		if !give(set.Head, logs) {
 			return nil
 		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 	}
-	return nil
+	return ctx.Err()
 }
 
 // follower is the state of a filter or a subscription.
@@ -82,18 +69,6 @@ type follower struct {
 	told     []store.BlockHeader // the last blocks that were sent
 	logs     map[uint64][]*Log   // of these, by number, where there are some
 	hold     *quota.Hold         // its memory
-}
-
-// release frees the memory of a follower that is no longer used.
-func (f *follower) release() { f.hold.Release() }
-
-// bytes is the memory of a follower with as many sent blocks as it remembers.
-func (f *follower) bytes() int64 {
-	n := int64(maxTold) * int64(unsafe.Sizeof(store.BlockHeader{}))
-	if f.criteria != nil {
-		n += f.criteria.bytes()
-	}
-	return n
 }
 
 const (
@@ -200,18 +175,27 @@ func (f *follower) retract(ctx context.Context, snap *store.Snapshot) (removed [
 }
 
 // newFollower returns a follower of the blocks after the head. The caller
-// releases it.
-func (h *Handler) newFollower(ctx context.Context, c *criteria) (*follower, error) {
+// releases its memory.
+func (h *Handler) newFollower(ctx context.Context, c *criteria) (_ *follower, err error) {
 	if c != nil && !h.ents.Temporal() {
 		return nil, failf(CodeNotSupported, "layout %s keeps only the head, and so no events; they need a store with history", h.ents.Layout())
 	}
 	f := &follower{criteria: c, hold: h.followers.Hold(nil)}
-	if !f.hold.Try(f.bytes()) {
+	// It remembers so many blocks, and its criteria.
+	bytes := maxTold * int64(unsafe.Sizeof(store.BlockHeader{}))
+	if c != nil {
+		bytes += c.bytes()
+	}
+	if !f.hold.Try(bytes) {
 		return nil, failf(CodeTooManyOpened, "filters and subscriptions hold all the memory that they may; ask for fewer addresses and topics, or uninstall some")
 	}
+	defer func() {
+		if err != nil {
+			f.hold.Release()
+		}
+	}()
 	snap, err := h.ents.At(ctx, store.Head)
 	if err != nil {
-		f.release()
 		return nil, err
 	}
 	defer snap.Close()
@@ -223,7 +207,6 @@ func (h *Handler) newFollower(ctx context.Context, c *criteria) (*follower, erro
 	// know where another history begins.
 	blocks, err := snap.Headers(ctx, max(head.Number, maxTold-1)-(maxTold-1), head.Number)
 	if err != nil {
-		f.release()
 		return nil, err
 	}
 	f.next, f.told = head.Number+1, append(make([]store.BlockHeader, 0, maxTold), blocks...)

@@ -25,10 +25,6 @@ type span struct {
 	begins []uint32          // of the hashes
 }
 
-func newHashIndex() hashIndex {
-	return hashIndex{turn: make(chan struct{}, 1), spans: map[uint64]span{}}
-}
-
 // find returns the block of a snapshot that has a hash.
 func (x *hashIndex) find(ctx context.Context, snap *store.Snapshot, hash topic) (b store.BlockHeader, ok bool, err error) {
 	select {

@@ -2,7 +2,7 @@ package rpc
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -91,30 +91,32 @@ type countCache struct {
 	valid bool
 }
 
-// countEntities returns how many entities are visible at the head. Who waits for another one's
-// count holds no reader, and gets the same.
-func (h *Handler) countEntities(ctx context.Context) (n uint64, err error) {
+// getEntityCount serves arkiv_getEntityCount. Who waits for another one's count
+// holds no reader, and gets the same.
+func (h *Handler) getEntityCount(ctx context.Context, call *call) (err error) {
 	head, err := h.head(ctx)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	c := &h.count
 	select {
 	case c.turn <- struct{}{}:
 		defer func() { <-c.turn }()
 	case <-ctx.Done():
-		return 0, ctx.Err()
+		return ctx.Err()
 	}
-	if c.valid && c.head == head {
-		return c.count, nil
-	}
-	snap, err := h.ents.At(ctx, store.Head)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, snap.Close()) }()
-	if n, err = snap.Count(ctx, nil); err == nil {
+	if !c.valid || c.head != head {
+		snap, err := h.ents.At(ctx, store.Head)
+		if err != nil {
+			return err
+		}
+		defer snap.Close()
+		n, err := snap.Count(ctx, nil)
+		if err != nil {
+			return err
+		}
 		c.head, c.count, c.valid = snap.Head(), n, true
 	}
-	return n, err
+	call.out = fmt.Appendf(call.out, "%d", c.count)
+	return nil
 }

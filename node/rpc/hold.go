@@ -62,12 +62,6 @@ const usualAnswer = 1 << 20
 // read one after another: 16 at a time had 64 MB that were not counted.
 const usualBatch = 4 << 20
 
-// begin waits for the additional memory of a query's answer, before the store
-// is asked.
-func (m *message) begin(ctx context.Context) error {
-	return m.hold.Take(ctx, m.size+int64(len(m.out))+m.usual)
-}
-
 // room holds memory for n more bytes of an answer, and does not wait, because
 // others wait for the reader of the store, and for the held memory.
 func (m *message) room(n int) error {

@@ -8,44 +8,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/varvedb/varve/internal/accesslog"
-	"github.com/varvedb/varve/internal/quota"
 )
-
-// buffers are for bodies and answers. One that has become large is dropped.
-var buffers = sync.Pool{New: func() any { return &buffer{} }}
-
-// buffer is a body and the answer to it.
-type buffer struct {
-	in  bytes.Buffer
-	out []byte
-}
-
-const keepBuffer = 64 << 10
-
-// free gives back a buffer and then all that was held for it.
-func (b *buffer) free(held *quota.Hold) {
-	if b.in.Cap() <= keepBuffer && cap(b.out) <= keepBuffer {
-		b.in.Reset()
-		b.out = b.out[:0]
-		buffers.Put(b)
-	} else {
-		*b = buffer{} // the memory can be collected from now on, also where b is known
-	}
-	held.Done()
-}
-
-func getBuffer() *buffer {
-	b, _ := buffers.Get().(*buffer) // nothing else is put there
-	return b
-}
 
 // serve answers one request of HTTP.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
-	if upgrade(r) {
+	if r.Method == http.MethodGet && strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		h.serveSocket(w, r)
 		return
 	}
@@ -59,10 +29,6 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", "POST, OPTIONS")
 		http.Error(w, "JSON-RPC is a POST, or a WebSocket connection", http.StatusMethodNotAllowed)
 	}
-}
-
-func upgrade(r *http.Request) bool {
-	return r.Method == http.MethodGet && strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }
 
 // allow lets a page of an origin read the answer, if it may.
@@ -101,7 +67,7 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "want a body without Content-Encoding", http.StatusUnsupportedMediaType)
 		return
 	}
-	b := getBuffer()
+	var in bytes.Buffer
 	control := http.NewResponseController(w)
 	// One hold is of the body and then of its answer too: between two there would be bodies that
 	// are decoded and not counted. Each part of an answer sets the time for it again.
@@ -109,18 +75,22 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 		past := time.Unix(1, 0)
 		_, _ = control.SetReadDeadline(past), control.SetWriteDeadline(past)
 	})
-	defer b.free(mine)
-	status, fault := h.readBody(w, r, mine, b)
+	defer mine.Done()
+	status, fault, most := http.StatusOK, (*failure)(nil), h.opts.Limits.Request
+	if err := h.receive(r.Context(), mine, &in, http.MaxBytesReader(w, r.Body, most), r.ContentLength); err != nil {
+		status, fault = receiveFault(err, most)
+	}
 	var note string
+	var out []byte
 	parts := parts{to: w, control: control, timeout: h.opts.Limits.Send}
 	if fault != nil {
 		h.metrics.count(unknown, fault.code)
-		b.out = append(appendError(appendHead(b.out, null), fault), '}')
+		out = append(appendError(appendHead(nil, null), fault), '}')
 		w.Header().Set("Connection", "close") // the rest is not read
 	} else {
-		m := message{out: b.out, hold: mine, size: int64(b.in.Cap()), part: parts.send}
-		note = h.handle(r.Context(), &m, b.in.Bytes())
-		b.out = m.out
+		m := message{hold: mine, size: int64(in.Cap()), part: parts.send}
+		note = h.handle(r.Context(), &m, in.Bytes())
+		out = m.out
 		if m.broken {
 			// The connection ends with the answer unfinished, because a client takes
 			// data for the whole answer, whatever stands behind them.
@@ -129,23 +99,23 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	accesslog.Add(r.Context(), slog.String("call", clip(note)))
-	if len(b.out) == 0 {
+	if len(out) == 0 {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
 	if parts.begun {
 		mine.Await()
-		_ = parts.send(b.out) // a client that does not take it is gone
+		_ = parts.send(out) // a client that does not take it is gone
 		return
 	}
 	header := w.Header()
 	header["Content-Type"] = []string{"application/json"}
-	header["Content-Length"] = []string{strconv.Itoa(len(b.out))}
+	header["Content-Length"] = []string{strconv.Itoa(len(out))}
 	_ = control.SetWriteDeadline(time.Now().Add(h.opts.Limits.Send)) // a connection without deadlines, as in tests, needs none
-	mine.Shrink(int64(b.in.Cap() + cap(b.out)))
+	mine.Shrink(int64(in.Cap() + cap(out)))
 	mine.Await()
 	w.WriteHeader(status)
-	_, _ = w.Write(b.out) // a client that does not take it is gone
+	_, _ = w.Write(out) // a client that does not take it is gone
 }
 
 // parts sends an answer in parts. The client has to take each within a time.
@@ -167,13 +137,4 @@ func (p *parts) send(part []byte) error {
 	}
 	_, err := p.to.Write(part)
 	return err
-}
-
-// readBody reads the body, which is held from then on.
-func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, mine *quota.Hold, b *buffer) (int, *failure) {
-	most := h.opts.Limits.Request
-	if err := h.receive(r.Context(), mine, &b.in, http.MaxBytesReader(w, r.Body, most), r.ContentLength); err != nil {
-		return receiveFault(err, most)
-	}
-	return http.StatusOK, nil
 }

@@ -19,14 +19,20 @@ import (
 // topic is an indexed word of a log.
 type topic = entity.Hash
 
-// The operation types of the contract's one event.
-const (
-	opCreated      = 1
-	opUpdated      = 2
-	opExtended     = 3
-	opOwnerChanged = 4
-	opDeleted      = 5
-	opExpired      = 6
+// happening is an event in both of its forms: the first topic of the processor's
+// and the operation type of the contract's.
+type happening struct {
+	topic topic
+	op    byte
+}
+
+var (
+	entityCreated  = happening{chain.TopicCreated, 1}
+	entityUpdated  = happening{chain.TopicUpdated, 2}
+	entityExtended = happening{chain.TopicExtended, 3}
+	ownerChanged   = happening{chain.TopicOwnerChanged, 4}
+	entityDeleted  = happening{chain.TopicDeleted, 5}
+	entityExpired  = happening{chain.TopicExpired, 6}
 )
 
 // Log is an event of a block. In logs that are made from a block's changes
@@ -49,7 +55,7 @@ type logWriter struct{ logs []*Log }
 func logsOf(set *store.BlockChanges) []*Log {
 	var w logWriter
 	for _, e := range set.Expired {
-		w.add(e, chain.TopicExpired, opExpired, e.Owner)
+		w.add(e, entityExpired)
 	}
 	changed := slices.Clone(set.Changed)
 	slices.SortStableFunc(changed, func(a, b entity.Change) int { return cmp.Compare(rank(a), rank(b)) })
@@ -74,56 +80,43 @@ func created(before, after *entity.Entity) bool {
 // change adds what happened to an entity.
 func (w *logWriter) change(before, after *entity.Entity) {
 	if before != nil && (after == nil || created(before, after)) {
-		w.add(before, chain.TopicDeleted, opDeleted, before.Owner)
+		w.add(before, entityDeleted)
 	}
 	switch {
 	case after == nil:
 	case created(before, after):
-		w.add(after, chain.TopicCreated, opCreated, after.Owner, after.Expiration, 0).TxIndex = after.TxIndex()
+		w.add(after, entityCreated, after.Expiration, 0).TxIndex = after.TxIndex()
 	default:
 		given := before.Owner != after.Owner
 		moved := before.Expiration != after.Expiration
 		switch {
-		case !sameContent(before, after) || !given && !moved:
-			w.add(after, chain.TopicUpdated, opUpdated, after.Owner, before.Expiration, after.Expiration, 0)
+		case before.ContentType != after.ContentType || !bytes.Equal(before.Content, after.Content),
+			!maps.Equal(before.StringAttributes, after.StringAttributes), !maps.Equal(before.NumericAttributes, after.NumericAttributes),
+			!given && !moved:
+			w.add(after, entityUpdated, before.Expiration, after.Expiration, 0)
 		case moved:
-			w.add(after, chain.TopicExtended, opExtended, after.Owner, before.Expiration, after.Expiration, 0)
+			w.add(after, entityExtended, before.Expiration, after.Expiration, 0)
 		}
 		if given {
-			w.ownerChanged(before, after)
+			l := w.add(after, ownerChanged)
+			l.Topics = slices.Insert(l.Topics, 2, addressTopic(before.Owner))
 		}
 	}
 }
 
-func sameContent(a, b *entity.Entity) bool {
-	return a.ContentType == b.ContentType && bytes.Equal(a.Content, b.Content) &&
-		maps.Equal(a.StringAttributes, b.StringAttributes) && maps.Equal(a.NumericAttributes, b.NumericAttributes)
-}
-
-// add adds an event in both of its forms and returns the first.
-func (w *logWriter) add(e *entity.Entity, event topic, op byte, owner entity.Address, numbers ...uint64) *Log {
-	l := &Log{Address: chain.Processor, Topics: []topic{event, topic(e.Key), addressTopic(owner)}, Index: uint64(len(w.logs))}
+// add adds an event of an entity in both of its forms and returns the first. In
+// the contract's the hash of the entity, which a store does not keep, is zero.
+func (w *logWriter) add(e *entity.Entity, h happening, numbers ...uint64) *Log {
+	owner, index := addressTopic(e.Owner), uint64(len(w.logs))
+	l := &Log{Address: chain.Processor, Topics: []topic{h.topic, topic(e.Key), owner}, Index: index}
 	for _, n := range numbers {
 		l.Data = appendWord(l.Data, n)
 	}
-	w.logs = append(w.logs, l)
-	w.operation(e, op, owner)
-	return l
-}
-
-func (w *logWriter) ownerChanged(before, after *entity.Entity) {
-	w.logs = append(w.logs, &Log{
-		Address: chain.Processor, Index: uint64(len(w.logs)),
-		Topics: []topic{chain.TopicOwnerChanged, topic(after.Key), addressTopic(before.Owner), addressTopic(after.Owner)},
+	w.logs = append(w.logs, l, &Log{
+		Address: chain.Registry, Topics: []topic{chain.TopicOperation, topic(e.Key), {31: h.op}, owner}, Index: index + 1,
+		Data: append(appendWord(nil, min(e.Expiration, math.MaxUint32)), make([]byte, 32)...),
 	})
-	w.operation(after, opOwnerChanged, after.Owner)
-}
-
-// operation adds the contract's form. The entity's hash is not kept, and zero.
-func (w *logWriter) operation(e *entity.Entity, op byte, owner entity.Address) {
-	l := &Log{Address: chain.Registry, Topics: []topic{chain.TopicOperation, topic(e.Key), {31: op}, addressTopic(owner)}, Index: uint64(len(w.logs))}
-	l.Data = append(appendWord(nil, min(e.Expiration, math.MaxUint32)), make([]byte, 32)...)
-	w.logs = append(w.logs, l)
+	return l
 }
 
 func addressTopic(a entity.Address) (t topic) {

@@ -111,7 +111,7 @@ func TestLogs(t *testing.T) {
 			byHash := m{"blockHash": logs[0].Hash, "topics": []any{nil, keyOf(4).String()}, "address": []any{fromProcessor["address"]}}
 			n.result(t, &logs, "eth_getLogs", byHash)
 			require.Equal(t, []string{"0xc created 4 3f4 0"}, texts(logs))
-			n.result(t, &logs, "eth_getLogs", m{"fromBlock": "0x0", "address": "0x4400000000000000000000000000000000000044", "topics": []any{nil, nil, []any{fmt.Sprintf("0x%064x", opExtended), fmt.Sprintf("0x%064x", opExpired)}}})
+			n.result(t, &logs, "eth_getLogs", m{"fromBlock": "0x0", "address": "0x4400000000000000000000000000000000000044", "topics": []any{nil, nil, []any{fmt.Sprintf("0x%064x", entityExtended.op), fmt.Sprintf("0x%064x", entityExpired.op)}}})
 			require.Equal(t, []string{"0xb operation 2 10 0", "0xd operation 3 d 0", "0x12 operation 2 10 0"}, texts(logs))
 			n.fails(t, CodeAhead, "eth_getLogs", m{"fromBlock": "0x13"})
 			n.fails(t, CodeAhead, "eth_getLogs", of(18, 19))

@@ -54,11 +54,6 @@ func newMetrics(r prometheus.Registerer, h *Handler) (*metrics, error) {
 	return m, nil
 }
 
-func (m *metrics) begin() time.Time {
-	m.inFlight.Inc()
-	return time.Now()
-}
-
 func (m *metrics) end(method string, begun time.Time, code int) {
 	m.inFlight.Dec()
 	m.latency.WithLabelValues(method).Observe(time.Since(begun).Seconds())

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/internal/accesslog"
+	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 )
 
@@ -221,7 +222,7 @@ func TestPanic(t *testing.T) {
 	var log bytes.Buffer
 	registry := prometheus.NewRegistry()
 	n := newNode(t, "compact", Options{Log: slog.New(slog.NewTextHandler(&log, nil)), Metrics: registry})
-	n.handler.methods["eth_chainId"].serve = func(*Handler, context.Context, *call) error { panic("secret") }
+	n.handler.methods["eth_chainId"] = func(*Handler, context.Context, *call) error { panic("secret") }
 	require.Equal(t, "internal error", n.fails(t, CodeInternal, "eth_chainId"))
 	require.Contains(t, log.String(), "secret")
 	n.fails(t, CodeMethod, "nope")
@@ -377,4 +378,12 @@ func TestMemory(t *testing.T) {
 	var page gotPage
 	n.result(t, &page, "arkiv_query", "*")
 	require.Len(t, page.Data, 1)
+}
+
+// TestLimitsBelowZero: no limit is below zero.
+func TestLimitsBelowZero(t *testing.T) {
+	for _, l := range []Limits{{Request: -1}, {Memory: -1}, {Batch: -1}, {Time: -1}, {FilterIdle: -1}} {
+		_, err := New(t.Context(), newStore(t, "compact").ents, Options{Limits: l})
+		require.ErrorIs(t, err, store.ErrInvalid, "%+v", l)
+	}
 }

@@ -104,8 +104,8 @@ func (h *Handler) query(ctx context.Context, c *call) error {
 
 // readQuery reads the parameters.
 func (h *Handler) readQuery(ctx context.Context, c *call) (p page, err error) {
-	if err := c.atMost(2); err != nil {
-		return p, err
+	if n := len(c.params); n > 2 {
+		return p, failf(CodeParams, "%d parameters, at most %d are taken", n, 2)
 	}
 	var text string
 	var o queryOptions
@@ -181,7 +181,8 @@ func (h *Handler) appendPart(ctx context.Context, c *call, p *page) (whole bool,
 	if c.full {
 		return false, c.tooLarge()
 	}
-	if err := c.begin(ctx); err != nil {
+	// The memory of the answer is waited for before the store is asked.
+	if err := c.hold.Take(ctx, c.size+int64(len(c.out))+c.usual); err != nil {
 		return false, err
 	}
 	snap, err := h.at(ctx, p.at)
@@ -203,7 +204,11 @@ func (h *Handler) appendPart(ctx context.Context, c *call, p *page) (whole bool,
 	n, full, options := 0, false, p.options
 	for e, err := range snap.Query(ctx, p.expr, &options) {
 		if err != nil {
-			return false, asCursorFault(err, p.options.After)
+			// A fault that is not the query's, which was checked before, is the cursor's.
+			if p.options.After != "" && errors.Is(err, store.ErrInvalid) {
+				err = &failure{code: CodeCursor, message: err.Error(), cause: err}
+			}
+			return false, err
 		}
 		// An answer that is refused is not made first.
 		if c.part == nil && len(c.out)+2*len(e.Content) > c.most {
@@ -268,15 +273,6 @@ func textBytes(e *entity.Entity) int {
 		n += 32 + len(name) + len(value)
 	}
 	return n + 64*len(e.NumericAttributes)
-}
-
-// asCursorFault separates a fault of the cursor from a fault of the query,
-// which was checked before.
-func asCursorFault(err error, cursor store.Cursor) error {
-	if cursor != "" && errors.Is(err, store.ErrInvalid) {
-		return &failure{code: CodeCursor, message: err.Error(), cause: err}
-	}
-	return err
 }
 
 // byKey reports whether a query asks for one entity by its key, which has a

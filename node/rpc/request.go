@@ -184,26 +184,22 @@ func decodeOne(text []byte) (r request, fault *failure) {
 		r.err = failf(CodeRequest, "no method")
 	default:
 		r.method = *e.Method
-		r.err = r.setParams(e.Params)
+		if len(e.Params) == 0 || string(e.Params) == "null" {
+			break
+		}
+		if e.Params[0] != '[' {
+			r.err = failf(CodeParams, "parameters go by position, in an array")
+			break
+		}
+		var err error
+		if r.params, err = elements(e.Params, maxParams); err != nil {
+			r.err = failf(CodeParams, "parameters: %v, at most %d are taken", err, maxParams)
+		}
 	}
 	if r.err != nil && r.id == nil {
 		r.id = null // an item that is no request is answered, too
 	}
 	return r, nil
-}
-
-func (r *request) setParams(text shared) *failure {
-	if len(text) == 0 || string(text) == "null" {
-		return nil
-	}
-	if text[0] != '[' {
-		return failf(CodeParams, "parameters go by position, in an array")
-	}
-	var err error
-	if r.params, err = elements(text, maxParams); err != nil {
-		return failf(CodeParams, "parameters: %v, at most %d are taken", err, maxParams)
-	}
-	return nil
 }
 
 // maxParams bounds the parameters of a call. No method takes as many.

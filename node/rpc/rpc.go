@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"slices"
+	"reflect"
 	"sync"
 	"time"
 
@@ -80,32 +80,31 @@ type Limits struct {
 	Following     int           // subscriptions of all connections; 1,024
 }
 
-func (o Options) withDefaults() Options {
+// defaultLimits are those of the fields that are zero.
+var defaultLimits = Limits{
+	Time: 10 * time.Second, Receive: 20 * time.Second, Send: 20 * time.Second,
+	Memory: 16 << 20, Request: 1 << 20, Page: 512 << 20, Part: 2 << 20, Answer: 32 << 20,
+	Batch: 1000, Results: 200, MaxResults: 10_000, Concurrent: 1024, Blocks: 10_000, Logs: 10_000,
+	Filters: 1000, FilterIdle: 5 * time.Minute, Sockets: 1000, Subscriptions: 32, Following: 1024,
+}
+
+// withDefaults replaces zero values, and refuses what is below zero.
+func (o Options) withDefaults() (Options, error) {
+	limits, defaults := reflect.ValueOf(&o.Limits).Elem(), reflect.ValueOf(defaultLimits)
+	for i := range limits.NumField() {
+		limit := limits.Field(i)
+		if limit.IsZero() {
+			limit.Set(defaults.Field(i))
+		}
+		if o.Poll < 0 || limit.CanInt() && limit.Int() < 0 {
+			return o, fmt.Errorf("%w: a limit below zero", store.ErrInvalid)
+		}
+	}
+	o.Limits.Part = min(o.Limits.Part, o.Limits.Answer)
 	o.ChainID = cmp.Or(o.ChainID, DefaultChainID)
 	o.BlockTime = cmp.Or(o.BlockTime, 2*time.Second)
 	o.Wait = cmp.Or(o.Wait, 3*time.Second)
 	o.Poll = cmp.Or(o.Poll, 100*time.Millisecond)
-	l := &o.Limits
-	l.Time = cmp.Or(l.Time, 10*time.Second)
-	l.Receive = cmp.Or(l.Receive, 20*time.Second)
-	l.Send = cmp.Or(l.Send, 20*time.Second)
-	l.Memory = cmp.Or(l.Memory, 16<<20)
-	l.Request = cmp.Or(l.Request, 1<<20)
-	l.Page = cmp.Or(l.Page, 512<<20)
-	l.Part = cmp.Or(l.Part, 2<<20)
-	l.Answer = cmp.Or(l.Answer, 32<<20)
-	l.Part = min(l.Part, l.Answer)
-	l.Batch = cmp.Or(l.Batch, 1000)
-	l.Results = cmp.Or(l.Results, 200)
-	l.MaxResults = cmp.Or(l.MaxResults, 10_000)
-	l.Concurrent = cmp.Or(l.Concurrent, 1024)
-	l.Blocks = cmp.Or(l.Blocks, 10_000)
-	l.Logs = cmp.Or(l.Logs, 10_000)
-	l.Filters = cmp.Or(l.Filters, 1000)
-	l.FilterIdle = cmp.Or(l.FilterIdle, 5*time.Minute)
-	l.Sockets = cmp.Or(l.Sockets, 1000)
-	l.Subscriptions = cmp.Or(l.Subscriptions, 32)
-	l.Following = cmp.Or(l.Following, 1024)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Metrics == nil {
 		o.Metrics = prometheus.NewRegistry()
@@ -113,14 +112,14 @@ func (o Options) withDefaults() Options {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return o
+	return o, nil
 }
 
 // Handler answers Arkiv's JSON-RPC over a store, which anybody may write meanwhile.
 type Handler struct {
 	ents    *store.Entities
 	opts    Options
-	methods map[string]*method
+	methods map[string]method
 	metrics *metrics
 	http    http.Handler
 	places  chan struct{} // one for each call at a time
@@ -143,21 +142,18 @@ type Handler struct {
 
 // New returns a handler over a store, which must stay open until the handler was closed.
 func New(ctx context.Context, ents *store.Entities, o Options) (*Handler, error) {
-	o = o.withDefaults()
-	l := o.Limits
-	if o.Poll < 0 || min(l.Time, l.Receive, l.Send) < 0 || min(l.Memory, l.Page) < 0 || slices.Min([]int{l.Part, l.Answer, l.Batch, l.Results, l.MaxResults, l.Concurrent, l.Logs, l.Filters, l.Sockets, l.Subscriptions, l.Following}) < 0 {
-		return nil, fmt.Errorf("rpc: %w: a limit below zero", store.ErrInvalid)
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("rpc: %w", err)
 	}
-	h := &Handler{ents: ents, opts: o, places: make(chan struct{}, l.Concurrent), sockets: make(chan struct{}, l.Sockets), hashes: newHashIndex(), memory: quota.New(l.Memory)}
+	l := o.Limits
+	h := &Handler{ents: ents, opts: o, places: make(chan struct{}, l.Concurrent), sockets: make(chan struct{}, l.Sockets), hashes: hashIndex{make(chan struct{}, 1), map[uint64]span{}}, memory: quota.New(l.Memory)}
 	h.followers, h.following = quota.New(l.Memory), make(chan struct{}, l.Following)
 	h.filters.list, h.heads.moved = map[string]*installed{}, make(chan struct{})
 	h.count.turn = make(chan struct{}, 1)
-	h.methods = map[string]*method{}
-	for _, m := range methods() {
-		h.methods[m.name] = m
-	}
+	h.methods = methods()
 	for name, own := range o.Methods {
-		h.methods[name] = &method{name: name, serve: func(_ *Handler, ctx context.Context, c *call) error {
+		h.methods[name] = method(func(_ *Handler, ctx context.Context, c *call) error {
 			result, err := own(ctx, c.params)
 			c.out = append(c.out, result...)
 			var coded interface{ ErrorCode() int }
@@ -165,9 +161,8 @@ func New(ctx context.Context, ents *store.Entities, o Options) (*Handler, error)
 				return &failure{code: coded.ErrorCode(), message: err.Error(), cause: err}
 			}
 			return err
-		}}
+		}).timed
 	}
-	var err error
 	if h.metrics, err = newMetrics(o.Metrics, h); err != nil {
 		return nil, fmt.Errorf("rpc: %w", err)
 	}
@@ -176,7 +171,11 @@ func New(ctx context.Context, ents *store.Entities, o Options) (*Handler, error)
 		return nil, fmt.Errorf("rpc: %w", err)
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	h.closing, h.recent = ctx.Done(), newRecent()
+	h.closing = ctx.Done()
+	h.recent = otter.Must(&otter.Options[store.BlockHeader, []*Log]{
+		MaximumWeight: recentCount,
+		Weigher:       func(_ store.BlockHeader, logs []*Log) uint32 { return uint32(1 + len(logs)) },
+	})
 	var watching sync.WaitGroup
 	watching.Go(func() { h.watch(ctx) })
 	h.close = sync.OnceFunc(func() {

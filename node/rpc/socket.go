@@ -2,8 +2,8 @@ package rpc
 
 import (
 	"bufio"
+	"bytes"
 	"context"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -13,7 +13,6 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/varvedb/varve/internal/accesslog"
-	"github.com/varvedb/varve/internal/quota"
 )
 
 const (
@@ -64,7 +63,9 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 	h.readSocket(s)
 	s.cancel()
 	s.work.Wait()
-	s.endAll()
+	for _, end := range s.subscriptions { // whose messages have not begun
+		end()
+	}
 	accesslog.Add(r.Context(), slog.Int("calls", s.calls))
 }
 
@@ -103,8 +104,11 @@ func (h *Handler) readSocket(s *socket) {
 		if err != nil {
 			return
 		}
-		b, mine := getBuffer(), h.memory.Hold(s.cancel)
-		if err := h.receiveMessage(s, mine, b, body); err != nil {
+		in, mine := new(bytes.Buffer), h.memory.Hold(s.cancel)
+		timer := time.AfterFunc(h.opts.Limits.Receive, s.cancel)
+		err = h.receive(s.ctx, mine, in, body, -1)
+		timer.Stop()
+		if err != nil {
 			mine.Release()
 			return
 		}
@@ -117,13 +121,12 @@ func (h *Handler) readSocket(s *socket) {
 		s.calls++
 		s.work.Go(func() {
 			defer func() { <-places }()
-			defer b.free(mine)
-			m := message{out: b.out, hold: mine, size: int64(b.in.Cap()), socket: s}
-			h.handle(s.ctx, &m, b.in.Bytes())
-			b.out = m.out
-			mine.Shrink(m.size + int64(cap(b.out)))
+			defer mine.Done()
+			m := message{hold: mine, size: int64(in.Cap()), socket: s}
+			h.handle(s.ctx, &m, in.Bytes())
+			mine.Shrink(m.size + int64(cap(m.out)))
 			mine.Await()
-			if len(b.out) > 0 && s.send(s.ctx, b.out) != nil {
+			if len(m.out) > 0 && s.send(s.ctx, m.out) != nil {
 				return
 			}
 			for _, f := range m.after {
@@ -131,13 +134,6 @@ func (h *Handler) readSocket(s *socket) {
 			}
 		})
 	}
-}
-
-// receiveMessage receives a message that has begun, in the time that it may take.
-func (h *Handler) receiveMessage(s *socket, mine *quota.Hold, b *buffer, body io.Reader) error {
-	timer := time.AfterFunc(h.opts.Limits.Receive, s.cancel)
-	defer timer.Stop()
-	return h.receive(s.ctx, mine, &b.in, body, -1)
 }
 
 // send sends a message. A client that does not take it is cut off.
@@ -170,27 +166,6 @@ func (s *socket) ping() {
 	}
 }
 
-// subscribe registers a subscription, whose run begins with the function that comes back. When it was
-// ended, by whatever, leave is called once.
-func (s *socket) subscribe(most int, leave func(), run func(ctx context.Context, id string) error) (id string, begin func(), err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.subscriptions) >= most {
-		return "", nil, failf(CodeTooManyOpened, "more than %d subscriptions of a connection", most)
-	}
-	id = newID()
-	ctx, cancel := context.WithCancel(s.ctx)
-	s.subscriptions[id] = func() { cancel(); leave() }
-	return id, func() {
-		s.work.Go(func() {
-			defer s.unsubscribe(id)
-			if err := run(ctx, id); err != nil && ctx.Err() == nil {
-				s.cancel() // it would wait for ever for what does not come
-			}
-		})
-	}, nil
-}
-
 func (s *socket) unsubscribe(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,14 +175,4 @@ func (s *socket) unsubscribe(id string) bool {
 		delete(s.subscriptions, id)
 	}
 	return ok
-}
-
-// endAll ends the subscriptions of a connection that has ended: of some the run has not begun.
-func (s *socket) endAll() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for id, end := range s.subscriptions {
-		end()
-		delete(s.subscriptions, id)
-	}
 }

@@ -31,36 +31,42 @@ func (h *Handler) subscribe(ctx context.Context, c *call) error {
 	default:
 		return failf(CodeNotSupported, "no subscription to %q, only to logs and newHeads", clip(kind))
 	}
-	follower, err := h.newFollower(ctx, wanted)
+	f, err := h.newFollower(ctx, wanted)
 	if err != nil {
 		return err
 	}
-	id, begin, err := h.place(c.socket, follower)
-	if err != nil {
-		follower.release()
-		return err
-	}
-	c.after = append(c.after, begin) // messages come after the subscription's id
-	c.out = fmt.Appendf(c.out, "%q", id)
-	return nil
-}
-
-// place gives a subscription a place on its connection and among all of them. It gives place and
-// follower back when it ends.
-func (h *Handler) place(s *socket, f *follower) (id string, begin func(), err error) {
+	// It takes a place among all subscriptions and one on its connection. It
+	// gives both back, with its memory, when it ends.
 	select {
 	case h.following <- struct{}{}:
 	default:
-		return "", nil, failf(CodeTooManyOpened, "more than %d subscriptions of all connections", cap(h.following))
+		f.hold.Release()
+		return failf(CodeTooManyOpened, "more than %d subscriptions of all connections", cap(h.following))
 	}
-	leave := func() { <-h.following }
-	id, begin, err = s.subscribe(h.opts.Limits.Subscriptions, func() { f.release(); leave() }, func(ctx context.Context, id string) error {
-		return h.notify(ctx, s, id, f)
+	s, id := c.socket, newID()
+	ctx, cancel := context.WithCancel(s.ctx)
+	end := func() { cancel(); f.hold.Release(); <-h.following }
+	s.mu.Lock()
+	full := len(s.subscriptions) >= h.opts.Limits.Subscriptions
+	if !full {
+		s.subscriptions[id] = end
+	}
+	s.mu.Unlock()
+	if full {
+		end()
+		return failf(CodeTooManyOpened, "more than %d subscriptions of a connection", h.opts.Limits.Subscriptions)
+	}
+	// Its messages come after its id.
+	c.after = append(c.after, func() {
+		s.work.Go(func() {
+			defer s.unsubscribe(id)
+			if err := h.notify(ctx, s, id, f); err != nil && ctx.Err() == nil {
+				s.cancel() // it would wait for ever for messages that do not come
+			}
+		})
 	})
-	if err != nil {
-		leave()
-	}
-	return id, begin, err
+	c.out = fmt.Appendf(c.out, "%q", id)
+	return nil
 }
 
 // unsubscribe serves eth_unsubscribe.
@@ -84,18 +90,42 @@ func (h *Handler) notify(ctx context.Context, s *socket, id string, f *follower)
 	next.Store(f.next)
 	h.notified.Store(&next, nil)
 	defer h.notified.Delete(&next)
+	var out []byte
 	for {
 		known, _ := h.heads.last()
-		more, err := h.tell(ctx, s, id, f)
-		if err != nil {
-			return err
+		read, cancel := context.WithTimeout(ctx, h.opts.Limits.Time)
+		news, more, err := h.advance(read, f)
+		cancel()
+		for _, step := range news {
+			if f.criteria == nil && !step.removed {
+				out = h.appendHeader(appendNotice(out[:0], id), step.head, step.parent)
+				if err := s.send(ctx, append(out, "}}"...)); err != nil {
+					return err
+				}
+			}
+			for _, l := range step.logs {
+				out = appendLog(appendNotice(out[:0], id), step.head, l, step.removed)
+				if err := s.send(ctx, append(out, "}}"...)); err != nil {
+					return err
+				}
+			}
 		}
 		next.Store(f.next)
-		if more {
-			continue
-		}
-		if _, err := h.heads.next(ctx, known); err != nil {
+		switch {
+		case errors.Is(err, context.DeadlineExceeded), errors.Is(err, store.ErrReaderExpired), errors.Is(err, store.ErrBlockRange):
+			// After a while everything is sent that is new then.
+			h.opts.Log.Warn("a subscription lags behind", "error", err)
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(h.opts.Limits.Time):
+			}
+		case err != nil:
 			return err
+		case !more:
+			if _, err := h.heads.next(ctx, known); err != nil {
+				return err
+			}
 		}
 	}
 }
@@ -109,46 +139,6 @@ func (h *Handler) notifications() (count, lag int) {
 		lag = max(lag, int(int64(head.Number+1)-int64(next.(*atomic.Uint64).Load())))
 	}
 	return count, lag
-}
-
-func (h *Handler) tell(ctx context.Context, s *socket, id string, f *follower) (more bool, err error) {
-	read, cancel := context.WithTimeout(ctx, h.opts.Limits.Time)
-	news, more, err := h.advance(read, f)
-	cancel()
-	more = more || err != nil
-	b := getBuffer()
-	defer b.free(nil)
-	for _, step := range news {
-		switch {
-		case f.criteria != nil:
-			for _, l := range step.logs {
-				b.out = appendLog(appendNotice(b.out[:0], id), step.head, l, step.removed)
-				if err := s.send(ctx, append(b.out, "}}"...)); err != nil {
-					return false, err
-				}
-			}
-		case !step.removed:
-			b.out = h.appendHeader(appendNotice(b.out[:0], id), step.head, step.parent)
-			if err := s.send(ctx, append(b.out, "}}"...)); err != nil {
-				return false, err
-			}
-		}
-	}
-	return more, h.lag(ctx, err)
-}
-
-// lag waits after a temporary error, and then everything is sent that is new.
-func (h *Handler) lag(ctx context.Context, err error) error {
-	if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, store.ErrReaderExpired) && !errors.Is(err, store.ErrBlockRange) {
-		return err
-	}
-	h.opts.Log.Warn("a subscription lags behind", "error", err)
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(h.opts.Limits.Time):
-		return nil
-	}
 }
 
 func appendNotice(b []byte, id string) []byte {

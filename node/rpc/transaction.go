@@ -9,46 +9,6 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// A store has blocks without transactions and fees. Clients that ask for them, as many do
-// before anything else, get the answers of a chain on which none were sent: an error would
-// end the client, and no number would be truer.
-
-// syncing serves eth_syncing: a store is never behind itself.
-func (h *Handler) syncing(_ context.Context, c *call) error {
-	c.out = append(c.out, "false"...)
-	return nil
-}
-
-// accounts serves eth_accounts: a store has no keys.
-func (h *Handler) accounts(_ context.Context, c *call) error {
-	c.out = append(c.out, "[]"...)
-	return nil
-}
-
-// fee serves eth_gasPrice and eth_maxPriorityFeePerGas.
-func (h *Handler) fee(_ context.Context, c *call) error {
-	c.out = appendQuantity(c.out, 0)
-	return nil
-}
-
-// transaction serves the methods that return a transaction or a receipt.
-func (h *Handler) transaction(_ context.Context, c *call) error {
-	c.out = append(c.out, null...)
-	return nil
-}
-
-// none serves the methods that count the transactions or uncles of a block.
-func (h *Handler) none(_ context.Context, c *call, _ *store.Snapshot, _ store.BlockHeader) error {
-	c.out = appendQuantity(c.out, 0)
-	return nil
-}
-
-// receipts serves eth_getBlockReceipts.
-func (h *Handler) receipts(_ context.Context, c *call, _ *store.Snapshot, _ store.BlockHeader) error {
-	c.out = append(c.out, "[]"...)
-	return nil
-}
-
 // The bounds of eth_feeHistory, as go-ethereum has them.
 const (
 	maxFeeBlocks   = 1024

@@ -9,30 +9,12 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/varvedb/varve/internal/quota"
 	"github.com/varvedb/varve/internal/service"
 	"github.com/varvedb/varve/internal/strictjson"
 )
-
-// buffers are for bodies and answers. One that has become large is dropped.
-var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-
-const keepBuffer = 64 << 10
-
-func getBuffer() *bytes.Buffer {
-	b, _ := buffers.Get().(*bytes.Buffer) // nothing else is put there
-	b.Reset()
-	return b
-}
-
-func putBuffer(b *bytes.Buffer) {
-	if b.Cap() <= keepBuffer {
-		buffers.Put(b)
-	}
-}
 
 // bodyError is a fault in a body of JSON.
 type bodyError struct {
@@ -51,16 +33,6 @@ func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", service.ErrMalformed, fmt.Sprintf(format, args...))
 }
 
-// bodyAt returns the error of a fault at a byte of a body.
-func bodyAt(body []byte, offset int, err error) error {
-	before := body[:min(max(offset, 0), len(body))]
-	return fmt.Errorf("%w: %w", service.ErrMalformed, &bodyError{
-		line:   1 + bytes.Count(before, []byte("\n")),
-		column: len(before) - bytes.LastIndexByte(before, '\n'),
-		err:    err,
-	})
-}
-
 // mediaType returns the type of a body without its parameters.
 func mediaType(r *http.Request) (string, error) {
 	text := r.Header.Get("Content-Type")
@@ -74,8 +46,8 @@ func mediaType(r *http.Request) (string, error) {
 	return kind, nil
 }
 
-// readBody reads the body into a buffer. The caller puts the buffer back.
-func (h *Handler) readBody(w *answer, r *http.Request) (*bytes.Buffer, error) {
+// readBody reads the body.
+func (h *Handler) readBody(w *answer, r *http.Request) ([]byte, error) {
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		w.Header().Set("Accept-Encoding", "identity")
 		return nil, fmt.Errorf("%w: Content-Encoding %q: send the body as it is", service.ErrMediaType, coding)
@@ -83,12 +55,17 @@ func (h *Handler) readBody(w *answer, r *http.Request) (*bytes.Buffer, error) {
 	if r.ContentLength > h.maxBody {
 		return nil, fmt.Errorf("%w: a body of %d bytes, at most %d", service.ErrTooLarge, r.ContentLength, h.maxBody)
 	}
-	buffer := getBuffer()
-	err := h.receive(w, r, buffer)
+	var body bytes.Buffer
+	// It has its time, and its memory while no other request waits for that.
+	w.reading.Store(true)
+	stop := context.AfterFunc(h.with.Ending, func() { _ = w.control.SetReadDeadline(time.Now().Add(h.with.Timeouts.Drain / 4)) })
+	err := w.hold.Read(r.Context(), &body, http.MaxBytesReader(w.ResponseWriter, r.Body, h.maxBody), r.ContentLength)
+	stop()
+	w.hold.Work()
+	w.reading.Store(false)
 	if w.read = err == nil; w.read {
-		return buffer, nil
+		return body.Bytes(), nil
 	}
-	putBuffer(buffer)
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
@@ -99,16 +76,6 @@ func (h *Handler) readBody(w *answer, r *http.Request) (*bytes.Buffer, error) {
 		return nil, fmt.Errorf("body: %w", err)
 	}
 	return nil, malformed("the body ends early: %v", err)
-}
-
-// receive reads the body while its time lasts, and its memory while no other request waits for
-// that.
-func (h *Handler) receive(w *answer, r *http.Request, buffer *bytes.Buffer) error {
-	w.reading.Store(true)
-	defer w.reading.Store(false)
-	defer w.hold.Work()
-	defer context.AfterFunc(h.with.Ending, func() { _ = w.control.SetReadDeadline(time.Now().Add(h.with.Timeouts.Drain / 4)) })()
-	return w.hold.Read(r.Context(), buffer, http.MaxBytesReader(w.ResponseWriter, r.Body, h.maxBody), r.ContentLength)
 }
 
 // readJSON reads a body of JSON into what dst points to.
@@ -124,8 +91,7 @@ func (h *Handler) readJSON(w *answer, r *http.Request, dst any) error {
 	if err != nil {
 		return err
 	}
-	defer putBuffer(body)
-	return decodeJSON(body.Bytes(), dst, func(memory int64) error { return w.decoded.Take(r.Context(), memory) })
+	return decodeJSON(body, dst, func(memory int64) error { return w.decoded.Take(r.Context(), memory) })
 }
 
 // maxDecoded is what may be made of JSON. It is less than over gRPC, because a list of JSON grows while
@@ -142,7 +108,12 @@ func decodeJSON(body []byte, dst any, admit func(memory int64) error) error {
 		return fmt.Errorf("body: %w", err)
 	}
 	if place := new(strictjson.Error); errors.As(err, &place) {
-		return bodyAt(body, place.Offset, place.Err)
+		before := body[:min(max(place.Offset, 0), len(body))]
+		return fmt.Errorf("%w: %w", service.ErrMalformed, &bodyError{
+			line:   1 + bytes.Count(before, []byte("\n")),
+			column: len(before) - bytes.LastIndexByte(before, '\n'),
+			err:    place.Err,
+		})
 	}
 	return err
 }

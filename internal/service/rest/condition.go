@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/varvedb/varve/internal/service"
-	"github.com/varvedb/varve/store/entity"
 )
 
 // etags is what If-Match and If-None-Match hold, as RFC 9110 has it.
@@ -47,23 +46,4 @@ func versions(r *http.Request, name string, weak bool) (*service.Versions, error
 		}
 	}
 	return list, nil
-}
-
-// tagged gives an answer the ETag of its entity, and answers 304 when the client has that
-// already. Where others write there are none: after a rewind another block may have the
-// same number.
-func (h *Handler) tagged(w *answer, r *http.Request, e *entity.Entity) (answered bool, err error) {
-	if h.service.ReadOnly() {
-		return false, nil
-	}
-	known, err := versions(r, "If-None-Match", true)
-	if err != nil {
-		return false, err
-	}
-	w.Header()["Etag"] = []string{etag(service.VersionOf(e))}
-	if known == nil || !known.Has(e) {
-		return false, nil
-	}
-	w.WriteHeader(http.StatusNotModified)
-	return true, nil
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -155,8 +154,7 @@ func (h *Handler) readPayload(w *answer, r *http.Request, key entity.Key) (*serv
 	if err != nil {
 		return nil, err
 	}
-	defer putBuffer(body)
-	put.ContentType, put.Payload = r.Header.Get("Content-Type"), bytes.Clone(body.Bytes())
+	put.ContentType, put.Payload = r.Header.Get("Content-Type"), bytes.Clone(body) // without room to grow
 	return put.put(key)
 }
 
@@ -192,25 +190,22 @@ func (h *Handler) write(w *answer, r *http.Request, read func(*answer, *http.Req
 	if done.Created {
 		status = http.StatusCreated
 	}
-	b := getBuffer()
-	defer putBuffer(b)
-	line := append(b.AvailableBuffer(), `{"key":"`...)
-	line = jsonuint.AppendHex(line, p.Key[:])
-	line = append(line, `","block":`...)
-	line = jsonuint.Append(line, done.Block)
-	line = append(line, `,"created":`...)
-	line = strconv.AppendBool(line, done.Created)
-	line = append(line, `,"expiration":`...)
-	line = jsonuint.AppendExpiration(line, done.Expiration)
-	return send(w, status, jsonType, append(line, "}\n"...))
+	return sendJSON(w, status, struct {
+		written
+		Created    bool                `json:"created"`
+		Expiration jsonuint.Expiration `json:"expiration"`
+	}{written{key.String(), jsonuint.Uint(done.Block)}, done.Created, jsonuint.Expiration(done.Expiration)})
+}
+
+// written is a part of the answers to all writes.
+type written struct {
+	Key   string        `json:"key"`
+	Block jsonuint.Uint `json:"block"`
 }
 
 func (h *Handler) get(w *answer, r *http.Request) error {
 	return h.read(w, r, func(e *entity.Entity) error {
-		b := getBuffer()
-		defer putBuffer(b)
-		b.Write(append(appendEntity(b.AvailableBuffer(), e), '\n'))
-		return send(w, http.StatusOK, jsonType, b.Bytes())
+		return send(w, http.StatusOK, jsonType, append(appendEntity(nil, e), '\n'))
 	})
 }
 
@@ -231,8 +226,18 @@ func (h *Handler) read(w *answer, r *http.Request, answer func(e *entity.Entity)
 	if err != nil {
 		return err
 	}
-	if answered, err := h.tagged(w, r, e); answered || err != nil {
+	if h.service.ReadOnly() { // where others write, after a rewind another block may have the same number
+		return answer(e)
+	}
+	// The answer has the ETag of its entity, or says that the client has it.
+	known, err := versions(r, "If-None-Match", true)
+	if err != nil {
 		return err
+	}
+	w.Header()["Etag"] = []string{etag(service.VersionOf(e))}
+	if known != nil && known.Has(e) {
+		w.WriteHeader(http.StatusNotModified)
+		return nil
 	}
 	return answer(e)
 }
@@ -267,6 +272,5 @@ func (h *Handler) delete(w *answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	text := jsonuint.Append(fmt.Appendf(nil, `{"key":"%s","block":`, key), done.Block)
-	return send(w, http.StatusOK, jsonType, append(text, "}\n"...))
+	return sendJSON(w, http.StatusOK, written{key.String(), jsonuint.Uint(done.Block)})
 }

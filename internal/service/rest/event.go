@@ -45,14 +45,11 @@ func (h *Handler) append(w *answer, r *http.Request) error {
 }
 
 func sendPositions(w http.ResponseWriter, positions []uint64) error {
-	text := []byte(`{"positions":[`)
+	list := make([]jsonuint.Uint, len(positions))
 	for i, p := range positions {
-		if i > 0 {
-			text = append(text, ',')
-		}
-		text = jsonuint.Append(text, p)
+		list[i] = jsonuint.Uint(p)
 	}
-	return send(w, http.StatusOK, jsonType, append(text, "]}\n"...))
+	return sendJSON(w, http.StatusOK, map[string][]jsonuint.Uint{"positions": list})
 }
 
 func (h *Handler) head(w *answer, r *http.Request) error {
@@ -60,8 +57,7 @@ func (h *Handler) head(w *answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	text := append(jsonuint.Append([]byte(`{"head":`), head), "}\n"...)
-	return send(w, http.StatusOK, jsonType, text)
+	return sendJSON(w, http.StatusOK, map[string]jsonuint.Uint{"head": jsonuint.Uint(head)})
 }
 
 func (h *Handler) checkpoint(w *answer, r *http.Request) error {
@@ -69,8 +65,7 @@ func (h *Handler) checkpoint(w *answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	text := append(jsonuint.Append([]byte(`{"position":`), at), "}\n"...)
-	return send(w, http.StatusOK, jsonType, text)
+	return sendJSON(w, http.StatusOK, map[string]jsonuint.Uint{"position": jsonuint.Uint(at)})
 }
 
 // advanceBody is the body of a POST to /v1/events/checkpoints/{consumer}.

@@ -142,7 +142,7 @@ func (h *Handler) subscribe(w *answer, r *http.Request) error {
 			return err
 		}
 	}
-	if err := lines.begin(); err != nil {
+	if err := lines.send(); err != nil { // the head of the answer
 		return err
 	}
 	write := func(list []event.Sequenced) error {

@@ -17,8 +17,12 @@ import (
 
 const linesType = "application/x-ndjson"
 
-// flushBytes is how much of a stream is collected before it is sent.
-const flushBytes = 32 << 10
+// A stream is collected until it has flushBytes, and sent. A buffer that has
+// become larger than keepBytes, for a large entity or event, is dropped.
+const (
+	flushBytes = 32 << 10
+	keepBytes  = 64 << 10
+)
 
 // queryBody is the body of a POST to /v1/query.
 type queryBody struct {
@@ -147,9 +151,6 @@ func (l *lines) flush(least int) error {
 	return l.send()
 }
 
-// begin sends the head of the answer, before there is anything to send.
-func (l *lines) begin() error { return l.send() }
-
 func (l *lines) send() error {
 	if l.live {
 		// It passes between two parts, and over HTTP/2 would end the stream.
@@ -160,8 +161,8 @@ func (l *lines) send() error {
 		l.to.Header().Set("Content-Type", l.kind)
 	}
 	_, err := l.to.Write(l.buf)
-	if l.buf = l.buf[:0]; cap(l.buf) > keepBuffer {
-		l.buf = nil // of a large entity or event
+	if l.buf = l.buf[:0]; cap(l.buf) > keepBytes {
+		l.buf = nil
 	}
 	if err == nil {
 		err = l.to.control.Flush()

@@ -3,6 +3,7 @@ package rest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -178,6 +179,15 @@ func send(w http.ResponseWriter, status int, contentType string, body []byte) er
 	return nil
 }
 
+// sendJSON writes an answer of one line of JSON.
+func sendJSON(w http.ResponseWriter, status int, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return send(w, status, jsonType, append(text, '\n'))
+}
+
 func (h *Handler) metrics(w *answer, r *http.Request) error {
 	h.service.Metrics().Handler().ServeHTTP(w, r)
 	return nil
@@ -189,7 +199,7 @@ func (h *Handler) openAPI(w *answer, _ *http.Request) error {
 
 // healthz answers while the process runs.
 func (h *Handler) healthz(w *answer, _ *http.Request) error {
-	return send(w, http.StatusOK, jsonType, []byte("{\"status\":\"ok\"}\n"))
+	return sendJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 }
 
 // readyz reports whether requests should be sent here.
@@ -200,5 +210,5 @@ func (h *Handler) readyz(w *answer, r *http.Request) error {
 	if err := h.service.Ready(r.Context()); err != nil {
 		return err
 	}
-	return send(w, http.StatusOK, jsonType, []byte("{\"status\":\"ready\"}\n"))
+	return sendJSON(w, http.StatusOK, map[string]string{"status": "ready"})
 }

@@ -157,7 +157,9 @@ func saturatingAdd(block, n uint64) uint64 {
 // sees.
 func difference(block uint64, before, after, gone map[entity.Key]*entity.Entity) entity.Changeset {
 	set := entity.Changeset{Block: block}
-	for _, key := range sortedKeys(before, after) {
+	all := maps.Collect(maps.All(before))
+	maps.Copy(all, after)
+	for _, key := range slices.SortedFunc(maps.Keys(all), func(x, y entity.Key) int { return bytes.Compare(x[:], y[:]) }) {
 		was, is := before[key], after[key]
 		ranOut := was != nil && was.Expiration <= block
 		switch {
@@ -175,13 +177,6 @@ func difference(block uint64, before, after, gone map[entity.Key]*entity.Entity)
 		}
 	}
 	return set
-}
-
-func sortedKeys(a, b map[entity.Key]*entity.Entity) []entity.Key {
-	all := map[entity.Key]*entity.Entity{}
-	maps.Copy(all, a)
-	maps.Copy(all, b)
-	return slices.SortedFunc(maps.Keys(all), func(x, y entity.Key) int { return bytes.Compare(x[:], y[:]) })
 }
 
 // stateAt returns the state after the last block at or below a number.
@@ -232,13 +227,8 @@ func (m *Model) Rewind(to uint64) error {
 	case m.stateAt(to).number < m.horizon:
 		return store.ErrBlockRange // the block that would be the head was pruned
 	}
-	m.cut(to)
-	return nil
-}
-
-// cut drops the blocks above a number.
-func (m *Model) cut(to uint64) {
 	m.blocks = slices.DeleteFunc(slices.Clone(m.blocks), func(b modelBlock) bool { return b.number > to })
+	return nil
 }
 
 // Prune removes the versions that cannot be read at the block before or later,

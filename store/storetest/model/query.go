@@ -60,8 +60,8 @@ func (s *Snapshot) Get(key entity.Key) (*entity.Entity, error) {
 // entities after it are returned, and if limit is above zero, at most that
 // many. A nil expression matches all.
 func (s *Snapshot) Query(expr query.Expr, order []store.Order, limit int, after *entity.Entity) ([]*entity.Entity, error) {
-	if err := checkExpr(expr); err != nil {
-		return nil, err
+	if expr != nil && query.Check(expr) != nil {
+		return nil, store.ErrInvalid
 	}
 	found := slices.DeleteFunc(slices.Clone(s.visible), func(e *entity.Entity) bool {
 		return expr != nil && !query.Match(expr, e)
@@ -80,13 +80,6 @@ func (s *Snapshot) Query(expr query.Expr, order []store.Order, limit int, after 
 func (s *Snapshot) Count(expr query.Expr) (uint64, error) {
 	found, err := s.Query(expr, nil, 0, nil)
 	return uint64(len(found)), err
-}
-
-func checkExpr(expr query.Expr) error {
-	if expr != nil && query.Check(expr) != nil {
-		return store.ErrInvalid
-	}
-	return nil
 }
 
 // Compare orders two entities: by the attributes of the order, entities without
