@@ -27,7 +27,7 @@ func TestCommands(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"a.md:2: go test -run ^$ ./a", "a.md:2: tee new.txt", "a.md:3: go tool b", "a.md:3: cat z", "a.md:4: cat x",
-		"a.md:4: varve query x a = 1 | b --json", "a.md:6: curl _ -d {  }", "a.md:9: varve run A1", "a.md:10: varve serve x", "a.md:13: go vet ./...",
+		"a.md:4: varve query x a = 1 | b --json", "a.md:6: curl _ -d {\n  }", "a.md:9: varve run A1", "a.md:10: varve serve x", "a.md:13: go vet ./...",
 	}, lines("a.md", "```sh\n"+
 		"$ go test -run '^$' ./a | tee \"new.txt\"  # | go comment\n"+
 		"X=1 go tool b 2> y && cat z\n"+

@@ -1,11 +1,9 @@
 package rpc
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -53,51 +51,36 @@ func logsOf(set *store.BlockChanges) []*Log {
 	}
 	changed := slices.Clone(set.Changed)
 	slices.SortStableFunc(changed, func(a, b entity.Change) int { return cmp.Compare(rank(a), rank(b)) })
-	for _, c := range changed {
-		w.change(c.Old, c.New)
+	for i := range changed {
+		w.change(&changed[i])
 	}
 	return w.logs
 }
 
 // rank puts creations first, in their order.
 func rank(c entity.Change) uint64 {
-	if created(c.Old, c.New) {
+	if slices.Contains(c.Kinds(), entity.Create) {
 		return c.New.Sequence
 	}
 	return math.MaxUint64
 }
 
-func created(before, after *entity.Entity) bool {
-	return after != nil && (before == nil || before.Sequence != after.Sequence)
-}
-
 // change adds what happened to an entity.
-func (w *logWriter) change(before, after *entity.Entity) {
-	if before != nil && (after == nil || created(before, after)) {
-		w.add(before, chain.TopicDeleted, opDeleted, before.Owner)
-	}
-	switch {
-	case after == nil:
-	case created(before, after):
-		w.add(after, chain.TopicCreated, opCreated, after.Owner, after.Expiration, 0).TxIndex = after.TxIndex()
-	default:
-		given := before.Owner != after.Owner
-		moved := before.Expiration != after.Expiration
-		switch {
-		case !sameContent(before, after) || !given && !moved:
+func (w *logWriter) change(c *entity.Change) {
+	for _, kind := range c.Kinds() {
+		switch before, after := c.Old, c.New; kind {
+		case entity.Delete:
+			w.add(before, chain.TopicDeleted, opDeleted, before.Owner)
+		case entity.Create:
+			w.add(after, chain.TopicCreated, opCreated, after.Owner, after.Expiration, 0).TxIndex = after.TxIndex()
+		case entity.Update:
 			w.add(after, chain.TopicUpdated, opUpdated, after.Owner, before.Expiration, after.Expiration, 0)
-		case moved:
+		case entity.ExtendBTL:
 			w.add(after, chain.TopicExtended, opExtended, after.Owner, before.Expiration, after.Expiration, 0)
-		}
-		if given {
+		case entity.ChangeOwner:
 			w.ownerChanged(before, after)
 		}
 	}
-}
-
-func sameContent(a, b *entity.Entity) bool {
-	return a.ContentType == b.ContentType && bytes.Equal(a.Content, b.Content) &&
-		maps.Equal(a.StringAttributes, b.StringAttributes) && maps.Equal(a.NumericAttributes, b.NumericAttributes)
 }
 
 // add adds an event in both of its forms and returns the first.
