@@ -81,6 +81,18 @@ func TestLinesGoOn(t *testing.T) {
 	require.Contains(t, errs, "standard input is read once")
 }
 
+// TestDocumentedLine imports the line that docs/blocks.md shows.
+func TestDocumentedLine(t *testing.T) {
+	page, err := os.ReadFile("../../docs/blocks.md")
+	require.NoError(t, err)
+	_, line, found := strings.Cut(string(page), "```json\n")
+	require.True(t, found)
+	line, _, _ = strings.Cut(line, "```")
+	file := filepath.Join(t.TempDir(), "a.jsonl")
+	require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(line, "\n", "")), 0o600))
+	require.Contains(t, must(t, "import", file, url(t, "a.db")), "1 blocks, 1 changes")
+}
+
 // TestAnswerOnLines runs the script of docs/blocks.md on its table, asks the store, and answers the
 // five questions on the lines, with short phases.
 func TestAnswerOnLines(t *testing.T) {
