@@ -73,10 +73,11 @@ type Difference struct {
 // Diff streams the entities that differ between two blocks, in the order of
 // their last changes and then of their keys. An entity that was created and ended
 // between the blocks is not among them. A number that no block has counts as the
-// block below it, because what runs out in between is a change of the block above. It holds what Changes holds. Until the
-// sequence ends the snapshot can do nothing else. It fails with ErrBlockRange
-// when one of the blocks cannot be read, with ErrInvalid when from is above to, and
-// with ErrUnsupported on layouts without history.
+// block below it, because the block above ends the entities whose time is over in
+// between. Diff holds as much in memory as Changes. Until the sequence ends the
+// snapshot can do nothing else. It fails with ErrBlockRange when one of the blocks
+// cannot be read, with ErrInvalid when from is above to, and with ErrUnsupported
+// on layouts without history.
 func (s *Snapshot) Diff(ctx context.Context, from, to uint64) iter.Seq2[Difference, error] {
 	return func(yield func(Difference, error) bool) {
 		err := s.exclusive(ctx, func() error { return s.diff(ctx, from, to, yield) })

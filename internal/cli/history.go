@@ -23,7 +23,7 @@ type tally struct {
 	Expired      int `json:"expired"`
 }
 
-// happened are the names of what happens to entities.
+// happened are the names of changes of entities.
 var happened = [...]string{
 	entity.Create: "created", entity.Update: "updated", entity.ExtendBTL: "extended",
 	entity.ChangeOwner: "owner changed", entity.Delete: "deleted", entity.Expire: "expired",
@@ -60,8 +60,9 @@ func (t *tally) String() string {
 	return strings.Join(list, ", ")
 }
 
-// changed returns what of an entity another version has not, as the query language
-// writes it, and the names of attributes that it lost. Before may be nil.
+// changed returns the parts of a version that the one before has not, attributes
+// as the query language writes them, and the names of attributes that are gone.
+// Before may be nil.
 func changed(before, after *entity.Entity) string {
 	if before == nil {
 		before = &entity.Entity{}
@@ -125,7 +126,7 @@ func (c *historyCmd) Run(e *env) error {
 		if !c.JSON {
 			p.table = newTable(e.stdout, "BLOCK", "WHAT", "OWNER", "EXPIRES", "BYTES", "CHANGED")
 		}
-		// What a version changed is known when the version before it is read.
+		// The changes of a version are known when the version before it is read.
 		var later *entity.Version
 		for v, err := range snap.Versions(e.ctx, key) {
 			if err == nil {
@@ -286,7 +287,8 @@ func (c *logCmd) Run(e *env) error {
 		return usageError{fmt.Errorf("--from %d is above --to %d", from, to)}
 	}
 	return e.look(c.URL, to, func(snap *store.Snapshot) error {
-		// What a block changed is known from the states before it and at it.
+		// The changes of a block follow from the states before it and at it, so the
+		// oldest readable block has none that are known.
 		if oldest := snap.Horizon(); oldest > 0 {
 			if c.From != nil && from <= oldest {
 				return fmt.Errorf("block %d: %w: the changes of block %d and of earlier ones were pruned", from, store.ErrBlockRange, oldest)

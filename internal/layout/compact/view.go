@@ -136,8 +136,8 @@ const versionsPage = 64
 // Versions implements layout.View: the log from its end, and then the tables.
 func (v *view) Versions(ctx context.Context, key entity.Key) iter.Seq2[entity.Version, error] {
 	return func(yield func(entity.Version, error) bool) {
-		// What the tables and a change have as a version's end does not count a block
-		// of the log that ended it.
+		// The tables do not know of ends in the log, nor an earlier block of the log of
+		// ends in a later one.
 		var closing entity.Closing
 		give := func(r *version) bool {
 			found := entity.Version{End: uint64(r.to)}
