@@ -30,18 +30,13 @@ type BlockChanges struct {
 
 // Changes streams the changes of each block in a range, empty blocks included,
 // as far as the snapshot knows them. It holds one block in memory, and the keys
-// of all entities that ended in the range. Until the sequence ends the snapshot
+// of the entities that ended in a thousand blocks. Until the sequence ends the snapshot
 // can do nothing else. It fails with ErrBlockRange when the range is not below
 // the snapshot's head and above the horizon, and with ErrUnsupported on layouts
 // without history.
 func (s *Snapshot) Changes(ctx context.Context, from, to uint64) iter.Seq2[BlockChanges, error] {
 	return func(yield func(BlockChanges, error) bool) {
-		err := s.idle(ctx)
-		if err == nil {
-			s.busy = true
-			defer func() { s.busy = false }()
-			err = s.changes(ctx, from, to, yield)
-		}
+		err := s.exclusive(ctx, func() error { return s.changes(ctx, from, to, yield) })
 		if err != nil {
 			yield(BlockChanges{}, fmt.Errorf("changes of blocks %d to %d: %w", from, to, err))
 		}
@@ -49,43 +44,53 @@ func (s *Snapshot) Changes(ctx context.Context, from, to uint64) iter.Seq2[Block
 }
 
 func (s *Snapshot) changes(ctx context.Context, from, to uint64, yield func(BlockChanges, error) bool) error {
-	if !s.ents.layout.Temporal() {
-		return fmt.Errorf("layout %s keeps only the head: %w", s.ents.layout.Name(), ErrUnsupported)
+	if err := s.keepsHistory(); err != nil {
+		return err
 	}
 	for _, block := range []uint64{before(from), to} {
 		if err := s.readable(block); err != nil {
 			return err
 		}
 	}
-	blocks, err := s.ents.db.meta.blocksBetween(ctx, s.reader, from, to)
-	if err != nil || len(blocks) == 0 {
-		return err
-	}
 	prior := BlockHeader{Empty: true}
 	if from > 0 {
+		var err error
 		if prior, err = s.ents.db.meta.headAt(ctx, s.reader, from-1); err != nil {
 			return err
 		}
 	}
-	// What ran out at a number that no block has belongs to the next block.
-	if !prior.Empty {
-		from = max(prior.Number, s.horizon) + 1
-	}
-	c := changes{snapshot: s, expiring: map[entity.Key]*entity.Entity{}, closed: map[uint64][]entity.Closing{}, prior: prior.Digest}
-	if err := c.begin(ctx, from, to); err != nil {
-		return err
-	}
-	for _, b := range blocks {
-		set, err := c.block(ctx, b, to)
-		if err != nil {
-			return fmt.Errorf("block %d: %w", b.Number, err)
+	for {
+		blocks, err := s.ents.db.meta.blocksBetween(ctx, s.reader, from, to, changesWindow)
+		if err != nil || len(blocks) == 0 {
+			return err
 		}
-		if !yield(set, nil) {
+		// What ran out at a number that no block has belongs to the next block.
+		if !prior.Empty {
+			from = max(prior.Number, s.horizon) + 1
+		}
+		last := blocks[len(blocks)-1]
+		c := changes{snapshot: s, expiring: map[entity.Key]*entity.Entity{}, closed: map[uint64][]entity.Closing{}, prior: prior.Digest}
+		if err := c.begin(ctx, from, last.Number); err != nil {
+			return err
+		}
+		for _, b := range blocks {
+			set, err := c.block(ctx, b, last.Number)
+			if err != nil {
+				return fmt.Errorf("block %d: %w", b.Number, err)
+			}
+			if !yield(set, nil) {
+				return nil
+			}
+		}
+		if len(blocks) < changesWindow {
 			return nil
 		}
+		prior, from = last, last.Number+1
 	}
-	return nil
 }
+
+// changesWindow is how many blocks are walked over with the keys of all that end in them.
+const changesWindow = 1000
 
 // before returns the number before a block's.
 func before(block uint64) uint64 { return max(block, 1) - 1 }

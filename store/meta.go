@@ -317,9 +317,9 @@ func (m meta) headAt(ctx context.Context, q driver.Querier, block uint64) (Block
 	return m.queryHead(ctx, q, "block_at_or_below", []any{int64(min(block, entity.MaxBlock))})
 }
 
-// blocksBetween returns the blocks from one number to another.
-func (m meta) blocksBetween(ctx context.Context, q driver.Querier, from, to uint64) (list []BlockHeader, err error) {
-	args := []any{int64(min(from, entity.MaxBlock)), int64(min(to, entity.MaxBlock))}
+// blocksBetween returns the first blocks from one number to another.
+func (m meta) blocksBetween(ctx context.Context, q driver.Querier, from, to uint64, limit int64) (list []BlockHeader, err error) {
+	args := []any{int64(min(from, entity.MaxBlock)), int64(min(to, entity.MaxBlock)), limit}
 	err = driver.QueryRows(ctx, q, m.Statements["blocks_between"], args, func(rows driver.Rows) error {
 		b, err := scanBlock(rows)
 		list = append(list, b)

@@ -172,7 +172,7 @@ func (s *Snapshot) Headers(ctx context.Context, from, to uint64) (list []BlockHe
 	if err := s.idle(ctx); err != nil {
 		return nil, err
 	}
-	return s.ents.db.meta.blocksBetween(context.WithoutCancel(ctx), s.reader, from, to)
+	return s.ents.db.meta.blocksBetween(context.WithoutCancel(ctx), s.reader, from, to, math.MaxInt64)
 }
 
 // view returns the layout's view of a block.

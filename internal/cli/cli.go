@@ -40,12 +40,15 @@ const (
 
 // commands is the command line.
 type commands struct {
-	Import importCmd `cmd:"" group:"store" help:"Read a block tar, an Arkiv SQLite database, another store or generated data of any size into a store or a block tar."`
+	Import importCmd `cmd:"" group:"store" help:"Read blocks from a tar, lines of JSON, an Arkiv SQLite database, another store or generated data of any size into a store or a file."`
 	Follow followCmd `cmd:"" group:"store" help:"Follow an Arkiv chain into a store, from an execution client's JSON-RPC, over reorganisations."`
 	Events eventsCmd `cmd:"" group:"store" help:"Append, read and follow the events of an event store, as lines of JSON."`
 
-	Query   queryCmd   `cmd:"" group:"look" help:"Print the entities that match a query, at the head or at a past block."`
-	Inspect inspectCmd `cmd:"" group:"look" help:"Print a store's layout, counts, block range, digest, sizes and settings."`
+	Query   queryCmd     `cmd:"" group:"look" help:"Print the entities that match a query, at the head or at a past block."`
+	History historyCmd   `cmd:"" group:"look" help:"Print the versions of an entity, the newest first: what happened to it, and at which block."`
+	Diff    blockDiffCmd `cmd:"" group:"look" help:"Print the entities that differ between two blocks."`
+	Log     logCmd       `cmd:"" group:"look" help:"Print the blocks, the newest first, and how many entities each changed."`
+	Inspect inspectCmd   `cmd:"" group:"look" help:"Print a store's layout, counts, block range, digest, sizes and settings."`
 
 	Check   checkCmd   `cmd:"" group:"safe" help:"Look for damage in a store, compare it with its source, or rebuild derived data."`
 	Backup  backupCmd  `cmd:"" group:"safe" help:"Copy a store row by row while it is in use, and verify the copy."`

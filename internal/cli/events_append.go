@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/internal/eventjson"
+	"github.com/varvedb/varve/internal/source"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/event"
 )
@@ -30,11 +31,11 @@ func (c *eventsAppendCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	in, end, err := openEventFile(c.File)
+	in, err := source.OpenText(c.File)
 	if err != nil {
 		return err
 	}
-	defer end()
+	defer in.Close()
 	return withEvents(e.ctx, c.URL, nil, func(_ *store.DB, evs *store.Events) error {
 		return c.append(e, evs, in, cond)
 	})

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/varvedb/varve/internal/eventjson"
 	"github.com/varvedb/varve/internal/filesync"
+	"github.com/varvedb/varve/internal/source"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/event"
 )
@@ -61,7 +61,17 @@ func exportEvents(e *env, evs *store.Events, out io.Writer, from, to uint64) err
 
 // exportFile writes a file, which is there when it is whole.
 func exportFile(e *env, evs *store.Events, name string, from, to uint64) error {
-	err := filesync.Write(name, 0o600, func(f *os.File) (err error) {
+	err := writeText(name, func(out io.Writer) error { return exportEvents(e, evs, out, from, to) })
+	if err != nil {
+		return fmt.Errorf("export to %s: %w", name, err)
+	}
+	return nil
+}
+
+// writeText writes a file of lines, compressed when its name ends with .zst. It
+// gets its name when it is complete.
+func writeText(name string, write func(io.Writer) error) error {
+	return filesync.Write(name, 0o600, func(f *os.File) (err error) {
 		out := io.WriteCloser(nopCloser{f})
 		if strings.HasSuffix(name, ".zst") {
 			if out, err = zstd.NewWriter(f, zstd.WithEncoderConcurrency(1)); err != nil {
@@ -69,13 +79,9 @@ func exportFile(e *env, evs *store.Events, name string, from, to uint64) error {
 			}
 		}
 		buffered := bufio.NewWriterSize(out, 1<<16)
-		err = exportEvents(e, evs, buffered, from, to)
+		err = write(buffered)
 		return errors.Join(err, buffered.Flush(), out.Close())
 	})
-	if err != nil {
-		return fmt.Errorf("export to %s: %w", name, err)
-	}
-	return nil
 }
 
 type nopCloser struct{ io.Writer }
@@ -92,11 +98,11 @@ type eventsImportCmd struct {
 
 // Run imports.
 func (c *eventsImportCmd) Run(e *env) error {
-	in, end, err := openEventFile(c.File)
+	in, err := source.OpenText(c.File)
 	if err != nil {
 		return err
 	}
-	defer end()
+	defer in.Close()
 	return withEvents(e.ctx, c.URL, nil, func(_ *store.DB, evs *store.Events) error {
 		bar := startBar(e.stderr, "import", "events", 0)
 		opts := &store.EventImportOptions{Renumber: c.Renumber, Batch: c.Batch}
@@ -105,33 +111,6 @@ func (c *eventsImportCmd) Run(e *env) error {
 		bar.Finish()
 		return errors.Join(err, printJSON(e.stdout, done))
 	})
-}
-
-// maxWindow bounds the memory of decompression, as the zstd command does.
-const maxWindow = 128 << 20
-
-var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
-
-// openEventFile opens a file, or standard input for a dash, compressed or not, until end is
-// called.
-func openEventFile(name string) (in io.Reader, end func(), err error) {
-	f, closeFile := os.Stdin, func() {}
-	if name != "-" {
-		if f, err = os.Open(name); err != nil {
-			return nil, nil, err
-		}
-		closeFile = func() { _ = f.Close() } // it was read
-	}
-	buffered := bufio.NewReaderSize(f, 1<<16)
-	if magic, _ := buffered.Peek(len(zstdMagic)); !bytes.Equal(magic, zstdMagic) {
-		return buffered, closeFile, nil
-	}
-	unpacked, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
-	if err != nil {
-		closeFile()
-		return nil, nil, err
-	}
-	return unpacked, func() { unpacked.Close(); closeFile() }, nil
 }
 
 // eventsTruncateCmd removes the data of old events.
@@ -195,11 +174,11 @@ func (c *eventsTruncateCmd) archive(e *env, evs *store.Events, from uint64) erro
 	if err != nil {
 		return err
 	}
-	in, end, err := openEventFile(c.Archive)
+	in, err := source.OpenText(c.Archive)
 	if err != nil {
 		return err
 	}
-	defer end()
+	defer in.Close()
 	if err := c.compare(e, evs, eventjson.Lines(in), from); err != nil {
 		return fmt.Errorf("archive %s: %w; nothing was truncated", c.Archive, err)
 	}

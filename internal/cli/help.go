@@ -56,6 +56,9 @@ varve events truncate sqlite:events.db --before 100000 --archive old.jsonl
 varve events stats sqlite:events.db
 varve query sqlite:node.db 'type = "node" && cpu >= 8' --limit 10
 varve query sqlite:node.db 'type = "node"' --at 1200 --count
+varve history sqlite:node.db 0x00000000000000000000000000000000000000000000000000000000000000aa
+varve diff sqlite:node.db 1200 1260
+varve log sqlite:node.db --limit 10
 varve inspect sqlite:node.db
 varve check sqlite:node.db
 varve check sqlite:node.db --against blocks.tar

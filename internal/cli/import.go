@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"os"
 	"strings"
@@ -20,12 +21,12 @@ import (
 	"github.com/varvedb/varve/store/feed"
 )
 
-// importCmd reads a source into a store or a block tar. An import that was
+// importCmd reads a source into a store or a file. An import that was
 // interrupted continues when the command is repeated, because the store knows its
 // head.
 type importCmd struct {
-	Source string `arg:"" store:"" name:"src" help:"Block tar, Arkiv SQLite database, URL of another store, or generated stream; see the list above."`
-	Dst    string `arg:"" store:"" name:"url|file.tar" help:"Store to write, such as sqlite:node.db?layout=arkiv, or block tar. A store is made when it does not exist. Blocks that it has are skipped, so an interrupted import can be repeated."`
+	Source string `arg:"" store:"" name:"src" help:"Block tar, lines of JSON, Arkiv SQLite database, URL of another store, or generated stream; see the list above."`
+	Dst    string `arg:"" store:"" name:"url|file" help:"Store to write, such as sqlite:node.db?layout=arkiv, or a file that ends with .tar, .jsonl or .jsonl.zst. A store is made when it does not exist. Blocks that it has are skipped, so an interrupted import can be repeated."`
 	Factor uint64 `min:"1" max:"1000000" help:"How many times the entities of the source. The copies have fresh keys; half of them live at the same time as the originals and half after them." default:"1"`
 	Seed   uint64 `any:"" help:"With --factor: seed of the copies' keys." default:"1"`
 	Batch  int    `min:"1" max:"1000000" help:"Changed entities in one transaction; with 1 each block is one." default:"5000"`
@@ -37,6 +38,8 @@ func (*importCmd) Help() string {
 	return `A source is one of these:
 
   node.tar                            block tar
+  blocks.jsonl                        lines of JSON, one block each; - is standard input
+                                      (varve help blocks describes them)
   arkiv.db                            SQLite database of Arkiv: of sqlite-store, or of
                                       sqlite-bitmap-store, which has only the current state
   postgres://host/db                  URL of another store
@@ -73,8 +76,8 @@ func (c *importCmd) Run(e *env) (err error) {
 			Close:  src.Close,
 		}
 	}
-	if isTar(c.Dst) {
-		return writeTar(e, src, c.Dst)
+	if isFile(c.Dst) {
+		return writeFile(e, src, c.Dst)
 	}
 	res, err := c.fill(e, src)
 	if err != nil {
@@ -217,12 +220,17 @@ func printHorizon(e *env, horizon uint64) {
 	}
 }
 
-// isTar reports whether a destination is a block tar rather than a store.
-func isTar(dst string) bool { return strings.HasSuffix(dst, ".tar") && !source.IsURL(dst) }
+// isFile reports whether a destination is a file of blocks rather than a store.
+func isFile(dst string) bool {
+	return !source.IsURL(dst) && (strings.HasSuffix(dst, ".tar") || isLines(dst))
+}
 
-// writeTar writes a source as a block tar, which gets its name when it is
-// complete.
-func writeTar(e *env, src *source.Source, path string) error {
+// isLines reports whether a file of blocks has lines of JSON.
+func isLines(dst string) bool { return strings.HasSuffix(strings.TrimSuffix(dst, ".zst"), ".jsonl") }
+
+// writeFile writes a source as a block tar or as lines of JSON. The file gets its
+// name when it is complete.
+func writeFile(e *env, src *source.Source, path string) error {
 	n, last, horizon := 0, int64(0), uint64(0)
 	if src.Amount != nil {
 		if err := enoughSpace(path, src.Amount.PayloadBytes); err != nil {
@@ -231,13 +239,17 @@ func writeTar(e *env, src *source.Source, path string) error {
 		last = int64(src.Amount.Last)
 	}
 	bar := startBar(e.stderr, "write", "blocks", last)
-	err := filesync.Write(path, 0o600, func(f *os.File) error {
-		return feed.NewTarWriter(f).WriteAll(e.ctx, src.Reopen(), func(b *entity.Block) {
-			n++
-			horizon = max(horizon, b.Horizon)
-			bar.Set(int64(b.Number))
-		})
-	})
+	wrote := func(b *entity.Block) {
+		n++
+		horizon = max(horizon, b.Horizon)
+		bar.Set(int64(b.Number))
+	}
+	var err error
+	if isLines(path) {
+		err = writeText(path, func(w io.Writer) error { return feed.WriteLines(e.ctx, w, src.Reopen(), wrote) })
+	} else {
+		err = filesync.Write(path, 0o600, func(f *os.File) error { return feed.NewTarWriter(f).WriteAll(e.ctx, src.Reopen(), wrote) })
+	}
 	bar.Finish()
 	if err != nil {
 		return err

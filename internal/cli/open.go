@@ -57,6 +57,21 @@ func (e *env) openEntities(url string, o *store.Options, eo store.EntityOptions)
 	return db, ents, nil
 }
 
+// look opens a store and a snapshot of it to read from, and closes both.
+func (e *env) look(url string, at uint64, read func(*store.Snapshot) error) (err error) {
+	db, ents, err := e.openEntities(url, readOnly, store.EntityOptions{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	snap, err := ents.At(e.ctx, at)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, snap.Close()) }()
+	return read(snap)
+}
+
 // sayNew names the layout of a store that has no block yet: it stays.
 func (e *env) sayNew(layout, url string) {
 	fmt.Fprintf(e.stderr, "new store, layout %s: %s\n", layout, driver.Redact(url))

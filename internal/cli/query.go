@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/varvedb/varve/internal/jsonuint"
 	"github.com/varvedb/varve/store"
@@ -31,7 +30,7 @@ type queryCmd struct {
 }
 
 // Run queries.
-func (c *queryCmd) Run(e *env) (err error) {
+func (c *queryCmd) Run(e *env) error {
 	expr, err := query.Parse(c.Expr)
 	if err != nil {
 		return usageError{err}
@@ -40,40 +39,32 @@ func (c *queryCmd) Run(e *env) (err error) {
 	if err != nil {
 		return usageError{err}
 	}
-	db, ents, err := e.openEntities(c.URL, readOnly, store.EntityOptions{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
 	at := uint64(store.Head)
 	if c.At != nil {
 		at = *c.At
 	}
-	snap, err := ents.At(e.ctx, at)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, snap.Close()) }()
-	if c.Count {
-		n, err := snap.Count(e.ctx, expr)
-		if err == nil {
-			fmt.Fprintln(e.stdout, n)
+	return e.look(c.URL, at, func(snap *store.Snapshot) error {
+		if c.Count {
+			n, err := snap.Count(e.ctx, expr)
+			if err == nil {
+				fmt.Fprintln(e.stdout, n)
+			}
+			return err
 		}
-		return err
-	}
-	if c.Keys {
-		opts.Parts = store.Metadata
-	}
-	show, end := c.printer(e.stdout, snap.Number())
-	for ent, err := range snap.Query(e.ctx, expr, opts) {
-		if err == nil {
-			err = show(ent)
+		if c.Keys {
+			opts.Parts = store.Metadata
 		}
-		if err != nil {
-			return errors.Join(err, end(false))
+		show, end := c.printer(e.stdout, snap.Number())
+		for ent, err := range snap.Query(e.ctx, expr, opts) {
+			if err == nil {
+				err = show(ent)
+			}
+			if err != nil {
+				return errors.Join(err, end(false))
+			}
 		}
-	}
-	return end(true)
+		return end(true)
+	})
 }
 
 func (c *queryCmd) options() (*store.QueryOptions, error) {
@@ -110,10 +101,6 @@ func parseOrder(text string, desc bool) (store.Order, error) {
 	return o, nil
 }
 
-// alignedRows are the rows whose columns are aligned with each other. They are held until
-// their widths are known, so it is not all rows.
-const alignedRows = 100
-
 // printer returns a function that prints entities of a block in the wanted
 // form, and one to call after them with whether they are all.
 func (c *queryCmd) printer(to io.Writer, block uint64) (show func(*entity.Entity) error, end func(all bool) error) {
@@ -125,22 +112,14 @@ func (c *queryCmd) printer(to io.Writer, block uint64) (show func(*entity.Entity
 		enc := json.NewEncoder(to)
 		return func(ent *entity.Entity) error { return enc.Encode(jsonOf(ent)) }, none
 	}
-	w, n := tabwriter.NewWriter(to, 0, 4, 2, ' ', 0), 0
-	fmt.Fprintln(w, "KEY\tOWNER\tCREATED\tCHANGED\tEXPIRES\tBYTES\tATTRIBUTES")
+	t := newTable(to, "KEY", "OWNER", "CREATED", "CHANGED", "EXPIRES", "BYTES", "ATTRIBUTES")
 	show = func(ent *entity.Entity) error {
-		if n++; n%alignedRows == 0 {
-			if err := w.Flush(); err != nil {
-				return err
-			}
-		}
-		_, err := fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%d\t%s\n", ent.Key, ent.Owner, ent.CreatedAtBlock(), ent.LastModifiedAtBlock,
-			expiration(ent.Expiration), len(ent.Content), attributes(ent))
-		return err
+		return t.row(ent.Key, ent.Owner, ent.CreatedAtBlock(), ent.LastModifiedAtBlock, expiration(ent.Expiration), len(ent.Content), attributes(ent))
 	}
 	return show, func(all bool) error {
-		err := w.Flush()
+		err := t.w.Flush()
 		if all && err == nil {
-			_, err = fmt.Fprintf(to, "%d entities at block %d\n", n, block)
+			_, err = fmt.Fprintf(to, "%d entities at block %d\n", t.rows, block)
 		}
 		return err
 	}

@@ -55,6 +55,11 @@ type View interface {
 	// Get returns the version of a key, or entity.ErrNotFound.
 	Get(ctx context.Context, key entity.Key) (*entity.Entity, error)
 
+	// Versions streams the versions of a key that began at the view's block or
+	// before, the newest first, each with its end in the store's last block. It is
+	// called only on temporal layouts.
+	Versions(ctx context.Context, key entity.Key) iter.Seq2[entity.Version, error]
+
 	// Query streams the entities that match. Rows of the querier stay open until the sequence ends.
 	Query(ctx context.Context, req Request) iter.Seq2[*entity.Entity, error]
 

@@ -56,7 +56,11 @@ func Commands(name string, text []byte) []Command {
 		}
 		for i+1 < len(lines) && (strings.HasSuffix(line, "\\") || fenced && said && open(line)) {
 			i++
-			line = strings.TrimSuffix(line, "\\") + comment.ReplaceAllString(lines[i], "")
+			before, continued := strings.CutSuffix(line, "\\")
+			if !continued {
+				before += "\n" // within quotes
+			}
+			line = before + comment.ReplaceAllString(lines[i], "")
 		}
 		line = prompt.ReplaceAllString(strings.TrimSpace(line), "")
 		for _, words := range split(inner.ReplaceAllString(line, "_")) {

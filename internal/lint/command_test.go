@@ -27,7 +27,7 @@ func TestCommands(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"a.md:2: go test -run ^$ ./a", "a.md:2: tee new.txt", "a.md:3: go tool b", "a.md:3: cat z", "a.md:4: cat x",
-		"a.md:4: varve query x a = 1 | b --json", "a.md:6: curl _ -d {  }", "a.md:9: varve run A1", "a.md:10: varve serve x", "a.md:13: go vet ./...",
+		"a.md:4: varve query x a = 1 | b --json", "a.md:6: curl _ -d {\n  }", "a.md:9: varve run A1", "a.md:10: varve serve x", "a.md:13: go vet ./...",
 	}, lines("a.md", "```sh\n"+
 		"$ go test -run '^$' ./a | tee \"new.txt\"  # | go comment\n"+
 		"X=1 go tool b 2> y && cat z\n"+
@@ -52,7 +52,7 @@ var shown = map[string]string{
 	"git": "fetches what is published, which is not this tree",
 
 	"tee": "the system's", "chmod": "the system's", "cd": "the shell's", "export": "the shell's",
-	"head": "TestDocumentedCommands makes files with it", "base64": "the same", "echo": "the same",
+	"head": "TestDocumentedCommands makes files with it", "base64": "the same", "echo": "the same", "python3": "the same",
 	"docs/service.md curl":    "TestDocumentedRequests makes the requests",
 	"docs/service.md grpcurl": "TestGrpcurl runs them",
 	"docs/engines.md sqld":    "another program; the tests of store/libsql/remote start it",
@@ -67,6 +67,7 @@ var blocks = map[string]string{
 	"sh":     "TestDocumentedTools, TestDocumentedGoCommands, and TestDocumentedCommands of cmd/varve",
 	"go":     "TestDocumentedGo, and TestReadme of store",
 	"sql":    "shows what a golden plan is of",
+	"json":   "a line of blocks, which TestDocumentedLine of cmd/varve imports",
 	"js":     "run by the tests of examples/arkiv-devnet",
 	"python": "the same",
 	"text":   "lines of results, which TestSet of internal/lab writes",

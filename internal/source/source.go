@@ -1,8 +1,9 @@
-// Package source opens what blocks come from: block tars, Arkiv's SQLite databases, stores,
-// and generated streams.
+// Package source opens what blocks come from: block tars, lines of JSON, Arkiv's
+// SQLite databases, stores, and generated streams.
 package source
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -46,14 +47,17 @@ func (s *Source) Reopen() iter.Seq2[entity.Block, error] {
 	return entity.Operations(s.History)
 }
 
-// Open finds out what src is: a store's URL, a block tar, an Arkiv database, or the text of
-// a generated stream.
+// Open finds out what src is: a store's URL, a block tar, lines of JSON, an Arkiv
+// database, or the text of a generated stream.
 func Open(ctx context.Context, src string) (*Source, error) {
 	if g, ok, err := ParseGenerated(src); ok || err != nil {
 		return openGenerated(g, err)
 	}
 	if IsURL(src) {
 		return openStoreSource(ctx, src)
+	}
+	if src == stdin {
+		return openLines(src), nil
 	}
 	kind, err := sniff(src)
 	if err != nil {
@@ -66,10 +70,12 @@ func Open(ctx context.Context, src string) (*Source, error) {
 			return nil, err
 		}
 		return &Source{Blocks: t.Blocks(), Progress: t.Progress, Close: t.Close, tar: true}, nil
+	case "lines":
+		return openLines(src), nil
 	case "database":
 		return openArkivSource(ctx, src)
 	}
-	return nil, fmt.Errorf("%s is neither a block tar nor a SQLite database; SRC is one of these, a store's URL, or a generated stream such as mendoza:scale=0.01,seed=1", src)
+	return nil, fmt.Errorf("%s is neither a block tar nor a SQLite database nor lines of JSON; SRC is one of these, a store's URL, or a generated stream such as mendoza:scale=0.01,seed=1", src)
 }
 
 func openGenerated(g Generated, err error) (*Source, error) {
@@ -111,6 +117,8 @@ func sniff(path string) (kind string, err error) {
 		return "database", nil
 	case n == 512 && string(head[257:262]) == "ustar", strings.HasSuffix(path, ".tar"):
 		return "tar", nil
+	case bytes.HasPrefix(head, zstdMagic), bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")), strings.HasSuffix(path, ".jsonl"):
+		return "lines", nil
 	}
 	return "", nil
 }

@@ -1,11 +1,9 @@
 package rpc
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -59,45 +57,33 @@ func logsOf(set *store.BlockChanges) []*Log {
 	}
 	changed := slices.Clone(set.Changed)
 	slices.SortStableFunc(changed, func(a, b entity.Change) int { return cmp.Compare(rank(a), rank(b)) })
-	for _, c := range changed {
-		w.change(c.Old, c.New)
+	for i := range changed {
+		w.change(&changed[i])
 	}
 	return w.logs
 }
 
 // rank puts creations first, in their order.
 func rank(c entity.Change) uint64 {
-	if created(c.Old, c.New) {
+	if slices.Contains(c.Kinds(), entity.Create) {
 		return c.New.Sequence
 	}
 	return math.MaxUint64
 }
 
-func created(before, after *entity.Entity) bool {
-	return after != nil && (before == nil || before.Sequence != after.Sequence)
-}
-
 // change adds what happened to an entity.
-func (w *logWriter) change(before, after *entity.Entity) {
-	if before != nil && (after == nil || created(before, after)) {
-		w.add(before, entityDeleted)
-	}
-	switch {
-	case after == nil:
-	case created(before, after):
-		w.add(after, entityCreated, after.Expiration, 0).TxIndex = after.TxIndex()
-	default:
-		given := before.Owner != after.Owner
-		moved := before.Expiration != after.Expiration
-		switch {
-		case before.ContentType != after.ContentType || !bytes.Equal(before.Content, after.Content),
-			!maps.Equal(before.StringAttributes, after.StringAttributes), !maps.Equal(before.NumericAttributes, after.NumericAttributes),
-			!given && !moved:
+func (w *logWriter) change(c *entity.Change) {
+	for _, kind := range c.Kinds() {
+		switch before, after := c.Old, c.New; kind {
+		case entity.Delete:
+			w.add(before, entityDeleted)
+		case entity.Create:
+			w.add(after, entityCreated, after.Expiration, 0).TxIndex = after.TxIndex()
+		case entity.Update:
 			w.add(after, entityUpdated, before.Expiration, after.Expiration, 0)
-		case moved:
+		case entity.ExtendBTL:
 			w.add(after, entityExtended, before.Expiration, after.Expiration, 0)
-		}
-		if given {
+		case entity.ChangeOwner:
 			l := w.add(after, ownerChanged)
 			l.Topics = slices.Insert(l.Topics, 2, addressTopic(before.Owner))
 		}

@@ -3,6 +3,7 @@ package entity
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -21,6 +22,41 @@ type Change struct {
 	// ContentKept tells that New has the content of Old (ExtendBTL,
 	// ChangeOwner), which a layout need not write again.
 	ContentKept bool
+}
+
+// Kinds returns the operations that lead from the old version to the new one, as
+// far as the versions show: a Delete and a Create where the new one is of another
+// creation, else an Update or an ExtendBTL, and a ChangeOwner. An Update that
+// changed nothing but the owner, or nothing but the expiration, is not
+// distinguished from the operation that does so. Both versions must be whole.
+func (c *Change) Kinds() (list []Kind) {
+	before, after := c.Old, c.New
+	created := after != nil && (before == nil || before.Sequence != after.Sequence)
+	if before != nil && (after == nil || created) {
+		list = append(list, Delete)
+	}
+	if created {
+		list = append(list, Create)
+	}
+	if before == nil || after == nil || created {
+		return list
+	}
+	given, moved := before.Owner != after.Owner, before.Expiration != after.Expiration
+	switch {
+	case !sameContent(before, after) || !given && !moved:
+		list = append(list, Update)
+	case moved:
+		list = append(list, ExtendBTL)
+	}
+	if given {
+		list = append(list, ChangeOwner)
+	}
+	return list
+}
+
+func sameContent(a, b *Entity) bool {
+	return a.ContentType == b.ContentType && bytes.Equal(a.Content, b.Content) &&
+		maps.Equal(a.StringAttributes, b.StringAttributes) && maps.Equal(a.NumericAttributes, b.NumericAttributes)
 }
 
 // Changeset is the net effect of one block, with changes ordered by key.

@@ -14,6 +14,12 @@ type Closing struct {
 	From  uint64 // at which it began
 }
 
+// Version is one version of an entity with its end.
+type Version struct {
+	Entity *Entity
+	End    uint64 // the first block at which it is not visible: Expiration, unless a block ended it before
+}
+
 // History rebuilds the changesets of a history from its versions, ordered by
 // (LastModifiedAtBlock, Key), and the closings among them, ordered by
 // (Block, Key). It holds one block in memory. Of Change.Old only the key and

@@ -2,6 +2,8 @@
 //
 //   - ReadTar, OpenTar and TarWriter: Arkiv's block tar, whose entries
 //     block-<N>.json.zst hold one JSON operation a line;
+//   - ReadLines and WriteLines: lines of JSON, one block each, which a script can
+//     make of any database;
 //   - Arkiv: the database that Arkiv's sqlite-store keeps, turned back into the
 //     changes that its blocks made, or that of its sqlite-bitmap-store, which
 //     has the current state only.

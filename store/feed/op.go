@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/varvedb/varve/internal/jsonuint"
 	"github.com/varvedb/varve/store/entity"
 )
 
@@ -18,7 +19,7 @@ import (
 // null for a text or a number.
 var strict = json.JoinOptions(
 	json.RejectUnknownMembers(true),
-	json.WithUnmarshalers(json.JoinUnmarshalers(noNull[string](), noNull[uint64](), noNull[uint16](), noNull[uint8](), json.UnmarshalFromFunc(content))),
+	json.WithUnmarshalers(json.JoinUnmarshalers(noNull[string](), noNull[uint64](), noNull[uint16](), noNull[uint8](), noNull[jsonuint.Uint](), json.UnmarshalFromFunc(content))),
 )
 
 // unmarshal reads JSON as strict says. Where a value does not fit, the library words the error

@@ -187,6 +187,84 @@ func (m *machine) changes(s *step) {
 		list, before = list[1:], after
 	}
 	require.Empty(m.t, list)
+	m.differ(snap, max(from, 1)-1, to)
+	m.versions(snap)
+	m.compareAt(to, func(snap *store.Snapshot, _ *model.Snapshot) { m.versions(snap) })
+}
+
+// differ compares the difference of two blocks with their states. Why an entity is
+// gone is known from the changes between them, which were compared before.
+func (m *machine) differ(snap *store.Snapshot, from, to uint64) {
+	for _, n := range []*uint64{&from, &to} {
+		if b := m.model.BlockAt(*n); !b.Empty {
+			*n = max(b.Number, m.model.Horizon())
+		}
+	}
+	if from >= to {
+		return
+	}
+	before, after := m.stateAt(from), m.stateAt(to)
+	want := map[entity.Key]store.Difference{}
+	for set, err := range snap.Changes(m.ctx, from+1, to) {
+		require.NoError(m.t, err)
+		for _, c := range set.Changed {
+			want[c.Key] = store.Difference{Block: set.Head.Number}
+		}
+		for _, e := range set.Expired {
+			if want[e.Key].Block < set.Head.Number { // else it was created again
+				want[e.Key] = store.Difference{Block: set.Head.Number, Expired: true}
+			}
+		}
+	}
+	for key, d := range want {
+		d.Change = entity.Change{Key: key, Old: before[key], New: after[key]}
+		if want[key] = d; d.Old == d.New {
+			delete(want, key)
+		}
+	}
+	got := map[entity.Key]store.Difference{}
+	for d, err := range snap.Diff(m.ctx, from, to) {
+		require.NoError(m.t, err)
+		require.NotContains(m.t, got, d.Key)
+		got[d.Key] = d
+	}
+	requireSame(m.t, want, got, "from block %d to %d", from, to)
+}
+
+// versions compares the versions of each entity with the states that show them.
+func (m *machine) versions(snap *store.Snapshot) {
+	want := map[entity.Key][]entity.Version{} // the oldest first
+	head := m.model.Head()
+	var blocks []uint64
+	for b := head; !b.Empty && b.Number > m.model.Horizon(); b = m.model.BlockAt(b.Number - 1) {
+		if blocks = append(blocks, b.Number); b.Number == 0 {
+			break
+		}
+	}
+	for _, n := range slices.Backward(append(blocks, m.model.Horizon())) {
+		state := m.stateAt(n)
+		for key, list := range want {
+			if last := &list[len(list)-1]; state[key] != last.Entity {
+				last.End = min(last.End, n)
+			}
+		}
+		for key, e := range state {
+			if list := want[key]; len(list) == 0 || list[len(list)-1].Entity != e {
+				want[key] = append(list, entity.Version{Entity: e, End: e.Expiration})
+			}
+		}
+	}
+	for key, list := range want {
+		list = slices.DeleteFunc(list, func(v entity.Version) bool { return v.Entity.LastModifiedAtBlock > snap.Number() })
+		slices.Reverse(list)
+		got, err := model.Collect(snap.Versions(m.ctx, key))
+		if len(list) == 0 {
+			require.ErrorIs(m.t, err, store.ErrNotFound)
+			continue
+		}
+		require.NoError(m.t, err)
+		requireSame(m.t, list, got, "versions of %s up to block %d", key, snap.Number())
+	}
 }
 
 // stateAt returns the entities that are visible at a block, by key.

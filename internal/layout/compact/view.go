@@ -130,6 +130,66 @@ func (v *view) Get(ctx context.Context, key entity.Key) (*entity.Entity, error) 
 	return e, nil
 }
 
+// versionsPage is how many versions of a key are read at once, without payloads.
+const versionsPage = 64
+
+// Versions implements layout.View: the log from its end, and then the tables.
+func (v *view) Versions(ctx context.Context, key entity.Key) iter.Seq2[entity.Version, error] {
+	return func(yield func(entity.Version, error) bool) {
+		// The tables do not know of ends in the log, nor an earlier block of the log of
+		// ends in a later one.
+		var closing entity.Closing
+		give := func(r *version) bool {
+			found := entity.Version{End: uint64(r.to)}
+			if closing.From == uint64(r.from) && closing.Block > 0 {
+				found.End = closing.Block
+			}
+			contents, err := v.contents(ctx, []*version{r})
+			if err == nil {
+				found.Entity, err = r.entity(v.names.list(), true)
+			}
+			if err == nil {
+				found.Entity.Content = contents[r.content]
+			}
+			return yield(found, err) && err == nil
+		}
+		for _, n := range slices.Backward(v.nodes) {
+			i, changed := n.byKey[key]
+			if !changed {
+				continue
+			}
+			c := &n.changes[i]
+			if c.newID != 0 && c.next.from <= v.at && !give(&c.next) {
+				return
+			}
+			if c.oldID != 0 {
+				closing = entity.Closing{Block: uint64(n.block), From: uint64(c.oldFrom)}
+			}
+		}
+		for at := v.at; ; {
+			var page []*version
+			args := []any{hashKey(key), key[:], at, hashKey(key), key[:], at, int64(versionsPage)}
+			err := v.l.versions(ctx, v.q, "versions_down", args, func(r *version) error {
+				page = append(page, r)
+				return nil
+			})
+			if err != nil {
+				yield(entity.Version{}, err)
+				return
+			}
+			for _, r := range page {
+				if !give(r) {
+					return
+				}
+				at = r.from - 1
+			}
+			if len(page) < versionsPage {
+				return
+			}
+		}
+	}
+}
+
 // readAhead has the rows read from the disk together that the next statement reads,
 // if rows came from a disk lately. It returns the time.
 func (v *view) readAhead(ctx context.Context, t *driver.Table, ids []any) time.Time {

@@ -39,6 +39,33 @@ func (v view) Get(ctx context.Context, key entity.Key) (*entity.Entity, error) {
 	return e, nil
 }
 
+// Versions implements layout.View. Each version is a statement of one row, so that
+// no engine holds payloads of many.
+func (v view) Versions(ctx context.Context, key entity.Key) iter.Seq2[entity.Version, error] {
+	text := v.selectColumns(true) + ", e.to_block FROM payloads AS e WHERE e.entity_key = ? AND e.from_block <= ? ORDER BY e.from_block DESC LIMIT 1"
+	return func(yield func(entity.Version, error) bool) {
+		for at := int64(v.at); ; {
+			var payload []byte
+			var end int64
+			var e *entity.Entity
+			err := statement.Each(ctx, v.q, driver.Statement{Text: text}, []any{key[:], at}, func(rows driver.Rows) (err error) {
+				e, err = scanEntity(rows, &payload, &end)
+				return err
+			})
+			if err == nil && e == nil {
+				return
+			}
+			found := entity.Version{Entity: e, End: uint64(end)}
+			if err == nil {
+				e.Content, at = payload, int64(e.LastModifiedAtBlock)-1
+			}
+			if !yield(found, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
 // Count implements layout.View.
 func (v view) Count(ctx context.Context, e query.Expr) (uint64, error) {
 	l, err := v.lead(ctx, e, false)

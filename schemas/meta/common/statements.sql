@@ -27,7 +27,7 @@ SELECT block, digest FROM varve_blocks WHERE block <= ? ORDER BY block DESC LIMI
 SELECT block, digest FROM varve_blocks WHERE block >= ? ORDER BY block LIMIT 1;
 
 -- name: blocks_between
-SELECT block, digest FROM varve_blocks WHERE block >= ? AND block <= ? ORDER BY block;
+SELECT block, digest FROM varve_blocks WHERE block >= ? AND block <= ? ORDER BY block LIMIT CAST(? AS BIGINT);
 
 -- name: insert_block
 INSERT INTO varve_blocks (block, digest) VALUES (?, ?);

@@ -1,0 +1,181 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/varvedb/varve/store/entity"
+)
+
+// Versions streams the versions of an entity, the newest first, from the
+// snapshot's block back to the oldest that is kept. It has every version that
+// some block shows, of earlier creations of the key as well. A version's End is that of
+// the store's head, so it may be above the snapshot's block. It holds a few versions
+// in memory, and one payload. Until the sequence ends the snapshot can do nothing
+// else. It fails with ErrNotFound when there is no version, and with
+// ErrUnsupported on layouts without history.
+func (s *Snapshot) Versions(ctx context.Context, key entity.Key) iter.Seq2[entity.Version, error] {
+	return func(yield func(entity.Version, error) bool) {
+		err := s.exclusive(ctx, func() error { return s.versions(ctx, key, yield) })
+		if err != nil {
+			yield(entity.Version{}, fmt.Errorf("versions of %s: %w", key, err))
+		}
+	}
+}
+
+func (s *Snapshot) versions(ctx context.Context, key entity.Key, yield func(entity.Version, error) bool) error {
+	if err := s.keepsHistory(); err != nil {
+		return err
+	}
+	view, err := s.view(ctx, s.at)
+	if err != nil {
+		return err
+	}
+	found := false
+	for v, err := range visible(view.Versions(ctx, key)) {
+		if err != nil {
+			return err
+		}
+		if found = true; !yield(v, nil) {
+			return nil
+		}
+	}
+	if !found {
+		return ErrNotFound
+	}
+	return nil
+}
+
+// visible leaves out versions that no block shows: they were ended by the block
+// that had begun them.
+func visible(all iter.Seq2[entity.Version, error]) iter.Seq2[entity.Version, error] {
+	return func(yield func(entity.Version, error) bool) {
+		for v, err := range all {
+			if err == nil && (v.Entity.Trace() || v.End <= v.Entity.LastModifiedAtBlock) {
+				continue
+			}
+			if !yield(v, err) {
+				return
+			}
+		}
+	}
+}
+
+// Difference is an entity that differs between two blocks.
+type Difference struct {
+	entity.Change        // from the earlier block to the later one; nil is an entity that is not visible
+	Block         uint64 // of the entity's last change
+	Expired       bool   // it is not visible because its time was over
+}
+
+// Diff streams the entities that differ between two blocks, in the order of
+// their last changes and then of their keys. An entity that was created and ended
+// between the blocks is not among them. A number that no block has counts as the
+// block below it, because the block above ends the entities whose time is over in
+// between. Diff holds as much in memory as Changes. Until the sequence ends the
+// snapshot can do nothing else. It fails with ErrBlockRange when one of the blocks
+// cannot be read, with ErrInvalid when from is above to, and with ErrUnsupported
+// on layouts without history.
+func (s *Snapshot) Diff(ctx context.Context, from, to uint64) iter.Seq2[Difference, error] {
+	return func(yield func(Difference, error) bool) {
+		err := s.exclusive(ctx, func() error { return s.diff(ctx, from, to, yield) })
+		if err != nil {
+			yield(Difference{}, fmt.Errorf("difference of blocks %d and %d: %w", from, to, err))
+		}
+	}
+}
+
+// diff walks over the changes between the blocks. Each entity that differs has a
+// last one among them, which is found by the state at the later block.
+func (s *Snapshot) diff(ctx context.Context, from, to uint64, yield func(Difference, error) bool) error {
+	if from > to {
+		return fmt.Errorf("%w: block %d is above block %d; give the earlier one first", ErrInvalid, from, to)
+	}
+	for _, n := range []*uint64{&from, &to} {
+		if err := s.readable(*n); err != nil {
+			return err
+		}
+		b, err := s.ents.db.meta.headAt(ctx, s.reader, *n)
+		if err != nil {
+			return err
+		}
+		if !b.Empty {
+			*n = max(b.Number, s.horizon)
+		}
+	}
+	var failure error
+	give := func(d Difference) bool {
+		last, err := s.lastChange(ctx, &d, to)
+		if err == nil && last {
+			d.Old, err = s.getAt(ctx, d.Key, from)
+		}
+		failure = err
+		// An entity that neither block shows does not differ.
+		return err == nil && (!last || d.Old == nil && d.New == nil || yield(d, nil))
+	}
+	err := s.changes(ctx, from+1, to, func(set BlockChanges, _ error) bool {
+		for _, c := range set.Changed {
+			if !give(Difference{Change: c, Block: set.Head.Number}) {
+				return false
+			}
+		}
+		for _, e := range set.Expired {
+			if !give(Difference{Change: entity.Change{Key: e.Key}, Block: set.Head.Number, Expired: true}) {
+				return false
+			}
+		}
+		return true
+	})
+	return errors.Join(failure, err)
+}
+
+// lastChange reports whether a change is an entity's last one up to a block.
+func (s *Snapshot) lastChange(ctx context.Context, d *Difference, to uint64) (bool, error) {
+	now, err := s.getAt(ctx, d.Key, to)
+	if err != nil || now != nil || d.New != nil {
+		return now != nil && now.LastModifiedAtBlock == d.Block && d.New != nil, err
+	}
+	// It is not visible any more. Then the last change ended the newest version. An end
+	// above the change is of a version that the same block or a later one began.
+	view, err := s.view(ctx, to)
+	if err != nil {
+		return false, err
+	}
+	for v, err := range visible(view.Versions(ctx, d.Key)) {
+		return err == nil && v.End <= d.Block, err
+	}
+	return false, nil
+}
+
+// getAt returns an entity at a block, nil when it is not visible there.
+func (s *Snapshot) getAt(ctx context.Context, key entity.Key, at uint64) (*entity.Entity, error) {
+	view, err := s.view(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	e, err := view.Get(ctx, key)
+	if errors.Is(err, entity.ErrNotFound) {
+		return nil, nil
+	}
+	return e, err
+}
+
+// keepsHistory refuses layouts without history.
+func (s *Snapshot) keepsHistory() error {
+	if !s.ents.layout.Temporal() {
+		return fmt.Errorf("layout %s keeps only the head: %w", s.ents.layout.Name(), ErrUnsupported)
+	}
+	return nil
+}
+
+// exclusive runs what has rows of the snapshot open.
+func (s *Snapshot) exclusive(ctx context.Context, run func() error) error {
+	if err := s.idle(ctx); err != nil {
+		return err
+	}
+	s.busy = true
+	defer func() { s.busy = false }()
+	return run()
+}
