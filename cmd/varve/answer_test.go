@@ -5,7 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -28,7 +30,17 @@ func TestAnswer(t *testing.T) {
 	out, errs, code := varve(t, args...)
 	require.Equal(t, cli.ExitOK, code, errs)
 	require.Contains(t, errs, "measured  1 times, in phases of 50ms")
-	require.Len(t, regexp.MustCompile(`(?m)^\d\. .*\nCannot be judged: sqlite compact \((fewer than 3 runs|not busy)\)`).FindAllString(out, -1), 5, out)
+	require.Len(t, regexp.MustCompile(`(?m)^\d\. .*: (Cannot be judged: sqlite compact \((fewer than 3 runs|not busy)\)|the same)`).FindAllString(out, -1), 5, out)
+	require.LessOrEqual(t, strings.Count(out, "\n"), 40, "the answer is one screen")
+	const parts, plan, end = 6, 8, 2 // D1 and C1 at two sizes, I3 and I5 at one; what † means and where the page is
+	require.Len(t, regexp.MustCompile(`(?m)^part \d of 6( \(about \w+ left\))?: [A-Z][\w ,]+ \([CDI]\d\) on sqlite at scale [12], repeat 1 of 1$`).FindAllString(errs, -1), parts, errs)
+	require.LessOrEqual(t, strings.Count(errs, "\n"), parts+plan+end, "a line for each part: %s", errs)
+	for line := range strings.Lines(out) {
+		require.LessOrEqual(t, utf8.RuneCountInString(line), 101, line)
+		require.NotContains(t, line, "**")
+	}
+	full := must(t, append(args, "-v")...)
+	require.Contains(t, full, "\nNine loads, rate and qps as asked\n", "every table")
 	require.FileExists(t, filepath.Join(dir, "report.html"))
 	first, err := filepath.Glob(filepath.Join(dir, "*.txt"))
 	require.NoError(t, err)

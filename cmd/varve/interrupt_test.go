@@ -32,9 +32,9 @@ func TestInterruptLeavesNothing(t *testing.T) {
 		args       []string
 		signals    []syscall.Signal
 	}{
-		{"run", "A1 on sqlite", 500 * time.Millisecond, []string{"run", "A1", "--scale=1", "--engines=sqlite"}, []syscall.Signal{syscall.SIGINT}},
-		{"ended at its start", "FirstLook/engine=postgres", 50 * time.Millisecond, []string{"compare", "--entities=200000", "postgres"}, []syscall.Signal{syscall.SIGTERM}},
-		{"impatient", "FirstLook/engine=postgres", 2 * time.Second, []string{"compare", "--entities=200000", "postgres"}, []syscall.Signal{syscall.SIGINT, syscall.SIGINT}},
+		{"run", "(A1) on sqlite", 500 * time.Millisecond, []string{"run", "A1", "--scale=1", "--engines=sqlite"}, []syscall.Signal{syscall.SIGINT}},
+		{"ended at its start", "FirstLook/engine=postgres", 50 * time.Millisecond, []string{"compare", "-v", "--entities=200000", "postgres"}, []syscall.Signal{syscall.SIGTERM}},
+		{"impatient", "FirstLook/engine=postgres", 2 * time.Second, []string{"compare", "-v", "--entities=200000", "postgres"}, []syscall.Signal{syscall.SIGINT, syscall.SIGINT}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := newGroup(t, c.args...)
@@ -61,7 +61,7 @@ func TestInterruptLeavesNothing(t *testing.T) {
 // TestKilledLeavesToTheNext: the next command removes the files of a killed
 // one, and not the files of a running one.
 func TestKilledLeavesToTheNext(t *testing.T) {
-	p := newGroup(t, "compare", "--entities=200000", "sqlite")
+	p := newGroup(t, "compare", "-v", "--entities=200000", "sqlite")
 	require.Eventually(t, func() bool { return strings.Contains(p.errs.String(), "FirstLook/engine=sqlite") }, time.Minute, time.Millisecond, &p.errs)
 	again := func() {
 		next := newGroupIn(t, p.temp, p.cache, "compare", "--entities=100", "--commits=5", "--repeats=1", "--layouts=compact", "sqlite")

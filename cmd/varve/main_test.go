@@ -121,7 +121,7 @@ func TestQueryPrintsRecordedAnswers(t *testing.T) {
 
 func TestInspect(t *testing.T) {
 	dst := url(t, "a.db")
-	must(t, "import", arkiv+"blocks.tar", dst)
+	require.Regexp(t, `^100 blocks, 1285 versions of entities in [\d.]+ s, [\d.,KM]+ versions/s; `, must(t, "import", arkiv+"blocks.tar", dst))
 	var in struct {
 		Store store.Summary
 	}
@@ -129,6 +129,8 @@ func TestInspect(t *testing.T) {
 	require.Equal(t, uint64(605), in.Store.Live)
 	require.Equal(t, testdata.ArkivDigest, in.Store.Digest)
 	require.Contains(t, must(t, "inspect", dst), "rows in versions")
+	require.Regexp(t, `\ndurability +durable for who writes by this URL\n`, must(t, "inspect", dst))
+	require.Regexp(t, `\ndurability +relaxed for `, must(t, "inspect", dst+"?durability=relaxed"))
 }
 
 func TestEnginesListsGaps(t *testing.T) {

@@ -122,7 +122,7 @@ func quickRun(out string, more ...string) []string {
 func TestRunRepeats(t *testing.T) {
 	out, cache := t.TempDir(), t.TempDir()
 	args := quickRun(out, "--no-probe")
-	for _, when := range []string{"(1 of 4", "(3 of 4"} {
+	for _, when := range []string{"part 1 of 4", "part 3 of 4"} {
 		p := newGroupIn(t, t.TempDir(), cache, args...)
 		require.Eventually(t, func() bool { return strings.Contains(p.errs.String(), when) }, time.Minute, time.Millisecond, &p.errs)
 		require.NoError(t, syscall.Kill(p.cmd.Process.Pid, syscall.SIGKILL))

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -100,10 +101,23 @@ func TestCompare(t *testing.T) {
 	t.Setenv(clitest.AsCommand, "1")
 	out, errs, code := varve(t, "compare", "sqlite", "sqlitego", "--entities=100", "--commits=1", "--repeats=1", "--layouts=compact")
 	require.Equal(t, cli.ExitOK, code, errs)
-	require.Regexp(t, `(?s)^.* Q1 on sqlite, repeat 1 \(1 of 2.*FirstLook/engine=sqlite/\S+, repeat 1\n {4}get-p50-ms [\d.]+, .* Q1 on sqlitego, repeat 1 \(2 of 2`, errs)
-	require.Contains(t, errs, "Every answer was compared with the right one")
-	require.Regexp(t, `(?s)^\*\*blocks of .*\n\| sqlite   \| compact \| .*\n\| sqlitego \| compact \| .*\nBest in \d of \d columns, in these sittings: .*\. Not to be relied on: .*\.\n\n`+
-		`\*\*what a commit costs\*\*\n.*\n\| sqlitego \| compact \| .*\n\*\*what a read costs\*\*\n.*\n\| sqlitego \| compact \| .*\n\n$`, out, "of one repeat nothing can be told")
+	require.Regexp(t, `^First look on .*\npart 1 of 2.*: First look \(Q1\) on sqlite at scale 1, repeat 1 of 1\npart 2 of 2.*: First look \(Q1\) on sqlitego .*\n`, errs)
+	require.Regexp(t, `Every answer was compared with the right one.\n$`, errs)
+	require.LessOrEqual(t, strings.Count(errs, "\n"), 1+2+2+1, errs)
+	const table = `(?s)^blocks of .*\n\| sqlite   \| compact \| .*\n\| sqlitego \| compact \| .*\nBest in \d of \d columns, in these sittings: .*\. Not to be relied on:\s.*\.\n`
+	require.Regexp(t, table+`With -v: .*\n\n$`, out, "of one repeat nothing can be told")
+
+	// With five engines and two layouts it is still on one screen.
+	require.LessOrEqual(t, strings.Count(out, "\n")-2+5*2, 24, out)
+	for line := range strings.Lines(out) {
+		require.LessOrEqual(t, utf8.RuneCountInString(line), 101, line)
+	}
+
+	// All lines have their full names and figures with -v, and all tables.
+	out, errs, code = varve(t, "compare", "-v", "sqlite", "--entities=100", "--commits=1", "--repeats=1", "--layouts=compact")
+	require.Equal(t, cli.ExitOK, code, errs)
+	require.Regexp(t, `(?s)\n  Q1 FirstLook/engine=sqlite/\S+, repeat 1\n {4}[\d.,KM]+ get-p50-ms, `, errs)
+	require.Regexp(t, `(?s)\nwhat a commit costs\n.*\nwhat a read costs\n`, out)
 }
 
 // TestSymbols: the program has no table of what its engines define.

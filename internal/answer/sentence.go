@@ -23,10 +23,11 @@ var templates = map[string]struct {
 	"4": {"D1", (*sayer).degradation}, "5": {"I5", (*sayer).firstVersion},
 }
 
-// say returns the sentence of a question.
-func say(set *report.Set, id string) string {
+// say returns the sentence of a question, and the candidates that it leaves out
+// with the reasons.
+func say(set *report.Set, id string) (text, left string) {
 	t := templates[id]
-	s, text := newSayer(set, t.experiment), ""
+	s := newSayer(set, t.experiment)
 	if len(s.all) > 0 {
 		text = t.say(s)
 	}
@@ -34,18 +35,21 @@ func say(set *report.Set, id string) string {
 	for _, l := range s.left {
 		parts = append(parts, strings.Join(l.names, ", ")+" ("+l.why+")")
 	}
-	left := strings.Join(parts, "; ")
+	left = strings.Join(parts, "; ")
 	switch short := tooShort(s.set); {
 	case text != "" && short != "":
-		return "Cannot be judged: " + short + ". The tables have the figures; more --time makes phases longer."
+		return "Cannot be judged: " + short + ". The tables have the figures; more --time makes phases longer.", ""
 	case text == "" && left != "":
-		return "Cannot be judged: " + left + ". The tables have the figures; more --time repeats them."
+		return "Cannot be judged: " + left + ". The tables have the figures; more --time repeats them.", ""
 	case text == "":
-		return "Not known: nothing was measured of it. varve answer measures it, and varve run " + t.experiment + " that alone."
-	case left != "":
-		text += " Not judged: " + left + "."
+		return "Not known: nothing was measured of it. varve answer measures it, and varve run " + t.experiment + " that alone.", ""
 	}
-	return text
+	// How much the figures are of is said once where all are of the same.
+	const one = "one sitting)"
+	if strings.Contains(text, one) && !strings.Contains(text, "n=") && !strings.Contains(text, "one run)") {
+		text = "In one sitting: " + strings.NewReplacer(", "+one, ")", " ("+one, "").Replace(text)
+	}
+	return text, left
 }
 
 // judgedPhase is how long a phase lasts that is judged: a shorter one may end
@@ -72,12 +76,10 @@ type sayer struct {
 	sizes []string    // scales, the smallest first
 	scale string      // the largest of those at which most candidates were measured
 	base  bool        // scales are multiples of the base profile
-	mix   string      // that the sentence is of: the first of mixes; the tables have the others
+	mix   string      // that the sentence is of: the tables have the others
 
 	left []left // candidates that are not judged
 }
-
-var mixes = []string{"W", "B", "A", "C"}
 
 // left are candidates that are not judged.
 type left struct {
@@ -106,10 +108,7 @@ func newSayer(set *report.Set, experiment string) *sayer {
 			s.scale = size
 		}
 	}
-	found := s.tried.Values("mix")
-	if i := slices.IndexFunc(mixes, func(m string) bool { return slices.Contains(found, m) }); i >= 0 {
-		s.mix = mixes[i]
-	}
+	s.mix = report.MainMix(s.tried.Values("mix"))
 	return s
 }
 
@@ -393,13 +392,21 @@ func (s *sayer) sweetSpot() string {
 	} else {
 		text += "; nothing else carries that rate."
 	}
+	var others []string
 	for _, c := range s.all {
+		var parts []string
 		if spot := spots[c]; spot != "" && spot != most {
-			text += fmt.Sprintf(" %s carries %s rows/s.", c, report.Number(number(spot)))
+			parts = append(parts, fmt.Sprintf("carries %s rows/s", report.Number(number(spot))))
 		}
 		if asked[c] != "" && asked[c] == spots[c] && number(asked[c]) < number(rates[len(rates)-1]) {
-			text += fmt.Sprintf(" Above %s rows/s %s was not asked.", report.Number(number(asked[c])), c)
+			parts = append(parts, "was not asked for more")
 		}
+		if len(parts) > 0 {
+			others = append(others, c.String()+" "+strings.Join(parts, " and "))
+		}
+	}
+	if len(others) > 0 {
+		text += " " + strings.Join(others, ", ") + "."
 	}
 	return text
 }

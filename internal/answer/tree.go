@@ -85,7 +85,11 @@ var tree = []struct{ engine, leaf string }{
 	{"duckdb", "DuckDB"},
 }
 
-const noLeaf = "none: revisit the architecture"
+const (
+	noLeaf    = "none: revisit the architecture"
+	noWalk    = "not known: nothing was measured"
+	treeTitle = "Decision tree, on the base profile: 99 % of commits below 500 ms at 5x with 6,000 rows/s"
+)
 
 // Criterion is a limit with its measurements, nil for none.
 type Criterion struct {
@@ -226,9 +230,9 @@ func (l *limit) outcome(f *report.Figure) Outcome {
 // measurements.
 func (a *Answers) writeTree(w io.Writer) error {
 	out := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(out, "Decision tree, on the base profile: commit p99 below 500 ms at 5x with 6,000 rows/s")
+	fmt.Fprintln(out, treeTitle)
 	for _, walk := range append(a.Walks, Walk{})[:max(len(a.Walks), 1)] {
-		fmt.Fprintf(out, "  %s\t%s\n", walk.Layout, cmp.Or(walk.Leaf, "not known: nothing was measured"))
+		fmt.Fprintf(out, "  %s\t%s\n", walk.Layout, cmp.Or(walk.Leaf, noWalk))
 	}
 	for i := range a.Candidates {
 		c := &a.Candidates[i]
@@ -293,20 +297,82 @@ func candidates(set *report.Set) (list []candidate, tried *report.Set) {
 func Evaluate(set *report.Set, questions []report.Answer) *Answers {
 	a := &Answers{Questions: questions}
 	for i := range questions {
-		questions[i].Sentence = say(set, questions[i].ID)
+		questions[i].Sentence, questions[i].Unjudged = say(set, questions[i].ID)
 	}
 	a.walk(set)
 	return a
 }
 
-// WriteText writes the answers for readers.
+// WriteText writes the answers for readers, with all tables and criteria.
 func (a *Answers) WriteText(w io.Writer) error {
 	for i := range a.Questions {
-		q := &a.Questions[i]
-		fmt.Fprintf(w, "%d. %s\n%s\n\n", i+1, q.Title, q.Sentence)
-		if err := report.WriteTables(w, q.Tables); err != nil {
+		if _, err := io.WriteString(w, a.verdict(i)+"\n"); err != nil {
+			return err
+		}
+		if err := report.WriteTables(w, a.Questions[i].Tables); err != nil {
 			return err
 		}
 	}
 	return a.writeTree(w)
+}
+
+// maxLines are the lines of a screen on which short answers are read.
+const maxLines = 40
+
+// WriteShort writes the answers on a screen: the table of the figures that
+// decide, of which rows are left out that find no room, a verdict for each
+// question, and the leaves of the tree.
+func (a *Answers) WriteShort(w io.Writer, glance *report.Table) error {
+	var b strings.Builder
+	for i := range a.Questions {
+		b.WriteString(a.verdict(i))
+	}
+	fmt.Fprintf(&b, "\n%s:\n", treeTitle)
+	for _, walk := range a.Walks {
+		fmt.Fprintf(&b, "   %s: %s\n", walk.Layout, walk.Leaf)
+	}
+	if len(a.Walks) == 0 {
+		b.WriteString("   " + noWalk + "\n")
+	}
+	if glance != nil {
+		const around = 3 + 1 + 1 // head, the line of what is left out, and the one between
+		t := *glance
+		t.Title += ": medians, whose ranges are in the page"
+		t.Rows = nil
+		for _, row := range glance.Rows {
+			row = slices.Clone(row)
+			for i := range row {
+				row[i].Range = ""
+			}
+			t.Rows = append(t.Rows, row)
+		}
+		room := maxLines - strings.Count(b.String()+report.Wrap(t.Note, ""), "\n") - around
+		if left := len(t.Rows) - max(room, 0); left > 0 {
+			t.Rows = t.Rows[:len(t.Rows)-left]
+			t.Note += fmt.Sprintf("\n%d more rows are in the page and with -v", left)
+		}
+		if len(t.Rows) > 0 {
+			if err := report.WriteTables(w, []*report.Table{&t}); err != nil {
+				return err
+			}
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// verdict writes the sentence of a question below its title. Where the ones
+// before it say the same, it refers to them.
+func (a *Answers) verdict(i int) string {
+	const indent = "   "
+	q := &a.Questions[i]
+	text := fmt.Sprintf("%d. %s: ", i+1, q.Title)
+	if i > 0 && q.Sentence == a.Questions[i-1].Sentence {
+		return text + "the same.\n"
+	}
+	text = report.Wrap(text+q.Sentence, indent)
+	if q.Unjudged != "" {
+		text += report.Wrap(indent+"Not judged: "+q.Unjudged+".", indent)
+	}
+	return text
 }

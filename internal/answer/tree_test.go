@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -142,6 +143,48 @@ func TestCampaign(t *testing.T) {
 	require.Regexp(t, `compact +not known: measure sqlite first`, text.String())
 	require.Regexp(t, `reads/s of mix A, one client, scale 1 +≥ 1,000 reads/s +4,371 .4,357–4,413, one sitting. +pass\n`, text.String())
 	require.Contains(t, text.String(), "  V1, upper end, 621,000 entities: unknown, not asked\n")
+}
+
+// Answers from whole sets are one screen, and a verdict has two sentences at
+// most. With -v they have every table and criterion.
+func TestScreen(t *testing.T) {
+	for _, name := range []string{"answers", "campaign", "second-host"} {
+		set, err := report.Load("../../docs/results/" + name)
+		require.NoError(t, err)
+		page, err := report.NewPage(set, "", nil)
+		require.NoError(t, err)
+		a := answer.Evaluate(set, page.Questions)
+		var text strings.Builder
+		require.NoError(t, a.WriteShort(&text, page.Glance))
+		require.LessOrEqual(t, strings.Count(text.String(), "\n"), 40, "%s:\n%s", name, &text)
+		require.Contains(t, text.String(), "most rows/s |", name)
+		for line := range strings.Lines(text.String()) {
+			require.LessOrEqual(t, utf8.RuneCountInString(line), report.Width+1, "%s: %s", name, line)
+		}
+		for _, q := range a.Questions {
+			require.LessOrEqual(t, strings.Count(q.Sentence, ". ")+1, 2, q.Sentence)
+		}
+		var all strings.Builder
+		require.NoError(t, a.WriteText(&all))
+		require.Greater(t, strings.Count(all.String(), "\n"), 100)
+	}
+
+	// Rows for which there is no room are counted.
+	var many []lines
+	for i := range 60 {
+		many = append(many, lines{"D1", fmt.Sprintf("Sustained/engine=e%d/layout=compact/scale=1/rate=max", i), []string{"5 settled-rows/s"}})
+	}
+	a, page := evaluate(t, many...), &report.Table{Heads: []string{"engine"}, Keys: 1}
+	for i := range 60 {
+		page.Rows = append(page.Rows, []report.Cell{{Text: fmt.Sprint("e", i)}})
+	}
+	for i := range a.Questions {
+		a.Questions[i].Sentence = "short"
+	}
+	var text strings.Builder
+	require.NoError(t, a.WriteShort(&text, page))
+	require.Equal(t, 40, strings.Count(text.String(), "\n"), text.String())
+	require.Regexp(t, `\n\d+ more rows are in the page and with -v\n`, text.String())
 }
 
 func TestNothing(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/mix"
+	"github.com/varvedb/varve/internal/answer"
 	"github.com/varvedb/varve/internal/filesync"
 	"github.com/varvedb/varve/internal/lab"
 	"github.com/varvedb/varve/internal/report"
@@ -47,8 +48,11 @@ func (c *answerCmd) Run(e *env) error {
 		if err != nil {
 			return err
 		}
-		_, err = c.print(e, set)
-		return err
+		page, answers, err := pageOf(set, answerTitle)
+		if err != nil {
+			return err
+		}
+		return c.print(e, page, answers)
 	}
 	if g, generated, err := source.ParseGenerated(c.Source); generated { // before the disk is measured
 		_, wrong := g.Plan()
@@ -68,18 +72,18 @@ func (c *answerCmd) Run(e *env) error {
 	if err != nil {
 		return errors.Join(failed, fmt.Errorf("nothing was measured in %s; give more with --time", c.Time))
 	}
-	page, err := c.print(e, set)
+	page, answers, err := pageOf(set, answerTitle)
 	if err != nil {
 		return errors.Join(failed, err)
 	}
 	// The results have them whole, also of what went before the end of the time.
-	all := excluded(set, func(l *benchfmt.Result) bool { return l.GetConfig("sitting") == sitting })
+	failed = cmp.Or(excluded(set, func(l *benchfmt.Result) bool { return l.GetConfig("sitting") == sitting }), failed)
 	path := filepath.Join(c.Out, "report.html")
 	if _, err := savePage(path, page, report.WriteHTML); err != nil {
-		return errors.Join(err, cmp.Or(all, failed))
+		return errors.Join(err, failed)
 	}
 	fmt.Fprintf(e.stderr, "answer: %s has every table; varve answer --from %s says this again\n", path, c.Out)
-	return cmp.Or(all, failed)
+	return errors.Join(c.print(e, page, answers), failed)
 }
 
 // measure loads and measures, within the time. It reports whether measuring
@@ -116,7 +120,13 @@ func (c *answerCmd) measure(e *env, sitting string) (began bool, err error) {
 	var cancel context.CancelFunc
 	within.ctx, cancel = context.WithDeadline(e.ctx, deadline)
 	defer cancel()
-	err = p.run(&within, o, begun.Base, c.Out)
+	stages, err := p.stages(begun.Base)
+	if err != nil {
+		return false, err
+	}
+	o.Layouts, o.Phase = p.layouts, p.phase
+	r := &runner{stages: stages, engines: p.engines, options: o, repeats: p.repeats, out: c.Out, kept: true, verbose: c.Verbose}
+	err = r.run(&within)
 	if e.ctx.Err() == nil && within.ctx.Err() != nil {
 		fmt.Fprintln(e.stderr, "answer: the time is up; run the same command again to go on")
 		return true, nil
@@ -124,9 +134,8 @@ func (c *answerCmd) measure(e *env, sitting string) (began bool, err error) {
 	return true, err
 }
 
-// run measures size after size: writes and reads at each, and both at once at the largest.
-func (p *plan) run(e *env, o lab.Options, base float64, out string) (failed error) {
-	o.Layouts, o.Phase = p.layouts, p.phase
+// stages are size after size: writes and reads at each, and both at once at the largest.
+func (p *plan) stages(base float64) (list []stage, _ error) {
 	for i, size := range p.sizes {
 		ids := []string{"D1", "C1"}
 		if i == len(p.sizes)-1 {
@@ -134,18 +143,11 @@ func (p *plan) run(e *env, o lab.Options, base float64, out string) (failed erro
 		}
 		found, err := lab.Find(ids)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		o.Scale = rounded(size*base, 6)
-		o.Sizes = []float64{o.Scale}
-		r := &runner{found: found, engines: p.engines, options: o, repeats: p.repeats, turns: true, out: out, kept: true}
-		err = r.run(e)
-		if e.ctx.Err() != nil {
-			return err
-		}
-		failed = errors.Join(failed, err)
+		list = append(list, stage{found, rounded(size*base, 6)})
 	}
-	return failed
+	return list, nil
 }
 
 // begun is what all that an answer measures has in common, however often its command is given.
@@ -239,14 +241,16 @@ func rounded(v float64, digits int) float64 {
 	return v
 }
 
-// print prints the answers of a set, and returns its page.
-func (c *answerCmd) print(e *env, set *report.Set) (*report.Page, error) {
-	page, answers, err := pageOf(set, "Varve: answers")
+// answerTitle is that of the page of answers.
+const answerTitle = "Varve: answers"
+
+// print prints the answers of a page.
+func (c *answerCmd) print(e *env, page *report.Page, answers *answer.Answers) error {
 	switch {
-	case err != nil:
-		return nil, err
 	case c.JSON:
-		return page, printJSON(e.stdout, answers)
+		return printJSON(e.stdout, answers)
+	case c.Verbose:
+		return answers.WriteText(e.stdout)
 	}
-	return page, answers.WriteText(e.stdout)
+	return answers.WriteShort(e.stdout, page.Glance)
 }

@@ -34,6 +34,9 @@ type child struct {
 	apart   bool          // it has a cache of data sets among its temporary files
 	memory  int64         // budget of it with all that it starts, in bytes; 0 is none
 	timeout time.Duration // after which it is ended; 0 is never
+
+	messages io.Writer // takes its standard error
+	quiet    bool      // they are not printed, unless it crashes
 }
 
 // interruptGrace is the time that an interrupted child gets to close its database.
@@ -83,7 +86,7 @@ func (c *child) run(e *env) (err error) {
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = interruptGrace
 	var tail tailWriter
-	cmd.Stderr = io.MultiWriter(e.stderr, &tail)
+	cmd.Stderr = io.MultiWriter(c.messages, &tail)
 	start := cmd.Start
 	switch {
 	case budget != nil:
@@ -100,6 +103,9 @@ func (c *child) run(e *env) (err error) {
 	case err != nil && ctx.Err() != nil && e.ctx.Err() == nil:
 		err = fmt.Errorf("ended after %s; varve run has --timeout for more", c.timeout)
 	case err != nil:
+		if code := cmd.ProcessState.ExitCode(); c.quiet && code != ExitError && e.ctx.Err() == nil {
+			_, _ = e.stderr.Write(tail) // of a crash, which says where
+		}
 		err = fmt.Errorf("%w: %s", err, tail.lastLine())
 	}
 	if err != nil && budget != nil && budget.Killed() > 0 {
@@ -153,12 +159,15 @@ func running(variable string, kill bool) (found bool) {
 	return found
 }
 
+// tailBytes are enough for the report of a crash.
+const tailBytes = 64 << 10
+
 // tailWriter keeps the end of a child's messages.
 type tailWriter []byte
 
 func (t *tailWriter) Write(p []byte) (int, error) {
 	*t = append(*t, p...)
-	*t = (*t)[max(0, len(*t)-4096):]
+	*t = (*t)[max(0, len(*t)-tailBytes):]
 	return len(p), nil
 }
 

@@ -43,7 +43,7 @@ func (c *compareCmd) Run(e *env) (failed error) {
 	}
 	fmt.Fprintf(e.stderr, "%s on %s; layouts: %s; repeats: %d, alternating\n",
 		found[0].Title, labels(engines), strings.Join(c.Layouts, ", "), c.Repeats)
-	r := &runner{found: found, engines: engines, options: o, repeats: c.Repeats, out: c.Out, kept: c.Out != "", dir: c.Dir, apart: true}
+	r := &runner{stages: []stage{{found: found}}, engines: engines, options: o, repeats: c.Repeats, out: c.Out, kept: c.Out != "", dir: c.Dir, apart: true, verbose: c.Verbose}
 	if !r.kept {
 		temp, err := filesync.TempDir(filepath.Join(os.TempDir(), "varve-compare"), nil)
 		if err != nil {
@@ -56,13 +56,13 @@ func (c *compareCmd) Run(e *env) (failed error) {
 	if e.ctx.Err() != nil {
 		return failed
 	}
-	return show(e, r.out, found[0], failed)
+	return show(e, r.out, found[0], c.Verbose, failed)
 }
 
-// show prints an experiment of a directory of results. Its error comes after
-// the tables; the sentence that all answers were right is printed only where no
-// run failed.
-func show(e *env, dir string, x lab.Experiment, failed error) error {
+// show prints the first table of an experiment of a directory of results, or all
+// of them. Its error comes after the tables; the sentence that all answers were
+// right is printed only where no run failed.
+func show(e *env, dir string, x lab.Experiment, all bool, failed error) error {
 	set, err := loadSet(e, dir)
 	if err != nil {
 		return cmp.Or(failed, err)
@@ -73,7 +73,15 @@ func show(e *env, dir string, x lab.Experiment, failed error) error {
 	if failed == nil {
 		fmt.Fprintln(e.stderr, "Every answer was compared with the right one.")
 	}
-	return errors.Join(report.WriteText(e.stdout, set, x.Report()), failed)
+	a, err := set.Answer(x.Report())
+	if err != nil {
+		return errors.Join(err, failed)
+	}
+	if !all && len(a.Tables) > 1 {
+		a.Tables = a.Tables[:1]
+		a.Tables[0].Note += "\nWith -v: CPU time, bytes and syncs of each commit and read."
+	}
+	return errors.Join(report.WriteTables(e.stdout, a.Tables), failed)
 }
 
 // here returns the engines for which this program or another one is available.

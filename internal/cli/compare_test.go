@@ -41,7 +41,7 @@ func TestShow(t *testing.T) {
 				add("two", "arkiv", "", tt.failed)
 			}
 			var out, errs bytes.Buffer
-			err = show(&env{ctx: t.Context(), stdout: &out, stderr: &errs}, dir, found[0], nil)
+			err = show(&env{ctx: t.Context(), stdout: &out, stderr: &errs}, dir, found[0], false, nil)
 			require.Contains(t, out.String(), "| two    | compact")
 			if tt.want == nil {
 				require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/internal/filesync"
+	"github.com/varvedb/varve/internal/report"
 	"github.com/varvedb/varve/internal/source"
 	"github.com/varvedb/varve/internal/storeurl"
 	"github.com/varvedb/varve/scaler"
@@ -86,8 +87,12 @@ func (c *importCmd) Run(e *env) (err error) {
 	if c.JSON {
 		return printJSON(e.stdout, res)
 	}
-	fmt.Fprintf(e.stdout, "%d blocks, %d changes in %.1f s, %.0f changes/s; with merges and indexes %.1f s; %d blocks skipped; head %d, digest %s\n",
-		res.Blocks, res.Changes, res.LoadSeconds, float64(res.Changes)/max(res.LoadSeconds, 1e-9), res.Seconds, res.Skipped, res.Head, res.Digest)
+	rows := ""
+	if src.Amount != nil && res.Skipped == 0 {
+		rows = fmt.Sprintf(" in %d rows", src.Amount.Rows)
+	}
+	fmt.Fprintf(e.stdout, "%d blocks, %d versions of entities%s in %.1f s, %s versions/s; with merges and indexes %.1f s; %d blocks skipped; head %d, digest %s\n",
+		res.Blocks, res.Changes, rows, res.LoadSeconds, report.Number(float64(res.Changes)/max(res.LoadSeconds, 1e-9)), res.Seconds, res.Skipped, res.Head, res.Digest)
 	printHorizon(e, res.Horizon)
 	return nil
 }

@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"text/tabwriter"
 
+	"github.com/varvedb/varve/internal/storeurl"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -20,6 +22,7 @@ type inspectCmd struct {
 // inspection is the result as printed.
 type inspection struct {
 	Engine   driver.Info      `json:"engine"`
+	Commits  string           `json:"durability"` // of who writes by this URL
 	Store    store.Summary    `json:"store"`
 	Stats    driver.Stats     `json:"stats"`
 	Settings []driver.Setting `json:"settings"`
@@ -42,6 +45,14 @@ func (c *inspectCmd) Run(e *env) (err error) {
 	if in.Settings, err = db.Engine().Settings(e.ctx); err != nil {
 		return err
 	}
+	target, err := storeurl.Parse(c.URL, nil)
+	if err != nil {
+		return err
+	}
+	in.Commits = string(cmp.Or(target.Options.Durability, driver.Durable))
+	if i := slices.IndexFunc(in.Settings, func(s driver.Setting) bool { return s.Name == "durability" }); i >= 0 {
+		in.Commits = in.Settings[i].Value // as read back from a server
+	}
 	if c.JSON {
 		return printJSON(e.stdout, in)
 	}
@@ -53,6 +64,7 @@ func (in *inspection) print(e *env) error {
 	line := func(name string, value any) { fmt.Fprintf(w, "%s\t%v\n", name, value) }
 	line("engine", in.Engine.Name+" "+in.Engine.Version)
 	line("layout", in.Store.Layout)
+	line("durability", in.Commits+" for who writes by this URL")
 	line("head", in.Store.Head)
 	line("digest", in.Store.Digest)
 	line("blocks", fmt.Sprintf("%d, from %d", in.Store.Blocks, in.Store.First))
@@ -69,7 +81,7 @@ func (in *inspection) print(e *env) error {
 	if n := in.Stats.WALBytes; n != nil {
 		line("write-ahead log", size(uint64(*n)))
 	}
-	fmt.Fprintln(w, "\nsettings as read back\t")
+	fmt.Fprintln(w, "\nsettings of this reader, as read back\t")
 	for _, s := range in.Settings {
 		line("  "+s.Name, s.Value)
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/varvedb/varve/internal/report"
 )
 
 // progressBar reports on long work in a line with its rate and the time left: on a terminal in
@@ -21,6 +23,7 @@ type progressBar struct {
 	note                 string
 	start, last          time.Time
 	every                time.Duration // pause between lines
+	columns              int           // of the terminal; 0 is none
 	lineFormat, atFinish string
 }
 
@@ -29,11 +32,26 @@ type progressBar struct {
 func startBar(out io.Writer, name, unit string, total int64) *progressBar {
 	now := time.Now()
 	b := &progressBar{out: out, name: name, unit: unit, total: total, start: now, last: now, every: 5 * time.Second, lineFormat: "%s\n"}
-	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		const erase = "\r\x1b[K"
+	if b.columns = columns(out); b.columns > 0 {
 		b.every, b.lineFormat, b.atFinish = 200*time.Millisecond, erase+"%s", erase
 	}
 	return b
+}
+
+// erase goes to the beginning of a terminal's line and empties it.
+const erase = "\r\x1b[K"
+
+// columns returns how wide a terminal is, 0 for what is none.
+func columns(out io.Writer) int {
+	f, ok := out.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || width == 0 {
+		return report.Width
+	}
+	return width
 }
 
 // Begin sets how many units were done before the work began. They do not count
@@ -58,13 +76,17 @@ func (b *progressBar) Set(done int64) {
 	defer b.mu.Unlock()
 	if now := time.Now(); now.Sub(b.last) >= b.every {
 		b.last = now
-		fmt.Fprintf(b.out, b.lineFormat, b.line(done, now))
+		line := b.line(done, now)
+		if b.columns > 0 {
+			line = cut(line, b.columns-1)
+		}
+		fmt.Fprintf(b.out, b.lineFormat, line)
 	}
 }
 
 func (b *progressBar) line(done int64, now time.Time) string {
 	rate := float64(done-b.before) / now.Sub(b.start).Seconds()
-	text := fmt.Sprintf("%s: %d %s, %.0f/s", b.name, done, b.unit, rate)
+	text := fmt.Sprintf("%s: %d %s, %s/s", b.name, done, b.unit, report.Number(rate))
 	if b.note != "" {
 		text += ", " + b.note
 	}

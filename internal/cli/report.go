@@ -81,8 +81,8 @@ func pageOf(set *report.Set, title string) (*report.Page, *answer.Answers, error
 	return page, answer.Evaluate(set, page.Questions), nil
 }
 
-// loadSet reads results, and names the lines that could not be read. A path
-// without results is wrong usage.
+// loadSet reads results, and says once which lines could not be read and what
+// marks of figures mean. A path without results is wrong usage.
 func loadSet(e *env, path string) (*report.Set, error) {
 	set, err := report.Load(path)
 	if err != nil {
@@ -91,5 +91,6 @@ func loadSet(e *env, path string) (*report.Set, error) {
 	for _, w := range set.Warnings {
 		fmt.Fprintln(e.stderr, "warning:", w)
 	}
+	fmt.Fprint(e.stderr, report.Wrap(set.Disturbance(), ""))
 	return set, nil
 }

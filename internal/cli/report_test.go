@@ -64,16 +64,20 @@ func TestReportWhole(t *testing.T) {
 // Answers from results that are there: a sentence for each question, the tables, the tree, V1.
 func TestAnswerFrom(t *testing.T) {
 	set := filepath.Dir(resultFile(t, sustained))
-	code, out, errs := varve("answer", "--from", set)
+	code, out, errs := varve("answer", "-v", "--from", set)
 	require.Equal(t, cli.ExitOK, code, errs)
 	for _, want := range []string{
-		"1. Most writes\nNot known: nothing was measured of it. varve answer measures it", "| sqlite | arkiv  |",
-		"4. Degradation\nNot known: one size was measured, 800K entities of the base profile (scale 1).",
-		"5. V1\nNot known", "Decision tree", "not known: measure sqlite first",
+		"1. Most writes: Not known: nothing was measured of it. varve answer measures it", "| sqlite | arkiv  |",
+		"4. Degradation: Not known: one size was measured, 800K entities of the base profile (scale 1).",
+		"5. V1: Not known", "Decision tree", "not known: measure sqlite first",
 	} {
 		require.Contains(t, out, want)
 	}
 	require.NoFileExists(t, filepath.Join(set, "report.html"))
+	code, short, errs := varve("answer", "--from", set)
+	require.Equal(t, cli.ExitOK, code, errs)
+	require.Contains(t, short, "| sqlite | arkiv  |                  20 |", "the figures that decide")
+	require.NotContains(t, short, "V1, upper end")
 
 	code, out, errs = varve("answer", "--json", "--from", set)
 	require.Equal(t, cli.ExitOK, code, errs)

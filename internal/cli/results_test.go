@@ -67,7 +67,7 @@ func TestEmptyPhases(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := filepath.Dir(resultFile(t, text))
-			code, out, errs := varve("answer", "--from", set)
+			code, out, errs := varve("answer", "-v", "--from", set)
 			require.Equal(t, cli.ExitOK, code, errs)
 			require.NotContains(t, out, "NaN")
 			require.NotContains(t, out, "Inf")

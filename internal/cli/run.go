@@ -61,7 +61,7 @@ func (c *runCmd) Run(e *env) error {
 	if c.List {
 		return c.list(e.stdout, found, engines)
 	}
-	r := &runner{found: found, engines: engines, options: c.Options, repeats: c.Repeats, empty: c.Empty, out: c.Out, kept: true, timeout: c.Timeout}
+	r := &runner{stages: []stage{{found: found}}, engines: engines, options: c.Options, repeats: c.Repeats, empty: c.Empty, out: c.Out, kept: true, timeout: c.Timeout, verbose: c.Verbose}
 	failed := r.run(e)
 	if e.ctx.Err() != nil {
 		return failed
@@ -90,6 +90,9 @@ func (c *runCmd) finish(e *env) error {
 	if set.Len() == 0 {
 		return nil // the reason was printed
 	}
+	if _, err := loadSet(e, c.Out); err != nil {
+		return err
+	}
 	fmt.Fprintf(e.stdout, "%d results in %s. Next:\n  varve report %s\n  varve answer --from %s\n", set.Len(), c.Out, c.Out, c.Out)
 	failed := set.Failed()
 	for _, run := range failed {
@@ -107,6 +110,7 @@ type labCmd struct {
 	Engine     string `required:""`
 	Out        string `required:""`
 	Options    string `required:""`
+	Verbose    bool
 }
 
 // Run runs it and appends its results.
@@ -121,7 +125,11 @@ func (c *labCmd) Run(e *env) error {
 	}
 	l := &lab.Lab{
 		Options: o, Engine: measuredHere(c.Engine), Renew: e.renew,
-		Log: func(format string, args ...any) { fmt.Fprintf(e.stderr, "  "+format+"\n", args...) },
+		Log: func(format string, args ...any) {
+			if c.Verbose {
+				fmt.Fprintf(e.stderr, "  "+format+"\n", args...)
+			}
+		},
 	}
 	if l.Cache, err = bench.OpenCache(""); err != nil {
 		return err
@@ -150,6 +158,7 @@ func (e *env) renew() error {
 type engineFlags struct {
 	Durability string `help:"Durability of a commit: durable, relaxed or unsafe." default:"durable"`
 	Memory     string `help:"Memory of an engine's process and its children, with the page cache. Half of it is for the engine's own caches." default:"1GiB"`
+	Verbose    bool   `short:"v" help:"Print the full name and the figures of each line that is measured, and at the end all tables."`
 }
 
 // set applies the flags to options, checks the names of layouts, and returns

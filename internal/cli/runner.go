@@ -24,17 +24,25 @@ import (
 // drift of the machine affects all alike. Results that the directory has are
 // not measured again.
 type runner struct {
-	found   []lab.Experiment
+	stages  []stage
 	engines []bench.Engine
 	options lab.Options
 	repeats int
 	empty   bool // the cache of data sets is emptied first
 	out     string
 	kept    bool   // the results stay when the command has ended
-	turns   bool   // everything is measured once before anything is measured again
 	dir     string // of the temporary files of processes; the system's when empty
 	apart   bool   // each process has a separate cache of data sets
 	timeout time.Duration
+	verbose bool // everything that processes say is printed
+}
+
+// stage is experiments at a scale. Where it has one, everything in it is
+// measured once before anything is measured again; at 0 the scale is that of the
+// options.
+type stage struct {
+	found []lab.Experiment
+	scale float64
 }
 
 // sittingForm is how the time of a sitting is written.
@@ -42,13 +50,19 @@ const sittingForm = "20060102T150405Z"
 
 // task is what one process measures: an experiment on an engine, once.
 type task struct {
-	of     lab.Experiment
-	engine bench.Engine
-	repeat int
+	of      lab.Experiment
+	engine  bench.Engine
+	repeat  int
+	options lab.Options
 }
 
 func (t task) String() string {
 	return fmt.Sprintf("%s on %s, repeat %d", t.of.ID, t.engine.Label(), t.repeat+1)
+}
+
+// words describe the task for readers.
+func (t task) words(repeats int) string {
+	return fmt.Sprintf("%s (%s) on %s at scale %v, repeat %d of %d", t.of.Title, t.of.ID, t.engine.Label(), t.options.Scale, t.repeat+1, repeats)
 }
 
 // tasks returns all tasks: experiment after experiment, and for each the
@@ -56,20 +70,27 @@ func (t task) String() string {
 // Without a directory the engines come in the given order: the quickest answer
 // first.
 func (r *runner) tasks() (list []task) {
-	for _, x := range r.found {
-		for repeat := range r.repeats {
-			first := len(list)
-			for _, e := range r.engines {
-				list = append(list, task{x, e, repeat})
-			}
-			if r.kept || repeat > 0 {
-				reference := func(t task) bool { return t.engine.Label() == engine.Reference() }
-				lab.Turns(list[first:], repeat, reference, r.options.Seed, r.options.Sitting, x.ID)
+	for _, s := range r.stages {
+		o, begin := r.options, len(list)
+		if s.scale > 0 {
+			o.Scale, o.Sizes = s.scale, []float64{s.scale}
+		}
+		for _, x := range s.found {
+			for repeat := range r.repeats {
+				o.Repeat = repeat
+				first := len(list)
+				for _, e := range r.engines {
+					list = append(list, task{x, e, repeat, o})
+				}
+				if r.kept || repeat > 0 {
+					reference := func(t task) bool { return t.engine.Label() == engine.Reference() }
+					lab.Turns(list[first:], repeat, reference, o.Seed, o.Sitting, x.ID)
+				}
 			}
 		}
-	}
-	if r.turns {
-		slices.SortStableFunc(list, func(a, b task) int { return a.repeat - b.repeat })
+		if s.scale > 0 {
+			slices.SortStableFunc(list[begin:], func(a, b task) int { return a.repeat - b.repeat })
+		}
 	}
 	return list
 }
@@ -96,10 +117,16 @@ func (r *runner) run(e *env) error {
 		return err
 	}
 	r.options.Sitting = cmp.Or(r.options.Sitting, time.Now().UTC().Format(sittingForm))
-	tasks, start, failed := r.tasks(), time.Now(), error(nil)
+	tasks, failed := r.tasks(), error(nil)
+	guesses := make([]time.Duration, len(tasks))
 	for i, t := range tasks {
-		fmt.Fprintf(e.stderr, "run: %s (%d of %d, %s so far)\n", t, i+1, len(tasks), time.Since(start).Round(time.Second))
-		err := r.measure(e, t)
+		guesses[i] = takes(t.of, t.options, []bench.Engine{t.engine}, 1)
+	}
+	shown := newParts(e, guesses, r.verbose)
+	for _, t := range tasks {
+		shown.begin(t.words(r.repeats))
+		err := r.measure(e, t, shown)
+		shown.end()
 		if err := e.ctx.Err(); err != nil {
 			if r.kept {
 				return fmt.Errorf("%w; run the same command again to go on", err)
@@ -129,15 +156,17 @@ func (r *runner) prepare(e *env) error {
 }
 
 // measure runs a task in its process.
-func (r *runner) measure(e *env, t task) error {
-	o := r.options
-	o.Repeat = t.repeat
+func (r *runner) measure(e *env, t task, shown *parts) error {
+	o := t.options
 	text, err := json.Marshal(o)
 	if err != nil {
 		return err
 	}
-	c := child{of: t.engine, dir: r.dir, apart: r.apart, memory: o.Memory, timeout: cmp.Or(r.timeout, patience(t.of, o, t.engine))}
+	c := child{of: t.engine, dir: r.dir, apart: r.apart, memory: o.Memory, timeout: cmp.Or(r.timeout, patience(t.of, o, t.engine)), messages: shown, quiet: !r.verbose}
 	c.args = []string{"lab", "--experiment=" + t.of.ID, "--engine=" + t.engine.Label(), "--out=" + r.out, "--options=" + string(text)}
+	if r.verbose {
+		c.args = append(c.args, "--verbose")
+	}
 	return c.run(e)
 }
 

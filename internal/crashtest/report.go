@@ -63,18 +63,19 @@ func (r *Report) Broken() (n int) {
 	return n
 }
 
-// Print writes the report for people: first the rounds, then the violations.
+// Print writes the report for people: first the rounds, then all that the faults
+// of a trial hit and what came of them, then the violations.
 func (r *Report) Print(out io.Writer) error {
-	var found strings.Builder
+	var found, trials strings.Builder
 	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "trial\tengine\tlayout\tfaults\tfaults/s\tviolations\thit\toutcomes")
+	fmt.Fprintln(w, "trial\tengine\tlayout\tfaults\tfaults/s\tviolations")
 	for _, row := range r.Rows {
 		if row.Skipped != "" {
 			fmt.Fprintf(&found, "skipped: %s on %s/%s: %s\n", row.Trial, row.Engine, row.Layout, row.Skipped)
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%.1f\t%d\t%s\t%s\n", row.Trial, row.Engine, row.Layout, row.Faults,
-			float64(row.Faults)/max(row.Seconds, 0.1), len(row.Violations), counts(row.Where), counts(row.Outcomes))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%.1f\t%d\n", row.Trial, row.Engine, row.Layout, row.Faults,
+			float64(row.Faults)/max(row.Seconds, 0.1), len(row.Violations))
 		for _, v := range row.Violations {
 			fmt.Fprintf(&found, "VIOLATION: %s on %s/%s: %s\n  again: varve torture --trials %s --engines %s --layouts %s --seed %d --kills %d\n",
 				row.Trial, row.Engine, row.Layout, v.Text, row.Trial, row.Engine, row.Layout, v.Seed, v.Faults)
@@ -86,15 +87,37 @@ func (r *Report) Print(out io.Writer) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	_, err := io.WriteString(out, found.String())
+	for i, row := range r.Rows {
+		if i == 0 || row.Trial != r.Rows[i-1].Trial {
+			if hit, outcomes := r.total(row.Trial); len(hit) > 0 {
+				fmt.Fprintf(&trials, "%s hit:\n%s%s ended in:\n%s", row.Trial, counts(hit), row.Trial, counts(outcomes))
+			}
+		}
+	}
+	_, err := io.WriteString(out, trials.String()+found.String())
 	return err
 }
 
-// counts prints a map of counts, the largest first.
-func counts(m map[string]int) string {
-	var list []string
-	for _, name := range slices.SortedFunc(maps.Keys(m), func(a, b string) int { return cmp.Or(m[b]-m[a], cmp.Compare(a, b)) }) {
-		list = append(list, fmt.Sprint(name, " ", m[name]))
+// total sums up what the faults of a trial hit and what came of them.
+func (r *Report) total(trial string) (hit, outcomes map[string]int) {
+	hit, outcomes = map[string]int{}, map[string]int{}
+	for _, row := range r.Rows {
+		if row.Trial == trial {
+			for name, n := range row.Where {
+				hit[name] += n
+			}
+			for name, n := range row.Outcomes {
+				outcomes[name] += n
+			}
+		}
 	}
-	return strings.Join(list, ", ")
+	return hit, outcomes
+}
+
+// counts prints a map of counts, the largest first, a line each.
+func counts(m map[string]int) (text string) {
+	for _, name := range slices.SortedFunc(maps.Keys(m), func(a, b string) int { return cmp.Or(m[b]-m[a], cmp.Compare(a, b)) }) {
+		text += fmt.Sprintf("  %7d %s\n", m[name], name)
+	}
+	return text
 }

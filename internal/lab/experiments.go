@@ -241,8 +241,8 @@ var sections = []section{
 		Views: views{{Largest: "scale", Rows: "/engine /for@alpha",
 			Columns: columns("p50-ms", "p99-ms", "max-ms", "growth-MB=growth, MB")}},
 	}, {
-		ID: "D4", Title: "Reads beside writes", Own: true, Changes: true, Layouts: answers,
-		Question: "How many reads a second fit beside 6,000 rows a second of writes?",
+		ID: "D4", Title: "Reads while rows are written", Own: true, Changes: true, Layouts: answers,
+		Question: "How many reads a second are answered while 6,000 rows a second are written?",
 		Plan:     besides,
 		Views: views{{Title: "SQLite and Postgres, smaller sizes", Filter: "-/scale:1",
 			Rows: "/engine /scale@num /rate@num /qps@num",
@@ -367,8 +367,8 @@ var sections = []section{
 				"follow-p99-ms=block p99, ms")}},
 	}}},
 	{"What a first version must carry", []Experiment{{
-		ID: "I3", Title: "Reads beside writes, the curve", Own: true, Changes: true,
-		Question: "How many reads a second do ten clients get beside 0 to 50,000 rows a second of writes?",
+		ID: "I3", Title: "Reads while rows are written, by rate", Own: true, Changes: true,
+		Question: "How many reads a second do ten clients get while 0 to 50,000 rows a second are written?",
 		Layouts:  answers, Plan: frontier,
 		Views: views{{Rows: "/engine /layout /scale@num /mix@alpha /rate@num",
 			Columns: columns("rows/s", "qps=reads/s", "p50-ms=commit p50, ms", "p99-ms", "max-ms",

@@ -3,7 +3,6 @@ package lab
 import (
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -96,7 +95,7 @@ func (r *Record) glance() string {
 	var parts []string
 	for _, m := range r.Metrics {
 		if strings.HasSuffix(m.Unit, "p50-ms") || strings.HasSuffix(m.Unit, "/s") || m.Unit == "qps" {
-			parts = append(parts, m.Unit+" "+strconv.FormatFloat(math.Round(m.Value*1000)/1000, 'f', -1, 64))
+			parts = append(parts, report.Number(m.Value)+" "+m.Unit)
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -21,10 +21,21 @@ func (s *Set) cell(lines Lines, c column, with *reference) Cell {
 		return cell
 	}
 	of := lines.where(c.of)
-	if r := Pair(figure(of, c), figure(with.alongside(of, c.unit), column{unit: c.unit})); r != nil {
-		return r.cell()
+	f := figure(of, c)
+	if r := Pair(f, figure(with.alongside(of, c.unit), column{unit: c.unit})); r != nil {
+		cell := r.cell()
+		cell.Rank = &r.Median
+		return cell
 	}
-	return figure(of, c).cell()
+	cell := f.cell()
+	switch {
+	case f == nil || f.Busy > 0 || f.AtLimit:
+	case with.absolute(of, c.unit):
+		cell.Rank = &f.Center
+	case with.is(of[0]):
+		cell.Rank = new(1.0)
+	}
+	return cell
 }
 
 // figure is what lines say in a column, nil for nothing.

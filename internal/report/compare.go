@@ -109,8 +109,8 @@ func winners(sel *selection, rows []row, won []int, unsure, of int) string {
 	if unsure > 0 {
 		doubts = append(doubts, fmt.Sprintf("in %d columns others are not told apart from the best", unsure))
 	}
-	if off := distinct(sel.lines, "machine-off"); len(off) > 0 {
-		doubts = append(doubts, "the machine was not at rest, "+off[0])
+	if sel.lines.disturbed() > 0 {
+		doubts = append(doubts, "the machine was not at rest (†)")
 	}
 	text := fmt.Sprintf("Best in %d of %d columns, in these sittings: %s", most, of, strings.Join(names, " and "))
 	if len(doubts) > 0 {

@@ -120,11 +120,21 @@ func extent(sittings, hosts, runs int) string {
 	return fmt.Sprintf("n=%d, %d hosts", sittings, hosts)
 }
 
+// plural writes a number of things.
+func plural(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
 // Cell is what stands in a table.
 type Cell struct {
 	Text  string `json:"text"`
 	Range string `json:"range,omitempty"` // the smallest and the largest
 	Of    string `json:"of,omitempty"`    // how many sittings and hosts it is of
+
+	Rank *float64 `json:"-"` // what rows of a column are compared by; nil where they cannot be
 }
 
 // cellsOf are cells of texts.

@@ -18,11 +18,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Page is all that is shown of a set.
 type Page struct {
 	Title     string
+	Set, Date string   // the name of the results, and when and where they were measured
+	Glance    *Table   // what decides between engines and layouts, nil where nothing of it was measured
 	Questions []Answer // the five that the lab is for
 	Sections  []Section
 	Sittings  *Table
@@ -46,7 +49,8 @@ func (s Section) Letter() string { return s.Experiments[0].ID[:1] }
 // Answer is an experiment with its results.
 type Answer struct {
 	Experiment
-	Sentence string     `json:"sentence"` // package answer makes the sentences of the five questions
+	Sentence string     `json:"sentence"`           // package answer makes the sentences of the five questions: two at most
+	Unjudged string     `json:"unjudged,omitempty"` // engines and layouts that the sentence leaves out, and why
 	Tables   []*Table   `json:"tables"`
 	Pictures []*Picture `json:"-"`
 }
@@ -65,7 +69,11 @@ type Excluded struct {
 
 // NewPage makes the tables and pictures of a set: the five questions, then sections of experiments.
 func NewPage(s *Set, title string, sections []Section) (*Page, error) {
-	p := &Page{Title: title, Warnings: s.Warnings, Lines: len(s.Lines), Sittings: s.sittings(), Excluded: s.excluded(), Others: s.others()}
+	glance, err := s.atAGlance()
+	if err != nil {
+		return nil, err
+	}
+	p := &Page{Title: title, Set: s.Name, Date: s.date(), Glance: glance, Warnings: s.Warnings, Lines: len(s.Lines), Sittings: s.sittings(), Excluded: s.excluded(), Others: s.others()}
 	for _, q := range questions {
 		a, err := s.Answer(q)
 		if err != nil {
@@ -88,6 +96,28 @@ func NewPage(s *Set, title string, sections []Section) (*Page, error) {
 		p.Sections = append(p.Sections, of)
 	}
 	return p, nil
+}
+
+// atAGlance is the table of the figures that decide, at the size of which most is
+// known, and of sizes that are known alike at the largest.
+func (s *Set) atAGlance() (best *Table, err error) {
+	known := 0
+	for _, scale := range slices.SortedFunc(slices.Values(s.Values("scale")), byNumber) {
+		t, err := s.Table(s.glance(scale))
+		if err != nil {
+			return nil, err
+		}
+		n := 0
+		t.each(func(c *Cell) {
+			if c.Text != "–" {
+				n++
+			}
+		})
+		if n > 0 && n >= known {
+			best, known = t, n
+		}
+	}
+	return best, nil
 }
 
 // Answers are the answers to the five questions and of all experiments.
@@ -141,6 +171,24 @@ func (s *Set) Answer(x Experiment) (Answer, error) {
 	return a, nil
 }
 
+// date says when the lines were measured, and on how many hosts.
+func (s *Set) date() string {
+	var days []string
+	for _, id := range sittingsOf(s.Lines) {
+		if at, err := time.Parse("20060102T150405Z", id); err == nil {
+			days = appendNew(days, at.Format("2 January 2006"))
+		}
+	}
+	text := plural(len(sittingsOf(s.Lines)), "sitting")
+	if hosts := distinct(s.Lines, "host"); len(hosts) > 0 {
+		text += " on " + plural(len(hosts), "host")
+	}
+	if len(days) > 0 {
+		text += ", " + strings.Join(slices.Compact([]string{days[0], days[len(days)-1]}), " to ")
+	}
+	return text
+}
+
 // sittings says where and when the lines were measured.
 func (s *Set) sittings() *Table {
 	t := &Table{Heads: []string{"#", "sitting", "host", "kernel", "processor", "revision", "fsync, µs", "memory of an engine, MB", "experiments", "lines"}, Keys: 2}
@@ -188,6 +236,7 @@ func (s *Set) others() (list []string) {
 
 // HowToRead explains what stands in tables.
 var HowToRead = []string{
+	"In a table of engines or layouts the rows of a setting stand best first, by the column with ▾; a click on another head chooses that. “÷ 2” in the last column is half of the best rate, “× 2” twice the best time or size.",
 	"A sitting is measured on one host without a pause. A figure is the median of the sittings' medians, in brackets with the smallest and the largest, n sittings and their hosts. Of one sitting the brackets have the range of its runs; “one run” has none.",
 	"× is the ratio of a side to the reference, of its own sitting and the same setting: median, smallest and largest. It carries to other hosts when three sittings on two hosts have met it. The reference itself has its figure, over all hosts. A figure without × is of sittings without the reference, of a size or a count, or of what was delivered of a rate that was asked for.",
 	"“~” stands before a ratio that is not told apart from 1, by a permutation test within the sittings. “?” stands before one of too few runs for that: it takes four of both in one sitting.",

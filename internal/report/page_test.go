@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -38,8 +40,22 @@ func TestBrowser(t *testing.T) {
 		require.Empty(t, browsertest.Eval[[]string](t, b, browsertest.Overflow), "wider than the window")
 		b.Do(t, chromedp.Evaluate[chromedp.Void](`document.querySelectorAll("details").forEach(d => d.open = true)`))
 		require.Empty(t, browsertest.Eval[[]string](t, b, browsertest.Overflow), "wider than the window when all is open")
-		require.Equal(t, 5, browsertest.Eval[int](t, b, `[...document.querySelectorAll(".pictures svg")].filter(s => s.getBoundingClientRect().height > 100).length`))
+		require.Equal(t, 4, browsertest.Eval[int](t, b, `[...document.querySelectorAll(".pictures svg")].filter(s => s.getBoundingClientRect().height > 100).length`))
 		require.Empty(t, browsertest.Eval[[]string](t, b, browsertest.Overlap), "labels on each other")
+		// Of each setting the best stands first, and who is not chosen is not compared with.
+		require.Contains(t, browsertest.Eval[string](t, b, `document.querySelector("header").textContent`), "Set campaign: ")
+		firsts := func() []string {
+			return browsertest.Eval[[]string](t, b, `[...document.querySelectorAll("#q1 table")][0].querySelectorAll("tbody tr:not([hidden]) td:last-child").values().toArray().map(c => c.textContent)`)
+		}
+		require.Equal(t, "best", firsts()[0])
+		require.True(t, slices.ContainsFunc(firsts(), func(text string) bool { return strings.HasPrefix(text, "÷ ") }))
+		before := len(firsts())
+		browsertest.Eval[bool](t, b, `(document.querySelector("#filter [name=sqlite]").click(), true)`)
+		require.Less(t, len(firsts()), before)
+		require.Equal(t, "best", firsts()[0], "of the others")
+		require.Empty(t, browsertest.Eval[[]string](t, b, `[...document.querySelectorAll("tbody tr:not([hidden]) th")].map(c => c.textContent).filter(c => c === "sqlite")`))
+		browsertest.Eval[bool](t, b, `(document.querySelector("#filter [name=sqlite]").click(), true)`)
+		require.Len(t, firsts(), before)
 		require.Zero(t, browsertest.Eval[int](t, b, `[...document.querySelectorAll("table")].filter(t => !t.rows.length || !t.rows[0].cells.length).length`))
 	}
 	b.RequireQuiet(t)

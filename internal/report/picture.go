@@ -16,6 +16,9 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/varvedb/varve/internal/engine"
+	"github.com/varvedb/varve/schemas"
 )
 
 // Kind is how a picture shows its lines.
@@ -26,7 +29,7 @@ const (
 	Quantiles   Kind = iota // latency by quantile
 	TimeLine                // a figure a second, with checkpoints below, on one axis of time
 	Degradation             // medians over the size, both logarithmic
-	Frontier                // reads a second over rows a second, as delivered
+	Frontier                // reads a second over the rows a second that were asked for
 )
 
 // Sketch says how a picture is made of lines.
@@ -51,13 +54,17 @@ const (
 	ReadLimit   = 100  // ms
 )
 
+// An engine has the same colour in every picture, by its place in the list of
+// engines, and a layout the same dash: the default one has none. What else
+// curves of both differ in is the shape of their dots.
 var (
 	colours = []color.Color{
-		color.RGBA{0x1f, 0x5f, 0xa8, 255}, color.RGBA{0xc4, 0x4e, 0x1f, 255}, color.RGBA{0x2e, 0x8b, 0x57, 255},
-		color.RGBA{0x8b, 0x3f, 0x9e, 255}, color.RGBA{0x8a, 0x6d, 0x1b, 255}, color.RGBA{0x55, 0x55, 0x55, 255},
-		color.RGBA{0xd8, 0x3a, 0x6e, 255}, color.RGBA{0x1a, 0x9c, 0xa8, 255},
+		color.RGBA{0x1f, 0x5f, 0xa8, 255}, color.RGBA{0x1a, 0x9c, 0xa8, 255}, color.RGBA{0x2e, 0x8b, 0x57, 255},
+		color.RGBA{0xc4, 0x4e, 0x1f, 255}, color.RGBA{0x8b, 0x3f, 0x9e, 255}, color.RGBA{0x55, 0x55, 0x55, 255},
 	}
-	grid = color.RGBA{0xdd, 0xdd, 0xdd, 255}
+	dashes = [][]vg.Length{{6, 3}, {2, 2}, {9, 3, 2, 3}, {1, 3}, {12, 4}}
+	shapes = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.BoxGlyph{}, draw.TriangleGlyph{}, draw.CrossGlyph{}}
+	grid   = color.RGBA{0xdd, 0xdd, 0xdd, 255}
 )
 
 // Draw draws a sketch.
@@ -78,7 +85,14 @@ func (s *Set) svg(k Sketch) ([]byte, error) {
 	if err != nil || len(lines) == 0 {
 		return nil, err
 	}
-	curves := curvesOf(slices.MaxFunc(byHost(lines), func(a, b Lines) int { return len(a) - len(b) }), k.Series)
+	lines = slices.MaxFunc(byHost(lines), func(a, b Lines) int { return len(a) - len(b) })
+	if k.Kind == Frontier {
+		lines = lines.of("mix", MainMix(inNames(lines, "mix")))
+		lines = lines.of("scale", slices.MaxFunc(inNames(lines, "scale"), func(a, b string) int {
+			return cmp.Or(len(lines.of("scale", a).each(setting))-len(lines.of("scale", b).each(setting)), byNumber(a, b))
+		}))
+	}
+	curves := curvesOf(lines, k.Series)
 	if k.Kind == Degradation {
 		curves = slices.DeleteFunc(curves, func(c curve) bool { return len(inNames(c.lines, "scale")) < 2 })
 	}
@@ -105,8 +119,15 @@ func (s *Set) svg(k Sketch) ([]byte, error) {
 		return nil, nil
 	}
 	leaveRoom(p)
-	canvas := &fitted{Canvas: vgsvg.New(12.5*vg.Centimeter, 8*vg.Centimeter)}
+	canvas := &fitted{Canvas: vgsvg.New(12.5*vg.Centimeter, 9*vg.Centimeter)}
 	all := draw.Crop(draw.New(canvas), vg.Points(4), vg.Points(-6), vg.Points(5), vg.Points(-4))
+	head := p.X.Label.TextStyle
+	head.XAlign, head.YAlign = draw.XLeft, draw.YTop
+	head.Font.Size = vg.Points(12)
+	all.FillText(head, vg.Point{X: all.Min.X, Y: all.Max.Y}, k.Title)
+	head.Font.Size = vg.Points(9)
+	all.FillText(head, vg.Point{X: all.Min.X, Y: all.Max.Y - vg.Points(16)}, about(lines))
+	all = draw.Crop(all, 0, 0, 0, vg.Points(-30))
 	// The labels of axes are written here: at a logarithmic axis gonum leaves
 	// room for them above its end.
 	across, up := p.X.Label, p.Y.Label
@@ -124,6 +145,22 @@ func (s *Set) svg(k Sketch) ([]byte, error) {
 		x += column.Rectangle(data).Size().X + vg.Points(8)
 	}
 	return canvas.text()
+}
+
+// about says of how much the figures of a picture are, and on which host they
+// were measured, with the sizes and mixes that all of them have in common.
+func about(lines Lines) string {
+	runs := len(lines.each(func(l *Line) string { return sittingOf(l) + " " + l.GetConfig("repeat") }))
+	text := "n=" + plural(runs, "run") + " in " + plural(len(sittingsOf(lines)), "sitting")
+	if host := lines[0].GetConfig("host"); host != "" {
+		text += ", host " + host
+	}
+	for _, key := range []string{"scale", "mix", "clients"} {
+		if values := inNames(lines, key); len(values) == 1 && values[0] != "" {
+			text += ", " + key + " " + values[0]
+		}
+	}
+	return text
 }
 
 // sans is the font of all texts.
@@ -191,10 +228,28 @@ func leaveRoom(p *plot.Plot) {
 type curve struct {
 	name  string
 	index int
+	alike int // curves before it of the same engine and layout
 	lines Lines
 }
 
-func (c *curve) colour() color.Color { return colours[c.index%len(colours)] }
+// side is the engine and the layout of a curve.
+func (c *curve) side() (name, layout string) {
+	name, _, _ = strings.Cut(Key(c.lines[0], "engine"), "@") // a server of the user's has its engine's colour
+	return name, Key(c.lines[0], "layout")
+}
+
+func (c *curve) colour() color.Color {
+	name, _ := c.side()
+	return colours[min(engine.Rank(name), len(colours)-1)]
+}
+
+func (c *curve) line() draw.LineStyle {
+	style := draw.LineStyle{Color: c.colour(), Width: vg.Points(1.5)}
+	if _, layout := c.side(); layout != "" && layout != schemas.DefaultLayout {
+		style.Dashes = dashes[max(slices.Index(schemas.EntityLayouts(), layout), 0)%len(dashes)]
+	}
+	return style
+}
 
 // drawers draw a curve, and return its mark for the legend, nil where it has no
 // points.
@@ -202,19 +257,16 @@ var drawers = map[Kind]func(*plot.Plot, Sketch, curve) (plot.Thumbnailer, error)
 	Quantiles: drawQuantiles, TimeLine: drawTimeLine, Degradation: drawDegradation, Frontier: drawFrontier,
 }
 
-// drawQuantiles shows the median over the lines of each quantile that they tell, and the longest
-// operation at the part of them that it is.
+// drawQuantiles shows the medians over the lines of the quantiles that they have.
 func drawQuantiles(p *plot.Plot, _ Sketch, c curve) (plot.Thumbnailer, error) {
 	var points plotter.XYs
-	for _, q := range []struct {
-		unit string
-		rest float64 // part of the operations that take longer
-	}{{"p50-ms", 0.5}, {"p95-ms", 0.05}, {"p99-ms", 0.01}} {
-		points = append(points, c.at(1/q.rest, q.unit)...)
+	var names plot.ConstantTicks
+	for x, q := range [][2]string{{"p50-ms", "half of them"}, {"p95-ms", "95 %"}, {"p99-ms", "99 %"}, {"max-ms", "all"}} {
+		points = append(points, c.at(float64(x), q[0])...)
+		names = append(names, plot.Tick{Value: float64(x), Label: q[1]})
 	}
-	points = append(points, c.at(max(float64(c.lines[0].Iters), 100), "max-ms")...)
-	p.X.Label.Text, p.Y.Label.Text = "one commit of so many takes longer", "time of a commit, ms"
-	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, ticks(2, 20, 100, 1000, 10_000, 100_000)
+	p.X.Label.Text, p.Y.Label.Text = "commits that take at most that long", "time of a commit, ms"
+	p.X.Tick.Marker = names
 	logarithmic(&p.Y)
 	return addLine(p, c, points, true), nil
 }
@@ -245,7 +297,7 @@ func drawTimeLine(p *plot.Plot, k Sketch, c curve) (plot.Thumbnailer, error) {
 func drawDegradation(p *plot.Plot, k Sketch, c curve) (plot.Thumbnailer, error) {
 	var points plotter.XYs
 	for _, size := range inNames(c.lines, "scale") {
-		of := curve{lines: c.lines.where(func(l *Line) bool { return Key(l, "scale") == size })}
+		of := curve{lines: c.lines.of("scale", size)}
 		scale, err := numberOf(of.lines[0], "scale")
 		if err != nil {
 			return nil, err
@@ -261,38 +313,40 @@ func drawDegradation(p *plot.Plot, k Sketch, c curve) (plot.Thumbnailer, error) 
 	return addLine(p, c, points, true), nil
 }
 
-// drawFrontier shows the delivered rates: filled where commits and reads kept
-// their limits.
-func drawFrontier(p *plot.Plot, _ Sketch, c curve) (mark plot.Thumbnailer, _ error) {
-	kept, missed := plotter.XYs{}, plotter.XYs{}
-	for _, l := range c.lines {
-		rows, ok1 := l.Value("rows/s")
-		reads, ok2 := l.Value("qps")
-		commit, ok3 := l.Value("p99-ms")
-		read, ok4 := l.Value("read-p99-ms")
-		if !ok1 || !ok2 || !ok3 || !ok4 {
-			continue
+// drawFrontier shows the reads that were answered at each rate of rows that was
+// asked for, with a dot where all runs kept the limits of commits and reads, and
+// a ring where one did not.
+func drawFrontier(p *plot.Plot, _ Sketch, c curve) (plot.Thumbnailer, error) {
+	var points, kept, missed plotter.XYs
+	for _, rate := range inNames(c.lines, "rate") {
+		of := curve{lines: c.lines.of("rate", rate)}
+		rows, err := numberOf(of.lines[0], "rate")
+		if err != nil {
+			return nil, err
 		}
-		if commit < CommitLimit && read < ReadLimit && !atLimit(l, "p99-ms", commit) && !atLimit(l, "read-p99-ms", read) {
-			kept = append(kept, plotter.XY{X: rows, Y: reads})
+		at := of.at(rows, "qps")
+		points = append(points, at...)
+		if slices.ContainsFunc(of.lines, func(l *Line) bool { return !within(l, "p99-ms", CommitLimit) || !within(l, "read-p99-ms", ReadLimit) }) {
+			missed = append(missed, at...)
 		} else {
-			missed = append(missed, plotter.XY{X: rows, Y: reads})
+			kept = append(kept, at...)
 		}
 	}
-	p.X.Label.Text = fmt.Sprintf("rows/s written; filled: commit p99 < %d ms, read p99 < %d ms", CommitLimit, ReadLimit)
+	byX(points)
+	p.X.Label.Text = fmt.Sprintf("rows/s asked; filled: 99 %% of commits < %d s, of reads < %d ms", CommitLimit/1000, ReadLimit)
 	p.Y.Label.Text = "reads/s answered"
-	p.X.Min, p.Y.Min = 0, 0
-	p.X.Tick.Marker, p.Y.Tick.Marker = words{plot.DefaultTicks{}}, words{plot.DefaultTicks{}}
-	for _, part := range []struct {
-		points plotter.XYs
-		shape  draw.GlyphDrawer
-	}{{kept, draw.CircleGlyph{}}, {missed, draw.RingGlyph{}}} {
-		if s := c.dots(part.points, 4, part.shape); len(part.points) > 0 {
-			p.Add(s)
-			mark = cmp.Or[plot.Thumbnailer](mark, s)
-		}
-	}
+	p.X.Min, p.X.Tick.Marker = 0, words{plot.DefaultTicks{}}
+	logarithmic(&p.Y)
+	mark := addLine(p, c, points, false)
+	p.Add(c.dots(kept, 4, draw.CircleGlyph{}), c.dots(missed, 4, draw.RingGlyph{}))
 	return mark, nil
+}
+
+// within reports whether a percentile of a line is below a limit. Where nothing
+// was asked there is none, which is within.
+func within(l *Line, unit string, limit float64) bool {
+	v, has := l.Value(unit)
+	return !has || v < limit && !atLimit(l, unit, v)
 }
 
 // dots are marks of a curve with so many points of radius.
@@ -304,10 +358,10 @@ func addLine(p *plot.Plot, c curve, points plotter.XYs, dots bool) plot.Thumbnai
 	if len(points) == 0 {
 		return nil
 	}
-	line := &plotter.Line{XYs: points, LineStyle: draw.LineStyle{Color: c.colour(), Width: vg.Points(1.5)}}
+	line := &plotter.Line{XYs: points, LineStyle: c.line()}
 	p.Add(line)
 	if dots {
-		p.Add(c.dots(points, 2.5, draw.CircleGlyph{}))
+		p.Add(c.dots(points, 2.5, shapes[c.alike%len(shapes)]))
 	}
 	return line
 }
@@ -353,8 +407,13 @@ func curvesOf(lines Lines, keys []string) (list []curve) {
 		}
 		return strings.Join(words, " ")
 	}
-	for _, of := range lines.each(name) {
-		list = append(list, curve{name: of, lines: lines.where(func(l *Line) bool { return name(l) == of })})
+	alike := make(map[[2]string]int)
+	for i, of := range lines.each(name) {
+		c := curve{name: of, index: i, lines: lines.where(func(l *Line) bool { return name(l) == of })}
+		engine, layout := c.side()
+		c.alike = alike[[2]string{engine, layout}]
+		alike[[2]string{engine, layout}]++
+		list = append(list, c)
 	}
 	return list
 }

@@ -1,7 +1,7 @@
 package report
 
 import (
-	_ "embed" // templates and page.css
+	_ "embed" // templates, page.css and page.js
 	"fmt"
 	"html/template"
 	"io"
@@ -10,23 +10,51 @@ import (
 	"unicode/utf8"
 )
 
-// WriteTables writes tables for a terminal, which are also Markdown.
+// Width is the columns of a terminal into which texts are written.
+const Width = 100
+
+// Wrap breaks the lines of a text to Width, and leaves out empty ones. What
+// continues a line begins with an indent.
+func Wrap(text, indent string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		at := len(line) - len(strings.TrimLeft(line, " "))
+		b.WriteString(line[:at])
+		for i, word := range strings.Fields(line) {
+			n := utf8.RuneCountInString(word)
+			switch {
+			case i == 0:
+			case at+1+n > Width:
+				b.WriteString("\n" + indent)
+				at = len(indent)
+			default:
+				b.WriteString(" ")
+				at++
+			}
+			b.WriteString(word)
+			at += n
+		}
+		if strings.TrimSpace(line) != "" {
+			b.WriteString("\n")
+		}
+	}
+	return b.String()
+}
+
+// WriteTables writes tables for a terminal.
 func WriteTables(w io.Writer, tables []*Table) error {
 	var b strings.Builder
 	for _, t := range tables {
-		writeTable(&b, t)
+		for ; t != nil; t = t.Under {
+			if caption := t.caption(); caption != "" {
+				b.WriteString(caption + "\n")
+			}
+			writeRows(&b, t)
+			b.WriteString(Wrap(t.Note, "") + "\n")
+		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// WriteText writes the tables of an experiment for a terminal, which are also Markdown.
-func WriteText(w io.Writer, s *Set, x Experiment) error {
-	a, err := s.Answer(x)
-	if err != nil {
-		return err
-	}
-	return WriteTables(w, a.Tables)
 }
 
 // WriteMarkdown writes a page. Pictures are linked by the name that link makes of theirs, unless that is "".
@@ -47,18 +75,28 @@ var markdown = text.Must(text.New("page").Funcs(text.FuncMap{
 	"link": func(*Picture) string { return "" },
 	"table": func(t *Table) string {
 		var b strings.Builder
-		writeTable(&b, t)
+		for ; t != nil; t = t.Under {
+			if caption := t.caption(); caption != "" {
+				b.WriteString("**" + caption + "**\n\n")
+			}
+			writeRows(&b, t)
+			if t.Note != "" {
+				b.WriteString("\n" + t.Note + "\n")
+			}
+			b.WriteString("\n")
+		}
 		return b.String()
 	},
 }).Parse(markdownTemplate))
 
-// writeTable writes a table whose columns are as wide as their widest cell.
-func writeTable(b *strings.Builder, t *Table) {
-	if t.Title != "" || t.Unit != "" {
-		fmt.Fprintf(b, "**%s**\n\n", strings.Trim(t.Title+", "+t.Unit, ", "))
-	}
+// caption is the title of a table with the unit of all its columns.
+func (t *Table) caption() string { return strings.Trim(t.Title+", "+t.Unit, ", ") }
+
+// writeRows writes a table whose columns are as wide as their widest cell. In a
+// terminal it is read as it is, and in Markdown it is a table.
+func writeRows(b *strings.Builder, t *Table) {
 	if len(t.Rows) == 0 {
-		fmt.Fprintf(b, "not measured\n\n")
+		b.WriteString("not measured\n")
 		return
 	}
 	widths := make([]int, len(t.Heads))
@@ -89,13 +127,6 @@ func writeTable(b *strings.Builder, t *Table) {
 	for _, row := range t.Rows {
 		line(func(i int) string { return escape(row[i].String()) })
 	}
-	if t.Note != "" {
-		fmt.Fprintf(b, "\n%s\n", t.Note)
-	}
-	b.WriteString("\n")
-	if t.Under != nil {
-		writeTable(b, t.Under)
-	}
 }
 
 func escape(cell string) string { return strings.ReplaceAll(cell, "|", `\|`) }
@@ -106,11 +137,21 @@ var pageTemplate string
 //go:embed page.css
 var pageStyle string
 
+//go:embed page.js
+var pageScript string
+
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"svg":   func(p *Picture) template.HTML { return template.HTML(p.SVG) }, //nolint:gosec // drawn by us; its texts are escaped there
-	"style": func() template.CSS { return template.CSS(pageStyle) },
-	"read":  func() []string { return HowToRead },
-	"key":   func(t *Table, i int) bool { return i < t.Keys },
+	"svg":    func(p *Picture) template.HTML { return template.HTML(p.SVG) }, //nolint:gosec // drawn by us; its texts are escaped there
+	"style":  func() template.CSS { return template.CSS(pageStyle) },
+	"read":   func() []string { return HowToRead },
+	"key":    func(t *Table, i int) bool { return i < t.Keys },
+	"script": func() template.JS { return template.JS(pageScript) }, //nolint:gosec // it is ours
+	"better": func(t *Table, i int) int {
+		if i -= t.Keys; i >= 0 && i < len(t.Better) {
+			return t.Better[i]
+		}
+		return 0
+	},
 }).Parse(pageTemplate))
 
 // WriteHTML writes a page as one file that needs no other.

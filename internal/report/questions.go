@@ -1,6 +1,10 @@
 package report
 
-import "slices"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
 
 // Experiment is a question with the tables and pictures that answer it.
 type Experiment struct {
@@ -18,6 +22,20 @@ var (
 	closed    = Columns("", append(slices.Clone(writes), "read-p99-ms=read p99, ms")...)
 	both      = Columns("", append(slices.Clone(writes), "late=reads late", "skipped=given up", "read-p99-ms=read p99, ms")...)
 )
+
+// glance has the figures that decide between engines and layouts, which are its
+// rows, at a scale.
+func (s *Set) glance(scale string) View {
+	mix := func(experiment string) string {
+		return " /mix:" + cmp.Or(MainMix(inNames(s.Lines.with("experiment", experiment), "mix")), "none")
+	}
+	return View{Title: "At a glance", Filter: fmt.Sprintf("/scale:%q", scale), Rows: "/engine /layout", Short: true, Columns: slices.Concat(
+		Columns("experiment:D1 /rate:max", "settled-rows/s=most rows/s"),
+		Columns("experiment:D1 /rate:6000", "p99-ms=99 % of commits, ms"),
+		Columns("experiment:C1 /clients:10"+mix("C1"), "qps=most reads/s"),
+		Columns("experiment:I3 /rate:6000"+mix("I3"), "qps=reads/s at 6,000 rows/s"),
+	)}
+}
 
 // questions are the five that the lab is for. The first campaign's results of
 // them with D4 and D5 come last.
@@ -40,12 +58,12 @@ var questions = []Experiment{
 			{Title: "One client, a store that grows (D5)", Filter: "experiment:D5 /scale:(1 OR 2 OR 5 OR 10)", Rows: "/engine /layout /scale@num",
 				Columns: Columns("", "qps-A=reads/s, A", "qps-B=reads/s, B", "qps-C=reads/s, C", "p99-ms-A=p99 ms, A", "p99-ms-B=p99 ms, B", "p99-ms-C=p99 ms, C", "qps-W=reads/s, W", "p99-ms-W=p99 ms, W")},
 		}},
-	{ID: "3", Title: "The sweet spot of both", Question: "How many reads a second fit beside how many rows a second, while commits stay below 2 s and reads below 100 ms at p99?",
+	{ID: "3", Title: "The sweet spot of both", Question: "How many reads a second are answered while so many rows a second are written, and commits stay below 2 s and reads below 100 ms at p99?",
 		Views: []View{
-			{Title: "Ten readers beside writes, rate as asked", Filter: "experiment:I3", Rows: "/engine /layout /scale@num /mix@alpha /rate@num", Columns: closed},
+			{Title: "Ten readers while rows are written, rate as asked", Filter: "experiment:I3", Rows: "/engine /layout /scale@num /mix@alpha /rate@num", Columns: closed},
 			{Title: "Reads at a rate (D4)", Filter: "experiment:D4", Largest: "scale", Rows: "/engine /layout /rate@num /qps@num", Columns: both},
 		},
-		Sketches: []Sketch{{Title: "Reads beside writes, all sizes", Kind: Frontier, Filter: "experiment:(I3 OR D4)", Series: []string{"engine", "layout", "scale"}}}},
+		Sketches: []Sketch{{Title: "Reads while rows are written", Kind: Frontier, Filter: "experiment:I3", Series: []string{"engine", "layout"}}}},
 	{ID: "4", Title: "Degradation", Question: "How do writes and reads slow down as the database grows?",
 		Views: []View{
 			{Title: "most rows/s", Filter: "experiment:D1 /rate:max", Rows: "/engine /layout", Columns: Across("scale", "settled-rows/s=rows/s")},
@@ -57,7 +75,7 @@ var questions = []Experiment{
 		Sketches: []Sketch{
 			{Title: "Rows a second over the size", Kind: Degradation, Filter: "experiment:D1 /rate:max", Unit: "settled-rows/s", Label: "rows/s", Series: []string{"engine", "layout"}},
 			{Title: "Reads over the size, ten clients", Kind: Degradation, Filter: "experiment:C1 /clients:10", Unit: "qps", Label: "reads/s", Series: []string{"engine", "layout", "mix"}},
-			{Title: "Commit p99 over the size", Kind: Degradation, Filter: "experiment:D5", Unit: "p99-ms", Label: "commit p99, ms", Series: []string{"engine", "layout"}},
+			{Title: "Time of 99 % of commits over the size", Kind: Degradation, Filter: "experiment:D5", Unit: "p99-ms", Label: "99 % of commits take at most, ms", Series: []string{"engine", "layout"}},
 			{Title: "Reads of mix B over the size", Kind: Degradation, Filter: "experiment:D5", Unit: "qps-B", Label: "reads/s of mix B", Series: []string{"engine", "layout"}},
 		}},
 	{ID: "5", Title: "V1", Question: "Does a store of 621,000 entities take 10,000 to 50,000 rows a second with 1,000 to 10,000 reads a second?",

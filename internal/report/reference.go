@@ -59,6 +59,12 @@ func (r *reference) key(l *Line) string {
 	return strings.Join(parts, "/")
 }
 
+// absolute reports whether rows are compared by their figures in a unit, and not
+// by ratios to the reference.
+func (r *reference) absolute(lines Lines, unit string) bool {
+	return r == nil || len(r.lines) == 0 || !relative.MatchString(unit) || slices.ContainsFunc(lines, func(l *Line) bool { return delivered(l, unit) })
+}
+
 // alongside returns the lines of the reference in the sittings of a side, none where
 // a unit describes the data, or the requested rate, and not the side's speed.
 func (r *reference) alongside(lines Lines, unit string) (list Lines) {

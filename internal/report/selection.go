@@ -93,7 +93,10 @@ func largest(lines Lines, key string) Lines {
 // columnsOf are the columns for the values that the lines have of the key.
 func columnsOf(c Column, lines Lines) (list []column) {
 	name := cmp.Or(c.Name, c.Unit)
-	if c.Across == "" {
+	switch {
+	case len(lines) == 0: // a column of nothing is left out
+		return nil
+	case c.Across == "":
 		return []column{{head: name, unit: c.Unit, of: func(l *Line) bool { return slices.Contains(lines, l) }}}
 	}
 	values := slices.DeleteFunc(inNames(lines, c.Across), func(v string) bool { return v == "" })

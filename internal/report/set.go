@@ -83,9 +83,28 @@ func (lines Lines) configured(key string) []string {
 	return lines.each(func(l *Line) string { return l.GetConfig(key) })
 }
 
+// disturbed counts the lines that were measured while others used the machine.
+func (lines Lines) disturbed() int {
+	return len(lines.where(func(l *Line) bool { return l.GetConfig("machine-off") != "" }))
+}
+
+// Disturbance says once for a whole set what † marks, "" for nothing.
+func (s *Set) Disturbance() string {
+	n := s.Lines.disturbed()
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("† marks %d of %d measurements, because the machine was not at rest: %s.", n, len(s.Lines), distinct(s.Lines, "machine-off")[0])
+}
+
 // having returns the lines with a figure in a unit.
 func (lines Lines) having(unit string) Lines {
 	return lines.where(func(l *Line) bool { _, has := l.Value(unit); return has })
+}
+
+// of returns the lines with a value of a key in their names.
+func (lines Lines) of(key, value string) Lines {
+	return lines.where(func(l *Line) bool { return Key(l, key) == value })
 }
 
 // with returns the lines with a value of a configuration key.
@@ -95,6 +114,7 @@ func (lines Lines) with(key, value string) Lines {
 
 // Set is what result files hold. Values have the units of the files.
 type Set struct {
+	Name     string
 	Lines    Lines // measurements that count
 	Excluded Lines // measurements that do not count; configuration "excluded" has the reason
 	Series   Lines // seconds of time lines and blocks of designed experiments
@@ -117,7 +137,7 @@ func Load(path string) (*Set, error) {
 			return nil, err
 		}
 	}
-	s := &Set{Units: benchfmt.UnitMetadataMap{}}
+	s := &Set{Name: filepath.Base(path), Units: benchfmt.UnitMetadataMap{}}
 	errs := []error{s.read(bytes.NewReader(documents), "documents.txt")}
 	for _, name := range files {
 		f, err := os.Open(name)
@@ -195,6 +215,17 @@ func (s *Set) Values(key string) []string { return inNames(s.Lines, key) }
 // inNames are the values of a key in the names of some lines.
 func inNames(lines Lines, key string) []string {
 	return lines.each(func(l *Line) string { return Key(l, key) })
+}
+
+// MainMix returns the mix of questions that is spoken of where several were
+// measured: tables have the others.
+func MainMix(measured []string) string {
+	for _, mix := range []string{"W", "B", "A", "C"} {
+		if slices.Contains(measured, mix) {
+			return mix
+		}
+	}
+	return ""
 }
 
 // nameKeys returns the keys in the name of a line with their values.

@@ -3,6 +3,7 @@ package report_test
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -125,7 +126,7 @@ func TestCompareWithinSittings(t *testing.T) {
 	runs := []float64{0.98, 0.99, 1, 1.01}
 	table := func(text string) string {
 		var out bytes.Buffer
-		require.NoError(t, report.WriteText(&out, load(t, "experiment: A1\n"+text), experiment(t, "A1")))
+		require.NoError(t, writeText(&out, load(t, "experiment: A1\n"+text), experiment(t, "A1")))
 		return out.String()
 	}
 	require.Contains(t, table(sitting("1", "a", runs, none, 100., six, 50.)+sitting("2", "b", runs, none, 1000., six, 400.)),
@@ -143,10 +144,10 @@ BenchmarkPeer/peer=openfga-sqlite/profile=full/op=check-view-group/clients=1 1 3
 BenchmarkPeer/peer=openfga-sqlite/profile=full/op=check-view-group/clients=1 1 4 p95-ms
 `
 	var out bytes.Buffer
-	require.NoError(t, report.WriteText(&out, load(t, text), experiment(t, "G1")))
+	require.NoError(t, writeText(&out, load(t, text), experiment(t, "G1")))
 	require.Contains(t, out.String(), "| published: SpiceDB-PG | published: Postgres17 | openfga-sqlite |")
 	require.Contains(t, out.String(), "|      3.5 (3–4) |")
-	require.Regexp(t, `one run\. SpiceDB-PG: SpiceDB on Postgres.*openfga-sqlite: its caches off\n`, out.String())
+	require.Regexp(t, `(?s)one run\. SpiceDB-PG: SpiceDB on Postgres.*openfga-sqlite: its caches off\n`, out.String())
 }
 
 // The same block again is no further observation: a regression is of the blocks of one sitting.
@@ -164,7 +165,7 @@ func TestFitOfRepeats(t *testing.T) {
 			}
 		}
 		var out bytes.Buffer
-		require.NoError(t, report.WriteText(&out, load(t, text), experiment(t, "A8")))
+		require.NoError(t, writeText(&out, load(t, text), experiment(t, "A8")))
 		return out.String()
 	}
 	once, six := blocks(1), blocks(6)
@@ -177,10 +178,60 @@ func TestFitOfRepeats(t *testing.T) {
 // A dot is filled where reads kept their limit, and one that was given up did not.
 func TestPictureOfGivenUp(t *testing.T) {
 	for skipped, filled := range map[int]bool{0: true, 100: false} {
-		s := load(t, fmt.Sprintf("BenchmarkX/engine=sqlite/qps=1000 1 50000 rows/s 900 qps 20 p99-ms 50 read-p99-ms %d skipped\n", skipped))
+		s := load(t, fmt.Sprintf("BenchmarkX/engine=sqlite/rate=50000/qps=1000 1 50000 rows/s 900 qps 20 p99-ms 50 read-p99-ms %d skipped\n", skipped))
 		pic, err := s.Draw(report.Sketch{Kind: report.Frontier, Series: []string{"engine"}})
 		require.NoError(t, err)
 		require.Equal(t, filled, bytes.Contains(pic.SVG, []byte("fill:#1F5FA8")), skipped)
-		require.Equal(t, !filled, bytes.Contains(pic.SVG, []byte("fill:none;stroke:#1F5FA8")), skipped)
 	}
+}
+
+// An engine has the same colour in every picture, whatever else is in it, a
+// layout the same dash, and a picture says of how much it is, and where.
+func TestPictureStyle(t *testing.T) {
+	line := func(engine, layout, scale string) string {
+		return fmt.Sprintf("BenchmarkX/engine=%s/layout=%s/scale=%s 1 900 rows/s 5 p50-ms 20 p99-ms\n", engine, layout, scale)
+	}
+	draw := func(kind report.Kind, text string) string {
+		pic, err := load(t, "host: a-b\nsitting: 1\n"+text).Draw(report.Sketch{Title: "Of <it>", Kind: kind, Unit: "rows/s", Label: "rows/s", Series: []string{"engine", "layout"}})
+		require.NoError(t, err)
+		return string(pic.SVG)
+	}
+	sizes := func(engine, layout string) string { return line(engine, layout, "1") + line(engine, layout, "2") }
+	dashed := func(svg, colour string) bool {
+		return regexp.MustCompile(`stroke:` + colour + `;[^"]*stroke-dasharray`).MatchString(svg)
+	}
+	const libsql, postgres = "#2E8B57", "#8B3F9E"
+	alone := draw(report.Quantiles, line("libsql", "compact", "1"))
+	require.Contains(t, alone, "stroke:"+libsql)
+	require.False(t, dashed(alone, libsql))
+	require.Contains(t, alone, ">99 %<")
+	both := draw(report.Degradation, sizes("postgres@db", "arkiv")+sizes("libsql", "compact"))
+	require.Contains(t, both, "stroke:"+libsql)
+	require.False(t, dashed(both, libsql))
+	require.True(t, dashed(both, postgres), "a server of the user's is of its engine")
+	for _, want := range []string{">Of &lt;it&gt;<", ">n=1 run in 1 sitting, host a-b<", ">rows/s<"} {
+		require.Contains(t, both, want)
+	}
+	require.Contains(t, alone, ", host a-b, scale 1<")
+}
+
+// Reads while rows are written have a line for each engine and layout, over the
+// rates that were asked for, of one size and mix.
+func TestPictureOfReads(t *testing.T) {
+	var text string
+	for _, engine := range []string{"sqlite", "duckdb"} {
+		for _, mix := range []string{"A", "W"} {
+			for i, rate := range []int{0, 6000, 50_000} {
+				text += fmt.Sprintf("BenchmarkX/engine=%s/layout=compact/scale=1/mix=%s/rate=%d 1 %d rows/s %d qps 50 read-p99-ms 20 p99-ms\n", engine, mix, rate, rate, 900-i)
+			}
+		}
+	}
+	pic, err := load(t, text+"BenchmarkX/engine=sqlite/layout=compact/scale=5/mix=W/rate=0 1 0 rows/s 100 qps\n").
+		Draw(report.Sketch{Kind: report.Frontier, Series: []string{"engine", "layout"}})
+	require.NoError(t, err)
+	require.Equal(t, 2, bytes.Count(pic.SVG, []byte(" compact<")), "a line for each engine")
+	for _, colour := range []string{"fill:#1F5FA8", "fill:#C44E1F"} {
+		require.Equal(t, 3, bytes.Count(pic.SVG, []byte(colour)), "a dot for each rate")
+	}
+	require.Contains(t, string(pic.SVG), ", scale 1, mix W<")
 }

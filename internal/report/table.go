@@ -29,8 +29,9 @@ func (s *Set) Table(v View) (*Table, error) {
 	}
 	for _, c := range sel.columns {
 		t.Heads = append(t.Heads, strings.TrimSuffix(c.head, ", "+t.Unit))
+		t.Better = append(t.Better, s.Units.GetBetter(c.unit))
 	}
-	several, all := len(sittingsOf(sel.lines)) > 1, sittingsOf(s.Lines)
+	several, all := len(sittingsOf(sel.lines)) > 1 && !v.Short, sittingsOf(s.Lines)
 	if several {
 		t.Heads = append(t.Heads, "sitting")
 	}
@@ -44,6 +45,10 @@ func (s *Set) Table(v View) (*Table, error) {
 			cells = append(cells, numbers(sittingsOf(r.lines), all))
 		}
 		t.Rows = append(t.Rows, cells)
+	}
+	if n := len(sittingsOf(sel.lines)); v.Short && n > 1 {
+		t.each(func(c *Cell) { c.Of = "" })
+		t.Note += fmt.Sprintf(", each figure of up to %d sittings", n)
 	}
 	t.sayOnce()
 	t.Note += s.unfinished(rows)

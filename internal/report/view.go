@@ -12,6 +12,7 @@ type View struct {
 	Columns []Column
 	Compare *Compare // two settings that are compared below the table
 	Fit     bool     // a regression over blocks instead of figures
+	Short   bool     // a screen has room for it: without the sittings of each figure
 	Ranked  bool     // the rows compete: the best of each column is marked, and the row that is best most often is named below
 }
 
@@ -52,6 +53,8 @@ type Table struct {
 	Keys  int      `json:"keys"`           // how many of the heads are keys
 	Rows  [][]Cell `json:"rows"`
 	Note  string   `json:"note,omitempty"` // what all lines have in common, and of how many sittings they are
+
+	Better []int `json:"-"` // of each column: 1 where more is better, -1 where less is, 0 if unknown
 
 	Under *Table `json:"under,omitempty"` // a comparison
 }

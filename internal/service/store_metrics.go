@@ -2,7 +2,9 @@ package service
 
 import (
 	"context"
+	"errors"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,6 +22,8 @@ const askTimeout = time.Second
 // The metrics of the store. An unknown value is left out.
 var (
 	upDesc        = desc("varve_store_up", "Whether the store could be read: 1 or 0.")
+	infoDesc      = prometheus.NewDesc("varve_store_info", "Which store is served; always 1.", []string{"engine", "layout"}, nil)
+	entitiesDesc  = desc("varve_entities", "Entities at the head. They are counted again when that takes at most a hundredth of the time.")
 	backlogDesc   = desc("varve_compaction_backlog_changes", "Changes of entities that the layout has yet to compact.")
 	eventHeadDesc = desc("varve_event_head_position", "Position of the last event.")
 	statistics    = []statistic{
@@ -61,7 +65,7 @@ func stat[T ~int64](name, help string, kind prometheus.ValueType, unit T, of fun
 // Observe adds the build and the store's state to the metrics of a process;
 // events may be nil.
 func Observe(r prometheus.Registerer, db *store.DB, ents *store.Entities, events *store.Events) {
-	r.MustRegister(&storeMetrics{db, ents, events}, buildInfo(),
+	r.MustRegister(&storeMetrics{db: db, ents: ents, events: events}, buildInfo(),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 }
 
@@ -70,11 +74,38 @@ type storeMetrics struct {
 	db     *store.DB
 	ents   *store.Entities
 	events *store.Events // nil: none
+
+	mu       sync.Mutex // held while entities are counted
+	entities uint64
+	counted  error     // why they are unknown
+	next     time.Time // when they are counted again
+}
+
+// countShare is how much longer than a count the pause after it is: on a large
+// store some layouts read every row for it.
+const countShare = 100
+
+// count returns how many entities there are at the head, or lately were.
+func (m *storeMetrics) count(ctx context.Context) (uint64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	begun := time.Now()
+	if begun.Before(m.next) {
+		return m.entities, m.counted
+	}
+	snap, err := m.ents.At(ctx, store.Head)
+	if err == nil {
+		m.entities, err = snap.Count(ctx, nil)
+		err = errors.Join(err, snap.Close())
+	}
+	now := time.Now()
+	m.counted, m.next = err, now.Add(countShare*now.Sub(begun))
+	return m.entities, err
 }
 
 // Describe implements prometheus.Collector.
 func (m *storeMetrics) Describe(c chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{upDesc, backlogDesc, eventHeadDesc} {
+	for _, d := range []*prometheus.Desc{upDesc, infoDesc, entitiesDesc, backlogDesc, eventHeadDesc} {
 		c <- d
 	}
 	for _, s := range statistics {
@@ -94,6 +125,10 @@ func (m *storeMetrics) Collect(c chan<- prometheus.Metric) {
 		return
 	}
 	value(upDesc, prometheus.GaugeValue, 1)
+	c <- prometheus.MustNewConstMetric(infoDesc, prometheus.GaugeValue, 1, m.db.Engine().Info().Name, m.ents.Layout())
+	if n, err := m.count(ctx); err == nil {
+		value(entitiesDesc, prometheus.GaugeValue, float64(n))
+	}
 	if owed, err := m.ents.Backlog(ctx); err == nil {
 		value(backlogDesc, prometheus.GaugeValue, float64(owed))
 	}

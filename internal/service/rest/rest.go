@@ -91,6 +91,7 @@ func New(s *service.Service, with service.Serving, page bool) *Handler {
 			}
 			ui.Page(w, r)
 		})
+		h.mux.Handle("GET /{$}", http.RedirectHandler("/ui", http.StatusFound))
 	}
 	h.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		writeProblem(w, problem{Type: slug("no-route"), Title: "No such path", Status: http.StatusNotFound, Detail: "/openapi.yaml describes the interface"})

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -45,7 +46,8 @@ func TestUI(t *testing.T) {
 	b := browsertest.Open(t, at)
 	for _, width := range []int64{1280, 390} {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
-			b.Do(t, chromedp.EmulateViewport(width, 1000), chromedp.Navigate(at+"/ui"))
+			b.Do(t, chromedp.EmulateViewport(width, 1000), chromedp.Navigate(at+"/"))
+			require.Equal(t, "/ui", browsertest.Eval[string](t, b, "location.pathname"))
 			text := func(selector string) string {
 				return browsertest.Eval[string](t, b, `document.querySelector("`+selector+`").textContent`)
 			}
@@ -68,6 +70,12 @@ func TestUI(t *testing.T) {
 			b.Until(t, `document.querySelectorAll("#history tbody tr").length === 3`)
 			require.Contains(t, text("#history"), "hello again")
 			require.Contains(t, text("#history"), `<b>59</b>`, "text is text")
+			require.Equal(t, "and again", text("#payload"))
+			require.Equal(t, "text/plain, 9 bytes", text("#kind"))
+			require.True(t, browsertest.Eval[bool](t, b, `detail.previousElementSibling.dataset.key === opened && detail.getBoundingClientRect().top < innerHeight`), "it is in view")
+			picture(t, b, fmt.Sprintf("ui-entity-%d", width))
+			b.Until(t, `/engine sqlite.*layout compact.*entities 60/.test(document.querySelector("#facts").textContent)`)
+			b.Until(t, `/block \d+blocks\/s /.test(document.querySelector("#facts").textContent)`)
 
 			b.Until(t, fmt.Sprintf(`document.querySelectorAll("#blocks button").length === %d`, map[int64]int{1280: 60, 390: 30}[width]))
 			fill("#search", "block", "61")
@@ -93,11 +101,17 @@ func TestUI(t *testing.T) {
 			require.Equal(t, 3, browsertest.Eval[int](t, b, `[...document.querySelectorAll(".chart svg")].filter(s => s.querySelectorAll("text").length === 6 && s.querySelector(".one").getAttribute("d")).length`))
 			require.Less(t, browsertest.Eval[float64](t, b, `document.querySelector("#head").getBoundingClientRect().bottom`), browsertest.Eval[float64](t, b, `document.querySelector("#entities").getBoundingClientRect().top`))
 			require.Empty(t, browsertest.Eval[[]string](t, b, browsertest.Overlap))
-			if dir := os.Getenv("VARVE_PICTURES"); dir != "" {
-				image, err := chromedp.Run(b.Context(), chromedp.FullScreenshot(100))
-				require.NoError(t, err)
-				require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("ui-%d.png", width)), image, 0o644))
-			}
+			picture(t, b, fmt.Sprintf("ui-%d", width))
+
+			// On request the list follows the head, and keeps an entity open.
+			browsertest.Eval[bool](t, b, `(document.querySelector("#entities a").click(), true)`)
+			b.Until(t, `document.querySelectorAll("#history tbody tr").length > 0`)
+			browsertest.Eval[bool](t, b, `(search.follow.click(), true)`)
+			b.Until(t, `document.querySelectorAll("#entities tr.old:not(#history tr)").length === 0`)
+			put(58, "followed", "s.type=node&n.cpu="+strconv.FormatInt(width, 10))
+			b.Until(t, fmt.Sprintf(`document.querySelector("#entities").textContent.includes("cpu = %d") && document.querySelectorAll("#entities tr.old:not(#history tr)").length === 0`, width))
+			require.True(t, browsertest.Eval[bool](t, b, `detail.isConnected`))
+			require.Empty(t, browsertest.Eval[[]string](t, b, browsertest.Overflow))
 			offline := func(is bool) {
 				_, err := chromedp.Call(b.Context(), cdp.Command[map[string]any, cdp.Empty]{Method: "Network.emulateNetworkConditions"}, map[string]any{"offline": is, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1})
 				require.NoError(t, err)
@@ -109,4 +123,16 @@ func TestUI(t *testing.T) {
 			b.Until(t, `document.querySelector("#now").className === "" && document.querySelector("#problems").textContent === ""`)
 		})
 	}
+}
+
+// picture keeps what the browser shows, for who wants to see it.
+func picture(t *testing.T, b *browsertest.Browser, name string) {
+	t.Helper()
+	dir := os.Getenv("VARVE_PICTURES")
+	if dir == "" {
+		return
+	}
+	image, err := chromedp.Run(b.Context(), chromedp.FullScreenshot(100))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, name+".png"), image, 0o644))
 }

@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+)
+
+// parts reports which part of a long measurement runs and how much time is left:
+// on a terminal in one line that is rewritten each second, with the last message
+// of the process that measures; elsewhere in one line when the part begins. It
+// takes the messages of that process, which are printed only if all is.
+type parts struct {
+	e       *env
+	all     bool            // every message is printed
+	columns int             // of the terminal; 0 is none
+	guesses []time.Duration // of each part; 0 is unknown
+
+	mu           sync.Mutex // held for what follows
+	start, begun time.Time  // of the first part, and of the one that runs
+	at           int        // parts that have ended
+	text         string     // the part that runs; "" between two
+	message      string
+	again        *time.Timer // rewrites the line
+}
+
+func newParts(e *env, guesses []time.Duration, all bool) *parts {
+	p := &parts{e: e, all: all, guesses: guesses, start: time.Now()}
+	if !all {
+		p.columns = columns(e.stderr)
+	}
+	return p
+}
+
+// begin reports that the next part runs.
+func (p *parts) begin(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.begun, p.text, p.message = time.Now(), text, ""
+	if p.columns == 0 {
+		fmt.Fprintln(p.e.stderr, p.line(p.begun))
+		return
+	}
+	p.again = time.AfterFunc(0, p.rewrite)
+}
+
+// rewrite shows the line as it is now, and again in a second.
+func (p *parts) rewrite() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.text != "" {
+		fmt.Fprint(p.e.stderr, erase+cut(p.line(time.Now())+p.message, p.columns-1))
+		p.again.Reset(time.Second)
+	}
+}
+
+// line describes the part that runs.
+func (p *parts) line(now time.Time) string {
+	text := fmt.Sprintf("part %d of %d", p.at+1, len(p.guesses))
+	if left := p.left(now); left > 0 {
+		text += fmt.Sprintf(" (about %s left)", shortly(left))
+	}
+	return text + ": " + p.text
+}
+
+// left is a guess of the time that remains, 0 if unknown. The parts that have
+// ended show how far the guesses of parts are off on this machine.
+func (p *parts) left(now time.Time) time.Duration {
+	ended, rest := 0.0, 0.0
+	for i, guess := range p.guesses {
+		if i < p.at {
+			ended += max(guess.Seconds(), 1)
+		} else {
+			rest += max(guess.Seconds(), 1)
+		}
+	}
+	factor := 1.0
+	switch {
+	case ended > 0:
+		factor = p.begun.Sub(p.start).Seconds() / ended
+	case p.guesses[p.at] == 0:
+		return 0
+	}
+	left := time.Duration(factor*rest*float64(time.Second)) - now.Sub(p.begun)
+	if deadline, has := p.e.ctx.Deadline(); has {
+		left = min(left, deadline.Sub(now))
+	}
+	return left
+}
+
+// end reports that the part has ended.
+func (p *parts) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.at++
+	p.text = ""
+	if p.columns > 0 {
+		p.again.Stop()
+		fmt.Fprint(p.e.stderr, erase)
+	}
+}
+
+// Write takes messages of the process that measures.
+func (p *parts) Write(message []byte) (int, error) {
+	if p.all {
+		return p.e.stderr.Write(message)
+	}
+	lines := strings.Split(strings.TrimSpace(string(message)), "\n")
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.message = "; " + lines[len(lines)-1]
+	return len(message), nil
+}
+
+var _ io.Writer = (*parts)(nil)
+
+// shortly writes a time that is a guess.
+func shortly(d time.Duration) string {
+	if d < time.Minute {
+		return d.Round(time.Second).String()
+	}
+	return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+}
+
+// cut shortens a text to so many columns.
+func cut(text string, columns int) string {
+	if runes := []rune(text); len(runes) > columns {
+		return string(runes[:max(columns, 0)])
+	}
+	return text
+}
