@@ -110,6 +110,23 @@ func TestMergedShowsTheSame(t *testing.T) {
 	})
 }
 
+// TestMergedGoesOn: a merged block that ended early, because an entity that it
+// alters expires, does not cut the blocks after it.
+func TestMergedGoesOn(t *testing.T) {
+	create := func(number, btl uint64) entity.Block {
+		return entity.Block{Number: number, Ops: []entity.Op{{Kind: entity.Create, Key: entity.Key{byte(number)}, BTL: btl}}}
+	}
+	blocks := []entity.Block{
+		create(1, 5), {Number: 2, Ops: []entity.Op{{Kind: entity.ExtendBTL, Key: entity.Key{1}, BTL: 4}}},
+		create(7, 50), create(8, 50), create(9, 50),
+	}
+	merged := collect(t, Merged(replay(blocks), 3))
+	requireMerged(t, blocks, merged)
+	require.Len(t, merged, 2)
+	require.EqualValues(t, 2, merged[0].Number)
+	require.EqualValues(t, 9, merged[1].Number)
+}
+
 func TestMergedStopsAtAnError(t *testing.T) {
 	failing := func(yield func(entity.Block, error) bool) {
 		if yield(entity.Block{Number: 1, Ops: []entity.Op{{Kind: entity.Create, Key: entity.Key{1}}}}, nil) {
