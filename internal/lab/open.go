@@ -296,7 +296,9 @@ func (t *Trial) within(budget int64) error {
 
 // holdsTooMuch reports whether this process still holds memory of earlier work,
 // more than a quarter of a budget, and can be replaced by a new process.
-func (l *Lab) holdsTooMuch(budget int64) bool { return l.used && l.Renew != nil && resident() > budget/4 }
+func (l *Lab) holdsTooMuch(budget int64) bool {
+	return l.used && l.Renew != nil && resident() > budget/4
+}
 
 // renew gives way to a new process. Where that cannot be, this one goes on and does not try again.
 func (l *Lab) renew() error {
