@@ -2,6 +2,7 @@ package scaler
 
 import (
 	"iter"
+	"math"
 	"slices"
 	"testing"
 
@@ -108,6 +109,37 @@ func TestMergedShowsTheSame(t *testing.T) {
 		blocks := history(t)
 		requireMerged(t, blocks, collect(t, Merged(replay(blocks), rapid.IntRange(0, 12).Draw(t, "merge"))))
 	})
+}
+
+// TestMergedGoesOn: a merged block that ended early, because an entity that it
+// alters expires, does not cut the blocks after it.
+func TestMergedGoesOn(t *testing.T) {
+	create := func(number, btl uint64) entity.Block {
+		return entity.Block{Number: number, Ops: []entity.Op{{Kind: entity.Create, Key: entity.Key{byte(number)}, BTL: btl}}}
+	}
+	blocks := []entity.Block{
+		create(1, 5), {Number: 2, Ops: []entity.Op{{Kind: entity.ExtendBTL, Key: entity.Key{1}, BTL: 4}}},
+		create(7, 50), create(8, 50), create(9, 50),
+	}
+	merged := collect(t, Merged(replay(blocks), 3))
+	requireMerged(t, blocks, merged)
+	require.Len(t, merged, 2)
+	require.EqualValues(t, 2, merged[0].Number)
+	require.EqualValues(t, 9, merged[1].Number)
+}
+
+// TestMergedTransactions: a merged block has as many transactions as a block
+// may have, and no more.
+func TestMergedTransactions(t *testing.T) {
+	create := func(number uint64, key byte, tx uint32) entity.Block {
+		return entity.Block{Number: number, Ops: []entity.Op{{Kind: entity.Create, Key: entity.Key{key}, TxIndex: tx, BTL: 50}}}
+	}
+	for last, blocks := range []int{1, 2} {
+		source := []entity.Block{create(1, 1, math.MaxUint16-1), create(2, 2, uint32(last))}
+		merged := collect(t, Merged(replay(source), 3))
+		require.Len(t, merged, blocks)
+		requireMerged(t, source, merged)
+	}
 }
 
 func TestMergedStopsAtAnError(t *testing.T) {

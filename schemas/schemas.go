@@ -57,19 +57,19 @@ func (l entityLayout) temporal() bool { return l.folder != "simple" }
 
 // entityLayouts are the named layouts: which folder, and which of its indexes.
 var entityLayouts = map[string]entityLayout{
-	"arkiv": {folder: "arkiv", indexes: first(13),
+	"arkiv": {folder: "arkiv", indexes: firstIndexes(13),
 		about: "Arkiv's three tables with its thirteen indexes, every version kept"},
-	"arkiv-analyzed": {folder: "arkiv", indexes: first(13), analyze: true,
+	"arkiv-analyzed": {folder: "arkiv", indexes: firstIndexes(13), analyze: true,
 		about: "the same with the planner's statistics"},
-	"arkiv-columnar": {folder: "arkiv", indexes: only("payloads_key_idx"),
+	"arkiv-columnar": {folder: "arkiv", indexes: onlyIndexes("payloads_key_idx"),
 		about: "the same for engines that scan columns"},
 	"arkiv-ordered": {folder: "arkiv", indexes: without(disorderedIndexes...), newest: true,
 		about: "the same with one mechanism of ours: the newest matches are read newest first"},
-	"arkiv-pruned": {folder: "arkiv", indexes: only(prunedIndexes...),
+	"arkiv-pruned": {folder: "arkiv", indexes: onlyIndexes(prunedIndexes...),
 		about: "the same with the indexes of entities and of values"},
-	"bare": {folder: "arkiv", indexes: first(0),
+	"bare": {folder: "arkiv", indexes: firstIndexes(0),
 		about: "the same without an index"},
-	"simple": {folder: "simple", indexes: first(6),
+	"simple": {folder: "simple", indexes: firstIndexes(6),
 		about: "three tables of the current state"},
 	"compact": {folder: "compact", indexes: without(), runs: true,
 		about: "a block is written once, and merged in the background into sorted runs of postings"},
@@ -95,11 +95,13 @@ var disorderedIndexes = []string{
 // ablationSteps is the highest N of the layouts arkiv-0 … arkiv-N.
 const ablationSteps = 13
 
-func first(n int) func([]Index) []Index {
+// firstIndexes keeps the first n indexes of a folder.
+func firstIndexes(n int) func([]Index) []Index {
 	return func(all []Index) []Index { return all[:n] }
 }
 
-func only(names ...string) func([]Index) []Index {
+// onlyIndexes keeps the indexes of some names.
+func onlyIndexes(names ...string) func([]Index) []Index {
 	return func(all []Index) []Index {
 		return slices.DeleteFunc(slices.Clone(all), func(i Index) bool { return !slices.Contains(names, i.Name) })
 	}
@@ -162,7 +164,7 @@ func AblationLayouts() []string {
 func Entities(name, dialect string) (Layout, error) {
 	def, ok := entityLayouts[name]
 	if n, err := strconv.Atoi(strings.TrimPrefix(name, "arkiv-")); !ok && err == nil && n >= 0 && n <= ablationSteps && name == "arkiv-"+strconv.Itoa(n) {
-		def, ok = entityLayout{folder: "arkiv", indexes: first(n), about: fmt.Sprintf("the same with the first %d of the thirteen indexes", n)}, true
+		def, ok = entityLayout{folder: "arkiv", indexes: firstIndexes(n), about: fmt.Sprintf("the same with the first %d of the thirteen indexes", n)}, true
 	}
 	if !ok {
 		return Layout{}, fmt.Errorf("unknown entity layout %q; known are %s", name, strings.Join(EntityLayouts(), ", "))

@@ -140,6 +140,7 @@ func TestToleratedErrors(t *testing.T) {
 	}, func(_ context.Context, s *Step) error {
 		if s.Kind = "odd"; s.N%10 == 0 {
 			s.Kind = "even"
+			s.Check(func() error { return errors.New("the answer of a failed operation is checked") })
 			return broken
 		}
 		return nil
@@ -349,9 +350,27 @@ func TestBegin(t *testing.T) {
 				require.Equal(t, 100*time.Millisecond, out.All().Max())
 			} else {
 				require.Equal(t, 400*time.Millisecond, out.All().Max())
+				require.Zero(t, out.Late, "an operation that makes something ready has started in time")
 			}
 		})
 	}
+}
+
+// TestBeginOnce: an operation without Begin is timed from its start, whatever the
+// operation before it did.
+func TestBeginOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out, err := Loop(t.Context(), Config{N: 2}, func(_ context.Context, s *Step) error {
+			if s.N == 0 {
+				time.Sleep(time.Millisecond) // a beginning at 0 is none
+				s.Begin()
+			}
+			time.Sleep(100 * time.Millisecond)
+			return nil
+		})
+		require.NoError(t, err)
+		require.Equal(t, 100*time.Millisecond, out.All().Max())
+	})
 }
 
 // A timeline has each second to the last operation, idle ones too.

@@ -62,6 +62,21 @@ func TestBound(t *testing.T) {
 	})
 	require.NotZero(t, left)
 	require.NotZero(t, answered)
+
+	// What one guard reads, the next ones cannot.
+	view, err := e.Snapshot(t.Context())
+	require.NoError(t, err)
+	defer view.Close()
+	var guards []*eventlog.Guard
+	for range 4 {
+		item := event.Item{Tags: []event.Tag{event.NewTag("x", "0"), event.NewTag("x", "1")}} // which no event has both
+		guards = append(guards, &eventlog.Guard{Items: eventlog.Compile(event.Query{Items: []event.Item{item}})})
+	}
+	c := &counter{Querier: view}
+	b := eventlog.Bound{All: 60}
+	require.NoError(t, l.Judge(t.Context(), c, guards, tail.Indexed(), b))
+	require.LessOrEqual(t, c.postings, b.All)
+	require.True(t, guards[3].Left)
 }
 
 // TestPause: a judgement without a bound reports the rows of each statement.

@@ -188,20 +188,22 @@ func TestAbort(t *testing.T) {
 }
 
 // TestDamage: an event that is lost from under its postings is an error, also where
-// the next one ends the page.
+// the next one ends the page, and where no event comes after it.
 func TestDamage(t *testing.T) {
-	e, l := open(t)
-	write(t, e, newTail(l, 1), event.Event{Type: "A"}, event.Event{Type: "A", Data: []byte("data")})
-	commit(t, e, func(tx driver.Tx) {
-		_, err := tx.Exec(context.Background(), "DELETE FROM events WHERE position = 1")
-		require.NoError(t, err)
-		for _, bytes := range []int{1 << 20, 1} {
-			_, _, err = l.Read(context.Background(), tx, eventlog.Page{Items: eventlog.Compile(event.Of("A")), Limit: 10, Bytes: bytes})
-			require.ErrorIs(t, err, driver.ErrCorrupt)
-			_, err = l.ReadAt(context.Background(), tx, []uint64{1, 2}, bytes, nil)
-			require.ErrorIs(t, err, driver.ErrCorrupt)
-		}
-	})
+	for _, lost := range []int64{1, 2} {
+		e, l := open(t)
+		write(t, e, newTail(l, 1), event.Event{Type: "A"}, event.Event{Type: "A", Data: []byte("data")})
+		commit(t, e, func(tx driver.Tx) {
+			_, err := tx.Exec(context.Background(), "DELETE FROM events WHERE position = ?", lost)
+			require.NoError(t, err)
+			for _, bytes := range []int{1 << 20, 1} {
+				_, _, err = l.Read(context.Background(), tx, eventlog.Page{Items: eventlog.Compile(event.Of("A")), Limit: 10, Bytes: bytes})
+				require.ErrorIs(t, err, driver.ErrCorrupt)
+				_, err = l.ReadAt(context.Background(), tx, []uint64{1, 2}, bytes, nil)
+				require.ErrorIs(t, err, driver.ErrCorrupt)
+			}
+		})
+	}
 }
 
 // explainer runs queries and keeps their plans.

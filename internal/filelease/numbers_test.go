@@ -40,6 +40,7 @@ func TestNumbers(t *testing.T) {
 	keeps := &filelease.Numbers{Path: path, Mode: 0o644}
 	require.True(t, keeps.Keep(1, 0, 6))
 	require.False(t, keeps.Keep(1, 0, 7), "another has changed it")
+	require.EqualValues(t, 5, keeps.Raise(5))
 	left, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.NoError(t, keeps.Close())

@@ -92,14 +92,19 @@ func TestTempDir(t *testing.T) {
 	stem := filepath.Join(t.TempDir(), "x")
 	left := stem + "-0123456789abcdef"
 	require.NoError(t, os.Mkdir(left, 0o700))
-	require.NoError(t, os.Mkdir(stem+"-mine", 0o700))
+	theirs := []string{stem + "-mine", stem + "-0123", stem + "-0123456789abcdef01"} // no names of ours
+	for _, path := range theirs {
+		require.NoError(t, os.Mkdir(path, 0o700))
+	}
 	var forgotten []string
 	forget := func(path string) error { forgotten = append(forgotten, path); return nil }
 	one, err := filesync.TempDir(stem, forget)
 	require.NoError(t, err)
 	require.Equal(t, []string{left}, forgotten)
 	require.NoDirExists(t, left)
-	require.DirExists(t, stem+"-mine")
+	for _, path := range theirs {
+		require.DirExists(t, path)
+	}
 	two, err := filesync.TempDir(stem, forget)
 	require.NoError(t, err)
 	require.DirExists(t, one.Path(), "its run lives")

@@ -69,7 +69,7 @@ func (t *Trial) withDataset(ctx context.Context, d bench.Dataset, f func() error
 		return err
 	}
 	t.used = t.used || cp.Built
-	if err == nil && cp.Built && t.spent(t.Memory) { // what loading has used, the page cache would lack
+	if err == nil && cp.Built && t.holdsTooMuch(t.Memory) { // what loading has used, the page cache would lack
 		if err = cp.Close(); err == nil {
 			err = t.renew()
 		}
@@ -282,7 +282,7 @@ func (t *Trial) within(budget int64) error {
 			return fmt.Errorf("%w: %d MiB of memory are needed, and %d are free", ErrSkip, budget>>20, *m.MemAvailableBytes>>20)
 		}
 	}
-	if t.spent(budget) {
+	if t.holdsTooMuch(budget) {
 		if err := t.renew(); err != nil {
 			return err
 		}
@@ -294,9 +294,11 @@ func (t *Trial) within(budget int64) error {
 	return nil
 }
 
-// spent reports whether this process holds memory that it does not free, and
-// can be replaced.
-func (l *Lab) spent(budget int64) bool { return l.used && l.Renew != nil && resident() > budget/4 }
+// holdsTooMuch reports whether this process still holds memory of earlier work,
+// more than a quarter of a budget, and can be replaced by a new process.
+func (l *Lab) holdsTooMuch(budget int64) bool {
+	return l.used && l.Renew != nil && resident() > budget/4
+}
 
 // renew gives way to a new process. Where that cannot be, this one goes on and does not try again.
 func (l *Lab) renew() error {

@@ -60,7 +60,7 @@ func NewRatio(sittings []Side) *Ratio {
 	var ratios []float64
 	var hosts []string
 	for _, s := range sittings {
-		ratios, hosts = append(ratios, math.Exp(apart(logs(s)))), appendNew(hosts, s.Host)
+		ratios, hosts = append(ratios, math.Exp(apart(logarithms(s)))), appendNew(hosts, s.Host)
 	}
 	r := &Ratio{Sittings: len(ratios), Hosts: len(hosts), Median: median(ratios), Min: slices.Min(ratios), Max: slices.Max(ratios), runs: len(sittings[0].Runs)}
 	r.P, r.Least = Separated(sittings)
@@ -115,8 +115,9 @@ func (r *Ratio) In(unit, to string) string {
 	return c.String()
 }
 
-// logs has the logarithms of the values, or the values where one has none.
-func logs(s Side) Side {
+// logarithms returns a side with the logarithm of each value, or the side itself
+// where a value is not above 0.
+func logarithms(s Side) Side {
 	if min(slices.Min(s.Runs), slices.Min(s.Reference)) <= 0 {
 		return s
 	}
@@ -155,7 +156,7 @@ func permuted(sittings []Side, limit int) float64 {
 	random := rand.New(rand.NewPCG(uint64(len(sittings)), 0x7065726d))
 	found, sums := 0.0, []float64{0}
 	for _, s := range sittings {
-		s = logs(s)
+		s = logarithms(s)
 		found += apart(s)
 		named := s.named(limit, random)
 		var next []float64

@@ -159,12 +159,22 @@ func TestFilters(t *testing.T) {
 	changes("0xd created 5 3f5 0 removed", "0xc created 4 3f4 0 removed", "0xb created 2 3f3 0 removed")
 	n.apply(t, 11, create(6))
 	changes("0xb created 6 3f3 0")
+	// Blocks that were withdrawn are sent, though those in their place were pruned.
+	require.NoError(t, n.ents.Rewind(t.Context(), 10))
+	for b := range uint64(4) {
+		n.apply(t, 11+b, create(7+int(b)))
+	}
+	require.NoError(t, n.ents.Prune(t.Context(), 14))
+	changes("0xb created 6 3f3 0 removed")
+	changes()
+	n.apply(t, 15, create(6))
+	changes("0xf created 6 3f7 0")
 	var hashes []string
 	n.result(t, &hashes, "eth_getFilterChanges", blocks)
-	require.Len(t, hashes, 1)
+	require.Len(t, hashes, 5)
 	var all []gotLog
 	n.result(t, &all, "eth_getFilterLogs", logs)
-	require.Equal(t, []string{"0xb created 6 3f3 0"}, texts(all))
+	require.Equal(t, []string{"0xf created 6 3f7 0"}, texts(all))
 	n.fails(t, CodeParams, "eth_getFilterLogs", blocks)
 	var removed bool
 	n.result(t, &removed, "eth_uninstallFilter", blocks)
@@ -285,6 +295,42 @@ func TestFollowersMemory(t *testing.T) {
 	require.Equal(t, CodeTooManyOpened, ask("eth_subscribe", "logs", filter).Error.Code)
 	require.Equal(t, "true", string(ask("eth_unsubscribe", ids[1]).Result))
 	require.Eventually(t, func() bool { return ask("eth_newFilter", filter).Error == nil }, time.Minute, time.Millisecond)
+	for ask("eth_newFilter", filter).Error == nil {
+	}
+	n.handler.filters.expire(time.Now().Add(time.Hour))
+	require.Nil(t, ask("eth_newFilter", filter).Error, "filters that expire give it back too")
+}
+
+// TestLogsLimit: an answer has as many logs as it may. A question with more is
+// refused, and a filter gets the rest with the next poll.
+func TestLogsLimit(t *testing.T) {
+	n := newNode(t, "compact", Options{Limits: Limits{Logs: 3}})
+	n.apply(t, 9)
+	var filter string
+	n.result(t, &filter, "eth_newFilter", fromProcessor)
+	n.apply(t, 10, create(1), create(2), create(3))
+	n.apply(t, 11, create(4))
+	var logs []gotLog
+	n.result(t, &logs, "eth_getLogs", of(10, 10))
+	require.Len(t, logs, 3)
+	n.fails(t, CodeTooLarge, "eth_getLogs", of(10, 11))
+	for _, want := range []int{3, 1, 0} {
+		n.result(t, &logs, "eth_getFilterChanges", filter)
+		require.Len(t, logs, want)
+	}
+}
+
+// TestFollowingRefused: a subscription that its connection refuses takes no place
+// of the others.
+func TestFollowingRefused(t *testing.T) {
+	n := newNode(t, "compact", Options{Limits: Limits{Subscriptions: 1, Following: 2}})
+	n.apply(t, 9)
+	_, send, read := n.subscribe(t, "newHeads")
+	for range 3 {
+		send(m{"jsonrpc": "2.0", "id": 1, "method": "eth_subscribe", "params": []any{"newHeads"}})
+		require.Equal(t, CodeTooManyOpened, read().Error.Code)
+	}
+	n.subscribe(t, "newHeads")
 }
 
 // TestSubscribe: subscriptions send each event once, also during calls on the

@@ -163,6 +163,8 @@ func TestPageParts(t *testing.T) {
 				require.Len(t, pages, 4)
 				require.Equal(t, want, joined(pages))
 				require.Empty(t, pages[3].Data)
+				pages = n.pages(t, `type = "node"`, m{"orderBy": order, "resultsPerPage": "0xa", "includeData": m{"key": true}})
+				require.Equal(t, want, joined(pages), "a cursor has the attribute, which is not sent")
 			}
 			var page gotPage
 			n.result(t, &page, "arkiv_query", `$key = `+keyOf(7).String())

@@ -22,7 +22,9 @@ const (
 	maxBlockSize = 256 << 10
 )
 
-// header is the one of the two that counts.
+// header describes the state of the file after a checkpoint. A file has two, and
+// checkpoints write them in turn, so that the older one is whole while the newer
+// one is written: the header with the higher iteration is in force.
 type header []byte
 
 func (h header) iteration() uint64 { return binary.LittleEndian.Uint64(h[iterationOffset:]) }

@@ -51,7 +51,7 @@ var meanings = map[string]meaning{
 }
 
 // poolerAdvice is for what only a pooler causes that passes itself off as the server:
-// see shared.
+// see behindPooler.
 const poolerAdvice = "a pooler between gives each transaction another session; set its pool mode to session, or connect to the server itself"
 
 // codeCancelled is the code of a statement that was cancelled on request.

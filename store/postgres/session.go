@@ -65,15 +65,15 @@ func (s *session) settings(local bool) []string {
 
 // setup implements sqlstore.Config.Setup.
 func (s *session) setup(ctx context.Context, c *sqlstore.Conn, _ bool) error {
-	shared, err := shared(ctx, c)
+	pooled, err := behindPooler(ctx, c)
 	if err != nil {
 		return fmt.Errorf("look for a pooler: %w", err)
 	}
-	settings := s.settings(shared)
+	settings := s.settings(pooled)
 	if c.Seat() == sqlstore.Spare { // for long statements, never for clients' queries
-		settings = append(settings, lift(shared))
+		settings = append(settings, lift(pooled))
 	}
-	if shared {
+	if pooled {
 		c.Share(settings)
 	} else if err := c.ExecOnce(ctx, strings.Join(settings, "; ")); err != nil {
 		return fmt.Errorf("set up the session: %w", err)
@@ -81,22 +81,22 @@ func (s *session) setup(ctx context.Context, c *sqlstore.Conn, _ bool) error {
 	return c.InSession(ctx, func(c *sqlstore.Conn) error { return s.check(ctx, c) })
 }
 
-// shared reports whether a pooler is between, before any setting is made. A
+// behindPooler reports whether a pooler is between, before any setting is made. A
 // server tells a client which process serves it, so that the client can cancel
 // statements. A pooler must invent that number, and the process itself knows
 // the real one. Whether a pooler keeps a session for one client cannot be known
 // for sure: one that does not may have a single connection, or happen to give
 // the same one again. So no pooler is trusted with a session.
-func shared(ctx context.Context, c *sqlstore.Conn) (shared bool, err error) {
+func behindPooler(ctx context.Context, c *sqlstore.Conn) (pooled bool, err error) {
 	pid, err := c.QueryText(ctx, "SELECT pg_backend_pid()")
 	if err != nil {
 		return false, err
 	}
 	err = withConn(c, func(conn *pgx.Conn) error {
-		shared = pid != strconv.FormatUint(uint64(conn.PgConn().PID()), 10)
+		pooled = pid != strconv.FormatUint(uint64(conn.PgConn().PID()), 10)
 		return nil
 	})
-	return shared, err
+	return pooled, err
 }
 
 // check reads the session back, and makes the schema if it has to.

@@ -44,21 +44,21 @@ const worldBlocks = 24
 // with few entities, and with many.
 var draws = []struct {
 	few, many int
-	draw      func(*drawing)
+	draw      func(*historyDrawer)
 }{
-	{6, 2, (*drawing).apply},
-	{2, 1, (*drawing).load},
-	{1, 0, (*drawing).refuse},
-	{2, 1, (*drawing).rewind},
-	{2, 0, (*drawing).prune},
-	{2, 1, (*drawing).reopen},
-	{2, 2, (*drawing).get},
-	{4, 24, (*drawing).ask},
-	{2, 2, (*drawing).page},
-	{2, 1, (*drawing).maintain},
-	{2, 0, (*drawing).changes},
-	{2, 1, (*drawing).header},
-	{1, 0, (*drawing).hold},
+	{6, 2, (*historyDrawer).apply},
+	{2, 1, (*historyDrawer).load},
+	{1, 0, (*historyDrawer).refuse},
+	{2, 1, (*historyDrawer).rewind},
+	{2, 0, (*historyDrawer).prune},
+	{2, 1, (*historyDrawer).reopen},
+	{2, 2, (*historyDrawer).get},
+	{4, 24, (*historyDrawer).ask},
+	{2, 2, (*historyDrawer).page},
+	{2, 1, (*historyDrawer).maintain},
+	{2, 0, (*historyDrawer).changes},
+	{2, 1, (*historyDrawer).header},
+	{1, 0, (*historyDrawer).hold},
 }
 
 // size is the size of a store, the steps of a history, and how many histories
@@ -78,7 +78,7 @@ var sizes = []size{{0, 40, 60, 0}, {1000, 30, 2, 1}, {10_000, 15, 1, 0}}
 // every error and the digest. Engines that cannot be in one program are compared
 // as well, because the model is the same.
 //
-// A history that fails is reduced and printed with its seed; see runKept.
+// A history that fails is reduced and printed with its seed; see fail.
 //
 //	go test ./store/sqlite -run TestConformance/differential -varve.histories=1000 -timeout=0
 func runDifferential(t *testing.T, h Harness) {
@@ -98,7 +98,13 @@ func runDifferential(t *testing.T, h Harness) {
 	if asked > 1000 { // most entities of a single history may have been rewound
 		require.GreaterOrEqual(t, found, asked/8, "many questions find something")
 	}
-	t.Run("kept", func(t *testing.T) { runKept(t, h) })
+	t.Run("kept", func(t *testing.T) {
+		for name, history := range keptIn[step](t, keptEntityHistories) {
+			for _, h.layout = range h.layouts() {
+				t.Run(name+"/"+h.layout, func(t *testing.T) { replay[step](newMachine(t, h, false), history) })
+			}
+		}
+	})
 }
 
 // runHistories tries histories until one fails. It returns how many questions
@@ -149,7 +155,7 @@ func differential(t *testing.T, h Harness, size size, i int) (m *machine) {
 	failure := try(t, func(t testing.TB) {
 		m = newMachine(t, h, size.entities > 0)
 		defer m.close()
-		d := &drawing{&model.Drawer{Rand: random, Many: size.entities, NUL: 12}, m}
+		d := &historyDrawer{&model.Drawer{Rand: random, Many: size.entities, NUL: 12}, m}
 		if m.model.NoNUL {
 			d.NUL = 200
 		}
@@ -159,11 +165,12 @@ func differential(t *testing.T, h Harness, size size, i int) (m *machine) {
 		d.draw(size)
 	})
 	if failure != "" {
-		h.fail(t, m.history, m.many, failure)
+		start := func(t testing.TB) player[step] { return newMachine(t, h, m.many) }
+		fail(t, keptEntityHistories, start, m.history, failure)
 	}
 	text := formatHistory(m.history)
 	if !m.many {
-		require.Equal(t, text, formatHistory(parseHistory(t, text)), "a history is read as it was written")
+		require.Equal(t, text, formatHistory(parseHistory[step](t, text)), "a history is read as it was written")
 	}
 	return m
 }

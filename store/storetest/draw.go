@@ -8,15 +8,15 @@ import (
 	"github.com/varvedb/varve/store/storetest/model"
 )
 
-// drawing is a machine whose history is drawn while it goes: each step depends
+// historyDrawer draws the steps of a machine while it does them: each step depends
 // on the state that the model is in.
-type drawing struct {
+type historyDrawer struct {
 	*model.Drawer
 	*machine
 }
 
 // draw draws and does all steps.
-func (d *drawing) draw(size size) {
+func (d *historyDrawer) draw(size size) {
 	d.do(step{Do: "open", Layout: d.h.layout, ExtendAdds: d.Chance(3), Params: d.params(true)})
 	steps, all := size.steps, 0
 	if d.many {
@@ -47,7 +47,7 @@ func (d *drawing) draw(size size) {
 }
 
 // world loads many entities and by chance merges all of them.
-func (d *drawing) world() {
+func (d *historyDrawer) world() {
 	blocks, ahead := make([]entity.Block, worldBlocks), d.model.Clone()
 	for i := range blocks {
 		b := d.Block(ahead)
@@ -66,7 +66,7 @@ func (d *drawing) world() {
 
 // params draws parameters of the URL that must not matter. For a new store the
 // size of its pages is one of them.
-func (d *drawing) params(create bool) map[string]string {
+func (d *historyDrawer) params(create bool) map[string]string {
 	list := map[string]string{}
 	memory := []string{"256MiB", "64MiB"}
 	if d.accepts("page_size") {
@@ -99,7 +99,7 @@ func (d *drawing) params(create bool) map[string]string {
 	return list
 }
 
-func (d *drawing) reopen() {
+func (d *historyDrawer) reopen() {
 	s := step{Do: "open", Params: d.params(false)}
 	if d.Chance(2) {
 		s.Layout = d.h.layout
@@ -107,11 +107,11 @@ func (d *drawing) reopen() {
 	d.do(s)
 }
 
-func (d *drawing) apply() {
+func (d *historyDrawer) apply() {
 	d.do(step{Do: "apply", Blocks: []entity.Block{d.Block(d.model)}})
 }
 
-func (d *drawing) load() {
+func (d *historyDrawer) load() {
 	s := step{
 		Do: "load", Held: d.IntN(len(d.fed) + 1), Changes: one(d.Drawer, 1+d.IntN(8), 1<<20),
 		End: one(d.Drawer, "", "", "broken", "cancelled"),
@@ -128,7 +128,7 @@ func (d *drawing) load() {
 	d.do(s)
 }
 
-func (d *drawing) refuse() {
+func (d *historyDrawer) refuse() {
 	if len(d.fed) == 0 || d.model.Horizon() > 0 {
 		return
 	}
@@ -143,14 +143,14 @@ func (d *drawing) refuse() {
 	d.do(s)
 }
 
-func (d *drawing) rewind() { d.do(step{Do: "rewind", At: d.At(d.model)}) }
+func (d *historyDrawer) rewind() { d.do(step{Do: "rewind", At: d.At(d.model)}) }
 
-func (d *drawing) prune() { d.do(step{Do: "prune", At: d.At(d.model)}) }
+func (d *historyDrawer) prune() { d.do(step{Do: "prune", At: d.At(d.model)}) }
 
-func (d *drawing) header() { d.do(step{Do: "header", At: d.At(d.model)}) }
+func (d *historyDrawer) header() { d.do(step{Do: "header", At: d.At(d.model)}) }
 
 // maintain by chance merges and writes a checkpoint, and verifies the store.
-func (d *drawing) maintain() {
+func (d *historyDrawer) maintain() {
 	if d.Chance(2) {
 		d.do(step{Do: "flush"})
 	}
@@ -160,7 +160,7 @@ func (d *drawing) maintain() {
 	d.do(step{Do: "verify"})
 }
 
-func (d *drawing) get() {
+func (d *historyDrawer) get() {
 	s := step{Do: "get", At: d.At(d.model)}
 	for range 3 {
 		s.Keys = append(s.Keys, one(d.Drawer, d.Keys...))
@@ -170,7 +170,7 @@ func (d *drawing) get() {
 
 // questions draws questions about a block, and none if the block cannot be
 // read.
-func (d *drawing) questions(at uint64, n int) (list []model.Question) {
+func (d *historyDrawer) questions(at uint64, n int) (list []model.Question) {
 	of, err := d.model.At(at)
 	for range n {
 		if err == nil {
@@ -180,13 +180,13 @@ func (d *drawing) questions(at uint64, n int) (list []model.Question) {
 	return list
 }
 
-func (d *drawing) ask() {
+func (d *historyDrawer) ask() {
 	at := d.At(d.model)
 	d.do(step{Do: "ask", At: at, Questions: d.questions(at, 3)})
 }
 
 // page reads a result page by page while the head moves.
-func (d *drawing) page() {
+func (d *historyDrawer) page() {
 	at := d.At(d.model)
 	d.do(step{Do: "page", At: at, Questions: d.questions(at, 1)})
 	for d.paging != nil {
@@ -198,13 +198,13 @@ func (d *drawing) page() {
 	}
 }
 
-func (d *drawing) changes() {
+func (d *historyDrawer) changes() {
 	from := d.At(d.model)
 	d.do(step{Do: "changes", At: from, To: min(from, d.model.Head().Number+1) + d.Uint64N(8)})
 }
 
 // hold keeps a view open while blocks come and go.
-func (d *drawing) hold() {
+func (d *historyDrawer) hold() {
 	at := d.At(d.model)
 	questions := d.questions(at, 1)
 	d.do(step{Do: "hold", At: at})
@@ -216,7 +216,7 @@ func (d *drawing) hold() {
 
 // copy goes on with a copy of the store. A copy by history may have another
 // layout.
-func (d *drawing) copy() {
+func (d *historyDrawer) copy() {
 	s := step{Do: "copy", Way: one(d.Drawer, "history", "backup"), Layout: d.h.layout}
 	switch {
 	case s.Way == "backup":

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -66,6 +67,7 @@ func runEventRace(t *testing.T, h Harness) {
 var runEventGroup = parts[Harness]{
 	{"cancel", groupCancel},
 	{"queue", groupQueue},
+	{"failure", groupFailure},
 	{"close", groupClose},
 }.run
 
@@ -160,6 +162,36 @@ func groupQueue(t *testing.T, h Harness) {
 	wait(t, &wg)
 	require.EqualValues(t, 6, stored.Load())
 	require.Len(t, s.all(t), 6)
+}
+
+// groupFailure makes a write of two appends fail once. Each is tried alone then,
+// and both succeed.
+func groupFailure(t *testing.T, h Harness) {
+	var broken atomic.Bool
+	url := tap(func(call, _ string) error {
+		if call == "insert" && broken.CompareAndSwap(true, false) {
+			return errBroken
+		}
+		return nil
+	}).tapped(t, h.quickURL(t), true)
+	s := h.openEvents(t, url, store.EventOptions{Queue: 2})
+	s.add(t, ev("A", "before"))
+	release := held(t, s)
+	defer release()
+	one, two := s.later(ev("A", "one"), nil), s.later(ev("A", "two"), nil)
+	eventually(t, "both wait for the writer", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		_, err := s.Append(ctx, []event.Event{ev("A", "third")}, nil)
+		require.Error(t, err)
+		return strings.Contains(err.Error(), "wait for a place")
+	})
+	broken.Store(true)
+	release()
+	require.NoError(t, (<-one).err)
+	require.NoError(t, (<-two).err)
+	require.False(t, broken.Load(), "the first write has failed")
+	require.Len(t, s.all(t), 3)
 }
 
 // groupClose closes the database while appends wait. Each gets an outcome, and

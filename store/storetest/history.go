@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"embed"
 	"fmt"
-	"maps"
 	"os"
 	"path"
 	"reflect"
@@ -19,8 +18,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
 
-	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/event"
 	"github.com/varvedb/varve/store/query"
 	"github.com/varvedb/varve/store/storetest/model"
 )
@@ -58,10 +57,10 @@ var written = json.JoinOptions(
 	json.Deterministic(true), json.OmitZeroStructFields(true),
 	json.RejectUnknownMembers(true), jsontext.SpaceAfterComma(true),
 	json.WithMarshalers(json.JoinMarshalers(
-		named[entity.Kind](), named[entity.Key](), named[entity.Address](), named[query.Expr](),
+		named[entity.Kind](), named[entity.Key](), named[entity.Address](), named[query.Expr](), named[event.ID](),
 	)),
 	json.WithUnmarshalers(json.JoinUnmarshalers(
-		parsed(parseKind), parsed(entity.ParseKey), parsed(entity.ParseAddress), parsed(query.Parse),
+		parsed(parseKind), parsed(entity.ParseKey), parsed(entity.ParseAddress), parsed(query.Parse), parsed(event.ParseID),
 	)),
 )
 
@@ -90,7 +89,7 @@ func parseKind(name string) (entity.Kind, error) {
 }
 
 // formatHistory returns a history as text, one step a line.
-func formatHistory(history []step) string {
+func formatHistory[S any](history []S) string {
 	var text bytes.Buffer
 	for i := range history {
 		line, err := json.Marshal(&history[i], written)
@@ -104,40 +103,48 @@ func formatHistory(history []step) string {
 
 // parseHistory is the inverse of formatHistory. Lines that begin with # are
 // comments.
-func parseHistory(t testing.TB, text string) (history []step) {
+func parseHistory[S any](t testing.TB, text string) (history []S) {
 	t.Helper()
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "#") {
 			continue
 		}
-		var s step
+		var s S
 		require.NoError(t, json.Unmarshal([]byte(line), &s, written), line)
 		history = append(history, s)
 	}
 	return history
 }
 
-//go:embed testdata/*.jsonl
+//go:embed testdata
 var keptHistories embed.FS
 
-// runKept replays the histories in testdata, which failed once, on each layout.
-// To keep another one, add the text that runDifferential prints.
-func runKept(t *testing.T, h Harness) {
-	for _, file := range must(keptHistories.ReadDir("testdata"))(t) {
-		text := must(keptHistories.ReadFile("testdata/" + file.Name()))(t)
-		history := parseHistory(t, string(text))
-		for _, h.layout = range h.layouts() {
-			name := strings.TrimSuffix(file.Name(), path.Ext(file.Name()))
-			t.Run(name+"/"+h.layout, func(t *testing.T) {
-				replay(t, h, history, false)
-			})
+// keptIn returns the histories in a directory of testdata, which failed once, by
+// name. To keep another one, add the text that fail prints.
+func keptIn[S any](t *testing.T, dir string) map[string][]S {
+	list := map[string][]S{}
+	for _, file := range must(keptHistories.ReadDir(dir))(t) {
+		if name, is := strings.CutSuffix(file.Name(), ".jsonl"); is {
+			list[name] = parseHistory[S](t, string(must(keptHistories.ReadFile(path.Join(dir, file.Name())))(t)))
 		}
 	}
+	return list
 }
 
-// replay runs a history on a new store of a layout.
-func replay(t testing.TB, h Harness, history []step, many bool) {
-	m := newMachine(t, h, many)
+const (
+	keptEntityHistories = "testdata"
+	keptEventHistories  = "testdata/events"
+)
+
+// player does the steps of a history to a store and to the model of it.
+type player[S any] interface {
+	do(S)
+	checkState()
+	close()
+}
+
+// replay does a history from its beginning.
+func replay[S any](m player[S], history []S) {
 	defer m.close()
 	for _, s := range history {
 		m.do(s)
@@ -195,14 +202,15 @@ func try(t testing.TB, f func(t testing.TB)) (failure string) {
 // a few seconds.
 const reduceTime = 2 * time.Minute
 
-// fail reports a history that failed, reduced, as text that testdata can keep.
-func (h Harness) fail(t testing.TB, history []step, many bool, failure string) {
+// fail reports a history that failed, reduced, as text that a directory can
+// keep. Start returns a player with a new store.
+func fail[S any](t testing.TB, dir string, start func(t testing.TB) player[S], history []S, failure string) {
 	t.Helper()
 	var last string
 	deadline := time.Now().Add(reduceTime)
 	more := func() bool { return time.Now().Before(deadline) }
-	fails := func(history []step) bool {
-		found := try(t, func(t testing.TB) { replay(t, h, history, many) })
+	fails := func(history []S) bool {
+		found := try(t, func(t testing.TB) { replay(start(t), history) })
 		if found != "" {
 			last = found
 		}
@@ -214,27 +222,23 @@ func (h Harness) fail(t testing.TB, history []step, many bool, failure string) {
 	}
 	reduced := reduce(history, more, fails)
 	t.Logf("%s\nThe failure of the reduced history:\n%s", failure, last)
-	t.Fatalf("To replay it, keep these %d of %d steps in store/storetest/testdata/NAME.jsonl:\n%s",
-		len(reduced), len(history), formatHistory(reduced))
+	t.Fatalf("To replay it, keep these %d of %d steps in store/storetest/%s/NAME.jsonl:\n%s",
+		len(reduced), len(history), dir, formatHistory(reduced))
 }
 
 // reduce leaves out steps of a failing history, and parts of steps, as long as
 // it still fails and there is more time. The first step opens the store and
-// stays.
-func reduce(history []step, more func() bool, fails func([]step) bool) []step {
+// stays. The steps that are left are changed in their place.
+func reduce[S any](history []S, more func() bool, fails func([]S) bool) []S {
 	for before := ""; more() && before != formatHistory(history); {
 		before = formatHistory(history)
-		rest := shorten(history[1:], more, func(rest []step) bool {
+		rest := shorten(history[1:], more, func(rest []S) bool {
 			return fails(append(history[:1:1], rest...))
 		})
 		history = append(history[:1:1], rest...)
+		r := reducer{more, func() bool { return fails(history) }}
 		for i := range history {
-			failsWith := func(s step) bool {
-				other := slices.Clone(history)
-				other[i] = s
-				return fails(other)
-			}
-			history[i] = history[i].reduce(more, failsWith)
+			r.reduce(reflect.ValueOf(&history[i]).Elem())
 		}
 	}
 	return history
@@ -256,69 +260,85 @@ func shorten[T any](list []T, more func() bool, fails func([]T) bool) []T {
 	return list
 }
 
-// reduce leaves out parts of a step.
-func (s step) reduce(more func() bool, fails func(step) bool) step {
-	// attempt makes a change of a copy of the step and keeps it if that fails.
-	attempt := func(change func(s *step)) bool {
-		if !more() {
-			return false
-		}
-		other := s
-		other.Blocks, other.Questions = slices.Clone(s.Blocks), slices.Clone(s.Questions)
-		for i := range other.Blocks {
-			other.Blocks[i].Ops = slices.Clone(s.Blocks[i].Ops)
-		}
-		change(&other)
-		failed := !reflect.DeepEqual(s, other) && fails(other)
-		if failed {
-			s = other
-		}
-		return failed
+// reducer reduces values that are parts of a history.
+type reducer struct{ more, fails func() bool }
+
+// attempt gives a value another one, and takes that back unless the history
+// fails with it.
+func (r reducer) attempt(v, other reflect.Value) bool {
+	if !r.more() {
+		return false
 	}
-	shorten(s.Blocks, more, func(list []entity.Block) bool { return attempt(func(s *step) { s.Blocks = list }) })
-	shorten(s.Keys, more, func(list []entity.Key) bool { return attempt(func(s *step) { s.Keys = list }) })
-	shorten(s.Questions, more, func(list []model.Question) bool {
-		return attempt(func(s *step) { s.Questions = list })
-	})
-	for name := range s.Params {
-		attempt(func(s *step) {
-			s.Params = maps.Clone(s.Params)
-			delete(s.Params, name)
-		})
+	old := reflect.New(v.Type()).Elem()
+	old.Set(v)
+	v.Set(other)
+	failed := r.fails()
+	if !failed {
+		v.Set(old)
 	}
-	if s.Held > 0 {
-		attempt(func(s *step) { s.Held = 0 })
-	}
-	for i := range s.Blocks {
-		attempt(func(s *step) { s.Blocks[i].Hash, s.Blocks[i].Time = entity.Hash{}, 0 })
-		shorten(s.Blocks[i].Ops, more, func(list []entity.Op) bool {
-			return attempt(func(s *step) { s.Blocks[i].Ops = list })
-		})
-		for j := range s.Blocks[i].Ops {
-			for _, change := range []func(op *entity.Op){
-				func(op *entity.Op) { op.ContentType, op.Content = "", nil },
-				func(op *entity.Op) { op.StringAttributes = nil },
-				func(op *entity.Op) { op.NumericAttributes = nil },
-				func(op *entity.Op) { op.Owner = entity.Address{} },
-			} {
-				attempt(func(s *step) { change(&s.Blocks[i].Ops[j]) })
+	return failed
+}
+
+// reduce makes a value zero, or leaves out parts of it. Names and numbers that
+// a step cannot be without stay: the others may have any value, because the
+// model knows which ones a store refuses.
+func (r reducer) reduce(v reflect.Value) {
+	switch is := v.Interface().(type) {
+	case entity.Kind, entity.Key, event.ID, string:
+		return
+	case query.Expr:
+		for _, e := range terms(is) {
+			if r.attempt(v, reflect.ValueOf(e)) {
+				r.reduce(v)
+				return
 			}
 		}
-	}
-	for i := range s.Questions {
-		for smaller := true; smaller; {
-			smaller = slices.ContainsFunc(terms(s.Questions[i].Expr), func(e query.Expr) bool {
-				return attempt(func(s *step) { s.Questions[i].Expr = e })
-			})
+		return
+	case time.Time, []byte:
+		if !v.IsZero() {
+			r.attempt(v, reflect.Zero(v.Type()))
 		}
-		shorten(s.Questions[i].Order, more, func(list []store.Order) bool {
-			return attempt(func(s *step) { s.Questions[i].Order = list })
+		return
+	}
+	if v.IsZero() || v.Kind() != reflect.Struct && r.attempt(v, reflect.Zero(v.Type())) {
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		r.reduce(v.Elem())
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Field(i); f.CanSet() {
+				r.reduce(f)
+			}
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			other := reflect.MakeMap(v.Type())
+			for _, k := range v.MapKeys() {
+				if k.Interface() != key.Interface() {
+					other.SetMapIndex(k, v.MapIndex(k))
+				}
+			}
+			r.attempt(v, other)
+		}
+	case reflect.Slice:
+		places := make([]int, v.Len())
+		for i := range places {
+			places[i] = i
+		}
+		whole := reflect.ValueOf(v.Interface())
+		shorten(places, r.more, func(places []int) bool {
+			other := reflect.Zero(v.Type())
+			for _, i := range places {
+				other = reflect.Append(other, whole.Index(i))
+			}
+			return r.attempt(v, other)
 		})
-		if s.Questions[i].After != nil {
-			attempt(func(s *step) { s.Questions[i].After = nil })
+		for i := range v.Len() {
+			r.reduce(v.Index(i))
 		}
 	}
-	return s
 }
 
 // terms returns the terms of an expression.

@@ -31,7 +31,7 @@ func TestHistoryText(t *testing.T) {
 		require.False(t, fields.Field(i).IsZero(), "give %s a value", fields.Type().Field(i).Name)
 	}
 	history := []step{{Do: "open"}, whole}
-	require.Equal(t, history, parseHistory(t, "# a comment\n"+formatHistory(history)))
+	require.Equal(t, history, parseHistory[step](t, "# a comment\n"+formatHistory(history)))
 }
 
 // TestReduce: of a long history remains what makes it fail, here a deletion of
@@ -57,8 +57,8 @@ func TestReduce(t *testing.T) {
 	}
 	reduced := reduce(history, func() bool { return true }, fails)
 	require.Equal(t, `{"Do":"open", "Params":{"backlog":"1"}}
-{"Do":"apply", "Blocks":[{"Number":39, "Ops":[{"Kind":"delete", "OpIndex":1, "Key":"0x6200000000000000000000000000000000000000000000000000000000000000"}]}]}
-{"Do":"rewind", "At":39}
+{"Do":"apply", "Blocks":[{"Number":39, "Ops":[{"Kind":"delete", "Key":"0x6200000000000000000000000000000000000000000000000000000000000000"}]}]}
+{"Do":"rewind"}
 `, formatHistory(reduced))
 	require.Less(t, tried, 200)
 }

@@ -1,10 +1,16 @@
-// Mutants makes plausible mistakes, one at a time, and tells which tests notice:
+// Mutants makes plausible mistakes, one at a time, and reports which tests
+// notice them:
 //
 //	go run -C internal/tools ./mutants
-//	go run -C internal/tools ./mutants -only=internal/lsm -timeout=5m
+//	go run -C internal/tools ./mutants -only=internal/lsm -timeout=20m
 //
-// The mistakes are in mutants.txt. Files stay as they are: the compiler is given others in
-// their place (go help build, -overlay).
+// The mistakes are in mutants.txt. Files stay as they are, because the compiler
+// is given others in their place (go help build, -overlay).
+//
+// A mutant is caught when a test fails, and the test is named. It lived when all
+// tests passed. Otherwise it is undecided: it did not compile, or a run of tests
+// reached its time limit before a test failed. A time limit is no catch, because
+// a loaded machine reaches it without any mistake.
 package main
 
 import (
@@ -18,6 +24,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -28,13 +35,14 @@ var data string
 var (
 	only    = flag.String("only", "", "try the mutants with this text in their first line")
 	root    = flag.String("root", "../..", "the repository")
-	timeout = flag.Duration("timeout", 4*time.Minute, "how long one run of tests may take")
+	timeout = flag.Duration("timeout", 15*time.Minute, "how long one run of tests may take")
 )
 
-// mutant is a mistake: a text that a file has once, and what takes its place.
+// mutant is a mistake: a text that is in a file once, and the text that takes
+// its place.
 type mutant struct{ file, what, before, after string }
 
-// rule is which tests to run for files that begin with a prefix.
+// rule names the tests to run for files that begin with a prefix.
 type rule struct {
 	prefix string
 	args   []string
@@ -51,22 +59,24 @@ func main() {
 func run() error {
 	mutants, rules := parse()
 	caught := 0
-	var broken error // of mutants that could not be tried
+	var undecided error
 	for _, m := range mutants {
 		start := time.Now()
-		by, err := m.caught(rules)
+		by, err := m.try(rules)
+		outcome := "caught by " + by
 		switch {
-		case err != nil:
-			broken, by = errors.Join(broken, fmt.Errorf("%s: %s: %w", m.file, m.what, err)), "NOT TRIED"
-		case by == "":
-			by = "NOT CAUGHT"
-		default:
+		case by != "":
 			caught++
+		case err != nil:
+			outcome = fmt.Sprint("UNDECIDED: ", err)
+			undecided = errors.Join(undecided, fmt.Errorf("%s: %s: %w", m.file, m.what, err))
+		default:
+			outcome = "LIVED"
 		}
-		fmt.Printf("%s: %s\n\t%s, %.0f s\n", m.file, m.what, by, time.Since(start).Seconds())
+		fmt.Printf("%s: %s\n\t%s, %.0f s\n", m.file, m.what, outcome, time.Since(start).Seconds())
 	}
 	fmt.Printf("%d of %d are caught\n", caught, len(mutants))
-	return broken
+	return undecided
 }
 
 func parse() (mutants []mutant, rules []rule) {
@@ -92,8 +102,9 @@ func parse() (mutants []mutant, rules []rule) {
 	return mutants, rules
 }
 
-// caught makes the mistake and returns which test failed, or "" when none did.
-func (m mutant) caught(rules []rule) (string, error) {
+// try makes the mistake and returns the test that failed. A mutant that no test
+// failed for lived when err is nil, and is undecided when it is not.
+func (m mutant) try(rules []rule) (string, error) {
 	dir, err := os.MkdirTemp("", "mutant")
 	if err != nil {
 		return "", err
@@ -121,33 +132,56 @@ func (m mutant) caught(rules []rule) (string, error) {
 	if err := os.WriteFile(overlay, replace, 0o600); err != nil {
 		return "", err
 	}
-	for _, r := range rules {
-		if !strings.HasPrefix(m.file, r.prefix) {
+	// Run the tests of each rule until one fails. A run that reaches its time
+	// limit decides nothing, so that the next one is tried too.
+	runs := [][]string{{"./" + filepath.Dir(m.file)}}
+	if named := slices.DeleteFunc(slices.Clone(rules), func(r rule) bool {
+		return !strings.HasPrefix(m.file, r.prefix)
+	}); len(named) > 0 {
+		runs = nil
+		for _, r := range named {
+			runs = append(runs, r.args)
+		}
+	}
+	var undecided error
+	for _, args := range runs {
+		cmd := exec.Command("go", append([]string{"test", "-overlay=" + overlay, "-vet=off", "-failfast",
+			"-timeout=" + timeout.String()}, args...)...)
+		cmd.Dir = *root
+		out, err := cmd.CombinedOutput()
+		if err == nil {
 			continue
 		}
-		args := append([]string{"test", "-overlay=" + overlay, "-vet=off", "-failfast", "-timeout=" + timeout.String()}, r.args...)
-		cmd := exec.Command("go", args...)
-		cmd.Dir = *root
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return failure(string(out))
+		by, err := failure(string(out))
+		if by != "" {
+			return by, nil
 		}
+		undecided = errors.Join(undecided, err)
 	}
-	return "", nil
+	return "", undecided
 }
 
-var failed = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
+var (
+	failed    = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
+	timedOut  = regexp.MustCompile(`panic: test timed out after \S+\n(\s+running tests:\n\s+\S+)?`)
+	panicked  = regexp.MustCompile(`(?m)^(panic|fatal error): .*`)
+	longSpace = regexp.MustCompile(`\s+`)
+)
 
-// failure returns the innermost test that failed, by its output.
-func failure(out string) (string, error) {
-	if strings.Contains(out, "[build failed]") || strings.Contains(out, "[setup failed]") {
-		return "", fmt.Errorf("it does not compile: %s", out)
+// failure reads the output of a run of tests that failed. It returns the
+// innermost test that failed, or an error when none did: the mutant did not
+// compile, or the time was up.
+func failure(out string) (by string, err error) {
+	if matches := failed.FindAllStringSubmatch(out, -1); len(matches) > 0 {
+		return matches[len(matches)-1][1], nil
 	}
-	by := "a panic"
-	if _, hangs, timedOut := strings.Cut(out, "running tests:\n"); timedOut {
-		by = "a time-out of " + strings.Fields(hangs)[0]
+	if late := timedOut.FindString(out); late != "" {
+		return "", errors.New(longSpace.ReplaceAllString(late, " "))
 	}
-	for _, match := range failed.FindAllStringSubmatch(out, -1) {
-		by = match[1]
+	// A panic outside of the goroutine of a test ends the process, and go test
+	// prints no name.
+	if line := panicked.FindString(out); line != "" {
+		return line, nil
 	}
-	return by, nil
+	return "", fmt.Errorf("no test ran to its end: %s", out)
 }

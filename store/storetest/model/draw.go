@@ -82,8 +82,9 @@ func numbers(r *rand.Rand, entities int) map[string]uint64 {
 	return list
 }
 
-// manyColumns are the attributes that comparisons and orders use. The user's
-// are in it twice, because the others are many.
+// manyColumns are the attributes that comparisons and orders of questions about
+// many entities use. The user's attributes are listed twice, so that they are
+// drawn more often than the nine that every entity has.
 var manyColumns = func() (list []store.Order) {
 	for range 2 {
 		for _, name := range []string{"type", "same", "zone", "name", "label", "rare"} {
