@@ -277,31 +277,29 @@ func (c *checker) entities(ctx context.Context) {
 	c.verify(ctx, e)
 }
 
-// verify checks the chain of digests, and the rows of the layout.
+// verify checks the chain of digests, and the rows of the layout, in the same views.
 func (c *checker) verify(ctx context.Context, e *Entities) {
 	c.report.Layout = e.layout.Name()
-	err := c.digest(ctx, e)
+	views, err := e.views(ctx, 3)
+	if err != nil {
+		c.done(partHistory, true, err)
+		c.done(partEntities, false, err)
+		return
+	}
+	err = c.digest(ctx, e, views)
 	if err == nil && !c.report.Digest {
 		c.unavailable(partHistory, "the digest cannot be computed without the whole history: the store is pruned, or its layout keeps none")
 	} else {
 		c.done(partHistory, true, err)
 	}
-	c.rows(ctx, e)
-}
-
-func (c *checker) rows(ctx context.Context, e *Entities) {
-	if err := e.db.missing(ctx, e.layout.Tables()...); err != nil {
-		c.done(partEntities, true, err)
+	if err = e.db.missing(ctx, e.layout.Tables()...); err != nil {
+		c.done(partEntities, true, errors.Join(err, closeViews(views)))
 		return
 	}
-	views, err := e.views(ctx, 3)
-	if err == nil {
-		each := everyRow(ctx, c.progress(partEntities, "rows", 0))
-		err = e.layout.Check(ctx, countedQuerier{views[0].reader, each}, countedQuerier{views[1].reader, each},
-			countedQuerier{views[2].reader, each}, c.finder(ctx, partEntities))
-		err = errors.Join(err, ctx.Err(), closeViews(views))
-	}
-	c.done(partEntities, false, err)
+	each := everyRow(ctx, c.progress(partEntities, "rows", 0))
+	err = e.layout.Check(ctx, countedQuerier{views[0].reader, each}, countedQuerier{views[1].reader, each},
+		countedQuerier{views[2].reader, each}, c.report.Digest, c.finder(ctx, partEntities))
+	c.done(partEntities, false, errors.Join(err, ctx.Err(), closeViews(views)))
 }
 
 func (c *checker) events(ctx context.Context) {

@@ -102,7 +102,12 @@ func (c *checker) soundEntities(ctx context.Context) (*Entities, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = c.digest(ctx, ents); outcomeOf(err) == Damaged {
+	views, err := ents.views(ctx, 3)
+	if err != nil {
+		return nil, err
+	}
+	err = c.digest(ctx, ents, views)
+	if err = errors.Join(err, closeViews(views)); outcomeOf(err) == Damaged {
 		err = fmt.Errorf("%w: the versions themselves are damaged and cannot be made anew; the store is sound up to %s: "+
 			"restore a backup, or import those blocks again: %w", ErrCorrupt, c.report.Sound, err)
 	}

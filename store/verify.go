@@ -27,13 +27,8 @@ func (e *Entities) Verify(ctx context.Context) (CheckReport, error) {
 }
 
 // digest computes the chain of digests and compares it block by block.
-func (c *checker) digest(ctx context.Context, e *Entities) (err error) {
+func (c *checker) digest(ctx context.Context, e *Entities, views []*Snapshot) (err error) {
 	r := &c.report
-	views, err := e.views(ctx, 3)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, closeViews(views)) }()
 	snap := views[0]
 	r.Head, r.Sound.Empty = snap.head, true
 	if !e.layout.Temporal() || snap.horizon > 0 {

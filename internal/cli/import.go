@@ -149,6 +149,8 @@ func (c *importCmd) fill(e *env, src *source.Source) (res imported, err error) {
 		src.Blocks = src.From(head.Number + 1)
 	}
 
+	src = src.Ahead()
+
 	// Report progress in bytes of the source where it counts them, else in blocks.
 	bar, done := importBar(e, src, head)
 

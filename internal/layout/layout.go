@@ -42,8 +42,9 @@ type Layout interface {
 
 	// Check compares everything that the layout keeps twice, reading up to
 	// three views of the same block side by side. It calls report with each
-	// contradiction until that returns false.
-	Check(ctx context.Context, a, b, c driver.Querier, report func(problem string) bool) error
+	// contradiction until that returns false. With whole, Openings has given
+	// every version of this block without an error, so all payloads are there.
+	Check(ctx context.Context, a, b, c driver.Querier, whole bool, report func(problem string) bool) error
 
 	// Rebuild replaces derived data in the transaction: everything but the
 	// versions. Q is a view of the commits before it.

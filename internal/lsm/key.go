@@ -59,6 +59,11 @@ func (s Span) compare(key []byte, down bool) int {
 // All is every key below the highest space, which has none.
 var All = Span{hi: binary.BigEndian.AppendUint32(nil, math.MaxUint32)}
 
+// Spaces returns the span of the spaces from one on and below another.
+func Spaces(from, below uint32) Span {
+	return Span{appendBound(nil, Term{Space: from}), appendBound(nil, Term{Space: below})}
+}
+
 // Of returns the span of one term.
 func Of(t Term) Span {
 	lo := appendBound(nil, t)

@@ -48,7 +48,8 @@ type Writer struct {
 
 // NewWriter begins a file.
 func NewWriter(w io.Writer, head []byte) (*Writer, error) {
-	z, err := zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+	// With two the encoder compresses and writes while the caller reads rows.
+	z, err := zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(2))
 	if err != nil {
 		return nil, err
 	}

@@ -162,7 +162,7 @@ func (b *rig) check() {
 	r, err := b.engine.Snapshot(ctx)
 	require.NoError(b.t, err)
 	defer func() { require.NoError(b.t, r.Close()) }()
-	require.NoError(b.t, b.layout.Check(ctx, r, r, r, func(problem string) bool {
+	require.NoError(b.t, b.layout.Check(ctx, r, r, r, false, func(problem string) bool {
 		b.t.Error(problem)
 		return true
 	}))

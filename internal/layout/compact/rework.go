@@ -91,7 +91,7 @@ func (r *rework) entities(ctx context.Context, ids []any, f func(state) state) e
 	return r.change(ctx, ids, states, f)
 }
 
-// gather puts versions into the states of their entities, each once.
+// gather puts versions into the states of their entities.
 func gather(states map[int64]*state, current bool) func(*version) error {
 	return func(v *version) error {
 		s := states[v.id]
@@ -101,7 +101,7 @@ func gather(states map[int64]*state, current bool) func(*version) error {
 		}
 		if current {
 			s.current = v
-		} else if !slices.ContainsFunc(s.closed, func(other *version) bool { return other.from == v.from }) {
+		} else {
 			s.closed = append(s.closed, v)
 		}
 		return nil

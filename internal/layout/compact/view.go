@@ -222,10 +222,14 @@ func (v *view) contents(ctx context.Context, list []*version) (map[int64][]byte,
 	}
 	for no, content := range wanted {
 		if content == nil {
-			return nil, fmt.Errorf("%w: payload %d is missing", driver.ErrCorrupt, no)
+			return nil, missingPayload(no)
 		}
 	}
 	return wanted, nil
+}
+
+func missingPayload(no int64) error {
+	return fmt.Errorf("%w: payload %d is missing", driver.ErrCorrupt, no)
 }
 
 // Rows implements layout.View. It counts versions, wherever they are: how many of them
@@ -287,6 +291,9 @@ func (v *view) storedOpenings(ctx context.Context, out *output) (more bool, err 
 		r, err := scanVersion(rows, &content)
 		if err != nil {
 			return err
+		}
+		if r.content != 0 && content == nil {
+			return missingPayload(r.content)
 		}
 		e, err := r.entity(dictionary, true)
 		if err != nil {

@@ -35,7 +35,7 @@ func (r entityRows) at(from, to uint64) *versionRows {
 // Check implements layout.Layout: each version's attribute rows must be those
 // that its payload row repeats, valid over the same blocks. The three tables are
 // read side by side in order of the key, so that one entity is held at a time.
-func (l *Layout) Check(ctx context.Context, payloads, texts, numbers driver.Querier, report func(problem string) bool) error {
+func (l *Layout) Check(ctx context.Context, payloads, texts, numbers driver.Querier, _ bool, report func(problem string) bool) error {
 	p, err := l.follow(ctx, payloads, "check_payloads")
 	if err != nil {
 		return err

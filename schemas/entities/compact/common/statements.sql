@@ -265,8 +265,9 @@ FROM closed_versions
 WHERE to_block < expires AND to_block >= ? AND to_block <= ?
 ORDER BY to_block, entity_key;
 
--- name: highest_numbers
+-- name: number_bounds
 SELECT
+    (SELECT COALESCE(min(v.id), 1) FROM (SELECT min(id) AS id FROM current_versions UNION ALL SELECT min(id) FROM closed_versions) AS v),
     (SELECT COALESCE(max(v.id), 0) FROM (SELECT max(id) AS id FROM current_versions UNION ALL SELECT max(id) FROM closed_versions) AS v),
     (SELECT COALESCE(max(no), 0) FROM contents),
     (SELECT COALESCE(max(id), 0) FROM names);
@@ -281,6 +282,19 @@ FROM (
 LEFT JOIN contents AS p ON p.no = v.content
 WHERE p.no IS NULL;
 
+-- name: keys
+SELECT hash, id FROM entity_keys;
+
+-- name: shared_hashes
+-- Hashes of keys, above one, that lead to several entities.
+SELECT hash
+FROM entity_keys
+WHERE hash > ?
+GROUP BY hash
+HAVING count(*) > 1
+ORDER BY hash
+LIMIT CAST(? AS BIGINT);
+
 -- name: key_hashes
 -- Every version's key beside the hash that leads to it, where there is one.
 SELECT v.entity_key, v.id, k.hash IS NOT NULL AS has, COALESCE(k.hash, 0)
@@ -290,13 +304,3 @@ FROM (
     SELECT entity_key, id FROM closed_versions
 ) AS v
 LEFT JOIN entity_keys AS k ON k.id = v.id;
-
--- name: intervals
--- Every version by key, as far as the tables have it.
-SELECT entity_key, id, from_block, to_block, expires
-FROM (
-    SELECT entity_key, id, from_block, expires AS to_block, expires FROM current_versions
-    UNION ALL
-    SELECT entity_key, id, from_block, to_block, expires FROM closed_versions
-) AS v
-ORDER BY entity_key, from_block;
