@@ -184,8 +184,9 @@ func TestTrips(t *testing.T) {
 	}
 }
 
-// TestTripsOfBlocks: a block locks and reads in one message, and writes with its COMMIT in another.
-
+// TestTripsOfBlocks: a block locks and reads in one message, and writes with its
+// COMMIT in another. A payload that it keeps, and that is merged, is one more,
+// because its number stands in the version.
 func TestTripsOfBlocks(t *testing.T) {
 	ctx := t.Context()
 	w, url := newWire(t, pgtest.NewURL(t))
