@@ -42,6 +42,7 @@ func TestPrefetch(t *testing.T) {
 	require.NoError(t, first.Commit(ctx))
 	tx := <-begun
 	require.NotNil(t, tx)
+	defer func() { _ = tx.Rollback() }() // Close waits for it
 	read := func(a int64) (n int64) {
 		n, err := driver.QueryInt(ctx, tx, above, a)
 		require.NoError(t, err)
