@@ -31,13 +31,14 @@ func (e *Entities) Apply(ctx context.Context, b entity.Block) (Applied, error) {
 	}
 	e.maintainer.hold(ctx)
 	e.maintainer.enter()
-	err := e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
+	needs := b.Needs()
+	err := e.db.writeExpecting(ctx, func() []driver.Prefetch { return e.prefetchWrite(b.Number, needs) }, func(ctx context.Context, tx driver.Tx) error {
 		head, err := e.db.meta.head(ctx, tx)
 		if err != nil {
 			return err
 		}
 		mark = e.db.mark()
-		applied, err = e.applyIn(ctx, &entityTx{Tx: tx, ents: e}, head, &b)
+		applied, err = e.applyIn(ctx, &entityTx{Tx: tx, ents: e}, head, &b, needs)
 		return err
 	})
 	e.maintainer.leave()
@@ -45,11 +46,21 @@ func (e *Entities) Apply(ctx context.Context, b entity.Block) (Applied, error) {
 		return Applied{}, fmt.Errorf("apply: %w", err)
 	}
 	e.db.keepBlock(mark, applied.Head)
+	e.lastHead.Store(applied.Head.Number)
 	if applied.Changes > 0 {
 		e.maintainer.wrote()
 	}
 	e.grown(ctx, applied.Changes)
 	return applied, nil
+}
+
+// prefetchWrite returns the queries that the transaction of a block is expected to run.
+func (e *Entities) prefetchWrite(block uint64, needs map[entity.Key]entity.Need) []driver.Prefetch {
+	expected := []driver.Prefetch{{Text: e.db.meta.Statements["head"]}}
+	if l, ok := e.layout.(layout.Prefetched); ok {
+		expected = append(expected, l.PrefetchWrite(block, needs)...)
+	}
+	return expected
 }
 
 // admissible checks what can be checked without the store.
@@ -108,11 +119,11 @@ func (tx *entityTx) write(ctx context.Context, set entity.Changeset) error {
 }
 
 // applyIn applies a block inside a transaction.
-func (e *Entities) applyIn(ctx context.Context, tx *entityTx, head BlockHeader, b *entity.Block) (Applied, error) {
+func (e *Entities) applyIn(ctx context.Context, tx *entityTx, head BlockHeader, b *entity.Block, needs map[entity.Key]entity.Need) (Applied, error) {
 	if err := follows(head, b.Number); err != nil {
 		return Applied{}, err
 	}
-	prior, err := tx.prior(ctx, b.Number, b.Needs())
+	prior, err := tx.prior(ctx, b.Number, needs)
 	if err != nil {
 		return Applied{}, err
 	}

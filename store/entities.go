@@ -49,6 +49,7 @@ type Entities struct {
 	backlog    int           // EntityOptions.Backlog
 	maintainer *maintainer   // nil when the layout puts nothing off
 	deferred   atomic.Bool   // EntityOptions.DeferIndexes left indexes out
+	lastHead   atomic.Uint64 // the number of the head that was seen last
 
 	mu       sync.Mutex
 	written  uint64 // versions since the planner's statistics were gathered

@@ -135,7 +135,7 @@ func (l *loader) block(ctx context.Context, b entity.Block) error {
 		l.bytes += len(b.Ops[i].Content)
 	}
 	return l.take(ctx, len(b.Ops), func(ctx context.Context, tx *entityTx, head BlockHeader) (Applied, error) {
-		return l.ents.applyIn(ctx, tx, head, &b)
+		return l.ents.applyIn(ctx, tx, head, &b, b.Needs())
 	})
 }
 

@@ -41,7 +41,13 @@ const Head = math.MaxUint64
 // the block is above the head or was pruned, and with ErrUnsupported when it is below the head and
 // the layout keeps no history. It waits for a free reader until ctx is done.
 func (e *Entities) At(ctx context.Context, block uint64) (*Snapshot, error) {
-	r, err := e.db.engine.View(ctx)
+	return e.AtFor(ctx, block)
+}
+
+// AtFor is At, for a snapshot whose Get is about to read entities of some keys: from a
+// server they come in the round trip that opens the snapshot.
+func (e *Entities) AtFor(ctx context.Context, block uint64, keys ...entity.Key) (*Snapshot, error) {
+	r, err := driver.View(ctx, e.db.engine, func() []driver.Prefetch { return e.prefetchView(block, keys) })
 	if err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
@@ -50,6 +56,20 @@ func (e *Entities) At(ctx context.Context, block uint64) (*Snapshot, error) {
 		return nil, fmt.Errorf("snapshot: %w", errors.Join(err, r.Close()))
 	}
 	return s, nil
+}
+
+// prefetchView returns the queries that a snapshot is expected to run. The head is
+// taken to be the one that was seen last.
+func (e *Entities) prefetchView(block uint64, keys []entity.Key) (expected []driver.Prefetch) {
+	if head := e.lastHead.Load(); block == Head {
+		block = head
+	} else if block != head {
+		expected = append(expected, driver.Prefetch{Text: e.db.meta.Statements["block_at_or_below"], Args: []any{int64(min(block, entity.MaxBlock))}})
+	}
+	if l, ok := e.layout.(layout.Prefetched); ok {
+		expected = append(expected, l.PrefetchView(block, keys)...)
+	}
+	return expected
 }
 
 // views opens several snapshots of the head for reading all of it, all of one block of
@@ -120,6 +140,7 @@ func (s *Snapshot) position(ctx context.Context, block uint64) (err error) {
 	if s.head, s.horizon, err = s.ents.db.meta.headAndHorizon(ctx, s.reader); err != nil {
 		return err
 	}
+	s.ents.lastHead.Store(s.head.Number)
 	if block == Head {
 		block = s.head.Number
 	}

@@ -134,7 +134,12 @@ func (db *DB) tune(ctx context.Context, tables []*driver.Table) error {
 // write runs f in a write transaction. Engine calls inside are not cancelled
 // half-way: ctx is checked before they begin and before the commit.
 func (db *DB) write(ctx context.Context, f func(ctx context.Context, tx driver.Tx) error) error {
-	tx, err := db.engine.Begin(ctx)
+	return db.writeExpecting(ctx, func() []driver.Prefetch { return nil }, f)
+}
+
+// writeExpecting is write for an f that is expected to run queries.
+func (db *DB) writeExpecting(ctx context.Context, expected func() []driver.Prefetch, f func(ctx context.Context, tx driver.Tx) error) error {
+	tx, err := driver.Begin(ctx, db.engine, expected)
 	if err != nil {
 		return err
 	}

@@ -101,7 +101,11 @@ func (r *Reader) Do(ctx context.Context, op Op) (a Answer, err error) {
 	if r.held != nil {
 		return r.ask(ctx, r.held, op)
 	}
-	snap, err := r.ents.At(ctx, op.Block)
+	var keys []entity.Key
+	if op.Get {
+		keys = append(keys, op.Key)
+	}
+	snap, err := r.ents.AtFor(ctx, op.Block, keys...)
 	if err != nil {
 		return a, err
 	}

@@ -96,6 +96,17 @@ type Writer interface {
 	Prune(ctx context.Context, before uint64) error
 }
 
+// Prefetched is a layout that can name the queries that a transaction or a view will
+// run first, as far as it knows the store. A wrong guess costs a round trip and no
+// more, because an answer is used only for the query that it is of.
+type Prefetched interface {
+	// PrefetchWrite returns the queries of a Writer, and of its Prior at a block.
+	PrefetchWrite(block uint64, needs map[entity.Key]entity.Need) []driver.Prefetch
+
+	// PrefetchView returns the queries of a View at a block, and of its Get of keys.
+	PrefetchView(at uint64, keys []entity.Key) []driver.Prefetch
+}
+
 // Indexed is a layout with indexes that loading does not need.
 type Indexed interface {
 	DeferredIndexes() []string

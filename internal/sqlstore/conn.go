@@ -395,6 +395,11 @@ type Remote interface {
 	// next statement.
 	Later(ctx context.Context, text string, keep bool, args []any) error
 
+	// Prefetch queues a query, which is sent in one message with the next statement
+	// that returns rows or is executed, and behind it. The first Query of the same text
+	// and arguments gets its answer, unless Later or Exec came between.
+	Prefetch(ctx context.Context, text string, keep bool, args []any) error
+
 	// Flush sends the queued statements.
 	Flush(ctx context.Context) error
 
@@ -436,6 +441,17 @@ func (c *Conn) Defer(ctx context.Context, text string, args ...any) error {
 	return c.Mapped(c.remote.Later(ctx, c.codec.Rebind(text), c.keepsRemote(text), c.encode(args)))
 }
 
+// prefetch leaves queries to a Remote that are sent behind its next statement.
+func (c *Conn) prefetch(ctx context.Context, expected []driver.Prefetch) error {
+	for _, p := range expected {
+		text := c.codec.Rebind(p.Text)
+		if err := c.remote.Prefetch(ctx, text, c.keepsRemote(text), c.encode(p.Args)); err != nil {
+			return c.fail(err)
+		}
+	}
+	return nil
+}
+
 // keepsRemote reports whether a Remote keeps a statement prepared. A shared
 // connection has another session for each transaction, so it keeps none.
 func (c *Conn) keepsRemote(text string) bool { return !c.Shared() && keeps(text) }
@@ -456,7 +472,7 @@ func (r *Reader) renew(ctx context.Context) error {
 		return err
 	}
 	r.conn = c
-	return r.db.beginRead(ctx, c, false)
+	return r.db.beginRead(ctx, c, false, nil)
 }
 
 // asTx and asReader add the methods of driver.Remote to transactions and views of

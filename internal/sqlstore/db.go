@@ -136,12 +136,17 @@ func (db *DB) Info() driver.Info { return db.cfg.Info }
 func (db *DB) Capabilities() driver.Capabilities { return db.cfg.Capabilities }
 
 // Begin implements driver.Engine.
-func (db *DB) Begin(ctx context.Context) (driver.Tx, error) { return db.beginWrite(ctx, false) }
+func (db *DB) Begin(ctx context.Context) (driver.Tx, error) { return db.beginWrite(ctx, false, nil) }
+
+// BeginExpecting is that of driver.Prefetcher, for engines with a Remote.
+func (db *DB) BeginExpecting(ctx context.Context, expected []driver.Prefetch) (driver.Tx, error) {
+	return db.beginWrite(ctx, false, expected)
+}
 
 // BeginLate is Begin, but the engine makes the commit durable after it has returned.
-func (db *DB) BeginLate(ctx context.Context) (driver.Tx, error) { return db.beginWrite(ctx, true) }
+func (db *DB) BeginLate(ctx context.Context) (driver.Tx, error) { return db.beginWrite(ctx, true, nil) }
 
-func (db *DB) beginWrite(ctx context.Context, late bool) (driver.Tx, error) {
+func (db *DB) beginWrite(ctx context.Context, late bool, expected []driver.Prefetch) (driver.Tx, error) {
 	if db.cfg.Options.ReadOnly {
 		return nil, driver.ErrReadOnly
 	}
@@ -150,7 +155,7 @@ func (db *DB) beginWrite(ctx context.Context, late bool) (driver.Tx, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err = db.beginOn(ctx, c, late); err == nil {
+		if err = db.beginOn(ctx, c, late, expected); err == nil {
 			return asTx(&Tx{db: db, Conn: c}), nil
 		}
 		lost := kept && c.broken // while it was idle: a new one may work
@@ -162,7 +167,7 @@ func (db *DB) beginWrite(ctx context.Context, late bool) (driver.Tx, error) {
 }
 
 // beginOn begins a write transaction on the writer's connection.
-func (db *DB) beginOn(ctx context.Context, c *Conn, late bool) error {
+func (db *DB) beginOn(ctx context.Context, c *Conn, late bool, expected []driver.Prefetch) error {
 	if db.cfg.BeforeWrite != nil {
 		if err := db.cfg.BeforeWrite(ctx, c); err != nil {
 			return err
@@ -173,7 +178,10 @@ func (db *DB) beginOn(ctx context.Context, c *Conn, late bool) error {
 		err = c.begin(ctx, db.cfg.BeginWrite)
 	}
 	if err == nil && db.cfg.AfterBegin != nil {
-		if err = db.cfg.AfterBegin(ctx, c); err != nil {
+		if err = c.prefetch(ctx, expected); err == nil {
+			err = db.cfg.AfterBegin(ctx, c)
+		}
+		if err != nil {
 			err = errors.Join(err, c.rollback())
 		}
 	}
@@ -282,8 +290,13 @@ func (db *DB) View(ctx context.Context) (driver.Reader, error) {
 	return db.reader(ctx, db.cfg.Remote == nil)
 }
 
-func (db *DB) reader(ctx context.Context, pin bool) (driver.Reader, error) {
-	list, err := db.readers(ctx, 1, pin)
+// ViewExpecting is that of driver.Prefetcher, for engines with a Remote.
+func (db *DB) ViewExpecting(ctx context.Context, expected []driver.Prefetch) (driver.Reader, error) {
+	return db.reader(ctx, false, expected...)
+}
+
+func (db *DB) reader(ctx context.Context, pin bool, expected ...driver.Prefetch) (driver.Reader, error) {
+	list, err := db.readers(ctx, 1, pin, expected...)
 	if err != nil {
 		return nil, err
 	}
@@ -296,7 +309,7 @@ func (db *DB) Snapshots(ctx context.Context, n int) ([]driver.Reader, error) {
 }
 
 // readers opens n readers together, or none.
-func (db *DB) readers(ctx context.Context, n int, pin bool) ([]driver.Reader, error) {
+func (db *DB) readers(ctx context.Context, n int, pin bool, expected ...driver.Prefetch) ([]driver.Reader, error) {
 	if db.isClosed() {
 		return nil, driver.ErrClosed
 	}
@@ -306,7 +319,7 @@ func (db *DB) readers(ctx context.Context, n int, pin bool) ([]driver.Reader, er
 	}
 	list := make([]driver.Reader, 0, n)
 	for range n {
-		r, err := db.openReader(ctx, l, pin)
+		r, err := db.openReader(ctx, l, pin, expected)
 		if err != nil {
 			db.slots.give(l, n-len(list))
 			return nil, errors.Join(err, driver.CloseReaders(list))
@@ -318,7 +331,7 @@ func (db *DB) readers(ctx context.Context, n int, pin bool) ([]driver.Reader, er
 
 // openReader starts a read transaction for a slot that was taken. Without pin
 // the first query fixes the view.
-func (db *DB) openReader(ctx context.Context, l *lease, pin bool) (driver.Reader, error) {
+func (db *DB) openReader(ctx context.Context, l *lease, pin bool, expected []driver.Prefetch) (driver.Reader, error) {
 	if db.isClosed() {
 		return nil, driver.ErrClosed
 	}
@@ -327,14 +340,14 @@ func (db *DB) openReader(ctx context.Context, l *lease, pin bool) (driver.Reader
 	var err error
 	kept := c != nil
 	if kept {
-		err = db.beginRead(ctx, c, pin)
+		err = db.beginRead(ctx, c, pin, expected)
 	}
 	// Where there is none, or where it was lost meanwhile, by a restart of the
 	// server for example, begin on a new connection.
 	if !kept || err != nil && c.broken && ctx.Err() == nil {
 		dropBroken(c)
 		if c, err = db.connect(ctx, seat); err == nil {
-			err = db.beginRead(ctx, c, pin)
+			err = db.beginRead(ctx, c, pin, expected)
 		}
 	}
 	if err != nil {
@@ -359,13 +372,19 @@ func (db *DB) openReader(ctx context.Context, l *lease, pin bool) (driver.Reader
 
 // beginRead begins a read transaction and, with pin, fixes its view. After an
 // error the connection is in no transaction, because it is used again.
-func (db *DB) beginRead(ctx context.Context, c *Conn, pin bool) error {
+func (db *DB) beginRead(ctx context.Context, c *Conn, pin bool, expected []driver.Prefetch) error {
 	if c.native != nil {
 		// To watch the context would take longer than to begin.
 		ctx = context.WithoutCancel(ctx)
 	}
-	if err := c.begin(ctx, db.cfg.BeginRead); err != nil || !pin || db.cfg.Pin == "" {
+	if err := c.begin(ctx, db.cfg.BeginRead); err != nil {
 		return err
+	}
+	if err := c.prefetch(ctx, expected); err != nil {
+		return errors.Join(err, c.rollback())
+	}
+	if !pin || db.cfg.Pin == "" {
+		return nil
 	}
 	rows, err := c.Query(ctx, db.cfg.Pin)
 	if err == nil {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"sync"
 
@@ -34,11 +35,17 @@ func New(text map[string]string) *Set {
 	return s
 }
 
-// Ahead gives a statement the hint driver.Statement.Ahead.
-func (s *Set) Ahead(name string) {
-	hinted := s.all[name]
-	hinted.Ahead = true
-	s.all[name] = hinted
+// Prefetch returns a statement as a query that is expected to run.
+func (s *Set) Prefetch(name string, args ...any) driver.Prefetch {
+	return driver.Prefetch{Text: s.all[name].Text, Args: args}
+}
+
+// PrefetchIn returns the queries that EachIn would run.
+func (s *Set) PrefetchIn(name string, list, more []any) (expected []driver.Prefetch) {
+	for size, args := range parts(list, more) {
+		expected = append(expected, driver.Prefetch{Text: s.List(name, size), Args: args})
+	}
+	return expected
 }
 
 // List returns a statement over a list of a size.
@@ -123,25 +130,37 @@ var sizes = [...]int{1, 4, 16, 32, 64, 128, 256}
 // filled up by repeating its last item, so f may see a row more than once when the list
 // stands in a join.
 func (s *Set) EachIn(ctx context.Context, q driver.Querier, name string, list, more []any, f func(driver.Rows) error) error {
-	for len(list) > 0 {
-		size := sizes[len(sizes)-1]
-		for _, n := range sizes {
-			if n >= len(list) {
-				size = n
-				break
-			}
-		}
-		n := min(size, len(list))
-		args := append(make([]any, 0, size+len(more)), list[:n]...)
-		for len(args) < size {
-			args = append(args, list[n-1])
-		}
-		list = list[n:]
-		if err := s.EachOf(ctx, q, name, size, append(args, more...), f); err != nil {
+	for size, args := range parts(list, more) {
+		if err := s.EachOf(ctx, q, name, size, args, f); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// parts cuts a list into parts that are filled up to one of the sizes, and adds the
+// other arguments to each.
+func parts(list, more []any) iter.Seq2[int, []any] {
+	return func(yield func(int, []any) bool) {
+		for len(list) > 0 {
+			size := sizes[len(sizes)-1]
+			for _, n := range sizes {
+				if n >= len(list) {
+					size = n
+					break
+				}
+			}
+			n := min(size, len(list))
+			args := append(make([]any, 0, size+len(more)), list[:n]...)
+			for len(args) < size {
+				args = append(args, list[n-1])
+			}
+			list = list[n:]
+			if !yield(size, append(args, more...)) {
+				return
+			}
+		}
+	}
 }
 
 // ExecIn runs a statement over a list of any length, width arguments an item, each item

@@ -88,6 +88,42 @@ type Remote interface {
 	LiftTimeouts(ctx context.Context) error
 }
 
+// Prefetch is a query that a transaction or view is expected to run.
+type Prefetch struct {
+	Text string
+	Args []any
+}
+
+// Prefetcher is implemented by engines to whose server a statement is a message.
+// Expected queries travel in the message that begins the transaction or view. The
+// first Query of the same text and arguments then has its answer without a round
+// trip, unless the transaction has written before it. A query that is not run after
+// all costs its work on the server and no more.
+type Prefetcher interface {
+	// BeginPrefetching is Begin. The queries see what was committed before the
+	// transaction got its lock.
+	BeginPrefetching(ctx context.Context, expected []Prefetch) (Tx, error)
+
+	// ViewPrefetching is View. The queries are sent with the view's first one.
+	ViewPrefetching(ctx context.Context, expected []Prefetch) (Reader, error)
+}
+
+// Begin begins a write transaction that is expected to run queries.
+func Begin(ctx context.Context, e Engine, expected func() []Prefetch) (Tx, error) {
+	if p, ok := e.(Prefetcher); ok {
+		return p.BeginPrefetching(ctx, expected())
+	}
+	return e.Begin(ctx)
+}
+
+// View opens a view that is expected to run queries.
+func View(ctx context.Context, e Engine, expected func() []Prefetch) (Reader, error) {
+	if p, ok := e.(Prefetcher); ok {
+		return p.ViewPrefetching(ctx, expected())
+	}
+	return e.View(ctx)
+}
+
 // Run runs a statement whose result is not used.
 func Run(ctx context.Context, tx Tx, sql string, args ...any) error {
 	if r, ok := tx.(Remote); ok {

@@ -14,11 +14,6 @@ type Statement struct {
 	// make one for each run, and for what follows in the transaction.
 	PlanByValue bool
 
-	// Ahead: the query has no arguments, returns few rows and often follows the same
-	// other query. An engine whose server is far away sends it together with that
-	// query the next time.
-	Ahead bool
-
 	// Final: it is the last query of its view. An engine whose server is far away
 	// ends the view in the same message.
 	Final bool

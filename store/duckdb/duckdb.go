@@ -156,7 +156,7 @@ func (f *file) start(cfg config) (*duckdb.Connector, error) {
 	if err != nil {
 		return nil, err
 	}
-	connector, err := duckdb.NewConnector(cfg.dsn(f.path), nil)
+	connector, err := newConnector(f.path, &cfg)
 	if err != nil {
 		return nil, mapError(err)
 	}

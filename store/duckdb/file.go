@@ -2,6 +2,7 @@ package duckdb
 
 import (
 	"context"
+	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
 	"io"
@@ -122,12 +123,39 @@ func resolve(path string, cfg config) (string, error) {
 		return path, err
 	}
 	return path, dbfile.Make(path, true, func(path string) error {
-		connector, err := duckdb.NewConnector(cfg.dsn(path), nil)
+		connector, err := newConnector(path, &cfg)
 		if err != nil {
 			return mapError(err)
 		}
 		return connector.Close()
 	})
+}
+
+// newConnector starts an engine, attaches a file, which is made when it does not
+// exist, and has all connections use it.
+func newConnector(path string, cfg *config) (*duckdb.Connector, error) {
+	ctx := context.Background()
+	opened := false
+	connector, err := duckdb.NewConnector(cfg.dsn(path), func(conn sqldriver.ExecerContext) error {
+		text := "USE " + attached
+		if !opened {
+			text = cfg.attach(path) + "; " + text
+		}
+		_, err := conn.ExecContext(ctx, text, nil)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	first, err := connector.Connect(ctx)
+	if err == nil {
+		opened = true
+		err = first.Close()
+	}
+	if err != nil {
+		return nil, errors.Join(err, connector.Close())
+	}
+	return connector, nil
 }
 
 // check refuses a file that is not a database before the library sees it: for

@@ -14,7 +14,7 @@ import (
 
 // readBack lists the settings that Settings reads from the engine.
 var readBack = []string{
-	"access_mode", "memory_limit", "threads", "checkpoint_threshold",
+	"memory_limit", "threads", "checkpoint_threshold",
 	"immediate_transaction_mode", "disabled_optimizers", "storage_compatibility_version",
 	"default_block_size", "preserve_insertion_order", "default_order",
 	"default_null_order", "default_collation", "autoinstall_known_extensions",

@@ -111,6 +111,12 @@ func (c *cluster) Begin(ctx context.Context) (driver.Tx, error) {
 	return agreed(ctx, c, "begin", c.engine.Begin, c.raise, driver.Tx.Rollback)
 }
 
+// BeginPrefetching implements driver.Prefetcher. Nothing is sent ahead, because the
+// numbers are compared first.
+func (c *cluster) BeginPrefetching(ctx context.Context, _ []driver.Prefetch) (driver.Tx, error) {
+	return c.Begin(ctx)
+}
+
 // raise gives a write transaction its number, on every machine that had the last one.
 func (c *cluster) raise(ctx context.Context, tx driver.Tx) (same bool, err error) {
 	if there, err := c.there(ctx, tx); !there || err != nil {
@@ -131,6 +137,11 @@ func (c *cluster) Snapshot(ctx context.Context) (driver.Reader, error) { return 
 // View implements driver.Engine. To compare fixes the view, on all machines.
 func (c *cluster) View(ctx context.Context) (driver.Reader, error) {
 	return agreed(ctx, c, "begin read", c.engine.View, c.compare, driver.Reader.Close)
+}
+
+// ViewPrefetching implements driver.Prefetcher.
+func (c *cluster) ViewPrefetching(ctx context.Context, _ []driver.Prefetch) (driver.Reader, error) {
+	return c.View(ctx)
 }
 
 // Snapshots implements driver.Engine.

@@ -157,6 +157,16 @@ func (e *engine) begin(ctx context.Context) error {
 	return err
 }
 
+// BeginPrefetching implements driver.Prefetcher.
+func (e *engine) BeginPrefetching(ctx context.Context, expected []driver.Prefetch) (driver.Tx, error) {
+	return e.BeginExpecting(ctx, expected)
+}
+
+// ViewPrefetching implements driver.Prefetcher.
+func (e *engine) ViewPrefetching(ctx context.Context, expected []driver.Prefetch) (driver.Reader, error) {
+	return e.ViewExpecting(ctx, expected)
+}
+
 // Info implements driver.Engine.
 func (e *engine) Info() driver.Info { return info(e.version) }
 

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"database/sql"
+	"reflect"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -20,7 +21,7 @@ type message struct {
 	text     string
 	prepared *pgconn.StatementDescription // or nil
 	build    pgx.ExtendedQueryBuilder     // its arguments, encoded
-	answer   *answer                      // where its rows go; nil when they are not wanted
+	answer   *answer                      // where its rows go, of an expected query
 }
 
 func (m *message) send(p *pgconn.Pipeline) {
@@ -39,7 +40,7 @@ func (r *remote) Later(ctx context.Context, text string, keep bool, args []any) 
 }
 
 func (r *remote) later(ctx context.Context, text string, keep bool, args []any) error {
-	r.heard, r.before = nil, ""
+	r.heard = nil
 	m := message{text: text}
 	if err := r.encode(ctx, &m, keep, args); err != nil {
 		return err
@@ -54,14 +55,17 @@ func (r *remote) later(ctx context.Context, text string, keep bool, args []any) 
 	return r.Flush(ctx)
 }
 
-// askAhead has a query go in front of the next one: its rows are read before that one's are.
-func (r *remote) askAhead(ctx context.Context, text string, keep bool) error {
-	m := message{text: text, answer: &answer{text: text, types: r.conn.TypeMap()}}
-	if err := r.encode(ctx, &m, keep, nil); err != nil {
-		return err
-	}
-	r.queue = append(r.queue, m)
-	return nil
+// Prefetch implements sqlstore.Remote.
+func (r *remote) Prefetch(ctx context.Context, text string, keep bool, args []any) error {
+	_, err := guarded(ctx, func() (struct{}, error) {
+		m := message{text: text, answer: &answer{text: text, args: slices.Clone(args), types: r.conn.TypeMap()}}
+		err := r.encode(ctx, &m, keep, args)
+		if err == nil {
+			r.behind = append(r.behind, m)
+		}
+		return struct{}{}, err
+	})
+	return err
 }
 
 // Flush implements sqlstore.Remote.
@@ -129,12 +133,18 @@ func (r *remote) together(ctx context.Context, last *message) error {
 	p := r.conn.PgConn().StartPipeline(ctx)
 	r.open.pipeline = p
 	sent := r.queue
-	r.drop()
+	r.queue, r.held = nil, 0
+	if last != nil {
+		r.open.behind, r.behind = r.behind, nil
+	}
 	for i := range sent {
 		sent[i].send(p)
 	}
 	if last != nil {
 		last.send(p)
+	}
+	for i := range r.open.behind {
+		r.open.behind[i].send(p)
 	}
 	if r.ended {
 		p.SendQueryParams("ROLLBACK", nil, nil, nil, nil)
@@ -142,13 +152,9 @@ func (r *remote) together(ctx context.Context, last *message) error {
 	if err := p.Sync(); err != nil {
 		return err
 	}
-	for i := range sent {
+	for range sent {
 		if err := r.open.next(); err != nil {
 			return err
-		}
-		if a := sent[i].answer; a != nil {
-			a.read(r.open.result)
-			r.heard = append(r.heard, a)
 		}
 		if _, err := r.open.result.Close(); err != nil {
 			return err
@@ -160,12 +166,15 @@ func (r *remote) together(ctx context.Context, last *message) error {
 	return r.open.next()
 }
 
-// drop forgets the queue.
-func (r *remote) drop() { r.queue, r.held = nil, 0 }
+// drop forgets the statements that wait.
+func (r *remote) drop() { r.queue, r.held, r.behind = nil, 0, nil }
 
 // answerTo returns the received answer to a query, once.
-func (r *remote) answerTo(text string) *answer {
-	i := slices.IndexFunc(r.heard, func(a *answer) bool { return a.text == text })
+func (r *remote) answerTo(text string, args []any) *answer {
+	if r.open != nil && len(r.open.behind) > 0 {
+		_ = r.open.Close() // its error was the reader's to see
+	}
+	i := slices.IndexFunc(r.heard, func(a *answer) bool { return a.text == text && reflect.DeepEqual(a.args, args) })
 	if i < 0 {
 		return nil
 	}
@@ -174,9 +183,10 @@ func (r *remote) answerTo(text string) *answer {
 	return a
 }
 
-// answer is the rows of a query that was asked ahead. It implements driver.Rows.
+// answer is the rows of an expected query. It implements driver.Rows.
 type answer struct {
 	text   string
+	args   []any
 	types  *pgtype.Map
 	fields []pgconn.FieldDescription
 	rows   [][][]byte

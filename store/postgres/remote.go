@@ -25,11 +25,10 @@ const maxKept = 512
 // answer to a ROLLBACK is read when the connection is used again.
 type remote struct {
 	conn   *pgx.Conn
-	queue  []message                 // to be sent with the next statement
+	queue  []message                 // to be sent with the next statement, in front of it
 	held   int                       // bytes of it, about
-	heard  []*answer                 // to queries that were sent ahead
-	follow map[string]string         // a query, and the one with the hint Ahead that came after it
-	before string                    // the query that was the last statement, or ""
+	behind []message                 // expected queries, to be sent with the next statement, behind it
+	heard  []*answer                 // to expected queries that were not run yet
 	owed   *pgconn.MultiResultReader // the answer to a ROLLBACK, or nil
 	open   *rows                     // or nil
 	build  message                   // scratch
@@ -38,9 +37,6 @@ type remote struct {
 	kept   map[string]*pgconn.StatementDescription
 }
 
-// setting is what statements begin with that set something.
-const setting = "SELECT set_config("
-
 // customPlans has the statements of a transaction planned for their arguments, where the
 // server knows how. A prepared statement's sixth run may get a generic plan, which saves
 // half of the time of a read by key; but of a query for a common and a rare attribute that
@@ -48,7 +44,7 @@ const setting = "SELECT set_config("
 const customPlans = "SELECT set_config('plan_cache_mode', 'force_custom_plan', true) WHERE current_setting('plan_cache_mode', true) IS NOT NULL"
 
 func newRemote(native any) sqlstore.Remote {
-	return &remote{conn: native.(*stdlib.Conn).Conn(), kept: map[string]*pgconn.StatementDescription{}, follow: map[string]string{}}
+	return &remote{conn: native.(*stdlib.Conn).Conn(), kept: map[string]*pgconn.StatementDescription{}}
 }
 
 // guarded runs f unless the context is done already, for which pgx would give the connection
@@ -73,7 +69,7 @@ func (r *remote) Exec(ctx context.Context, text string, keep bool, args []any) (
 }
 
 func (r *remote) exec(ctx context.Context, text string, keep bool, args []any) (int64, error) {
-	r.heard, r.before = nil, ""
+	r.heard = nil
 	if !keep && len(args) == 0 && len(r.queue) == 0 {
 		return 0, r.script(ctx, text)
 	}
@@ -100,22 +96,8 @@ func (r *remote) Query(ctx context.Context, s driver.Statement, keep bool, args 
 }
 
 func (r *remote) query(ctx context.Context, s driver.Statement, keep bool, args []any) (driver.Rows, error) {
-	text := s.Text
-	if s.Ahead {
-		if r.before != "" && len(r.follow) < maxKept {
-			r.follow[r.before] = text
-		}
-		if a := r.answerTo(text); a != nil {
-			return a, nil
-		}
-	}
-	if next := r.follow[text]; next != "" {
-		if err := r.askAhead(ctx, next, keep); err != nil {
-			return nil, err
-		}
-	}
-	if r.before = text; strings.HasPrefix(text, setting) { // what follows one is not asked in front of it
-		r.before = ""
+	if a := r.answerTo(s.Text, args); a != nil {
+		return a, nil
 	}
 	rows, err := r.send(ctx, s, keep, args)
 	if err != nil {
@@ -130,7 +112,7 @@ func (r *remote) query(ctx context.Context, s driver.Statement, keep bool, args 
 // Rollback implements sqlstore.Remote.
 func (r *remote) Rollback() error {
 	r.drop()
-	r.heard, r.before, r.ended = nil, "", false
+	r.heard, r.ended = nil, false
 	if err := r.drain(); err != nil {
 		return err
 	}
@@ -169,7 +151,7 @@ func (r *remote) send(ctx context.Context, s driver.Statement, keep bool, args [
 	}
 	r.open = &rows{remote: r, types: r.conn.TypeMap()}
 	r.ended = s.Final
-	if len(r.queue) == 0 && !r.ended {
+	if len(r.queue) == 0 && len(r.behind) == 0 && !r.ended {
 		r.open.result = r.single(ctx, m)
 		return r.open, nil
 	}
@@ -200,6 +182,7 @@ func (r *remote) prepare(ctx context.Context, text string) (*pgconn.StatementDes
 		if err := r.Flush(ctx); err != nil { // there may be some of them in it
 			return nil, err
 		}
+		r.behind = nil // expected queries may be of them too, and are sent when they are run
 		clear(r.kept)
 		if err := r.conn.DeallocateAll(ctx); err != nil {
 			return nil, err
@@ -217,6 +200,7 @@ type rows struct {
 	remote   *remote
 	types    *pgtype.Map
 	pipeline *pgconn.Pipeline     // or nil
+	behind   []message            // whose answers come after these rows
 	result   *pgconn.ResultReader // nil once closed
 	ahead    bool                 // the first row has been read and not asked for
 	fields   []pgconn.FieldDescription
@@ -236,6 +220,19 @@ func (s *rows) next() error {
 	}
 	s.result = result
 	return nil
+}
+
+// expected reads the answer to a query that was sent behind the rows.
+func (s *rows) expected(m *message) error {
+	if err := s.next(); err != nil {
+		return err
+	}
+	m.answer.read(s.result)
+	_, err := s.result.Close()
+	if err == nil {
+		s.remote.heard = append(s.remote.heard, m.answer)
+	}
+	return err
 }
 
 // Next implements driver.Rows.
@@ -316,14 +313,17 @@ func (s *rows) Close() error {
 	}
 	if s.result != nil {
 		s.tag, s.err = s.result.Close()
+		if !s.tag.Select() {
+			s.remote.heard = nil // it may have written
+		}
+		for i := 0; i < len(s.behind) && s.err == nil; i++ {
+			s.err = s.expected(&s.behind[i])
+		}
 	}
 	if s.pipeline != nil {
 		if err := s.pipeline.Close(); s.err == nil {
 			s.err = err
 		}
-	}
-	if !s.tag.Select() {
-		s.remote.heard = nil // it may have written
 	}
 	s.remote.open, s.remote, s.result, s.ahead = nil, nil, nil, false
 	return s.err

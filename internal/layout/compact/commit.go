@@ -40,7 +40,8 @@ func (l *Layout) Writer(ctx context.Context, tx driver.Tx) (layout.Writer, error
 // Prior implements layout.Writer.
 func (w *writer) Prior(ctx context.Context, block uint64, needs map[entity.Key]entity.Need) (map[entity.Key]entity.Prior, error) {
 	w.move(block)
-	live, ended, err := w.live(ctx, slices.Collect(maps.Keys(needs)))
+	keys := sortedKeys(needs)
+	live, ended, err := w.live(ctx, keys)
 	if err != nil {
 		return nil, fmt.Errorf("read live versions: %w", err)
 	}
@@ -48,8 +49,8 @@ func (w *writer) Prior(ctx context.Context, block uint64, needs map[entity.Key]e
 	dictionary := w.names.list()
 	var list []*version   // whose payloads are needed
 	var ends []entity.Key // of which it is needed how they ended
-	for key, need := range needs {
-		found := live[key]
+	for _, key := range keys {
+		need, found := needs[key], live[key]
 		switch {
 		case found != nil:
 			w.found[key] = found
@@ -165,6 +166,7 @@ func (w *writer) Write(ctx context.Context, set entity.Changeset) error {
 			return err
 		}
 	}
+	w.l.lastSeen.set(w.nodes)
 	return w.l.writeProgress(ctx, w.tx, &w.p)
 }
 

@@ -42,6 +42,7 @@ type Layout struct {
 	chains    chains
 	prepared  preparedBatch
 	debt      debt
+	lastSeen  lastSeen
 	values    valueCache
 	rowTime   rowTime
 	credit    credit
@@ -56,7 +57,6 @@ var (
 func New(schema schemas.Layout, opts Options) *Layout {
 	opts = opts.withDefaults()
 	l := &Layout{schema: schema, opts: opts, sql: statement.New(schema.Statements), committed: newNames()}
-	l.sql.Ahead("progress") // which views and writers begin with
 	l.postings = lsm.NewStore("postings", l.sql, opts.tree())
 	return l
 }

@@ -63,6 +63,7 @@ func (l *Layout) Maintain(ctx context.Context, tx driver.Tx, wanted func() bool)
 	if err := l.maintain(ctx, tx, v, l.opts.sliceBudget(wanted)); err != nil {
 		return 0, err
 	}
+	l.lastSeen.set(v.nodes)
 	return v.p.debt(), l.writeProgress(ctx, tx, &v.p)
 }
 

@@ -46,6 +46,7 @@ func (l *Layout) newView(ctx context.Context, q driver.Querier, at uint64) (v *v
 		return nil, err
 	}
 	v.move(at)
+	l.lastSeen.set(v.nodes)
 	return v, nil
 }
 

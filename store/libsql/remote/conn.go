@@ -120,6 +120,9 @@ func (c *conn) Later(ctx context.Context, text string, _ bool, args []any) error
 	return nil
 }
 
+// Prefetch implements sqlstore.Remote. The query is sent when it is run.
+func (c *conn) Prefetch(context.Context, string, bool, []any) error { return nil }
+
 // Flush implements sqlstore.Remote. It begins a write transaction that is due, and
 // waits for the lock.
 func (c *conn) Flush(ctx context.Context) (err error) {
