@@ -50,11 +50,12 @@ type progress struct {
 	backlog      int64  // changes in the log
 	live         int64  // rows of current_versions
 	tree         lsm.Tree
+	keys         recentKeys // stored behind the tree
 }
 
 func (p *progress) values() []any {
 	return []any{p.merged, p.merging, p.step, p.last, p.tip[:], p.nextID, p.nextContent, p.names,
-		p.lastSequence, p.unordered, p.backlog, p.live, p.tree.Encode()}
+		p.lastSequence, p.unordered, p.backlog, p.live, p.keys.encode(p.tree.Encode())}
 }
 
 func (l *Layout) readProgress(ctx context.Context, q driver.Querier) (p progress, err error) {
@@ -74,7 +75,10 @@ func (l *Layout) readProgress(ctx context.Context, q driver.Querier) (p progress
 	if p.tip, err = tipOf(tip); err != nil {
 		return p, err
 	}
-	p.tree, err = lsm.Decode(runs)
+	if p.tree, runs, err = lsm.Decode(runs); err != nil {
+		return p, err
+	}
+	p.keys, err = decodeKeys(runs)
 	return p, err
 }
 
