@@ -75,11 +75,15 @@ func (l *Layout) readProgress(ctx context.Context, q driver.Querier) (p progress
 	if p.tip, err = tipOf(tip); err != nil {
 		return p, err
 	}
-	if p.tree, runs, err = lsm.Decode(runs); err != nil {
-		return p, err
+	return p, p.decodeRuns(runs)
+}
+
+// decodeRuns reads the column that has the tree and the keys that wait.
+func (p *progress) decodeRuns(stored []byte) (err error) {
+	if p.tree, stored, err = lsm.Decode(stored); err == nil {
+		p.keys, err = decodeKeys(stored)
 	}
-	p.keys, err = decodeKeys(runs)
-	return p, err
+	return err
 }
 
 func (l *Layout) writeProgress(ctx context.Context, tx driver.Tx, p *progress) error {
