@@ -87,16 +87,21 @@ func TestKeys(t *testing.T) {
 					block.Ops = append(block.Ops, entity.Op{Kind: entity.Delete, Key: key, OpIndex: uint32(len(block.Ops))})
 				}
 			}
+			writer := b.layout
 			if rapid.IntRange(0, 9).Draw(rt, "lost block") == 0 {
 				lost := block
 				lost.Ops = lost.Ops[:1]
 				b.apply(false, lost)
+				if rapid.Bool().Draw(rt, "by another") {
+					b.forget() // which gives the numbers of the lost runs again
+				}
 			}
 			old, err := b.engine.Snapshot(ctx)
 			require.NoError(rt, err)
 			before := maps.Clone(all)
 			was := b.waiting()
 			b.apply(true, block)
+			b.layout = writer
 			for _, op := range block.Ops {
 				if op.Kind == entity.Create {
 					all[op.Key] = made{at: number}
