@@ -270,7 +270,7 @@ func (v *view) addKeys(ctx context.Context, tx driver.Tx, added []keyEntry) erro
 	if err != nil {
 		return err
 	}
-	k.runs, lists = append(k.runs[:n:n], run), append(lists[:n:n], newKeyList(list))
+	k.runs, lists, v.keys = append(k.runs[:n:n], run), append(lists[:n:n], newKeyList(list)), nil
 	v.l.keys.keep(k.runs, lists)
 
 	// A turn takes so many creations as keys may wait, and in small stores less, so
@@ -322,7 +322,7 @@ func (v *view) sweepKeys(ctx context.Context, tx driver.Tx) error {
 			return err
 		}
 	}
-	k.runs = kept
+	k.runs, v.keys = kept, nil
 	v.l.keys.keep(kept, keptLists)
 	return nil
 }
@@ -368,11 +368,16 @@ func (r *rework) dropKeys(ctx context.Context) error {
 
 // recentIDs returns the entities that keys that wait lead to, by hashes.
 func (v *view) recentIDs(ctx context.Context, hashes []any) (ids []any, err error) {
-	lists, err := v.l.recentKeys(ctx, v.q, &v.p.keys)
-	for _, hash := range hashes {
-		ids = lists.ids(ids, hash.(int64))
+	// A view keeps them, because what is in memory is of the newest views.
+	if v.keys == nil {
+		if v.keys, err = v.l.recentKeys(ctx, v.q, &v.p.keys); err != nil {
+			return nil, err
+		}
 	}
-	return ids, err
+	for _, hash := range hashes {
+		ids = v.keys.ids(ids, hash.(int64))
+	}
+	return ids, nil
 }
 
 // versionsOfKeys calls f with the versions, current or closed ones, that keys with

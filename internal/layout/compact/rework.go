@@ -52,7 +52,7 @@ func (w *writer) rework(ctx context.Context, what string, block uint64, f func(*
 	}
 	w.p.tip = w.p.tip.next(what, binary.BigEndian.AppendUint64(nil, block))
 	w.chain = &chain{tip: w.p.tip, floor: w.p.merged}
-	w.nodes, w.over, w.found = nil, nil, map[entity.Key]*version{}
+	w.nodes, w.over, w.keys, w.found = nil, nil, nil, map[entity.Key]*version{}
 	return w.l.writeProgress(ctx, w.tx, &w.p)
 }
 

@@ -25,6 +25,7 @@ type view struct {
 	nodes []*node // of the chain, not merged in this view
 	names *names
 	over  *overlay // see overlay
+	keys  keyLists // see recentIDs
 }
 
 // View implements layout.Layout.
