@@ -136,6 +136,14 @@ func (db *DB) openEntities(ctx context.Context, name string, opts EntityOptions)
 	if err := db.missing(ctx, append([]*driver.Table{metaTable, blocksTable}, e.layout.Tables()...)...); err != nil {
 		return nil, err
 	}
+	if format := formatOf(e.layout.Name()); recorded[metaFormat] != format && !db.ro {
+		// From now on a program of before refuses the store, which is written in the new format.
+		if err := db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
+			return db.meta.set(ctx, tx, metaFormat, format)
+		}); err != nil {
+			return nil, err
+		}
+	}
 	if err := e.checkSpread(ctx); err != nil {
 		return nil, err
 	}

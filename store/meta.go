@@ -37,10 +37,12 @@ const (
 
 // formatVersion changes when a store cannot be read by older code. Stores with layout
 // compact have one of their own: in 1 it had a row for each set of ids, in 2 two trees of
-// postings.
+// postings. From 3 to 4 nothing is moved: keys are added to runs first, which
+// a program of before would not look in.
 const (
-	formatVersion = "1"
-	formatCompact = "3"
+	formatVersion    = "1"
+	formatCompact    = "4"
+	formatBeforeKeys = "3"
 )
 
 // formatOf returns the format of a store with a layout of entities, which may be none.
@@ -56,7 +58,7 @@ func formatOf(layout string) string {
 func checkFormat(recorded map[string]string) error {
 	layout := recorded[metaLayout]
 	has, reads := recorded[metaFormat], formatOf(layout)
-	if has == reads {
+	if has == reads || has == formatBeforeKeys && reads == formatCompact {
 		return nil
 	}
 	return driver.Of(ErrLayout, fmt.Errorf("the store, of layout %s, has format %q, and this program reads %q; "+

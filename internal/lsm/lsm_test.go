@@ -311,11 +311,11 @@ func TestTree(t *testing.T) {
 	whole := Tree{next: 9, runs: []run{{3, 7}, {4, 1}}, jobs: []compaction{{out: run{no: 9}, first: 3, count: 2, at: []byte("k")}}}
 	stored := whole.Encode()
 	for cut := range stored {
-		_, err := Decode(stored[:cut])
+		_, _, err := Decode(stored[:cut])
 		require.ErrorIs(t, err, driver.ErrCorrupt)
 	}
 	whole.jobs[0].count = 3
-	_, err := Decode(whole.Encode())
+	_, _, err := Decode(whole.Encode())
 	require.ErrorIs(t, err, driver.ErrCorrupt)
 }
 
@@ -325,7 +325,7 @@ func somePiece(pages int, last bool) *piece {
 
 // requireSameTree: what is stored of a tree is the tree.
 func requireSameTree(t *rapid.T, tr *Tree) {
-	got, err := Decode(tr.Encode())
+	got, _, err := Decode(tr.Encode())
 	require.NoError(t, err)
 	diff := cmp.Diff(tr, &got, cmpopts.EquateEmpty(), cmp.AllowUnexported(Tree{}, run{}, leftover{}, compaction{}))
 	require.Empty(t, diff)
@@ -349,7 +349,7 @@ func FuzzPostings(f *testing.F) {
 				require.ErrorIs(t, err, driver.ErrCorrupt)
 			}
 		}
-		tree, err := Decode(data)
+		tree, _, err := Decode(data)
 		if err != nil {
 			require.ErrorIs(t, err, driver.ErrCorrupt)
 			return

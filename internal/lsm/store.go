@@ -261,8 +261,9 @@ func (s *Store) drop(ctx context.Context, tx driver.Tx, t *Tree, pages int) (err
 	return s.sql.Exec(ctx, tx, "drop_pages", d.no, d.from, bound)
 }
 
-// Check calls report with each run that does not have the recorded number of pages, until that returns an error.
-func (s *Store) Check(ctx context.Context, q driver.Querier, t *Tree, report func(format string, args ...any) error) error {
+// Check calls report with each run that does not have the recorded number of pages, until that returns an
+// error. The owner's own rows are under numbers from Tree.Number.
+func (s *Store) Check(ctx context.Context, q driver.Querier, t *Tree, own []int64, report func(format string, args ...any) error) error {
 	wanted := map[int64]int64{}
 	for _, r := range t.runs {
 		wanted[r.no] = r.pages
@@ -273,6 +274,9 @@ func (s *Store) Check(ctx context.Context, q driver.Querier, t *Tree, report fun
 	unknown := map[int64]bool{t.writing: t.published != t.writing} // how many pages they have
 	for _, r := range t.dropped {
 		unknown[r.no] = true
+	}
+	for _, no := range own {
+		unknown[no] = true
 	}
 	err := s.sql.Each(ctx, q, "run_sizes", nil, func(rows driver.Rows) error {
 		var no, pages int64

@@ -60,13 +60,19 @@ func (t *Tree) Runs() int { return len(t.runs) }
 // Same reports whether two trees have the same runs, and so the same postings.
 func (t *Tree) Same(other *Tree) bool { return slices.Equal(t.runs, other.runs) }
 
+// Number returns a number that no run has, for rows that the owner keeps in the
+// store's table.
+func (t *Tree) Number() int64 {
+	t.next++
+	return t.next
+}
+
 // Begin gives a batch a run to write. What another has written and not published is given up.
 func (t *Tree) Begin() {
 	if t.writing != t.published {
 		t.dropped = append(slices.Clip(t.dropped), leftover{run: run{no: t.writing}})
 	}
-	t.next++
-	t.writing = t.next
+	t.writing = t.Number()
 }
 
 // publish puts the run of the batch into the tree.
@@ -101,8 +107,7 @@ func (t *Tree) plan(fan int64) {
 		newer += t.runs[i].pages
 	}
 	if from < len(t.runs) {
-		t.next++
-		c := compaction{out: run{no: t.next}, first: t.runs[from].no, count: int64(len(t.runs) - from)}
+		c := compaction{out: run{no: t.Number()}, first: t.runs[from].no, count: int64(len(t.runs) - from)}
 		t.jobs = append(slices.Clip(t.jobs), c)
 	}
 }
@@ -186,8 +191,9 @@ func (t *Tree) Encode() []byte {
 	return buf
 }
 
-// Decode is the inverse of Encode. The error is driver.ErrCorrupt.
-func Decode(stored []byte) (t Tree, err error) {
+// Decode is the inverse of Encode, and returns the bytes behind the tree. The error
+// is driver.ErrCorrupt.
+func Decode(stored []byte) (t Tree, rest []byte, err error) {
 	r := packed.Reader{Rest: stored}
 	number := func() int64 { return int64(r.Uint()) }
 	text := func() []byte { return append([]byte(nil), r.Text()...) }
@@ -205,8 +211,8 @@ func Decode(stored []byte) (t Tree, err error) {
 		}
 		t.jobs = append(t.jobs, c)
 	}
-	if r.Torn || len(r.Rest) > 0 {
-		return t, fmt.Errorf("%w: the list of runs is torn", driver.ErrCorrupt)
+	if r.Torn {
+		return t, nil, fmt.Errorf("%w: the list of runs is torn", driver.ErrCorrupt)
 	}
-	return t, nil
+	return t, r.Rest, nil
 }

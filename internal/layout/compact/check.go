@@ -64,6 +64,7 @@ type checker struct {
 	sums   map[uint32]uint64 // by space: of entries that versions call for, less those of postings
 	keySum uint64            // the same of keys
 	ids    bitmap.Set        // of entities with versions in the tables
+	shared []int64           // hashes of keys that wait and of other entities
 	wanted map[uint64]wanted // by sum
 }
 
@@ -178,7 +179,11 @@ func (c *checker) intervals(all []*version) error {
 
 // runs compares how many pages runs have with what is recorded.
 func (c *checker) runs(ctx context.Context) error {
-	return c.l.postings.Check(ctx, c.q, &c.p.tree, c.say)
+	var keys []int64
+	for _, r := range c.p.keys.runs {
+		keys = append(keys, r.no)
+	}
+	return c.l.postings.Check(ctx, c.q, &c.p.tree, keys, c.say)
 }
 
 // postings subtracts what the postings are. Where the past is not what closed
@@ -319,14 +324,48 @@ func (c *checker) each(ctx context.Context, f func(t lsm.Term, id int64)) (torn 
 // half done has written keys of others. Where the sum is not zero, each version is
 // compared with its key.
 func (c *checker) keys(ctx context.Context) error {
-	err := c.l.sql.Each(ctx, c.q, "keys", nil, func(rows driver.Rows) error {
-		var hash, id int64
-		err := rows.Scan(&hash, &id)
+	lists, err := c.l.recentKeys(ctx, c.q, &c.p.keys)
+	if errors.Is(err, driver.ErrCorrupt) {
+		return c.say("%v", err)
+	}
+	if err != nil {
+		return err
+	}
+
+	// Keys that wait may be in the table already, and count once. Hashes that a
+	// waiting key shares with another entity's are not all in the table, so
+	// overlaps has to be given them.
+	waiting := map[int64][]int64{} // entities by hash
+	for _, list := range lists {
+		for _, e := range list.entries {
+			if len(waiting[e.hash]) > 0 {
+				c.shared = append(c.shared, e.hash)
+			}
+			waiting[e.hash] = append(waiting[e.hash], e.id)
+		}
+	}
+	lead := func(hash, id int64) {
 		if c.ids.Has(id) {
 			c.keySum -= c.sumKey(hash, id)
 		}
-		return err
+	}
+	err = c.l.sql.Each(ctx, c.q, "keys", nil, func(rows driver.Rows) error {
+		var hash, id int64
+		if err := rows.Scan(&hash, &id); err != nil {
+			return err
+		}
+		if ids := waiting[hash]; len(ids) > 0 {
+			waiting[hash] = slices.DeleteFunc(ids, func(other int64) bool { return other == id })
+			c.shared = append(c.shared, hash)
+		}
+		lead(hash, id)
+		return nil
 	})
+	for hash, ids := range waiting {
+		for _, id := range ids {
+			lead(hash, id)
+		}
+	}
 	if err != nil || c.keySum == 0 {
 		return err
 	}
@@ -337,8 +376,11 @@ func (c *checker) keys(ctx context.Context) error {
 		if err := rows.Scan(&key, &id, &has, &hash); err != nil {
 			return err
 		}
-		if has && len(key) == len(entity.Key{}) && hash == hashKey(entity.Key(key)) {
-			return nil
+		if len(key) == len(entity.Key{}) {
+			right := hashKey(entity.Key(key))
+			if hash == right && has || !has && slices.Contains(lists.ids(nil, right), any(id)) {
+				return nil
+			}
 		}
 		return c.say("entity 0x%x: its key does not lead to number %d", key, id)
 	})
@@ -348,6 +390,15 @@ func (c *checker) keys(ctx context.Context) error {
 // entities: one that was made, ended, and made again. Where a key is missing, which
 // keys reports, an overlap may be missed.
 func (c *checker) overlaps(ctx context.Context) error {
+	for some := range slices.Chunk(c.shared, maxPerStatement) {
+		hashes := make([]any, len(some))
+		for i, hash := range some {
+			hashes[i] = hash
+		}
+		if err := c.overlapping(ctx, hashes); err != nil {
+			return err
+		}
+	}
 	for above := int64(math.MinInt64); ; {
 		var hashes []any
 		err := c.l.sql.Each(ctx, c.q, "shared_hashes", []any{above, int64(maxPerStatement)}, func(rows driver.Rows) error {
@@ -358,29 +409,37 @@ func (c *checker) overlaps(ctx context.Context) error {
 		if err != nil || len(hashes) == 0 {
 			return err
 		}
-		var all []*version
-		for _, name := range versionsByKey {
-			err := c.l.versionsIn(ctx, c.q, name, hashes, nil, func(v *version) error {
-				v.data = nil
-				all = append(all, v)
-				return nil
-			})
+		if err := c.overlapping(ctx, hashes); err != nil {
+			return err
+		}
+	}
+}
+
+// overlapping finds the overlaps among the entities of some hashes.
+func (c *checker) overlapping(ctx context.Context, hashes []any) error {
+	var all []*version
+	for _, current := range []bool{true, false} {
+		err := c.versionsOfKeys(ctx, current, hashes, func(v *version) error {
+			v.data = nil
+			all = append(all, v)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(all, func(a, b *version) int {
+		return cmp.Or(bytes.Compare(a.key[:], b.key[:]), cmp.Compare(a.from, b.from))
+	})
+	for i, v := range all {
+		if last := all[max(i-1, 0)]; last.key == v.key && last.id != v.id && last.to > v.from {
+			err := c.say("entity %s, version of block %d: it begins before that of block %d ends at %d", v.key, v.from, last.from, last.to)
 			if err != nil {
 				return err
 			}
 		}
-		slices.SortFunc(all, func(a, b *version) int {
-			return cmp.Or(bytes.Compare(a.key[:], b.key[:]), cmp.Compare(a.from, b.from))
-		})
-		for i, v := range all {
-			if last := all[max(i-1, 0)]; last.key == v.key && last.id != v.id && last.to > v.from {
-				err := c.say("entity %s, version of block %d: it begins before that of block %d ends at %d", v.key, v.from, last.from, last.to)
-				if err != nil {
-					return err
-				}
-			}
-		}
 	}
+	return nil
 }
 
 // missing finds versions without their payload.

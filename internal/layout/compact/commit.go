@@ -98,7 +98,7 @@ func (v *view) live(ctx context.Context, keys []entity.Key) (found, ended map[en
 			ended[key] = &c.next
 		}
 	}
-	err = v.l.versionsIn(ctx, v.q, "current_by_key", hashes, nil, func(r *version) error {
+	err = v.versionsOfKeys(ctx, true, hashes, func(r *version) error {
 		switch {
 		case !wanted[r.key]:
 		case r.visible(v.at):
@@ -128,7 +128,7 @@ func (v *view) ranOut(ctx context.Context, keys []entity.Key, ended map[entity.K
 			hashes = append(hashes, hashKey(key))
 		}
 	}
-	err := v.l.versionsIn(ctx, v.q, "closed_by_key", hashes, nil, func(r *version) error {
+	err := v.versionsOfKeys(ctx, false, hashes, func(r *version) error {
 		if wanted[r.key] {
 			keepLast(ended, r)
 		}

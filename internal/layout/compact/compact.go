@@ -41,6 +41,7 @@ type Layout struct {
 	committed *names // as seen by read views: never wrong
 	chains    chains
 	prepared  preparedBatch
+	keys      keyCache
 	debt      debt
 	lastSeen  lastSeen
 	values    valueCache

@@ -93,7 +93,7 @@ func (l *Layout) maintain(ctx context.Context, tx driver.Tx, v *view, b budget) 
 				return nil
 			}
 			items += l.opts.Steps
-			changes = items * int(merging.changes) / (merging.items() + l.opts.Steps*len(merging.stages))
+			changes = items * int(merging.changes) / (merging.items() + len(merging.keys) + l.opts.Steps*len(merging.stages))
 		}
 		if v.p.debt() == 0 || !b.allows(time.Since(start), changes) {
 			return nil
@@ -136,25 +136,27 @@ func (l *Layout) mergeStep(ctx context.Context, tx driver.Tx, v *view) (b *batch
 		return b, wrote, l.postings.Insert(ctx, tx, p.tree.Batch(), pages[:wrote])
 	}
 
-	// Then the keys. Those of an earlier attempt may be there.
-	done -= len(b.pages)
-	if rows := b.keys[min(2*done, len(b.keys)):]; len(rows) > 0 {
-		wrote = min(l.opts.Steps, len(rows)/2)
-		p.step += int64(wrote)
-		if b.again {
-			return b, wrote, l.sql.ExecIn(ctx, tx, "insert_missing_keys", 2, rows[:2*wrote])
-		}
-		return b, wrote, tx.Insert(ctx, keysTable, rows[:2*wrote])
-	}
-
-	// Then the run counts, and expired entities leave the current versions.
-	p.step++
-	if done -= len(b.keys) / 2; done == 0 {
+	// Then the run counts, the keys wait in theirs, and expired entities leave the
+	// current versions. An earlier attempt at the same blocks may have added the keys.
+	if done -= len(b.pages); done == 0 {
+		p.step++
+		added := p.tree.Published() != 0
 		l.postings.Publish(&p.tree, len(b.pages))
+		if !added {
+			if err := v.addKeys(ctx, tx, b.keys); err != nil {
+				return b, 0, err
+			}
+		}
 		return b, 1, l.putStage(ctx, tx, p, &b.expired)
 	}
 
+	// Then as many keys that wait leave for the table.
+	if p.keys.behind() {
+		return b, l.opts.Steps, v.sweepKeys(ctx, tx)
+	}
+
 	// At last the versions, and the log is trimmed behind them.
+	p.step++
 	g := &b.stages[done-1]
 	if err := l.putStage(ctx, tx, p, g); err != nil {
 		return b, 0, err

@@ -28,13 +28,12 @@ type batch struct {
 	published int64
 
 	pages   []lsm.Page
-	keys    []any   // rows: hash, id
+	keys    []keyEntry
 	expired stage   // written when the run begins to count
 	stages  []stage // block by block
 
 	// The state of the merge. See preparedBatch.
 	run      int64 // that pages are written to, or 0 before the first step
-	again    bool  // an earlier attempt at the same blocks may have written keys
 	finished bool  // by a transaction that may be rolled back
 }
 
@@ -99,7 +98,7 @@ func (l *Layout) newBatch(ctx context.Context, q driver.Querier, p *progress, no
 			}
 			if c.creates() {
 				entities[c.newID] = &merged{}
-				b.keys = append(b.keys, hashKey(c.key), c.newID)
+				b.keys = append(b.keys, keyEntry{hashKey(c.key), c.newID})
 			}
 		}
 	}
@@ -202,9 +201,9 @@ func (l *Layout) expired(ctx context.Context, q driver.Querier, p *progress, at 
 	return list, err
 }
 
-// items returns how many items are written before the stages: pages, keys, and
-// the one that makes the run count.
-func (b *batch) items() int { return len(b.pages) + len(b.keys)/2 + 1 }
+// items returns how many items are written before the stages: pages, and the one
+// that makes the run count.
+func (b *batch) items() int { return len(b.pages) + 1 }
 
 // staged returns how many stages are written. Another batch may have been
 // followed so far.
@@ -241,7 +240,6 @@ func (b *batch) begin(p *progress) {
 		return
 	}
 	p.tree.Begin()
-	b.again = p.merging != none
 	p.merging, p.step, b.run = b.end, 0, p.tree.Batch()
 }
 

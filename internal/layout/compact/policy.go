@@ -58,6 +58,17 @@ const (
 	// window of ids is growth times the one before.
 	growth = 4
 
+	// keyBacklogs is how many keys may wait for their table, in Options.Backlog:
+	// 4.5 MB of memory. A leaf of the table is written once for all of its keys that
+	// came meanwhile: some forty in a store of 700,000 entities.
+	keyBacklogs = 16
+
+	// keyRuns is into how many runs the keys that wait are divided, about.
+	keyRuns = 8
+
+	// keyBytes is how long a key in a run is, where ids are below two million.
+	keyBytes = 11
+
 	// maxRuns is how many runs a rework may write before it compacts them. Of
 	// 400,000 entities there are 7 runs.
 	maxRuns = 24
@@ -134,6 +145,9 @@ func (o Options) withDefaults() Options {
 func (o Options) tree() lsm.Options {
 	return lsm.Options{Page: o.Page, Fan: growth, Piece: min(max(o.Steps, 2), defaultSteps) / 2}
 }
+
+// recentKeys returns how many keys wait before they are in the table.
+func (o Options) recentKeys() int { return keyBacklogs * o.Backlog }
 
 // debt is the work that was put off when this process last read or wrote the
 // progress. Another process may have changed it since.

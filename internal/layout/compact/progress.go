@@ -50,11 +50,12 @@ type progress struct {
 	backlog      int64  // changes in the log
 	live         int64  // rows of current_versions
 	tree         lsm.Tree
+	keys         recentKeys // stored behind the tree
 }
 
 func (p *progress) values() []any {
 	return []any{p.merged, p.merging, p.step, p.last, p.tip[:], p.nextID, p.nextContent, p.names,
-		p.lastSequence, p.unordered, p.backlog, p.live, p.tree.Encode()}
+		p.lastSequence, p.unordered, p.backlog, p.live, p.keys.encode(p.tree.Encode())}
 }
 
 func (l *Layout) readProgress(ctx context.Context, q driver.Querier) (p progress, err error) {
@@ -74,8 +75,15 @@ func (l *Layout) readProgress(ctx context.Context, q driver.Querier) (p progress
 	if p.tip, err = tipOf(tip); err != nil {
 		return p, err
 	}
-	p.tree, err = lsm.Decode(runs)
-	return p, err
+	return p, p.decodeRuns(runs)
+}
+
+// decodeRuns reads the column that has the tree and the keys that wait.
+func (p *progress) decodeRuns(stored []byte) (err error) {
+	if p.tree, stored, err = lsm.Decode(stored); err == nil {
+		p.keys, err = decodeKeys(stored)
+	}
+	return err
 }
 
 func (l *Layout) writeProgress(ctx context.Context, tx driver.Tx, p *progress) error {

@@ -87,8 +87,8 @@ func (v *view) idAt(ctx context.Context, pos *layout.Position) (int64, error) {
 			return below, err
 		}
 	}
-	for _, name := range versionsByKey {
-		if err := v.l.versionsIn(ctx, v.q, name, []any{hashKey(pos.Key)}, nil, see); err != nil {
+	for _, current := range []bool{true, false} {
+		if err := v.versionsOfKeys(ctx, current, []any{hashKey(pos.Key)}, see); err != nil {
 			return below, err
 		}
 	}

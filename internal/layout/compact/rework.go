@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/varvedb/varve/internal/bitmap"
 	"github.com/varvedb/varve/internal/lsm"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
@@ -36,16 +37,22 @@ func (w *writer) rework(ctx context.Context, what string, block uint64, f func(*
 	if err := w.l.drain(ctx, w.tx, w.view); err != nil {
 		return err
 	}
-	r := &rework{l: w.l, tx: w.tx, p: &w.p}
+	r := &rework{l: w.l, tx: w.tx, p: &w.p, waiting: bitmap.Set{}, gone: bitmap.Set{}}
+	if err := r.findWaiting(ctx); err != nil {
+		return err
+	}
 	if err := f(r); err != nil {
 		return err
 	}
 	if err := r.flushFrom(ctx, 0); err != nil {
 		return err
 	}
+	if err := r.dropKeys(ctx); err != nil {
+		return err
+	}
 	w.p.tip = w.p.tip.next(what, binary.BigEndian.AppendUint64(nil, block))
 	w.chain = &chain{tip: w.p.tip, floor: w.p.merged}
-	w.nodes, w.over, w.found = nil, nil, map[entity.Key]*version{}
+	w.nodes, w.over, w.keys, w.found = nil, nil, nil, map[entity.Key]*version{}
 	return w.l.writeProgress(ctx, w.tx, &w.p)
 }
 
@@ -56,6 +63,8 @@ type rework struct {
 	p     *progress
 	edits []lsm.Edit
 	keys  []any // rows of Rebuild
+
+	waiting, gone bitmap.Set // entities whose keys wait, and of which nothing is left
 }
 
 // reworkEdits bounds the edits that are held in memory: they are written together.
@@ -145,6 +154,9 @@ func (r *rework) change(ctx context.Context, ids []any, states map[int64]*state,
 			}
 		}
 		if len(next.all()) == 0 {
+			if r.waiting.Has(id) {
+				r.gone.Add(id)
+			}
 			if err := r.l.sql.Exec(ctx, r.tx, "delete_key", hashKey(s.all()[0].key), id); err != nil {
 				return err
 			}
@@ -192,6 +204,7 @@ func (l *Layout) Rebuild(ctx context.Context, tx driver.Tx, _ driver.Querier) er
 	// What is being merged is given up: its blocks are merged from their beginning.
 	empty := func() error {
 		v.p.tree.Clear()
+		v.p.keys = recentKeys{}
 		v.p.merging, v.p.step = none, 0
 		l.prepared.set(nil) // it has postings of the old tree
 		return errors.Join(l.sql.Exec(ctx, tx, "drop_runs"), l.sql.Exec(ctx, tx, "delete_keys"))

@@ -310,7 +310,14 @@ func (f *having) find(ctx context.Context, pages int64) error {
 // findKeys finds the entities that were made under keys, or under others with their hashes.
 func (f *having) findKeys(ctx context.Context) error {
 	ids := bitmap.Set{}
-	err := f.v.l.sql.EachIn(ctx, f.v.q, "ids_by_key", f.hashes, nil, func(rows driver.Rows) error {
+	waiting, err := f.v.recentIDs(ctx, f.hashes)
+	if err != nil {
+		return err
+	}
+	for _, id := range waiting {
+		ids.Add(id.(int64))
+	}
+	err = f.v.l.sql.EachIn(ctx, f.v.q, "ids_by_key", f.hashes, nil, func(rows driver.Rows) error {
 		var id int64
 		err := rows.Scan(&id)
 		if err == nil {

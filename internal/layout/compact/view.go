@@ -25,6 +25,7 @@ type view struct {
 	nodes []*node // of the chain, not merged in this view
 	names *names
 	over  *overlay // see overlay
+	keys  keyLists // see recentIDs
 }
 
 // View implements layout.Layout.
@@ -70,6 +71,7 @@ var (
 	versionsByKey   = []string{"current_by_key", "closed_by_key"}
 	visibleByKey    = []string{"current_at", "closed_at"} // with their payloads
 	versionsByID    = []string{"current_by_id", "closed_by_id"}
+	visibleByID     = []string{"current_of_id", "closed_of_id"} // with their payloads
 	versionsBetween = []string{"current_between", "closed_between"}
 )
 
@@ -91,10 +93,26 @@ func (v *view) find(ctx context.Context, key entity.Key) (found *version, conten
 
 // findMerged is find in the tables. The payload is nil when it is not read together with the version.
 func (v *view) findMerged(ctx context.Context, key entity.Key) (found *version, content []byte, err error) {
-	statements, args, dest := versionsByKey, []any{hashKey(key)}, []any(nil)
+	hash := hashKey(key)
+	waiting, err := v.recentIDs(ctx, []any{hash})
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, id := range waiting {
+		if found, content, err = v.findVisible(ctx, key, versionsByID, visibleByID, id); found != nil || err != nil {
+			return found, content, err
+		}
+	}
+	return v.findVisible(ctx, key, versionsByKey, visibleByKey, hash)
+}
+
+// findVisible is findMerged by an id or a hash, with statements that read the payload
+// apart, or together with the version.
+func (v *view) findVisible(ctx context.Context, key entity.Key, apart, whole []string, arg any) (found *version, content []byte, err error) {
+	statements, args, dest := apart, []any{arg}, []any(nil)
 	var payload []byte
 	if !v.l.opts.Apart {
-		statements, args, dest = visibleByKey, append(args, v.at, v.at), []any{&payload}
+		statements, args, dest = whole, append(args, v.at, v.at), []any{&payload}
 	}
 	for i, name := range statements {
 		if found != nil || i > 0 && !v.past {

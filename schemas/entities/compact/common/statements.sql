@@ -72,6 +72,18 @@ JOIN closed_versions AS v ON v.id = k.id
 LEFT JOIN contents AS p ON p.no = v.content
 WHERE k.hash = ? AND v.from_block <= ? AND v.to_block > ?;
 
+-- name: current_of_id
+SELECT v.id, v.from_block, 0, v.expires, v.entity_key, v.content, v.data, p.content
+FROM current_versions AS v
+LEFT JOIN contents AS p ON p.no = v.content
+WHERE v.id = ? AND v.from_block <= ? AND v.expires > ?;
+
+-- name: closed_of_id
+SELECT v.id, v.from_block, v.to_block, v.expires, v.entity_key, v.content, v.data, p.content
+FROM closed_versions AS v
+LEFT JOIN contents AS p ON p.no = v.content
+WHERE v.id = ? AND v.from_block <= ? AND v.to_block > ?;
+
 -- name: current_by_id
 SELECT id, from_block, 0, expires, entity_key, content, data
 FROM current_versions
