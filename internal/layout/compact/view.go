@@ -115,6 +115,7 @@ func (v *view) findMerged(ctx context.Context, key entity.Key) (found *version, 
 
 // Get implements layout.View.
 func (v *view) Get(ctx context.Context, key entity.Key) (*entity.Entity, error) {
+	v.random(true)
 	found, content, err := v.find(ctx, key)
 	if err != nil {
 		return nil, err
@@ -128,6 +129,13 @@ func (v *view) Get(ctx context.Context, key entity.Key) (*entity.Entity, error) 
 	}
 	e.Content = content
 	return e, nil
+}
+
+// random announces whether the statements of a call read here and there.
+func (v *view) random(on bool) {
+	if r, ok := v.q.(driver.Reader); ok {
+		r.RandomAccess(on)
+	}
 }
 
 // readAhead has the rows read from the disk together that the next statement reads,
@@ -186,6 +194,7 @@ func (v *view) Rows(ctx context.Context) ([]layout.TableRows, error) {
 // all of whose blocks are above what the tables hold.
 func (v *view) Openings(ctx context.Context) iter.Seq2[*entity.Entity, error] {
 	return func(yield func(*entity.Entity, error) bool) {
+		v.random(false)
 		out := &output{v: v, attributes: true, content: true, yield: yield}
 		stored := v.storedOpenings
 		if v.l.opts.Apart {
@@ -290,6 +299,7 @@ func (v *view) ClosingsBetween(ctx context.Context, from, to uint64) iter.Seq2[e
 // and the ends in the log.
 func (v *view) closings(ctx context.Context, nodes []*node, name string, args ...any) iter.Seq2[entity.Closing, error] {
 	return func(yield func(entity.Closing, error) bool) {
+		v.random(false)
 		stopped := false
 		hand := func(block int64, key entity.Key, from int64) error {
 			if stopped = !yield(entity.Closing{Block: uint64(block), Key: key, From: uint64(from)}, nil); stopped {
