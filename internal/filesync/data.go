@@ -9,3 +9,9 @@ func Data(f *os.File) error { return f.Sync() }
 
 // ReadAhead does nothing: only Linux has a call for it here.
 func ReadAhead(*os.File, int64, int64) {}
+
+// RandomAccess does nothing.
+func RandomAccess(int, bool) {}
+
+// Descriptors returns none.
+func Descriptors(*os.File) []int { return nil }

@@ -120,15 +120,18 @@ func (l *Library) OpenFile(ctx context.Context, path string, opts driver.Options
 		Capabilities: l.Capabilities(),
 		Options:      cfg.Options,
 		Pool:         pool,
-		Setup:        e.Setup,
-		Direct:       l.Direct,
-		BeginWrite:   "BEGIN IMMEDIATE",
-		BeginRead:    "BEGIN",
-		Pin:          "SELECT 1 FROM sqlite_master",
-		Codec:        sqlstore.OrderedBlob{},
-		Bulk:         &sqlstore.MultiRow{},
-		MapError:     func(err error) error { return explainTemp(l.MapError(err)) },
-		IsBroken:     l.IsBroken,
+		Setup: func(ctx context.Context, c *sqlstore.Conn, write bool) error {
+			e.file.claim(c)
+			return e.Setup(ctx, c, write)
+		},
+		Direct:     l.Direct,
+		BeginWrite: "BEGIN IMMEDIATE",
+		BeginRead:  "BEGIN",
+		Pin:        "SELECT 1 FROM sqlite_master",
+		Codec:      sqlstore.OrderedBlob{},
+		Bulk:       &sqlstore.MultiRow{},
+		MapError:   func(err error) error { return explainTemp(l.MapError(err)) },
+		IsBroken:   l.IsBroken,
 		BeforeWrite: func(ctx context.Context, c *sqlstore.Conn) error {
 			if err := e.log.failure(); err != nil {
 				return err
@@ -139,6 +142,7 @@ func (l *Library) OpenFile(ctx context.Context, path string, opts driver.Options
 		AfterWrite:   e.AfterWrite,
 		Late:         cfg.late,
 		ReadAhead:    e.file.readAhead,
+		RandomAccess: e.file.randomAccess,
 	})
 	if err != nil {
 		return nil, err

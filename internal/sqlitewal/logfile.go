@@ -225,6 +225,9 @@ type sharedFile struct {
 	file  *os.File
 	is    os.FileInfo // which file it is
 	users int         // engines of this process that read it
+
+	mu    sync.Mutex
+	conns map[int]*sqlstore.Conn // by descriptor of the file; see claim
 }
 
 // Offsets in the WAL-index, whose integers are in the machine's byte order.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/varvedb/varve/store/driver"
 )
@@ -33,7 +34,8 @@ type Conn struct {
 	codec    Codec
 	mapError func(error) error
 	isBroken func(error) bool
-	broken   bool     // its state is unknown, so it is not used again
+	broken   bool // its state is unknown, so it is not used again
+	closed   atomic.Bool
 	failed   error    // of the first statement that failed in this transaction
 	late     bool     // commits are made durable after they have returned
 	settings []string // of each transaction; see Share
@@ -48,6 +50,10 @@ const (
 
 // connect makes a connection and runs the engine's Setup on it.
 func (db *DB) connect(ctx context.Context, seat int) (*Conn, error) {
+	if db.cfg.Remote == nil { // so that Setup can find the new descriptor; nothing here waits for long
+		db.connecting.Lock()
+		defer db.connecting.Unlock()
+	}
 	conn, err := db.cfg.Pool.Conn(ctx)
 	if err != nil {
 		return nil, db.mapError(err)
@@ -364,6 +370,7 @@ func (c *Conn) close() error {
 		return nil
 	}
 	c.forget()
+	defer c.closed.Store(true)
 	if err := c.conn.Close(); err != nil && !errors.Is(err, sql.ErrConnDone) {
 		return c.mapError(err)
 	}
@@ -375,7 +382,11 @@ func (c *Conn) abandon() {
 	c.forget()
 	_ = c.conn.Raw(func(any) error { return sqldriver.ErrBadConn })
 	_ = c.conn.Close()
+	c.closed.Store(true)
 }
+
+// Closed reports whether the connection has been closed.
+func (c *Conn) Closed() bool { return c.closed.Load() }
 
 // dropBroken returns c, or nil after abandoning it when it is broken.
 func dropBroken(c *Conn) *Conn {

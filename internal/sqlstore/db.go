@@ -81,6 +81,10 @@ type Config struct {
 	// ReadAhead, if given, is that of driver.Reader.
 	ReadAhead func(ctx context.Context, c *Conn, table string, ids []any)
 
+	// RandomAccess, if given, is that of driver.Reader. It is only called with what
+	// the connection does not have yet.
+	RandomAccess func(c *Conn, on bool)
+
 	// AfterWrite, if given, runs after each commit, before the writer's connection
 	// is given back.
 	AfterWrite func(c *Conn)
@@ -102,7 +106,8 @@ type DB struct {
 	spareMu sync.Mutex
 	spare   *Conn
 
-	closing chan struct{} // closed when Close begins
+	connecting sync.Mutex    // held while a connection is made in this process
+	closing    chan struct{} // closed when Close begins
 
 	mu     sync.Mutex
 	closed bool

@@ -118,6 +118,7 @@ type Reader struct {
 	rows   *Rows // open result, or nil
 	why    error // after the end: what calls return
 	unread bool  // the first query has yet to fix the view
+	random bool  // see RandomAccess
 }
 
 // Query implements driver.Querier.
@@ -155,6 +156,22 @@ func (r *Reader) ReadAhead(ctx context.Context, table string, ids []any) {
 	}
 }
 
+// RandomAccess implements driver.Reader.
+func (r *Reader) RandomAccess(on bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.conn != nil {
+		r.setRandom(on)
+	}
+}
+
+func (r *Reader) setRandom(on bool) {
+	if r.random != on && r.db.cfg.RandomAccess != nil {
+		r.db.cfg.RandomAccess(r.conn, on)
+		r.random = on
+	}
+}
+
 // Close ends the read transaction and gives the connection back.
 func (r *Reader) Close() error { return r.end(driver.ErrClosed) }
 
@@ -165,6 +182,7 @@ func (r *Reader) end(why error) error {
 	if r.conn == nil {
 		return nil
 	}
+	r.setRandom(false)
 	c := r.conn
 	r.conn, r.why = nil, why
 	if r.rows != nil {

@@ -92,6 +92,11 @@ type Reader interface {
 	// time; it changes nothing else.
 	ReadAhead(ctx context.Context, table string, ids []any)
 
+	// RandomAccess announces that statements read pages here and there, or no
+	// longer do, as at first. Where the engine can, it keeps the system from
+	// reading the neighbours of a page meanwhile; it changes nothing else.
+	RandomAccess(on bool)
+
 	Close() error
 }
 

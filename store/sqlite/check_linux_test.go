@@ -1,10 +1,7 @@
 package sqlite_test
 
 import (
-	"fmt"
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -32,21 +29,11 @@ func TestVerifyWrites(t *testing.T) {
 			require.NoError(t, db.Close()) // which copies the log
 			db, ents = open()
 			defer func() { require.NoError(t, db.Close()) }()
-			before := written(t)
+			before := ioCount(t, "wchar")
 			report, err := ents.Verify(t.Context())
 			require.NoError(t, err)
 			require.True(t, report.Digest)
-			require.Less(t, written(t)-before, keys*blocks*size/4)
+			require.Less(t, ioCount(t, "wchar")-before, keys*blocks*size/4)
 		})
 	}
-}
-
-// written is the bytes that this process has written to files.
-func written(t *testing.T) (n int) {
-	text, err := os.ReadFile("/proc/self/io")
-	require.NoError(t, err)
-	_, after, _ := strings.Cut(string(text), "wchar: ")
-	_, err = fmt.Sscan(after, &n)
-	require.NoError(t, err)
-	return n
 }

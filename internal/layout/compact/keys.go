@@ -396,3 +396,23 @@ func (v *view) versionsOfKeys(ctx context.Context, current bool, hashes []any, f
 	}
 	return err
 }
+
+// entitiesOf returns the entities of the tables that were made under keys, or under
+// others with their hashes, each once and in order.
+func (v *view) entitiesOf(ctx context.Context, hashes []any) (ids []int64, err error) {
+	waiting, err := v.recentIDs(ctx, hashes)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range waiting {
+		ids = append(ids, id.(int64))
+	}
+	err = v.l.sql.EachIn(ctx, v.q, "ids_by_key", hashes, nil, func(rows driver.Rows) error {
+		var id int64
+		err := rows.Scan(&id)
+		ids = append(ids, id)
+		return err
+	})
+	slices.Sort(ids)
+	return slices.Compact(ids), err
+}

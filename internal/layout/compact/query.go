@@ -17,6 +17,7 @@ import (
 // Query implements layout.View.
 func (v *view) Query(ctx context.Context, req layout.Request) iter.Seq2[*entity.Entity, error] {
 	return func(yield func(*entity.Entity, error) bool) {
+		v.random(req.Limit > 0 || !req.Content) // else payloads lie in the order of creation
 		out := &output{v: v, attributes: req.Attributes, content: req.Content, yield: yield}
 		for m, err := range v.matches(ctx, req) {
 			if err != nil {
@@ -98,6 +99,7 @@ func (v *view) idAt(ctx context.Context, pos *layout.Position) (int64, error) {
 // Count implements layout.View. What postings know exactly is counted without versions;
 // few candidates are rather compared than long terms looked up.
 func (v *view) Count(ctx context.Context, e query.Expr) (n uint64, err error) {
+	v.random(false) // a run's pages lie in the order of keys
 	p, err := v.plan(ctx, e, math.MaxInt64)
 	if err != nil {
 		return 0, err

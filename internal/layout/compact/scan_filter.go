@@ -309,22 +309,11 @@ func (f *having) find(ctx context.Context, pages int64) error {
 
 // findKeys finds the entities that were made under keys, or under others with their hashes.
 func (f *having) findKeys(ctx context.Context) error {
+	list, err := f.v.entitiesOf(ctx, f.hashes)
 	ids := bitmap.Set{}
-	waiting, err := f.v.recentIDs(ctx, f.hashes)
-	if err != nil {
-		return err
+	for _, id := range list {
+		ids.Add(id)
 	}
-	for _, id := range waiting {
-		ids.Add(id.(int64))
-	}
-	err = f.v.l.sql.EachIn(ctx, f.v.q, "ids_by_key", f.hashes, nil, func(rows driver.Rows) error {
-		var id int64
-		err := rows.Scan(&id)
-		if err == nil {
-			ids.Add(id)
-		}
-		return err
-	})
 	f.settle(ids, false)
 	return err
 }

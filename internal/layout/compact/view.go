@@ -134,6 +134,7 @@ func (v *view) findVisible(ctx context.Context, key entity.Key, apart, whole []s
 
 // Get implements layout.View.
 func (v *view) Get(ctx context.Context, key entity.Key) (*entity.Entity, error) {
+	v.random(true)
 	found, content, err := v.find(ctx, key)
 	if err != nil {
 		return nil, err
@@ -185,27 +186,40 @@ func (v *view) Versions(ctx context.Context, key entity.Key) iter.Seq2[entity.Ve
 				closing = entity.Closing{Block: uint64(n.block), From: uint64(c.oldFrom)}
 			}
 		}
-		for at := v.at; ; {
-			var page []*version
-			args := []any{hashKey(key), key[:], at, hashKey(key), key[:], at, int64(versionsPage)}
-			err := v.l.versions(ctx, v.q, "versions_down", args, func(r *version) error {
-				page = append(page, r)
-				return nil
-			})
-			if err != nil {
-				yield(entity.Version{}, err)
-				return
-			}
-			for _, r := range page {
-				if !give(r) {
+		ids, err := v.entitiesOf(ctx, []any{hashKey(key)})
+		if err != nil {
+			yield(entity.Version{}, err)
+			return
+		}
+		at := v.at
+		for _, id := range slices.Backward(ids) { // numbers grow with blocks
+			for more := true; more; {
+				var page []*version
+				args := []any{id, key[:], at, id, key[:], at, int64(versionsPage)}
+				err := v.l.versions(ctx, v.q, "versions_down", args, func(r *version) error {
+					page = append(page, r)
+					return nil
+				})
+				if err != nil {
+					yield(entity.Version{}, err)
 					return
 				}
-				at = r.from - 1
-			}
-			if len(page) < versionsPage {
-				return
+				for _, r := range page {
+					if !give(r) {
+						return
+					}
+					at = r.from - 1
+				}
+				more = len(page) == versionsPage
 			}
 		}
+	}
+}
+
+// random announces whether the statements of a call read here and there.
+func (v *view) random(on bool) {
+	if r, ok := v.q.(driver.Reader); ok {
+		r.RandomAccess(on)
 	}
 }
 
@@ -269,6 +283,7 @@ func (v *view) Rows(ctx context.Context) ([]layout.TableRows, error) {
 // all of whose blocks are above what the tables hold.
 func (v *view) Openings(ctx context.Context) iter.Seq2[*entity.Entity, error] {
 	return func(yield func(*entity.Entity, error) bool) {
+		v.random(false)
 		out := &output{v: v, attributes: true, content: true, yield: yield}
 		stored := v.storedOpenings
 		if v.l.opts.Apart {
@@ -376,6 +391,7 @@ func (v *view) ClosingsBetween(ctx context.Context, from, to uint64) iter.Seq2[e
 // and the ends in the log.
 func (v *view) closings(ctx context.Context, nodes []*node, name string, args ...any) iter.Seq2[entity.Closing, error] {
 	return func(yield func(entity.Closing, error) bool) {
+		v.random(false)
 		stopped := false
 		hand := func(block int64, key entity.Key, from int64) error {
 			if stopped = !yield(entity.Closing{Block: uint64(block), Key: key, From: uint64(from)}, nil); stopped {

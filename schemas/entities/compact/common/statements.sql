@@ -44,16 +44,14 @@ JOIN closed_versions AS v ON v.id = k.id
 WHERE k.hash IN ({?});
 
 -- name: versions_down
--- The versions of a key that began at a block or before, current and closed ones.
+-- The versions of an entity that began at a block or before, current and closed ones.
 SELECT v.id, v.from_block, 0, v.expires, v.entity_key, v.content, v.data
-FROM entity_keys AS k
-JOIN current_versions AS v ON v.id = k.id
-WHERE k.hash = ? AND v.entity_key = ? AND v.from_block <= ?
+FROM current_versions AS v
+WHERE v.id = ? AND v.entity_key = ? AND v.from_block <= ?
 UNION ALL
 SELECT v.id, v.from_block, v.to_block, v.expires, v.entity_key, v.content, v.data
-FROM entity_keys AS k
-JOIN closed_versions AS v ON v.id = k.id
-WHERE k.hash = ? AND v.entity_key = ? AND v.from_block <= ?
+FROM closed_versions AS v
+WHERE v.id = ? AND v.entity_key = ? AND v.from_block <= ?
 ORDER BY 2 DESC
 LIMIT CAST(? AS BIGINT);
 
