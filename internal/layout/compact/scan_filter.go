@@ -7,7 +7,6 @@ import (
 
 	"github.com/varvedb/varve/internal/bitmap"
 	"github.com/varvedb/varve/internal/lsm"
-	"github.com/varvedb/varve/store/driver"
 )
 
 // candidates is what postings tell of the versions in the tables that match an expression: those of ids or, with
