@@ -55,7 +55,8 @@ func TestReadAheadBounds(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				read := 0
-				for n := range readAhead(numbers(10*aheadItems, nil, &read), func(*int) int { return c.bytes }) {
+				for n, err := range readAhead(numbers(10*aheadItems, nil, &read), func(*int) int { return c.bytes }) {
+					require.NoError(t, err)
 					synctest.Wait()
 					require.Equal(t, n+1+c.fits+1, read)
 					if n == 2 {

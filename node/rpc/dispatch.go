@@ -29,11 +29,11 @@ func methods() map[string]method {
 		"eth_blockNumber":                         (*Handler).blockNumber,
 		"eth_getBlockByNumber":                    ofBlock(byNumber, (*Handler).block),
 		"eth_getBlockByHash":                      ofBlock(byHash, (*Handler).block),
-		"eth_getBlockReceipts":                    ofBlock(byEither, empty.ofAny),
-		"eth_getBlockTransactionCountByNumber":    ofBlock(byNumber, zero.ofAny),
-		"eth_getBlockTransactionCountByHash":      ofBlock(byHash, zero.ofAny),
-		"eth_getUncleCountByBlockNumber":          ofBlock(byNumber, zero.ofAny),
-		"eth_getUncleCountByBlockHash":            ofBlock(byHash, zero.ofAny),
+		"eth_getBlockReceipts":                    ofBlock(byEither, ofAny(empty)),
+		"eth_getBlockTransactionCountByNumber":    ofBlock(byNumber, ofAny(zero)),
+		"eth_getBlockTransactionCountByHash":      ofBlock(byHash, ofAny(zero)),
+		"eth_getUncleCountByBlockNumber":          ofBlock(byNumber, ofAny(zero)),
+		"eth_getUncleCountByBlockHash":            ofBlock(byHash, ofAny(zero)),
 		"eth_getTransactionByHash":                none,
 		"eth_getTransactionByBlockHashAndIndex":   none,
 		"eth_getTransactionByBlockNumberAndIndex": none,
@@ -55,7 +55,7 @@ func methods() map[string]method {
 		"web3_clientVersion":                      constant(`"varve"`),
 	}
 	for name, m := range list {
-		list[name] = m.timed
+		list[name] = timed(m)
 	}
 	list["arkiv_query"] = (*Handler).query // each part of its answer has the time of a call
 	return list
@@ -69,16 +69,20 @@ func constant(text string) method {
 	}
 }
 
-// ofAny answers about a block as the method does without one.
-func (m method) ofAny(h *Handler, ctx context.Context, c *call, _ *store.Snapshot, _ store.BlockHeader) error {
-	return m(h, ctx, c)
+// ofAny answers about a block as a method does without one.
+func ofAny(m method) func(*Handler, context.Context, *call, *store.Snapshot, store.BlockHeader) error {
+	return func(h *Handler, ctx context.Context, c *call, _ *store.Snapshot, _ store.BlockHeader) error {
+		return m(h, ctx, c)
+	}
 }
 
 // timed bounds a method by the time of a call.
-func (m method) timed(h *Handler, ctx context.Context, c *call) error {
-	ctx, cancel := context.WithTimeout(ctx, h.opts.Limits.Time)
-	defer cancel()
-	return m(h, ctx, c)
+func timed(m method) method {
+	return func(h *Handler, ctx context.Context, c *call) error {
+		ctx, cancel := context.WithTimeout(ctx, h.opts.Limits.Time)
+		defer cancel()
+		return m(h, ctx, c)
+	}
 }
 
 // message is a request or a batch, and the answer to it.

@@ -153,7 +153,7 @@ func New(ctx context.Context, ents *store.Entities, o Options) (*Handler, error)
 	h.count.turn = make(chan struct{}, 1)
 	h.methods = methods()
 	for name, own := range o.Methods {
-		h.methods[name] = method(func(_ *Handler, ctx context.Context, c *call) error {
+		h.methods[name] = timed(func(_ *Handler, ctx context.Context, c *call) error {
 			result, err := own(ctx, c.params)
 			c.out = append(c.out, result...)
 			var coded interface{ ErrorCode() int }
@@ -161,7 +161,7 @@ func New(ctx context.Context, ents *store.Entities, o Options) (*Handler, error)
 				return &failure{code: coded.ErrorCode(), message: err.Error(), cause: err}
 			}
 			return err
-		}).timed
+		})
 	}
 	if h.metrics, err = newMetrics(o.Metrics, h); err != nil {
 		return nil, fmt.Errorf("rpc: %w", err)

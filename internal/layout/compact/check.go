@@ -309,10 +309,15 @@ func (c *checker) each(ctx context.Context, f func(t lsm.Term, id int64)) (torn 
 				return err
 			}
 		}
-		for ; more && err == nil; old, err, more = next() {
-			err = give(old)
+		for ; more; old, err, more = next() {
+			if err == nil {
+				err = give(old)
+			}
+			if err != nil {
+				return err
+			}
 		}
-		return err
+		return nil
 	}()
 	if errors.Is(err, driver.ErrCorrupt) {
 		return true, c.say("postings: %v", err)
