@@ -3,9 +3,13 @@
 package filelease
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
+	"sync"
+	"sync/atomic"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -24,5 +28,168 @@ func Lock(f *os.File) error {
 	case errors.Is(err, unix.ENOLCK), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENOSYS):
 		return fmt.Errorf("%w: locks on this file system: %w", driver.ErrUnsupported, err)
 	}
+	return err
+}
+
+// shared is the file, mapped into memory.
+type shared struct {
+	mu     sync.Mutex
+	opened bool
+	file   *os.File
+	memory []byte     // of the file, or of this process alone
+	left   [Kept]bool // found, and not confirmed
+}
+
+// Raise makes the number that is raised at least n, and returns it.
+func (s *Numbers) Raise(n uint64) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	word := s.word(0)
+	for {
+		there := word.Load()
+		if there >= n || word.CompareAndSwap(there, n) {
+			return max(there, n)
+		}
+	}
+}
+
+// Kept returns a number that is kept. It makes no file.
+func (s *Numbers) Kept(i int) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.opened {
+		if _, err := os.Lstat(s.Path); err != nil {
+			return 0
+		}
+	}
+	return s.word(keptAt + i).Load()
+}
+
+// Keep replaces a number that is kept, if it is still the old one.
+func (s *Numbers) Keep(i int, old, n uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.word(keptAt+i).CompareAndSwap(old, n)
+}
+
+// Confirm says that a kept number which a process has left is right. Until then it is not
+// removed.
+func (s *Numbers) Confirm(i int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.left[i] = false
+}
+
+// word returns a number, which others may change meanwhile. The caller holds mu.
+func (s *Numbers) word(i int) *atomic.Uint64 {
+	if !s.opened {
+		s.opened = true
+		if s.open() != nil {
+			s.memory = make([]byte, numberSize) // each has numbers of his own
+		}
+	}
+	return (*atomic.Uint64)(unsafe.Pointer(&s.memory[8*i]))
+}
+
+// open maps the file. Who uses it has a shared lock; who has the file alone sets it back.
+func (s *Numbers) open() error {
+	for {
+		f, err := os.OpenFile(s.Path, os.O_RDWR|os.O_CREATE, s.Mode)
+		if err != nil {
+			return err
+		}
+		if err = recognise(f); err != nil {
+			return errors.Join(err, f.Close())
+		}
+		if err = Lock(f); err == nil {
+			err = s.setBack(f)
+		}
+		if err == nil || errors.Is(err, driver.ErrLocked) {
+			err = unix.Flock(int(f.Fd()), unix.LOCK_SH) // waits for who sets it back or removes it
+		}
+		if err == nil && !current(f, s.Path) {
+			if err = f.Close(); err == nil {
+				continue // the last user removed it meanwhile
+			}
+		}
+		if err == nil {
+			err = grow(f)
+		}
+		var memory []byte
+		if err == nil {
+			memory, err = unix.Mmap(int(f.Fd()), 0, numberSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+		}
+		if err != nil {
+			return errors.Join(err, f.Close())
+		}
+		s.file, s.memory = f, memory
+		return nil
+	}
+}
+
+// recognise refuses a file whose size is wrong, because it is a user's. An
+// earlier version has made shorter ones.
+func recognise(f *os.File) error {
+	st, err := f.Stat()
+	if err == nil && (!st.Mode().IsRegular() || st.Size() > numberSize || st.Size()%8 != 0) {
+		err = fmt.Errorf("%q is not a file of Varve's", f.Name())
+	}
+	return err
+}
+
+// setBack sets the raised number to zero, and also the kept ones when they are
+// of another start of the system, because writes that were not durable may be
+// gone since.
+func (s *Numbers) setBack(f *os.File) error {
+	page, boot := make([]byte, numberSize), bootID()
+	if _, err := f.ReadAt(page, 0); err != nil || len(boot) == 0 || !bytes.Equal(page[bootAt:], boot) {
+		clear(page)
+		copy(page[bootAt:], boot)
+	}
+	clear(page[:8])
+	for i := range s.left {
+		s.left[i] = !bytes.Equal(page[8*(keptAt+i):][:8], make([]byte, 8))
+	}
+	_, err := f.WriteAt(page, 0)
+	return err
+}
+
+// grow makes a file longer that an earlier version has made, which may use it.
+func grow(f *os.File) error {
+	st, err := f.Stat()
+	if err == nil && st.Size() < numberSize {
+		err = f.Truncate(numberSize)
+	}
+	return err
+}
+
+// bootID tells one start of the system from others; it is empty where nothing does.
+func bootID() []byte {
+	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil || len(text) > bootSize {
+		return nil
+	}
+	return append(make([]byte, 0, bootSize), text...)[:bootSize]
+}
+
+// Close ends the use. The numbers stay as they were. The file of a killed
+// process stays, unless its numbers were confirmed.
+func (s *Numbers) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	memory := s.memory
+	s.opened = true
+	if s.memory = make([]byte, numberSize); memory != nil {
+		copy(s.memory, memory)
+	}
+	if s.file == nil {
+		return nil
+	}
+	err := unix.Munmap(memory)
+	if s.left == [Kept]bool{} && Lock(s.file) == nil && current(s.file, s.Path) { // there is no other user
+		err = errors.Join(err, os.Remove(s.Path))
+	}
+	err = errors.Join(err, s.file.Close())
+	s.file = nil
 	return err
 }

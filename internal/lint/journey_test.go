@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write the numbers of files into docs/ar
 
 // journeys are uses of a store that docs/architecture.md describes, and the most
 // files that may run for each, because a newcomer has to read them to follow it.
-var journeys = map[string]int{"block": 49, "query": 46, "append": 28}
+var journeys = map[string]int{"block": 47, "query": 47, "append": 28}
 
 // readingList is the list of files that the document gives for a journey, with
 // the number of all files that run for it.

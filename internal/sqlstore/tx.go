@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/varvedb/varve/store/driver"
@@ -196,4 +198,151 @@ func (r *Reader) end(why error) error {
 	r.db.slots.free(c.seat, c)
 	r.db.slots.give(r.lease, 1)
 	return err
+}
+
+// MultiRow is the Bulk of engines that run fastest on prepared statements of
+// many rows (SQLite, libSQL): INSERT … VALUES (…),(…) and UPDATE of the keys in
+// a list of VALUES. Rows are cut into a few fixed sizes so that each table needs
+// only a few prepared statements.
+//
+// The statements say OR FAIL: with the default, ABORT, SQLite keeps a journal of
+// each statement of several rows, in a file, to undo it alone. Here an error
+// always ends the transaction, and the journal costs a fifth of a commit.
+type MultiRow struct {
+	// Run runs a statement; nil means Conn.Exec.
+	Run func(c *Conn, ctx context.Context, text string, args ...any) error
+
+	mu    sync.Mutex
+	texts map[manyOf]string
+}
+
+// manyOf is a table or an update, and a number of rows.
+type manyOf struct {
+	of   any
+	rows int
+}
+
+// rowSizes are the rows in one statement, largest first. Five columns × 1024
+// rows stay well below SQLite's 32,766 variables.
+var rowSizes = []int{1024, 256, 64, 16, 4, 1}
+
+// indexedSizes are the sizes of an update whose rows an index finds. Measured
+// on 5,000 rows of the 13-index layout: one by one 60 ms, 1,024 in one
+// statement 50 ms, 16 to 256 in one 70 to 140 ms.
+var indexedSizes = []int{1024, 1}
+
+// maxValues bounds the values of one statement.
+const maxValues = 8192
+
+// Insert implements Bulk.
+func (m *MultiRow) Insert(ctx context.Context, c *Conn, t *driver.Table, rows []any) error {
+	return inChunks(rowSizes, len(t.Columns), rows, func(n int, chunk []any) error {
+		text := m.text(t, n, func() string { return insertText(t, n) })
+		return m.run(ctx, c, text, chunk)
+	})
+}
+
+// Update implements Bulk.
+func (m *MultiRow) Update(ctx context.Context, c *Conn, u *driver.Update, value any, keys []any) error {
+	args := make([]any, 0, min(len(keys), maxValues)+1)
+	sizes := rowSizes
+	if u.Indexed {
+		sizes = indexedSizes
+	}
+	return inChunks(sizes, len(u.Key), keys, func(n int, chunk []any) error {
+		text := m.text(u, n, func() string { return updateText(u, n) })
+		args = append(append(args[:0], value), chunk...)
+		return m.run(ctx, c, text, args)
+	})
+}
+
+func (m *MultiRow) run(ctx context.Context, c *Conn, text string, args []any) error {
+	if m.Run != nil {
+		return m.Run(c, ctx, text, args...)
+	}
+	_, err := c.Exec(ctx, text, args...)
+	return err
+}
+
+// inChunks cuts rows of width values into the largest fitting sizes.
+func inChunks(sizes []int, width int, rows []any, f func(n int, chunk []any) error) error {
+	for _, n := range sizes {
+		if n > 1 && n*width > maxValues {
+			continue
+		}
+		for len(rows) >= n*width {
+			if err := f(n, rows[:n*width]); err != nil {
+				return err
+			}
+			rows = rows[n*width:]
+		}
+	}
+	return nil
+}
+
+// text returns the statement for a table or update and a number of rows.
+func (m *MultiRow) text(of any, n int, build func() string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	text, ok := m.texts[manyOf{of, n}]
+	if !ok {
+		if m.texts == nil {
+			m.texts = map[manyOf]string{}
+		}
+		text = build()
+		m.texts[manyOf{of, n}] = text
+	}
+	return text
+}
+
+func insertText(t *driver.Table, n int) string {
+	return "INSERT OR FAIL INTO " + t.Name + " (" + ColumnList(t.Columns) + ") VALUES " + tuples(len(t.Columns), n)
+}
+
+// updateText returns the update of n keys. SQLite uses an index for a list of
+// VALUES only when it is joined, and without one joins row by row, where IN
+// makes one pass. The + keeps it from making an index of the list instead and
+// reading the whole table: before 3.46, and so in libSQL, it takes a list of n
+// for 2^(n/10) rows.
+func updateText(u *driver.Update, n int) string {
+	text := "UPDATE OR FAIL " + u.Table + " SET " + u.Set.Name + " = ?"
+	columns := make([]string, len(u.Key))
+	for i := range columns {
+		columns[i] = "column" + strconv.Itoa(i+1)
+	}
+	values := "(VALUES " + tuples(len(u.Key), n) + ")"
+	switch {
+	case n == 1:
+		return text + " WHERE " + equalities(u.Key, nil)
+	case u.Indexed:
+		return text + " FROM " + values + " AS k WHERE " + equalities(u.Key, columns)
+	}
+	return text + " WHERE (" + ColumnList(u.Key) + ") IN (SELECT " + strings.Join(columns, ", ") + " FROM " + values + ")"
+}
+
+// equalities compares columns with placeholders or with columns of k.
+func equalities(key []driver.Column, with []string) string {
+	terms := make([]string, len(key))
+	for i, c := range key {
+		terms[i] = c.Name + " = ?"
+		if with != nil {
+			terms[i] = c.Name + " = +k." + with[i]
+		}
+	}
+	return strings.Join(terms, " AND ")
+}
+
+// ColumnList returns the names separated by commas.
+func ColumnList(columns []driver.Column) string {
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = c.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// tuples returns n times "(?, …, ?)".
+func tuples(width, n int) string {
+	tuple := "(" + strings.Repeat("?, ", width-1) + "?)"
+	return strings.Repeat(tuple+", ", n-1) + tuple
 }

@@ -30,7 +30,11 @@
 // for hand-built trees that pass Check.
 package query
 
-import "github.com/varvedb/varve/store/entity"
+import (
+	"fmt"
+
+	"github.com/varvedb/varve/store/entity"
+)
 
 // Expr is a node of the tree: All, And, Or, Not, Compare, Glob or In. Trees
 // are values: nothing changes one after it is made.
@@ -109,3 +113,182 @@ func Text(s string) Value { return Value{Kind: entity.String, Text: s} }
 
 // Number makes a numeric literal.
 func Number(n uint64) Value { return Value{Kind: entity.Numeric, Number: n} }
+
+// comparison reads what begins with a name: a comparison, a glob, a list, or
+// $all.
+func (p *parser) comparison() (subtree, error) {
+	name := p.tok
+	if err := p.advance(); err != nil {
+		return subtree{}, err
+	}
+	return p.compared(name)
+}
+
+// compared reads what follows a name.
+func (p *parser) compared(name token) (subtree, error) {
+	if name.kind == tokName && name.text == allName && !p.atOperator() {
+		return p.node(name, All{}, 1)
+	}
+	if err := checkName(name.text); err != nil {
+		return subtree{}, p.fail(name, err.Error(), "")
+	}
+	e, err := p.operation(name.text)
+	if err != nil {
+		return subtree{}, err
+	}
+	return p.node(name, e, 1)
+}
+
+// present is an expression that is true of every entity with an attribute of a name.
+func (p *parser) present(name token) (subtree, error) {
+	if name.kind == tokName && name.text == allName {
+		return p.node(name, All{}, 1)
+	}
+	if err := checkName(name.text); err != nil {
+		return subtree{}, p.fail(name, err.Error(), "")
+	}
+	text, number := Glob{Name: name.text, Pattern: "*"}, Compare{name.text, GreaterOrEqual, Number(0)}
+	kind, synthetic := entity.SyntheticKind(name.text)
+	switch {
+	case synthetic && kind == entity.String:
+		return p.node(name, text, 1)
+	case synthetic:
+		return p.node(name, number, 1)
+	}
+	p.nodes += 2
+	return p.node(name, Or{[]Expr{text, number}}, 2)
+}
+
+func (p *parser) atOperator() bool {
+	switch p.tok.kind {
+	case tokGlob, tokNotGlob, tokIn, tokNot:
+		return true
+	}
+	return p.compareOp() != 0
+}
+
+// compareOp returns the comparison operator that is the next token, else 0.
+func (p *parser) compareOp() CompareOp {
+	if p.tok.kind < tokEqual || p.tok.kind > tokGreaterOrEqual {
+		return 0
+	}
+	return Equal + CompareOp(p.tok.kind-tokEqual) // declared in the same order
+}
+
+// operation reads what follows a name.
+func (p *parser) operation(name string) (Expr, error) {
+	op := p.tok
+	if cmp := p.compareOp(); cmp != 0 {
+		if err := p.advance(); err != nil {
+			return nil, err
+		}
+		exact := cmp == Equal || cmp == NotEqual
+		value, err := p.literal(name, exact, "a value")
+		return Compare{name, cmp, value}, err
+	}
+	switch op.kind {
+	case tokGlob, tokNotGlob:
+		return p.glob(name, op.kind == tokNotGlob)
+	case tokNot:
+		if err := p.advance(); err != nil {
+			return nil, err
+		}
+		switch {
+		case p.tok.kind == tokIn:
+			values, err := p.list(name)
+			return In{name, values, true}, err
+		case p.tok.kind == tokGlob && p.tok.isWord():
+			return p.glob(name, true)
+		}
+		return nil, p.unexpected(`"in" or "glob"`)
+	case tokIn:
+		values, err := p.list(name)
+		return In{name, values, false}, err
+	}
+	return nil, p.unexpected("an operator (" + operatorList + ")")
+}
+
+// glob reads the operator and its pattern.
+func (p *parser) glob(name string, negated bool) (Expr, error) {
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	if p.tok.kind != tokString {
+		return nil, p.unexpected("a pattern in double quotes")
+	}
+	pattern := p.tok.text
+	if err := checkPattern(name, pattern); err != nil {
+		return nil, p.fail(p.tok, err.Error(), "")
+	}
+	return Glob{name, pattern, negated}, p.advance()
+}
+
+// literal reads a value to compare the attribute with. Where the comparison is
+// for equality, text meant as an address or a key becomes one.
+func (p *parser) literal(name string, exact bool, expected string) (value Value, err error) {
+	switch p.tok.kind {
+	case tokString, tokHex:
+		value = Text(p.tok.text)
+		if exact {
+			value.Text = canonicalHex(name, value.Text)
+		}
+	case tokNumber:
+		value = Number(p.tok.number)
+	case tokName:
+		return value, p.unexpected(expected + " (strings are written in double quotes)")
+	default:
+		return value, p.unexpected(expected)
+	}
+	if err := checkType(name, value.Kind); err != nil {
+		return value, p.fail(p.tok, err.Error(), "")
+	}
+	return value, p.advance()
+}
+
+// list reads "in" and its values.
+func (p *parser) list(name string) ([]Value, error) {
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	if p.tok.kind != tokOpen {
+		return nil, p.unexpected(`"("`)
+	}
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	var values []Value
+	expected := "a value"
+	for len(values) == 0 || p.tok.kind != tokClose {
+		start := p.tok
+		value, err := p.literal(name, true, expected)
+		if err != nil {
+			return nil, err
+		}
+		if values = append(values, value); len(values) > MaxList {
+			return nil, p.fail(start, fmt.Sprintf("list of more than %d values", MaxList), "")
+		}
+		if first := values[0].Kind; value.Kind != first {
+			return nil, p.fail(start, fmt.Sprintf("a %s in a list of %ss", kindName(value.Kind), kindName(first)),
+				"values of one type")
+		}
+		if expected, err = p.separator(); err != nil {
+			return nil, err
+		}
+	}
+	return values, p.advance()
+}
+
+// separator reads the comma after a value of a list, if there is one, and
+// returns what may come next.
+func (p *parser) separator() (expected string, err error) {
+	if p.tok.kind != tokComma {
+		return `a value, "," or ")"`, nil
+	}
+	if err := p.advance(); err != nil {
+		return "", err
+	}
+	if p.tok.kind == tokClose {
+		return "", p.unexpected("a value")
+	}
+	return "a value", nil
+}
