@@ -113,30 +113,13 @@ func (c *checker) versions(ctx context.Context) error {
 			}
 		}
 
-		// Postings have the terms of the current version, and in the past those
-		// that only closed versions have. A merge that is half done may have moved
-		// postings of entities that the log touches: their terms are looked for.
-		touched := c.overlay().touches(id)
 		clear(seen)
 		for _, v := range slices.Backward(s.all()) { // the current one first
 			terms, err := c.terms(v)
 			if err != nil {
 				return err
 			}
-			for _, t := range terms {
-				switch {
-				case v == s.current:
-					seen[t] = true
-					if !touched {
-						c.sums[t.Space] += c.sum(t, id)
-					}
-				case touched:
-					c.wanted[c.sum(t, id)] = wanted{id, t.Space}
-				case !seen[t]:
-					seen[t] = true
-					c.sums[t.Space|past] += c.sum(t, id)
-				}
-			}
+			c.callFor(terms, id, v == s.current, seen)
 		}
 		return c.someClosed(ctx)
 	})
@@ -144,6 +127,28 @@ func (c *checker) versions(ctx context.Context) error {
 		err = c.say("%d current versions, recorded are %d", c.live, c.p.live)
 	}
 	return err
+}
+
+// callFor adds up the postings that a version's terms call for. Postings have the
+// terms of the current version, and in the past the terms that only closed versions
+// have; seen are the terms that were counted. A merge that is half done may have
+// moved postings of entities that the log touches: their terms are looked for.
+func (c *checker) callFor(terms []lsm.Term, id int64, current bool, seen map[lsm.Term]bool) {
+	touched := c.overlay().touches(id)
+	for _, t := range terms {
+		switch {
+		case current:
+			seen[t] = true
+			if !touched {
+				c.sums[t.Space] += c.sum(t, id)
+			}
+		case touched:
+			c.wanted[c.sum(t, id)] = wanted{id, t.Space}
+		case !seen[t]:
+			seen[t] = true
+			c.sums[t.Space|past] += c.sum(t, id)
+		}
+	}
 }
 
 // terms returns what a version is found by; of torn data, as far as it can be read.
