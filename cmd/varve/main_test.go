@@ -56,14 +56,14 @@ func TestImportState(t *testing.T) {
 	ofDatabase, ofStore := filepath.Join(dir, "database.tar"), filepath.Join(dir, "store.tar")
 	third, fourth := url(t, "third.db"), url(t, "fourth.db")
 	for _, c := range []struct{ src, dst, want string }{
-		{arkiv + "sqlite-bitmap-store.db", first, "40 blocks, 416 changes"},
-		{arkiv + "sqlite-bitmap-store.db", first, "0 blocks, 0 changes"},
-		{first, second, "40 blocks, 416 changes"},
+		{arkiv + "sqlite-bitmap-store.db", first, "40 blocks, 416 versions of entities"},
+		{arkiv + "sqlite-bitmap-store.db", first, "0 blocks, 0 versions of entities"},
+		{first, second, "40 blocks, 416 versions of entities"},
 		{arkiv + "sqlite-bitmap-store.db", ofDatabase, "40 blocks in "},
-		{ofDatabase, third, "40 blocks, 416 changes"},
-		{ofDatabase, third, "0 blocks, 0 changes"},
+		{ofDatabase, third, "40 blocks, 416 versions of entities"},
+		{ofDatabase, third, "0 blocks, 0 versions of entities"},
 		{first, ofStore, "40 blocks in "},
-		{ofStore, fourth, "40 blocks, 416 changes"},
+		{ofStore, fourth, "40 blocks, 416 versions of entities"},
 	} {
 		out := must(t, "import", c.src, c.dst)
 		require.Contains(t, out, c.want)
@@ -166,7 +166,7 @@ func TestSeedIsRepeatable(t *testing.T) {
 	require.Contains(t, []int{cli.ExitOK, cli.ExitInterrupted}, code)
 	require.Equal(t, whole, digest(part))
 	again := must(t, "import", "mendoza:scale=0.001", part)
-	require.Contains(t, again, "0 blocks, 0 changes", "what the store has is not made again")
+	require.Contains(t, again, "0 blocks, 0 versions of entities", "what the store has is not made again")
 	require.Contains(t, again, "0 blocks skipped")
 	for _, dst := range []string{url(t, "c.db") + "?layout=simple", "duckdb://" + filepath.Join(t.TempDir(), "f.duckdb")} {
 		require.Equal(t, whole, digest(dst), dst)

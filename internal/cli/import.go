@@ -88,7 +88,7 @@ func (c *importCmd) Run(e *env) (err error) {
 		return printJSON(e.stdout, res)
 	}
 	rows := ""
-	if src.Amount != nil && res.Skipped == 0 {
+	if src.Amount != nil && uint64(res.Blocks) == src.Amount.Blocks { // all of it, and not a rest
 		rows = fmt.Sprintf(" in %d rows", src.Amount.Rows)
 	}
 	fmt.Fprintf(e.stdout, "%d blocks, %d versions of entities%s in %.1f s, %s versions/s; with merges and indexes %.1f s; %d blocks skipped; head %d, digest %s\n",
