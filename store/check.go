@@ -280,6 +280,7 @@ func (c *checker) entities(ctx context.Context) {
 // verify checks the chain of digests, and the rows of the layout, in the same views.
 func (c *checker) verify(ctx context.Context, e *Entities) {
 	c.report.Layout = e.layout.Name()
+	missing := e.db.missing(ctx, e.layout.Tables()...) // before the views, because it needs a reader too
 	views, err := e.views(ctx, 3)
 	if err != nil {
 		c.done(partHistory, true, err)
@@ -292,8 +293,8 @@ func (c *checker) verify(ctx context.Context, e *Entities) {
 	} else {
 		c.done(partHistory, true, err)
 	}
-	if err = e.db.missing(ctx, e.layout.Tables()...); err != nil {
-		c.done(partEntities, true, errors.Join(err, closeViews(views)))
+	if missing != nil {
+		c.done(partEntities, true, errors.Join(missing, closeViews(views)))
 		return
 	}
 	each := everyRow(ctx, c.progress(partEntities, "rows", 0))

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/varvedb/varve/internal/filelease"
+	"github.com/varvedb/varve/store/driver"
 )
 
 // Temp is a file or a directory that this run has made, under a name that no
@@ -71,9 +72,11 @@ func newTemp(stem string, create func(path string) (*os.File, error)) (*Temp, er
 		if s.is, err = f.Stat(); err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
-		// Where there are no locks no run removes what another has left.
+		// Another run takes it for one that was left, and removes it, if that run has
+		// locked it first or is gone with it. Where there are no locks no run removes
+		// what another has left.
 		locked := filelease.Lock(f)
-		if locked == nil && !s.mine() { // it was taken for one that was left
+		if errors.Is(locked, driver.ErrLocked) || locked == nil && !s.mine() {
 			_ = f.Close()
 			continue
 		}
