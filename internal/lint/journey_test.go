@@ -27,8 +27,9 @@ var journeys = map[string]int{"block": 47, "query": 47, "append": 28}
 var readingList = regexp.MustCompile(`(?s)<!-- journey:(\w+) -->(\d+) files.*?\.\n\n`)
 
 // mayDiffer is by how many files two runs of a journey differ, because background
-// work runs in some of them.
-const mayDiffer = 3
+// work runs in some of them, and opens another connection there: a block was
+// seen to run through 40 to 46.
+const mayDiffer = 5
 
 // TestJourneys counts the files that run for a use of a store by coverage
 // counters. docs/architecture.md prints the numbers, and a file in its reading
