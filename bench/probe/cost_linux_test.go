@@ -53,15 +53,20 @@ func TestCost(t *testing.T) {
 
 // Work between the operations is not counted.
 func TestCostApart(t *testing.T) {
-	m, err := newMeter(nil)
-	require.NoError(t, err)
-	defer m.Close()
-	burn("200ms")
-	require.NoError(t, m.Apart(func() error { burn("500ms"); return nil }))
-	got, err := m.Cost()
-	require.NoError(t, err)
-	// The half second apart is not in it. A busy machine makes the rest dearer.
-	require.InDelta(t, 200*time.Millisecond, got.CPU, float64(150*time.Millisecond))
+	var got Cost
+	for range 5 { // other programs make some of them dearer
+		m, err := newMeter(nil)
+		require.NoError(t, err)
+		burn("200ms")
+		require.NoError(t, m.Apart(func() error { burn("500ms"); return nil }))
+		got, err = m.Cost()
+		require.NoError(t, err)
+		m.Close()
+		if got.CPU < 230*time.Millisecond {
+			break
+		}
+	}
+	require.InEpsilon(t, 200*time.Millisecond, got.CPU, 0.15)
 	each := got.Each(10)
 	require.Equal(t, "cpu-ns/op", each[0].Unit)
 	require.InDelta(t, float64(got.CPU)/10, each[0].Value, 0)

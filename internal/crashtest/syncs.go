@@ -35,12 +35,23 @@ func CannotTrace() string {
 	return ""
 }
 
+// SyncCount is how often each system call that syncs was made.
+type SyncCount map[string]int
+
+// Total returns the number of calls.
+func (n SyncCount) Total() (total int) {
+	for _, count := range n {
+		total += count
+	}
+	return total
+}
+
 // CountSyncs makes a new store in the cell's directory and counts, with strace,
 // how often its processes ask the system to sync a file in countedCommits
 // commits, one after the other. The count shows that a commit makes the call
 // that its promise needs, and how many it costs on a disk whose syncs are dear.
 // Put-off work is not run.
-func CountSyncs(ctx context.Context, c Cell, level driver.Durability) (int, error) {
+func CountSyncs(ctx context.Context, c Cell, level driver.Durability) (SyncCount, error) {
 	traced := filepath.Join(c.Dir, "trace")
 	params := []string{"durability", string(level), "memory", smallMemory, "backlog", "100000"}
 	if d, _ := driver.Lookup(c.Engine); d.Capabilities.WALCheckpoint {
@@ -56,14 +67,14 @@ func CountSyncs(ctx context.Context, c Cell, level driver.Durability) (int, erro
 			strings.Fields("strace -f -qq -e trace=fsync,fdatasync,sync_file_range,msync,sync,syncfs,newfstatat -o "+traced+" --")...)
 	}
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	if end.code != exitDone {
-		return 0, fmt.Errorf("worker ended with status %d: %s%s", end.code, end.said, tail(end.stderr))
+		return nil, fmt.Errorf("worker ended with status %d: %s%s", end.code, end.said, tail(end.stderr))
 	}
 	text, err := os.ReadFile(traced)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	return parseTrace(text)
 }
@@ -87,11 +98,15 @@ func (w *worker) commitMarked(ctx context.Context, s subject) error {
 var syncCall = regexp.MustCompile(`(?m)^\d+ +(fsync|fdatasync|sync_file_range|msync|sync|syncfs)\(`)
 
 // parseTrace counts the calls between the marks.
-func parseTrace(text []byte) (int, error) {
+func parseTrace(text []byte) (SyncCount, error) {
 	_, rest, begun := bytes.Cut(text, []byte(syncMark+"begin"))
 	rest, _, ended := bytes.Cut(rest, []byte(syncMark+"end"))
 	if !begun || !ended {
-		return 0, errors.New("the trace has no marks: the worker was not traced to its end")
+		return nil, errors.New("the trace has no marks: the worker was not traced to its end")
 	}
-	return len(syncCall.FindAll(rest, -1)), nil
+	n := SyncCount{}
+	for _, m := range syncCall.FindAllSubmatch(rest, -1) {
+		n[string(m[1])]++
+	}
+	return n, nil
 }

@@ -34,11 +34,13 @@ func TestSyncs(t *testing.T) {
 	if reason := crashtest.CannotTrace(); reason != "" {
 		t.Skip(reason)
 	}
-	count := func(level driver.Durability) int {
+	count := func(level driver.Durability) crashtest.SyncCount {
 		n, err := crashtest.CountSyncs(t.Context(), crashtest.Cell{Engine: "sqlitego", Layout: "arkiv", Dir: t.TempDir()}, level)
 		require.NoError(t, err)
 		return n
 	}
-	require.NotZero(t, count(driver.Durable))
-	require.Zero(t, count(driver.Relaxed))
+	durable := count(driver.Durable)
+	require.NotZero(t, durable["fsync"], "%v", durable)
+	require.Equal(t, durable["fsync"], durable.Total(), "the settings say which call it is")
+	require.Empty(t, count(driver.Relaxed))
 }

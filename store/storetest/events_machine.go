@@ -60,14 +60,10 @@ type eventMachine struct {
 
 // newEventMachine returns a machine whose first step opens the store.
 func newEventMachine(t testing.TB, h Harness) *eventMachine {
-	m := &eventMachine{
-		h: h, t: t, url: h.quickURL(t), checkpoints: map[string]uint64{}, whole: 1,
+	return &eventMachine{
+		ctx: historyContext(t), h: h, t: t, url: h.quickURL(t), checkpoints: map[string]uint64{}, whole: 1,
 		now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), historyTime)
-	t.Cleanup(cancel)
-	m.ctx = ctx
-	return m
 }
 
 // eventVerbs are the steps that a machine can do.

@@ -50,12 +50,17 @@ const logFramesLong = "1000"
 // historyTime is how long a history may take before it counts as hanging.
 const historyTime = 5 * time.Minute
 
+// historyContext ends after the time of a history.
+func historyContext(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), historyTime)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 // newMachine returns a machine whose first step opens the store.
 func newMachine(t testing.TB, h Harness, many bool) *machine {
 	m := &machine{t: t, h: h, many: many, url: h.quickURL(t)}
-	ctx, cancel := context.WithTimeout(t.Context(), historyTime)
-	t.Cleanup(cancel)
-	m.ctx = ctx
+	m.ctx = historyContext(t)
 	m.driver = linkedDriver(t, m.url)
 	m.model = &model.Model{NoNUL: !m.driver.Capabilities.TextNUL}
 	return m
