@@ -33,7 +33,7 @@ func Descriptors(f *os.File) (list []int) {
 	if unix.Fstat(own, &is) != nil {
 		return nil
 	}
-	open, _ := os.ReadDir("/proc/self/fd") // those that it could read
+	open, _ := os.ReadDir("/proc/self/fd") // an error leaves the entries read so far
 	for _, entry := range open {
 		fd, err := strconv.Atoi(entry.Name())
 		if err == nil && fd != own && unix.Fstat(fd, &other) == nil && other.Dev == is.Dev && other.Ino == is.Ino {

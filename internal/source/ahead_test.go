@@ -40,9 +40,9 @@ func TestReadAhead(t *testing.T) {
 	require.Equal(t, 1001, next)
 }
 
-// TestReadAheadBounds: when the loop stalls, the goroutine is ahead by as much as is
-// allowed and no more, which is one item that waits and those that fit. When the
-// loop ends, the goroutine has ended; else the bubble would not.
+// TestReadAheadBounds: when the loop stalls, the goroutine reads on as far as the
+// bounds allow: the items that fit, and one that waits for room. When the loop
+// ends, the goroutine has ended; else the test would not end.
 func TestReadAheadBounds(t *testing.T) {
 	for _, c := range []struct {
 		name        string

@@ -241,7 +241,7 @@ func appendNumberRank(rank []byte, number uint64, desc bool) []byte {
 const textEnd = "\x00\x01"
 
 // appendTextRank ends text with 0, 1 and spells a 0 within as 0, 2, so that a string comes
-// before those that begin with it, whatever follows in the rank.
+// before every longer string that begins with it.
 func appendTextRank(rank, text []byte, desc bool) []byte {
 	rank = append(rank, rankPresent)
 	start := len(rank)

@@ -150,7 +150,7 @@ type keyCache struct {
 	lists keyLists
 }
 
-// find returns what is known of runs: nil for those that are not.
+// find returns the lists of runs that are in memory, and nil for the others.
 func (c *keyCache) find(runs []keyRun) (lists keyLists, all bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -484,8 +484,8 @@ func (l *Layout) PrefetchView(block uint64, keys []entity.Key) []driver.Prefetch
 	return expected
 }
 
-// sortedKeys returns keys in an order that is the same each time, so that a query
-// over them is found among those that were expected.
+// sortedKeys returns keys in ascending order, because an expected query answers
+// another only when the arguments of both are the same.
 func sortedKeys[V any](keys map[entity.Key]V) []entity.Key {
 	return slices.SortedFunc(maps.Keys(keys), func(a, b entity.Key) int { return bytes.Compare(a[:], b[:]) })
 }
