@@ -235,7 +235,7 @@ func (l *Layout) writeKeys(ctx context.Context, tx driver.Tx, p *progress, list 
 	run := keyRun{no: p.tree.Number(), count: int64(len(list)), sum: sumOfKeys(list), at: p.keys.swept}
 	var pages []lsm.Page
 	for some := range slices.Chunk(list, max(l.opts.Page/keyBytes, 1)) {
-		page := lsm.Page{Low: binary.BigEndian.AppendUint64(nil, uint64(some[0].hash)^1<<63)}
+		page := lsm.Page{Low: binary.BigEndian.AppendUint64(nil, place(some[0].hash))}
 		// Entries of one hash may begin two pages.
 		page.Low = binary.BigEndian.AppendUint64(page.Low, uint64(some[0].id))
 		for _, e := range some {
