@@ -42,3 +42,24 @@ func TestGroupLength(t *testing.T) {
 		})
 	}
 }
+
+// TestWithdraw: a request that is given up leaves the queue. Only the leader has a
+// lead to pass, to the next request that waits.
+func TestWithdraw(t *testing.T) {
+	request := func() *appendRequest { return &appendRequest{wake: make(chan struct{}, 1)} }
+	leader, second, third := request(), request(), request()
+	leader.leading = true
+	c := &groupCommit{led: true, waiting: []*appendRequest{leader, second, third}}
+	woken := func() []int { return []int{len(leader.wake), len(second.wake), len(third.wake)} }
+
+	require.True(t, c.withdraw(second))
+	require.Equal(t, []int{0, 0, 0}, woken(), "the leader leads")
+	require.True(t, c.withdraw(leader))
+	require.Equal(t, []int{0, 0, 1}, woken())
+	require.True(t, third.leading)
+	require.True(t, c.led)
+	require.False(t, c.withdraw(leader), "it is gone")
+	require.True(t, c.withdraw(third))
+	require.False(t, c.led, "no request is left to lead")
+	require.Empty(t, c.waiting)
+}

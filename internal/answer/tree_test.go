@@ -70,6 +70,7 @@ func TestTree(t *testing.T) {
 		"n of two":              {[]lines{growth("sqlite", good[:2]...)}, "not known: measure sqlite first"},
 		"the range has it":      {[]lines{growth("sqlite", good[0], good[1], bad[0])}, "not known: measure sqlite first"},
 		"rate not carried":      {[]lines{growth("sqlite", "30 p99-ms 5000 rows/s", "30 p99-ms 5000 rows/s", "30 p99-ms 5000 rows/s")}, "not known: measure libsql first"},
+		"a fail is no unknown":  {[]lines{growth("sqlite", "600 p99-ms", "700 p99-ms", "800 p99-ms")}, "not known: measure libsql first"},
 		"one was killed":        {[]lines{growth("sqlite", good...), killed("sqlite")}, "not known: measure libsql first"},
 		"all were killed":       {[]lines{killed("sqlite")}, "not known: measure libsql first"},
 		"the other was killed":  {[]lines{growth("sqlite", good...), killed("libsql")}, "stay with SQLite"},

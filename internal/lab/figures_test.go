@@ -9,7 +9,34 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/latency"
 )
+
+// TestSteady: a phase is steady by its first fifth and its last one. The second in
+// which it ended is cut short, and does not count.
+func TestSteady(t *testing.T) {
+	for name, c := range map[string]struct {
+		counts []int64
+		rate   float64
+		known  bool
+	}{
+		"as many":               {[]int64{8, 8, 1, 1, 1, 1, 1, 1, 8, 8, 3}, 1, true},
+		"half as many":          {[]int64{8, 8, 1, 1, 1, 1, 1, 1, 4, 4, 3}, 0.5, true},
+		"none in the end":       {[]int64{8, 8, 1, 1, 1, 1, 1, 1, 0, 0, 3}, 0, true},
+		"none in the beginning": {[]int64{0, 0, 1, 1, 1, 1, 1, 1, 8, 8, 3}, 0, false},
+		"too short":             {[]int64{8, 8, 8, 8, 8, 8, 8, 8, 8}, 0, false},
+	} {
+		seconds := make([]latency.Second, len(c.counts))
+		for i, n := range c.counts {
+			seconds[i].Count = n
+		}
+		rate, known := steady(seconds)
+		require.Equal(t, c.known, known, name)
+		if known {
+			require.InDelta(t, c.rate, rate, 1e-9, name)
+		}
+	}
+}
 
 // A division by zero is not written, and a set with one is refused by its line.
 func TestOnlyNumbers(t *testing.T) {

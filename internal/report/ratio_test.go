@@ -22,6 +22,40 @@ func TestRatio(t *testing.T) {
 	require.False(t, r.Differs())
 }
 
+// TestPart: one figure in percent of another is of the sittings that have both. A
+// sitting in which the other was nothing has none.
+func TestPart(t *testing.T) {
+	of := &Figure{Runs: []Runs{{"1", "a", []float64{5, 15}}, {"2", "a", []float64{5, 5}}, {"3", "a", []float64{5, 5}}}}
+	whole := &Figure{Runs: []Runs{{"1", "a", []float64{10, 20}}, {"2", "a", []float64{0, 20}}, {"3", "b", []float64{10, 10}}}}
+	part := Part(of, whole)
+	require.NotNil(t, part)
+	require.Equal(t, []Runs{{"1", "a", []float64{50, 75}}}, part.Runs)
+	require.Nil(t, Part(of, &Figure{Runs: whole.Runs[1:]}))
+}
+
+// TestPairOfNothing: a sitting in which a side did nothing has no ratio.
+func TestPairOfNothing(t *testing.T) {
+	worked, idle := &Figure{Runs: []Runs{{"1", "a", []float64{10, 20}}}}, &Figure{Runs: []Runs{{"1", "a", []float64{0, 20}}}}
+	require.NotNil(t, Pair(worked, worked))
+	require.Nil(t, Pair(idle, worked))
+	require.Nil(t, Pair(worked, idle))
+}
+
+// TestRatioInWords: a ratio below one is the part that is less, and its range goes
+// from the smaller part to the larger one.
+func TestRatioInWords(t *testing.T) {
+	in := func(of ...float64) string {
+		var sittings []Side
+		for i, v := range of {
+			sittings = append(sittings, Side{[]string{"a", "b"}[i%2], []float64{v, v, v, v}, []float64{100, 100, 100, 100}})
+		}
+		return NewRatio(sittings).In("rows/s", "sqlite compact")
+	}
+	require.Equal(t, "26 % fewer rows/s than sqlite compact (20–30 %, n=3, 2 hosts)", in(80, 74, 70))
+	require.Equal(t, "2.5 times the rows/s of sqlite compact (2–3, n=3, 2 hosts)", in(200, 250, 300))
+	require.Equal(t, "as many rows/s as sqlite compact (one sitting)", in(100))
+}
+
 // Four runs of both are enough to tell a side apart in one sitting, three are not.
 func TestDiffers(t *testing.T) {
 	side := func(host string, n int) Side {

@@ -161,6 +161,47 @@ func TestFollowSameHeight(t *testing.T) {
 	requireFollowed(t, c, ents)
 }
 
+// TestFollowLagging: several execution clients may be behind one address. One
+// that lacks the last block which another has announced is no reorganisation.
+func TestFollowLagging(t *testing.T) {
+	c := &spoiled{Chain: chaintest.New(1337, 8)}
+	c.Grow(20)
+	f := &chain.Follower{Client: serve(t, c), Store: open(t, newURL(t, "arkiv")), Once: true}
+	require.NoError(t, f.Run(t.Context()))
+	c.spoil(func(n int) fault {
+		if n != 3 { // after the chain, its block 0 and the number of its last block
+			return nil
+		}
+		return results(func(map[string]any) any { return nil })
+	})
+	require.NoError(t, f.Run(t.Context()))
+	require.Equal(t, 4, c.asked())
+	require.Zero(t, f.Status().Reorgs)
+}
+
+// TestFollowGap: a store may lack blocks of the chain. The block below such a gap
+// does not speak for the blocks in it, so that a reorganisation that reaches the
+// gap needs a caller who adopts them.
+func TestFollowGap(t *testing.T) {
+	c := chaintest.New(1337, 8)
+	c.Grow(20)
+	ents := open(t, newURL(t, "arkiv"))
+	for _, b := range c.Blocks() {
+		if b.Number >= 5 && b.Number <= 12 {
+			continue
+		}
+		b.Ops = nil
+		_, err := ents.Apply(t.Context(), b)
+		require.NoError(t, err)
+	}
+	f := &chain.Follower{Client: serve(t, c), Store: ents, Once: true}
+	require.NoError(t, f.Run(t.Context()))
+	c.Reorganise(8, 8) // from block 13 on
+	err := f.Run(t.Context())
+	require.ErrorIs(t, err, chain.ErrOtherChain)
+	require.ErrorContains(t, err, "does not know the hash of block 5")
+}
+
 func TestFollowOtherChain(t *testing.T) {
 	ours, otherID, otherGenesis := chaintest.New(1, 1), chaintest.New(2, 1), chaintest.New(1, 2)
 	ents := open(t, newURL(t, "compact"))

@@ -41,6 +41,8 @@ func runLost(t *testing.T, h Harness) {
 	before := must(os.ReadFile(logOf(path)))(t)
 	apply(12, 12)
 	must(evs.Append(t.Context(), []event.Event{{Type: "B"}}, nil))(t)
+	beforeBlock := must(os.ReadFile(logOf(path)))(t)
+	apply(13, 13)
 
 	leave := func(change func(t *testing.T, path string)) func(t *testing.T) (string, string) {
 		return func(t *testing.T) (string, string) {
@@ -68,7 +70,7 @@ func runLost(t *testing.T, h Harness) {
 		}
 		require.NoFileExists(t, path+"-durable")
 	}
-	t.Run("nothing", func(t *testing.T) { sound(t, 12) })
+	t.Run("nothing", func(t *testing.T) { sound(t, 13) })
 	for name, change := range map[string]func(t *testing.T, path string){
 		"log": func(t *testing.T, path string) { require.NoError(t, os.Remove(logOf(path))) },
 		"start of log": func(t *testing.T, path string) {
@@ -78,6 +80,7 @@ func runLost(t *testing.T, h Harness) {
 		},
 		"end of log":     func(t *testing.T, path string) { cutHalf(t, logOf(path)) },
 		"last of either": func(t *testing.T, path string) { require.NoError(t, os.WriteFile(logOf(path), before, 0o600)) },
+		"last block":     func(t *testing.T, path string) { require.NoError(t, os.WriteFile(logOf(path), beforeBlock, 0o600)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			rawURL, path := leave(change)(t)

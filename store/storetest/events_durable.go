@@ -26,6 +26,7 @@ func runEventDurable(t *testing.T, h Harness) {
 		{"hidden", durableHidden},
 		{"verdicts", durableVerdicts},
 		{"two processes", durableProcesses},
+		{"checkpoint", durableCheckpoint},
 		{"failure", durableFailure},
 	}.run(t, h)
 	h.durable = true
@@ -222,6 +223,32 @@ func durableProcesses(t *testing.T, h Harness) {
 	require.NoError(t, (<-four).err)
 	releaseOther(nil)
 	require.NoError(t, (<-three).err)
+}
+
+// durableCheckpoint: a consumer that moves without an event is acknowledged when
+// its checkpoint is durable, and gets the error of a sync that fails.
+func durableCheckpoint(t *testing.T, h Harness) {
+	s, e := h.heldEvents(t, h.NewURL(t))
+	for range 3 {
+		s.add(t, ev("A", ""))
+	}
+	move := func(from, to uint64) error {
+		_, err := s.Advance(t.Context(), event.Checkpoint{Consumer: "c", From: from, To: to}, nil, nil)
+		return err
+	}
+	require.NoError(t, move(0, 1))
+	before := e.syncs()
+	require.NoError(t, move(1, 2))
+	after := e.syncs()
+	require.Equal(t, before+1, after)
+	broken := errors.New("the disk is gone")
+	release := e.hold()
+	moved := async(func() error { return move(2, 3) })
+	requireWaits(t, moved)
+	release(broken)
+	err := <-moved
+	require.ErrorIs(t, err, store.ErrUnknownOutcome)
+	require.ErrorIs(t, err, broken)
 }
 
 // durableFailure: when a sync fails, each append of it gets the error, and

@@ -414,6 +414,17 @@ func TestQuery(t *testing.T) {
 		require.LessOrEqual(t, page, 4)
 	}
 	require.Equal(t, 300, seen)
+
+	// Large payloads are read in several parts, and each result comes once.
+	large := strings.Repeat("x", 600<<10)
+	for i := range 4 {
+		require.Equal(t, 201, w.do("PUT", fmt.Sprintf("%s?n.large=%d", payloadPath(n+i), i), large, "Content-Type: text/plain").Code)
+	}
+	list = lines(t, w.do("POST", "/v1/query", `{"query":"large >= 0","order":{"name":"large","kind":"numeric"},"limit":4}`, asJSON))
+	require.Len(t, list, 5)
+	for i, line := range list[:4] {
+		require.Contains(t, string(line["entity"]), fmt.Sprintf(`"0x%064x"`, n+i))
+	}
 }
 
 // An error in the middle of a stream is its last line.

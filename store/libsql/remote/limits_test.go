@@ -1,8 +1,11 @@
 package remote
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -94,6 +97,52 @@ func TestRowsInParts(t *testing.T) {
 	rows, err := snapshot(t, e).Query(ctx, many, text)
 	require.NoError(t, err)
 	require.True(t, rows.Next())
+	require.NoError(t, rows.Close())
+}
+
+// cutter ends answers in parts behind some of their entries, as a server or a proxy
+// that stops does.
+type cutter struct {
+	*wire
+	entries int
+}
+
+// RoundTrip implements http.RoundTripper.
+func (c cutter) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := c.wire.RoundTrip(r)
+	if err != nil || r.URL.Path != "/v3/cursor" {
+		return resp, err
+	}
+	defer resp.Body.Close()
+	var kept bytes.Buffer
+	lines := bufio.NewReader(resp.Body)
+	for range c.entries {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return nil, err
+		}
+		kept.Write(line)
+	}
+	resp.Body, resp.ContentLength = io.NopCloser(&kept), -1
+	return resp, nil
+}
+
+// TestPartsThatEndEarly: an answer whose last entries are missing is an error, and
+// not a shorter answer.
+func TestPartsThatEndEarly(t *testing.T) {
+	const many = "WITH RECURSIVE t (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < 50000) SELECT n, ? FROM t ORDER BY n"
+	e := mustOpen(t, newURL(t), driver.Options{})
+	w := tap(e)
+	e.link.client.Transport = cutter{w, 10}
+	rows, err := snapshot(t, e).Query(t.Context(), many, strings.Repeat("x", 500))
+	require.NoError(t, err)
+	n := 0
+	for rows.Next() {
+		n++
+	}
+	require.Contains(t, w.trips(), "/v3/cursor", "in parts")
+	require.Positive(t, n)
+	require.ErrorIs(t, rows.Err(), io.ErrUnexpectedEOF)
 	require.NoError(t, rows.Close())
 }
 
