@@ -34,3 +34,14 @@ func TestAgrees(t *testing.T) {
 		require.Equal(t, c.want, h.agrees(other), name)
 	}
 }
+
+// TestRecordOfAnotherBlock: what is recorded of a block is read as what it was, and
+// is damage under another block's number.
+func TestRecordOfAnotherBlock(t *testing.T) {
+	h := BlockHeader{Number: 7, Digest: entity.Digest{1}, Hash: entity.Hash{2}, Time: 3}
+	got, err := headFromRecord(7, h.record())
+	require.NoError(t, err)
+	require.Equal(t, h, got)
+	_, err = headFromRecord(8, h.record())
+	require.ErrorIs(t, err, ErrCorrupt)
+}

@@ -99,7 +99,11 @@ func TestRefusals(t *testing.T) {
 		require.ErrorIs(t, err, c.want, name)
 	}
 	require.Zero(t, s.Head(), "nothing was written")
-	_, err := service.New(ctx, fresh(t), service.Options{MaxGroup: 1 << 20})
+	largest := put(1, "")
+	largest.Payload = make([]byte, 10)
+	_, err := s.Put(ctx, largest)
+	require.NoError(t, err)
+	_, err = service.New(ctx, fresh(t), service.Options{MaxGroup: 1 << 20})
 	require.ErrorIs(t, err, store.ErrInvalid)
 }
 

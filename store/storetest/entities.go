@@ -53,6 +53,7 @@ func runBlocks(t *testing.T, h Harness) {
 		{"pruned rows", testPrunedRows},
 		{"of another hash", testOtherHashes},
 		{"chain", testChain},
+		{"horizon of a history", testHorizonOfHistory},
 	}.run(t, h)
 }
 
@@ -228,6 +229,21 @@ func testOtherHashes(t *testing.T, h Harness) {
 		refuses(t, store.ErrHistory)(l.ents.Import(t.Context(), stream(list, nil), nil))
 		list[len(sets)-1].Hash = blocks[1].Hash
 	}
+}
+
+// testHorizonOfHistory: the first changeset of a history, and no other one, says
+// from which block on it is complete, also where that one changes nothing.
+func testHorizonOfHistory(t *testing.T, h Harness) {
+	l := newLedger(t, h)
+	l.applyBlocks(t, chained(newBlock(110), 1), chained(newBlock(111, on("a", opCreate(1000))), 1), chained(newBlock(112, on("b", opCreate(1000))), 1))
+	if l.ents.Temporal() {
+		require.NoError(t, l.ents.Prune(t.Context(), 112))
+	}
+	var horizons []uint64
+	for _, set := range collect(t, l.ents.History(t.Context())) {
+		horizons = append(horizons, set.Horizon)
+	}
+	require.Equal(t, []uint64{112, 0, 0}, horizons)
 }
 
 func testChain(t *testing.T, h Harness) {

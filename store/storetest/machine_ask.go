@@ -200,7 +200,7 @@ func (m *machine) differ(snap *store.Snapshot, from, to uint64) {
 			*n = max(b.Number, m.model.Horizon())
 		}
 	}
-	if from >= to {
+	if from > to {
 		return
 	}
 	before, after := m.stateAt(from), m.stateAt(to)
