@@ -26,7 +26,6 @@ func runQuery(t *testing.T, h Harness) {
 		// The rest does not depend on the layout.
 		{"limits", runLimits},
 		{"refused", runRefused},
-		{"pages", runPages},
 	}
 	layouts := h.layouts()
 	if h.slow() {
@@ -150,36 +149,6 @@ func testCursorRefused(t *testing.T, l *ledger) {
 	c := must(s.Cursor(list[0], nil))(t)
 	require.Equal(t, good, c)
 	require.Len(t, results(t, s, nil, &store.QueryOptions{After: c}), len(list)-1, "the snapshot is usable")
-}
-
-// runPages reads a result page by page while blocks are applied. All pages are of
-// the block of the first one.
-func runPages(t *testing.T, h Harness) {
-	l := newLedger(t, h)
-	for _, order := range [][]store.Order{nil, {{Name: entity.AttrKey}}} {
-		first := l.apply(t, on("a", opCreate(99)), on("b", opCreate(99)), on("c", opCreate(99)))
-		want := names(l.find(t, nil, &store.QueryOptions{Order: order}))
-		opts, got := store.QueryOptions{Order: order, Limit: 1}, []string{}
-		for page := 1; page != 0; {
-			l.view(t, store.Head, func(s *store.Snapshot) {
-				list := results(t, s, nil, &opts)
-				if page = len(list); page == 0 {
-					return
-				}
-				got = append(got, names(list)...)
-				opts.After = cursorAfter(t, s, list[0], opts)
-			})
-			block := must(opts.After.Number())(t)
-			require.Equal(t, first, block)
-			l.apply(t, on(fmt.Sprint("new ", l.head), opCreate(99)))
-		}
-		require.Equal(t, want, got)
-		var end ops
-		for _, e := range l.find(t, nil, nil) {
-			end = append(end, entity.Op{Kind: entity.Delete, Key: e.Key})
-		}
-		l.apply(t, end...)
-	}
 }
 
 // testCursorOtherOrder uses the cursor of each order with each other order.
