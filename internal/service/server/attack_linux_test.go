@@ -62,7 +62,7 @@ func TestAttack(t *testing.T) {
 		return
 	}
 	t.Parallel()
-	places := make(chan struct{}, 2) // servers at a time: they wait for the most part
+	places := make(chan struct{}, 4) // servers at a time: they wait for the most part
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	attack := func(name, layout, token string, n int, kind attackKind) {
