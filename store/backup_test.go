@@ -58,7 +58,7 @@ func TestRestoreCounts(t *testing.T) {
 	require.Equal(t, whole, got)
 }
 
-// withHead returns a backup with the rows of another one and a head of its own.
+// withHead returns a backup with the rows of another one and a given head.
 func withHead(t *testing.T, backup []byte, head store.BackupInfo) io.Reader {
 	t.Helper()
 	in, err := rowfile.NewReader(bytes.NewReader(backup))

@@ -27,10 +27,10 @@ func simulate(random *rand.Rand, rows, repeats int, noise float64, slower int) *
 	return s
 }
 
-// Two equal engines of 20 benchmarks are called different in fewer than 5 % of runs, however often
-// they were measured. With three repetitions the answer is "too few". The noise is large, because
-// the test compares logarithms: with less noise everything is the same but that more differences
-// are below the threshold.
+// Two equal engines of 20 benchmarks are called different in fewer than 5 % of
+// runs, however often they were measured. With three repetitions the answer is
+// "too few". One noise is enough, because logarithms are compared: with less noise
+// only more of the differences are below the threshold.
 func TestBenchDiffOfEquals(t *testing.T) {
 	const rows = 20
 	for repeats, runs := range map[int]int{3: 200, 6: 1000, 12: 500} {
