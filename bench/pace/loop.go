@@ -63,7 +63,7 @@ func Loop(ctx context.Context, cfg Config, op Op) (*Outcome, error) {
 	if cfg.Rate > 0 {
 		cfg.Arrivals = poisson(cfg.Rate, cfg.Seed)
 	}
-	l := &loop{cfg: cfg, turn: make(chan struct{}, 1)}
+	l := &loop{cfg: cfg, activity: activityOf(ctx), turn: make(chan struct{}, 1)}
 	l.out = &Outcome{Started: cfg.Start.Add(cfg.WarmUp), Workers: cfg.Workers, open: cfg.Arrivals != nil}
 	l.turn <- struct{}{}
 	err := l.work(ctx, op)
@@ -79,7 +79,8 @@ func Loop(ctx context.Context, cfg Config, op Op) (*Outcome, error) {
 
 // loop hands out operations to its workers and takes what they recorded.
 type loop struct {
-	cfg Config
+	cfg      Config
+	activity *Activity
 
 	// Whoever has the turn waits for the next start; the other idle workers queue
 	// for it, so that at most one of them spins. What follows is theirs.
@@ -235,7 +236,9 @@ func (l *loop) fail(err error) {
 func (w *worker) do(ctx context.Context, due time.Duration, op Op) bool {
 	s := sample{scheduled: due, started: w.now()}
 	w.step.Measured = due >= w.cfg.WarmUp
+	w.activity.begun.Add(1)
 	err := op(ctx, w.step)
+	w.activity.ended.Add(1)
 	s.ended = w.now()
 	if err != nil {
 		w.step.check = nil // of an answer that did not come

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/varvedb/varve/bench/latency"
@@ -24,8 +25,16 @@ type Sampler struct {
 	cancel  context.CancelFunc
 	done    chan struct{}
 	tracker tracker
-	pids    []int // of the engine, as it said last
+	pids    atomic.Pointer[[]int] // of the engine, as it said last
 	got     Samples
+}
+
+// PIDs returns the engine's processes, as it named them last.
+func (s *Sampler) PIDs() []int {
+	if pids := s.pids.Load(); pids != nil {
+		return *pids
+	}
+	return nil
 }
 
 // Start takes a first sample, from which later ones count, and then others at an interval; 0 is half a second, so
@@ -70,9 +79,10 @@ func (s *Sampler) take(ctx context.Context) (Sample, error) {
 	sample := Sample{At: time.Now()}
 	stats, err := s.stats(ctx)
 	if err == nil {
-		sample.Stats, s.pids = stats, stats.EnginePIDs
+		sample.Stats = stats
+		s.pids.Store(&stats.EnginePIDs)
 	}
-	errs := slices.DeleteFunc([]error{err, s.tracker.look(s.pids, &sample)}, func(err error) bool { return errors.Is(err, ErrUnsupported) })
+	errs := slices.DeleteFunc([]error{err, s.tracker.look(s.PIDs(), &sample)}, func(err error) bool { return errors.Is(err, ErrUnsupported) })
 	return sample, errors.Join(errs...)
 }
 

@@ -89,10 +89,11 @@ func (c *importCmd) Run(e *env) (err error) {
 	}
 	rows := ""
 	if src.Amount != nil && uint64(res.Blocks) == src.Amount.Blocks { // all of it, and not a rest
-		rows = fmt.Sprintf(" in %d rows", src.Amount.Rows)
+		rows = fmt.Sprintf(", %s rows", report.Number(float64(src.Amount.Rows)))
 	}
-	fmt.Fprintf(e.stdout, "%d blocks, %d versions of entities%s in %.1f s, %s versions/s; with merges and indexes %.1f s; %d blocks skipped; head %d, digest %s\n",
-		res.Blocks, res.Changes, rows, res.LoadSeconds, report.Number(float64(res.Changes)/max(res.LoadSeconds, 1e-9)), res.Seconds, res.Skipped, res.Head, res.Digest)
+	fmt.Fprintf(e.stdout, "%s with %s of entities%s in %.1f s, %s changes/s; with merges and indexes %.1f s; %s skipped; head %d, digest %s\n",
+		report.Plural(res.Blocks, "block"), report.Plural(res.Changes, "change"), rows, res.LoadSeconds,
+		report.Number(float64(res.Changes)/max(res.LoadSeconds, 1e-9)), res.Seconds, report.Plural(res.Skipped, "block"), res.Head, res.Digest)
 	printHorizon(e, res.Horizon)
 	return nil
 }
@@ -261,7 +262,7 @@ func writeFile(e *env, src *source.Source, path string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(e.stdout, "%d blocks in %s\n", n, path)
+	fmt.Fprintf(e.stdout, "%s in %s\n", report.Plural(n, "block"), path)
 	printHorizon(e, horizon)
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/latency"
@@ -16,11 +17,14 @@ import (
 // a default.
 type FirstOptions struct {
 	Entities int `min:"100" max:"100000000" json:"entities,omitempty" help:"Generated entities that the store holds before commits are measured." default:"5000"`
-	Commits  int `min:"1" max:"100000000" json:"commits,omitempty" help:"Commits to measure, of 100 generated entities each." default:"100"`
+	Commits  int `min:"1" max:"100000000" json:"commits,omitempty" help:"Commits to measure, of 100 generated entities each." default:"50"`
 }
 
-// ownReads are the reads of a first look.
-const ownReads = 1_000
+// A first look does so many reads, or as many as this time allows.
+const (
+	ownReads = 1_000
+	readTime = 1500 * time.Millisecond
+)
 
 // DigestKey is the configuration line with the head and the digest of a store at the end,
 // which are the same for all that were given the same.
@@ -29,7 +33,7 @@ const DigestKey = "head-digest"
 // firstLook measures generated blocks, or the source's.
 func firstLook(l *Lab) (list []Variant, _ error) {
 	o := *cmp.Or(l.First, &FirstOptions{})
-	o.Entities, o.Commits = cmp.Or(o.Entities, 5000), cmp.Or(o.Commits, 100)
+	o.Entities, o.Commits = cmp.Or(o.Entities, 5000), cmp.Or(o.Commits, 50)
 	profile := bench.Typical
 	gen := bench.GenOptions{Entities: o.Entities, PerBlock: perBlock, Seed: l.Seed}
 	source := func() (*bench.Source, error) {
@@ -116,7 +120,7 @@ func (t *Trial) everyday(ctx context.Context) error {
 	}
 	var out *pace.Outcome
 	err = t.metered(ctx, "read-", func() (err error) {
-		out, err = bench.ReadMix(ctx, t.Entities, bench.ReadMixConfig{Mix: m, Config: pace.Config{N: ownReads, Seed: t.fresh()}})
+		out, err = bench.ReadMix(ctx, t.Entities, bench.ReadMixConfig{Mix: m, Config: pace.Config{N: ownReads, Duration: readTime, Seed: t.fresh()}})
 		t.operations += out.Total
 		return err
 	})

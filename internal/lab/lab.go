@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/bench/probe"
 	"github.com/varvedb/varve/internal/memlimit"
 	"github.com/varvedb/varve/internal/splitmix"
@@ -201,7 +202,8 @@ func (l *Lab) Measure(ctx context.Context, v *Variant) *Record {
 	r.Manifest.Set("seed", strconv.FormatUint(l.fresh(), 10))
 	r.Manifest.Set("begun", time.Now().UTC().Format(time.RFC3339))
 	watched := memlimit.Watch()
-	r.Err = v.Run(l.trial(r), ctx)
+	t := l.trial(r)
+	r.Err = v.Run(t, pace.WithActivity(ctx, t.activity))
 	r.lean(l.of)
 	l.used = true
 	if killed := watched(); killed > 0 {

@@ -31,10 +31,12 @@ type Trial struct {
 	*bench.Copy
 	Data  *bench.Dataset // that the copy is of, where it is of one
 	Store *store.Options // of the stores that are opened
+
+	activity *pace.Activity // of all loops of the trial
 }
 
 func (l *Lab) trial(r *Record) *Trial {
-	return &Trial{Lab: l, Record: r, Store: l.StoreOptions()}
+	return &Trial{Lab: l, Record: r, Store: l.StoreOptions(), activity: new(pace.Activity)}
 }
 
 // layout is the layout in the name of the variant.
@@ -130,7 +132,9 @@ func (t *Trial) Timed(ctx context.Context, warm warming, f func() (*pace.Outcome
 	err = t.metered(ctx, "", func() (err error) {
 		started = time.Now()
 		sampler := probe.Start(ctx, 0, t.DB.Engine().Stats)
+		watch := probe.Pauses(ctx, t.activity.Counts, sampler.PIDs)
 		out, err = f()
+		t.pauses(started, watch)
 		samples = sampler.Stop()
 		return err
 	})
@@ -148,6 +152,20 @@ func (t *Trial) Timed(ctx context.Context, warm warming, f func() (*pace.Outcome
 		}
 	}
 	return err
+}
+
+// pauses notes when no operation ended for a while, and what was going on then.
+// Where each tenth operation takes as long, the engine is slow and does not pause.
+func (t *Trial) pauses(started time.Time, watch *probe.Watch) {
+	count, longest := watch.Stop()
+	_, operations := t.activity.Counts()
+	if count == 0 || int64(count) > operations/10 {
+		return
+	}
+	t.Note(fmt.Sprintf("%d pauses of all operations of at least %v", count, probe.MinPause))
+	for _, p := range longest {
+		t.Note(fmt.Sprintf("pause of %.2f s at %.1f s: %s", p.Length.Seconds(), p.Begun.Sub(started).Seconds(), p.Seen))
+	}
 }
 
 // flush does the work that earlier commits put off, because it would count as

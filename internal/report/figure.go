@@ -120,8 +120,8 @@ func extent(sittings, hosts, runs int) string {
 	return fmt.Sprintf("n=%d, %d hosts", sittings, hosts)
 }
 
-// plural writes a number of things.
-func plural(n int, noun string) string {
+// Plural writes a number of things: 1 block, 2 blocks.
+func Plural(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
 	}

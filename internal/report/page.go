@@ -179,9 +179,9 @@ func (s *Set) date() string {
 			days = appendNew(days, at.Format("2 January 2006"))
 		}
 	}
-	text := plural(len(sittingsOf(s.Lines)), "sitting")
+	text := Plural(len(sittingsOf(s.Lines)), "sitting")
 	if hosts := distinct(s.Lines, "host"); len(hosts) > 0 {
-		text += " on " + plural(len(hosts), "host")
+		text += " on " + Plural(len(hosts), "host")
 	}
 	if len(days) > 0 {
 		text += ", " + strings.Join(slices.Compact([]string{days[0], days[len(days)-1]}), " to ")

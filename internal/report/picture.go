@@ -151,7 +151,7 @@ func (s *Set) svg(k Sketch) ([]byte, error) {
 // were measured, with the sizes and mixes that all of them have in common.
 func about(lines Lines) string {
 	runs := len(lines.each(func(l *Line) string { return sittingOf(l) + " " + l.GetConfig("repeat") }))
-	text := "n=" + plural(runs, "run") + " in " + plural(len(sittingsOf(lines)), "sitting")
+	text := "n=" + Plural(runs, "run") + " in " + Plural(len(sittingsOf(lines)), "sitting")
 	if host := lines[0].GetConfig("host"); host != "" {
 		text += ", host " + host
 	}
