@@ -78,30 +78,24 @@ func (o *Oracle) Expected(q Query) Answer {
 		}
 		return Answer{Entity: e}
 	}
-	var found []match
+	found := first{limit: q.Limit}
 	switch q.Kind {
 	case NodesInDC:
-		found = o.scan(q, ClassNode, 1, 1)
+		o.scan(&found, q, ClassNode, 1, 1)
 	case AvailableGPUNodes:
-		found = o.available(q, &wanted{vmType: VMTypeGPU, region: RegionAny})
+		o.available(&found, q, &wanted{vmType: VMTypeGPU, region: RegionAny})
 	case WorkloadsOnNode:
-		found = o.scan(q, ClassWorkload, q.N, o.model.cfg.NodesPerDC)
+		o.scan(&found, q, ClassWorkload, q.N, o.model.cfg.NodesPerDC)
 	case NodeMatch:
 		var w entity.Op
 		o.model.describe(&w, WorkloadRef(q.DC, q.N), 0)
-		found = o.available(q, &wanted{
+		o.available(&found, q, &wanted{
 			vmType: w.StringAttributes["vm_type"], region: w.StringAttributes["region"],
 			cpu: w.NumericAttributes["req_cpu"], ram: w.NumericAttributes["req_ram"], hours: w.NumericAttributes["max_hours"],
 		})
 	}
-	slices.SortFunc(found, func(a, b match) int {
-		return cmp.Or(cmp.Compare(a.price, b.price), cmp.Compare(b.sequence, a.sequence))
-	})
-	if q.Limit > 0 && q.Limit < len(found) {
-		found = found[:q.Limit]
-	}
 	var a Answer
-	for _, f := range found {
+	for _, f := range found.sorted() {
 		a.Keys = append(a.Keys, f.Key())
 	}
 	return a
@@ -114,35 +108,69 @@ type match struct {
 	price    uint32 // of nodes that are sorted by it, else 0
 }
 
-// scan looks at every step-th entity of the data centre from the first on.
-func (o *Oracle) scan(q Query, class Class, first, step int) (found []match) {
-	last := int(o.model.population(class).perDC)
-	for n := first; n <= last; n += step {
-		r := Ref{class, q.DC, n}
-		if v, ok := o.model.versionAt(r, q.Block); ok {
-			found = append(found, match{Ref: r, sequence: o.model.born(r, v.revision).sequence()})
-		}
-	}
-	return found
+// compareMatches puts the cheapest first, and of one price the newest.
+func compareMatches(a, b match) int {
+	return cmp.Or(cmp.Compare(a.price, b.price), cmp.Compare(b.sequence, a.sequence))
 }
 
-// available returns the available nodes that meet the conditions. Nodes of a
+// first keeps the first ones of all matches; with no limit it keeps all. A check
+// must not take more of the processor than the store that it checks, so the
+// matches of a whole data centre are neither kept nor sorted.
+type first struct {
+	limit int
+	list  []match
+	full  bool
+	last  match // of the first ones, once there are enough
+}
+
+func (f *first) add(m match) {
+	if f.full && compareMatches(m, f.last) > 0 {
+		return
+	}
+	f.list = append(f.list, m)
+	if f.limit > 0 && len(f.list) == 2*f.limit {
+		f.full, f.last = true, f.sorted()[f.limit-1]
+	}
+}
+
+// sorted returns the first matches in order.
+func (f *first) sorted() []match {
+	slices.SortFunc(f.list, compareMatches)
+	if f.limit > 0 && f.limit < len(f.list) {
+		f.list = f.list[:f.limit]
+	}
+	return f.list
+}
+
+// scan looks at every step-th entity of the data centre from one on. It begins
+// with the last, because most of those are the newest and the rest is passed over then.
+func (o *Oracle) scan(found *first, q Query, class Class, from, step int) {
+	last := int(o.model.population(class).perDC)
+	for n := last - (last-from)%step; n >= from; n -= step {
+		r := Ref{class, q.DC, n}
+		if v, ok := o.model.versionAt(r, q.Block); ok {
+			found.add(match{Ref: r, sequence: o.model.born(r, v.revision).sequence()})
+		}
+	}
+}
+
+// available finds the available nodes that meet the conditions. Nodes of a
 // shelf that are sorted by price are cut at the limit, but nodes of the same
 // price as the last one are kept, because their order follows from their
 // creation, which the shelf does not have.
-func (o *Oracle) available(q Query, w *wanted) (found []match) {
+func (o *Oracle) available(found *first, q Query, w *wanted) {
 	for i, s := range o.shelves[q.DC-1] {
 		region, vmType := nodeRegions[i/len(vmTypes)].value, vmTypes[i%len(vmTypes)].value
 		if vmType != w.vmType || w.region != RegionAny && w.region != region {
 			continue
 		}
-		begin := len(found)
+		shelved, dearest := 0, uint32(0) // found on this shelf
 		for _, node := range s {
 			price := node.price()
 			if q.OrderBy == "" {
 				price = 0
 			}
-			if q.Limit > 0 && len(found)-begin >= q.Limit && price > found[len(found)-1].price {
+			if q.Limit > 0 && shelved >= q.Limit && price > dearest {
 				break
 			}
 			if cpuCounts[node.traits&15].value < w.cpu || ramSizes[node.traits>>4&15].value < w.ram || availHours[node.traits>>8&15].value < w.hours {
@@ -150,9 +178,9 @@ func (o *Oracle) available(q Query, w *wanted) (found []match) {
 			}
 			r := NodeRef(q.DC, int(node.n))
 			if v, ok := o.model.versionAt(r, q.Block); ok && o.model.status(r, v.revision) == StatusAvailable {
-				found = append(found, match{r, o.model.born(r, v.revision).sequence(), price})
+				found.add(match{r, o.model.born(r, v.revision).sequence(), price})
+				shelved, dearest = shelved+1, price
 			}
 		}
 	}
-	return found
 }
