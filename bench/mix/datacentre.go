@@ -24,7 +24,7 @@ const DataCentre = "dc"
 // a data centre or its available GPU nodes, asks for so many of the newest as the limit
 // says; 0 is all, of a full data centre 100,000 and 17,500.
 func NewDataCentre(m *dcseed.Model, head uint64, limit int) Reads {
-	dc := &dataCentre{model: m, oracle: dcseed.NewOracle(m), limit: limit}
+	dc := &dataCentre{model: m, oracle: dcseed.NewOracle(m), limit: limit, lists: map[dcseed.Query]list{}}
 	dc.head.Store(head)
 	return dc
 }
@@ -34,7 +34,9 @@ type dataCentre struct {
 	oracle *dcseed.Oracle
 	limit  int
 	head   atomic.Uint64
-	lists  sync.Map // of a Query's kind and data centre: the last answers that take long to find
+
+	mu    sync.Mutex // held while a list is found, so that clients with the same question find it once
+	lists map[dcseed.Query]list
 }
 
 type list struct {
@@ -103,10 +105,12 @@ func (d *dataCentre) Check(op Op, a Answer) error {
 // list returns the answer to a question for a whole list, which is remembered until the block changes.
 func (d *dataCentre) list(q dcseed.Query) []entity.Key {
 	key := dcseed.Query{Kind: q.Kind, DC: q.DC}
-	if known, ok := d.lists.Load(key); ok && known.(list).block == q.Block {
-		return known.(list).keys
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	known, ok := d.lists[key]
+	if !ok || known.block != q.Block {
+		known = list{q.Block, d.oracle.Expected(q).Keys}
+		d.lists[key] = known
 	}
-	found := list{q.Block, d.oracle.Expected(q).Keys}
-	d.lists.Store(key, found)
-	return found.keys
+	return known.keys
 }
