@@ -33,7 +33,7 @@ func indexCost(rows string) views {
 // looked shows engines and layouts that were given the same blocks to a newcomer.
 func looked(title, filter string) report.View {
 	return report.View{Title: title, Filter: filter, Rows: "/engine /layout@alpha", Ranked: true,
-		Columns: columns("commit-p50-ms=commit", "commit-p99-ms=its p99", "get-p50-ms=get",
+		Columns: columns("commit-p50-ms=commit", "commit-p95-ms=its p95", "get-p50-ms=get",
 			"query-p50-ms=query", "load-s=load, s", "B/ent=B/entity")}
 }
 
