@@ -198,14 +198,20 @@ func (w *worker) later(check func() error, cancel func()) {
 	if w.checks == nil {
 		w.checks = make(chan []func() error, 1)
 		w.done.Go(func() {
+			took := time.Duration(0)
 			for checks := range w.checks {
+				begun := w.now()
 				for _, check := range checks {
 					if err := check(); err != nil {
 						w.fail(err)
 						cancel()
 					}
 				}
+				took += w.now() - begun
 			}
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.out.Checking += took
 		})
 	}
 	if w.unchecked = append(w.unchecked, check); len(w.unchecked) == checksAtOnce {

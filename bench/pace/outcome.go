@@ -23,7 +23,8 @@ type Outcome struct {
 
 	Kinds []Kind // sorted by name
 
-	Workers int
+	Workers  int
+	Checking time.Duration // of all workers' checks of answers, which run beside the operations
 
 	open    bool
 	timed   time.Duration     // of all operations together, also failed ones

@@ -141,7 +141,7 @@ var idle = []string{"select", "chan receive", "chan send", "sleep", "sync.Cond.W
 // packages of it that are not of an engine.
 const module = "github.com/varvedb/varve/"
 
-var measuring = []string{"bench", "internal/lab"}
+var measuring = []string{"bench", "internal/lab", "internal/cli"}
 
 // waits counts the goroutines of a dump by state, outermost function, and the
 // first function of the store under it: "3 × sync.Mutex.Lock: sync.(*Mutex).Lock

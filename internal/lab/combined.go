@@ -149,6 +149,7 @@ func (t *Trial) together(ctx context.Context, b concurrent, m mix.Reads) (wrote 
 		t.Kind("commit", commits)
 		t.Kind("all", reads)
 		t.Kinds = append(t.Kinds, read.Kinds...)
+		t.checking(read)
 		if b.rows == 0 {
 			return read, err
 		}

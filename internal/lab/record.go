@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -142,7 +143,19 @@ func (r *Record) Outcome(out *pace.Outcome) {
 	if len(out.Kinds) > 1 {
 		r.Kinds = append(r.Kinds, out.Kinds...)
 	}
+	r.checking(out)
 }
+
+// checking notes a loop whose checks of answers take much of the machine.
+func (r *Record) checking(out *pace.Outcome) {
+	if part := out.Checking.Seconds() / max(out.Elapsed.Seconds(), 1e-9); part > muchChecking {
+		r.Note(fmt.Sprintf("checking answers kept %.1f goroutines busy: on few cores it slowed the engine", part))
+	}
+}
+
+// muchChecking is how many goroutines may check answers all the time without a
+// note. Their processor is the engine's, where there are few cores.
+const muchChecking = 0.2
 
 // spare are figures that another one of the line says too, or that are nearly
 // always the same: errors are 0 where a run ended well, and the page cache ends
