@@ -14,15 +14,15 @@ type Answer struct {
 }
 
 // Oracle knows the answers. It holds 8 bytes for each node of all data centres
-// and nothing for workloads, takes a fraction of a microsecond a node to build,
-// never changes, and is safe for concurrent use.
+// and nothing for workloads. Building it takes a fraction of a microsecond a
+// node. It never changes, and is safe for concurrent use.
 type Oracle struct {
 	model *Model
 	// shelves has the nodes by data centre, region and vm_type, cheapest first.
 	shelves [][]shelf
 }
 
-// shelf is the nodes of one region and vm_type.
+// shelf has the nodes of one region and vm_type.
 type shelf []shelved
 
 // shelved is a node in 8 bytes: its number and the attributes that a query
@@ -40,7 +40,7 @@ type wanted struct {
 	cpu, ram, hours uint64 // at least
 }
 
-// NewOracle looks at every node of the model once.
+// NewOracle reads every node of the model once.
 func NewOracle(m *Model) *Oracle {
 	o := &Oracle{model: m, shelves: make([][]shelf, m.cfg.DCs)}
 	for dc := range o.shelves {
@@ -63,10 +63,9 @@ func NewOracle(m *Model) *Oracle {
 	return o
 }
 
-// Expected returns the answer to a question. The block may be any, also one that
-// no store has reached. The time is constant for a NodeState, grows with the
-// nodes that must be passed over for a NodeMatch, and with the data centre for
-// the others.
+// Expected returns the answer to a query at any block, even one that no store
+// has reached. The time is constant for a NodeState, grows with the number of
+// skipped nodes for a NodeMatch, and with the data centre for the others.
 func (o *Oracle) Expected(q Query) Answer {
 	if q.Kind == NodeState {
 		e, ok := o.model.EntityAt(NodeRef(q.DC, q.N), q.Block)
@@ -107,14 +106,15 @@ func (o *Oracle) Expected(q Query) Answer {
 	return a
 }
 
-// match is an entity that a question is about.
+// match is an entity that matches a query.
 type match struct {
 	Ref
 	sequence uint64
 	price    uint32 // of nodes that are sorted by it, else 0
 }
 
-// scan looks at every step-th entity of the data centre from the first on.
+// scan returns the matches among every step-th entity of the data centre, from
+// the first on.
 func (o *Oracle) scan(q Query, class Class, first, step int) (found []match) {
 	last := int(o.model.population(class).perDC)
 	for n := first; n <= last; n += step {
@@ -127,9 +127,9 @@ func (o *Oracle) scan(q Query, class Class, first, step int) (found []match) {
 }
 
 // available returns the available nodes that meet the conditions. Nodes of a
-// shelf that are sorted by price are cut at the limit, but nodes of the same
-// price as the last one are kept, because their order follows from their
-// creation, which the shelf does not have.
+// shelf that are sorted by price are cut at the limit. But all nodes with the
+// price of the last one are kept, because their order depends on their
+// creation, which the shelf does not know.
 func (o *Oracle) available(q Query, w *wanted) (found []match) {
 	for i, s := range o.shelves[q.DC-1] {
 		region, vmType := nodeRegions[i/len(vmTypes)].value, vmTypes[i%len(vmTypes)].value

@@ -9,10 +9,11 @@ import (
 	"github.com/varvedb/varve/internal/report"
 )
 
-// Busy holds the phases of the core set, and of commits at full rate, to
-// report.MinBusy, if nothing else runs. Otherwise it holds them to busyAmongOthers,
-// because other programs keep the goroutines that make blocks and check answers
-// from their processor. The best of some tries counts.
+// Busy requires that the loops of the core set, and commits at full rate, are
+// busy for at least report.MinBusy of their time, if nothing else runs.
+// Otherwise busyAmongOthers is required, because other programs compete with
+// the goroutines that make blocks and check answers. The best of several tries
+// counts.
 func (s Suite) Busy(t *testing.T) {
 	o, err := s.Flags.options()
 	must(t, err)
@@ -35,11 +36,12 @@ func (s Suite) Busy(t *testing.T) {
 	}
 }
 
-// busyAmongOthers is the least part of the wall clock that is operations while
-// other tests run. Counters that were read between commits took half of Postgres's.
+// busyAmongOthers is the least busy share of the time while other tests run. It
+// detects work between operations: reading counters between commits took half
+// of Postgres's time.
 const busyAmongOthers = 0.75
 
-// busyTries is how often a phase is measured at most.
+// busyTries is the maximum number of tries for one phase.
 const busyTries = 20
 
 func (s Suite) busy(t *testing.T, l *lab.Lab, v *lab.Variant) {

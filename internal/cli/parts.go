@@ -8,10 +8,11 @@ import (
 	"time"
 )
 
-// parts reports which part of a long measurement runs and how much time is left:
-// on a terminal in one line that is rewritten each second, with the last message
-// of the process that measures; elsewhere in one line when the part begins. It
-// takes the messages of that process, which are printed only if all is.
+// parts reports which part of a long measurement is running, with the estimated
+// time left. On a terminal this is one line, rewritten every second, with the
+// last message of the measuring process; elsewhere a line is printed when each
+// part begins. It collects that process's messages, which are printed only with
+// all.
 type parts struct {
 	e       *env
 	all     bool            // every message is printed
@@ -46,7 +47,7 @@ func (p *parts) begin(text string) {
 	p.again = time.AfterFunc(0, p.rewrite)
 }
 
-// rewrite shows the line as it is now, and again in a second.
+// rewrite updates the line, and again every second.
 func (p *parts) rewrite() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -56,7 +57,7 @@ func (p *parts) rewrite() {
 	}
 }
 
-// line describes the part that runs.
+// line formats the running part.
 func (p *parts) line(now time.Time) string {
 	text := fmt.Sprintf("part %d of %d", p.at+1, len(p.guesses))
 	if left := p.left(now); left > 0 {
@@ -65,8 +66,8 @@ func (p *parts) line(now time.Time) string {
 	return text + ": " + p.text
 }
 
-// left is a guess of the time that remains, 0 if unknown. The parts that have
-// ended show how far the guesses of parts are off on this machine.
+// left estimates the remaining time; 0 if unknown. It corrects the estimates by
+// the actual times of the finished parts.
 func (p *parts) left(now time.Time) time.Duration {
 	ended, rest := 0.0, 0.0
 	for i, guess := range p.guesses {
@@ -102,7 +103,7 @@ func (p *parts) end() {
 	}
 }
 
-// Write takes messages of the process that measures.
+// Write collects messages of the measuring process.
 func (p *parts) Write(message []byte) (int, error) {
 	if p.all {
 		return p.e.stderr.Write(message)
@@ -116,7 +117,7 @@ func (p *parts) Write(message []byte) (int, error) {
 
 var _ io.Writer = (*parts)(nil)
 
-// shortly writes a time that is a guess.
+// shortly formats an estimated time.
 func shortly(d time.Duration) string {
 	if d < time.Minute {
 		return d.Round(time.Second).String()
@@ -124,7 +125,7 @@ func shortly(d time.Duration) string {
 	return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
 }
 
-// cut shortens a text to so many columns.
+// cut shortens a text to a number of columns.
 func cut(text string, columns int) string {
 	if runes := []rune(text); len(runes) > columns {
 		return string(runes[:max(columns, 0)])

@@ -17,8 +17,8 @@ import (
 	"github.com/varvedb/varve/schemas"
 )
 
-// What an answer costs is guessed, rather too much than too little: the time at the end is kept
-// whatever the guess was.
+// The cost of an answer is estimated, generously: the measurement stops at its
+// time limit whatever the estimate was.
 const (
 	slowest     = 20_000                 // rows a second that an unknown engine loads
 	indexCost   = 0.25                   // of the time of a row, that each index adds
@@ -34,7 +34,8 @@ const (
 	loadPhases  = 15   // of I3 and I5 together, which are variants
 )
 
-// request is what varve answer is asked for, and the time, disk and data that there are for it.
+// request is the request to varve answer, with the available time, disk space
+// and data.
 type request struct {
 	engines []bench.Engine
 	layouts []string
@@ -48,7 +49,7 @@ type request struct {
 	free    uint64 // bytes
 }
 
-// plan has the experiments to measure, with their sizes.
+// plan has the experiments to measure, and their sizes.
 type plan struct {
 	request
 	takes time.Duration
@@ -56,10 +57,10 @@ type plan struct {
 	left  []string // out, and why
 }
 
-// fit cuts the request until time and disk are enough. The largest sizes go
-// first, down to two, because growth needs two; then repeats; then engines and
-// layouts, the last ones first; then the second size. A disk that is too small
-// always cuts a size.
+// fit reduces the request until time and disk suffice. First it drops the
+// largest sizes, down to two, because growth needs two; then repeats; then
+// engines and layouts, the last ones first; then the second size. If the disk
+// is too small, it always drops a size.
 func (want *request) fit() *plan {
 	p := &plan{request: *want}
 	for !p.fits() {
@@ -84,8 +85,8 @@ func (want *request) fit() *plan {
 	return p
 }
 
-// fits sets the length of phases, and the needs of the plan. It reports whether
-// they are met.
+// fits sets the duration of phases and computes the needs of the plan. It
+// reports whether they are met.
 func (p *plan) fits() bool {
 	seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 	rows, runs := float64(p.data.Rows), float64(p.repeats*len(p.layouts)*len(p.engines))
@@ -118,7 +119,8 @@ func (p *plan) fits() bool {
 	return true
 }
 
-// loading is how many seconds it takes to load so many times the data into everything.
+// loading estimates the seconds to load a multiple of the data into every
+// engine and layout.
 func (p *plan) loading(times float64) (seconds float64) {
 	for _, layout := range p.layouts {
 		for _, e := range p.engines {
@@ -128,12 +130,13 @@ func (p *plan) loading(times float64) (seconds float64) {
 	return seconds
 }
 
-// loading is how many seconds an engine takes to load so many rows into a table with indexes.
+// loading estimates the seconds in which an engine loads rows into a table with
+// indexes.
 func loading(e bench.Engine, rows, indexes float64) float64 {
 	return rows * (1 + indexCost*indexes) / cmp.Or(engine.Find(e.Name).Loads, slowest)
 }
 
-// takes returns how long an experiment takes on engines, with the loading of
+// takes estimates how long an experiment takes on engines, including loading
 // its data sets; 0 if unknown.
 func takes(x lab.Experiment, o lab.Options, engines []bench.Engine, repeats int) time.Duration {
 	seconds := 0.0
@@ -160,8 +163,8 @@ func takes(x lab.Experiment, o lab.Options, engines []bench.Engine, repeats int)
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// patience returns how long an experiment on an engine may run before it counts
-// as hanging. For the user's own data there is no estimate.
+// patience returns how long an experiment may run before it counts as hanging.
+// For the user's data there is no estimate.
 func patience(x lab.Experiment, o lab.Options, e bench.Engine) time.Duration {
 	if guess := takes(x, o, []bench.Engine{e}, 1); guess > 0 {
 		return time.Hour + 10*guess
@@ -169,7 +172,7 @@ func patience(x lab.Experiment, o lab.Options, e bench.Engine) time.Duration {
 	return 24 * time.Hour
 }
 
-// roughly writes a time in whole minutes, which is more than a guess knows of it.
+// roughly formats an estimate in whole minutes.
 func roughly(d time.Duration) string {
 	if d == 0 {
 		return "?"
@@ -177,8 +180,8 @@ func roughly(d time.Duration) string {
 	return strings.TrimSuffix((d + time.Minute - 1).Truncate(time.Minute).String(), "0s")
 }
 
-// say notes the parts of the request that are left out, and the time and disk
-// that they need.
+// say records the parts of the request that were dropped, and the time and disk
+// that they would need.
 func (p *plan) say(want *request) {
 	if n := len(p.sizes); n < len(want.sizes) {
 		p.left = append(p.left, "sizes "+factors(want.sizes[n:]))
@@ -201,7 +204,7 @@ func (p *plan) say(want *request) {
 	p.left[len(p.left)-1] += fmt.Sprintf("; with --time %s and %s of disk nothing is left out", enough, size(all.disk+spareSpace))
 }
 
-// print prints the plan, with its time and its disk space.
+// print prints the plan with its time and disk space.
 func (p *plan) print(out io.Writer, data, unit string) {
 	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
 	fmt.Fprintf(w, "data\t%s: %d entities, %d rows, %s of payload\n", data, p.data.Entities, p.data.Rows, size(p.data.PayloadBytes))

@@ -11,13 +11,15 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Crash is the trial that kills workers with SIGKILL, and of engines with processes
-// of their own these as well. Nothing acknowledged may be missing at any level of
-// durability, for the page cache survives a process; a server that buffers its log
-// itself may lose the tail unless commits are durable.
+// Crash is the trial that kills workers with SIGKILL, and also the server
+// processes of engines that have any. The page cache survives a process, so
+// nothing acknowledged may be missing at any level of durability. Exception: a
+// server that buffers its log in memory may lose the end unless commits are
+// durable.
 func Crash(level driver.Durability) Trial { return crash(level, false) }
 
-// crash also makes the trial whose workers are broken; see workerConfig.EarlyAck.
+// crash can also make a trial whose workers are deliberately broken; see
+// workerConfig.EarlyAck.
 func crash(level driver.Durability, earlyAck bool) Trial {
 	return Trial{
 		Name: levelName("crash", level), Turn: 25,
@@ -45,8 +47,9 @@ func crash(level driver.Durability, earlyAck bool) Trial {
 	}
 }
 
-// lives lets workers live on one store, one after the other: n that meet a fault, and a last
-// one that only checks. It counts what they find, and ends with the first violation.
+// lives runs workers on one store, one after the other: n that meet a fault,
+// and a last one that only checks. It counts their outcomes, and ends with the
+// first violation.
 func lives(ctx context.Context, n int, r *Row, live func(last bool) (ending, error)) error {
 	broken := len(r.Violations)
 	for i := range n + 1 {
@@ -67,8 +70,8 @@ func lives(ctx context.Context, n int, r *Row, live func(last bool) (ending, err
 	return nil
 }
 
-// judge reports a worker that ended with a finding. What fails after a process of
-// the engine was killed is what must fail.
+// judge records the finding of a worker that ended. After a process of the
+// engine was killed, failures of the worker are expected.
 func (r *Row) judge(end ending, err error) error {
 	switch {
 	case errors.Is(err, errHangs):
@@ -86,8 +89,9 @@ func (r *Row) judge(end ending, err error) error {
 	return nil
 }
 
-// drawPlan draws whom to kill and when: in a phase, half of the times near its beginning on a
-// logarithmic scale, or whatever the worker is doing then.
+// drawPlan draws which process to kill and when: half of the times near the
+// beginning of a certain phase, on a logarithmic scale, otherwise in whatever
+// phase the worker is.
 func drawPlan(rng *rand.Rand, c Cell) *plan {
 	p := &plan{linger: time.Duration(rng.IntN(20)) * time.Millisecond}
 	switch n := rng.IntN(10); {
@@ -110,7 +114,7 @@ func drawPlan(rng *rand.Rand, c Cell) *plan {
 	return p
 }
 
-// targets are the phases that workers of a cell are sent to.
+// targets are the phases in which workers of a cell are killed.
 func targets(c Cell) []string {
 	if c.Layout == EventsLayout {
 		return []string{phaseAppend, phaseAppend, phaseCheckpoint, phaseReopen}
@@ -122,5 +126,5 @@ func targets(c Cell) []string {
 	return list
 }
 
-// tail is the kept end of a worker's output.
+// tail is the last part of a worker's output.
 func tail(s string) string { return s[max(0, len(s)-2000):] }

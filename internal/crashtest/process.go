@@ -16,11 +16,12 @@ import (
 	"time"
 )
 
-// workerEnv has the configuration of a worker that is this program run again.
+// workerEnv has the configuration of a worker, which is this program started
+// again.
 const workerEnv = "VARVE_CRASH_WORKER"
 
-// WorkerIfAsked runs a worker and returns its exit code when this process was started as
-// one. Programs that make trials call it before they do anything else.
+// WorkerIfAsked runs a worker and returns its exit code, if this process was
+// started as one. Programs that run trials call it first.
 func WorkerIfAsked() (code int, asked bool) {
 	config, asked := os.LookupEnv(workerEnv)
 	if !asked {
@@ -29,8 +30,9 @@ func WorkerIfAsked() (code int, asked bool) {
 	return workerMain(context.Background(), config, os.Stdout), true
 }
 
-// plan says when a worker is killed, or what else is done: a time after it has begun a
-// phase. An empty phase is any, once it is at work. A nil plan lets it end by itself.
+// plan says when to kill a worker or its server: some time after it has begun a
+// phase. An empty phase means any, once it is working. With a nil plan the
+// worker ends by itself.
 type plan struct {
 	phase  string
 	delay  time.Duration
@@ -56,7 +58,7 @@ type ending struct {
 	pids    []int // of the engine's own processes
 }
 
-// life is a running worker as its parent sees it.
+// life is a running worker, seen from its parent.
 type life struct {
 	plan *plan
 	cmd  *exec.Cmd
@@ -68,11 +70,11 @@ type life struct {
 	acted  chan error // what plan.act returned
 }
 
-// patience is how long a worker may live. One that lives longer hangs.
+// patience bounds a worker's life; a worker that lives longer hangs.
 const patience = 2 * time.Minute
 
-// runWorker runs this program again as a worker, under the tracer given if any, and kills it
-// as planned. An error means that it could not be started.
+// runWorker runs this program again as a worker, under the given tracer if any,
+// and kills it as planned. An error means that it could not be started.
 func runWorker(ctx context.Context, config workerConfig, p *plan, tracer ...string) (ending, error) {
 	text, err := json.Marshal(config)
 	if err != nil {
@@ -117,11 +119,10 @@ func runWorker(ctx context.Context, config workerConfig, p *plan, tracer ...stri
 	return l.end, nil
 }
 
-// errHangs: a worker outlived its time.
+// errHangs: a worker outlived its time limit.
 var errHangs = errors.New("it hangs")
 
-// listen reads the worker's output until it ends, and starts the clock of the
-// plan.
+// listen reads the worker's output until it ends, and starts the plan's timer.
 func (l *life) listen(lines *bufio.Scanner) {
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -154,15 +155,15 @@ func (l *life) listen(lines *bufio.Scanner) {
 	}
 }
 
-// arm starts the clock, once. The caller holds the lock.
+// arm starts the timer once. The caller holds the lock.
 func (l *life) arm() {
 	if l.timer == nil {
 		l.timer = time.AfterFunc(l.plan.delay, l.strike)
 	}
 }
 
-// strike kills the process that the plan names. With an engine inside the
-// worker only the worker can be killed.
+// strike kills the process that the plan names. If the engine runs inside the
+// worker, that is the worker.
 func (l *life) strike() {
 	if l.plan.act != nil {
 		l.acted <- l.plan.act()

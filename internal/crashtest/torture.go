@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/schemas"
 )
 
-// Options say what Torture does.
+// Options configure Torture.
 type Options struct {
 	Trials  []Trial
 	Engines []string
@@ -26,8 +26,8 @@ type Options struct {
 	Log func(format string, args ...any)
 }
 
-// enough is how many violations a cell may show before its trial rests, because
-// further ones would repeat the first ones.
+// enough is the number of violations after which a trial stops on a cell,
+// because further ones would repeat the first.
 const enough = 3
 
 // job is a trial on an engine and layout.
@@ -36,10 +36,10 @@ type job struct {
 	*Row
 }
 
-// Torture runs rounds of each trial on each engine and layout, over and over,
-// until the time is up, each has had its faults, or ctx is done, which is no
-// error. A violation ends the round only. An error means that a trial could not
-// go on; the report covers the rounds before it.
+// Torture runs rounds of each trial on each engine and layout repeatedly, until
+// the time is up, each has had its faults, or ctx is done, which is no error. A
+// violation ends only its round. An error means that a trial could not
+// continue; the report covers the rounds before.
 func Torture(ctx context.Context, o Options) (*Report, error) {
 	if o.For > 0 {
 		var cancel context.CancelFunc
@@ -65,7 +65,8 @@ func Torture(ctx context.Context, o Options) (*Report, error) {
 	return r, nil
 }
 
-// jobs returns what there is, and of what cannot be done here why.
+// jobs returns the possible jobs, and for those that are impossible here the
+// reason.
 func (o *Options) jobs() (jobs []job) {
 	for _, t := range o.Trials {
 		for _, engine := range o.Engines {
@@ -85,9 +86,9 @@ func (o *Options) jobs() (jobs []job) {
 	return jobs
 }
 
-// round runs one round in its own directory. The rounds of a seed are the same
-// whatever else is run: the seed of a round is the torture's plus the number of
-// earlier rounds of the trial, so the first round repeats any.
+// round runs one round in a new directory. The seed of a round is the torture's
+// plus the number of earlier rounds of the trial. So the rounds do not depend
+// on which other trials run, and the first round can repeat any.
 func (o *Options) round(ctx context.Context, j job) (err error) {
 	c := Cell{Engine: j.Engine, Layout: j.Layout, Seed: o.Seed + uint64(j.Turns), Faults: j.Turn}
 	if o.Kills > 0 {
@@ -112,15 +113,15 @@ func (o *Options) round(ctx context.Context, j job) (err error) {
 		}
 		return err
 	}
-	// A process that was just killed may still write to it.
+	// A process that was just killed may still write to the directory.
 	return errors.Join(err, patiently(func() error { return os.RemoveAll(c.Dir) }))
 }
 
-// busyFor is how long a directory or disk may stay busy: processes that were killed
-// take a moment to end.
+// busyFor bounds how long a directory or disk may stay busy, because killed
+// processes take a moment to end.
 const busyFor = 10 * time.Second
 
-// patiently does what fails while something is busy.
+// patiently retries f while it fails because something is busy.
 func patiently(f func() error) error {
 	for end := time.Now().Add(busyFor); ; time.Sleep(10 * time.Millisecond) {
 		if err := f(); err == nil || time.Now().After(end) {

@@ -16,8 +16,8 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Lock takes a lock that belongs to the open file and not, as fcntl's do, to the
-// process: two engines of one process are kept apart as well.
+// Lock takes a lock that belongs to the open file and not, like fcntl's, to the
+// process, so that two engines in one process exclude each other as well.
 func Lock(f *os.File) error {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	switch {
@@ -40,7 +40,7 @@ type shared struct {
 	left   [Kept]bool // found, and not confirmed
 }
 
-// Raise makes the number that is raised at least n, and returns it.
+// Raise sets the raised number to at least n, and returns it.
 func (s *Numbers) Raise(n uint64) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,7 +53,7 @@ func (s *Numbers) Raise(n uint64) uint64 {
 	}
 }
 
-// Kept returns a number that is kept. It makes no file.
+// Kept returns a kept number. It does not create the file.
 func (s *Numbers) Kept(i int) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,22 +65,23 @@ func (s *Numbers) Kept(i int) uint64 {
 	return s.word(keptAt + i).Load()
 }
 
-// Keep replaces a number that is kept, if it is still the old one.
+// Keep replaces a kept number if it still equals old.
 func (s *Numbers) Keep(i int, old, n uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.word(keptAt+i).CompareAndSwap(old, n)
 }
 
-// Confirm says that a kept number which a process has left is right. Until then it is not
-// removed.
+// Confirm records that a number left by a killed process is right. Until then
+// Close does not remove the file.
 func (s *Numbers) Confirm(i int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.left[i] = false
 }
 
-// word returns a number, which others may change meanwhile. The caller holds mu.
+// word returns a number in the file, which other processes may change
+// concurrently. The caller holds mu.
 func (s *Numbers) word(i int) *atomic.Uint64 {
 	if !s.opened {
 		s.opened = true
@@ -91,7 +92,8 @@ func (s *Numbers) word(i int) *atomic.Uint64 {
 	return (*atomic.Uint64)(unsafe.Pointer(&s.memory[8*i]))
 }
 
-// open maps the file. Who uses it has a shared lock; who has the file alone sets it back.
+// open maps the file. Each user has a shared lock; a user that can get an
+// exclusive lock is the first one and resets the numbers.
 func (s *Numbers) open() error {
 	for {
 		f, err := os.OpenFile(s.Path, os.O_RDWR|os.O_CREATE, s.Mode)
@@ -127,8 +129,8 @@ func (s *Numbers) open() error {
 	}
 }
 
-// recognise refuses a file whose size is wrong, because it is a user's. An
-// earlier version has made shorter ones.
+// recognise refuses a file of unexpected size, because it is a user's. Earlier
+// versions made shorter files.
 func recognise(f *os.File) error {
 	st, err := f.Stat()
 	if err == nil && (!st.Mode().IsRegular() || st.Size() > numberSize || st.Size()%8 != 0) {
@@ -137,9 +139,9 @@ func recognise(f *os.File) error {
 	return err
 }
 
-// setBack sets the raised number to zero, and also the kept ones when they are
-// of another start of the system, because writes that were not durable may be
-// gone since.
+// setBack resets the raised number. It resets the kept numbers only if the
+// system was restarted since, because writes that were not durable may then be
+// lost.
 func (s *Numbers) setBack(f *os.File) error {
 	page, boot := make([]byte, numberSize), bootID()
 	if _, err := f.ReadAt(page, 0); err != nil || len(boot) == 0 || !bytes.Equal(page[bootAt:], boot) {
@@ -154,7 +156,7 @@ func (s *Numbers) setBack(f *os.File) error {
 	return err
 }
 
-// grow makes a file longer that an earlier version has made, which may use it.
+// grow extends a file of an earlier version, whose processes may be using it.
 func grow(f *os.File) error {
 	st, err := f.Stat()
 	if err == nil && st.Size() < numberSize {
@@ -163,7 +165,8 @@ func grow(f *os.File) error {
 	return err
 }
 
-// bootID tells one start of the system from others; it is empty where nothing does.
+// bootID identifies a start (boot) of the system; empty if the system has no
+// such id.
 func bootID() []byte {
 	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil || len(text) > bootSize {
@@ -172,8 +175,8 @@ func bootID() []byte {
 	return append(make([]byte, 0, bootSize), text...)[:bootSize]
 }
 
-// Close ends the use. The numbers stay as they were. The file of a killed
-// process stays, unless its numbers were confirmed.
+// Close ends the use of the numbers. The last user removes the file, unless a
+// killed process left numbers that were not confirmed.
 func (s *Numbers) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

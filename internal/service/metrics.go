@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Metrics are the counters of a service, in a registry of their own.
+// Metrics are the counters of a service, in a separate registry.
 type Metrics struct {
 	registry *prometheus.Registry
 
@@ -51,7 +51,7 @@ func newMetrics() *Metrics {
 	return m
 }
 
-// observe adds metrics that are read from the service itself.
+// observe adds metrics that are computed from the service's state.
 func (m *Metrics) observe(s *Service) {
 	for name, gauge := range map[string]struct {
 		help  string
@@ -86,21 +86,21 @@ type Operation struct {
 	latency  prometheus.Observer
 }
 
-// Operation returns the counters of an operation. The counter of its usual code
-// exists from the start.
+// Operation returns the counters of an operation. The counter for its usual
+// code exists from the start.
 func (m *Metrics) Operation(protocol, name string, usual int) *Operation {
 	requests := m.requests.MustCurryWith(prometheus.Labels{"protocol": protocol, "operation": name})
 	requests.WithLabelValues(strconv.Itoa(usual))
 	return &Operation{m, requests, m.latency.WithLabelValues(protocol, name)}
 }
 
-// Begin counts a request that begins and returns when it did.
+// Begin counts the beginning of a request and returns the time.
 func (o *Operation) Begin() time.Time {
 	o.metrics.inFlight.Inc()
 	return time.Now()
 }
 
-// End counts a request that ends with a code of its protocol.
+// End counts the end of a request, with a code of its protocol.
 func (o *Operation) End(begun time.Time, code int) {
 	o.metrics.inFlight.Dec()
 	o.latency.Observe(time.Since(begun).Seconds())

@@ -18,10 +18,10 @@ type subscriber struct {
 	has      atomic.Uint64 // the position up to which it lacks nothing
 }
 
-// lag returns how many positions a subscriber is behind a head, from the first
-// event on that it has not received. Events that its query skips do not count,
-// which only the store can find out; if the store fails, lag returns the
-// largest possible number.
+// lag returns how many positions a subscriber is behind a head, counted from
+// the first event it has yet to receive. Events that its query does not select
+// are skipped, which only the store can tell; if the store fails, lag returns
+// the largest number.
 func (f *subscriber) lag(ctx context.Context, events *store.Events, head uint64) uint64 {
 	has := f.has.Load()
 	if has >= head {

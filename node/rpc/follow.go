@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// blockLogs is a block with its selected logs.
+// blockLogs is a block with the selected logs.
 type blockLogs struct {
 	head    store.BlockHeader
 	parent  topic // its hash; zero when it is not known
@@ -18,12 +18,12 @@ type blockLogs struct {
 	removed bool // the block is no longer part of the chain
 }
 
-// recentCount is how many logs of the last blocks are held, which every subscription wants, with
-// one for each block.
+// recentCount bounds the cache of the last blocks' logs, which every
+// subscription reads. Each block counts as one more.
 const recentCount = 64 << 10
 
-// eachBlock gives the logs of the blocks of a range, in order, until give
-// returns false. From the first block on whose logs are not known they are made
+// eachBlock passes the logs of a range of blocks to give, in order, until give
+// returns false. From the first block whose logs are not cached, it makes them
 // from the changes in the store.
 func (h *Handler) eachBlock(ctx context.Context, snap *store.Snapshot, from, to uint64, give func(store.BlockHeader, []*Log) bool) error {
 	blocks, err := snap.Headers(ctx, from, to)
@@ -62,7 +62,7 @@ func (h *Handler) eachBlock(ctx context.Context, snap *store.Snapshot, from, to 
 	return ctx.Err()
 }
 
-// follower is the state of a filter or a subscription.
+// follower is the state of a filter or subscription.
 type follower struct {
 	criteria *criteria           // nil: of blocks only
 	next     uint64              // the first block that was not sent
@@ -72,14 +72,15 @@ type follower struct {
 }
 
 const (
-	// maxTold is the deepest reorganisation whose blocks are sent as removed.
+	// maxTold is how many sent blocks a follower remembers: in a deeper
+	// reorganisation not all are sent as removed.
 	maxTold = 128
-	// maxStep is how many blocks are sent at once.
+	// maxStep is how many blocks are sent in one step.
 	maxStep = 1000
 )
 
-// advance returns the new logs since the last call, up to as many as an answer
-// may have, and whether there are more.
+// advance returns the new logs since the last call, at most as many as an
+// answer may have, and whether there are more.
 func (h *Handler) advance(ctx context.Context, f *follower) (news []blockLogs, more bool, err error) {
 	snap, err := h.ents.At(ctx, store.Head)
 	if err != nil {
@@ -133,8 +134,8 @@ func (h *Handler) advance(ctx context.Context, f *follower) (news []blockLogs, m
 	return news, last < head.Number, nil
 }
 
-// tell notes that a block was sent. A follower lives long and there are many,
-// so the oldest block makes room for it.
+// tell records a block as sent. It drops the oldest, because followers live
+// long and there are many.
 func (f *follower) tell(b store.BlockHeader, logs []*Log) {
 	if len(f.told) == maxTold {
 		delete(f.logs, f.told[0].Number)
@@ -149,8 +150,8 @@ func (f *follower) tell(b store.BlockHeader, logs []*Log) {
 	}
 }
 
-// retract returns the blocks that were sent and are no longer part of the
-// chain, the newest first.
+// retract returns the sent blocks that are no longer part of the chain, newest
+// first.
 func (f *follower) retract(ctx context.Context, snap *store.Snapshot) (removed []blockLogs, err error) {
 	for len(f.told) > 0 {
 		last := f.told[len(f.told)-1]
@@ -166,8 +167,8 @@ func (f *follower) retract(ctx context.Context, snap *store.Snapshot) (removed [
 			f.next = f.told[n-1].Number + 1 // other blocks may be where there was a gap
 		}
 	}
-	// The blocks sent before are forgotten, or there was only a head that is
-	// gone.
+	// The previously sent blocks were dropped, or the only one was a head that
+	// is gone.
 	if head := snap.Head(); f.next > head.Number+1 {
 		f.next = head.Number + 1
 	}
@@ -181,7 +182,7 @@ func (h *Handler) newFollower(ctx context.Context, c *criteria) (_ *follower, er
 		return nil, failf(CodeNotSupported, "layout %s keeps only the head, and so no events; they need a store with history", h.ents.Layout())
 	}
 	f := &follower{criteria: c, hold: h.followers.Hold(nil)}
-	// It remembers so many blocks, and its criteria.
+	// It holds the headers of maxTold blocks, and its criteria.
 	bytes := maxTold * int64(unsafe.Sizeof(store.BlockHeader{}))
 	if c != nil {
 		bytes += c.bytes()
@@ -203,8 +204,8 @@ func (h *Handler) newFollower(ctx context.Context, c *criteria) (_ *follower, er
 	if head.Empty {
 		return f, nil
 	}
-	// Blocks that were not sent need not be withdrawn, but the follower must
-	// know where another history begins.
+	// Blocks that were not sent need not be withdrawn, but the follower needs
+	// their headers to detect where another history begins.
 	blocks, err := snap.Headers(ctx, max(head.Number, maxTold-1)-(maxTold-1), head.Number)
 	if err != nil {
 		return nil, err
