@@ -22,7 +22,7 @@ import (
 // blocks arrive at a fixed rate of rows, whether or not the previous one is
 // committed.
 type CommitConfig struct {
-	pace.Config // of one worker, which ends with Blocks at the latest
+	pace.Config // with one worker; it ends with Blocks at the latest
 
 	// Blocks are generated outside of the measured time. With Expect the stream
 	// is read twice, so both iterations must yield the same blocks.
@@ -86,9 +86,9 @@ type blockWriter struct {
 	next func() (entity.Block, error, bool)
 	stop func()
 
-	block, last entity.Block // the next one, and the one before it
+	block, last entity.Block // the next block to write, and the one before it
 	ended       bool
-	failed      error // to draw the first
+	failed      error // error of drawing the first block
 
 	entities, rows uint64              // after the warm-up, as Written counts them
 	heads          []store.BlockHeader // after each block, with Expect
@@ -268,7 +268,7 @@ func checkCreated(ctx context.Context, ents *store.Entities, b entity.Block) err
 // ReadMixConfig configures clients that read by a mix, in a closed loop or at a
 // rate.
 type ReadMixConfig struct {
-	pace.Config // Workers are the clients, each with its own snapshots; Rate is of all together
+	pace.Config // Workers are the clients, each with separate snapshots; Rate is their total
 
 	Mix mix.Reads
 
@@ -372,7 +372,7 @@ func Combined(ctx context.Context, ents *store.Entities, writes CommitConfig, re
 func EachRead(ctx context.Context, ents *store.Entities, cfg ReadMixConfig) (_ *Operations, err error) {
 	type read struct {
 		op   mix.Op
-		want uint64 // entities
+		want uint64 // expected number of entities
 	}
 	clients, release, err := cfg.open(ctx, ents)
 	if err != nil {

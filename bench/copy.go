@@ -25,13 +25,13 @@ type Copy struct {
 	Ready    Ready
 	Entities *store.Entities
 	Events   *store.Events
-	Built    bool // just now, by this process
+	Built    bool // by this call; otherwise it was in the cache
 
 	data Dataset
 	run  *RunDir
 	held *os.File // the lock of a data set that is used in place
 	url  string
-	drop func() error // removes it from a server
+	drop func() error // removes the database from a server
 	opts *store.Options
 }
 
@@ -138,7 +138,7 @@ func (cp *Copy) Flush(ctx context.Context) error {
 		}
 	}
 	const tries, pause = 100, 10 * time.Millisecond
-	for range tries { // the engine may be at it by itself
+	for range tries { // the engine may be running a checkpoint itself
 		res, err := driver.Checkpoint(ctx, cp.DB.Engine(), false)
 		if errors.Is(err, store.ErrUnsupported) {
 			return nil
@@ -331,9 +331,9 @@ func cloneTree(dst, src string) error {
 		if err != nil {
 			return err
 		}
-		return os.Chmod(filepath.Join(dst, path), info.Mode().Perm()) // without the umask
+		return os.Chmod(filepath.Join(dst, path), info.Mode().Perm()) // set again, because the umask may have reduced them
 	})
-	return errors.Join(err, flush(dst), evict(src)) // which building and copying have read
+	return errors.Join(err, flush(dst), evict(src)) // building and copying have read them into the page cache
 }
 
 // size returns how many bytes the files below a directory have.

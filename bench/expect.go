@@ -40,11 +40,11 @@ func (c *Counts) add(e *entity.Entity) {
 // after them. It is not safe for concurrent use.
 type Expectation struct {
 	whole  bool
-	only   map[entity.Key]bool // with whole, the entities that are remembered so; nil means all
+	only   map[entity.Key]bool // with whole, only these entities are remembered whole; nil means all
 	head   store.BlockHeader
 	live   map[entity.Key]*entity.Entity
 	counts Counts
-	ended  bool // some version was ended, so counts are larger than the head's
+	ended  bool // a version was ended, so counts are larger than the head's
 }
 
 // NewExpectation returns the expectation of an empty store. With whole it
@@ -183,7 +183,7 @@ type want struct {
 	*entity.Entity
 	content uint64 // hash
 	size    int    // of the payload, in bytes
-	created bool   // by this operation; otherwise creator and sequence say nothing
+	created bool   // by this operation; otherwise creator and sequence are not known
 }
 
 // newWant returns the expected entity after a Create or Update.

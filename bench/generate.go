@@ -33,7 +33,7 @@ type GenOptions struct {
 	PerBlock int    `json:"per_block"` // entities of one block; zero means 100
 	Seed     uint64 `json:"seed"`      // the same seed gives the same bytes
 	Start    uint64 `json:"start"`     // number of the first block; zero means 1
-	Skip     int    `json:"skip"`      // number of the first entity: a stream goes on where another of the same seed ended
+	Skip     int    `json:"skip"`      // number of the first entity, to continue where another stream of the same seed ended
 }
 
 func (o GenOptions) withDefaults() GenOptions {
@@ -119,7 +119,7 @@ const opsPerTx = 10
 // generator makes entities.
 type generator struct {
 	p      Profile
-	o      GenOptions // complete
+	o      GenOptions // with all defaults filled in
 	random *random
 }
 

@@ -9,7 +9,7 @@ import (
 // Operations is a workload as single operations: a benchmark of go test repeats
 // them, and Run measures them in a loop. Only Do is timed.
 type Operations struct {
-	Clients int // that call Do at once, numbered from 0; 0 is 1
+	Clients int // that call Do concurrently, numbered from 0; 0 is 1
 
 	Events int // that an operation writes or reads
 

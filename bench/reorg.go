@@ -20,7 +20,7 @@ import (
 // replaced by another block with the same entities and attributes but other
 // values. Without history an update alone deletes and inserts the rows.
 type Reorg struct {
-	Observe func(b *entity.Block) // if not nil, is told of each block that stayed
+	Observe func(b *entity.Block) // if not nil, is called for each block that stays
 
 	ents   *store.Entities
 	x      *Expectation // of some entities, before the block that is replaced
@@ -62,7 +62,7 @@ func NewReorg(cp *Copy, seed uint64) (*Reorg, error) {
 // entities of a data set.
 func (d Dataset) part(ready Ready, n float64) (*Expectation, error) {
 	share := n / float64(ready.Counts.Versions)
-	left := func(op entity.Op) bool { // by the end of the key: neighbours in an index begin alike
+	left := func(op entity.Op) bool { // choose by the end of the key, because neighbours in an index share the beginning
 		return float64(binary.BigEndian.Uint64(op.Key[len(op.Key)-8:]))/(1<<64) > share
 	}
 	x := NewExpectation(true)

@@ -47,10 +47,10 @@ type Source struct {
 	// Changing is how many blocks with operations the tar of a TarSource has.
 	Changing int `json:"-"`
 
-	follow    uint64 // the last block of a Rest that is known to keeps; 0 is all
-	keepsNone bool   // no operation keeps what an entity holds: none is an ExtendBTL or ChangeOwner
+	follow    uint64 // last block of Rest that keeps examines; 0 is all
+	keepsNone bool   // no operation is an ExtendBTL or ChangeOwner
 
-	rows, payload uint64 // about, of Blocks: the rows of all versions, and bytes
+	rows, payload uint64 // estimates for Blocks: rows of all versions, and bytes of payloads
 }
 
 // keeps returns the entities for which some operation keeps the content. An

@@ -56,7 +56,7 @@ func (e *Events) Read(ctx context.Context, q event.Query, opts *event.ReadOption
 type reading struct {
 	request *varvev1.ReadRequest
 	limited bool
-	whole   bool // the rest cannot be asked for separately
+	whole   bool // the read can only be repeated as a whole
 	done    bool
 	head    *uint64
 	yield   func(event.Sequenced, error) bool

@@ -16,7 +16,7 @@ type population struct {
 	perDC   uint64
 	count   uint64
 	updates uint64 // in a load block
-	offset  uint64 // operations before these in a load block
+	offset  uint64 // number of operations before these in a load block
 
 	// index = (mul·place + add) mod count; inv is the inverse of mul.
 	mul, inv, add uint64

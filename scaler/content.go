@@ -35,7 +35,7 @@ func (m *model) write(op *entity.Op, s *slot, seed uint64, st *step) {
 
 // shape has the attributes that an entity has in all its versions.
 type shape struct {
-	missing        uint64 // bits: texts from 0 on, numbers from 32 on
+	missing        uint64 // bit set of missing attributes: texts from bit 0 on, numbers from bit 32 on
 	texts, numbers int    // without "type"
 }
 

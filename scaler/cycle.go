@@ -134,8 +134,8 @@ type step struct {
 	block   uint64
 	op      entity.Kind
 	btl     uint64 // Update, ExtendBTL
-	version uint64 // how many Updates, this one included
-	owner   uint64 // how many ChangeOwners, this one included
+	version uint64 // number of Updates up to this step
+	owner   uint64 // number of ChangeOwners up to this step
 }
 
 // life is all operations on an entity; the first is its creation.

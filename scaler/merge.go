@@ -30,13 +30,13 @@ func Merged(blocks iter.Seq2[entity.Block, error], ops int) iter.Seq2[entity.Blo
 
 // merger joins blocks.
 type merger struct {
-	least int                   // operations
+	least int                   // minimum number of operations in a merged block
 	ends  map[entity.Key]uint64 // expirations of entities that have one
 
 	group entity.Block
-	until []uint64 // expirations that the operations of the group give
+	until []uint64 // expirations that the operations of the group set
 	tx    uint32   // next transaction of the group
-	limit uint64   // the highest number that the group may have
+	limit uint64   // the group must not extend beyond this block number
 }
 
 func newMerger(ops int) *merger {
@@ -131,7 +131,7 @@ func (g *merger) flush() entity.Block {
 		}
 		over := op.BTL == 0 && (op.Kind == entity.Create || op.Kind == entity.Update)
 		if over {
-			op.BTL = 1 // the least that there is
+			op.BTL = 1 // the minimum
 		}
 		b.Ops = append(b.Ops, op)
 		if over {

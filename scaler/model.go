@@ -48,7 +48,7 @@ type model struct {
 // kind is a Kind with precomputed tables.
 type kind struct {
 	*Kind
-	rank  int // 0 when others refer to it
+	rank  int // 0 if other kinds refer to it
 	fates uint64
 	zipf  []uint64 // sums of the accounts' weights
 	id    *Text    // its serial attribute, or nil

@@ -158,7 +158,7 @@ func (s *scaling) epoch(m mapper, whole bool) bool {
 				m.copy, b.Number, uint64(entity.MaxBlockNumber)))
 		}
 		c := entity.Block{Number: number}
-		if b.Horizon > 0 { // of the copy no more is known than of the original
+		if b.Horizon > 0 { // the copy's history is as incomplete as the original's
 			c.Horizon = min(entity.AddBlocks(b.Horizon, offset), entity.MaxBlockNumber)
 		}
 		if len(b.Ops) > 0 {

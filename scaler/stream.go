@@ -33,7 +33,7 @@ type waiting struct {
 	block uint64
 	op    entity.Kind
 	slot  slot
-	step  int // in its life
+	step  int // index of the step in the entity's life
 }
 
 // generator iterates over the cycles of a model and queues the operations that

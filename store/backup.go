@@ -216,7 +216,7 @@ type restoring struct {
 
 	recorded map[string]string
 	tables   []*driver.Table // that the store has
-	indexes  []func() error  // to make at the end
+	indexes  []func() error  // functions that create indexes at the end
 	current  *driver.Table   // of the backup
 	target   *driver.Table   // of the store, with the same columns
 	pending  []any

@@ -100,9 +100,9 @@ func before(block uint64) uint64 { return max(block, 1) - 1 }
 // changes iterates over blocks.
 type changes struct {
 	snapshot *Snapshot
-	expiring map[entity.Key]*entity.Entity // visible, and their time is over within the range
-	closed   map[uint64][]entity.Closing   // ended before their time, by block
-	prior    entity.Digest                 // of the block before
+	expiring map[entity.Key]*entity.Entity // visible entities that expire within the range
+	closed   map[uint64][]entity.Closing   // versions ended before their expiration, by block
+	prior    entity.Digest                 // digest of the previous block
 }
 
 // begin reads the blocks of the range and the keys of the versions that began

@@ -38,10 +38,10 @@ type Outcome string
 
 // The outcomes.
 const (
-	Sound       Outcome = "sound"         // it was checked completely, without a finding
+	Sound       Outcome = "sound"         // checked completely, without a finding
 	Unavailable Outcome = "not available" // this store or engine has no check of the part, so it is neither sound nor damaged
 	NotChecked  Outcome = "not checked"   // it could not be checked completely
-	Damaged     Outcome = "damaged"       // something is wrong, whatever else could not be looked at
+	Damaged     Outcome = "damaged"       // something is wrong, even if other parts could not be checked
 )
 
 // outcomeOf classifies an error. Only ErrCorrupt is damage: engines return it
@@ -85,7 +85,7 @@ type PartReport struct {
 	// for a sound part.
 	Reason string `json:"reason,omitempty"`
 
-	err error // what Reason is the text of, unless it is damage
+	err error // the error behind Reason, unless it is damage
 }
 
 // CheckReport is the result of a check.

@@ -66,9 +66,9 @@ func visible(all iter.Seq2[entity.Version, error]) iter.Seq2[entity.Version, err
 
 // Difference is an entity that differs between two blocks.
 type Difference struct {
-	entity.Change        // from the earlier block to the later one; nil is an entity that is not visible
+	entity.Change        // from the earlier to the later block; nil means not visible
 	Block         uint64 // of the entity's last change
-	Expired       bool   // it is not visible because its time was over
+	Expired       bool   // it expired
 }
 
 // Diff streams the entities that differ between two blocks, ordered by their

@@ -52,7 +52,7 @@ type Entities struct {
 
 	mu       sync.Mutex
 	written  uint64 // versions since the planner's statistics were gathered
-	analyzed uint64 // versions when they were; see analyze
+	analyzed uint64 // versions when the statistics were gathered; see grown
 }
 
 // Entities opens the entity store, and creates it if the database has none. The
@@ -93,7 +93,7 @@ func (e *Entities) sameOptions(opts EntityOptions) error {
 	return errors.Join(
 		sameOption("Backlog", opts.Backlog, e.backlog),
 		sameOption("ExtendAdds", opts.ExtendAdds, e.rules.ExtendAdds),
-		sameOption("DeferIndexes", opts.DeferIndexes, e.opts.DeferIndexes || e.db.ro), // a reader makes none
+		sameOption("DeferIndexes", opts.DeferIndexes, e.opts.DeferIndexes || e.db.ro), // a reader creates no indexes
 	)
 }
 
@@ -147,7 +147,7 @@ func (db *DB) openEntities(ctx context.Context, name string, opts EntityOptions)
 	if err := e.checkSpread(ctx); err != nil {
 		return nil, err
 	}
-	e.deferred.Store(recorded[metaIndexes] != "" && !db.ro) // a reader does without them
+	e.deferred.Store(recorded[metaIndexes] != "" && !db.ro) // a reader does not build them
 	if !opts.DeferIndexes {
 		if err := e.buildIndexes(ctx); err != nil {
 			return nil, err

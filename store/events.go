@@ -69,11 +69,11 @@ type Events struct {
 	tail   *eventlog.Tail
 	commit *groupCommit
 
-	views    chan struct{} // one for each append that is judged apart
+	views    chan struct{} // limits the appends that are judged on a view at the same time
 	news     news
 	listener listener
 
-	checkpoints atomic.Bool  // there is a table of them, with its columns
+	checkpoints atomic.Bool  // the table of checkpoints exists, with its columns
 	sql         schemas.Meta // of that table
 }
 
@@ -155,7 +155,7 @@ func (db *DB) openEvents(ctx context.Context, opts EventOptions) (*Events, error
 		return e, err
 	}
 	head, err := e.logHead(ctx)
-	e.tail.Opened(head) // by others, who are gone
+	e.tail.Opened(head) // other processes' events; those processes are gone
 	return e, err
 }
 

@@ -84,23 +84,23 @@ type appendRequest struct {
 	bytes   int
 	ids     int // events with an ID
 
-	guard eventlog.Guard // the condition that remains to be judged; no items: none
-	after uint64         // the condition's own
-	apart int            // how often it was judged apart
+	guard eventlog.Guard // the part of the condition that remains to be judged; without items: none
+	after uint64         // the condition's After
+	apart int            // how often the condition was judged on a view
 
-	known map[*event.Event]stored // the stored events of the given IDs, as judged on a view
+	known map[*event.Event]stored // stored events with the given IDs, found on a view
 
 	// within, if not nil, may refuse a request that passes its condition, and
 	// writes its rows in other tables. Known reports that the events are stored
 	// already.
 	within func(ctx context.Context, tx driver.Tx, known bool) (verdict, err error)
 	alone  bool  // no other request shares its commit
-	now    int64 // the time of its events, if it is alone; zero is the clock's
+	now    int64 // time of its events, if it is alone; zero means the clock's
 
-	cancelled func() error // why the caller has given up; nil if it has not
+	cancelled func() error // returns an error once the caller has given up
 
 	wake    chan struct{} // receives when the request has a verdict or leads
-	leading bool          // guarded by the queue
+	leading bool          // it leads its group; guarded by the queue
 
 	positions []uint64 // the verdict, with err
 	err       error
@@ -149,13 +149,13 @@ type group struct {
 	tx     driver.Tx
 	others bool                    // rows of other tables may have been written
 	rows   int                     // EventOptions.LockedRows
-	stored map[*event.Event]stored // by the event that has the ID of a stored one
+	stored map[*event.Event]stored // stored events, by the event of a request with the same ID
 }
 
 // stored identifies the event that is stored under an ID.
 type stored struct {
 	at   uint64
-	same bool // as the one that was given
+	same bool // it has the same content as the request's event
 }
 
 // commitGroup judges requests in order, writes the accepted ones, and commits.
@@ -189,7 +189,7 @@ func (e *Events) commitAlone(ctx context.Context, r *appendRequest) {
 // tryGroup runs the requests in one transaction. Wrote reports that the error
 // came from writing, after the verdicts.
 func (e *Events) tryGroup(ctx context.Context, tx driver.Tx, requests []*appendRequest) (wrote bool, err error) {
-	defer tx.Rollback() // nothing after the commit
+	defer tx.Rollback() // has no effect after the commit
 	defer func() {
 		if err != nil {
 			e.tail.Abort()

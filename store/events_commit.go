@@ -37,15 +37,15 @@ type groupCommit struct {
 	tail       *eventlog.Tail
 
 	slots  chan struct{} // one for each append that may wait
-	groups atomic.Uint64 // how many groups were taken
+	groups atomic.Uint64 // number of groups so far
 
 	mu       sync.Mutex
 	led      bool // there is a leader
 	waiting  []*appendRequest
-	unsynced bool // something that is no event was committed after the last sync began
+	unsynced bool // something besides events was committed since the last sync began
 
 	syncing  chan struct{} // holds one while a sync runs
-	syncTime atomic.Int64  // nanoseconds that a sync takes on average
+	syncTime atomic.Int64  // average duration of a sync in nanoseconds
 }
 
 func newGroupCommit(e driver.Engine, tail *eventlog.Tail, queue int) *groupCommit {
@@ -81,7 +81,7 @@ func (e *Events) lead(ctx context.Context, r *appendRequest) {
 	if err != nil && ctx.Err() != nil {
 		c.withdraw(r)
 		if r.err = err; !errors.Is(err, ctx.Err()) {
-			r.err = fmt.Errorf("%w: %w", ctx.Err(), err) // with what became of the connection
+			r.err = fmt.Errorf("%w: %w", ctx.Err(), err) // with the reason why the transaction could not begin
 		}
 		return
 	}

@@ -42,7 +42,7 @@ func (e *Events) listen() (leave func()) {
 		l.running.Go(func() { e.hear(ctx, engine) })
 	}
 	return func() {
-		time.AfterFunc(safetyNet, func() { // who subscribes again until then finds it there
+		time.AfterFunc(safetyNet, func() { // a subscription that starts before then reuses the listener
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			if l.users--; l.users == 0 {
@@ -80,7 +80,7 @@ func (e *Events) hear(ctx context.Context, engine driver.Listener) {
 		if err == nil {
 			e.listener.hears.Store(true)
 			for ; err == nil; err = listening.Wait(ctx) {
-				e.news.publish() // the first time for what came before
+				e.news.publish() // first for commits that came before
 			}
 			e.listener.hears.Store(false)
 			_ = listening.Close() // the next wait listens again

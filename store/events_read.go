@@ -119,7 +119,7 @@ func (e *Events) readPages(ctx context.Context, p *eventlog.Page, limit int, yie
 	first, last := e.log.PageSizes()
 	size := first
 	if p.Wide() {
-		size = last // each page looks all of them up
+		size = last // each page finds all of them again
 	}
 	for ; limit > 0; size = min(8*size, last) {
 		p.Limit = min(size, limit)
@@ -150,7 +150,7 @@ func (e *Events) readPages(ctx context.Context, p *eventlog.Page, limit int, yie
 // page reads a page in a new view and moves p behind it. With an error it
 // returns the events before the error.
 func (e *Events) page(ctx context.Context, p *eventlog.Page) (list []event.Sequenced, end bool, err error) {
-	if p.Last != nil && !p.Visible { // of last events none can be left out afterwards
+	if p.Last != nil && !p.Visible { // last events cannot be left out afterwards
 		const all = math.MaxInt64 - 1
 		if to, ok := e.tail.Visible(all); ok && to < all && (p.Before == 0 || p.Before > to+1) {
 			p.Before = to + 1
@@ -193,7 +193,7 @@ func (e *Events) cut(p *eventlog.Page, list []event.Sequenced, end bool) ([]even
 	if end && p.Head != nil {
 		seen = max(seen, *p.Head)
 	}
-	if p.Last != nil { // the one before is not known
+	if p.Last != nil { // the previous one is not known
 		return list, end, e.commit.ensure(seen)
 	}
 	to, err := e.commit.visible(seen)

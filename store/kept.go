@@ -122,7 +122,7 @@ func (db *DB) wholeOf(ctx context.Context, i int, what string, has func(context.
 		case is >= wants:
 			k.Confirm(i)
 			return nil
-		case k.Kept(i) == word: // else it was rewound meanwhile
+		case k.Kept(i) == word: // if not, it was rewound meanwhile
 			return fmt.Errorf("%w: a process that was killed had committed %d %s, and %d are there: the end of the store is lost, as when its log is removed; "+
 				"put back what is missing or restore a backup; to go on with what is left, remove the file beside the database that ends with -durable",
 				ErrCorrupt, wants, what, is)

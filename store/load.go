@@ -89,10 +89,10 @@ type loader struct {
 	opts    LoadOptions
 	start   BlockHeader   // head when the load began
 	skipped entity.Digest // digest over the changesets that were skipped
-	last    BlockHeader   // the last of these, as the source has it
-	prefix  *prefix       // compares the blocks that are skipped; nil before the first and after the last
-	taken   []step        // from the stream, and not written yet
-	changes int           // in taken, at most
+	last    BlockHeader   // last skipped block, as in the source
+	prefix  *prefix       // compares the skipped blocks; nil before the first and after the last
+	taken   []step        // steps that are not written yet
+	changes int           // maximum number of changes in taken
 	bytes   int           // of payload in taken
 	done    Applied       // committed or skipped
 }

@@ -36,17 +36,17 @@ type maintainer struct {
 	db     *DB
 	layout layout.Maintained
 
-	wake  chan struct{} // run
-	more  chan struct{} // prepare
+	wake  chan struct{} // wakes run
+	more  chan struct{} // wakes prepare
 	stop  context.CancelFunc
 	done  sync.WaitGroup
 	start sync.Once
 	ctx   context.Context
 
-	work    sync.Mutex   // one does slices at a time
-	turn    sync.Mutex   // one prepares at a time
-	writers atomic.Int32 // that want to write or are about to
-	last    atomic.Int64 // when one had written, nanoseconds
+	work    sync.Mutex   // held while a slice runs
+	turn    sync.Mutex   // held while a slice is prepared
+	writers atomic.Int32 // number of writers that are waiting or writing
+	last    atomic.Int64 // end of the last write, Unix nanoseconds
 }
 
 // startMaintainer creates the maintainer of a layout that needs one, and starts

@@ -12,10 +12,10 @@ import (
 // the store's history once, in parallel with the blocks.
 type prefix struct {
 	ents      *Entities
-	forgotten uint64 // up to this block, versions may be missing
+	forgotten uint64 // up to this block, versions may be missing because of pruning
 	set       entity.Changeset
 	more      bool // set is the next one
-	from      bool // a block was skipped: from here on the stream must have each stored block
+	from      bool // a block was skipped: from now on the stream must have every stored block
 	next      func() (entity.Changeset, error, bool)
 	stop      func()
 }

@@ -28,9 +28,9 @@ type Snapshot struct {
 	horizon uint64
 	at      uint64
 	shown   BlockHeader // the last block at or below at
-	busy    bool        // rows of a query are open
+	busy    bool        // a query is running
 
-	layoutView layout.View // see view
+	layoutView layout.View // cached layout view of block at; see view
 	viewAt     uint64
 }
 

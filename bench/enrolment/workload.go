@@ -20,8 +20,8 @@ import (
 // Workload is a measurement on a store that holds Data.
 type Workload struct {
 	Group      string // what is measured, as in the names of benchmarks: "Append" of BenchmarkEventAppend
-	Key, Value string // what tells it from others of its group
-	Memory     bool   // what is measured is memory, and no operation
+	Key, Value string // distinguish it from others of its group
+	Memory     bool   // memory is measured instead of operations
 
 	// Operations fail with bench.ErrMismatch when the store does not hold or answer what it should.
 	Operations func(ctx context.Context, events *store.Events) (*bench.Operations, error)

@@ -19,7 +19,7 @@ type Writes struct {
 	Do      func(ctx context.Context, events event.Store, batch []event.Event) error
 
 	batch  int  // events of an append; 0 is 1
-	random bool // tags of new things are in no order
+	random bool // tags of new courses and students are in random order
 }
 
 // Operations returns the appends. Their events are generated outside of the

@@ -16,7 +16,7 @@ import (
 // The range of recorded latencies and their precision. Outside of it the
 // maximum and mean are still exact, and quantiles are clamped to the range.
 const (
-	shortest = time.Nanosecond // at a microsecond, a question of three would be 3.07 or 3.58
+	shortest = time.Nanosecond // with a microsecond, a value of three would be recorded as 3.07 or 3.58
 	longest  = 10 * time.Minute
 	digits   = 3 // significant
 )
@@ -103,5 +103,5 @@ type Second struct {
 	Max    time.Duration
 	Errors int64
 
-	Sampled map[string]float64 // by unit, what is known of engine and system
+	Sampled map[string]float64 // by unit: figures of engine and system
 }

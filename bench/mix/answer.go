@@ -57,7 +57,7 @@ var asked = [...]struct {
 type question struct {
 	topic    topic
 	number   uint32 // of the value, in the index or the sample; of GPUs
-	typ      uint32 // with a value, the type that is wanted too; 0 is any
+	typ      uint32 // for a question with a value: the type that is wanted too; 0 is any
 	from, to uint64 // byWindow
 }
 

@@ -34,7 +34,7 @@ type dataCentre struct {
 	oracle *dcseed.Oracle
 	limit  int
 	head   atomic.Uint64
-	lists  sync.Map // of a Query's kind and data centre: the last answers that take long to find
+	lists  sync.Map // cached answers that take long to find, by a Query's kind and data centre
 }
 
 type list struct {

@@ -18,18 +18,18 @@ import (
 // smallest hashes, so that each is equally likely to be chosen. A value in the
 // sample has been in it since its first use, so its list is complete.
 const (
-	maxAttributes = 1_024 // that come first
-	maxValues     = 128   // of each
-	maxText       = 256   // bytes of a name or a value that is asked for
+	maxAttributes = 1_024 // only the first ones are sampled
+	maxValues     = 128   // of each attribute
+	maxText       = 256   // longest name or value that is asked for, in bytes
 )
 
 // sample holds the attributes of the data, with some of their values.
 type sample struct {
 	byName map[attributeName]*attribute
-	sorted []*attribute // when it is fixed
-	values []*value     // by number; nil where another took the place
-	held   []uint32     // numbers of the values of each version, one version after the other
-	fixed  bool         // nothing new comes in
+	sorted []*attribute // all attributes, set by fix
+	values []*value     // by number; nil if the value was displaced
+	held   []uint32     // numbers of the values of each version, concatenated
+	fixed  bool         // no new values are added
 }
 
 type attributeName struct {

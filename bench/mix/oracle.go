@@ -30,8 +30,8 @@ type Oracle struct {
 	gpus   []int32 // lives that have had attrGPU, oldest first
 	sample sample  // for W
 
-	visible int            // entities, at the head
-	ends    map[uint64]int // of those, how many run out at a block
+	visible int            // number of visible entities at the head
+	ends    map[uint64]int // how many visible entities expire at a block
 }
 
 // life is an entity from its creation to its end. If the key is created again,
@@ -40,8 +40,8 @@ type life struct {
 	key      entity.Key
 	creator  entity.Address
 	sequence uint64
-	last     int32 // version
-	before   int32 // the life of the same key before this one, or none
+	last     int32 // its last version
+	before   int32 // the previous life of the same key, or none
 }
 
 // version is one state of an entity. It is visible in [from, end).
@@ -49,14 +49,14 @@ type version struct {
 	hashes
 	end, expires uint64
 	from         uint32
-	before       int32 // version of the same life, or none
+	before       int32 // the previous version of the same life, or none
 	life         int32
 	owner        entity.Address
 
 	values [len(asked)]uint32 // numbers in Oracle.texts, 0 for none
-	gpu    uint32             // one more than their number, 0 for none
+	gpu    uint32             // number of GPUs plus one, 0 for none
 
-	held, holds uint32 // where sample.held has its values, and how many
+	held, holds uint32 // position in sample.held, and number of values there
 }
 
 const none = -1

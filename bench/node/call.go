@@ -19,11 +19,11 @@ import (
 type caller struct {
 	*load
 	client  client
-	reads   []mix.Reads // whose answers it checks
+	reads   []mix.Reads // mixes that check its answers
 	draws   []mix.Stream
-	pending *paged // whose next page is to be read
+	pending *paged // query whose next page is to be read
 
-	asked uint64 // the block that the node was at, at least, when it was called
+	asked uint64 // the block that the node had applied at the time of the call
 }
 
 func (l *load) newCaller(ctx context.Context, address string) (*caller, error) {
@@ -155,7 +155,7 @@ func (c *caller) read(of int, s *pace.Step) call {
 	case op.Get:
 		op.Parts = everything
 		q.parts = everything
-	case op.Key == (entity.Key{}): // its keys are all that is asked for
+	case op.Key == (entity.Key{}): // the query asks for keys only
 	case op.Parts&store.Attributes != 0:
 		q.parts = everything &^ store.Content
 	case op.Parts&store.Content != 0:
@@ -178,7 +178,7 @@ var pageSizes = []int{10, 25, 50}
 type paged struct {
 	question
 	op   mix.Op
-	keys []entity.Key // on the pages that were read
+	keys []entity.Key // on the pages read so far
 }
 
 // nextPage calls for the first or next page of a query. Without history only
@@ -187,10 +187,10 @@ func (c *caller) nextPage(q *paged) call {
 	c.pending = nil
 	return c.query(&q.question, func(p *page) error {
 		for i := range p.Found {
-			q.keys = append(q.keys, entity.Key(*p.Found[i].Key)) // query has seen that it is there
+			q.keys = append(q.keys, entity.Key(*p.Found[i].Key)) // query has checked that it is not nil
 		}
 		full := len(p.Found) == q.limit
-		if full != (p.Cursor != "") { // a full page has one, also when nothing follows
+		if full != (p.Cursor != "") { // a full page always has a cursor, as in Arkiv
 			return fmt.Errorf("after %d entities on a page of %d the cursor is %q", len(p.Found), q.limit, p.Cursor)
 		}
 		if q.at, q.cursor = uint64(p.Block), p.Cursor; full && c.temporal && len(q.keys) < q.op.Limit {

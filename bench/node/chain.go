@@ -36,20 +36,20 @@ type feed struct {
 
 	mu     sync.RWMutex
 	blocks map[uint64]*fed
-	last   uint64 // block that was made
+	last   uint64 // number of the last block made
 
 	revealed, applied atomic.Uint64
 
 	// The measured time.
 	from, to atomic.Int64 // in nanoseconds since 1970; 0: not yet
 	rows     atomic.Int64
-	took     *latency.Recorder // by one goroutine
+	took     *latency.Recorder // used by one goroutine only
 }
 
 // fed is a block of the chain, with the data that clients' answers about it
 // must contain.
 type fed struct {
-	due     time.Time // when it was to be revealed
+	due     time.Time // when it is to be revealed
 	time    uint64
 	rows    int
 	visible uint64
@@ -162,7 +162,7 @@ func (f *feed) progress(s chain.Status) {
 	for n := before + 1; n <= s.Store; n++ {
 		made := f.block(n)
 		if made == nil {
-			continue // of the store before
+			continue // a block before the chain
 		}
 		if from, to := f.from.Load(), f.to.Load(); from > 0 && now.UnixNano() >= from && (to == 0 || now.UnixNano() < to) {
 			f.took.Record(now.Sub(made.due))
@@ -213,7 +213,7 @@ func (f *feed) caughtUp(ctx context.Context) error {
 type Chain struct {
 	Close func() error // ends the server
 
-	expect *bench.Expectation // of a store that has followed it
+	expect *bench.Expectation // of a store that has followed the chain
 	client *chain.Client
 }
 

@@ -32,7 +32,7 @@ const SDK = "sdk-paged"
 type Config struct {
 	Protocol string  // one of Protocols
 	Calls    string  // a mix of package mix, such as mix.ByKey or mix.A, or SDK
-	Rows     float64 // a second, of the chain that the node follows meanwhile; 0: it stands still
+	Rows     float64 // rows a second of the chain that the node follows meanwhile; 0: the chain does not grow
 
 	// Config has the duration, the number of clients (Workers), the rate and
 	// the seed.
@@ -49,8 +49,8 @@ type Outcome struct {
 	// Follow has the time from when a block was due on the chain until the node
 	// had applied it.
 	Follow   *latency.Recorder
-	Followed float64 // rows of these a second
-	Short    bool    // the chain ended before the measurement
+	Followed float64 // rows a second that the node applied
+	Short    bool    // the chain ended before the measurement did
 }
 
 // Run follows a chain from the head of a store, serves the store as varve node

@@ -31,7 +31,7 @@ var included = func() (list [everything + 1]map[string]bool) {
 type question struct {
 	text   string
 	at     uint64      // store.Head for none
-	parts  store.Parts // beside the key
+	parts  store.Parts // in addition to the key
 	limit  int         // 0 for none
 	cursor string
 }

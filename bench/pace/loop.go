@@ -17,14 +17,14 @@ type Config struct {
 	// each on the next free worker in the order of arrival. Without them the
 	// loop is closed: each worker starts an operation when its last one has
 	// ended.
-	Rate     float64              // arrivals a second that do not know of each other, a Poisson process of Seed
-	Arrivals func() time.Duration // or else the next one, since the loop began and not before the last one
+	Rate     float64              // independent arrivals a second: a Poisson process from Seed
+	Arrivals func() time.Duration // instead of Rate: returns the next start, relative to the loop's beginning, in increasing order
 
 	Workers int // operations at a time, such as connections; 0 is 1
 
-	Duration time.Duration // of the measurement, after the warm-up: what starts, or is due, in it is done; 0 is no limit
+	Duration time.Duration // of the measurement, after the warm-up: operations that start, or are due, in it are completed; 0 is no limit
 	N        int64         // operations in the measurement; 0 is no limit
-	WarmUp   time.Duration // what starts, or is due, in it is done and not recorded
+	WarmUp   time.Duration // operations that start, or are due, in it are run but not recorded
 
 	// More is called before each operation and reports whether there is another
 	// one, for example another block of a file. One goroutine at a time calls
@@ -38,7 +38,7 @@ type Config struct {
 	// Nil ends the loop at the first failure. One goroutine at a time calls it.
 	OnError func(error) bool
 
-	wait func(ctx context.Context, until time.Time) error // in tests, whose clock moves only while everybody sleeps
+	wait func(ctx context.Context, until time.Time) error // replaces waiting in tests with a simulated clock
 }
 
 // MaxWait is how long an arrival of a Rate waits for a worker before it is
@@ -92,12 +92,12 @@ type loop struct {
 	turn  chan struct{}
 	n     int64
 	ended bool // the configured end was reached
-	spent bool // it was that of Duration
+	spent bool // the end was that of Duration
 
 	mu  sync.Mutex
 	out *Outcome
 	err error
-	cut bool // an operation failed with the context
+	cut bool // an operation failed because the context ended
 }
 
 // now returns the time since the loop began; it is negative before that.
@@ -141,7 +141,7 @@ func (l *loop) work(ctx context.Context, op Op) error {
 // next waits for the turn and then for a start. It returns the operation's
 // number and its due time; false at the end.
 func (l *loop) next(halt context.Context) (n int64, due time.Duration, ok bool) {
-	<-l.turn // soon free after a halt, which ends the wait of who has it
+	<-l.turn // soon free after a halt, which ends the wait of its holder
 	defer func() { l.turn <- struct{}{} }()
 	for !l.ended {
 		now := l.now()
@@ -188,9 +188,9 @@ type worker struct {
 	step    *Step
 	samples []sample // not yet recorded
 
-	unchecked []func() error      // of the last answers
+	unchecked []func() error      // checks of the last answers
 	checks    chan []func() error // for the goroutine that runs them
-	done      sync.WaitGroup      // that goroutine
+	done      sync.WaitGroup      // waits for that goroutine
 }
 
 // checksAtOnce is the number of answers in one hand-over. It is more than one
@@ -245,7 +245,7 @@ func (w *worker) do(ctx context.Context, due time.Duration, op Op) bool {
 	err := op(ctx, w.step)
 	s.ended = w.now()
 	if err != nil {
-		w.step.check = nil // of an answer that did not come
+		w.step.check = nil // the failed operation has no answer to check
 		if !w.tolerate(ctx, err) {
 			return false
 		}
@@ -315,8 +315,8 @@ type Step struct {
 	source  rand.PCG
 	now     func() time.Duration // since the loop began
 	stopped bool
-	begun   time.Duration // when its timed part began, if it was told; otherwise 0
-	ended   time.Duration // when it was stopped
+	begun   time.Duration // start of the timed part, if Begin was called; otherwise 0
+	ended   time.Duration // when Stop was called
 	check   func() error  // of the answer
 }
 

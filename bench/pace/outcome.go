@@ -13,12 +13,12 @@ type Outcome struct {
 	Started time.Time     // the end of the warm-up, where the timeline begins
 	Elapsed time.Duration // to the end of the last operation, or of the schedule if that is later
 
-	Total     int64 // operations that were started, those of the warm-up too
+	Total     int64 // operations started, including the warm-up's
 	Scheduled int64 // operations that were due
-	Count     int64 // that ended well
-	Errors    int64 // that failed; they have no latency
-	First     error // of these; nil when there is none
-	Skipped   int64 // that were given up: never started
+	Count     int64 // operations that succeeded
+	Errors    int64 // operations that failed; they have no latency
+	First     error // the first of these errors; nil when there is none
+	Skipped   int64 // arrivals that were given up before they started
 	Late      int64 // that started more than a millisecond late
 
 	Kinds []Kind // sorted by name
@@ -26,9 +26,9 @@ type Outcome struct {
 	Workers int
 
 	open    bool
-	timed   time.Duration     // of all operations together, also failed ones
+	timed   time.Duration     // total time of all operations, including failed ones
 	seconds []latency.Second  // in which operations ended
-	waited  *latency.Recorder // until they were given up; nil for none
+	waited  *latency.Recorder // waiting times of arrivals that were given up; nil for none
 }
 
 // late is the delay from which a start counts as late.
@@ -56,7 +56,7 @@ const batch = 512
 func (o *Outcome) add(s *sample, origin time.Duration) {
 	ended, took := s.ended-origin, s.ended-s.started
 	o.Elapsed = max(o.Elapsed, ended)
-	o.timed += s.ended - max(s.started, origin) // what began in the warm-up counts from its end
+	o.timed += s.ended - max(s.started, origin) // for an operation that began in the warm-up, only the time after it
 	if o.open {
 		took = s.ended - s.scheduled
 		if s.started-s.scheduled > late {

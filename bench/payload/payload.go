@@ -29,15 +29,15 @@ import (
 // are written.
 type Config struct {
 	Place     string // row, table, zstd or file
-	JSON      bool   // payloads are the attributes of generated entities; else they do not compress
+	JSON      bool   // payloads are attributes of generated entities as JSON; otherwise they do not compress
 	Bytes     int    // of a payload
 	Entities  int    // to write
 	PerCommit int
 	Path      string // of the file
-	Sync      bool   // the file is on the disk before the transaction commits
+	Sync      bool   // the file is synced before the transaction commits
 	Seed      uint64
 
-	Limit time.Duration // of all commits, after which no other begins
+	Limit time.Duration // total time of all commits; after it no further one begins
 	Reads time.Duration // how long to read
 }
 

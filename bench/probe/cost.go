@@ -21,7 +21,7 @@ import (
 type Cost struct {
 	CPU     time.Duration // user and system time of all threads
 	Written int64         // bytes that were written to files
-	Read    int64         // bytes that were fetched from storage, read-ahead among them
+	Read    int64         // bytes fetched from storage, including read-ahead
 	Syncs   *int64        // calls of fsync, fdatasync, msync and sync_file_range; nil where the kernel may not be asked
 }
 
@@ -42,7 +42,7 @@ func (c Cost) Each(operations int64) []latency.Metric {
 type Meter struct {
 	pids  []int
 	begun Cost
-	own   time.Duration // processor time of this process that does not count
+	own   time.Duration // processor time of this process that is left out
 	syncs *syncCounter
 }
 
@@ -62,7 +62,7 @@ func newMeter(engine []int) (*Meter, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.syncs = countSyncs(found) // first: opening it costs processor time
+	m.syncs = countSyncs(found) // first, because opening the counters costs processor time
 	m.begun, err = m.used(found)
 	m.own = ownCPU()
 	return m, err
@@ -70,7 +70,7 @@ func newMeter(engine []int) (*Meter, error) {
 
 // Cost returns the resources used since the start.
 func (m *Meter) Cost() (Cost, error) {
-	own := ownCPU() - m.own // before looking costs some
+	own := ownCPU() - m.own // before reading the counters, which costs processor time
 	found, err := m.processes()
 	if err != nil {
 		return Cost{}, err

@@ -78,9 +78,9 @@ func Look(ctx context.Context, dir string) (m Machine, err error) {
 
 // copying returns the median of some copies, in bytes a second.
 func copying() float64 {
-	defer debug.FreeOSMemory() // whoever looks stays there while others are measured
+	defer debug.FreeOSMemory() // frees the buffers, because this process continues while others are measured
 	from, to := make([]byte, copied), make([]byte, copied)
-	copy(to, from) // the kernel gives pages when they are written
+	copy(to, from) // so that the kernel allocates the pages
 	return copied / middle(func() { copy(from, to) }).Seconds()
 }
 

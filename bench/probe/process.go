@@ -13,7 +13,7 @@ import (
 
 // tracker follows a set of processes that come and go.
 type tracker struct {
-	most int64 // bytes that they had read from the disk
+	most int64 // largest sum of bytes read from the disk so far
 	next time.Time
 }
 

@@ -26,7 +26,7 @@ type Sampler struct {
 	cancel  context.CancelFunc
 	done    chan struct{}
 	tracker tracker
-	pids    []int // of the engine, as it said last
+	pids    []int // of the engine, as last reported
 	got     Samples
 }
 
@@ -91,7 +91,7 @@ type Sample struct {
 // Samples are the observations in order.
 type Samples struct {
 	List []Sample
-	Err  error // the first one because of which a sample lacks something
+	Err  error // the first error that made a sample incomplete
 }
 
 func (s *Samples) add(sample Sample, err error) {

@@ -38,7 +38,7 @@ type Data struct {
 	Members       [][]int // users of organization i+1 who are no admins, in order
 	Admins        [][]int
 	GroupOrg      []int   // the organization of group i+1
-	GroupMembers  [][]int // users of group i+1 by themselves, not through other groups
+	GroupMembers  [][]int // direct members of group i+1, not through other groups
 	GroupManagers [][]int // some may be members too
 	Hierarchy     []Edge
 	ResourceOrg   []int // the organization of resource i+1
@@ -53,7 +53,7 @@ type Data struct {
 
 // pool has the users and groups that may be on an organization's access lists.
 type pool struct {
-	users     []int // those that get onto lists; the first ones more often
+	users     []int // users that may be on access lists; the first ones are more frequent
 	groups    []int
 	resources []int
 }

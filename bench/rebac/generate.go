@@ -23,7 +23,7 @@ const (
 // The skews of the members of organizations; see draw.
 const (
 	orgCurve   = 1.245 // of the sizes of organizations
-	orgSkew    = 1.6   // of users over the organizations that they join beside their own
+	orgSkew    = 1.6   // of users over the further organizations that they join
 	memberSkew = 1.05  // of group members over the users of an organization
 )
 
@@ -33,7 +33,7 @@ const maxOrgs = 8
 // generator generates the relations that are kept in memory.
 type generator struct {
 	*Data
-	homes    []int   // the organization of user i+1 that came first
+	homes    []int   // the first organization of user i+1
 	orgUsers [][]int // by organization, in order
 }
 
@@ -113,7 +113,7 @@ func (g *generator) makeMembers() error {
 		return err
 	}
 	g.homes = repeat(counts)
-	others := g.homes[g.Heavy:] // the heavy manager's is the smallest
+	others := g.homes[g.Heavy:] // the heavy manager's is the smallest organization
 	r.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
 	all, joined := make([]int, s.Users), make([]int, s.Users+1)
 	g.orgUsers, g.Members, g.Admins = make([][]int, s.Orgs), make([][]int, s.Orgs), make([][]int, s.Orgs)

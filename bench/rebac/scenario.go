@@ -21,7 +21,7 @@ const (
 // Question is one question with its right answer. The answer to a check is the
 // id 1 if the user is permitted, and nothing otherwise.
 type Question struct {
-	User, Resource int // of a listing, the one that is given
+	User, Resource int // of a listing only the given one is set
 	Want           Answer
 }
 
@@ -131,7 +131,7 @@ func resourcesOf(o *Oracle, p Permission, users []int) []Question {
 // picker picks questions.
 type picker struct {
 	data         *Data
-	oracle, flat *Oracle // flat knows of no groups in groups
+	oracle, flat *Oracle // flat ignores groups in groups
 	rand         *rand.Rand
 }
 

@@ -40,8 +40,8 @@ type Graph struct {
 	count         [kinds]int
 
 	followers [][]Object // of each user, in order
-	published []int      // content of the users up to a rank, summed up
-	reacted   []int      // interactions of the users up to a rank, summed up
+	published []int      // running sums of content over users by rank
+	reacted   []int      // running sums of interactions over users by rank
 	user      []uint32   // numbers of users by rank
 	orders    [purposes]permutation
 }

@@ -11,11 +11,11 @@ import (
 // order in which the engine runs them; point n is the state after n writes. Its
 // methods may be called from several goroutines.
 type Oracle struct {
-	g            *Graph       // the first state
-	begun, acked atomic.Int64 // writes
+	g            *Graph       // the initial state
+	begun, acked atomic.Int64 // numbers of writes
 
 	mu    sync.RWMutex
-	flips map[Relationship][]int64 // the writes that added or deleted one, in order
+	flips map[Relationship][]int64 // the writes that added or deleted a relationship, in order
 }
 
 // NewOracle returns the oracle of a graph before any write.

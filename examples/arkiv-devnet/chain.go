@@ -36,7 +36,7 @@ var system = common.HexToAddress("0xdeaddeaddeaddeaddeaddeaddeaddeaddead0001")
 // account is the state of an account.
 type account struct {
 	nonce   uint64
-	balance *big.Int // not changed, but replaced
+	balance *big.Int // immutable; replaced when it changes
 }
 
 // transaction is a transaction with its sender.
@@ -49,7 +49,7 @@ type transaction struct {
 type block struct {
 	*types.Block
 	*draft
-	logs []*rpc.Log // of the receipts, and then those in the other form
+	logs []*rpc.Log // logs of the receipts, followed by the logs in the other form
 }
 
 // Chain is a development chain. Entities are stored in Varve, which receives
@@ -65,9 +65,9 @@ type Chain struct {
 	// mu is also held while Varve applies or rewinds a block, so that clients
 	// do not see a block before Varve has it.
 	mu     sync.Mutex
-	forks  uint64 // reorganisations so far, so that no block is like one that it replaces
+	forks  uint64 // reorganisations so far, so that a replacing block differs from the one it replaces
 	blocks []*block
-	final  int // the number of the last block that is not replaced any more
+	final  int // number of the last block that cannot be replaced any more
 	places map[common.Hash]place
 	pool   pool
 }
@@ -116,8 +116,8 @@ type draft struct {
 	gas      uint64
 	txs      []transaction
 	receipts []*types.Receipt
-	others   [][]*types.Log             // of each receipt: its events in the form that it does not have
-	accounts map[common.Address]account // after it; not changed once it is made
+	others   [][]*types.Log             // for each receipt, its events in the form that the receipt does not have
+	accounts map[common.Address]account // after the block; not modified once it is sealed
 }
 
 func (d *draft) add(tx transaction, gas uint64, status uint64, price *big.Int, logs, others []*types.Log) {

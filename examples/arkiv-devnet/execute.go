@@ -44,7 +44,7 @@ type life struct {
 type state struct {
 	snap    *store.Snapshot
 	number  uint64
-	changed map[entity.Key]*life // nil: gone
+	changed map[entity.Key]*life // nil: the entity ended
 }
 
 // stateAfter opens the state from which the block after a given one is made.
@@ -123,7 +123,7 @@ type change struct {
 	kind  entity.Kind
 	key   entity.Key
 	owner common.Address // ChangeOwner
-	btl   uint64         // of Create and Update from the block on, of ExtendBTL from the old expiration
+	btl   uint64         // Create and Update: from this block on; ExtendBTL: added to the old expiration
 }
 
 // atomic runs f, and undoes its changes of the state if it fails.

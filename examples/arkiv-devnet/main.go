@@ -52,7 +52,7 @@ var readme []byte
 
 // options of a devnet.
 type options struct {
-	url       string // of the store; empty: one that is gone with the process
+	url       string // of the store; empty: a temporary one
 	layout    string
 	listen    string
 	chainID   uint64
@@ -167,7 +167,7 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 	shut, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	err = errors.Join(err, d.server.Close(), web.Shutdown(shut))
-	d.chain.mu.Lock() // for ever: no block is made any more
+	d.chain.mu.Lock() // never unlocked: no further block is made
 	return err
 }
 

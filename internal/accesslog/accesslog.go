@@ -32,7 +32,7 @@ const maxID = 64
 // Request is a request that is being answered. If it is not logged, it has only
 // its id.
 type Request struct {
-	ID string // the client's own, else that of its trace, else a new one
+	ID string // the client's, else the trace's, else a new one
 
 	log   *slog.Logger
 	trace string

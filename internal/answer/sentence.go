@@ -71,12 +71,12 @@ func tooShort(set *report.Set) string {
 type sayer struct {
 	whole *report.Set
 	set   *report.Set // of one experiment
-	tried *report.Set // also of runs that failed
+	tried *report.Set // including failed runs
 	all   []candidate // the reference first
 	sizes []string    // scales, the smallest first
-	scale string      // the largest of those at which most candidates were measured
+	scale string      // the largest scale among those with the most candidates
 	base  bool        // scales are multiples of the base profile
-	mix   string      // that the sentence is of: the tables have the others
+	mix   string      // the mix that the sentence is about; tables have the others
 
 	left []left // candidates that are not judged
 }
@@ -90,7 +90,7 @@ type left struct {
 func newSayer(set *report.Set, experiment string) *sayer {
 	s := &sayer{whole: set, set: only(set, experiment), base: true}
 	s.all, s.tried = candidates(s.set)
-	seen, count := make(map[string]bool), make(map[string]int) // candidates of each size
+	seen, count := make(map[string]bool), make(map[string]int) // number of candidates by size
 	for _, l := range s.set.Lines {
 		c, scale := candidate{report.Key(l, "engine"), report.Key(l, "layout")}, report.Key(l, "scale")
 		if at := scale + " " + c.String(); scale != "" && !seen[at] {
@@ -349,7 +349,7 @@ func (s *sayer) delivered(c candidate, filter string) string {
 // rate.
 func (s *sayer) sweetSpot() string {
 	rates := numbers(s.tried, "rate")
-	spots, asked := map[candidate]string{}, map[candidate]string{} // the highest rates that each carries, and was asked for
+	spots, asked := map[candidate]string{}, map[candidate]string{} // the highest rates that each sustains, and that was requested
 	judged := false
 	at := func(rate string) string { return s.at(s.scale) + "/rate:" + rate }
 	for _, c := range s.all {
@@ -462,7 +462,7 @@ func (s *sayer) firstVersion() string {
 		return fmt.Sprintf("%s/rate:%.0f /qps:%.0f", s.at(s.scale), rows, reads)
 	}
 	var best candidate
-	var last string // the largest load that it carries, or the smallest that it was asked for
+	var last string // the largest load that it sustains, or the smallest requested
 	most, of, unasked := -1, 0, 0
 	for _, c := range s.all {
 		count, asked, none, load := 0, 0, 0, ""

@@ -31,16 +31,16 @@ const (
 // limit is a required figure.
 type limit struct {
 	name         string
-	least        bool // the figure must be at least that much; else it must be below it
+	least        bool // the figure must be at least this; otherwise it must be below
 	want         float64
 	as           string // the unit in words
-	filter, unit string // where the figure is found: one size of one experiment
-	bound        string // unit of a figure that is never smaller, and passes for the other: the longest of latencies
+	filter, unit string // select the figure: one size of one experiment
+	bound        string // unit of an upper bound of the figure, such as the maximum latency: if it passes, the figure passes
 	run          string // experiment that measures it
 }
 
 const (
-	nearly      = 0.95 // of a rate that was asked for counts as carried
+	nearly      = 0.95 // share of a requested rate from which it counts as sustained
 	baseProfile = "mendoza"
 	base        = " /profile:/^(" + baseProfile + ")?$/" // its sizes are as in the documents
 	sixThou     = "experiment:D1 /rate:6000 /scale:5" + base

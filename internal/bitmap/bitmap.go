@@ -203,9 +203,9 @@ func (c *Chunk) clone() *Chunk {
 // Walk returns a set's ids in batches, highest first.
 type Walk struct {
 	set    Set
-	chunks []int64 // still to do, the highest last
-	low    int64   // only ids from it on
-	below  int64   // and below this one
+	chunks []int64 // chunks still to visit, the highest last
+	low    int64   // ids from here on
+	below  int64   // ids below this
 }
 
 // Walk starts below one id and ends at the lowest id from another on.

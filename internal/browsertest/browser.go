@@ -21,7 +21,7 @@ import (
 // Browser opens pages in headless Chromium and collects their errors.
 type Browser struct {
 	ctx   context.Context
-	pages string // where all requests may go
+	pages string // prefix of all URLs that may be loaded
 
 	mu         sync.Mutex
 	complaints []string
@@ -50,7 +50,7 @@ func Open(t *testing.T, pages string) *Browser {
 	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
 	t.Cleanup(cancel)
 	ctx, _ = chromedp.NewContext(ctx)
-	t.Cleanup(func() { _ = chromedp.Cancel(ctx) }) // one that is killed leaves files
+	t.Cleanup(func() { _ = chromedp.Cancel(ctx) }) // a killed browser leaves files
 	b := &Browser{ctx: ctx, pages: pages}
 	require.NoError(t, chromedp.Listen(ctx, b.listen))
 	_, err := chromedp.Call(ctx, network.Enable, network.EnableParams{})

@@ -31,12 +31,12 @@ type child struct {
 	of      bench.Engine
 	args    []string
 	dir     string        // in which its temporary files get a directory; the system's when empty
-	apart   bool          // it has a cache of data sets among its temporary files
-	memory  int64         // budget of it with all that it starts, in bytes; 0 is none
-	timeout time.Duration // after which it is ended; 0 is never
+	apart   bool          // it has a separate cache of data sets in its temporary directory
+	memory  int64         // memory budget of it and its children, in bytes; 0 is none
+	timeout time.Duration // after which it is killed; 0 is never
 
-	messages io.Writer // takes its standard error
-	quiet    bool      // they are not printed, unless it crashes
+	messages io.Writer // receives its standard error
+	quiet    bool      // messages are not printed, unless it crashes
 }
 
 // interruptGrace is the time that an interrupted child gets to close its database.
@@ -107,7 +107,7 @@ func (c *child) run(e *env) (err error) {
 		err = fmt.Errorf("ended after %s; varve run has --timeout for more", c.timeout)
 	case err != nil:
 		if code := cmd.ProcessState.ExitCode(); c.quiet && code != ExitError && e.ctx.Err() == nil {
-			_, _ = e.stderr.Write(tail) // of a crash, which says where
+			_, _ = e.stderr.Write(tail) // the messages of a crash
 		}
 		err = fmt.Errorf("%w: %s", err, tail.lastLine())
 	}
@@ -146,9 +146,9 @@ func (c *child) clean(temp *filesync.Temp) (err error) {
 // process group finds it. The kernel tells the server to end when the child is
 // killed, and it ends after its worker processes.
 func running(variable string, kill bool) (found bool) {
-	all, _ := procfs.AllProcs() // without /proc none is found
+	all, _ := procfs.AllProcs() // without /proc there is none
 	for _, p := range all {
-		process, err := os.FindProcess(p.PID) // before the look, so that no other can get its number
+		process, err := os.FindProcess(p.PID) // opened before the check, so that its number cannot be reused
 		if err != nil {
 			continue
 		}

@@ -84,9 +84,9 @@ type difference struct {
 	Level float64   `json:"level"` // p-value that the false discovery rate leaves for a row
 	Need  int       `json:"need"`  // repetitions a side with which a row can be significant
 	Rows  []diffRow `json:"rows"`
-	Gone  []string  `json:"gone"`            // benchmarks of old that new does not have, or that failed
+	Gone  []string  `json:"gone"`            // benchmarks of old that are missing or failed in new
 	Hosts []string  `json:"hosts,omitempty"` // rows that are of other hosts, and so not compared
-	Apart bool      `json:"apart"`           // old and new are of different sittings
+	Apart bool      `json:"apart"`           // old and new share no sitting
 }
 
 // diffRow compares one unit of one benchmark.
@@ -100,7 +100,7 @@ type diffRow struct {
 	N       [2]int  `json:"n"`
 	Verdict string  `json:"verdict"`
 	better  int     // 1: higher is better
-	least   float64 // that P could be
+	least   float64 // smallest possible P
 }
 
 // Verdicts on a row. Unknown means that the samples are too few for any
@@ -185,7 +185,7 @@ func (r *diffRow) compare(list []report.Side) {
 	if r.Old != 0 {
 		r.Change = (r.New - r.Old) / math.Abs(r.Old)
 	}
-	if ratio := report.NewRatio(list); len(list) > 1 && ratio.Median > 0 { // medians of hosts do not compare
+	if ratio := report.NewRatio(list); len(list) > 1 && ratio.Median > 0 { // medians of different hosts are not comparable
 		r.Change = ratio.Median - 1
 	}
 }
@@ -252,7 +252,7 @@ func (d *difference) judge(c *diffCmd) {
 	}
 	for i := range d.Rows {
 		r := &d.Rows[i]
-		change := 100 * max(math.Abs(r.Change), math.Abs(r.Change/(1+r.Change))) // of the smaller one
+		change := 100 * max(math.Abs(r.Change), math.Abs(r.Change/(1+r.Change))) // relative to the smaller value
 		switch {
 		case r.least > d.Level:
 			r.Verdict = verdictUnknown

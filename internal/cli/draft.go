@@ -20,10 +20,10 @@ import (
 // removes only files of its own, never the log of a killed process or the store
 // of a concurrent command.
 type draft struct {
-	url      string         // to make the store by
-	temp     *filesync.Temp // nil on a server, where it is made at once
+	url      string         // at which the store is made
+	temp     *filesync.Temp // nil on a server, where the store is made in place
 	from, to string         // the file or directory to move
-	made     string         // a directory that this run has made for it, or ""
+	made     string         // a directory that this run has created for it, or ""
 }
 
 // serverData is the part of an embedded server's directory that holds the

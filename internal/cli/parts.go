@@ -15,16 +15,16 @@ import (
 // all.
 type parts struct {
 	e       *env
-	all     bool            // every message is printed
-	columns int             // of the terminal; 0 is none
-	guesses []time.Duration // of each part; 0 is unknown
+	all     bool            // print every message
+	columns int             // of the terminal; 0: not a terminal
+	guesses []time.Duration // estimated duration of each part; 0 is unknown
 
-	mu           sync.Mutex // held for what follows
-	start, begun time.Time  // of the first part, and of the one that runs
-	at           int        // parts that have ended
-	text         string     // the part that runs; "" between two
+	mu           sync.Mutex // guards the fields below
+	start, begun time.Time  // when the first part and the running part began
+	at           int        // number of finished parts
+	text         string     // description of the running part; "" between two
 	message      string
-	again        *time.Timer // rewrites the line
+	again        *time.Timer // timer that rewrites the line
 }
 
 func newParts(e *env, guesses []time.Duration, all bool) *parts {

@@ -22,13 +22,13 @@ import (
 const (
 	slowest     = 20_000                 // rows a second that an unknown engine loads
 	indexCost   = 0.25                   // of the time of a row, that each index adds
-	streamed    = 400_000                // rows a second of what stands around a phase: a copy of the store, answers to compare with
-	around      = 500 * time.Millisecond // a phase, however small the store
-	start       = 2 * time.Second        // of a process, with its look at the machine
-	kept        = 0.9                    // of the time is planned with
+	streamed    = 400_000                // rows a second for work around a phase: copying a store, comparing answers
+	around      = 500 * time.Millisecond // for each phase, however small the store
+	start       = 2 * time.Second        // for each process, including its test of the machine
+	kept        = 0.9                    // share of the time that is planned with
 	leastPhase  = 500 * time.Millisecond
 	mostPhase   = 10 * time.Second
-	loadShare   = 0.15 // of the time, that the base profile at its first size may take to be loaded
+	loadShare   = 0.15 // share of the time for loading the base profile at its first size
 	v1Size      = 0.78 // of the largest size of the base profile, which I5 loads in addition
 	writePhases = 4    // of D1, with its 2 variants; C1 has 4 of each mix, with 2 variants
 	loadPhases  = 15   // of I3 and I5 together, which are variants
@@ -42,9 +42,9 @@ type request struct {
 	sizes   []float64 // factors, the smallest first
 	repeats int
 	mixes   int
-	v1      float64       // part of the largest size that I5 loads in addition
-	phase   time.Duration // of an earlier run that is continued; 0: chosen
-	data    source.Amount // of size 1
+	v1      float64       // fraction of the largest size that I5 loads in addition
+	phase   time.Duration // of the earlier run that is continued; 0: to be chosen
+	data    source.Amount // rows and bytes at size 1
 	time    time.Duration
 	free    uint64 // bytes
 }
@@ -54,7 +54,7 @@ type plan struct {
 	request
 	takes time.Duration
 	disk  uint64
-	left  []string // out, and why
+	left  []string // what was left out, and why
 }
 
 // fit reduces the request until time and disk suffice. First it drops the
@@ -75,7 +75,7 @@ func (want *request) fit() *plan {
 			p.layouts = p.layouts[:len(p.layouts)-1]
 		case len(p.sizes) > 1:
 			p.sizes = p.sizes[:1]
-		default: // at the end of the time the missing parts are listed
+		default: // if it does not fit: the missing parts are listed at the end
 			p.phase = cmp.Or(p.phase, leastPhase)
 			p.say(want)
 			return p

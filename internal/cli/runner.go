@@ -28,13 +28,13 @@ type runner struct {
 	engines []bench.Engine
 	options lab.Options
 	repeats int
-	empty   bool // the cache of data sets is emptied first
+	empty   bool // empty the cache of data sets first
 	out     string
-	kept    bool   // the results stay when the command has ended
+	kept    bool   // the results stay after the command has ended
 	dir     string // of the temporary files of processes; the system's when empty
 	apart   bool   // each process has a separate cache of data sets
 	timeout time.Duration
-	verbose bool // everything that processes say is printed
+	verbose bool // all messages of processes are printed
 }
 
 // stage is a list of experiments at one scale; a scale of 0 means the scale of

@@ -79,7 +79,7 @@ func (c *serveCmd) Run(e *env) (err error) {
 	if err != nil {
 		return err
 	}
-	defer s.Close() // after the server, which waits for its requests; before the store
+	defer s.Close() // runs after the server has finished its requests, and before the store closes
 	if !s.Leased() && !s.ReadOnly() {
 		listen.Log.Warn("this engine cannot keep a second writer away: see that no other process writes to the store")
 	}

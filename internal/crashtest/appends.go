@@ -63,9 +63,9 @@ func drawAppend(name string, seed uint64) drawnAppend {
 
 // ledger has the appends that a journal describes.
 type ledger struct {
-	order   []string // names of the appends announced, those known to be lost left out
+	order   []string // names of the announced appends, without those known to be lost
 	appends map[string]*entry
-	reads   map[uint64]string // by position, the append of the event that was read there
+	reads   map[uint64]string // the append whose event was read at a position
 }
 
 // entry is an append and its outcome.

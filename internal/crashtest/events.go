@@ -21,7 +21,7 @@ type eventWorker struct {
 	ledger *ledger
 	bursts int
 
-	stored map[string][]uint64 // positions of the appends, as compare has found them
+	stored map[string][]uint64 // positions of the appends, as found by compare
 	known  []event.Sequenced   // the events before the files were damaged; see Contents
 }
 

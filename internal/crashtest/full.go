@@ -76,7 +76,7 @@ func fill(ctx context.Context, dir string, config workerConfig, rng *rand.Rand, 
 	waitForEnd(end.pids)
 	full := b.pieces > 0
 	err = errors.Join(err, b.unload())
-	if err != nil || end.broken || !full { // it hangs, found something, or was not let to work
+	if err != nil || end.broken || !full { // it hangs, found a violation, or the disk never filled up
 		return end, err
 	}
 	r.Fault(end.phase)
@@ -92,7 +92,7 @@ func fill(ctx context.Context, dir string, config workerConfig, rng *rand.Rand, 
 	default:
 		r.Violate("a full disk gave another error in phase %q: %s", end.phase, end.said)
 	}
-	end.code = exitDone // that is how it had to end
+	end.code = exitDone // this is the expected ending
 	return end, nil
 }
 
@@ -111,7 +111,7 @@ type ballast struct {
 	timer  *time.Timer
 	err    error
 	mu     sync.Mutex
-	light  bool // no step may add data any more
+	light  bool // from now on no step may add data
 }
 
 // ballastEvery is that interval.

@@ -82,7 +82,7 @@ func (h *history) find(head store.BlockHeader, horizon uint64, lossy bool) (int,
 type step struct {
 	record
 	blocks  []entity.Block
-	changes int // of a load: entities after which it commits
+	changes int // of a load: changed entities after which it commits
 	after   []model.Model
 }
 

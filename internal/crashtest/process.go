@@ -36,24 +36,24 @@ func WorkerIfAsked() (code int, asked bool) {
 type plan struct {
 	phase  string
 	delay  time.Duration
-	server int           // which of the engine's own processes is killed before the worker, from 1 on; 0: none
-	linger time.Duration // between the two
+	server int           // which of the engine's processes is killed before the worker, from 1 on; 0: none
+	linger time.Duration // pause between the two
 
-	act func() error // run instead of killing, if given
+	act func() error // called instead of killing, if given
 }
 
 // ending is how a worker's life ended.
 type ending struct {
 	killed  bool
-	server  bool   // so was a process of the engine, before it
-	phase   string // it was in
-	checked bool   // it had opened the store and compared it with the journal
-	found   int    // unacknowledged steps that were found
-	lost    int    // steps acknowledged that were not there, where they need not be
+	server  bool   // a process of the engine was killed first
+	phase   string // the worker's phase at that time
+	checked bool   // the worker had opened the store and compared it with the journal
+	found   int    // unacknowledged steps that the store has
+	lost    int    // acknowledged steps that the store may lack and does
 	code    int
 	broken  bool   // it found a violation
-	over    bool   // nothing can be tried on its store any more
-	said    string // violation or trouble
+	over    bool   // the store cannot be used for further trials
+	said    string // the violation or error
 	stderr  string
 	pids    []int // of the engine's own processes
 }

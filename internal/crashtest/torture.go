@@ -17,9 +17,9 @@ type Options struct {
 	Engines []string
 	Layouts []string      // as Cell.Layout
 	For     time.Duration // how long; zero means until every cell has had Kills faults
-	Kills   int           // faults of each trial and cell after which it rests; zero means no limit
+	Kills   int           // a cell rests after this many faults of a trial; zero means no limit
 	Seed    uint64
-	Dir     string // for stores, removed as they are done with; empty means the system's
+	Dir     string // for stores, which are removed after use; empty means the system's
 	Keep    bool   // do not remove the directory of a round that found a violation
 
 	// Log, if given, is called after each round.

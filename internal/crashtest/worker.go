@@ -28,8 +28,8 @@ const (
 // Exit codes of a worker that ends by itself.
 const (
 	exitDone      = 0
-	exitViolation = 3 // a promise was broken; the last line on stdout says which
-	exitTrouble   = 4 // an operation failed; so does the store when its server is killed
+	exitViolation = 3 // a promise was broken; the last line on stdout describes it
+	exitTrouble   = 4 // an operation failed, as expected when the store's server was killed
 )
 
 // workerConfig describes a worker's task.
@@ -45,7 +45,7 @@ type workerConfig struct {
 	After  int    `json:"after,omitempty"`
 
 	CheckOnly bool `json:"check_only,omitempty"` // end after the check
-	Lossy     bool `json:"lossy,omitempty"`      // acknowledged steps may be missing, from the end
+	Lossy     bool `json:"lossy,omitempty"`      // the last acknowledged steps may be missing
 	NoPrune   bool `json:"no_prune,omitempty"`   // keep the history, so that the digest can be computed
 
 	// EarlyAck breaks the worker: it acknowledges before it commits. With it
@@ -93,7 +93,7 @@ type worker struct {
 	rng     *rand.Rand
 	journal *journal
 	db      *store.DB
-	checked bool // the store has checked itself; see Contents
+	checked bool // the store's check has run; see Contents
 }
 
 // subject is the store that a worker writes to: entities or events.
@@ -108,7 +108,7 @@ type subject interface {
 	compare(ctx context.Context) (r record, found, lost int, err error)
 	resume(ctx context.Context, r record) error
 
-	grow(ctx context.Context) error // makes one step, which is one commit, while no other runs
+	grow(ctx context.Context) error // runs one step, which is one commit, while no other step runs
 }
 
 // phase is a kind of step and how often it is chosen.
@@ -131,7 +131,7 @@ func (w *worker) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() {
-		if w.db != nil { // it could be opened again
+		if w.db != nil { // nil if reopening failed
 			err = errors.Join(err, w.db.Close())
 		}
 	}()

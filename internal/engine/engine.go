@@ -19,14 +19,14 @@ const Main = "varve"
 // Engine is one engine.
 type Engine struct {
 	Name      string   // the URL's scheme, and the last element of its packages in store and bench
-	Internal  []string // what else of this module is for it alone, below internal
-	Libraries []string // patterns of the packages of others that only its own import
+	Internal  []string // internal packages that only this engine uses
+	Libraries []string // patterns of third-party packages that only this engine imports
 	File      string   // the name of a database in a private directory
 	Command   string   // the only command that links it; "" when all do
-	Client    string   // the library (driver.Info) that opens its servers, where another opens its paths: a program links one of them
+	Client    string   // the library (driver.Info) for its servers, if it differs from the one for files: a program links one of them
 	Serves    string   // the only command that links Client
 	Server    bool     // a path is the directory of a server that is started for it
-	Loads     float64  // rows a second, at least, into a layout of few indexes on two slow cores
+	Loads     float64  // estimated rows a second, at least, into a layout with few indexes on two slow cores
 }
 
 // Package returns the import path of the engine.

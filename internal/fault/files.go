@@ -18,7 +18,7 @@ type imageFile struct {
 	path string // relative
 	mode fs.FileMode
 	data []byte
-	aim  string // "database" or "log" where a fault may hit it
+	aim  string // "database" or "log" if a fault may hit it
 }
 
 // takeImage reads all files below a directory, in order. Aim selects the files

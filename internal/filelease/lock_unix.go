@@ -36,8 +36,8 @@ type shared struct {
 	mu     sync.Mutex
 	opened bool
 	file   *os.File
-	memory []byte     // of the file, or of this process alone
-	left   [Kept]bool // found, and not confirmed
+	memory []byte     // of the file, or private to this process
+	left   [Kept]bool // numbers of a killed process, not yet confirmed
 }
 
 // Raise sets the raised number to at least n, and returns it.
@@ -86,7 +86,7 @@ func (s *Numbers) word(i int) *atomic.Uint64 {
 	if !s.opened {
 		s.opened = true
 		if s.open() != nil {
-			s.memory = make([]byte, numberSize) // each has numbers of his own
+			s.memory = make([]byte, numberSize) // without a file each user has separate numbers
 		}
 	}
 	return (*atomic.Uint64)(unsafe.Pointer(&s.memory[8*i]))
@@ -107,7 +107,7 @@ func (s *Numbers) open() error {
 			err = s.setBack(f)
 		}
 		if err == nil || errors.Is(err, driver.ErrLocked) {
-			err = unix.Flock(int(f.Fd()), unix.LOCK_SH) // waits for who sets it back or removes it
+			err = unix.Flock(int(f.Fd()), unix.LOCK_SH) // waits for a user that resets or removes the file
 		}
 		if err == nil && !current(f, s.Path) {
 			if err = f.Close(); err == nil {

@@ -22,7 +22,7 @@ import (
 // whose lock is free, because their runs were killed.
 type Temp struct {
 	path string
-	file *os.File // of a directory it is for the lock alone
+	file *os.File // open for its lock; for a directory only for that
 	is   os.FileInfo
 }
 
@@ -64,7 +64,7 @@ func newTemp(stem string, create func(path string) (*os.File, error)) (*Temp, er
 			if _, gone := os.Stat(filepath.Dir(path)); gone != nil {
 				return nil, fmt.Errorf("directory %q does not exist; make it first", filepath.Dir(path))
 			}
-			continue // another run has taken it for one that was left
+			continue // another run has taken it for a remain and removed it
 		}
 		if err != nil {
 			return nil, err

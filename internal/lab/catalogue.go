@@ -23,7 +23,7 @@ type Experiment struct {
 	Question  string
 	Published string        // what others measured, on their machines; "" for nothing
 	Views     []report.View // of the experiment's own lines
-	Layouts   []string      // that it measures where none are asked for
+	Layouts   []string      // to measure if none are requested
 
 	// Changes reports that the experiment modifies its data sets, so it gets
 	// copies.
@@ -34,7 +34,7 @@ type Experiment struct {
 	Own bool
 
 	Plan func(l *Lab) ([]Variant, error) // fails when the options do not fit
-	core map[string]string               // values of keys in the core set; nil is none
+	core map[string]string               // values of keys in the core set; nil: no variant
 }
 
 // registered are the plans of experiments with large dependencies, such as the

@@ -46,7 +46,7 @@ type Options struct {
 	Probe bool `json:"probe,omitempty" help:"Check the machine before each experiment on an engine, and note in the results when others use it." default:"true" negatable:""`
 
 	Repeat     int               `json:"repeat,omitempty" kong:"-"` // of the measuring, from 0
-	Sitting    string            `json:"sitting" kong:"-"`          // one run of the command, in which sides alternate
+	Sitting    string            `json:"sitting" kong:"-"`          // one run of the command, in which engines and layouts alternate
 	Durability driver.Durability `json:"durability" kong:"-"`
 	Memory     int64             `json:"memory" kong:"-"` // bytes of the engine's process, with the page cache
 
@@ -68,10 +68,10 @@ type Lab struct {
 	Renew func() error
 
 	of       *Experiment
-	off      string         // why the machine cannot be relied on
+	off      string         // why the machine's measurements cannot be relied on
 	manifest bench.Manifest // of this program and machine
-	added    int64          // memory that was added to the budget
-	used     bool           // something was measured or loaded in this process
+	added    int64          // memory added to the budget
+	used     bool           // this process has measured or loaded something
 }
 
 // Plan returns the configurations of an experiment in measuring order.
@@ -160,7 +160,7 @@ type Run func(t *Trial, ctx context.Context) error
 // Variant is one configuration and the function that measures it. It makes its
 // own data and leaves none for others.
 type Variant struct {
-	Name string // of its lines
+	Name string // name of its result lines
 	Keys Keys
 	Cost
 	Run Run
@@ -175,8 +175,8 @@ type Variant struct {
 // planning.
 type Cost struct {
 	Phases float64 // that are timed
-	Rows   float64 // that it writes, however long that takes
-	Set    float64 // rows of the data set that it works on, which is loaded once
+	Rows   float64 // rows written, in addition to phases
+	Set    float64 // rows of the data set, which is loaded once
 }
 
 // baseRows is the number of rows of the base profile at scale 1.

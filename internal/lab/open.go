@@ -29,8 +29,8 @@ type Trial struct {
 	*Lab
 	*Record
 	*bench.Copy
-	Data  *bench.Dataset // that the copy is of, where it is of one
-	Store *store.Options // of the stores that are opened
+	Data  *bench.Dataset // the data set of the copy, if it is one
+	Store *store.Options // options of the stores that are opened
 }
 
 func (l *Lab) trial(r *Record) *Trial {
@@ -70,7 +70,7 @@ func (t *Trial) withDataset(ctx context.Context, d bench.Dataset, f func() error
 		return err
 	}
 	t.used = t.used || cp.Built
-	if err == nil && cp.Built && t.holdsTooMuch(t.Memory) { // what loading has used, the page cache would lack
+	if err == nil && cp.Built && t.holdsTooMuch(t.Memory) { // the memory that loading has used would be missing for the page cache
 		if err = cp.Close(); err == nil {
 			err = t.renew()
 		}

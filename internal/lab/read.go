@@ -21,10 +21,10 @@ type readLoad struct {
 	mix         string
 	clients     int
 	rate        float64
-	reads       int64 // after which a closed loop ends before the phase does; 0 is never
+	reads       int64 // number of reads after which a closed loop ends early; 0 is never
 	temperature string
-	memory      int64                   // budget in place of the lab's; 0 is the lab's
-	oracles     map[float64]*mix.Oracle // by scale, made when they are needed first
+	memory      int64                   // budget instead of the lab's; 0 is the lab's
+	oracles     map[float64]*mix.Oracle // by scale, built on first use
 }
 
 // The warm-up is as in the user's documents. They measure 10,000 reads, which

@@ -70,16 +70,16 @@ type Record struct {
 	Name     string
 	Keys     Keys
 	Manifest bench.Manifest
-	Count    int64 // operations that were measured
+	Count    int64 // number of measured operations
 	Metrics  []bench.Metric
-	Kinds    []pace.Kind      // latencies of each kind of operation, where there are several
+	Kinds    []pace.Kind      // latencies by kind of operation, if there are several
 	Timeline []latency.Second // of operations at a rate
 	Columns  []string         // of Rows
 	Rows     [][]float64      // observations of single blocks
 	Notes    []string         // for readers: omissions and their reasons
-	Err      error            // why it did not end well
+	Err      error            // why it failed
 
-	operations int64 // of its phase, warm-up included: the divisor of costs
+	operations int64 // of its phase, including the warm-up: the divisor of costs
 }
 
 // Metric returns the figure with a unit; false when the record has none.

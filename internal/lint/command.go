@@ -36,7 +36,7 @@ var (
 // module and of Go.
 func Commands(name string, text []byte) []Command {
 	var found []Command
-	fenced, shell, said := false, false, false // said to be a shell's
+	fenced, shell, said := false, false, false // said: its info string names a shell
 	lines := strings.Split(string(text), "\n")
 	for i := 0; i < len(lines); i++ {
 		first, line := i+1, lines[i]

@@ -51,7 +51,7 @@ const None = math.MaxInt64 >> 1
 const (
 	prefix    = "varve-"        // of groups' names; after it comes the process that made one
 	writeback = time.Minute     // of a process's dirty pages
-	patience  = 5 * time.Second // with processes that have ended and are still in a group
+	patience  = 5 * time.Second // wait for ended processes to leave a group
 )
 
 // own returns the group of this process, and where its hierarchy is mounted.

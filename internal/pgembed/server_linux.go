@@ -33,7 +33,7 @@ type Server struct {
 
 	// Each of these is nil or empty until start has created it.
 	lock   *os.File
-	socket string // its directory
+	socket string // directory of its socket
 	proc   *process
 
 	mu      sync.Mutex // guards stopped and serialises Stop

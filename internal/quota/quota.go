@@ -45,7 +45,7 @@ type Quota struct {
 	used atomic.Int64
 
 	mu   sync.Mutex
-	held map[*Hold]struct{} // holds that wait for their clients
+	held map[*Hold]struct{} // holds whose requests wait for their clients
 }
 
 // New returns a quota of a number of bytes.
@@ -69,7 +69,7 @@ type Hold struct {
 	quota *Quota
 	cut   func()
 	n     int64
-	since time.Time // that it waits for its client; guarded by quota.mu
+	since time.Time // when it began to wait for its client; guarded by quota.mu
 }
 
 // need returns how many more bytes are needed to hold n, which is limited to
@@ -191,8 +191,8 @@ var collector tightening
 
 type tightening struct {
 	mu    sync.Mutex
-	full  int // quotas that are nearly used up
-	usual int // the percentage while there is none
+	full  int // number of quotas that are nearly used up
+	usual int // the percentage to restore afterwards
 }
 
 // tightPercent is the value for debug.SetGCPercent in that time.

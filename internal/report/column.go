@@ -9,7 +9,7 @@ import (
 type column struct {
 	head, unit string
 	of         func(*Line) bool
-	peer       string // in place of that: another program, whose figure it is
+	peer       string // instead of a key's value: another program whose figure it is
 }
 
 // cell computes the cell of lines in a column: an absolute figure, or, if there

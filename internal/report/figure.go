@@ -49,11 +49,11 @@ type Figure struct {
 	N       int     `json:"n"` // sittings
 	Hosts   int     `json:"hosts"`
 	Center  float64 `json:"median"` // of the sittings' medians
-	Lo      float64 `json:"low"`    // the smallest of these, and the largest; of one sitting, of its runs
+	Lo      float64 `json:"low"`    // the smallest and largest of the sittings; with one sitting, of its runs
 	Hi      float64 `json:"high"`
-	Off     bool    `json:"off,omitempty"`     // a run was measured while the machine was not at rest
+	Off     bool    `json:"off,omitempty"`     // a run was measured while other programs used the machine
 	AtLimit bool    `json:"atLimit,omitempty"` // a run's percentile is an arrival that was given up: its latency is at least result.MaxWait
-	Busy    float64 `json:"busy,omitempty"`    // if not 0, the least part of the time that was operations: the figure is no capacity
+	Busy    float64 `json:"busy,omitempty"`    // if not 0, the smallest busy share: the figure is not the engine's capacity
 	Runs    []Runs  `json:"-"`
 }
 
@@ -133,7 +133,7 @@ func plural(n int, noun string) string {
 type Cell struct {
 	Text  string `json:"text"`
 	Range string `json:"range,omitempty"` // the smallest and the largest
-	Of    string `json:"of,omitempty"`    // how many sittings and hosts it is of
+	Of    string `json:"of,omitempty"`    // its data: how many sittings and hosts
 
 	Rank *float64 `json:"-"` // what rows of a column are compared by; nil where they cannot be
 }

@@ -25,7 +25,7 @@ import (
 type Page struct {
 	Title     string
 	Set, Date string   // the name of the results, and when and where they were measured
-	Glance    *Table   // what decides between engines and layouts, nil where nothing of it was measured
+	Glance    *Table   // the table of the deciding figures; nil if none was measured
 	Questions []Answer // the five that the lab is for
 	Sections  []Section
 	Sittings  *Table
@@ -49,7 +49,7 @@ func (s Section) Letter() string { return s.Experiments[0].ID[:1] }
 // Answer is an experiment with its results.
 type Answer struct {
 	Experiment
-	Sentence string     `json:"sentence"`           // package answer makes the sentences of the five questions: two at most
+	Sentence string     `json:"sentence"`           // from package answer, at most two sentences, for the five questions
 	Unjudged string     `json:"unjudged,omitempty"` // engines and layouts that the sentence leaves out, and why
 	Tables   []*Table   `json:"tables"`
 	Pictures []*Picture `json:"-"`

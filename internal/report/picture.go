@@ -27,9 +27,9 @@ type Kind int
 // Kinds of pictures.
 const (
 	Quantiles   Kind = iota // latency by quantile
-	TimeLine                // a figure a second, with checkpoints below, on one axis of time
+	TimeLine                // a figure for each second, with checkpoints marked below
 	Degradation             // medians over the size, both logarithmic
-	Frontier                // reads a second over the rows a second that were asked for
+	Frontier                // reads a second by requested rows a second
 )
 
 // Sketch specifies a chart of a set's lines.
@@ -39,13 +39,13 @@ type Sketch struct {
 	Filter string
 	Unit   string   // on the vertical axis; of Quantiles and Frontier it is fixed
 	Label  string   // of that axis, in words
-	Series []string // keys of the name that tell curves apart
+	Series []string // keys whose values make separate curves
 }
 
 // Picture is a drawn chart.
 type Picture struct {
 	Title, Name string // Name is that of a file, without its end
-	SVG         []byte // nil where nothing was measured, or one size of several
+	SVG         []byte // nil if nothing was measured, or only one of several sizes
 }
 
 // Limits of the third question: commits and reads that are slower count as not
@@ -231,7 +231,7 @@ func leaveRoom(p *plot.Plot) {
 type curve struct {
 	name  string
 	index int
-	alike int // curves before it of the same engine and layout
+	alike int // number of earlier curves with the same engine and layout
 	lines Lines
 }
 

@@ -25,11 +25,11 @@ type Side struct {
 type Ratio struct {
 	Sittings, Hosts  int
 	Median, Min, Max float64 // over the sittings
-	P                float64 // how often runs without a difference would be as far apart; 1 if that cannot be said
-	Least            float64 // the least that P could be with so many runs
+	P                float64 // p-value of the permutation test; 1 if it is not known
+	Least            float64 // smallest possible P with this number of runs
 
-	runs int  // of the side in the first sitting
-	off  bool // as of Figure
+	runs int  // number of the side's runs in the first sitting
+	off  bool // as Figure.Off
 }
 
 // Pair returns the ratio of a side to a reference over the sittings that have
@@ -145,11 +145,11 @@ func apart(s Side) float64 { return stat.Mean(s.Runs, nil) - stat.Mean(s.Referen
 // returns the share of labellings with at least as large a difference, and the
 // smallest share that is possible.
 func Separated(sittings []Side) (p, least float64) {
-	all := 0.0 // logarithm of the number of namings
+	all := 0.0 // logarithm of the number of labellings
 	for _, s := range sittings {
 		all += combin.LogGeneralizedBinomial(float64(len(s.Runs)+len(s.Reference)), float64(len(s.Runs)))
 	}
-	if p = permuted(sittings, 1_000); p < 0.1 { // which has to be known better
+	if p = permuted(sittings, 1_000); p < 0.1 { // near the threshold a more precise value is needed
 		p = permuted(sittings, 20_000)
 	}
 	return p, min(1, 2*math.Exp(-all))

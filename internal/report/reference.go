@@ -13,8 +13,8 @@ import (
 // with the default layout, or, if that was not measured, with the same layout.
 type reference struct {
 	layout string
-	lines  map[string]Lines // by sitting, and what else sides have in common
-	sides  map[string]bool  // names that share a sitting with it
+	lines  map[string]Lines // the reference's lines, by the key of their setting and sitting
+	sides  map[string]bool  // names of sides that share a sitting with it
 }
 
 // newReference finds the reference for some lines among the lines of their

@@ -6,14 +6,14 @@ import "strings"
 // syntax of golang.org/x/perf/benchproc/syntax.
 type View struct {
 	Title   string
-	Filter  string // lines that the table is of; "" leaves it to the columns
+	Filter  string // selects the table's lines; "" leaves that to the columns
 	Largest string // key of a size, such as "scale": only the largest is shown
 	Rows    string // projection
 	Columns []Column
 	Compare *Compare // two settings that are compared below the table
 	Fit     bool     // a regression over blocks instead of figures
-	Short   bool     // a screen has room for it: without the sittings of each figure
-	Ranked  bool     // the rows compete: the best of each column is marked, and the row that is best most often is named below
+	Short   bool     // for a screen: without the number of sittings of each figure
+	Ranked  bool     // mark the best row in each column, and name the row with the most marks below
 }
 
 // Column is one figure of each row, or, with a key, one for each value of the
@@ -21,8 +21,8 @@ type View struct {
 type Column struct {
 	Name   string // of the column; the unit when empty
 	Unit   string
-	Filter string // its lines, within the view's
-	Across string // key that has a column for each of its values
+	Filter string // selects its lines among the view's
+	Across string // a key, for a separate column for each of its values
 }
 
 // Columns returns columns by their units, each as "unit" or "unit=name".

@@ -16,16 +16,16 @@ import (
 
 // write is a queued put or delete.
 type write struct {
-	ctx     context.Context // of the request, until the block is made
-	op      entity.Op       // Create stands for a put until the block is planned
-	owner   *entity.Address // that the put names, or nil
+	ctx     context.Context // the request's, until the block is made
+	op      entity.Op       // a put is a Create until the block is planned
+	owner   *entity.Address // owner given by the put, or nil
 	payload []byte          // of the put, as it was given
 	when    Guard
-	waits   trace.Span // until its block is made
+	waits   trace.Span // span of the wait until its block is made
 
 	written Written // the verdict, with err
 	err     error
-	done    chan struct{} // receives when there is one
+	done    chan struct{} // receives when the write has its verdict
 }
 
 func newWrite(ctx context.Context) *write {
@@ -216,7 +216,7 @@ var failures = []error{
 // publish passes the changes of a block to the cache, and then answers the
 // writers.
 func (s *Service) publish(p *plan, to store.BlockHeader) {
-	s.head.move(to, func() {}) // the cache gets the changes below
+	s.head.move(to, func() {}) // publish updates the cache below, so moved has nothing to do
 	for key, st := range p.states {
 		if st.changed {
 			s.cache.publish(key, st.now)

@@ -40,9 +40,9 @@ type Put struct {
 // Written is the result of a write.
 type Written struct {
 	Block      uint64 // that holds it
-	Created    bool   // by a put: there was no such entity
+	Created    bool   // by a put of an entity that did not exist
 	Expiration uint64 // of a put entity: the first block at which it is gone
-	Replaced   bool   // a later write of the same block has changed it again
+	Replaced   bool   // a later write in the same block has replaced it
 }
 
 // Put creates or replaces an entity and returns once that is committed, with

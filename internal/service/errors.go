@@ -56,7 +56,7 @@ type Class struct {
 	Title  string
 	Status int        // of HTTP
 	Code   codes.Code // of gRPC
-	Hidden bool       // the text does not help a client and may reveal too much
+	Hidden bool       // the text is not sent, because it may reveal too much
 	Retry  bool       // the same request may succeed later
 }
 

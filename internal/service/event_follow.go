@@ -19,7 +19,7 @@ type Subscription struct {
 	From     uint64 // the first position
 
 	Ending context.Context // done when the server goes down
-	Idle   time.Duration   // after which an empty batch is sent; zero: never
+	Idle   time.Duration   // after this time without events an empty batch is sent; zero: never
 	Hold   *quota.Hold     // of large events; nil does not count
 }
 
@@ -67,7 +67,7 @@ func (e Events) Follow(ctx context.Context, sub Subscription, send func([]event.
 				return err
 			}
 			if err != nil || !b.add(&ev) {
-				break // an error comes again
+				break // the next read will return the error again
 			}
 		}
 		if wants := b.memory(); sub.Hold.Try(wants) {

@@ -23,7 +23,7 @@ const readAhead = 1 << 20
 type batch struct {
 	events []event.Sequenced
 	bytes  int
-	usual  int // bytes of an event, by the batch before
+	usual  int // average bytes of an event in the previous batch
 }
 
 // fits estimates how many events fit into a batch.
@@ -43,7 +43,7 @@ func (b *batch) add(e *event.Sequenced) bool {
 // memory is the memory of a batch and of the answer made from it.
 func (b *batch) memory() int64 {
 	if b.bytes <= batchBytes {
-		return 0 // every stream has so much
+		return 0 // every stream may use that much
 	}
 	return 3 * int64(b.bytes)
 }

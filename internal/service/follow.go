@@ -15,8 +15,8 @@ const DefaultPoll = 200 * time.Millisecond
 // head is the last block known to the service.
 type head struct {
 	block  atomic.Uint64
-	looked atomic.Int64 // when it was last compared with the store's, Unix nanoseconds
-	moved  atomic.Int64 // when another came
+	looked atomic.Int64 // when the store's head was last read, Unix nanoseconds
+	moved  atomic.Int64 // when the head last changed
 
 	mu    sync.Mutex
 	known store.BlockHeader

@@ -42,20 +42,20 @@ const (
 // is capacity.
 type Gate struct {
 	token atomic.Pointer[[sha256.Size]byte] // nil: none is needed
-	hosts []string                          // that a request may be for, besides this machine
-	any   bool                              // it may be for any
+	hosts []string                          // accepted hosts, in addition to this machine
+	any   bool                              // all hosts are accepted
 
 	rate *rate.Limiter // nil: no limit
 
-	requests      places       // of requests, but for the next kind
-	subscriptions places       // of requests that the client ends
+	requests      places       // for requests, except the following ones
+	subscriptions places       // for requests that the client ends
 	Memory        *quota.Quota // for bodies and answers
 	Decoding      *quota.Quota // for decoded bodies, besides the bodies themselves
 }
 
 // GateOptions are the limits of a gate. A zero limit means its default.
 type GateOptions struct {
-	Token string // that requests show; empty: none is needed
+	Token string // that requests must send; empty: none is needed
 
 	// Local admits only requests for this machine, addressed to a loopback
 	// address, to localhost, or to one of Hosts. This protects a service

@@ -15,8 +15,8 @@ var ErrChanged = errors.New("the entity has changed")
 // are made, so that no other write can come between the check and the write.
 // The zero value always holds.
 type Guard struct {
-	Match     *Versions // the entity is there, at one of these
-	NoneMatch *Versions // it is not there, or at none of these
+	Match     *Versions // the entity exists, with one of these versions
+	NoneMatch *Versions // the entity does not exist, or has none of these versions
 }
 
 // Versions is a condition on the version of an entity: its number, the block of

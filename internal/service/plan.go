@@ -31,9 +31,9 @@ func (p *plan) refuse() {
 
 // state is the state of an entity while a block is planned.
 type state struct {
-	now     *entity.Entity // nil: there is none
-	changed bool           // by the block
-	by      *write         // that changed it last
+	now     *entity.Entity // nil: the entity does not exist
+	changed bool           // this block changes it
+	by      *write         // the write that changed it last
 }
 
 // plan plans a block of writes, in order: a put creates a missing entity and
@@ -127,7 +127,7 @@ func (s *Service) prior(p *plan, group []*write) (err error) {
 			}
 		}
 		if e != nil && e.Expiration <= p.block.Number {
-			e = nil // its life ends before this block, or with it
+			e = nil // it ends before this block, or in it
 		}
 		p.states[key] = &state{now: e}
 	}

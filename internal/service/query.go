@@ -141,7 +141,7 @@ func (s *Service) part(work *worktime, at uint64, expr query.Expr, opts store.Qu
 			hold.Shrink(p.bytes)
 			return p, err
 		}
-		hold.Release() // who waits with something in its hands may wait for another who does
+		hold.Release() // a request that holds memory while it waits for more could deadlock
 		if err := hold.Take(work.ctx, wants); err != nil {
 			return p, err
 		}

@@ -22,7 +22,7 @@ type reports struct {
 // reported is an error that was logged.
 type reported struct {
 	last time.Time
-	more int // that were not logged since
+	more int // occurrences since the last log line
 }
 
 // Report logs the error of a request. Errors of the service or the store are

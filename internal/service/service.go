@@ -98,7 +98,7 @@ type Service struct {
 	db      *store.DB
 	ents    *store.Entities
 	events  *store.Events // nil when there are none
-	reads   bool          // it only reads: others write
+	reads   bool          // it only reads: other processes write
 	cache   *cache
 	head    head
 	keys    atomic.Pointer[seal.Keyring] // nil: payloads are as they are
@@ -107,11 +107,11 @@ type Service struct {
 	subscribers sync.Map     // of *subscriber
 
 	queue  chan *write
-	lately int                // writes of a block, the most of late; the committer's own
-	lease  driver.Lease       // nil where the engine has none; the committer's own
-	lost   error              // why there is none any more
-	leased bool               // there was one at the start
-	stop   context.CancelFunc // ends a look under way
+	lately int                // largest number of writes in a recent block; for the committer only
+	lease  driver.Lease       // nil if the engine has none; for the committer only
+	lost   error              // why the lease was lost
+	leased bool               // a lease was taken at the start
+	stop   context.CancelFunc // cancels a running read of the head
 	done   chan struct{}      // closed when the committer has ended
 
 	mu     sync.RWMutex // held for reading while a write is queued
@@ -250,7 +250,7 @@ func (s *Service) Ready(ctx context.Context) error {
 	case err == nil:
 		return snap.Close()
 	case within.Err() != nil && time.Since(time.Unix(0, s.lastRead.Load())) < readLately:
-		return nil // it is busy
+		return nil // the store was read lately, but is too busy for this check
 	}
 	return err
 }

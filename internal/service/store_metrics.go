@@ -77,8 +77,8 @@ type storeMetrics struct {
 
 	mu       sync.Mutex // held while entities are counted
 	entities uint64
-	counted  error     // why they are unknown
-	next     time.Time // when they are counted again
+	counted  error     // error of the last count
+	next     time.Time // earliest time of the next count
 }
 
 // countShare is the minimum pause after a count, as a multiple of its duration,

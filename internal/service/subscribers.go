@@ -15,7 +15,7 @@ import (
 type subscriber struct {
 	protocol string
 	query    event.Query
-	has      atomic.Uint64 // the position up to which it lacks nothing
+	has      atomic.Uint64 // the position up to which it has received all events
 }
 
 // lag returns how many positions a subscriber is behind a head, counted from
@@ -35,7 +35,7 @@ func (f *subscriber) lag(ctx context.Context, events *store.Events, head uint64)
 			return head - e.Position + 1
 		}
 	}
-	f.has.CompareAndSwap(has, head) // so that the next look begins at new events
+	f.has.CompareAndSwap(has, head) // so that the next call starts after these events
 	return 0
 }
 

@@ -75,7 +75,7 @@ func (c counting) Read(p []byte) (int, error) {
 
 // openLines returns the blocks in JSON lines. Each loop opens the file again.
 func openLines(name string) *Source {
-	var now atomic.Pointer[Text] // of the last loop
+	var now atomic.Pointer[Text] // the text that the last loop has opened
 	s := &Source{Close: func() error { return nil }, identity: func() (string, error) { return fileIdentity(name) }}
 	if name == stdin {
 		s.identity = func() (string, error) {

@@ -35,7 +35,7 @@ type Source struct {
 	Origin string
 
 	tar      bool                   // it is a block tar
-	identity func() (string, error) // another with the same identity streams the same
+	identity func() (string, error) // two sources with the same identity have the same stream
 }
 
 // Reopen streams the source as blocks from the first on; it may be called

@@ -35,7 +35,7 @@ func (f *sharedFile) readAhead(ctx context.Context, c *sqlstore.Conn, table stri
 	}
 	var root int64
 	if rows.Next() {
-		_ = rows.Scan(&root) // a page 0 there is none of
+		_ = rows.Scan(&root) // if it fails, root is 0, which is no page
 	}
 	_ = rows.Close()
 	sorted := make([]int64, len(ids))

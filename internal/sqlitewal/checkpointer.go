@@ -59,7 +59,7 @@ type Checkpointer struct {
 	done     sync.WaitGroup
 
 	count, nanos, stall atomic.Int64
-	nextRestart         int64 // log size for the next attempt; the writer's alone
+	nextRestart         int64 // log size for the next attempt; for the writer only
 }
 
 // NewCheckpointer prepares a checkpointer of the database at path. Its hooks
@@ -97,7 +97,7 @@ func (k *Checkpointer) Start(db *sqlstore.DB) error {
 	k.Path, k.Mode = k.path+"-durable", dbfile.Mode(k.path)
 	index, err := openWALIndex(k.path)
 	if k.index = index; k.cfg.Options.ReadOnly {
-		return nil // who only reads has it to listen, where there is one
+		return nil // a reader only needs the index to listen, if it exists
 	}
 	if err == nil {
 		err = k.measure()
@@ -189,13 +189,13 @@ func (k *Checkpointer) AfterWrite(*sqlstore.Conn) {
 	}
 	select {
 	case k.wake <- struct{}{}:
-	default: // it is awake
+	default: // it has been woken already
 	}
 }
 
 // BeforeWrite restarts a log that has grown too large.
 func (k *Checkpointer) BeforeWrite(ctx context.Context, c *sqlstore.Conn) error {
-	if k.index == nil || k.cfg.Options.Checkpoint != driver.Background { // measure is at work, or there is no checkpointer
+	if k.index == nil || k.cfg.Options.Checkpoint != driver.Background { // measure is still running, or there is no checkpointer
 		return nil
 	}
 	logged, pending := k.index.frames()
@@ -348,12 +348,12 @@ func (k *Checkpointer) Stats(context.Context) (driver.Stats, error) {
 	}
 	logged, pending := k.index.frames()
 	if pending == 0 {
-		logged = 0 // what all is copied the next commit overwrites
+		logged = 0 // everything is copied, so the next commit overwrites the log
 	}
 	wal := logged * int64(k.cfg.PageSize+frameHeader)
 	count, took, stall := k.count.Load(), time.Duration(k.nanos.Load()), time.Duration(k.stall.Load())
 	s.WALBytes = &wal
-	if k.cfg.Options.Checkpoint != driver.Inline { // SQLite does not tell about its own
+	if k.cfg.Options.Checkpoint != driver.Inline { // SQLite does not report its own checkpoints
 		s.Checkpoints, s.CheckpointTime, s.CheckpointStall = &count, &took, &stall
 	}
 	return s, nil

@@ -31,7 +31,7 @@ type Library struct {
 	Number   int // of the version, as SQLITE_VERSION_NUMBER
 	TextNUL  bool
 	SQLDepth int
-	Gaps     []driver.Gap // what SQLite does and this library does not
+	Gaps     []driver.Gap // abilities of SQLite that this library lacks
 	MapError func(error) error
 
 	// Open opens a database by its path; see URI. Connections have the function
@@ -111,8 +111,8 @@ func (l *Library) OpenFile(ctx context.Context, path string, opts driver.Options
 			err = errors.Join(err, e.closed(true))
 		}
 	}()
-	if l.Closed == nil { // else the library is waited for until nothing has the file open
-		e.file, _ = openShared(path) // if it cannot be, SQLite will tell
+	if l.Closed == nil { // otherwise Closed waits until the library has closed the file
+		e.file, _ = openShared(path) // on an error SQLite will report it
 	}
 	pool, err := l.Open(path, opts.ReadOnly)
 	if err != nil {
@@ -186,7 +186,7 @@ func (e *Engine) Leave() { e.left.Store(true) }
 func (e *Engine) Close() (err error) {
 	e.once.Do(func() {
 		e.Stop()
-		if e.left.Load() && e.user.Alone() { // else another user keeps the log
+		if e.left.Load() && e.user.Alone() { // otherwise another user keeps the log
 			err = e.keepLog()
 		}
 		err = errors.Join(err, e.DB.Close(), e.closed(e.cfg.Options.ReadOnly))
@@ -321,7 +321,7 @@ type User struct {
 	path    string
 	is      os.FileInfo // nil until there is a file
 	leaving bool
-	kept    *os.File // the database, when its log is to stay; see Kept
+	kept    *os.File // the database file with the lock that keeps the log; see Kept
 }
 
 var users struct {

@@ -26,7 +26,7 @@ import (
 // descriptor that was open at the time. SQLite holds no locks on it.
 type logFile struct {
 	path     string
-	durable  bool // that is the level of durability
+	durable  bool // the durability level is Durable
 	readOnly bool
 
 	mu     sync.Mutex // held while a sync runs
@@ -34,7 +34,7 @@ type logFile struct {
 	is     os.FileInfo
 	closed bool
 
-	used   atomic.Bool           // there were commits that need a sync
+	used   atomic.Bool           // there were commits that sync must make durable
 	failed atomic.Pointer[error] // why the last sync failed
 	syncs  atomic.Int64
 }
@@ -158,15 +158,15 @@ func (l *logFile) close() error {
 type reserve struct {
 	path  string
 	frame int64        // bytes
-	limit int64        // frames at which the log is restarted; none is needed above
-	ready atomic.Int64 // frames that the file has room for, or too many to ask again
+	limit int64        // log size in frames at which the log is restarted, so no reserve is needed above
+	ready atomic.Int64 // frames that the file has room for; after a failure the limit, so that it is not tried again
 }
 
 // The sizes of a reserve in bytes.
 const (
-	reserveFrom  = 1 << 20 // a log that stays shorter gets none
-	reserveAhead = 2 << 20 // it is made longer when less room than this is left
-	reserveChunk = 4 << 20 // by so many
+	reserveFrom  = 1 << 20 // bytes; a log below that gets no reserve
+	reserveAhead = 2 << 20 // bytes of room below which the file is extended
+	reserveChunk = 4 << 20 // bytes of one extension
 )
 
 // spareDisk: a reserve may take one spareDisk-th of the free disk space.
@@ -198,7 +198,7 @@ func (r *reserve) extend(ctx context.Context, logged int64) {
 	if free, err := filesync.Free(r.path); err != nil || uint64(max(want-size, 0)) > free/spareDisk {
 		return
 	}
-	zeros := make([]byte, 512<<10) // a commit syncs all bytes written by then, so no more at once
+	zeros := make([]byte, 512<<10) // a commit also syncs these bytes, so not more at once
 	for ; size < want && ctx.Err() == nil; size += int64(len(zeros)) {
 		if _, err := f.Write(zeros); err != nil {
 			return

@@ -38,7 +38,7 @@ var Params = map[string]string{
 // Config has the settings of a database.
 type Config struct {
 	Options  driver.Options
-	PageSize int // of a new database; once it is open, that which it has
+	PageSize int // of a new database; later the actual size
 	MMap     int64
 
 	// Pragma runs a statement that sets a pragma; libSQL refuses pragmas in
@@ -165,7 +165,7 @@ const firstShare = 4
 // most of the other.
 func (cfg *Config) cacheKiB(seat int) int64 {
 	o := cfg.Options
-	half, first, others := o.Memory/2/1024, min(o.Concurrency, o.Readers), 1 // the spare
+	half, first, others := o.Memory/2/1024, min(o.Concurrency, o.Readers), 1 // the spare connection's share
 	switch {
 	case o.ReadOnly:
 		half, others = 2*half, 2

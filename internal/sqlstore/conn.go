@@ -28,19 +28,19 @@ const maxStatements = 512
 type Conn struct {
 	conn     *sql.Conn
 	seat     int // see Seat
-	native   any // nil unless statements run on it
+	native   any // the driver's connection, nil unless statements run on it
 	remote   Remote
 	stmts    map[string]statement
-	unkept   statement // the last one that is not kept; closed when the next comes
+	unkept   statement // the last statement that is not kept; closed when the next one runs
 	codec    Codec
 	mapError func(error) error
 	isBroken func(error) bool
 	broken   bool // its state is unknown, so it is not used again
 	closed   atomic.Bool
-	failed   error    // of the first statement that failed in this transaction
-	late     bool     // commits are made durable after they have returned
+	failed   error    // the first error of a statement in this transaction
+	late     bool     // commits become durable after they have returned
 	settings []string // of each transaction; see Share
-	args     []any    // scratch: arguments after the codec
+	args     []any    // reused memory: arguments after the codec
 }
 
 // The seat numbers of connections that serve no reader.
@@ -432,7 +432,7 @@ type remoteStatement struct {
 	conn  Remote
 	text  string
 	keep  bool
-	hints driver.Statement // its text is not used
+	hints driver.Statement // only its hints are used
 }
 
 func (s remoteStatement) exec(ctx context.Context, args []any) (int64, error) {
@@ -479,7 +479,7 @@ func (s remoteStatement) Close() error { return nil }
 // renew opens a reader's view on another connection. The old one was lost
 // before anything was read, so the caller notices no difference.
 func (r *Reader) renew(ctx context.Context) error {
-	r.conn.abandon() // first: there may be no more connections than are open
+	r.conn.abandon() // before a new one is made, because the number of connections is limited
 	c, err := r.db.connect(ctx, r.conn.seat)
 	if err != nil {
 		return err

@@ -103,7 +103,7 @@ type Bulk interface {
 // DB is an open database: the part of driver.Engine that engines share.
 type DB struct {
 	cfg    Config
-	writer chan *Conn // holds the writer's connection between transactions; nil inside: connect again
+	writer chan *Conn // holds the writer's connection between transactions; nil means to connect again
 	slots  *slots     // of readers
 
 	spareMu sync.Mutex
@@ -473,8 +473,8 @@ func (db *DB) isClosed() bool {
 // it opens together. Both semaphores are first come, first served, because
 // otherwise a busy process could starve some of its callers.
 type slots struct {
-	total  int                 // readers
-	leases int                 // readers or groups of them at work
+	total  int                 // number of readers
+	leases int                 // maximum number of leases at a time
 	open   *semaphore.Weighted // a unit for each reader
 	atWork *semaphore.Weighted // a unit for each lease; nil: all readers may be at work
 
@@ -499,8 +499,8 @@ type seat struct {
 type lease struct {
 	readers  int // not closed yet; guarded by slots.mu
 	since    time.Time
-	deadline *time.Timer // nil without a bound of readers at work
-	release  func()      // gives the lease back, once
+	deadline *time.Timer // nil if working readers are not limited
+	release  func()      // releases the lease; only the first call counts
 }
 
 // leaseTime ends a lease whose readers are still open, because a caller may

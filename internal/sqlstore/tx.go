@@ -113,13 +113,13 @@ func (tx *Tx) Rollback() error {
 // it from another goroutine, so every use takes its mutex.
 type Reader struct {
 	db    *DB
-	lease *lease // with which its slot was taken
+	lease *lease // under which its slot was taken
 
 	mu     sync.Mutex
 	conn   *Conn // nil once ended
 	rows   *Rows // open result, or nil
-	why    error // after the end: what calls return
-	unread bool  // the first query has yet to fix the view
+	why    error // after the end: the error that calls return
+	unread bool  // the first query has not yet fixed the view
 	random bool  // see RandomAccess
 }
 

@@ -51,7 +51,7 @@ type Limits struct {
 	// Memory is the maximum of that memory.
 	Memory int64
 
-	TooLarge error // what an error wraps when there is more of something
+	TooLarge error // wrapped by errors about exceeded limits
 }
 
 // Upper bounds of the memory of an item in addition to its bytes: of a list or
@@ -167,7 +167,7 @@ type walker struct {
 	doc    []byte
 	dec    *jsontext.Decoder
 	limits *Limits // nil: none
-	memory int64   // of the values that were passed
+	memory int64   // of the values scanned so far
 }
 
 // count adds one to the number of items or members, and its memory, and checks

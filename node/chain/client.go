@@ -26,8 +26,8 @@ const MaxBatch = 50
 // one, and then the calls for that block one by one.
 const (
 	largest  = (MaxBatch - 1) / 2
-	smallest = 5  // times that largest is halved until nothing of it is left
-	steady   = 16 // answers after which twice as many are asked for
+	smallest = 5  // number of halvings of largest after which blocks are asked for call by call
+	steady   = 16 // successful answers after which twice as many blocks are asked for
 )
 
 // The defaults of a Client.
@@ -65,8 +65,8 @@ type Client struct {
 	// timer.
 	Pause func(ctx context.Context, n int, least time.Duration) error
 
-	halved   int // how often largest is halved now
-	answered int // requests for blocks since that changed
+	halved   int // current number of halvings of largest
+	answered int // successful requests for blocks since that changed
 }
 
 // call is a call in a request, and the destination of its result.

@@ -12,7 +12,7 @@ import (
 // blockTag is a block number, or one of Ethereum's names for blocks such as
 // "latest".
 type blockTag struct {
-	word   string // of several of one meaning one
+	word   string // such as "latest"; synonyms are replaced by one word
 	number uint64 // when there is no word
 }
 

@@ -57,7 +57,7 @@ func methods() map[string]method {
 	for name, m := range list {
 		list[name] = timed(m)
 	}
-	list["arkiv_query"] = (*Handler).query // each part of its answer has the time of a call
+	list["arkiv_query"] = (*Handler).query // not timed: each part of its answer has the time limit of a call
 	return list
 }
 
@@ -87,18 +87,18 @@ func timed(m method) method {
 
 // message is a request or a batch, with its answer.
 type message struct {
-	out    []byte      // the part of the answer that was not sent yet
-	hold   *quota.Hold // of the request and the answer; nil does not count
+	out    []byte      // the unsent part of the answer
+	hold   *quota.Hold // memory of the request and the answer; nil does not count
 	size   int64       // bytes of the request
 	socket *socket     // that it came over, nil for HTTP
-	after  []func()    // what to do when the answer was sent
+	after  []func()    // functions to call after the answer was sent
 
-	most   int                // bytes of the answer, unless it is sent in parts
-	usual  int64              // the memory of a query before it asks the store
-	full   bool               // a query was refused because the answer would be too long: no others are asked
-	part   func([]byte) error // sends a part of the answer; nil: all of it is held
-	sent   bool               // a part was
-	broken bool               // a part was, and the rest cannot be had
+	most   int                // maximum bytes of the answer, unless it is sent in parts
+	usual  int64              // memory that a query reserves before it asks the store
+	full   bool               // a query was refused because the answer would be too long, so no others are run
+	part   func([]byte) error // sends a part of the answer; nil: the answer is sent as a whole
+	sent   bool               // a part was sent
+	broken bool               // a part was sent, and the rest failed
 }
 
 // call is a request that is being answered; its result is appended to the

@@ -21,9 +21,9 @@ type filters struct {
 
 // installed is an installed filter.
 type installed struct {
-	mu       sync.Mutex // held while it is asked
+	mu       sync.Mutex // held during a poll
 	follower *follower
-	asked    time.Time // under the lock of filters
+	asked    time.Time // last poll; guarded by the lock of filters
 }
 
 // newID returns an unguessable id, because the id alone gives access to a

@@ -64,11 +64,11 @@ func (h *Handler) eachBlock(ctx context.Context, snap *store.Snapshot, from, to 
 
 // follower is the state of a filter or subscription.
 type follower struct {
-	criteria *criteria           // nil: of blocks only
+	criteria *criteria           // nil: it sends blocks only
 	next     uint64              // the first block that was not sent
 	told     []store.BlockHeader // the last blocks that were sent
-	logs     map[uint64][]*Log   // of these, by number, where there are some
-	hold     *quota.Hold         // its memory
+	logs     map[uint64][]*Log   // logs that were sent with these blocks, by number
+	hold     *quota.Hold         // memory of the follower
 }
 
 const (
@@ -124,7 +124,7 @@ func (h *Handler) advance(ctx context.Context, f *follower) (news []blockLogs, m
 		}
 	} else if err := h.eachBlock(ctx, snap, f.next, to, tell); err != nil {
 		if errors.Is(err, store.ErrBlockRange) {
-			f.next = head.Number + 1 // pruned before it was asked for
+			f.next = head.Number + 1 // pruned before it could be sent
 		}
 		return news, false, err
 	}

@@ -12,7 +12,7 @@ import (
 // four bytes of each hash, in spans of blocks, and is filled on demand from the
 // head down. Blocks of a span that may have the hash are read and compared.
 type hashIndex struct {
-	turn  chan struct{}   // of who uses what follows
+	turn  chan struct{}   // a lock of the fields below that can be awaited with a context
 	spans map[uint64]span // by the numbers of their blocks, divided by spanBlocks
 }
 
@@ -20,8 +20,8 @@ type hashIndex struct {
 const spanBlocks = 1024
 
 type span struct {
-	last   store.BlockHeader // when it was read: where it is another one, so may those before be
-	begins []uint32          // of the hashes
+	last   store.BlockHeader // last header when it was read: if that has changed, earlier ones may have too
+	begins []uint32          // first four bytes of each hash
 }
 
 // find returns the block with a hash in a snapshot.

@@ -87,7 +87,7 @@ func (h *Handler) watch(ctx context.Context) {
 // countCache caches the number of entities at the head, because clients ask for
 // it often.
 type countCache struct {
-	turn  chan struct{} // of who uses what follows
+	turn  chan struct{} // a lock of the fields below that can be awaited with a context
 	head  store.BlockHeader
 	count uint64
 	valid bool

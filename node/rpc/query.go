@@ -64,10 +64,10 @@ type page struct {
 	options store.QueryOptions
 	in      include
 	at      uint64
-	block   uint64       // that it is of
+	block   uint64       // the block of the page
 	next    store.Cursor // of the next page, or empty
 	started bool
-	bytes   int64 // sent
+	bytes   int64 // bytes sent so far
 }
 
 // query serves arkiv_query. As in Arkiv, a full page has a cursor, even if it
@@ -155,7 +155,7 @@ func (h *Handler) readQuery(ctx context.Context, c *call) (p page, err error) {
 			return p, failf(CodeParams, "sorted by %q of type %q: want string or numeric", clip(by.Name), clip(by.Type))
 		}
 		if _, synthetic := entity.SyntheticKind(by.Name); !synthetic {
-			p.options.Parts |= store.Attributes // a cursor is made of them
+			p.options.Parts |= store.Attributes // a cursor is made from them
 		}
 		p.options.Order = append(p.options.Order, order)
 	}
@@ -169,7 +169,7 @@ func (h *Handler) readQuery(ctx context.Context, c *call) (p page, err error) {
 	if p.at != store.Head && p.at != block && h.ents.Temporal() {
 		return p, failf(CodeCursor, "the cursor is of block %d, asked for was block %d", block, p.at)
 	}
-	p.at = store.Head // the cursor knows its block, and the store finds it
+	p.at = store.Head // the store finds the block from the cursor
 	return p, nil
 }
 

@@ -123,7 +123,7 @@ type Handler struct {
 	methods map[string]method
 	metrics *metrics
 	http    http.Handler
-	places  chan struct{} // one for each call at a time
+	places  chan struct{} // a place for each concurrent call
 	memory  *quota.Quota  // of requests and answers
 
 	followers *quota.Quota  // of filters and subscriptions, which outlive their requests
@@ -135,7 +135,7 @@ type Handler struct {
 	hashes   hashIndex
 	filters  filters
 	sockets  chan struct{} // one for each connection
-	notified sync.Map      // of *atomic.Uint64: of each subscription the next block
+	notified sync.Map      // of *atomic.Uint64: the next block of each subscription
 
 	closing <-chan struct{} // closed when Close begins
 	close   func()
@@ -182,7 +182,7 @@ func New(ctx context.Context, ents *store.Entities, o Options) (*Handler, error)
 	watching.Go(func() { h.watch(ctx) })
 	h.close = sync.OnceFunc(func() {
 		stop()
-		for range cap(h.sockets) { // until all have ended; and there will be no others
+		for range cap(h.sockets) { // wait until all have ended, and keep new ones out
 			h.sockets <- struct{}{}
 		}
 		watching.Wait()

@@ -28,10 +28,10 @@ type socket struct {
 	conn    *websocket.Conn
 	timeout time.Duration // for the client to take a message
 	work    sync.WaitGroup
-	calls   int // answered, for the log
+	calls   int // number of answered calls, for the log
 
 	mu            sync.Mutex
-	subscriptions map[string]func() // by id, what ends one
+	subscriptions map[string]func() // functions that end a subscription, by id
 }
 
 // serveSocket serves the messages of a WebSocket connection until it ends.
@@ -63,7 +63,7 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 	h.readSocket(s)
 	s.cancel()
 	s.work.Wait()
-	for _, end := range s.subscriptions { // whose messages have not begun
+	for _, end := range s.subscriptions { // subscriptions whose messages have not begun
 		end()
 	}
 	accesslog.Add(r.Context(), slog.Int("calls", s.calls))

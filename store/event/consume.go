@@ -17,7 +17,7 @@ import (
 // events to a later position.
 type Checkpoint struct {
 	Consumer string // its name: UTF-8 of at most 256 bytes, without U+0000
-	From     uint64 // where it is; zero before its first checkpoint
+	From     uint64 // its position before; zero before its first checkpoint
 	To       uint64
 }
 
@@ -95,9 +95,9 @@ func Consume(ctx context.Context, s Checkpointer, c Consumer) (err error) {
 }
 
 const (
-	lastSave   = 5 * time.Second // bounds the last checkpoint, of a consumer that ends
-	skippable  = 10_000          // positions without an event for the consumer, before a checkpoint is worth it
-	redecision = 16              // attempts of a condition
+	lastSave   = 5 * time.Second // time limit of the last checkpoint when a consumer ends
+	skippable  = 10_000          // number of skipped positions after which a checkpoint is stored
+	redecision = 16              // maximum attempts when a condition fails
 )
 
 // consuming is a running consumer.

@@ -90,8 +90,8 @@ func Project(ctx context.Context, s Store, projectors ...Projector) (*Condition,
 // pass reads for several projectors, perhaps repeatedly.
 type pass struct {
 	projectors []Projector
-	all        Query    // what any of them selects
-	after      []uint64 // what each has
+	all        Query    // selects the events of all projectors
+	after      []uint64 // position that each projector has reached
 	index      index
 }
 

@@ -98,7 +98,7 @@ func (a *arkiv) stream(ctx context.Context, eng driver.Engine, yield func(entity
 		return false, err
 	}
 	var done uint64
-	horizon, some := uint64(0), false // the oldest block with a trace in the database
+	horizon, some := uint64(0), false // oldest block that the database has data of
 	if a.schema == &stateSchema {
 		horizon = a.last
 	}

@@ -130,13 +130,13 @@ func take[V any](m map[string]V, name string, err *error) V {
 // block.
 func validate(e *entity.Entity) error {
 	op := entity.Op{
-		Kind: entity.Create, Key: e.Key, BTL: 1, ContentType: e.ContentType, // a row may be over at once
+		Kind: entity.Create, Key: e.Key, BTL: 1, ContentType: e.ContentType, // a row may have expired already
 		StringAttributes: e.StringAttributes, NumericAttributes: e.NumericAttributes,
 	}
 	b := entity.Block{Number: e.LastModifiedAtBlock, Ops: []entity.Op{op}}
 	err := b.Validate()
 	if opErr := (*entity.OpError)(nil); errors.As(err, &opErr) {
-		return opErr.Err // the row's place is told already
+		return opErr.Err // without the operation's place, because the row's is already named
 	}
 	return err
 }

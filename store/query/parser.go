@@ -191,7 +191,7 @@ func (p *parser) comparisonFollows() bool {
 		}
 	}
 	if err != nil {
-		return false // which is said where it is reached
+		return false // the error is reported where the token is parsed
 	}
 	switch {
 	case op.kind == tokIn:

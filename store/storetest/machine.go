@@ -31,10 +31,10 @@ type machine struct {
 	model   *model.Model
 	history []step
 
-	copied bool           // by a history, which has no empty blocks without a hash
-	pruned bool           // before it was copied, so that its digests differ from the model's
-	scarce bool           // the log is so short that an open view would hold up writers
-	fed    []entity.Block // the blocks that the store holds
+	copied bool           // by history, which omits empty blocks without a hash
+	pruned bool           // pruned before it was copied, so its digests differ from the model's
+	scarce bool           // the log limit is so low that an open view would block writers
+	fed    []entity.Block // the blocks that the store was given
 
 	held     *store.Snapshot // kept open while blocks come and go; nil: none
 	heldWant *model.Snapshot

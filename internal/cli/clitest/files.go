@@ -41,9 +41,9 @@ func RunFiles(t *testing.T, engine string) {
 type files struct {
 	engine string
 	made   string // a store of 12 blocks and 8 events
-	open   string // its files as a process that was killed leaves them
-	backup string // of it
-	cut    string // its backup, damaged in the middle
+	open   string // the files of that store after its process was killed
+	backup string // a backup of it
+	cut    string // the backup, damaged in the middle
 	tar    string // its blocks
 	events string // its events
 }
@@ -99,10 +99,10 @@ func (f *files) url(path string) string { return f.engine + ":" + path }
 // command is a command of the suite that creates x in a directory.
 type command struct {
 	name  string
-	makes string                       // the name of the store or file
+	makes string                       // name of the store or file that it creates
 	args  func(x string) []string      // of the path
-	fails bool                         // it must, and leaves nothing
-	whole func(t *testing.T, x string) // checks the store or file
+	fails bool                         // it must fail and leave nothing
+	whole func(t *testing.T, x string) // checks that the store or file is complete
 }
 
 func (f *files) commands() []command {

@@ -17,7 +17,7 @@ type versionRows struct {
 	to      uint64
 	strings map[string]string
 	numbers map[string]uint64
-	twice   bool // two payloads, or two rows of an attribute
+	twice   bool // there are two payload rows, or two rows of an attribute
 }
 
 // entityRows has the versions of one entity by their first block.

@@ -12,7 +12,7 @@ type dialect struct {
 	driver.Traits
 	textNUL       bool // text may contain U+0000
 	analyze       bool // ANALYZE is worth running
-	walks         bool // an index can be read in its order; see lead
+	walks         bool // an index can be read in order; see lead
 	maxConditions int  // attribute conditions of one query; 0 for no limit
 }
 

@@ -20,8 +20,8 @@ type Layout struct {
 	schema  schemas.Layout
 	dialect dialect
 	shape   *shape
-	closing [tables]*driver.Update // that end versions
-	hints   map[string]string      // by table of attributes, how SQLite looks one up
+	closing [tables]*driver.Update // updates that end versions
+	hints   map[string]string      // by attribute table: how SQLite should search it
 	sql     *statement.Set
 }
 

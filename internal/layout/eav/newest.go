@@ -31,8 +31,8 @@ const (
 	maxWalked  = 4096 // the largest limit of a query that is read newest first
 	maxLegs    = 32   // values of a leading term: the statement repeats its other terms for each
 	maxReach   = 1000 // newest versions of a term that are counted
-	walkSpare  = 16   // versions read at first, above twice the limit
-	walkGrowth = 8    // times more are read when those did not suffice
+	walkSpare  = 16   // versions read at first, in addition to twice the limit
+	walkGrowth = 8    // factor for the next read when those did not suffice
 	fetchSize  = 16   // results whose rows one statement fetches
 )
 
@@ -41,7 +41,7 @@ type lead struct {
 	table        string
 	legs         []leg
 	rest         []query.Expr // the other terms
-	lower, upper uint64       // first and last block in which versions begin
+	lower, upper uint64       // first and last block in which matching versions begin
 }
 
 // leg is a condition on w, a row of an attribute. In an index the rows that

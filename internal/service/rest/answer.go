@@ -17,9 +17,9 @@ type answer struct {
 	timeout time.Duration // to write; zero: none
 	status  int           // that was sent
 	hold    *quota.Hold
-	decoded *quota.Hold // the decoded body
+	decoded *quota.Hold // memory of the decoded body
 	reading atomic.Bool // the body is being read
-	read    bool        // it was read
+	read    bool        // the body has been read
 }
 
 func newAnswer(w http.ResponseWriter, timeout time.Duration, gate *service.Gate) *answer {

@@ -125,7 +125,7 @@ func (h *Handler) query(w *answer, r *http.Request) error {
 type lines struct {
 	to    *answer
 	kind  string // content type
-	live  bool   // between two parts may lie any time
+	live  bool   // parts may be sent at any time, as in a subscription
 	buf   []byte
 	begun bool
 }

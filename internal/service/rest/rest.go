@@ -36,10 +36,10 @@ type route struct {
 type kind int
 
 const (
-	usual   kind = iota // the token, a place, and as much time as requests have
-	streams             // the same, but the time is of each part
-	follows             // the token, and a place among the subscriptions
-	watches             // the token alone: it is answered however much else there is to do
+	usual   kind = iota // the token and a place; the usual time limit
+	streams             // the token and a place; the time limit applies to each part
+	follows             // the token and a place among the subscriptions
+	watches             // only the token: it is answered even when there are no places
 	public              // nothing
 )
 

@@ -144,12 +144,12 @@ func (s *admittedStream) SendMsg(m any) error { return s.call.send(s.ServerStrea
 type call struct {
 	in       *admission
 	name     string
-	counts   *service.Operation // nil: of health or reflection
+	counts   *service.Operation // nil: calls of health or reflection
 	conn     *conn              // nil: not known
-	cut      func(error)        // ends the call before its message is there
+	cut      func(error)        // ends the call before its message was received
 	received *quota.Hold        // the request
-	decoded  *quota.Hold        // the decoded message
-	hold     *quota.Hold        // the answer
+	decoded  *quota.Hold        // memory of the decoded message
+	hold     *quota.Hold        // memory of the answer
 }
 
 type callKey struct{}

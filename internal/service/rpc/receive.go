@@ -16,9 +16,9 @@ import (
 // incoming is a message that a call is receiving.
 type incoming struct {
 	message protobuf.Message
-	admit   func(memory int64) error // before it is decoded
+	admit   func(memory int64) error // called before the message is decoded
 	size    int64                    // bytes of the message
-	err     error                    // why it was not decoded: gRPC would answer by itself
+	err     error                    // why it was not decoded; gRPC itself would answer with another code
 }
 
 // Unmarshal implements encoding.CodecV2.

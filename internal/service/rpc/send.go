@@ -130,7 +130,7 @@ type conn struct {
 	net.Conn
 	ctx     context.Context // until it is closed
 	cancel  context.CancelFunc
-	writing sync.Mutex // held while bytes are written, which ends when the client's machine takes them
+	writing sync.Mutex // held during a write, which ends when the client's machine accepts the bytes
 }
 
 // Write implements net.Conn.

@@ -63,9 +63,9 @@ type Keyring struct {
 
 // key is a key with the keys derived from it.
 type key struct {
-	random cipher.AEAD // draws the nonce itself, so that no caller can repeat one
-	plain  cipher.AEAD // takes a nonce
-	nonces []byte      // the key of what makes nonces
+	random cipher.AEAD // generates a nonce itself, so that no caller can repeat one
+	plain  cipher.AEAD // takes the nonce from the caller
+	nonces []byte      // the MAC key from which SealAlike derives nonces
 }
 
 func newKey(secret []byte) (*key, error) {

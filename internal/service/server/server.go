@@ -61,7 +61,7 @@ type Server struct {
 	end     context.CancelFunc
 	gate    *service.Gate
 	traces  *sdk.TracerProvider // nil: none
-	spans   *semaphore.Weighted // counts the HTTP requests under way: flush waits for their spans
+	spans   *semaphore.Weighted // counts running HTTP requests, because flush waits for their spans
 
 	endpoints []*endpoint
 }
@@ -264,7 +264,7 @@ func (s *Server) Run(ctx context.Context) error {
 // drain shuts down all transports concurrently. It logs the requests that it
 // cuts off and returns no error, because they have had their time.
 func (s *Server) drain() error {
-	s.end() // what would not end by itself; and it is not ready any more
+	s.end() // ends subscriptions, which would not end by themselves; the server is no longer ready
 	ctx, cancel := context.WithTimeout(context.Background(), s.opts.Timeouts.Drain)
 	defer cancel()
 	var group errgroup.Group

@@ -58,7 +58,7 @@ func newTraces(ctx context.Context, log *slog.Logger) (*sdk.TracerProvider, erro
 type quiet struct {
 	sdk.SpanExporter
 	log  *slog.Logger
-	down bool // one batch is exported at a time
+	down bool // the last export failed; needs no lock, because one batch is exported at a time
 }
 
 // ExportSpans implements SpanExporter.

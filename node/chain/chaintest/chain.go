@@ -35,7 +35,7 @@ type made struct {
 	block    chain.Block
 	receipts []chain.Receipt
 	want     entity.Block
-	live     map[entity.Key]life // after it; not changed once the block is made
+	live     map[entity.Key]life // after the block; not modified once the block is made
 }
 
 // life is the chain's state of a live entity.
