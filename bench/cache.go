@@ -189,8 +189,8 @@ func (c *Cache) File(ctx context.Context, key, name string, write func(f *os.Fil
 	return path, err
 }
 
-// Told starts a progress report for a long task; a total of zero means unknown.
-func (c *Cache) Told(name, unit string, total int64) Progress {
+// StartProgress starts a progress report for a long task; a total of zero means unknown.
+func (c *Cache) StartProgress(name, unit string, total int64) Progress {
 	if c == nil || c.Progress == nil {
 		return silent{}
 	}

@@ -35,10 +35,10 @@ type Dataset struct {
 	cache *Cache // in which it is built; nil for none
 }
 
-// told starts a progress report for building the data set; a total of zero
+// startProgress starts a progress report for building the data set; a total of zero
 // means unknown.
-func (d Dataset) told(unit string, total uint64) Progress {
-	return d.cache.Told("  data set, "+d.Layout+" on "+d.Engine.Label(), unit, int64(total))
+func (d Dataset) startProgress(unit string, total uint64) Progress {
+	return d.cache.StartProgress("  data set, "+d.Layout+" on "+d.Engine.Label(), unit, int64(total))
 }
 
 // filled reports whether its source fills the database itself.
@@ -225,7 +225,7 @@ func (d Dataset) Fill(ctx context.Context, ents *store.Entities) (r Ready, err e
 		return r, err
 	}
 	rows, _ := d.amount()
-	bar := d.told("rows", rows)
+	bar := d.startProgress("rows", rows)
 	defer bar.Finish()
 	start := time.Now()
 	opts := &store.LoadOptions{Progress: func(store.Applied) { bar.Set(int64(x.counts.Rows())) }}
@@ -244,7 +244,7 @@ func (d Dataset) fillEvents(ctx context.Context, db *store.DB) (r Ready, err err
 	if err != nil {
 		return r, err
 	}
-	bar := d.told("events", 0)
+	bar := d.startProgress("events", 0)
 	defer bar.Finish()
 	n := uint64(0)
 	var batch []event.Event

@@ -63,9 +63,9 @@ func (m *model) counts(n uint64) []uint64 {
 	return counts
 }
 
-// lay computes a cycle of n entities over some blocks. All cycles before it are
+// computeCycle computes a cycle of n entities over some blocks. All cycles before it are
 // complete ones.
-func (m *model) lay(c *cycle, number, n, blocks uint64) {
+func (m *model) computeCycle(c *cycle, number, n, blocks uint64) {
 	c.number = number
 	c.start = firstBlock + number*m.CycleBlocks
 

@@ -55,7 +55,7 @@ func Split(p Profile, o Options, share float64, perBlock int) (*Parts, error) {
 			// The pending operations of the first part are computed from the
 			// same operations without payloads.
 			g := newMerger(perBlock)
-			for b, err := range Until(Stream(bare(p), o), cut) {
+			for b, err := range Until(Stream(minimalPayloads(p), o), cut) {
 				if err != nil {
 					yield(entity.Block{}, err)
 					return
@@ -67,9 +67,9 @@ func Split(p Profile, o Options, share float64, perBlock int) (*Parts, error) {
 	}}, nil
 }
 
-// bare returns the profile with minimal payloads. Everything else stays the
+// minimalPayloads returns the profile with minimal payloads. Everything else stays the
 // same, because each value has a separate random sequence.
-func bare(p Profile) Profile {
+func minimalPayloads(p Profile) Profile {
 	p.Kinds = slices.Clone(p.Kinds)
 	for i := range p.Kinds {
 		p.Kinds[i].Payload.Size = Histogram{{Permille: 1000, From: MinPayload, To: MinPayload}}

@@ -29,7 +29,7 @@ func Plan(p Profile, o Options) (Totals, error) {
 	t := Totals{Entities: m.total, FirstBlock: firstBlock, LastBlock: m.last, Blocks: m.last - firstBlock + 1}
 	var c cycle
 	for number := range m.cycles() {
-		m.lay(&c, number, m.size(number), m.span(number))
+		m.computeCycle(&c, number, m.size(number), m.span(number))
 		for i := range c.slots {
 			m.count(&t, &c.slots[i])
 		}

@@ -64,7 +64,7 @@ func (g *generator) run(from uint64, yield func(entity.Block, error) bool) {
 // enter computes a cycle and returns the operations on existing entities in it,
 // in order.
 func (g *generator) enter(number uint64) []waiting {
-	g.lay(&g.cycle, number, g.size(number), g.span(number))
+	g.computeCycle(&g.cycle, number, g.size(number), g.span(number))
 	for i := range g.cycle.slots {
 		g.schedule(&g.cycle.slots[i])
 	}

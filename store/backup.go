@@ -168,7 +168,7 @@ func (db *DB) Restore(ctx context.Context, r io.Reader, progress func(rows uint6
 	if err := json.Unmarshal(in.Head, &want); err != nil {
 		return c, fmt.Errorf("%w: the head of the backup: %w", ErrCorrupt, err)
 	}
-	if err := db.whole(ctx); err != nil {
+	if err := db.checkComplete(ctx); err != nil {
 		return c, err
 	}
 	err = db.writeBulk(ctx, func(inner context.Context, tx driver.Tx) error {

@@ -163,7 +163,7 @@ func (db *DB) newChecker(opts *CheckOptions) *checker {
 func (c *checker) run(ctx context.Context) error {
 	recorded, err := c.db.recorded(ctx)
 	if err == nil && recorded == nil {
-		if err := c.db.whole(ctx); err != nil {
+		if err := c.db.checkComplete(ctx); err != nil {
 			c.done(partRecord, true, err)
 			c.report.Outcome = Damaged
 			return nil

@@ -121,7 +121,7 @@ func (db *DB) openEntities(ctx context.Context, name string, opts EntityOptions)
 	if err != nil {
 		return nil, err
 	}
-	if err := db.whole(ctx); err != nil {
+	if err := db.checkComplete(ctx); err != nil {
 		return nil, err
 	}
 	if recorded[metaLayout] == "" {

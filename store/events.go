@@ -127,7 +127,7 @@ func (db *DB) openEvents(ctx context.Context, opts EventOptions) (*Events, error
 	if err != nil {
 		return nil, err
 	}
-	if err := db.whole(ctx); err != nil {
+	if err := db.checkComplete(ctx); err != nil {
 		return nil, err
 	}
 	if recorded[metaEventLayout] == "" {
@@ -145,7 +145,7 @@ func (db *DB) openEvents(ctx context.Context, opts EventOptions) (*Events, error
 	opts = opts.withDefaults(log)
 	overlapper, overlaps := db.engine.(driver.Overlapper)
 	shared := db.engine.Capabilities().MultiProcess
-	e := &Events{db: db, log: log, opts: opts, views: make(chan struct{}, maxApartViews)}
+	e := &Events{db: db, log: log, opts: opts, views: make(chan struct{}, maxJudgeViews)}
 	if e.sql, err = schemas.CheckpointTables(string(db.engine.Info().Dialect)); err != nil {
 		return nil, err
 	}

@@ -20,12 +20,12 @@ import (
 //
 // This ends, because a second view has to examine only the events that came
 // during the first, which takes a small part of the time that it took to append
-// them. After maxApart views the rest is a few rows for each term of the
+// them. After maxViewsUsed views the rest is a few rows for each term of the
 // condition, and is read under the lock.
 const (
 	defaultLockedRows = 64 // rows for each condition
 	groupRows         = 32 // times LockedRows: the rows for a group
-	maxApart          = 4  // views
+	maxViewsUsed      = 4  // views
 )
 
 // maxCompared bounds the data, in bytes, that an append with IDs compares with
@@ -35,19 +35,19 @@ const maxCompared = 64 << 10
 // viewWait bounds the wait for a view, because the caller may hold all views.
 const viewWait = time.Second
 
-// maxApartViews bounds the views in use at once, so that some are left to
+// maxJudgeViews bounds the views in use at once, so that some are left to
 // readers.
-const maxApartViews = 2
+const maxJudgeViews = 2
 
 // errPutBack is the verdict on a request whose condition must be judged on a
 // view.
 var errPutBack = errors.New("the condition is to be judged apart")
 
-// judgeApart judges a condition on a view. If no view is available, the writer
+// judgeOnView judges a condition on a view. If no view is available, the writer
 // judges it, whatever it costs.
-func (e *Events) judgeApart(ctx context.Context, r *appendRequest) error {
-	r.apart++
-	err := e.apart(ctx, func(q driver.Querier) error {
+func (e *Events) judgeOnView(ctx context.Context, r *appendRequest) error {
+	r.viewsUsed++
+	err := e.onView(ctx, func(q driver.Querier) error {
 		indexed, err := e.log.Posted(ctx, q)
 		if err != nil {
 			return err
@@ -59,7 +59,7 @@ func (e *Events) judgeApart(ctx context.Context, r *appendRequest) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		r.apart = maxApart
+		r.viewsUsed = maxViewsUsed
 		return nil
 	}
 	if err := e.commit.ensure(r.guard.Found); err != nil {
@@ -98,11 +98,11 @@ func (e *Events) pause(ctx context.Context) func(rows int) {
 	}
 }
 
-// compareApart compares an append's events with the stored events of the same
+// compareOnView compares an append's events with the stored events of the same
 // IDs.
-func (e *Events) compareApart(ctx context.Context, r *appendRequest) error {
+func (e *Events) compareOnView(ctx context.Context, r *appendRequest) error {
 	g := group{log: e.log}
-	err := e.apart(ctx, func(q driver.Querier) error {
+	err := e.onView(ctx, func(q driver.Querier) error {
 		return g.lookUp(ctx, q, []*appendRequest{r})
 	})
 	r.err = nil // of one that is given up
@@ -115,8 +115,8 @@ func (e *Events) compareApart(ctx context.Context, r *appendRequest) error {
 	return nil
 }
 
-// apart runs f in a view, if one is available within viewWait.
-func (e *Events) apart(ctx context.Context, f func(q driver.Querier) error) error {
+// onView runs f in a view, if one is available within viewWait.
+func (e *Events) onView(ctx context.Context, f func(q driver.Querier) error) error {
 	select {
 	case e.views <- struct{}{}:
 		defer func() { <-e.views }()

@@ -46,7 +46,7 @@ func (e *Events) Append(ctx context.Context, events []event.Event, cond *event.C
 // condition had to be judged on a view.
 func (e *Events) append(ctx context.Context, r *appendRequest) error {
 	if r.ids > 0 && r.bytes > maxCompared {
-		if err := e.compareApart(ctx, r); err != nil {
+		if err := e.compareOnView(ctx, r); err != nil {
 			return err
 		}
 	}
@@ -55,7 +55,7 @@ func (e *Events) append(ctx context.Context, r *appendRequest) error {
 		if !errors.Is(err, errPutBack) {
 			return err
 		}
-		if err := e.judgeApart(ctx, r); err != nil {
+		if err := e.judgeOnView(ctx, r); err != nil {
 			return err
 		}
 	}
@@ -84,18 +84,18 @@ type appendRequest struct {
 	bytes   int
 	ids     int // events with an ID
 
-	guard eventlog.Guard // the part of the condition that remains to be judged; without items: none
-	after uint64         // the condition's After
-	apart int            // how often the condition was judged on a view
+	guard     eventlog.Guard // the part of the condition that remains to be judged; without items: none
+	after     uint64         // the condition's After
+	viewsUsed int            // how often the condition was judged on a view
 
 	known map[*event.Event]stored // stored events with the given IDs, found on a view
 
 	// within, if not nil, may refuse a request that passes its condition, and
 	// writes its rows in other tables. Known reports that the events are stored
 	// already.
-	within func(ctx context.Context, tx driver.Tx, known bool) (verdict, err error)
-	alone  bool  // no other request shares its commit
-	now    int64 // time of its events, if it is alone; zero means the clock's
+	within    func(ctx context.Context, tx driver.Tx, known bool) (verdict, err error)
+	exclusive bool  // no other request shares its commit
+	now       int64 // time of its events, if it is alone; zero means the clock's
 
 	cancelled func() error // returns an error once the caller has given up
 
@@ -195,7 +195,7 @@ func (e *Events) tryGroup(ctx context.Context, tx driver.Tx, requests []*appendR
 			e.tail.Abort()
 		}
 	}()
-	if requests[0].alone { // a batch of an import
+	if requests[0].exclusive { // a batch of an import
 		if err := driver.LiftTimeouts(ctx, tx); err != nil {
 			return false, err
 		}
@@ -361,14 +361,14 @@ func (g *group) remember(ev *event.Event, old stored) {
 // probe searches the postings for events that match the conditions. Most
 // conditions need no postings, because the caller has just read up to the head.
 // A condition that would cost more than the writer's lock allows is put back,
-// until it was judged on a view maxApart times.
+// until it was judged on a view maxViewsUsed times.
 func (g *group) probe(ctx context.Context, q driver.Querier, requests []*appendRequest) error {
 	var some, rest []*eventlog.Guard
 	for _, r := range requests {
 		r.guard.Found, r.guard.Left = 0, false
 		switch {
 		case len(r.guard.Items) == 0 || r.guard.After >= g.tail.Indexed():
-		case r.apart < maxApart:
+		case r.viewsUsed < maxViewsUsed:
 			some = append(some, &r.guard)
 		default:
 			rest = append(rest, &r.guard)

@@ -240,7 +240,7 @@ func groupLength(waiting []*appendRequest) int {
 	for i, r := range waiting {
 		events += len(r.records)
 		bytes += r.bytes
-		if i > 0 && (events > groupEvents || bytes > groupBytes || r.alone || waiting[0].alone) {
+		if i > 0 && (events > groupEvents || bytes > groupBytes || r.exclusive || waiting[0].exclusive) {
 			return i
 		}
 	}

@@ -176,7 +176,7 @@ func (e *Events) appendTimed(ctx context.Context, timed []event.Sequenced, head 
 	if err != nil {
 		return nil, false, err
 	}
-	r.cancelled, r.alone = ctx.Err, true
+	r.cancelled, r.exclusive = ctx.Err, true
 	r.within = func(_ context.Context, _ driver.Tx, stored bool) (verdict, _ error) {
 		if known = stored; known {
 			return nil, nil

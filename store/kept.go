@@ -77,14 +77,14 @@ func (db *DB) keepEvents(at uint64) {
 	}
 }
 
-// whole fails with ErrCorrupt when blocks or events are missing that an earlier
+// checkComplete fails with ErrCorrupt when blocks or events are missing that an earlier
 // process recorded as durable. Each opening checks both, because a write would
 // overwrite the part of the log that has the missing rows. The log is not
 // changed.
-func (db *DB) whole(ctx context.Context) error {
-	err := db.wholeBlocks(ctx)
+func (db *DB) checkComplete(ctx context.Context) error {
+	err := db.checkKeptBlocks(ctx)
 	if err == nil {
-		err = db.wholeEvents(ctx)
+		err = db.checkKeptEvents(ctx)
 	}
 	if k := db.keeper(); k != nil && errors.Is(err, ErrCorrupt) {
 		k.Leave()
@@ -92,9 +92,9 @@ func (db *DB) whole(ctx context.Context) error {
 	return err
 }
 
-// wholeOf checks one kind of data. Has returns the last block plus one, or the
+// checkKept checks one kind of data. Has returns the last block plus one, or the
 // last event.
-func (db *DB) wholeOf(ctx context.Context, i int, what string, has func(context.Context, driver.Querier, map[string]string) (uint64, error)) error {
+func (db *DB) checkKept(ctx context.Context, i int, what string, has func(context.Context, driver.Querier, map[string]string) (uint64, error)) error {
 	k := db.keeper()
 	if k == nil {
 		return nil
@@ -130,11 +130,11 @@ func (db *DB) wholeOf(ctx context.Context, i int, what string, has func(context.
 	}
 }
 
-// wholeBlocks checks the blocks, and wholeEvents the events. Their presence is
+// checkKeptBlocks checks the blocks, and checkKeptEvents the events. Their presence is
 // read together with the last one, because another process may create the store
 // meanwhile.
-func (db *DB) wholeBlocks(ctx context.Context) error {
-	return db.wholeOf(ctx, keptBlocks, "block numbers", func(ctx context.Context, q driver.Querier, recorded map[string]string) (next uint64, err error) {
+func (db *DB) checkKeptBlocks(ctx context.Context) error {
+	return db.checkKept(ctx, keptBlocks, "block numbers", func(ctx context.Context, q driver.Querier, recorded map[string]string) (next uint64, err error) {
 		if recorded[metaLayout] == "" {
 			return 0, nil
 		}
@@ -146,8 +146,8 @@ func (db *DB) wholeBlocks(ctx context.Context) error {
 	})
 }
 
-func (db *DB) wholeEvents(ctx context.Context) error {
-	return db.wholeOf(ctx, keptEvents, "event positions", func(ctx context.Context, q driver.Querier, recorded map[string]string) (uint64, error) {
+func (db *DB) checkKeptEvents(ctx context.Context) error {
+	return db.checkKept(ctx, keptEvents, "event positions", func(ctx context.Context, q driver.Querier, recorded map[string]string) (uint64, error) {
 		if recorded[metaEventLayout] == "" {
 			return 0, nil
 		}

@@ -52,7 +52,7 @@ func (e *Entities) Load(ctx context.Context, blocks iter.Seq2[entity.Block, erro
 			err = l.block(ctx, b)
 		}
 		if err != nil {
-			return l.keep(ctx, err)
+			return l.end(ctx, err)
 		}
 	}
 	return l.finish(ctx)
@@ -72,7 +72,7 @@ func (e *Entities) Import(ctx context.Context, history iter.Seq2[entity.Changese
 			err = l.changeset(ctx, set)
 		}
 		if err != nil {
-			return l.keep(ctx, err)
+			return l.end(ctx, err)
 		}
 	}
 	if err := l.checkSkipped(ctx); err != nil {
@@ -91,7 +91,7 @@ type loader struct {
 	skipped entity.Digest // digest over the changesets that were skipped
 	last    BlockHeader   // last skipped block, as in the source
 	prefix  *prefix       // compares the skipped blocks; nil before the first and after the last
-	taken   []step        // steps that are not written yet
+	pending []step        // steps that are not written yet
 	changes int           // maximum number of changes in taken
 	bytes   int           // of payload in taken
 	done    Applied       // committed or skipped
@@ -120,7 +120,7 @@ func (l *loader) block(ctx context.Context, b entity.Block) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if l.held(b.Number) && l.done.Blocks == 0 && len(l.taken) == 0 {
+	if l.held(b.Number) && l.done.Blocks == 0 && len(l.pending) == 0 {
 		return l.skip(ctx, &b)
 	}
 	if l.prefix != nil {
@@ -135,7 +135,7 @@ func (l *loader) block(ctx context.Context, b entity.Block) error {
 	for i := range b.Ops {
 		l.bytes += len(b.Ops[i].Content)
 	}
-	return l.take(ctx, len(b.Ops), func(ctx context.Context, tx *entityTx, head BlockHeader) (Applied, error) {
+	return l.add(ctx, len(b.Ops), func(ctx context.Context, tx *entityTx, head BlockHeader) (Applied, error) {
 		return l.ents.applyIn(ctx, tx, head, &b, b.Needs())
 	})
 }
@@ -164,7 +164,7 @@ func (l *loader) changeset(ctx context.Context, set entity.Changeset) error {
 		l.last = BlockHeader{Number: set.Block, Digest: l.skipped, Hash: set.Hash}
 		return nil
 	}
-	if l.done.Blocks == 0 && len(l.taken) == 0 && !l.last.agrees(l.start) {
+	if l.done.Blocks == 0 && len(l.pending) == 0 && !l.last.agrees(l.start) {
 		return l.otherHistory(l.start)
 	}
 	for i := range set.Changes {
@@ -172,7 +172,7 @@ func (l *loader) changeset(ctx context.Context, set entity.Changeset) error {
 			l.bytes += len(set.Changes[i].New.Content)
 		}
 	}
-	return l.take(ctx, len(set.Changes), func(ctx context.Context, tx *entityTx, head BlockHeader) (Applied, error) {
+	return l.add(ctx, len(set.Changes), func(ctx context.Context, tx *entityTx, head BlockHeader) (Applied, error) {
 		if err := follows(head, set.Block); err != nil {
 			return Applied{}, err
 		}
@@ -183,9 +183,9 @@ func (l *loader) changeset(ctx context.Context, set entity.Changeset) error {
 	})
 }
 
-// take keeps a block, and writes the kept blocks when they fill a transaction.
-func (l *loader) take(ctx context.Context, changes int, s step) error {
-	l.taken = append(l.taken, s)
+// add keeps a block, and writes the kept blocks when they fill a transaction.
+func (l *loader) add(ctx context.Context, changes int, s step) error {
+	l.pending = append(l.pending, s)
 	l.changes += max(changes, 1)
 	if l.changes < l.opts.Changes && l.bytes < loadBytes {
 		return nil
@@ -196,7 +196,7 @@ func (l *loader) take(ctx context.Context, changes int, s step) error {
 // checkSkipped compares a source without new blocks with the store, up to the
 // source's last block. With new blocks, changeset has already compared.
 func (l *loader) checkSkipped(ctx context.Context) error {
-	if l.done.Skipped == 0 || l.done.Blocks > 0 || len(l.taken) > 0 {
+	if l.done.Skipped == 0 || l.done.Blocks > 0 || len(l.pending) > 0 {
 		return nil
 	}
 	return l.ents.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
@@ -269,18 +269,18 @@ func (l *loader) begin(ctx context.Context) (tx driver.Tx, err error) {
 // any of its rows is written. After any other error the transaction is rolled
 // back.
 func (l *loader) flush(ctx context.Context) error {
-	if len(l.taken) == 0 {
+	if len(l.pending) == 0 {
 		return nil
 	}
-	list := l.taken
-	l.taken, l.changes, l.bytes = nil, 0, 0
+	list := l.pending
+	l.pending, l.changes, l.bytes = nil, 0, 0
 	tx, err := l.begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback()
 	next, refused := l.write(ctx, tx, list)
-	if refused != nil && !refusal(refused) || next.Blocks == l.done.Blocks {
+	if refused != nil && !isRefusal(refused) || next.Blocks == l.done.Blocks {
 		return refused
 	}
 	return errors.Join(refused, l.commit(ctx, tx, next))
@@ -321,8 +321,8 @@ func (l *loader) commit(ctx context.Context, tx driver.Tx, next Applied) error {
 	return nil
 }
 
-// refusal reports whether an error means that a block does not fit.
-func refusal(err error) bool {
+// isRefusal reports whether an error means that a block does not fit.
+func isRefusal(err error) bool {
 	var op *entity.OpError
 	return errors.As(err, &op) || errors.Is(err, ErrBlockOrder) || errors.Is(err, ErrInvalid)
 }
@@ -339,9 +339,9 @@ func (l *loader) finish(ctx context.Context) (Applied, error) {
 	return l.done, l.ents.Flush(ctx)
 }
 
-// keep ends a load and writes the kept blocks. If one of them fails, its error
+// end ends a load and writes the kept blocks. If one of them fails, its error
 // counts, because the load ended there.
-func (l *loader) keep(ctx context.Context, err error) (Applied, error) {
+func (l *loader) end(ctx context.Context, err error) (Applied, error) {
 	if ctx.Err() == nil {
 		err = cmp.Or(l.flush(ctx), err)
 	}

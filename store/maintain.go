@@ -36,17 +36,17 @@ type maintainer struct {
 	db     *DB
 	layout layout.Maintained
 
-	wake  chan struct{} // wakes run
-	more  chan struct{} // wakes prepare
-	stop  context.CancelFunc
-	done  sync.WaitGroup
-	start sync.Once
-	ctx   context.Context
+	wakeRun     chan struct{} // wakes run
+	wakePrepare chan struct{} // wakes prepare
+	stop        context.CancelFunc
+	done        sync.WaitGroup
+	start       sync.Once
+	ctx         context.Context
 
-	work    sync.Mutex   // held while a slice runs
-	turn    sync.Mutex   // held while a slice is prepared
-	writers atomic.Int32 // number of writers that are waiting or writing
-	last    atomic.Int64 // end of the last write, Unix nanoseconds
+	sliceMu   sync.Mutex   // held while a slice runs
+	prepareMu sync.Mutex   // held while a slice is prepared
+	writers   atomic.Int32 // number of writers that are waiting or writing
+	lastWrite atomic.Int64 // end of the last write, Unix nanoseconds
 }
 
 // startMaintainer creates the maintainer of a layout that needs one, and starts
@@ -56,7 +56,7 @@ func (e *Entities) startMaintainer(ctx context.Context) error {
 	if !ok || e.db.ro {
 		return nil
 	}
-	m := &maintainer{db: e.db, layout: maintained, wake: make(chan struct{}, 1), more: make(chan struct{}, 1)}
+	m := &maintainer{db: e.db, layout: maintained, wakeRun: make(chan struct{}, 1), wakePrepare: make(chan struct{}, 1)}
 	m.ctx, m.stop = context.WithCancel(context.Background())
 	e.maintainer = m
 	return e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
@@ -77,7 +77,7 @@ func (m *maintainer) enter() {
 
 func (m *maintainer) leave() {
 	if m != nil {
-		m.last.Store(time.Now().UnixNano())
+		m.lastWrite.Store(time.Now().UnixNano())
 		m.writers.Add(-1)
 	}
 }
@@ -100,7 +100,7 @@ func (m *maintainer) hold(ctx context.Context) {
 	}
 	_, late := m.layout.Due(0)
 	if late {
-		poke(m.more)
+		poke(m.wakePrepare)
 	}
 	for rest := holdAtMost; late && rest > 0 && !m.layout.Prepared(false) && ctx.Err() == nil; rest -= pollEvery {
 		time.Sleep(pollEvery)
@@ -113,11 +113,11 @@ func (m *maintainer) wrote() {
 		return
 	}
 	m.start.Do(func() {
-		m.done.Go(func() { m.on(m.wake, m.run) })
-		m.done.Go(func() { m.on(m.more, func() { _ = m.prepare(m.ctx, true) }) })
+		m.done.Go(func() { m.on(m.wakeRun, m.run) })
+		m.done.Go(func() { m.on(m.wakePrepare, func() { _ = m.prepare(m.ctx, true) }) })
 	})
-	poke(m.wake)
-	poke(m.more)
+	poke(m.wakeRun)
+	poke(m.wakePrepare)
 }
 
 func poke(c chan struct{}) {
@@ -167,7 +167,7 @@ func (m *maintainer) idle() bool {
 	for {
 		idle := time.Duration(0)
 		if m.writers.Load() == 0 {
-			idle = time.Duration(time.Now().UnixNano() - m.last.Load())
+			idle = time.Duration(time.Now().UnixNano() - m.lastWrite.Load())
 		}
 		rest, _ := m.layout.Due(idle)
 		if rest == 0 {
@@ -184,8 +184,8 @@ func (m *maintainer) idle() bool {
 // prepare prepares the next slice, and with ahead further ones, unless they are
 // prepared already.
 func (m *maintainer) prepare(ctx context.Context, ahead bool) error {
-	m.turn.Lock()
-	defer m.turn.Unlock()
+	m.prepareMu.Lock()
+	defer m.prepareMu.Unlock()
 	if m.layout.Prepared(ahead) {
 		return nil
 	}
@@ -200,8 +200,8 @@ func (m *maintainer) prepare(ctx context.Context, ahead bool) error {
 
 // slice does one slice of the work and returns the remaining backlog.
 func (m *maintainer) slice(ctx context.Context) (owed int, err error) {
-	m.work.Lock()
-	defer m.work.Unlock()
+	m.sliceMu.Lock()
+	defer m.sliceMu.Unlock()
 	if err := m.prepare(ctx, false); err != nil {
 		return 0, err
 	}
@@ -209,7 +209,7 @@ func (m *maintainer) slice(ctx context.Context) (owed int, err error) {
 		owed, err = m.layout.Maintain(ctx, tx, func() bool { return m.writers.Load() > 0 })
 		return err
 	})
-	poke(m.more)
+	poke(m.wakePrepare)
 	return owed, err
 }
 

@@ -40,7 +40,7 @@ func (db *DB) repair(ctx context.Context, opts *CheckOptions) (rebuilt []string,
 	if used {
 		return nil, fmt.Errorf("%w: the entities or events are open; repair a database before they are", ErrInvalid)
 	}
-	if err := db.whole(ctx); err != nil { // before anything is written
+	if err := db.checkComplete(ctx); err != nil { // before anything is written
 		return nil, err
 	}
 	// Rebuild indexes first, because the source data are read through them.

@@ -137,13 +137,13 @@ func (d *draws) draw(kinds []kind) Op {
 	panic("mix: shares of less than 100 percent")
 }
 
-// nobodys is a key that no entity has.
-var nobodys = entity.Key{1}
+// unknownKey is a key that no entity has.
+var unknownKey = entity.Key{1}
 
-// search draws numbers below n until one fits. It gives up after a bounded
+// drawFitting draws numbers below n until one fits. It gives up after a bounded
 // number of tries and returns none. The bound is generous, because only one in
 // some hundred chunks of streams may still be visible.
-func (d *draws) search(n int, fits func(i int) bool) int {
+func (d *draws) drawFitting(n int, fits func(i int) bool) int {
 	for range min(64*n, 20_000) {
 		if i := d.r.IntN(n); fits(i) {
 			return i
@@ -156,14 +156,14 @@ func (d *draws) search(n int, fits func(i int) bool) int {
 
 // live returns a random life that is visible at a block, or none.
 func (d *draws) live(block uint64) int32 {
-	return int32(d.search(d.o.born(block), func(i int) bool { return d.o.at(int32(i), block) != nil }))
+	return int32(d.drawFitting(d.o.born(block), func(i int) bool { return d.o.at(int32(i), block) != nil }))
 }
 
 // pick returns the key of an entity that is visible at a block.
 func (d *draws) pick(block uint64) entity.Key {
 	l := d.live(block)
 	if l == none {
-		return nobodys
+		return unknownKey
 	}
 	return d.o.lives[l].key
 }
@@ -212,7 +212,7 @@ func (d *draws) some(t topic, typ string, limit int) Op {
 	with := func(i int) question {
 		return question{topic: t, number: uint32(i + 1), typ: d.o.texts[byType].numbers[typ]}
 	}
-	i := d.search(len(d.o.texts[t].values)-1, func(i int) bool { return len(d.o.answer(with(i), d.head, 1)) > 0 })
+	i := d.drawFitting(len(d.o.texts[t].values)-1, func(i int) bool { return len(d.o.answer(with(i), d.head, 1)) > 0 })
 	return d.scan(with(i), limit)
 }
 

@@ -74,7 +74,7 @@ func Loop(ctx context.Context, cfg Config, op Op) (*Outcome, error) {
 	out := l.out
 	if !out.open {
 		out.Scheduled = out.Count + out.Errors
-	} else if err == nil && l.spent {
+	} else if err == nil && l.durationOver {
 		// An open loop lasts as long as its schedule, even if no arrival came
 		// at the end.
 		out.Elapsed = max(out.Elapsed, cfg.Duration)
@@ -89,15 +89,15 @@ type loop struct {
 	// The holder of turn waits for the next start; the other idle workers queue
 	// for it, so that at most one of them spins. It guards the fields up to
 	// spent.
-	turn  chan struct{}
-	n     int64
-	ended bool // the configured end was reached
-	spent bool // the end was that of Duration
+	turn         chan struct{}
+	n            int64
+	ended        bool // the configured end was reached
+	durationOver bool // the end was that of Duration
 
-	mu  sync.Mutex
-	out *Outcome
-	err error
-	cut bool // an operation failed because the context ended
+	mu            sync.Mutex
+	out           *Outcome
+	err           error
+	contextFailed bool // an operation failed because the context ended
 }
 
 // now returns the time since the loop began; it is negative before that.
@@ -132,7 +132,7 @@ func (l *loop) work(ctx context.Context, op Op) error {
 		})
 	}
 	group.Wait()
-	if l.err == nil && ctx.Err() != nil && (l.cut || !l.ended) {
+	if l.err == nil && ctx.Err() != nil && (l.contextFailed || !l.ended) {
 		return context.Cause(ctx)
 	}
 	return l.err
@@ -175,8 +175,8 @@ func (l *loop) over(due time.Duration, measured bool) bool {
 	if l.cfg.N > 0 && measured && l.out.Scheduled >= l.cfg.N || l.cfg.More != nil && !l.cfg.More() {
 		return true
 	}
-	l.spent = l.cfg.Duration > 0 && due >= l.cfg.WarmUp+l.cfg.Duration
-	return l.spent
+	l.durationOver = l.cfg.Duration > 0 && due >= l.cfg.WarmUp+l.cfg.Duration
+	return l.durationOver
 }
 
 func (l *loop) skip(now, due time.Duration) bool {
@@ -274,7 +274,7 @@ func (l *loop) tolerate(ctx context.Context, err error) bool {
 	switch {
 	case ctx.Err() != nil:
 		// An error after the context has ended is caused by that.
-		l.cut = true
+		l.contextFailed = true
 	case l.cfg.OnError != nil && l.cfg.OnError(err):
 		return true
 	case l.err == nil:

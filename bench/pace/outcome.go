@@ -31,8 +31,8 @@ type Outcome struct {
 	waited  *latency.Recorder // waiting times of arrivals that were given up; nil for none
 }
 
-// late is the delay from which a start counts as late.
-const late = time.Millisecond
+// lateAfter is the delay from which a start counts as late.
+const lateAfter = time.Millisecond
 
 // Kind has the operations of one kind.
 type Kind struct {
@@ -59,7 +59,7 @@ func (o *Outcome) add(s *sample, origin time.Duration) {
 	o.timed += s.ended - max(s.started, origin) // for an operation that began in the warm-up, only the time after it
 	if o.open {
 		took = s.ended - s.scheduled
-		if s.started-s.scheduled > late {
+		if s.started-s.scheduled > lateAfter {
 			o.Late++
 		}
 	}

@@ -33,8 +33,8 @@ const maxOrgs = 8
 // generator generates the relations that are kept in memory.
 type generator struct {
 	*Data
-	homes    []int   // the first organization of user i+1
-	orgUsers [][]int // by organization, in order
+	firstOrgs []int   // the first organization of user i+1
+	orgUsers  [][]int // by organization, in order
 }
 
 // Generate generates a data set. It fails when a size cannot be met, such as
@@ -112,12 +112,12 @@ func (g *generator) makeMembers() error {
 	if err != nil {
 		return err
 	}
-	g.homes = repeat(counts)
-	others := g.homes[g.Heavy:] // the heavy manager's is the smallest organization
+	g.firstOrgs = repeat(counts)
+	others := g.firstOrgs[g.Heavy:] // the heavy manager's is the smallest organization
 	r.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
 	all, joined := make([]int, s.Users), make([]int, s.Users+1)
 	g.orgUsers, g.Members, g.Admins = make([][]int, s.Orgs), make([][]int, s.Orgs), make([][]int, s.Orgs)
-	for i, org := range g.homes {
+	for i, org := range g.firstOrgs {
 		all[i], joined[i+1] = i+1, 1
 		g.orgUsers[org-1] = append(g.orgUsers[org-1], i+1)
 	}
@@ -168,7 +168,7 @@ func (g *generator) makeGroups() error {
 	}
 	g.GroupMembers, g.GroupManagers = make([][]int, s.Groups), make([][]int, s.Groups)
 	dealt := make([]int, s.Orgs)
-	for i, org := range g.homes {
+	for i, org := range g.firstOrgs {
 		groups := ids(g.GroupOrg, org)
 		group := groups[dealt[org-1]%len(groups)] - 1
 		dealt[org-1]++

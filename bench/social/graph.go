@@ -147,7 +147,7 @@ func (g *Graph) two(o Object) [2]Relationship {
 		}
 		return [2]Relationship{{o, Owner, owner}, visibility}
 	}
-	popular := int(part(unit(g.seed, forPopularity, i)) * float64(g.count[Content]))
+	popular := int(inverseShare(unit(g.seed, forPopularity, i)) * float64(g.count[Content]))
 	parent := NewObject(Content, g.at(forParent, min(popular, g.count[Content]-1))+1)
 	return [2]Relationship{{o, Creator, g.byActivity(g.reacted, g.at(forCreator, i))}, {o, Parent, parent}}
 }
@@ -190,9 +190,9 @@ func activity(n int) func(i int) float64 {
 	return func(i int) float64 { return share(float64(i+1)/float64(n)) - share(float64(i)/float64(n)) }
 }
 
-// part is the inverse of share: the fraction of users that have a share of the
+// inverseShare is the inverse of share: the fraction of users that have a share of the
 // activity.
-func part(share float64) float64 { return math.Expm1(share*math.Log1p(steepness)) / steepness }
+func inverseShare(share float64) float64 { return math.Expm1(share*math.Log1p(steepness)) / steepness }
 
 // permutation is a pseudo-random order of 0…n-1 that needs no memory: a Feistel
 // network over the next power of four, repeated until the result is below n.

@@ -48,7 +48,7 @@ type contextKey struct{}
 // context.
 func Begin(ctx context.Context, log *slog.Logger, id, traceparent string) (context.Context, *Request) {
 	r := &Request{ID: id, log: log, trace: traceID(ctx, traceparent)}
-	if !proper(id) {
+	if !isSafeID(id) {
 		if r.ID = r.trace; r.trace == "" {
 			r.ID = rand.Text()
 		}
@@ -142,8 +142,8 @@ func attributeOf(a slog.Attr) attribute.KeyValue {
 	return attribute.String(name, a.Value.String())
 }
 
-// proper reports whether a client's id is safe in headers and logs.
-func proper(id string) bool {
+// isSafeID reports whether a client's id is safe in headers and logs.
+func isSafeID(id string) bool {
 	return id != "" && len(id) <= maxID && !strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 

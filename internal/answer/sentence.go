@@ -33,7 +33,7 @@ func say(set *report.Set, id string) (text, left string) {
 		text = t.say(s)
 	}
 	var parts []string
-	for _, l := range s.left {
+	for _, l := range s.excluded {
 		parts = append(parts, strings.Join(l.names, ", ")+" ("+l.why+")")
 	}
 	left = strings.Join(parts, "; ")
@@ -78,7 +78,7 @@ type sayer struct {
 	base  bool        // scales are multiples of the base profile
 	mix   string      // the mix that the sentence is about; tables have the others
 
-	left []left // candidates that are not judged
+	excluded []left // candidates that are not judged
 }
 
 // left are candidates that are not judged.
@@ -127,13 +127,13 @@ func (s *sayer) at(scale string) string {
 	return "/scale:" + scale + " "
 }
 
-// leave excludes a candidate from the judgement, with the reason.
-func (s *sayer) leave(c candidate, why string) {
-	i := slices.IndexFunc(s.left, func(l left) bool { return l.why == why })
+// exclude excludes a candidate from the judgement, with the reason.
+func (s *sayer) exclude(c candidate, why string) {
+	i := slices.IndexFunc(s.excluded, func(l left) bool { return l.why == why })
 	if i < 0 {
-		i, s.left = len(s.left), append(s.left, left{why: why})
+		i, s.excluded = len(s.excluded), append(s.excluded, left{why: why})
 	}
-	if l := &s.left[i]; !slices.Contains(l.names, c.String()) {
+	if l := &s.excluded[i]; !slices.Contains(l.names, c.String()) {
 		l.names = append(l.names, c.String())
 	}
 }
@@ -144,7 +144,7 @@ func (s *sayer) figure(c candidate, filter string, units ...string) *report.Figu
 	for _, unit := range units {
 		f, err := s.set.Figure(c.filter(filter), unit)
 		if err != nil {
-			s.leave(c, err.Error())
+			s.exclude(c, err.Error())
 		}
 		if f != nil {
 			return f
@@ -203,19 +203,19 @@ func (s *sayer) rank(by func(candidate) *report.Figure) (list []ranked) {
 		case r.of == nil:
 			continue
 		case r.of.Busy > 0:
-			s.leave(c, "not busy")
+			s.exclude(c, "not busy")
 			continue
 		case r.of.Total() < report.Judged:
-			s.leave(c, fmt.Sprintf("fewer than %d runs", report.Judged))
+			s.exclude(c, fmt.Sprintf("fewer than %d runs", report.Judged))
 			continue
 		case r.of.Lo <= 0:
-			s.leave(c, "no operation finished")
+			s.exclude(c, "no operation finished")
 			continue
 		case reference == nil:
 			reference = &r
 		}
 		if r.by = report.Pair(r.of, reference.of); r.by == nil {
-			s.leave(c, "not in a sitting with "+reference.String())
+			s.exclude(c, "not in a sitting with "+reference.String())
 			continue
 		}
 		list = append(list, r)
@@ -264,9 +264,9 @@ func inUnit(unit string) func(*ranked) string {
 	return func(r *ranked) string { return r.in(unit) }
 }
 
-// most is the sentence on the candidate with the highest rate, in the first
+// highestRate is the sentence on the candidate with the highest rate, in the first
 // unit that it has. More adds details of the reference, such as latencies.
-func (s *sayer) most(says, unit, filter, what string, more func(candidate) string, units ...string) string {
+func (s *sayer) highestRate(says, unit, filter, what string, more func(candidate) string, units ...string) string {
 	list := s.rank(func(c candidate) *report.Figure { return s.figure(c, filter, units...) })
 	if len(list) == 0 {
 		return ""
@@ -280,7 +280,7 @@ func (s *sayer) most(says, unit, filter, what string, more func(candidate) strin
 
 func (s *sayer) writes() string {
 	nothing := func(candidate) string { return "" }
-	return s.most("keeps up most writes", "rows/s", s.at(s.scale)+"/rate:max", "commit", nothing, "settled-rows/s", "rows/s")
+	return s.highestRate("keeps up most writes", "rows/s", s.at(s.scale)+"/rate:max", "commit", nothing, "settled-rows/s", "rows/s")
 }
 
 func (s *sayer) reads() string {
@@ -292,12 +292,12 @@ func (s *sayer) reads() string {
 		}
 		return ", and with one " + f.In("reads/s") + ", " + s.latency(c, one, "read", "")
 	}
-	return s.most("answers most reads of mix "+s.mix+" with 10 clients", "reads/s", s.at(s.scale)+"/clients:10", "read", alone, "qps")
+	return s.highestRate("answers most reads of mix "+s.mix+" with 10 clients", "reads/s", s.at(s.scale)+"/clients:10", "read", alone, "qps")
 }
 
-// carries judges whether all runs of a load were within the limits of the third
+// sustains judges whether all runs of a load were within the limits of the third
 // question. The outcome is "" for a load that was not measured.
-func (s *sayer) carries(c candidate, filter string, rows, reads float64) Outcome {
+func (s *sayer) sustains(c candidate, filter string, rows, reads float64) Outcome {
 	asked, failed := s.figure(c, filter, "rows/s"), s.set.Failed(c.filter(filter))
 	runs := failed
 	if asked != nil {
@@ -307,10 +307,10 @@ func (s *sayer) carries(c candidate, filter string, rows, reads float64) Outcome
 	case runs == 0:
 		return ""
 	case runs < report.Judged:
-		s.leave(c, fmt.Sprintf("fewer than %d runs", report.Judged))
+		s.exclude(c, fmt.Sprintf("fewer than %d runs", report.Judged))
 		return Unknown
 	}
-	for _, l := range carried("", rows, reads) {
+	for _, l := range sustainLimits("", rows, reads) {
 		l.filter = filter
 		if c.criterion(s.set, l).Outcome != Pass {
 			return Fail
@@ -356,7 +356,7 @@ func (s *sayer) sweetSpot() string {
 		for _, rate := range slices.Backward(rates) {
 			outcome := Outcome("")
 			if rate != "0" {
-				outcome = s.carries(c, at(rate), number(rate), 0)
+				outcome = s.sustains(c, at(rate), number(rate), 0)
 			}
 			if outcome != "" {
 				asked[c] = cmp.Or(asked[c], rate)
@@ -426,7 +426,7 @@ func (s *sayer) kept(at func(candidate, string) *report.Figure, smallest, larges
 		}
 		part := report.Part(to, from)
 		if part == nil {
-			s.leave(c, "its sizes are of different sittings")
+			s.exclude(c, "its sizes are of different sittings")
 		}
 		return part
 	})
@@ -467,7 +467,7 @@ func (s *sayer) firstVersion() string {
 	for _, c := range s.all {
 		count, asked, none, load := 0, 0, 0, ""
 		for _, v := range report.FirstVersion {
-			switch f := filter(v[0], v[1]); s.carries(c, f, v[0], v[1]) {
+			switch f := filter(v[0], v[1]); s.sustains(c, f, v[0], v[1]) {
 			case Pass:
 				count, asked, load = count+1, asked+1, f
 			case Fail:

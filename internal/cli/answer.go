@@ -152,8 +152,8 @@ func (p *plan) stages(base float64) (list []stage, _ error) {
 	return list, nil
 }
 
-// begun has the state that repeated calls of an answer's command share.
-type begun struct {
+// answerState has the state that repeated calls of an answer's command share.
+type answerState struct {
 	Source     string            `json:"source"`
 	Durability driver.Durability `json:"durability"`
 	Memory     int64             `json:"memory"`
@@ -165,11 +165,11 @@ const begunFile = "answer.json"
 
 // begin prepares the source, finds the limits for the plan, and resumes an
 // earlier run.
-func (c *answerCmd) begin(e *env, want *request, o *lab.Options) (*begun, error) {
-	b := &begun{Source: driver.Redact(c.Source), Durability: o.Durability, Memory: o.Memory, Base: 1}
+func (c *answerCmd) begin(e *env, want *request, o *lab.Options) (*answerState, error) {
+	b := &answerState{Source: driver.Redact(c.Source), Durability: o.Durability, Memory: o.Memory, Base: 1}
 	text, err := os.ReadFile(filepath.Join(c.Out, begunFile))
 	if err == nil {
-		var before begun
+		var before answerState
 		if err := json.Unmarshal(text, &before); err != nil {
 			return nil, fmt.Errorf("%s: %w; give another --out", filepath.Join(c.Out, begunFile), err)
 		}
@@ -216,7 +216,7 @@ func (c *answerCmd) begin(e *env, want *request, o *lab.Options) (*begun, error)
 }
 
 // keep saves the state of a run.
-func (b *begun) keep(dir string) error {
+func (b *answerState) keep(dir string) error {
 	text, err := json.MarshalIndent(b, "", "\t")
 	if err != nil {
 		return err

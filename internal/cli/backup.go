@@ -184,7 +184,7 @@ func (c *restoreCmd) restore(e *env, f *os.File, m *manifest, url string) (err e
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	if m.Contents.Layout != "" {
-		e.sayNew(m.Contents.Layout, c.URL)
+		e.printNewLayout(m.Contents.Layout, c.URL)
 	}
 	return restoreInto(e, f, m, c.At, db)
 }

@@ -53,7 +53,7 @@ func (c *child) run(e *env) (err error) {
 		return err
 	}
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, endings()...)
+	signal.Notify(signals, endSignals()...)
 	defer func() { signal.Stop(signals); close(signals) }()
 	var budget *memlimit.Group
 	var unlimited error

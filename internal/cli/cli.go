@@ -90,10 +90,10 @@ func Main() int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, endings()...)
+	signal.Notify(signals, endSignals()...)
 	ended := func() {
 		for s := range signals {
-			if s != syscall.SIGHUP || !rereads.Load() {
+			if s != syscall.SIGHUP || !rereadsSecrets.Load() {
 				return
 			}
 		}
@@ -103,7 +103,7 @@ func Main() int {
 		ended()
 		cancel()
 		ended()
-		for begun := time.Now(); time.Since(begun) < leaveWithin || children.Load() > 0; time.Sleep(5 * time.Millisecond) {
+		for begun := time.Now(); time.Since(begun) < cleanupTime || children.Load() > 0; time.Sleep(5 * time.Millisecond) {
 		}
 		left <- ExitInterrupted
 	}()
@@ -111,21 +111,21 @@ func Main() int {
 	return <-left
 }
 
-// leaveWithin is how long the program may take, after a second signal, to
+// cleanupTime is how long the program may take, after a second signal, to
 // remove temporary files once its children have ended. The signal shortens the
 // children's time too.
-const leaveWithin = time.Second
+const cleanupTime = time.Second
 
-// rereads is set while SIGHUP makes the command reread its secrets instead of
+// rereadsSecrets is set while SIGHUP makes the command reread its secrets instead of
 // ending it.
-var rereads atomic.Bool
+var rereadsSecrets atomic.Bool
 
 // children counts child processes that are running or being cleaned up.
 var children atomic.Int32
 
-// endings are the signals that ask a command to end. SIGHUP of a closed
+// endSignals are the signals that ask a command to end. SIGHUP of a closed
 // terminal is included, unless nohup made the process ignore it.
-func endings() []os.Signal {
+func endSignals() []os.Signal {
 	list := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
 		list = append(list, syscall.SIGHUP)

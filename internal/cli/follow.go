@@ -80,7 +80,7 @@ func (c *followFlags) open(e *env) (f *chain.Follower, db *store.DB, end func() 
 	if u, err := url.Parse(c.RPC); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, nil, nil, usageError{errors.New("the first argument is the URL of an execution client's JSON-RPC, such as http://127.0.0.1:8545")}
 	}
-	db, ents, end, err := e.openFed(c.URL, store.EntityOptions{Layout: c.Layout})
+	db, ents, end, err := e.openForBlocks(c.URL, store.EntityOptions{Layout: c.Layout})
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -121,7 +121,7 @@ func (c *historyCmd) Run(e *env) error {
 	if err != nil {
 		return usageError{err}
 	}
-	return e.look(c.URL, store.Head, func(snap *store.Snapshot) error {
+	return e.withSnapshot(c.URL, store.Head, func(snap *store.Snapshot) error {
 		p := &historyPrinter{head: snap.Number(), enc: json.NewEncoder(e.stdout)}
 		if !c.JSON {
 			p.table = newTable(e.stdout, "BLOCK", "WHAT", "OWNER", "EXPIRES", "BYTES", "CHANGED")
@@ -216,7 +216,7 @@ func (c *blockDiffCmd) Run(e *env) error {
 	if c.From > c.To {
 		return usageError{fmt.Errorf("block %d is above block %d; give the earlier one first", c.From, c.To)}
 	}
-	return e.look(c.URL, store.Head, func(snap *store.Snapshot) error {
+	return e.withSnapshot(c.URL, store.Head, func(snap *store.Snapshot) error {
 		var t *rowTable
 		var count tally
 		enc := json.NewEncoder(e.stdout)
@@ -287,7 +287,7 @@ func (c *logCmd) Run(e *env) error {
 	if from > to {
 		return usageError{fmt.Errorf("--from %d is above --to %d", from, to)}
 	}
-	return e.look(c.URL, to, func(snap *store.Snapshot) error {
+	return e.withSnapshot(c.URL, to, func(snap *store.Snapshot) error {
 		// A block's changes are computed from the states before it and at it,
 		// so those of the oldest readable block are not known.
 		if oldest := snap.Horizon(); oldest > 0 {

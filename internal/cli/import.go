@@ -111,7 +111,7 @@ func (c *importCmd) fill(e *env, src *source.Source) (res imported, err error) {
 	}
 
 	// Open the store with its lease, without the indexes that only queries need.
-	_, ents, end, err := e.openFed(c.Dst, store.EntityOptions{DeferIndexes: true})
+	_, ents, end, err := e.openForBlocks(c.Dst, store.EntityOptions{DeferIndexes: true})
 	if err != nil {
 		return res, err
 	}

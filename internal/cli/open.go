@@ -50,7 +50,7 @@ func (e *env) openEntities(url string, o *store.Options, eo store.EntityOptions)
 	if err == nil && !db.ReadOnly() {
 		var head store.BlockHeader
 		if head, err = ents.Head(e.ctx); err == nil && head.Empty {
-			e.sayNew(ents.Layout(), url)
+			e.printNewLayout(ents.Layout(), url)
 		}
 	}
 	if err != nil {
@@ -59,8 +59,8 @@ func (e *env) openEntities(url string, o *store.Options, eo store.EntityOptions)
 	return db, ents, nil
 }
 
-// look opens a store and a snapshot for reading, and closes both afterwards.
-func (e *env) look(url string, at uint64, read func(*store.Snapshot) error) (err error) {
+// withSnapshot opens a store and a snapshot for reading, and closes both afterwards.
+func (e *env) withSnapshot(url string, at uint64, read func(*store.Snapshot) error) (err error) {
 	db, ents, err := e.openEntities(url, readOnly, store.EntityOptions{})
 	if err != nil {
 		return err
@@ -74,17 +74,17 @@ func (e *env) look(url string, at uint64, read func(*store.Snapshot) error) (err
 	return read(snap)
 }
 
-// sayNew prints the layout of a store that has no block yet, because it cannot
+// printNewLayout prints the layout of a store that has no block yet, because it cannot
 // be changed later.
-func (e *env) sayNew(layout, url string) {
+func (e *env) printNewLayout(layout, url string) {
 	fmt.Fprintf(e.stderr, "new store, layout %s: %s\n", layout, driver.Redact(url))
 }
 
-// openFed opens a store to write blocks to it. It takes the lease, if the
+// openForBlocks opens a store to write blocks to it. It takes the lease, if the
 // engine has one, so that no other process or service writes blocks too. It
 // refuses a store whose blocks a service makes. The caller calls the returned
 // function at the end.
-func (e *env) openFed(url string, eo store.EntityOptions) (*store.DB, *store.Entities, func() error, error) {
+func (e *env) openForBlocks(url string, eo store.EntityOptions) (*store.DB, *store.Entities, func() error, error) {
 	db, ents, err := e.openEntities(url, nil, eo)
 	if err != nil {
 		return nil, nil, nil, err

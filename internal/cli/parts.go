@@ -15,20 +15,20 @@ import (
 // all.
 type parts struct {
 	e       *env
-	all     bool            // print every message
+	verbose bool            // print every message
 	columns int             // of the terminal; 0: not a terminal
 	guesses []time.Duration // estimated duration of each part; 0 is unknown
 
 	mu           sync.Mutex // guards the fields below
 	start, begun time.Time  // when the first part and the running part began
-	at           int        // number of finished parts
+	finished     int        // number of finished parts
 	text         string     // description of the running part; "" between two
 	message      string
-	again        *time.Timer // timer that rewrites the line
+	timer        *time.Timer // timer that rewrites the line
 }
 
 func newParts(e *env, guesses []time.Duration, all bool) *parts {
-	p := &parts{e: e, all: all, guesses: guesses, start: time.Now()}
+	p := &parts{e: e, verbose: all, guesses: guesses, start: time.Now()}
 	if !all {
 		p.columns = columns(e.stderr)
 	}
@@ -44,7 +44,7 @@ func (p *parts) begin(text string) {
 		fmt.Fprintln(p.e.stderr, p.line(p.begun))
 		return
 	}
-	p.again = time.AfterFunc(0, p.rewrite)
+	p.timer = time.AfterFunc(0, p.rewrite)
 }
 
 // rewrite updates the line, and again every second.
@@ -53,25 +53,25 @@ func (p *parts) rewrite() {
 	defer p.mu.Unlock()
 	if p.text != "" {
 		fmt.Fprint(p.e.stderr, erase+cut(p.line(time.Now())+p.message, p.columns-1))
-		p.again.Reset(time.Second)
+		p.timer.Reset(time.Second)
 	}
 }
 
 // line formats the running part.
 func (p *parts) line(now time.Time) string {
-	text := fmt.Sprintf("part %d of %d", p.at+1, len(p.guesses))
-	if left := p.left(now); left > 0 {
-		text += fmt.Sprintf(" (about %s left)", shortly(left))
+	text := fmt.Sprintf("part %d of %d", p.finished+1, len(p.guesses))
+	if left := p.remaining(now); left > 0 {
+		text += fmt.Sprintf(" (about %s left)", formatEstimate(left))
 	}
 	return text + ": " + p.text
 }
 
-// left estimates the remaining time; 0 if unknown. It corrects the estimates by
+// remaining estimates the remaining time; 0 if unknown. It corrects the estimates by
 // the actual times of the finished parts.
-func (p *parts) left(now time.Time) time.Duration {
+func (p *parts) remaining(now time.Time) time.Duration {
 	ended, rest := 0.0, 0.0
 	for i, guess := range p.guesses {
-		if i < p.at {
+		if i < p.finished {
 			ended += max(guess.Seconds(), 1)
 		} else {
 			rest += max(guess.Seconds(), 1)
@@ -81,7 +81,7 @@ func (p *parts) left(now time.Time) time.Duration {
 	switch {
 	case ended > 0:
 		factor = p.begun.Sub(p.start).Seconds() / ended
-	case p.guesses[p.at] == 0:
+	case p.guesses[p.finished] == 0:
 		return 0
 	}
 	left := time.Duration(factor*rest*float64(time.Second)) - now.Sub(p.begun)
@@ -95,17 +95,17 @@ func (p *parts) left(now time.Time) time.Duration {
 func (p *parts) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.at++
+	p.finished++
 	p.text = ""
 	if p.columns > 0 {
-		p.again.Stop()
+		p.timer.Stop()
 		fmt.Fprint(p.e.stderr, erase)
 	}
 }
 
 // Write collects messages of the measuring process.
 func (p *parts) Write(message []byte) (int, error) {
-	if p.all {
+	if p.verbose {
 		return p.e.stderr.Write(message)
 	}
 	lines := strings.Split(strings.TrimSpace(string(message)), "\n")
@@ -117,8 +117,8 @@ func (p *parts) Write(message []byte) (int, error) {
 
 var _ io.Writer = (*parts)(nil)
 
-// shortly formats an estimated time.
-func shortly(d time.Duration) string {
+// formatEstimate formats an estimated time.
+func formatEstimate(d time.Duration) string {
 	if d < time.Minute {
 		return d.Round(time.Second).String()
 	}

@@ -43,7 +43,7 @@ func (c *queryCmd) Run(e *env) error {
 	if c.At != nil {
 		at = *c.At
 	}
-	return e.look(c.URL, at, func(snap *store.Snapshot) error {
+	return e.withSnapshot(c.URL, at, func(snap *store.Snapshot) error {
 		if c.Count {
 			n, err := snap.Count(e.ctx, expr)
 			if err == nil {

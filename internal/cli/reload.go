@@ -19,7 +19,7 @@ import (
 func (c *serveCmd) reloads(ctx context.Context, s *service.Service, srv *server.Server, log *slog.Logger) (stop func()) {
 	hangUp := make(chan os.Signal, 1)
 	signal.Notify(hangUp, syscall.SIGHUP)
-	rereads.Store(true)
+	rereadsSecrets.Store(true)
 	var done sync.WaitGroup
 	done.Go(func() {
 		for range hangUp {
@@ -31,7 +31,7 @@ func (c *serveCmd) reloads(ctx context.Context, s *service.Service, srv *server.
 		}
 	})
 	return func() {
-		rereads.Store(false)
+		rereadsSecrets.Store(false)
 		signal.Stop(hangUp)
 		close(hangUp)
 		done.Wait()

@@ -71,7 +71,7 @@ func (c *runCmd) Run(e *env) error {
 // list prints experiments with their estimated durations.
 func (c *runCmd) list(out io.Writer, found []lab.Experiment, engines []bench.Engine) error {
 	for _, x := range found {
-		long := roughly(takes(x, c.Options, engines, c.Repeats))
+		long := formatMinutes(takes(x, c.Options, engines, c.Repeats))
 		if _, err := fmt.Fprintf(out, "%-4s %-50s %5s\n     %s\n", x.ID, x.Title, long, x.Question); err != nil {
 			return err
 		}

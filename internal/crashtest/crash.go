@@ -25,7 +25,7 @@ func crash(level driver.Durability, earlyAck bool) Trial {
 		Name: levelName("crash", level), Turn: 25,
 		Skip: func(c Cell) string { return c.skipLevel(level) },
 		Run: func(ctx context.Context, c Cell, rng *rand.Rand, r *Row) error {
-			return lives(ctx, c.Faults, r, func(last bool) (ending, error) {
+			return runWorkers(ctx, c.Faults, r, func(last bool) (ending, error) {
 				config := c.config(rng, c.Dir, "durability", string(level))
 				config.Lossy, config.EarlyAck, config.CheckOnly = level != driver.Durable && c.ownLog(), earlyAck, last
 				if last {
@@ -47,14 +47,14 @@ func crash(level driver.Durability, earlyAck bool) Trial {
 	}
 }
 
-// lives runs workers on one store, one after the other: n that meet a fault,
+// runWorkers runs workers on one store, one after the other: n that meet a fault,
 // and a last one that only checks. It counts their outcomes, and ends with the
 // first violation.
-func lives(ctx context.Context, n int, r *Row, live func(last bool) (ending, error)) error {
+func runWorkers(ctx context.Context, n int, r *Row, live func(last bool) (ending, error)) error {
 	broken := len(r.Violations)
 	for i := range n + 1 {
 		end, err := live(i == n)
-		if ctx.Err() != nil || end.over {
+		if ctx.Err() != nil || end.unusable {
 			return nil
 		}
 		if end.checked {
@@ -79,10 +79,10 @@ func (r *Row) judge(end ending, err error) error {
 	case err != nil:
 		return fmt.Errorf("%s: %w", r.Trial, err)
 	case end.broken:
-		r.Violate("%s", end.said)
-	case end.killed && (end.server || end.said == "") || end.code == exitDone:
-	case end.said != "":
-		r.Violate("in phase %q: %s", end.phase, end.said)
+		r.Violate("%s", end.message)
+	case end.killed && (end.server || end.message == "") || end.code == exitDone:
+	case end.message != "":
+		r.Violate("in phase %q: %s", end.phase, end.message)
 	default:
 		r.Violate("the worker ended with status %d in phase %q: %s", end.code, end.phase, tail(end.stderr))
 	}
@@ -93,7 +93,7 @@ func (r *Row) judge(end ending, err error) error {
 // beginning of a certain phase, on a logarithmic scale, otherwise in whatever
 // phase the worker is.
 func drawPlan(rng *rand.Rand, c Cell) *plan {
-	p := &plan{linger: time.Duration(rng.IntN(20)) * time.Millisecond}
+	p := &plan{pause: time.Duration(rng.IntN(20)) * time.Millisecond}
 	switch n := rng.IntN(10); {
 	case n < 3:
 		p.server = 1 // the first one, which starts the others

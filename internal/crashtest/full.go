@@ -45,7 +45,7 @@ func full(earlyAck bool) Trial {
 				return err
 			}
 			defer func() { err = errors.Join(err, d.Unmount()) }()
-			return lives(ctx, c.Faults, r, func(last bool) (ending, error) {
+			return runWorkers(ctx, c.Faults, r, func(last bool) (ending, error) {
 				config := c.config(rng, d.Dir)
 				config.EarlyAck, config.CheckOnly = earlyAck, last
 				if last {
@@ -83,14 +83,14 @@ func fill(ctx context.Context, dir string, config workerConfig, rng *rand.Rand, 
 	switch {
 	case end.code != exitTrouble:
 		r.Outcomes["process ended: "+firstLine(end.stderr)]++
-	case strings.Contains(end.said, driver.ErrDiskFull.Error()):
+	case strings.Contains(end.message, driver.ErrDiskFull.Error()):
 		r.Outcomes["disk full"]++
 	case r.cell.ownLog(): // a server without space ends, and its client sees no more than that
 		r.Outcomes["server ended"]++
-	case strings.Contains(end.said, bareIOError):
+	case strings.Contains(end.message, bareIOError):
 		r.Outcomes["I/O error"]++
 	default:
-		r.Violate("a full disk gave another error in phase %q: %s", end.phase, end.said)
+		r.Violate("a full disk gave another error in phase %q: %s", end.phase, end.message)
 	}
 	end.code = exitDone // this is the expected ending
 	return end, nil

@@ -33,14 +33,14 @@ func Power(level driver.Durability) Trial {
 				return err
 			}
 			defer func() { err = errors.Join(err, d.Unmount(), os.RemoveAll(d.file)) }()
-			return lives(ctx, c.Faults, r, func(last bool) (ending, error) {
+			return runWorkers(ctx, c.Faults, r, func(last bool) (ending, error) {
 				end, err := cut(ctx, c, level, rng, d, last)
 				if end.killed {
 					r.Fault(end.phase)
 				}
-				if level == driver.Unsafe && err == nil && end.said != "" { // without durability anything may have been
+				if level == driver.Unsafe && err == nil && end.message != "" { // without durability anything may have been
 					r.Outcomes["stores destroyed"]++
-					end.over = true
+					end.unusable = true
 				}
 				return end, err
 			})

@@ -37,25 +37,25 @@ type plan struct {
 	phase  string
 	delay  time.Duration
 	server int           // which of the engine's processes is killed before the worker, from 1 on; 0: none
-	linger time.Duration // pause between the two
+	pause  time.Duration // pause between the two
 
 	act func() error // called instead of killing, if given
 }
 
 // ending is how a worker's life ended.
 type ending struct {
-	killed  bool
-	server  bool   // a process of the engine was killed first
-	phase   string // the worker's phase at that time
-	checked bool   // the worker had opened the store and compared it with the journal
-	found   int    // unacknowledged steps that the store has
-	lost    int    // acknowledged steps that the store may lack and does
-	code    int
-	broken  bool   // it found a violation
-	over    bool   // the store cannot be used for further trials
-	said    string // the violation or error
-	stderr  string
-	pids    []int // of the engine's own processes
+	killed   bool
+	server   bool   // a process of the engine was killed first
+	phase    string // the worker's phase at that time
+	checked  bool   // the worker had opened the store and compared it with the journal
+	found    int    // unacknowledged steps that the store has
+	lost     int    // acknowledged steps that the store may lack and does
+	code     int
+	broken   bool   // it found a violation
+	unusable bool   // the store cannot be used for further trials
+	message  string // the violation or error
+	stderr   string
+	pids     []int // of the engine's own processes
 }
 
 // life is a running worker, seen from its parent.
@@ -149,7 +149,7 @@ func (l *life) listen(lines *bufio.Scanner) {
 		case "found":
 			_, _ = fmt.Sscan(rest, &l.end.found, &l.end.lost) // the worker printed numbers
 		case "violation", "trouble":
-			l.end.said, l.end.broken = rest, what == "violation"
+			l.end.message, l.end.broken = rest, what == "violation"
 		}
 		l.mu.Unlock()
 	}
@@ -158,13 +158,13 @@ func (l *life) listen(lines *bufio.Scanner) {
 // arm starts the timer once. The caller holds the lock.
 func (l *life) arm() {
 	if l.timer == nil {
-		l.timer = time.AfterFunc(l.plan.delay, l.strike)
+		l.timer = time.AfterFunc(l.plan.delay, l.kill)
 	}
 }
 
-// strike kills the process that the plan names. If the engine runs inside the
+// kill kills the process that the plan names. If the engine runs inside the
 // worker, that is the worker.
-func (l *life) strike() {
+func (l *life) kill() {
 	if l.plan.act != nil {
 		l.acted <- l.plan.act()
 		return
@@ -178,7 +178,7 @@ func (l *life) strike() {
 		if p, err := os.FindProcess(pids[(l.plan.server-1)%len(pids)]); err == nil {
 			_ = p.Kill() // it may have ended by itself: a backend does
 		}
-		time.Sleep(l.plan.linger)
+		time.Sleep(l.plan.pause)
 	}
 	_ = l.cmd.Process.Kill() // it has ended when the engine's death was an error to it
 }

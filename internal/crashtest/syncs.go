@@ -69,7 +69,7 @@ func CountSyncs(ctx context.Context, c Cell, level driver.Durability) (SyncCount
 		return nil, err
 	}
 	if end.code != exitDone {
-		return nil, fmt.Errorf("worker ended with status %d: %s%s", end.code, end.said, tail(end.stderr))
+		return nil, fmt.Errorf("worker ended with status %d: %s%s", end.code, end.message, tail(end.stderr))
 	}
 	text, err := os.ReadFile(traced)
 	if err != nil {

@@ -26,9 +26,9 @@ type Options struct {
 	Log func(format string, args ...any)
 }
 
-// enough is the number of violations after which a trial stops on a cell,
+// maxViolations is the number of violations after which a trial stops on a cell,
 // because further ones would repeat the first.
-const enough = 3
+const maxViolations = 3
 
 // job is a trial on an engine and layout.
 type job struct {
@@ -53,7 +53,7 @@ func Torture(ctx context.Context, o Options) (*Report, error) {
 	for busy := true; busy; {
 		busy = false
 		for _, j := range jobs {
-			if ctx.Err() != nil || j.Skipped != "" || len(j.Violations) >= enough || o.Kills > 0 && j.Faults >= o.Kills {
+			if ctx.Err() != nil || j.Skipped != "" || len(j.Violations) >= maxViolations || o.Kills > 0 && j.Faults >= o.Kills {
 				continue
 			}
 			busy = o.For > 0 || o.Kills > 0

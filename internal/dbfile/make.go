@@ -52,7 +52,7 @@ func create(path string, durable bool, fill func(path string) error) error {
 	}
 	file := filepath.Join(temp.Path(), filepath.Base(path))
 	if err = fill(file); err == nil {
-		err = own(file, durable)
+		err = restrict(file, durable)
 	}
 	if err == nil {
 		err = filesync.Name(file, path)
@@ -66,8 +66,8 @@ func create(path string, durable bool, fill func(path string) error) error {
 	return errors.Join(err, temp.Remove())
 }
 
-// own restricts the permissions of a new file, and makes it durable.
-func own(path string, durable bool) error {
+// restrict restricts the permissions of a new file, and makes it durable.
+func restrict(path string, durable bool) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return err

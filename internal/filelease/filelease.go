@@ -45,7 +45,7 @@ func Take(path string, readOnly bool) (driver.Lease, error) {
 			return nil, errors.Join(fmt.Errorf("%w: process %s has the lease, %s", err, bytes.TrimSpace(owner[:n]), path), f.Close())
 		}
 		if current(f, path) {
-			if err := ours(f); err != nil {
+			if err := checkLeaseFile(f); err != nil {
 				return nil, errors.Join(err, f.Close())
 			}
 			l := lease{f}
@@ -99,10 +99,10 @@ func current(f *os.File, path string) bool {
 	return err == nil && os.SameFile(mine, there)
 }
 
-// ours refuses a file that is not a lease: a lease file is empty or has a
+// checkLeaseFile refuses a file that is not a lease: a lease file is empty or has a
 // process number. Any other file is a user's, and taking the lease would remove
 // it.
-func ours(f *os.File) error {
+func checkLeaseFile(f *os.File) error {
 	text := make([]byte, 21)
 	n, err := f.ReadAt(text, 0)
 	if err != nil && !errors.Is(err, io.EOF) {

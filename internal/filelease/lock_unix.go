@@ -33,11 +33,11 @@ func Lock(f *os.File) error {
 
 // shared is the file, mapped into memory.
 type shared struct {
-	mu     sync.Mutex
-	opened bool
-	file   *os.File
-	memory []byte     // of the file, or private to this process
-	left   [Kept]bool // numbers of a killed process, not yet confirmed
+	mu          sync.Mutex
+	opened      bool
+	file        *os.File
+	memory      []byte     // of the file, or private to this process
+	unconfirmed [Kept]bool // numbers of a killed process, not yet confirmed
 }
 
 // Raise sets the raised number to at least n, and returns it.
@@ -77,7 +77,7 @@ func (s *Numbers) Keep(i int, old, n uint64) bool {
 func (s *Numbers) Confirm(i int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.left[i] = false
+	s.unconfirmed[i] = false
 }
 
 // word returns a number in the file, which other processes may change
@@ -100,11 +100,11 @@ func (s *Numbers) open() error {
 		if err != nil {
 			return err
 		}
-		if err = recognise(f); err != nil {
+		if err = checkSize(f); err != nil {
 			return errors.Join(err, f.Close())
 		}
 		if err = Lock(f); err == nil {
-			err = s.setBack(f)
+			err = s.reset(f)
 		}
 		if err == nil || errors.Is(err, driver.ErrLocked) {
 			err = unix.Flock(int(f.Fd()), unix.LOCK_SH) // waits for a user that resets or removes the file
@@ -129,9 +129,9 @@ func (s *Numbers) open() error {
 	}
 }
 
-// recognise refuses a file of unexpected size, because it is a user's. Earlier
+// checkSize refuses a file of unexpected size, because it is a user's. Earlier
 // versions made shorter files.
-func recognise(f *os.File) error {
+func checkSize(f *os.File) error {
 	st, err := f.Stat()
 	if err == nil && (!st.Mode().IsRegular() || st.Size() > numberSize || st.Size()%8 != 0) {
 		err = fmt.Errorf("%q is not a file of Varve's", f.Name())
@@ -139,18 +139,18 @@ func recognise(f *os.File) error {
 	return err
 }
 
-// setBack resets the raised number. It resets the kept numbers only if the
+// reset resets the raised number. It resets the kept numbers only if the
 // system was restarted since, because writes that were not durable may then be
 // lost.
-func (s *Numbers) setBack(f *os.File) error {
+func (s *Numbers) reset(f *os.File) error {
 	page, boot := make([]byte, numberSize), bootID()
 	if _, err := f.ReadAt(page, 0); err != nil || len(boot) == 0 || !bytes.Equal(page[bootAt:], boot) {
 		clear(page)
 		copy(page[bootAt:], boot)
 	}
 	clear(page[:8])
-	for i := range s.left {
-		s.left[i] = !bytes.Equal(page[8*(keptAt+i):][:8], make([]byte, 8))
+	for i := range s.unconfirmed {
+		s.unconfirmed[i] = !bytes.Equal(page[8*(keptAt+i):][:8], make([]byte, 8))
 	}
 	_, err := f.WriteAt(page, 0)
 	return err
@@ -189,7 +189,7 @@ func (s *Numbers) Close() error {
 		return nil
 	}
 	err := unix.Munmap(memory)
-	if s.left == [Kept]bool{} && Lock(s.file) == nil && current(s.file, s.Path) { // there is no other user
+	if s.unconfirmed == [Kept]bool{} && Lock(s.file) == nil && current(s.file, s.Path) { // there is no other user
 		err = errors.Join(err, os.Remove(s.Path))
 	}
 	err = errors.Join(err, s.file.Close())

@@ -77,7 +77,7 @@ func newTemp(stem string, create func(path string) (*os.File, error)) (*Temp, er
 		// run tries another name. Where locks are not supported, no run removes
 		// another's files.
 		locked := filelease.Lock(f)
-		if errors.Is(locked, driver.ErrLocked) || locked == nil && !s.mine() {
+		if errors.Is(locked, driver.ErrLocked) || locked == nil && !s.sameFile() {
 			_ = f.Close()
 			continue
 		}
@@ -129,14 +129,14 @@ func (s *Temp) Path() string { return s.path }
 // ends too.
 func (s *Temp) Lock() *os.File { return s.file }
 
-// mine reports whether the name still refers to the same file.
-func (s *Temp) mine() bool {
+// sameFile reports whether the name still refers to the same file.
+func (s *Temp) sameFile() bool {
 	is, err := os.Lstat(s.path)
 	return err == nil && os.SameFile(s.is, is)
 }
 
 func (s *Temp) remove() error {
-	if !s.mine() {
+	if !s.sameFile() {
 		return nil
 	}
 	return os.RemoveAll(s.path)

@@ -196,9 +196,9 @@ func (t *Trial) ceiling(ctx context.Context) error {
 	return nil
 }
 
-// grown plans run at each requested scale, or else at fractions and multiples
+// atSizes plans run at each requested scale, or else at fractions and multiples
 // of the lab's scale. Phases and loads estimate its cost.
-func grown(name string, phases, loads float64, run Run) func(*Lab) ([]Variant, error) {
+func atSizes(name string, phases, loads float64, run Run) func(*Lab) ([]Variant, error) {
 	return func(l *Lab) ([]Variant, error) {
 		least := 0.25
 		if l.Source != "" { // which is taken whole

@@ -103,7 +103,7 @@ func (p commitPlan) commit(ctx context.Context, t *Trial) error {
 	}
 	t.Store = p.options
 	err := t.WithNew(ctx, p.dir, t.layout(), func() error {
-		gen, expect := bench.GenOptions{Entities: p.entities, PerBlock: perBlock, Seed: t.fresh()}, bench.NewExpectation(false)
+		gen, expect := bench.GenOptions{Entities: p.entities, PerBlock: perBlock, Seed: t.questionSeed()}, bench.NewExpectation(false)
 		res, err := bench.Commit(ctx, t.Entities, bench.CommitConfig{
 			Blocks: bench.Blocks(p.profile, gen), Expect: expect, Config: pace.Config{N: int64(p.entities / perBlock)},
 		})
@@ -151,7 +151,7 @@ func (p insertPlan) variants(l *Lab) (list []Variant, _ error) {
 	}
 	for _, indexes := range p.indexes {
 		for _, mode := range p.modes {
-			cfg := row.Config{Indexes: indexes, Rows: l.Scaled(p.size, minRows), PerCommit: p.perCommit, Mode: mode, Seed: l.fresh(), Limit: insertPhases * l.Phase}
+			cfg := row.Config{Indexes: indexes, Rows: l.Scaled(p.size, minRows), PerCommit: p.perCommit, Mode: mode, Seed: l.questionSeed(), Limit: insertPhases * l.Phase}
 			c := l.KeysOf("durability", string(o.Durability), "store", in, "indexes", itoa(indexes),
 				"commit", itoa(p.perCommit), "mode", string(mode), "rows", itoa(cfg.Rows))
 			list = append(list, Variant{Name: "Insert", Keys: c, Cost: Cost{Rows: float64(cfg.Rows)}, Run: func(t *Trial, ctx context.Context) error {
@@ -218,10 +218,10 @@ func operations(l *Lab) (list []Variant, _ error) {
 			return bench.Blocks(d.Profile, d.Gen.Next(bench.Endless))
 		})
 		committed("Update", func(d *bench.Dataset) bench.Stream {
-			return bench.Updates(d.Profile, d.Gen, l.fresh())
+			return bench.Updates(d.Profile, d.Gen, l.questionSeed())
 		})
 		list = append(list, l.operation("Get", layout, func(d *bench.Dataset, cp *bench.Copy) (measured, error) {
-			m, err := bench.Gets(d.Profile, d.Gen, l.fresh())
+			m, err := bench.Gets(d.Profile, d.Gen, l.questionSeed())
 			return l.held(cp, m, bench.Result{Entities: 1, Rows: uint64(d.Profile.Rows())}, eachReads), err
 		}))
 	}
@@ -248,7 +248,7 @@ const eachReads = 500
 // held reads one open snapshot, for a phase, or repeats a number of reads. Of
 // describes the result of one read.
 func (l *Lab) held(cp *bench.Copy, m mix.Reads, of bench.Result, reads int64) measured {
-	cfg := bench.ReadMixConfig{Mix: m, Held: true, Config: pace.Config{Duration: l.Phase, Seed: l.fresh()}}
+	cfg := bench.ReadMixConfig{Mix: m, Held: true, Config: pace.Config{Duration: l.Phase, Seed: l.questionSeed()}}
 	return measured{func(ctx context.Context) (res bench.Result, err error) {
 		res.Outcome, err = bench.ReadMix(ctx, cp.Entities, cfg)
 		n := uint64(res.Count)

@@ -46,7 +46,7 @@ const (
 
 func designed(l *Lab) (list []Variant, _ error) {
 	gen := bench.GenOptions{Entities: l.Scaled(10*minDesignBase, minDesignBase), PerBlock: perBlock, Seed: l.Seed}
-	points, rows := factorial(l.fresh(), designRepeats, designLevels...), 0.0
+	points, rows := factorial(l.questionSeed(), designRepeats, designLevels...), 0.0
 	for _, p := range points {
 		rows += p[3] * float64(designProfile(p).Rows())
 	}

@@ -183,7 +183,7 @@ var sections = []section{
 		ID: "B1", Title: "Loading the base profile", Own: true, Layouts: written,
 		Question:  "How long does it take to load the base profile and then its indexes, and how large is it?",
 		Published: "planned: 13 GB at 1x, 27, 67 and 133 GB at 2x, 5x and 10x",
-		Plan:      grown("Load", 0, 1, (*Trial).load),
+		Plan:      atSizes("Load", 0, 1, (*Trial).load),
 		Views:     views{{Rows: "/scale@num", Columns: engines("rows/s", "data-MB")}},
 	}}},
 	{"Reads", []Experiment{{
@@ -254,7 +254,7 @@ var sections = []section{
 	}, {
 		ID: "D5", Title: "Growth", Own: true, Changes: true, Layouts: answers,
 		Question: "How do commits and reads slow down as the database grows?",
-		Plan:     grown("Degradation", 5, 0, (*Trial).degradation),
+		Plan:     atSizes("Degradation", 5, 0, (*Trial).degradation),
 		Views: views{{Rows: "/engine /layout /scale@num",
 			Columns: columns("p50-ms=commit p50, ms", "max-ms=max, ms", "late", "wal-MB=WAL, MB",
 				"qps-A=reads/s, A", "qps-C=reads/s, C", "qps-W=reads/s, W", "data-MB=data, MB")}},

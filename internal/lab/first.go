@@ -116,7 +116,7 @@ func (t *Trial) everyday(ctx context.Context) error {
 	}
 	var out *pace.Outcome
 	err = t.metered(ctx, "read-", func() (err error) {
-		out, err = bench.ReadMix(ctx, t.Entities, bench.ReadMixConfig{Mix: m, Config: pace.Config{N: ownReads, Seed: t.fresh()}})
+		out, err = bench.ReadMix(ctx, t.Entities, bench.ReadMixConfig{Mix: m, Config: pace.Config{N: ownReads, Seed: t.questionSeed()}})
 		t.operations += out.Total
 		return err
 	})

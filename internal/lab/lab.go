@@ -67,11 +67,11 @@ type Lab struct {
 	// a load would not be freed.
 	Renew func() error
 
-	of       *Experiment
-	off      string         // why the machine's measurements cannot be relied on
-	manifest bench.Manifest // of this program and machine
-	added    int64          // memory added to the budget
-	used     bool           // this process has measured or loaded something
+	of        *Experiment
+	disturbed string         // why the machine's measurements cannot be relied on
+	manifest  bench.Manifest // of this program and machine
+	added     int64          // memory added to the budget
+	used      bool           // this process has measured or loaded something
 }
 
 // Plan returns the configurations of an experiment in measuring order.
@@ -111,7 +111,7 @@ func (l *Lab) describe() (bench.Manifest, error) {
 	if l.Source != "" {
 		m.Set("source", l.Source)
 	}
-	m.Set(machineOff, l.off)
+	m.Set(machineOff, l.disturbed)
 	return m, err
 }
 
@@ -202,11 +202,11 @@ func (l *Lab) Measure(ctx context.Context, v *Variant) *Record {
 	}
 	r := &Record{Name: v.Name, Keys: v.Keys, Manifest: l.manifest}
 	r.Manifest.Set("repeat", strconv.Itoa(l.Repeat+1))
-	r.Manifest.Set("seed", strconv.FormatUint(l.fresh(), 10))
+	r.Manifest.Set("seed", strconv.FormatUint(l.questionSeed(), 10))
 	r.Manifest.Set("begun", time.Now().UTC().Format(time.RFC3339))
 	watched := memlimit.Watch()
 	r.Err = v.Run(l.trial(r), ctx)
-	r.lean(l.of)
+	r.dropSpare(l.of)
 	l.used = true
 	if killed := watched(); killed > 0 {
 		r.Err = errors.Join(r.Err, fmt.Errorf("the kernel killed %d processes, which needed more memory than --memory gives", killed))
@@ -214,9 +214,9 @@ func (l *Lab) Measure(ctx context.Context, v *Variant) *Record {
 	return r
 }
 
-// fresh is the seed of the questions, their order and their times. It differs
+// questionSeed is the seed of the questions, their order and their times. It differs
 // in each repeat and sitting, but is the same for all engines and layouts.
-func (l *Lab) fresh() uint64 {
+func (l *Lab) questionSeed() uint64 {
 	h := fnv.New64a()
 	fmt.Fprint(h, l.Sitting)
 	return splitmix.Scramble(l.Seed + splitmix.Scramble(h.Sum64()+uint64(l.Repeat)+1))
@@ -364,8 +364,8 @@ func (l *Lab) Look(ctx context.Context, set *Set) error {
 	if err != nil {
 		return err
 	}
-	if l.off = m.Off(); l.off != "" {
-		l.Log("the results are marked †: %s", l.off)
+	if l.disturbed = m.Off(); l.disturbed != "" {
+		l.Log("the results are marked †: %s", l.disturbed)
 	}
 	if l.manifest, err = l.describe(); err != nil {
 		return err

@@ -41,7 +41,7 @@ func payloads(l *Lab) (list []Variant, _ error) {
 }
 
 func (t *Trial) payload(ctx context.Context, cfg payload.Config) error {
-	cfg.Path, cfg.Seed, cfg.Reads = t.file("payloads"), t.fresh(), t.Phase/2
+	cfg.Path, cfg.Seed, cfg.Reads = t.file("payloads"), t.questionSeed(), t.Phase/2
 	commits, reads, files, err := payload.Run(ctx, t.DB, cfg)
 	t.Result(commits)
 	t.Metrics = append(t.Metrics, reads.All().Metrics("read-")...)

@@ -90,7 +90,7 @@ func (v readLoad) variant(l *Lab, keys Keys, scale float64) Variant {
 		of.Each = func(ctx context.Context, f func(*bench.Copy, *bench.Operations) error) error {
 			t := l.trial(&Record{Keys: keys})
 			return v.on(ctx, t, func(m mix.Reads) error {
-				cfg := bench.ReadMixConfig{Mix: m, Config: pace.Config{Workers: v.clients, N: eachReads, Seed: l.fresh()}}
+				cfg := bench.ReadMixConfig{Mix: m, Config: pace.Config{Workers: v.clients, N: eachReads, Seed: l.questionSeed()}}
 				ops, err := bench.EachRead(ctx, t.Entities, cfg)
 				if err != nil {
 					return err
@@ -146,7 +146,7 @@ func (v readLoad) read(ctx context.Context, t *Trial, m mix.Reads) error {
 	}
 	loop, warming := t.Loop(v.clients, v.rate, v.reads), t.warmed(m, v.clients, warmUpReads)
 	if v.temperature != "" {
-		loop = pace.Config{N: coldReads, Duration: t.Phase, Seed: t.fresh()}
+		loop = pace.Config{N: coldReads, Duration: t.Phase, Seed: t.questionSeed()}
 	}
 	switch v.temperature {
 	case cold:
@@ -174,7 +174,7 @@ func (t *Trial) readMix(ctx context.Context, warm warming, m mix.Reads, loop pac
 // warmed is a warming by reads other than the measured ones: a number of them,
 // or as many as a phase allows.
 func (t *Trial) warmed(m mix.Reads, clients int, reads int64) warming {
-	cfg := pace.Config{Workers: clients, N: reads, Duration: t.Phase, Seed: t.fresh() + 1}
+	cfg := pace.Config{Workers: clients, N: reads, Duration: t.Phase, Seed: t.questionSeed() + 1}
 	return func(ctx context.Context) error {
 		_, err := bench.ReadMix(ctx, t.Entities, bench.ReadMixConfig{Mix: m, Config: cfg})
 		return err
@@ -199,7 +199,7 @@ func (t *Trial) filled(next warming) warming {
 // Loop configures a phase of clients' operations, at a rate if given; n, if not
 // 0, ends it after so many. By default the first part is not recorded.
 func (l *Lab) Loop(clients int, rate float64, n int64) pace.Config {
-	cfg := pace.Config{Workers: clients, Rate: rate, N: n, Duration: l.Phase, Seed: l.fresh()}
+	cfg := pace.Config{Workers: clients, Rate: rate, N: n, Duration: l.Phase, Seed: l.questionSeed()}
 	if n == 0 {
 		cfg.WarmUp = l.warmUp()
 	}

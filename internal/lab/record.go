@@ -152,8 +152,8 @@ func (r *Record) Outcome(out *pace.Outcome) {
 // pages that were read.
 var spare = []string{"errors", "op/s", "ent/s", "resident-after"}
 
-// lean removes the spare figures that no table of the experiment shows.
-func (r *Record) lean(e *Experiment) {
+// dropSpare removes the spare figures that no table of the experiment shows.
+func (r *Record) dropSpare(e *Experiment) {
 	shown := func(unit string) bool {
 		return slices.ContainsFunc(e.Views, func(v report.View) bool {
 			return slices.ContainsFunc(v.Columns, func(c report.Column) bool { return c.Unit == unit })

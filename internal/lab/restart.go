@@ -133,9 +133,9 @@ func (t *Trial) restart(ctx context.Context) error {
 	})
 }
 
-// full is the share of the rate of warm reads from which reads count as fast
+// fastShare is the share of the rate of warm reads from which reads count as fast
 // again.
-const full = 0.9
+const fastShare = 0.9
 
 // reopen opens a database whose files are in the page cache, as far as the
 // budget allows, and starts to read at once.
@@ -155,13 +155,13 @@ func (t *Trial) reopen(ctx context.Context, dir string, m mix.Reads, head uint64
 		return err
 	}
 	t.Put(Milliseconds(time.Since(start)), "open-ms")
-	cfg := bench.ReadMixConfig{Mix: m, Head: func() uint64 { return head }, Config: pace.Config{N: 1, Seed: t.fresh()}}
+	cfg := bench.ReadMixConfig{Mix: m, Head: func() uint64 { return head }, Config: pace.Config{N: 1, Seed: t.questionSeed()}}
 	if _, err := bench.ReadMix(ctx, ents, cfg); err != nil {
 		return err
 	}
 	first := time.Since(start)
 	t.Put(Milliseconds(first), "first-read-ms")
-	cfg.Config = pace.Config{Workers: readers, Duration: t.Phase, Seed: t.fresh()}
+	cfg.Config = pace.Config{Workers: readers, Duration: t.Phase, Seed: t.questionSeed()}
 	out, err := bench.ReadMix(ctx, ents, cfg)
 	t.Outcome(out)
 	if err != nil {
@@ -175,7 +175,7 @@ func (t *Trial) reopen(ctx context.Context, dir string, m mix.Reads, head uint64
 	warm := mean(rates[len(rates)/2:])
 	t.Put(rates[0], "first-second-qps")
 	t.Put(warm, "warm-qps")
-	t.Put(first.Seconds()+float64(slices.IndexFunc(rates, func(rate float64) bool { return rate >= full*warm })), "full-rate-s")
+	t.Put(first.Seconds()+float64(slices.IndexFunc(rates, func(rate float64) bool { return rate >= fastShare*warm })), "full-rate-s")
 	now, err := ents.Head(ctx)
 	if err == nil && now.Number != head {
 		err = fmt.Errorf("%w: the head is block %d, %d was committed", bench.ErrMismatch, now.Number, head)

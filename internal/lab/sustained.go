@@ -123,7 +123,7 @@ func reorgs(l *Lab) (list []Variant, _ error) {
 func (t *Trial) reorg(ctx context.Context) error {
 	return t.WithBase(ctx, func() error {
 		var reorg *bench.Reorg
-		err := t.Aside(func() (err error) { reorg, err = bench.NewReorg(t.Copy, t.fresh()); return err })
+		err := t.Aside(func() (err error) { reorg, err = bench.NewReorg(t.Copy, t.questionSeed()); return err })
 		if t.Source != "" && errors.Is(err, store.ErrInvalid) {
 			return fmt.Errorf("%w: %w", ErrSkip, err) // it has no entities for it
 		}

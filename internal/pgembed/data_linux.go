@@ -42,7 +42,7 @@ func checkData(dataDir string) (exists bool, err error) {
 // directory either works or does not exist. Everything is synced, by initdb and
 // by the server's shutdown.
 func initData(ctx context.Context, bins binaries, owner *identity, dataDir string) (err error) {
-	if owner, err = owner.named(); err != nil {
+	if owner, err = owner.forInit(); err != nil {
 		return err
 	}
 	part := dataDir + ".part"

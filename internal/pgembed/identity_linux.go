@@ -42,11 +42,11 @@ func identify(dir string) (*identity, error) {
 	return &identity{inside: inside}, nil
 }
 
-// named returns the identity that creates data. Initdb and a single-user server
+// forInit returns the identity that creates data. Initdb and a single-user server
 // look up their user's name, which a user invented by a container does not
 // have. Inside a user namespace it gets the number of a user with a name. A
 // normal server does not look it up.
-func (id *identity) named() (*identity, error) {
+func (id *identity) forInit() (*identity, error) {
 	if _, err := user.LookupId(strconv.Itoa(id.uid)); err == nil || id.inside != 0 {
 		return id, nil
 	}

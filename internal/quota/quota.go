@@ -237,8 +237,8 @@ func (q *Quota) cutOff() (again time.Duration) {
 	return max(again, time.Millisecond)
 }
 
-// spare is the free space that bytes.Buffer needs to read on without growing.
-const spare = bytes.MinRead
+// minSpare is the free space that bytes.Buffer needs to read on without growing.
+const minSpare = bytes.MinRead
 
 // Read reads a whole body into a buffer and holds the memory for it. If length,
 // the body's length, is below zero it is unknown, and the buffer grows with the
@@ -246,14 +246,14 @@ const spare = bytes.MinRead
 func (h *Hold) Read(ctx context.Context, b *bytes.Buffer, body io.Reader, length int64) error {
 	size := int64(Free)
 	for {
-		switch _, err := io.CopyN(b, body, size-spare-int64(b.Len())); {
+		switch _, err := io.CopyN(b, body, size-minSpare-int64(b.Len())); {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
 			return err
 		}
 		if size *= 2; length >= 0 {
-			size = max(length+spare+1, int64(b.Len())+2*spare) // the one byte is for the end
+			size = max(length+minSpare+1, int64(b.Len())+2*minSpare) // the one byte is for the end
 		}
 		h.Work()
 		if err := h.Take(ctx, size); err != nil {

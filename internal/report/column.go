@@ -22,7 +22,7 @@ func (s *Set) cell(lines Lines, c column, with *reference) Cell {
 	}
 	of := lines.where(c.of)
 	f := figure(of, c)
-	if r := Pair(f, figure(with.alongside(of, c.unit), column{unit: c.unit})); r != nil {
+	if r := Pair(f, figure(with.linesFor(of, c.unit), column{unit: c.unit})); r != nil {
 		cell := r.cell()
 		cell.Rank = &r.Median
 		return cell

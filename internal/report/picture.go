@@ -113,7 +113,7 @@ func (s *Set) svg(k Sketch) ([]byte, error) {
 			return nil, err
 		}
 		if mark != nil {
-			legend = explain(legend, c, mark)
+			legend = addToLegend(legend, c, mark)
 		}
 	}
 	if legend == nil { // no operation finished; tables show that
@@ -170,9 +170,9 @@ var sans = font.Font{Typeface: "Liberation", Variant: "Sans", Size: vg.Points(10
 // legendRows is the number of rows in a column of the legend.
 const legendRows = 3
 
-// explain adds a curve to the columns of a legend; index is the number of
+// addToLegend adds a curve to the columns of a legend; index is the number of
 // entries so far.
-func explain(columns []*plot.Legend, c curve, mark plot.Thumbnailer) []*plot.Legend {
+func addToLegend(columns []*plot.Legend, c curve, mark plot.Thumbnailer) []*plot.Legend {
 	if c.index%legendRows == 0 || len(columns) == 0 {
 		l := plot.NewLegend()
 		l.Top, l.Left, l.TextStyle.Font = true, true, sans
@@ -229,10 +229,10 @@ func leaveRoom(p *plot.Plot) {
 
 // curve is one entry of the legend with its lines.
 type curve struct {
-	name  string
-	index int
-	alike int // number of earlier curves with the same engine and layout
-	lines Lines
+	name     string
+	index    int
+	sameSide int // number of earlier curves with the same engine and layout
+	lines    Lines
 }
 
 // side returns the engine and the layout of a curve.
@@ -366,7 +366,7 @@ func addLine(p *plot.Plot, c curve, points plotter.XYs, dots bool) plot.Thumbnai
 	line := &plotter.Line{XYs: points, LineStyle: c.line()}
 	p.Add(line)
 	if dots {
-		p.Add(c.dots(points, 2.5, shapes[c.alike%len(shapes)]))
+		p.Add(c.dots(points, 2.5, shapes[c.sameSide%len(shapes)]))
 	}
 	return line
 }
@@ -416,7 +416,7 @@ func curvesOf(lines Lines, keys []string) (list []curve) {
 	for i, of := range lines.each(name) {
 		c := curve{name: of, index: i, lines: lines.where(func(l *Line) bool { return name(l) == of })}
 		engine, layout := c.side()
-		c.alike = alike[[2]string{engine, layout}]
+		c.sameSide = alike[[2]string{engine, layout}]
 		alike[[2]string{engine, layout}]++
 		list = append(list, c)
 	}

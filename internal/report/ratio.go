@@ -61,7 +61,7 @@ func NewRatio(sittings []Side) *Ratio {
 	var ratios []float64
 	var hosts []string
 	for _, s := range sittings {
-		ratios, hosts = append(ratios, math.Exp(apart(logarithms(s)))), appendNew(hosts, s.Host)
+		ratios, hosts = append(ratios, math.Exp(meanDifference(logarithms(s)))), appendNew(hosts, s.Host)
 	}
 	r := &Ratio{Sittings: len(ratios), Hosts: len(hosts), Median: median(ratios), Min: slices.Min(ratios), Max: slices.Max(ratios), runs: len(sittings[0].Runs)}
 	r.P, r.Least = Separated(sittings)
@@ -133,8 +133,8 @@ func logarithms(s Side) Side {
 	return Side{s.Host, of(s.Runs), of(s.Reference)}
 }
 
-// apart is the difference between the means of the runs and of the reference.
-func apart(s Side) float64 { return stat.Mean(s.Runs, nil) - stat.Mean(s.Reference, nil) }
+// meanDifference is the difference between the means of the runs and of the reference.
+func meanDifference(s Side) float64 { return stat.Mean(s.Runs, nil) - stat.Mean(s.Reference, nil) }
 
 // Separated is a permutation test stratified by sitting (Good, Permutation,
 // Parametric and Bootstrap Tests of Hypotheses, 2005, chapter 7). If side and
@@ -161,8 +161,8 @@ func permuted(sittings []Side, limit int) float64 {
 	found, sums := 0.0, []float64{0}
 	for _, s := range sittings {
 		s = logarithms(s)
-		found += apart(s)
-		named := s.named(limit, random)
+		found += meanDifference(s)
+		named := s.labellings(limit, random)
 		var next []float64
 		if len(sums)*len(named) <= limit {
 			for _, sum := range sums {
@@ -186,9 +186,9 @@ func permuted(sittings []Side, limit int) float64 {
 	return max(float64(as), 1) / float64(len(sums))
 }
 
-// named returns the difference between side and reference of a sitting for each
+// labellings returns the difference between side and reference of a sitting for each
 // labelling of their runs, or for a limited number of random ones.
-func (s Side) named(limit int, random *rand.Rand) (list []float64) {
+func (s Side) labellings(limit int, random *rand.Rand) (list []float64) {
 	pool, n := slices.Concat(s.Runs, s.Reference), len(s.Runs)
 	rest := float64(len(s.Reference))
 	total := floats.Sum(pool)

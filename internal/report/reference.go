@@ -66,10 +66,10 @@ func (r *reference) absolute(lines Lines, unit string) bool {
 	return r == nil || len(r.lines) == 0 || !relative.MatchString(unit) || slices.ContainsFunc(lines, func(l *Line) bool { return delivered(l, unit) })
 }
 
-// alongside returns the reference's lines in the sittings of a side. There are
+// linesFor returns the reference's lines in the sittings of a side. There are
 // none for a unit that describes the data, or a requested rate, and not the
 // side's speed.
-func (r *reference) alongside(lines Lines, unit string) (list Lines) {
+func (r *reference) linesFor(lines Lines, unit string) (list Lines) {
 	if r == nil || !relative.MatchString(unit) {
 		return nil
 	}

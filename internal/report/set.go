@@ -154,7 +154,7 @@ func Load(path string) (*Set, error) {
 	if len(s.Lines)+len(s.Excluded)+len(s.Series)+len(s.Warnings) == 0 {
 		errs = append(errs, fmt.Errorf("%s has no benchmark lines; varve run writes them", path))
 	}
-	slices.SortStableFunc(s.Lines, func(a, b *Line) int { return place(a) - place(b) })
+	slices.SortStableFunc(s.Lines, func(a, b *Line) int { return engineOrder(a) - engineOrder(b) })
 	return s, errors.Join(errs...)
 }
 
@@ -193,9 +193,9 @@ func (s *Set) add(line *Line) {
 	}
 }
 
-// place orders engines as in the list, with the default layout of each first.
+// engineOrder orders engines as in the list, with the default layout of each first.
 // Rows and columns of tables use this order, so the reference comes first.
-func place(line *Line) int {
+func engineOrder(line *Line) int {
 	at := 2 * slices.Index(append(engine.Names(), Key(line, "engine")), Key(line, "engine"))
 	if Key(line, "layout") != schemas.DefaultLayout {
 		at++

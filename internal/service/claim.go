@@ -54,7 +54,7 @@ func (s *Service) release() {
 // keep checks that the lease is still held, and takes another if it was lost.
 // Until it has one, every write is refused.
 func (s *Service) keep(ctx context.Context) {
-	if s.lease == nil && s.lost == nil {
+	if s.lease == nil && s.leaseError == nil {
 		return
 	}
 	if s.lease != nil {
@@ -63,5 +63,5 @@ func (s *Service) keep(ctx context.Context) {
 		}
 		s.release()
 	}
-	s.lease, s.lost = driver.TakeLease(ctx, s.db.Engine())
+	s.lease, s.leaseError = driver.TakeLease(ctx, s.db.Engine())
 }

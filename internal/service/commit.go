@@ -16,12 +16,12 @@ import (
 
 // write is a queued put or delete.
 type write struct {
-	ctx     context.Context // the request's, until the block is made
-	op      entity.Op       // a put is a Create until the block is planned
-	owner   *entity.Address // owner given by the put, or nil
-	payload []byte          // of the put, as it was given
-	when    Guard
-	waits   trace.Span // span of the wait until its block is made
+	ctx      context.Context // the request's, until the block is made
+	op       entity.Op       // a put is a Create until the block is planned
+	owner    *entity.Address // owner given by the put, or nil
+	payload  []byte          // of the put, as it was given
+	when     Guard
+	waitSpan trace.Span // span of the wait until its block is made
 
 	written Written // the verdict, with err
 	err     error
@@ -29,7 +29,7 @@ type write struct {
 }
 
 func newWrite(ctx context.Context) *write {
-	return &write{ctx: ctx, waits: trace.SpanFromContext(context.Background()), done: make(chan struct{}, 1)}
+	return &write{ctx: ctx, waitSpan: trace.SpanFromContext(context.Background()), done: make(chan struct{}, 1)}
 }
 
 func (w *write) answer(err error) {
@@ -40,8 +40,8 @@ func (w *write) answer(err error) {
 // submit queues a write and waits for its verdict. If the request is cancelled
 // before its block is made, nothing is written; after that the write completes.
 func (s *Service) submit(w *write) (Written, error) {
-	w.waits = span(w.ctx, "varve.wait")
-	defer w.waits.End()
+	w.waitSpan = span(w.ctx, "varve.wait")
+	defer w.waitSpan.End()
 	enqueue := func() error {
 		s.mu.RLock()
 		defer s.mu.RUnlock()
@@ -81,8 +81,8 @@ func (s *Service) loop(ctx context.Context) {
 			}
 			group = s.collect(append(group[:0], first))
 			s.metrics.group.Observe(float64(len(group)))
-			if s.lost != nil {
-				answer(group, s.lost)
+			if s.leaseError != nil {
+				answer(group, s.leaseError)
 			} else {
 				s.commit(group)
 			}
@@ -107,14 +107,14 @@ func (s *Service) collect(group []*write) []*write {
 		// Yield, because the writers of the last block have just been answered:
 		// clients that continue have their next request half read, and can join
 		// this block if they run first. A lone writer does not wait for others.
-		w, ok := s.next(window, len(group) < s.lately)
+		w, ok := s.next(window, len(group) < s.recentWrites)
 		if !ok {
 			break
 		}
 		group = append(group, w)
 		bytes += len(w.op.Content)
 	}
-	s.lately = max(len(group), s.lately-1)
+	s.recentWrites = max(len(group), s.recentWrites-1)
 	return group
 }
 

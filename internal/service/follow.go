@@ -14,9 +14,9 @@ const DefaultPoll = 200 * time.Millisecond
 
 // head is the last block known to the service.
 type head struct {
-	block  atomic.Uint64
-	looked atomic.Int64 // when the store's head was last read, Unix nanoseconds
-	moved  atomic.Int64 // when the head last changed
+	block    atomic.Uint64
+	lastRead atomic.Int64 // when the store's head was last read, Unix nanoseconds
+	lastMove atomic.Int64 // when the head last changed
 
 	mu    sync.Mutex
 	known store.BlockHeader
@@ -30,17 +30,17 @@ func (h *head) move(to store.BlockHeader, moved func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := time.Now().UnixNano()
-	h.looked.Store(now)
+	h.lastRead.Store(now)
 	if to != h.known {
 		h.known = to
 		h.block.Store(to.Number)
-		h.moved.Store(now)
+		h.lastMove.Store(now)
 		moved()
 	}
 }
 
 // age is the time since the head was last read.
-func (h *head) age() time.Duration { return time.Since(time.Unix(0, h.looked.Load())) }
+func (h *head) age() time.Duration { return time.Since(time.Unix(0, h.lastRead.Load())) }
 
 // observe records the store's head. If another process has moved it, the cache
 // is emptied.

@@ -59,7 +59,7 @@ func (m *Metrics) observe(s *Service) {
 	}{
 		"varve_head_block":                   {"Number of the last block.", func() float64 { return float64(s.Head()) }},
 		"varve_head_age_seconds":             {"Time since the service last looked at the head.", func() float64 { return s.head.age().Seconds() }},
-		"varve_head_moved_timestamp_seconds": {"When the last block was made, or was first seen.", func() float64 { return float64(s.head.moved.Load()) / 1e9 }},
+		"varve_head_moved_timestamp_seconds": {"When the last block was made, or was first seen.", func() float64 { return float64(s.head.lastMove.Load()) / 1e9 }},
 		"varve_cache_bytes":                  {"Bytes of the cached entities, estimated.", func() float64 { return float64(s.cache.bytes()) }},
 		"varve_queued_writes":                {"Writes that wait for a block.", func() float64 { return float64(len(s.queue)) }},
 	} {

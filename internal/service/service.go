@@ -106,13 +106,13 @@ type Service struct {
 	lastRead    atomic.Int64 // when the store was last read, Unix nanoseconds
 	subscribers sync.Map     // of *subscriber
 
-	queue  chan *write
-	lately int                // largest number of writes in a recent block; for the committer only
-	lease  driver.Lease       // nil if the engine has none; for the committer only
-	lost   error              // why the lease was lost
-	leased bool               // a lease was taken at the start
-	stop   context.CancelFunc // cancels a running read of the head
-	done   chan struct{}      // closed when the committer has ended
+	queue        chan *write
+	recentWrites int                // largest number of writes in a recent block; for the committer only
+	lease        driver.Lease       // nil if the engine has none; for the committer only
+	leaseError   error              // why the lease was lost
+	leased       bool               // a lease was taken at the start
+	stop         context.CancelFunc // cancels a running read of the head
+	done         chan struct{}      // closed when the committer has ended
 
 	mu     sync.RWMutex // held for reading while a write is queued
 	closed bool

@@ -32,9 +32,9 @@ func spanCommit(p *plan) trace.Span {
 			commit = span(w.ctx, "varve.commit")
 			commit.SetAttributes(attribute.Int64("varve.block", int64(p.block.Number)), attribute.Int("varve.ops", len(p.block.Ops)))
 		}
-		commit.AddLink(trace.Link{SpanContext: w.waits.SpanContext()})
-		w.waits.AddLink(trace.Link{SpanContext: commit.SpanContext()})
-		w.waits.End()
+		commit.AddLink(trace.Link{SpanContext: w.waitSpan.SpanContext()})
+		w.waitSpan.AddLink(trace.Link{SpanContext: commit.SpanContext()})
+		w.waitSpan.End()
 	}
 	return commit
 }

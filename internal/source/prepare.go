@@ -45,7 +45,7 @@ func Prepare(ctx context.Context, src string, cache *bench.Cache) (path string, 
 		return "", err
 	}
 	sum := sha256.Sum256([]byte(identity))
-	bar := cache.Told("  "+driver.Redact(src)+" as a block tar", "blocks", 0)
+	bar := cache.StartProgress("  "+driver.Redact(src)+" as a block tar", "blocks", 0)
 	defer bar.Finish()
 	return cache.File(ctx, "source-"+hex.EncodeToString(sum[:12]), Name(src)+".tar", func(f *os.File) error {
 		blocks, changing := int64(0), false

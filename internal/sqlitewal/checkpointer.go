@@ -34,9 +34,9 @@ const (
 	capAt = 16
 )
 
-// nearly is the fraction of Options.WALFrames that the writer can copy without
+// writerShare is the fraction of Options.WALFrames that the writer can copy without
 // a noticeable pause.
-const nearly = 32
+const writerShare = 32
 
 // retryBusy is the pause between attempts to restart a log at its limit.
 const retryBusy = 10 * time.Millisecond
@@ -174,7 +174,7 @@ func (k *Checkpointer) run(ctx context.Context) {
 // so fewer pages are copied at a time.
 func (k *Checkpointer) due(logged, pending int64) bool {
 	unit := int64(k.cfg.Options.WALFrames)
-	return pending >= unit || !k.onWriter && logged >= restartAt*unit && pending > unit/nearly
+	return pending >= unit || !k.onWriter && logged >= restartAt*unit && pending > unit/writerShare
 }
 
 // AfterWrite wakes the checkpointer when the log has grown enough, or its file
@@ -204,7 +204,7 @@ func (k *Checkpointer) BeforeWrite(ctx context.Context, c *sqlstore.Conn) error 
 		k.nextRestart = 0
 		return nil
 	}
-	if logged < k.nextRestart || !k.onWriter && pending > unit/nearly && logged < restartAnyway*unit {
+	if logged < k.nextRestart || !k.onWriter && pending > unit/writerShare && logged < restartAnyway*unit {
 		return nil
 	}
 	start := time.Now()
@@ -245,13 +245,13 @@ func (k *Checkpointer) waitForRestart(ctx context.Context, c *sqlstore.Conn, sta
 // restart copies the rest of the log, so that the next commit writes at its
 // beginning. It returns false when readers prevent that.
 func (k *Checkpointer) restart(ctx context.Context, c *sqlstore.Conn) (bool, error) {
-	res, err := k.impatient(ctx, c, "RESTART")
+	res, err := k.checkpointNow(ctx, c, "RESTART")
 	return !res.Busy, err
 }
 
-// impatient runs a checkpoint that does not wait for readers. It is short, and
+// checkpointNow runs a checkpoint that does not wait for readers. It is short, and
 // ignores ctx, because otherwise the connection would keep the wrong timeout.
-func (k *Checkpointer) impatient(ctx context.Context, c *sqlstore.Conn, mode string) (driver.CheckpointResult, error) {
+func (k *Checkpointer) checkpointNow(ctx context.Context, c *sqlstore.Conn, mode string) (driver.CheckpointResult, error) {
 	ctx = context.WithoutCancel(ctx)
 	if err := k.cfg.Pragma(ctx, c, "PRAGMA busy_timeout = 0"); err != nil {
 		return driver.CheckpointResult{}, err
@@ -291,7 +291,7 @@ func (k *Checkpointer) Checkpoint(ctx context.Context, truncate bool) (res drive
 // would not end with ctx.
 func (k *Checkpointer) truncate(ctx context.Context, c *sqlstore.Conn) (driver.CheckpointResult, error) {
 	for {
-		res, err := k.impatient(ctx, c, "TRUNCATE")
+		res, err := k.checkpointNow(ctx, c, "TRUNCATE")
 		if err != nil || !res.Busy {
 			return res, err
 		}

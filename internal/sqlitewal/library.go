@@ -144,7 +144,7 @@ func (l *Library) OpenFile(ctx context.Context, path string, opts driver.Options
 		},
 		BeforeCommit: func(context.Context, *sqlstore.Conn) error { return e.files.Check() },
 		AfterWrite:   e.AfterWrite,
-		Late:         cfg.late,
+		Late:         cfg.deferSync,
 		ReadAhead:    e.file.readAhead,
 		RandomAccess: e.file.randomAccess,
 	})
@@ -319,7 +319,7 @@ func Sentinel(code int, system syscall.Errno) error {
 type User struct {
 	library string
 	path    string
-	is      os.FileInfo // nil until there is a file
+	info    os.FileInfo // nil until there is a file
 	leaving bool
 	kept    *os.File // the database file with the lock that keeps the log; see Kept
 }
@@ -355,16 +355,16 @@ func Claim(library, path string) (*User, error) {
 }
 
 func (u *User) shares(o *User) bool {
-	return u.path == o.path || u.stat() && o.stat() && os.SameFile(u.is, o.is)
+	return u.path == o.path || u.stat() && o.stat() && os.SameFile(u.info, o.info)
 }
 
 // stat reports whether the file exists, and records its identity, which
 // survives renaming.
 func (u *User) stat() bool {
-	if u.is == nil {
-		u.is, _ = os.Stat(u.path) // when that fails, opening it tells
+	if u.info == nil {
+		u.info, _ = os.Stat(u.path) // when that fails, opening it tells
 	}
-	return u.is != nil
+	return u.info != nil
 }
 
 // Leave records that a user is closing the database. Of several users that

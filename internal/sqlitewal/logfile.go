@@ -39,9 +39,9 @@ type logFile struct {
 	syncs  atomic.Int64
 }
 
-// late switches a writer's connection to commits that sync makes durable later,
+// deferSync switches a writer's connection to commits that sync makes durable later,
 // or back.
-func (cfg *Config) late(ctx context.Context, c *sqlstore.Conn, late bool) error {
+func (cfg *Config) deferSync(ctx context.Context, c *sqlstore.Conn, late bool) error {
 	if cfg.Options.Durability != driver.Durable {
 		return nil
 	}
@@ -225,7 +225,7 @@ type walIndex struct{ *sharedFile }
 // share one.
 type sharedFile struct {
 	file  *os.File
-	is    os.FileInfo // which file it is
+	info  os.FileInfo // which file it is
 	users int         // engines of this process that read it
 
 	mu    sync.Mutex
@@ -260,7 +260,7 @@ func openShared(path string) (*sharedFile, error) {
 		return nil, err
 	}
 	for _, f := range sharedFiles.list {
-		if os.SameFile(f.is, is) {
+		if os.SameFile(f.info, is) {
 			f.users++
 			return f, nil
 		}
@@ -269,7 +269,7 @@ func openShared(path string) (*sharedFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &sharedFile{file: file, is: is, users: 1}
+	f := &sharedFile{file: file, info: is, users: 1}
 	sharedFiles.list = append(sharedFiles.list, f)
 	return f, nil
 }

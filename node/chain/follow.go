@@ -84,16 +84,16 @@ func (f *Follower) set(change func(*Status)) Status {
 	return f.status
 }
 
-// moved updates the status after a write.
-func (f *Follower) moved(change func(*Status)) {
+// update updates the status after a write.
+func (f *Follower) update(change func(*Status)) {
 	s := f.set(change)
 	if f.Progress != nil {
 		f.Progress(s)
 	}
 }
 
-// heard records an answer of the execution client.
-func (f *Follower) heard(last uint64) {
+// sawChainHead records an answer of the execution client.
+func (f *Follower) sawChainHead(last uint64) {
 	f.set(func(s *Status) { s.Chain, s.Heard = last, time.Now().Unix() })
 }
 
@@ -110,11 +110,11 @@ func (f *Follower) Run(ctx context.Context) error {
 }
 
 func (f *Follower) run(ctx context.Context) error {
-	if err := f.bind(ctx); err != nil {
+	if err := f.checkChain(ctx); err != nil {
 		return err
 	}
 	for {
-		head, last, err := f.look(ctx)
+		head, last, err := f.readHeads(ctx)
 		if err != nil {
 			return err
 		}
@@ -142,8 +142,8 @@ func (f *Follower) run(ctx context.Context) error {
 	}
 }
 
-// bind checks that store and execution client are of the same chain.
-func (f *Follower) bind(ctx context.Context) error {
+// checkChain checks that store and execution client are of the same chain.
+func (f *Follower) checkChain(ctx context.Context) error {
 	if f.Store.ExtendAdds() {
 		return fmt.Errorf("%w: in this store extensions count from the old expiration, the chain's logs tell to which block; make a store without that", store.ErrUnsupported)
 	}
@@ -194,15 +194,15 @@ func (f *Follower) adopt(ctx context.Context, genesis entity.Hash) error {
 	return nil
 }
 
-// look reads both heads.
-func (f *Follower) look(ctx context.Context) (head store.BlockHeader, last uint64, err error) {
+// readHeads reads both heads.
+func (f *Follower) readHeads(ctx context.Context) (head store.BlockHeader, last uint64, err error) {
 	if last, err = f.Client.BlockNumber(ctx); err != nil {
 		return head, 0, err
 	}
 	if head, err = f.Store.Head(ctx); err != nil {
 		return head, 0, err
 	}
-	f.heard(last)
+	f.sawChainHead(last)
 	f.set(func(s *Status) { s.Store = head.Number })
 	return head, last, nil
 }
@@ -213,7 +213,7 @@ func (f *Follower) look(ctx context.Context) (head store.BlockHeader, last uint6
 // of several execution clients behind an address may lag. If it was a
 // reorganisation, the replacing blocks will show it.
 func (f *Follower) confirm(ctx context.Context, head store.BlockHeader, last uint64) error {
-	held, err := f.held(ctx, min(head.Number, last))
+	held, err := f.storeBlock(ctx, min(head.Number, last))
 	if err != nil || held.Hash == (entity.Hash{}) {
 		return err
 	}
@@ -235,7 +235,7 @@ func (f *Follower) advance(ctx context.Context, head store.BlockHeader, goal uin
 			if err != nil {
 				return err
 			}
-			f.moved(func(s *Status) {
+			f.update(func(s *Status) {
 				s.Store, s.Blocks, s.Changes = b.Number, s.Blocks+1, s.Changes+uint64(applied.Changes)
 			})
 		}
@@ -243,7 +243,7 @@ func (f *Follower) advance(ctx context.Context, head store.BlockHeader, goal uin
 	}
 	before := f.Status()
 	_, err := f.Store.Load(ctx, f.blocks(ctx, head, goal), &store.LoadOptions{Changes: perCommit, Progress: func(l store.Applied) {
-		f.moved(func(s *Status) {
+		f.update(func(s *Status) {
 			s.Store, s.Blocks, s.Changes = l.Head.Number, before.Blocks+uint64(l.Blocks), before.Changes+uint64(l.Changes)
 		})
 	}})
@@ -295,7 +295,7 @@ func (f *Follower) fetch(ctx context.Context, head store.BlockHeader, goal uint6
 	for next <= goal {
 		list, last, err := f.Client.Blocks(ctx, next, int(min(largest, goal-next+1)))
 		if err == nil {
-			f.heard(last)
+			f.sawChainHead(last)
 		}
 		select {
 		case to <- batch{list, err}:
@@ -312,7 +312,7 @@ func (f *Follower) fetch(ctx context.Context, head store.BlockHeader, goal uint6
 // rewind finds the last block that store and chain have in common, and rewinds
 // the store to it.
 func (f *Follower) rewind(ctx context.Context) error {
-	head, last, err := f.look(ctx)
+	head, last, err := f.readHeads(ctx)
 	if err != nil {
 		return err
 	}
@@ -325,7 +325,7 @@ func (f *Follower) rewind(ctx context.Context) error {
 		err = fmt.Errorf("%w: it goes back to block %d, the store is at %d: %w; follow into a new store", ErrTooDeep, common, head.Number, err)
 	}
 	if err == nil {
-		f.moved(func(s *Status) { s.Store, s.Reorgs, s.Rewound = common, s.Reorgs+1, s.Rewound+head.Number-common })
+		f.update(func(s *Status) { s.Store, s.Reorgs, s.Rewound = common, s.Reorgs+1, s.Rewound+head.Number-common })
 	}
 	return err
 }
@@ -367,7 +367,7 @@ func (f *Follower) common(ctx context.Context, from uint64) (uint64, error) {
 
 // same reports whether the store has the chain's block with a number.
 func (f *Follower) same(ctx context.Context, number uint64) (bool, error) {
-	held, err := f.held(ctx, number)
+	held, err := f.storeBlock(ctx, number)
 	if err != nil || held.Hash == (entity.Hash{}) {
 		return true, err // adopted
 	}
@@ -375,9 +375,9 @@ func (f *Follower) same(ctx context.Context, number uint64) (bool, error) {
 	return ok && hash == held.Hash, err
 }
 
-// held returns the store's block with a number; without a hash if it was
+// storeBlock returns the store's block with a number; without a hash if it was
 // adopted.
-func (f *Follower) held(ctx context.Context, number uint64) (store.BlockHeader, error) {
+func (f *Follower) storeBlock(ctx context.Context, number uint64) (store.BlockHeader, error) {
 	h, err := f.Store.HeaderAt(ctx, number)
 	if err != nil {
 		return h, err

@@ -52,7 +52,7 @@ func (b *blockTag) at(ctx context.Context, snap *store.Snapshot) (uint64, error)
 		oldest, err := snap.OldestHeader(ctx)
 		return oldest.Number, err
 	case b.word == "finalized":
-		return max(head, maxTold) - maxTold, nil
+		return max(head, maxSent) - maxSent, nil
 	}
 	return min(b.number, entity.MaxBlock), nil
 }

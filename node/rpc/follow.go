@@ -66,15 +66,15 @@ func (h *Handler) eachBlock(ctx context.Context, snap *store.Snapshot, from, to 
 type follower struct {
 	criteria *criteria           // nil: it sends blocks only
 	next     uint64              // the first block that was not sent
-	told     []store.BlockHeader // the last blocks that were sent
+	sent     []store.BlockHeader // the last blocks that were sent
 	logs     map[uint64][]*Log   // logs that were sent with these blocks, by number
 	hold     *quota.Hold         // memory of the follower
 }
 
 const (
-	// maxTold is how many sent blocks a follower remembers: in a deeper
+	// maxSent is how many sent blocks a follower remembers: in a deeper
 	// reorganisation not all are sent as removed.
-	maxTold = 128
+	maxSent = 128
 	// maxStep is how many blocks are sent in one step.
 	maxStep = 1000
 )
@@ -98,8 +98,8 @@ func (h *Handler) advance(ctx context.Context, f *follower) (news []blockLogs, m
 	count, last := 0, to
 	tell := func(b store.BlockHeader, all []*Log) bool {
 		step := blockLogs{head: b}
-		if n := len(f.told); n > 0 {
-			step.parent = blockHash(f.told[n-1])
+		if n := len(f.sent); n > 0 {
+			step.parent = blockHash(f.sent[n-1])
 		}
 		if f.criteria != nil && f.criteria.within(b.Number) {
 			for _, l := range all {
@@ -109,7 +109,7 @@ func (h *Handler) advance(ctx context.Context, f *follower) (news []blockLogs, m
 			}
 		}
 		news = append(news, step)
-		f.tell(b, step.logs)
+		f.markSent(b, step.logs)
 		f.next, last = b.Number+1, b.Number
 		count += len(step.logs)
 		return count < h.opts.Limits.Logs
@@ -134,14 +134,14 @@ func (h *Handler) advance(ctx context.Context, f *follower) (news []blockLogs, m
 	return news, last < head.Number, nil
 }
 
-// tell records a block as sent. It drops the oldest, because followers live
+// markSent records a block as sent. It drops the oldest, because followers live
 // long and there are many.
-func (f *follower) tell(b store.BlockHeader, logs []*Log) {
-	if len(f.told) == maxTold {
-		delete(f.logs, f.told[0].Number)
-		f.told = f.told[:copy(f.told, f.told[1:])]
+func (f *follower) markSent(b store.BlockHeader, logs []*Log) {
+	if len(f.sent) == maxSent {
+		delete(f.logs, f.sent[0].Number)
+		f.sent = f.sent[:copy(f.sent, f.sent[1:])]
 	}
-	f.told = append(f.told, b)
+	f.sent = append(f.sent, b)
 	if len(logs) > 0 {
 		if f.logs == nil {
 			f.logs = map[uint64][]*Log{}
@@ -153,18 +153,18 @@ func (f *follower) tell(b store.BlockHeader, logs []*Log) {
 // retract returns the sent blocks that are no longer part of the chain, newest
 // first.
 func (f *follower) retract(ctx context.Context, snap *store.Snapshot) (removed []blockLogs, err error) {
-	for len(f.told) > 0 {
-		last := f.told[len(f.told)-1]
+	for len(f.sent) > 0 {
+		last := f.sent[len(f.sent)-1]
 		now, err := snap.HeaderAt(ctx, last.Number)
 		if err != nil || now == last {
 			return removed, err
 		}
 		removed = append(removed, blockLogs{head: last, logs: f.logs[last.Number], removed: true})
 		delete(f.logs, last.Number)
-		f.told = f.told[:len(f.told)-1]
+		f.sent = f.sent[:len(f.sent)-1]
 		f.next = last.Number
-		if n := len(f.told); n > 0 {
-			f.next = f.told[n-1].Number + 1 // other blocks may be where there was a gap
+		if n := len(f.sent); n > 0 {
+			f.next = f.sent[n-1].Number + 1 // other blocks may be where there was a gap
 		}
 	}
 	// The previously sent blocks were dropped, or the only one was a head that
@@ -182,8 +182,8 @@ func (h *Handler) newFollower(ctx context.Context, c *criteria) (_ *follower, er
 		return nil, failf(CodeNotSupported, "layout %s keeps only the head, and so no events; they need a store with history", h.ents.Layout())
 	}
 	f := &follower{criteria: c, hold: h.followers.Hold(nil)}
-	// It holds the headers of maxTold blocks, and its criteria.
-	bytes := maxTold * int64(unsafe.Sizeof(store.BlockHeader{}))
+	// It holds the headers of maxSent blocks, and its criteria.
+	bytes := maxSent * int64(unsafe.Sizeof(store.BlockHeader{}))
 	if c != nil {
 		bytes += c.bytes()
 	}
@@ -206,10 +206,10 @@ func (h *Handler) newFollower(ctx context.Context, c *criteria) (_ *follower, er
 	}
 	// Blocks that were not sent need not be withdrawn, but the follower needs
 	// their headers to detect where another history begins.
-	blocks, err := snap.Headers(ctx, max(head.Number, maxTold-1)-(maxTold-1), head.Number)
+	blocks, err := snap.Headers(ctx, max(head.Number, maxSent-1)-(maxSent-1), head.Number)
 	if err != nil {
 		return nil, err
 	}
-	f.next, f.told = head.Number+1, append(make([]store.BlockHeader, 0, maxTold), blocks...)
+	f.next, f.sent = head.Number+1, append(make([]store.BlockHeader, 0, maxSent), blocks...)
 	return f, nil
 }

@@ -12,7 +12,7 @@ import (
 // four bytes of each hash, in spans of blocks, and is filled on demand from the
 // head down. Blocks of a span that may have the hash are read and compared.
 type hashIndex struct {
-	turn  chan struct{}   // a lock of the fields below that can be awaited with a context
+	lock  chan struct{}   // a lock of the fields below that can be awaited with a context
 	spans map[uint64]span // by the numbers of their blocks, divided by spanBlocks
 }
 
@@ -27,8 +27,8 @@ type span struct {
 // find returns the block with a hash in a snapshot.
 func (x *hashIndex) find(ctx context.Context, snap *store.Snapshot, hash topic) (b store.BlockHeader, ok bool, err error) {
 	select {
-	case x.turn <- struct{}{}:
-		defer func() { <-x.turn }()
+	case x.lock <- struct{}{}:
+		defer func() { <-x.lock }()
 	case <-ctx.Done():
 		return b, false, ctx.Err()
 	}

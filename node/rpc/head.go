@@ -87,7 +87,7 @@ func (h *Handler) watch(ctx context.Context) {
 // countCache caches the number of entities at the head, because clients ask for
 // it often.
 type countCache struct {
-	turn  chan struct{} // a lock of the fields below that can be awaited with a context
+	lock  chan struct{} // a lock of the fields below that can be awaited with a context
 	head  store.BlockHeader
 	count uint64
 	valid bool
@@ -102,8 +102,8 @@ func (h *Handler) getEntityCount(ctx context.Context, call *call) (err error) {
 	}
 	c := &h.count
 	select {
-	case c.turn <- struct{}{}:
-		defer func() { <-c.turn }()
+	case c.lock <- struct{}{}:
+		defer func() { <-c.lock }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -152,7 +152,7 @@ func New(ctx context.Context, ents *store.Entities, o Options) (*Handler, error)
 	h := &Handler{ents: ents, opts: o, places: make(chan struct{}, l.Concurrent), sockets: make(chan struct{}, l.Sockets), hashes: hashIndex{make(chan struct{}, 1), map[uint64]span{}}, memory: quota.New(l.Memory)}
 	h.followers, h.following = quota.New(l.Memory), make(chan struct{}, l.Following)
 	h.filters.list, h.heads.moved = map[string]*installed{}, make(chan struct{})
-	h.count.turn = make(chan struct{}, 1)
+	h.count.lock = make(chan struct{}, 1)
 	h.methods = methods()
 	for name, own := range o.Methods {
 		h.methods[name] = timed(func(_ *Handler, ctx context.Context, c *call) error {

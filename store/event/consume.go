@@ -81,13 +81,13 @@ func Consume(ctx context.Context, s Checkpointer, c Consumer) (err error) {
 	if w.saved, err = s.Checkpoint(ctx, c.Name); err != nil {
 		return w.error(err)
 	}
-	for w.at = w.saved; err == nil; {
+	for w.handledTo = w.saved; err == nil; {
 		if err = w.catchUp(ctx); err == nil {
 			err = w.wait(ctx)
 		}
 	}
 	if w.handled > 0 && !w.failed {
-		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSave)
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastCheckpointTimeout)
 		defer cancel()
 		err = errors.Join(err, w.save(last))
 	}
@@ -95,19 +95,19 @@ func Consume(ctx context.Context, s Checkpointer, c Consumer) (err error) {
 }
 
 const (
-	lastSave   = 5 * time.Second // time limit of the last checkpoint when a consumer ends
-	skippable  = 10_000          // number of skipped positions after which a checkpoint is stored
-	redecision = 16              // maximum attempts when a condition fails
+	lastCheckpointTimeout = 5 * time.Second // time limit of the last checkpoint when a consumer ends
+	maxSkipped            = 10_000          // number of skipped positions after which a checkpoint is stored
+	maxAttempts           = 16              // maximum attempts when a condition fails
 )
 
 // consuming is a running consumer.
 type consuming struct {
 	Consumer
-	store   Checkpointer
-	saved   uint64 // the checkpoint in the store
-	at      uint64 // up to here everything is handled
-	handled int    // events since saved
-	failed  bool   // a checkpoint could not be stored
+	store     Checkpointer
+	saved     uint64 // the checkpoint in the store
+	handledTo uint64 // up to here everything is handled
+	handled   int    // events since saved
+	failed    bool   // a checkpoint could not be stored
 }
 
 func (w *consuming) error(err error) error { return fmt.Errorf("consumer %q: %w", w.Name, err) }
@@ -129,13 +129,13 @@ func (w *consuming) catchUp(ctx context.Context) error {
 			return err
 		}
 	}
-	if w.at = max(w.at, head); w.handled == 0 && w.at-w.saved < skippable {
+	if w.handledTo = max(w.handledTo, head); w.handled == 0 && w.handledTo-w.saved < maxSkipped {
 		return nil
 	}
 	return w.save(ctx)
 }
 
-func (w *consuming) next() uint64 { return min(w.at, math.MaxUint64-1) + 1 }
+func (w *consuming) next() uint64 { return min(w.handledTo, math.MaxUint64-1) + 1 }
 
 // wait returns when there is a new event.
 func (w *consuming) wait(ctx context.Context) error {
@@ -153,13 +153,13 @@ func (w *consuming) handle(ctx context.Context, ev *Sequenced) error {
 			return fmt.Errorf("event %d: %w", ev.Position, err)
 		}
 		if len(events) == 0 {
-			w.at = ev.Position
+			w.handledTo = ev.Position
 			w.handled++
 			return nil
 		}
 		conflict := new(ConflictError)
 		err = w.advance(ctx, ev.Position, events, cond)
-		if err == nil || n >= redecision || !errors.As(err, &conflict) {
+		if err == nil || n >= maxAttempts || !errors.As(err, &conflict) {
 			return err
 		}
 		if err := pause(ctx, n); err != nil {
@@ -168,7 +168,7 @@ func (w *consuming) handle(ctx context.Context, ev *Sequenced) error {
 	}
 }
 
-func (w *consuming) save(ctx context.Context) error { return w.advance(ctx, w.at, nil, nil) }
+func (w *consuming) save(ctx context.Context) error { return w.advance(ctx, w.handledTo, nil, nil) }
 
 // advance stores events and the checkpoint. When the outcome is unknown, it
 // reads the checkpoint to learn it.
@@ -180,7 +180,7 @@ func (w *consuming) advance(ctx context.Context, to uint64, events []Event, cond
 		}
 	}
 	if w.failed = err != nil; !w.failed {
-		w.saved, w.at, w.handled = to, to, 0
+		w.saved, w.handledTo, w.handled = to, to, 0
 	}
 	return err
 }

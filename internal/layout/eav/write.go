@@ -28,10 +28,10 @@ func (w writer) Write(ctx context.Context, set entity.Changeset) error {
 	for i := range set.Changes {
 		c := &set.Changes[i]
 		if c.Old != nil && w.schema.Temporal {
-			b.close(c.Old)
+			b.addClosed(c.Old)
 		}
 		if c.New != nil {
-			b.open(w.schema.Temporal, c.New)
+			b.addRows(w.schema.Temporal, c.New)
 		}
 	}
 	if err := w.end(ctx, w.tx, set, &b); err != nil {
@@ -68,8 +68,8 @@ func (l *Layout) remove(ctx context.Context, tx driver.Tx, set entity.Changeset)
 	return nil
 }
 
-// close adds the keys of a version's rows.
-func (b *batch) close(e *entity.Entity) {
+// addClosed adds the keys of a version's rows.
+func (b *batch) addClosed(e *entity.Entity) {
 	key, from := e.Key[:], int64(e.LastModifiedAtBlock)
 	for _, a := range textsOf(e) {
 		b.closed[inStrings] = append(b.closed[inStrings], key, a.name, from)
@@ -80,8 +80,8 @@ func (b *batch) close(e *entity.Entity) {
 	b.closed[inPayloads] = append(b.closed[inPayloads], key, from)
 }
 
-// open adds a new version's rows.
-func (b *batch) open(temporal bool, e *entity.Entity) {
+// addRows adds a new version's rows.
+func (b *batch) addRows(temporal bool, e *entity.Entity) {
 	texts, numbers := textsOf(e), numbersOf(e)
 	key := any(e.Key[:])
 	from, to := any(int64(e.LastModifiedAtBlock)), any(int64(e.Expiration))

@@ -63,9 +63,9 @@ type Keyring struct {
 
 // key is a key with the keys derived from it.
 type key struct {
-	random cipher.AEAD // generates a nonce itself, so that no caller can repeat one
-	plain  cipher.AEAD // takes the nonce from the caller
-	nonces []byte      // the MAC key from which SealAlike derives nonces
+	random   cipher.AEAD // generates a nonce itself, so that no caller can repeat one
+	plain    cipher.AEAD // takes the nonce from the caller
+	nonceKey []byte      // the MAC key from which SealAlike derives nonces
 }
 
 func newKey(secret []byte) (*key, error) {
@@ -73,7 +73,7 @@ func newKey(secret []byte) (*key, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &key{nonces: derive(secret, "varve event nonce")}
+	k := &key{nonceKey: derive(secret, "varve event nonce")}
 	if k.random, err = cipher.NewGCMWithRandomNonce(block); err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func (r *Keyring) Seal(owner, payload []byte) []byte {
 // applies.
 func (r *Keyring) SealAlike(id ID, owner, payload []byte) []byte {
 	k := r.keys[id]
-	mac := hmac.New(sha256.New, k.nonces)
+	mac := hmac.New(sha256.New, k.nonceKey)
 	mac.Write(binary.BigEndian.AppendUint64(nil, uint64(len(owner))))
 	mac.Write(owner)
 	mac.Write(payload)
