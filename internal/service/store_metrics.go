@@ -35,9 +35,9 @@ var (
 			func(s *driver.Stats) *time.Duration { return s.ReplicaLag }),
 		stat("varve_checkpoints_total", "Checkpoints of the log that moved something.", prometheus.CounterValue, 1,
 			func(s *driver.Stats) *int64 { return s.Checkpoints }),
-		stat("varve_checkpoint_seconds_total", "Time spent in them.", prometheus.CounterValue, time.Second,
+		stat("varve_checkpoint_seconds_total", "Time spent in checkpoints.", prometheus.CounterValue, time.Second,
 			func(s *driver.Stats) *time.Duration { return s.CheckpointTime }),
-		stat("varve_checkpoint_stall_seconds_total", "Time that commits waited for them.", prometheus.CounterValue, time.Second,
+		stat("varve_checkpoint_stall_seconds_total", "Time that commits waited for checkpoints.", prometheus.CounterValue, time.Second,
 			func(s *driver.Stats) *time.Duration { return s.CheckpointStall }),
 	}
 )

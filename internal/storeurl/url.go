@@ -126,7 +126,7 @@ var params = []param{
 		func(t *Target, v string) (err error) { t.Options.WALFrames, err = positive(v); return err }},
 	{"readers", fmt.Sprintf("snapshots that are open at once, above 0 (default %d)", driver.DefaultReaders),
 		func(t *Target, v string) (err error) { t.Options.Readers, err = positive(v); return err }},
-	{"concurrency", "snapshots that are at work beside each other, above 0 (default the processors that Go uses; of a server, readers)",
+	{"concurrency", "how many snapshots work at the same time, above 0 (default the processors that Go uses; of a server, readers)",
 		func(t *Target, v string) (err error) { t.Options.Concurrency, err = positive(v); return err }},
 	{"memory", fmt.Sprintf("bytes for caching, above 0, with a suffix such as KiB or GiB (default %dMiB)", driver.DefaultMemory>>20),
 		func(t *Target, v string) (err error) { t.Options.Memory, err = driver.ParseBytes(v); return err }},
@@ -136,7 +136,7 @@ var params = []param{
 		func(t *Target, v string) (err error) { t.Options.MaxReaderAge, err = duration(v); return err }},
 	{"read_only", "true to open what is there and write nothing, or false (default false)",
 		func(t *Target, v string) (err error) { t.Options.ReadOnly, err = strconv.ParseBool(v); return err }},
-	{"layout", "that of entities (default what the database has, else " + schemas.DefaultLayout + ")", (*Target).setLayout},
+	{"layout", "layout of the entities (default what the database has, else " + schemas.DefaultLayout + ")", (*Target).setLayout},
 	{"backlog", fmt.Sprintf("changes that compact may leave unmerged, above 0 (default %d)", compact.DefaultBacklog),
 		func(t *Target, v string) (err error) { t.Backlog, err = positive(v); return err }},
 }

@@ -243,7 +243,7 @@ type Stats struct {
 	WALBytes        *int64         `json:"wal_bytes,omitempty"`        // of the log that recovery would read, whatever the size of its files
 	Checkpoints     *int64         `json:"checkpoints,omitempty"`      // that moved at least one page since Open
 	CheckpointTime  *time.Duration `json:"checkpoint_time,omitempty"`  // time spent in them, nanoseconds
-	CheckpointStall *time.Duration `json:"checkpoint_stall,omitempty"` // time that commits waited for them, nanoseconds
+	CheckpointStall *time.Duration `json:"checkpoint_stall,omitempty"` // time that commits waited for checkpoints, nanoseconds
 	Syncs           *int64         `json:"syncs,omitempty"`            // of the log, outside of transactions, since Open; see Overlapper
 	CacheHits       *int64         `json:"cache_hits,omitempty"`       // page reads served from the engine's cache
 	CacheMisses     *int64         `json:"cache_misses,omitempty"`     // page reads that were not
