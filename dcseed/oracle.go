@@ -14,15 +14,15 @@ type Answer struct {
 }
 
 // Oracle knows the answers. It holds 8 bytes for each node of all data centres
-// and nothing for workloads, takes a fraction of a microsecond a node to build,
-// never changes, and is safe for concurrent use.
+// and nothing for workloads. Building it takes a fraction of a microsecond a
+// node. It never changes, and is safe for concurrent use.
 type Oracle struct {
 	model *Model
 	// shelves has the nodes by data centre, region and vm_type, cheapest first.
 	shelves [][]shelf
 }
 
-// shelf is the nodes of one region and vm_type.
+// shelf has the nodes of one region and vm_type.
 type shelf []shelved
 
 // shelved is a node in 8 bytes: its number and the attributes that a query
@@ -40,7 +40,7 @@ type wanted struct {
 	cpu, ram, hours uint64 // at least
 }
 
-// NewOracle looks at every node of the model once.
+// NewOracle reads every node of the model once.
 func NewOracle(m *Model) *Oracle {
 	o := &Oracle{model: m, shelves: make([][]shelf, m.cfg.DCs)}
 	for dc := range o.shelves {
@@ -63,10 +63,9 @@ func NewOracle(m *Model) *Oracle {
 	return o
 }
 
-// Expected returns the answer to a question. The block may be any, also one that
-// no store has reached. The time is constant for a NodeState, grows with the
-// nodes that must be passed over for a NodeMatch, and with the data centre for
-// the others.
+// Expected returns the answer to a query at any block, even one that no store
+// has reached. The time is constant for a NodeState, grows with the number of
+// skipped nodes for a NodeMatch, and with the data centre for the others.
 func (o *Oracle) Expected(q Query) Answer {
 	if q.Kind == NodeState {
 		e, ok := o.model.EntityAt(NodeRef(q.DC, q.N), q.Block)
@@ -101,7 +100,7 @@ func (o *Oracle) Expected(q Query) Answer {
 	return a
 }
 
-// match is an entity that a question is about.
+// match is an entity that matches a query.
 type match struct {
 	Ref
 	sequence uint64
@@ -142,8 +141,9 @@ func (f *first) sorted() []match {
 	return f.list
 }
 
-// scan looks at every step-th entity of the data centre from one on. It begins
-// with the last, because most of those are the newest and the rest is passed over then.
+// scan finds the matches among every step-th entity of the data centre, from
+// one on. It begins with the last ones, because most of these are the newest:
+// then the others are rejected without sorting.
 func (o *Oracle) scan(found *first, q Query, class Class, from, step int) {
 	last := int(o.model.population(class).perDC)
 	for n := last - (last-from)%step; n >= from; n -= step {
@@ -155,9 +155,9 @@ func (o *Oracle) scan(found *first, q Query, class Class, from, step int) {
 }
 
 // available finds the available nodes that meet the conditions. Nodes of a
-// shelf that are sorted by price are cut at the limit, but nodes of the same
-// price as the last one are kept, because their order follows from their
-// creation, which the shelf does not have.
+// shelf that are sorted by price are cut at the limit. But all nodes with the
+// price of the last one are kept, because their order depends on their
+// creation, which the shelf does not know.
 func (o *Oracle) available(found *first, q Query, w *wanted) {
 	for i, s := range o.shelves[q.DC-1] {
 		region, vmType := nodeRegions[i/len(vmTypes)].value, vmTypes[i%len(vmTypes)].value

@@ -9,10 +9,11 @@ import (
 	"github.com/varvedb/varve/internal/report"
 )
 
-// Busy measures the phases of the core set, and of commits at full rate. If
-// nothing else runs it holds them to report.MinBusy; the best of some tries
-// counts. Among other programs it only asks that the part is known, because they
-// keep the goroutines that make blocks and check answers from the processor.
+// Busy measures how busy the loops of the core set are, and commits at full
+// rate. If nothing else runs it requires report.MinBusy; the best of several
+// tries counts. While other programs run it only requires that the share is
+// known, because they compete with the goroutines that make blocks and check
+// answers.
 func (s Suite) Busy(t *testing.T) {
 	o, err := s.Flags.options()
 	must(t, err)
@@ -35,7 +36,7 @@ func (s Suite) Busy(t *testing.T) {
 	}
 }
 
-// busyTries is how often a phase is measured at most.
+// busyTries is the maximum number of tries for one phase.
 const busyTries = 20
 
 func (s Suite) busy(t *testing.T, l *lab.Lab, v *lab.Variant) {
