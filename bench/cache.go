@@ -17,11 +17,11 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// CacheEnv is the environment variable that names the cache's directory. It
-// decides on which disk databases are measured, too.
+// CacheEnv is the environment variable that names the cache's directory.
+// Databases are measured on the disk of that directory.
 const CacheEnv = "VARVE_CACHE"
 
-// Progress is told how many units of long work are done, and its end.
+// Progress receives how many units of a long task are done, and its end.
 type Progress interface {
 	Set(done int64)
 	Finish()
@@ -36,20 +36,22 @@ type Progress interface {
 //
 // Several processes may share it. Anything in it may be deleted while no benchmark runs.
 type Cache struct {
-	// InPlace uses the data sets themselves and no copies, as is right for
-	// workloads that only read, and for others where the disk has no room for a
-	// copy. A changed data set is built again when it is needed next. One user
-	// at a time has a data set; others wait.
+	// InPlace uses a data set itself instead of a copy. It is meant for
+	// workloads that only read, or for disks without room for a copy. A data
+	// set that was changed is rebuilt before its next use. Only one user at a
+	// time may hold a data set; others wait.
 	InPlace bool
 
-	// Progress, unless it is nil, begins a report on building a data set of total units; zero means unknown.
+	// Progress, if not nil, starts a progress report for building a data set of
+	// total units; zero means that the total is unknown.
 	Progress func(name, unit string, total int64) Progress
 
 	root string
 }
 
-// OpenCache returns the cache in a directory and makes it if need be. Empty
-// means that of CacheEnv, else "varve/datasets" in the user's cache directory.
+// OpenCache opens the cache in a directory and creates it if it is missing. An
+// empty root means the directory that CacheEnv names, else "varve/datasets" in
+// the user's cache directory.
 func OpenCache(root string) (*Cache, error) {
 	if root = cmp.Or(root, os.Getenv(CacheEnv)); root == "" {
 		user, err := os.UserCacheDir()
@@ -86,10 +88,11 @@ type Ready struct {
 	Seconds float64 `json:"seconds"` // it took to build
 }
 
-// builder makes a database in an empty directory, closes it, and describes it; Key and Bytes are filled in for it.
+// builder creates a database in an empty directory, closes it, and describes
+// it. The caller fills in Key and Bytes.
 type builder func(ctx context.Context, dir string) (Ready, error)
 
-// drop forgets a data set, so that it is built again.
+// drop removes a data set, so that the next use rebuilds it.
 func (c *Cache) drop(ctx context.Context, key string) error {
 	held, err := c.lock(ctx, key)
 	if err != nil {
@@ -122,7 +125,8 @@ func (c *Cache) ready(key string) (r Ready, err error) {
 	return r, err
 }
 
-// build replaces whatever is there. The marker appears at once and last.
+// build removes whatever is in the directory and builds the data set. The ready
+// marker is written last and atomically.
 func (c *Cache) build(ctx context.Context, key string, build builder) (r Ready, err error) {
 	dir := c.path(key)
 	if err := os.RemoveAll(dir); err != nil {
@@ -143,7 +147,7 @@ func (c *Cache) build(ctx context.Context, key string, build builder) (r Ready, 
 	return c.seal(r)
 }
 
-// seal marks a data set as complete, with the size that it has now.
+// seal writes the ready marker of a data set, with its present size.
 func (c *Cache) seal(r Ready) (_ Ready, err error) {
 	if r.Bytes, err = size(c.data(r.Key)); err != nil {
 		return r, err
@@ -155,8 +159,9 @@ func (c *Cache) seal(r Ready) (_ Ready, err error) {
 	return r, filesync.Replace(filepath.Join(c.path(r.Key), markerFile), append(text, '\n'), 0o644)
 }
 
-// File returns the path of a file that is kept under a key as data sets are. Where it is
-// missing, write makes it: it is there when it is whole.
+// File returns the path of a file that is cached under a key, like a data set.
+// If it is missing, write creates it; it appears under its name only when it is
+// complete.
 func (c *Cache) File(ctx context.Context, key, name string, write func(f *os.File) error) (path string, err error) {
 	held, err := c.lock(ctx, key)
 	if err != nil {
@@ -184,15 +189,15 @@ func (c *Cache) File(ctx context.Context, key, name string, write func(f *os.Fil
 	return path, err
 }
 
-// Told begins a report on long work, of a total of zero where that is not known.
-func (c *Cache) Told(name, unit string, total int64) Progress {
+// StartProgress starts a progress report for a long task; a total of zero means unknown.
+func (c *Cache) StartProgress(name, unit string, total int64) Progress {
 	if c == nil || c.Progress == nil {
 		return silent{}
 	}
 	return c.Progress(name, unit, total)
 }
 
-// silent reports nothing.
+// silent discards progress reports.
 type silent struct{}
 
 func (silent) Set(int64) {}
@@ -215,8 +220,8 @@ type RunDir struct {
 	held *os.File // locked while the run lives
 }
 
-// NewRun makes the directory of a run, after removing the directories of runs
-// that were killed.
+// NewRun creates the directory of a run. It first removes the directories of
+// runs that were killed.
 func (c *Cache) NewRun() (*RunDir, error) {
 	if err := c.sweep(runPrefix, true); err != nil {
 		return nil, err
@@ -235,13 +240,13 @@ func (c *Cache) NewRun() (*RunDir, error) {
 // Data returns the directory for the database, which does not exist yet.
 func (r *RunDir) Data() string { return filepath.Join(r.path, dataDir) }
 
-// Remove takes the directory away. The database must be closed.
+// Remove deletes the directory. The database must be closed.
 func (r *RunDir) Remove() error {
 	return errors.Join(os.RemoveAll(r.path), os.Remove(r.held.Name()), r.held.Close())
 }
 
-// SweepCache removes from the cache what killed processes left: the databases of
-// runs, and data sets that are not complete.
+// SweepCache removes the remains of killed processes from the cache: databases
+// of runs, and incomplete data sets.
 func SweepCache() error {
 	c, err := OpenCache("")
 	if err != nil {
@@ -250,7 +255,7 @@ func SweepCache() error {
 	return c.sweep("", false)
 }
 
-// EmptyCache removes all of the cache that is not in use.
+// EmptyCache removes everything from the cache that is not in use.
 func EmptyCache() error {
 	c, err := OpenCache("")
 	if err != nil {
@@ -259,8 +264,8 @@ func EmptyCache() error {
 	return c.sweep("", true)
 }
 
-// sweep removes the directories with a prefix whose locks are free, but
-// complete data sets only on request.
+// sweep removes the directories with a prefix that no process has locked.
+// Complete data sets are removed only if complete is set.
 func (c *Cache) sweep(prefix string, complete bool) error {
 	locks, err := fs.Glob(os.DirFS(c.root), prefix+"*"+lockSuffix)
 	errs := []error{err}

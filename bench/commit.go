@@ -17,40 +17,43 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// CommitConfig is blocks that are applied in order: in a closed loop, where the next one comes when the one
-// before is durable, or at a rate of rows, whether the one before is committed or not.
+// CommitConfig configures a run that applies blocks in order. In a closed loop
+// the next block is applied when the previous one is durable; in an open loop
+// blocks arrive at a fixed rate of rows, whether or not the previous one is
+// committed.
 type CommitConfig struct {
-	pace.Config // of one worker, which ends with Blocks at the latest
+	pace.Config // with one worker; it ends with Blocks at the latest
 
-	// Blocks are made outside of the time that is measured. With Expect they are
-	// made twice, so each iteration must give the same ones.
+	// Blocks are generated outside of the measured time. With Expect the stream
+	// is read twice, so both iterations must yield the same blocks.
 	Blocks Stream
 
-	// RowRate, if not 0, has blocks arrive when the rows of those before come to so many a second.
+	// RowRate, if not 0, is the arrival rate in rows a second: a block is due
+	// when the rows of all earlier blocks have arrived.
 	RowRate float64
 
-	// Expect has the store's contents before the first block. After the last
-	// one it follows the blocks, and each head is checked against it, and the
-	// store. Nil is no check.
+	// Expect holds the store's contents before the first block. After the run
+	// it follows the blocks, and each head, and then the store, is compared
+	// with it. Nil means no check.
 	Expect *Expectation
 
 	// Mix, if not nil, follows each block before it is applied, for concurrent
 	// readers.
 	Mix mix.Reads
 
-	// Observe, if not nil, is told of each commit, when the time no longer counts. The
-	// block is valid until it returns.
+	// Observe, if not nil, is called after each commit, outside of the measured
+	// time. The block is valid until it returns.
 	Observe func(b *entity.Block, took time.Duration)
 }
 
 // readBack is how many entities of the last block Commit reads again.
 const readBack = 8
 
-// Commit applies blocks and records latencies, from the scheduled starts where
-// there are such. With an expectation, Result.Check then compares the head that
-// each block made with its digest, the visible entities, the rows and some whole
-// entities; it fails with ErrMismatch when anything differs. Commit fails where
-// all blocks were applied within the warm-up.
+// Commit applies blocks and records their latencies; in an open loop a latency
+// counts from the scheduled start. With an expectation, Result.Check compares
+// the head after each block by its digest, and then the visible entities, the
+// rows and some whole entities. It fails with ErrMismatch on any difference.
+// Commit fails if the warm-up used up all blocks.
 func Commit(ctx context.Context, ents *store.Entities, cfg CommitConfig) (Result, error) {
 	w := newBlockWriter(ents, cfg)
 	defer w.stop()
@@ -72,8 +75,8 @@ func (w *blockWriter) commit(ctx context.Context) (Result, error) {
 	return res, err
 }
 
-// blocksAhead is how many blocks are made before they are asked for: few,
-// because one may take megabytes.
+// blocksAhead is how many blocks are generated ahead. It is small because a
+// block may be megabytes.
 const blocksAhead = 4
 
 // blockWriter applies one block after the other.
@@ -83,18 +86,19 @@ type blockWriter struct {
 	next func() (entity.Block, error, bool)
 	stop func()
 
-	block, last entity.Block // the next one, and the one before it
+	block, last entity.Block // the next block to write, and the one before it
 	ended       bool
-	failed      error // to draw the first
+	failed      error // error of drawing the first block
 
 	entities, rows uint64              // after the warm-up, as Written counts them
 	heads          []store.BlockHeader // after each block, with Expect
 }
 
-// newBlockWriter is a writer for a loop, whose blocks are made in another
-// goroutine, because a closed loop that makes the next block between two
-// commits measures the making too. It draws the first block, which may take
-// seconds: a generator skips the blocks that the store has.
+// newBlockWriter returns the writer of a loop. Another goroutine generates the
+// blocks, because a closed loop that generated them between two commits would
+// measure the generating too. The first block is drawn here, outside of the
+// measured time: it may take seconds, because a generator skips the blocks that
+// the store already has.
 func newBlockWriter(ents *store.Entities, cfg CommitConfig) *blockWriter {
 	w := &blockWriter{CommitConfig: cfg, ents: ents}
 	w.next, w.stop = pace.Ahead(w.Blocks, blocksAhead)
@@ -120,7 +124,7 @@ func (w *blockWriter) run(ctx context.Context) (*pace.Outcome, error) {
 	return pace.Loop(ctx, loop, w.apply)
 }
 
-// draw takes the next block and tells the mix of it.
+// draw takes the next block and passes it to the read mix.
 func (w *blockWriter) draw() (err error) {
 	var more bool
 	w.block, err, more = w.next()
@@ -131,7 +135,7 @@ func (w *blockWriter) draw() (err error) {
 	return err
 }
 
-// apply applies the block that was drawn and draws the next.
+// apply commits the drawn block and draws the next.
 func (w *blockWriter) apply(ctx context.Context, s *pace.Step) error {
 	s.Kind = "commit"
 	start := time.Now()
@@ -150,7 +154,7 @@ func (w *blockWriter) apply(ctx context.Context, s *pace.Step) error {
 	return w.draw()
 }
 
-// write applies the block that was drawn.
+// write commits the drawn block.
 func (w *blockWriter) write(ctx context.Context) error {
 	applied, err := w.ents.Apply(ctx, w.block)
 	if err == nil {
@@ -162,16 +166,16 @@ func (w *blockWriter) write(ctx context.Context) error {
 	return err
 }
 
-// count counts the last block.
+// count adds the last block to the totals.
 func (w *blockWriter) count() {
 	entities, rows := Written(&w.last)
 	w.entities, w.rows = w.entities+uint64(entities), w.rows+uint64(rows)
 }
 
-// check has the expectation follow the applied blocks, compares the head after
-// each of them, and then the store. It makes the blocks again, because a check
-// between two commits, or in another goroutine meanwhile, would slow the engine
-// that is measured.
+// check makes the expectation follow the applied blocks, compares the head
+// after each, and then the store. It generates the blocks a second time,
+// because a check between two commits, or in another goroutine meanwhile, would
+// slow down the measured engine.
 func (w *blockWriter) check(ctx context.Context) error {
 	done := 0
 	for b, err := range w.Blocks {
@@ -195,9 +199,9 @@ func (w *blockWriter) check(ctx context.Context) error {
 	return checkCreated(ctx, w.ents, w.last)
 }
 
-// EachCommit returns the commits of blocks, one at a time, on a store as the
-// expectation has it. They are checked as those of Commit are: the heads are those
-// of so many blocks.
+// EachCommit returns commits of blocks as single operations, on a store that
+// the expectation describes. They are checked as in Commit, by the heads after
+// as many blocks.
 func EachCommit(ents *store.Entities, cfg CommitConfig) *Operations {
 	w := &blockWriter{CommitConfig: cfg, ents: ents}
 	w.next, w.stop = iter.Pull2(w.Blocks)
@@ -261,21 +265,23 @@ func checkCreated(ctx context.Context, ents *store.Entities, b entity.Block) err
 	return nil
 }
 
-// ReadMixConfig is clients that read by a mix, in a closed loop or at a rate.
+// ReadMixConfig configures clients that read by a mix, in a closed loop or at a
+// rate.
 type ReadMixConfig struct {
-	pace.Config // Workers are the clients, each with its own snapshots; Rate is of all together
+	pace.Config // Workers are the clients, each with separate snapshots; Rate is their total
 
 	Mix mix.Reads
 
-	// Head, where blocks are applied meanwhile, returns the last committed one;
-	// keys to read are drawn from the entities up to it.
+	// Head, if blocks are applied meanwhile, returns the last committed block.
+	// Keys are drawn from the entities up to it.
 	Head func() uint64
 
-	// Held has all read one snapshot of the head, which stays open, and not each its own.
+	// Held makes all clients read one snapshot of the head, which stays open.
+	// Otherwise each read opens a snapshot.
 	Held bool
 }
 
-// client is one that reads, with what it draws.
+// client is one reading client with its random draws.
 type client struct {
 	*mix.Reader
 	draw mix.Stream
@@ -297,9 +303,10 @@ func (cfg *ReadMixConfig) open(ctx context.Context, ents *store.Entities) (clien
 	return clients, release, nil
 }
 
-// ReadMix reads and records the latency of each read by kind: snapshot, read and the end of the snapshot,
-// without the comparison with the right answer, which follows. In an open loop latency is from the scheduled
-// start. It fails with mix.ErrMismatch at the first wrong answer.
+// ReadMix reads and records the latency of each read by kind. A latency covers
+// opening the snapshot, reading and closing the snapshot, but not comparing the
+// answer, which follows. In an open loop it counts from the scheduled start.
+// ReadMix fails with mix.ErrMismatch at the first wrong answer.
 func ReadMix(ctx context.Context, ents *store.Entities, cfg ReadMixConfig) (*pace.Outcome, error) {
 	clients, release, err := cfg.open(ctx, ents)
 	if err != nil {
@@ -324,8 +331,9 @@ func ReadMix(ctx context.Context, ents *store.Entities, cfg ReadMixConfig) (*pac
 	return out, nil
 }
 
-// Combined runs commits and readers at the same time, from a common beginning. When one ends with an error, so
-// does the other. Readers that are told no end of their own end with the commits.
+// Combined runs commits and readers concurrently, from a common start. If one
+// ends with an error, the other is stopped. Readers without a configured end
+// stop with the commits.
 func Combined(ctx context.Context, ents *store.Entities, writes CommitConfig, reads ReadMixConfig) (Result, *pace.Outcome, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	var head atomic.Uint64
@@ -357,13 +365,14 @@ func Combined(ctx context.Context, ents *store.Entities, writes CommitConfig, re
 	return wrote, read, err
 }
 
-// EachRead returns reads of a mix by clients, one at a time. They are N reads, which
-// repeat: few enough that the answers to all are compared with the right ones
-// before the clock starts. Then as much is compared as costs next to nothing.
+// EachRead returns the reads of a mix as single operations. It draws N reads,
+// which repeat. Before the clock starts, all their answers are compared with
+// the oracle; during the measurement only a cheap part of each answer is
+// compared.
 func EachRead(ctx context.Context, ents *store.Entities, cfg ReadMixConfig) (_ *Operations, err error) {
 	type read struct {
 		op   mix.Op
-		want uint64 // entities
+		want uint64 // expected number of entities
 	}
 	clients, release, err := cfg.open(ctx, ents)
 	if err != nil {

@@ -16,29 +16,30 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Copy is an open copy of a data set that a run may change, or the data set itself where it
-// is used in place. It has Entities or Events, or neither where its Source fills it.
+// Copy is an open copy of a data set that a run may change, or the data set
+// itself if it is used in place. Either Entities or Events is set, or neither
+// if the data set's Source fills the database.
 type Copy struct {
 	DB       *store.DB
 	Dir      string // of the database
 	Ready    Ready
 	Entities *store.Entities
 	Events   *store.Events
-	Built    bool // just now, by this process
+	Built    bool // by this call; otherwise it was in the cache
 
 	data Dataset
 	run  *RunDir
 	held *os.File // the lock of a data set that is used in place
 	url  string
-	drop func() error // removes it from a server
+	drop func() error // removes the database from a server
 	opts *store.Options
 }
 
-// errDamaged: the copy of a data set is not the store that it was built as.
+// errDamaged: the copy is not the store that the data set was built as.
 var errDamaged = errors.New("damaged data set")
 
-// OpenCopy copies a data set and opens the copy. A damaged data set is built
-// again, once.
+// OpenCopy copies a data set and opens the copy. If the data set is damaged, it
+// is rebuilt once.
 func (c *Cache) OpenCopy(ctx context.Context, d Dataset, opts *store.Options) (*Copy, error) {
 	key, err := d.Key()
 	if err != nil {
@@ -88,8 +89,8 @@ func (c *Cache) NewCopy(ctx context.Context, e Engine, opts *store.Options) (*Co
 	return cp, nil
 }
 
-// fill makes the copy and opens it. At a server there are no copies: each
-// database is built.
+// fill copies the data set and opens the copy. On a server nothing is copied:
+// each database is built.
 func (cp *Copy) fill(ctx context.Context, key string) (err error) {
 	d, c := cp.data, cp.data.cache
 	if d.Engine.Server != "" {
@@ -127,9 +128,9 @@ func (cp *Copy) fill(ctx context.Context, key string) (err error) {
 	return err
 }
 
-// Flush does the work that commits have put off: merges of the layout, and copying the
-// log into the database. Its file stays as long as it is, because making a log
-// grow again costs as much as writing to it.
+// Flush completes deferred work: merges of the layout, and the checkpoint of
+// the log. The log file keeps its size, because growing it again would cost as
+// much as writing to it.
 func (cp *Copy) Flush(ctx context.Context) error {
 	if cp.Entities != nil {
 		if err := cp.Entities.Flush(ctx); err != nil {
@@ -137,7 +138,7 @@ func (cp *Copy) Flush(ctx context.Context) error {
 		}
 	}
 	const tries, pause = 100, 10 * time.Millisecond
-	for range tries { // the engine may be at it by itself
+	for range tries { // the engine may be running a checkpoint itself
 		res, err := driver.Checkpoint(ctx, cp.DB.Engine(), false)
 		if errors.Is(err, store.ErrUnsupported) {
 			return nil
@@ -150,9 +151,10 @@ func (cp *Copy) Flush(ctx context.Context) error {
 	return fmt.Errorf("%w: the log could not be copied into the database within %v", store.ErrLocked, tries*pause)
 }
 
-// Evict drops the pages of the database's files from the page cache, where the files are this
-// machine's. Whoever built, copied or read them before has paid for these pages from another
-// budget: they would be a present to whoever measures next.
+// Evict drops the pages of the database's files from the page cache, if the
+// files are on this machine. These pages were charged to the memory budget of
+// the process that built, copied or read them, so a later measurement would get
+// them for free.
 func (cp *Copy) Evict() error {
 	if cp.data.Engine.Server != "" {
 		return nil
@@ -202,8 +204,8 @@ func (cp *Copy) check(ctx context.Context) (err error) {
 }
 
 // Close closes the database and removes the copy. A data set that was used in
-// place goes back when its head has not changed, and is removed otherwise. A
-// second Close has no effect.
+// place is marked as complete again if its head has not changed, and removed
+// otherwise. A second Close has no effect.
 func (cp *Copy) Close() (err error) {
 	if cp.run == nil {
 		return nil
@@ -226,10 +228,10 @@ func (cp *Copy) Close() (err error) {
 	return err
 }
 
-// checkOut copies a data set to a directory, and builds it first when it is
-// missing, incomplete or damaged. In place it makes no copy, and returns the
-// lock that keeps others waiting until the run has ended; the ready marker is
-// removed, so that a crash, whenever it comes, forces a rebuild.
+// checkOut copies a data set to a directory, and builds it first if it is
+// missing, incomplete or damaged. In place it copies nothing and returns the
+// lock, which keeps others waiting until the run has ended. The ready marker is
+// removed first, so that a crash forces a rebuild.
 func (c *Cache) checkOut(ctx context.Context, dir, key string, inPlace bool, build builder) (r Ready, held *os.File, err error) {
 	if held, err = c.lock(ctx, key); err != nil {
 		return r, nil, err
@@ -253,8 +255,8 @@ func (c *Cache) checkOut(ctx context.Context, dir, key string, inPlace bool, bui
 }
 
 // checkIn marks a data set that was used in place as complete again, or removes
-// one that is no longer whole. Its files may have changed: engines write to
-// them for readers too.
+// it if it was changed. The recorded size is updated, because engines may write
+// to their files even for readers.
 func (c *Cache) checkIn(r Ready, whole bool) error {
 	if !whole {
 		return os.RemoveAll(c.path(r.Key))
@@ -266,12 +268,13 @@ func (c *Cache) checkIn(r Ready, whole bool) error {
 	return err
 }
 
-// spareSpace is kept free in addition to the estimate, for logs and sorting.
+// spareSpace is kept free in addition to the estimate, for logs and temporary
+// files.
 const spareSpace = 256 << 20
 
-// room tells, before anything is written, whether a data set is used in place: where that is
-// asked for, and where a disk with so many free bytes has no room for the copy. It fails
-// where there is none to build it, which takes about the estimate.
+// room decides, before anything is written, whether a data set is used in
+// place: if that is asked for, or if the disk has no room for a copy. It fails
+// if there is not even room to build the data set, about the estimated size.
 func (c *Cache) room(key string, estimate, free uint64) (inPlace bool, err error) {
 	build := estimate
 	if r, err := c.ready(key); err == nil {
@@ -285,13 +288,16 @@ func (c *Cache) room(key string, estimate, free uint64) (inPlace bool, err error
 	return c.InPlace || build+estimate+spareSpace > free, nil
 }
 
-// A row takes about rowBytes, and indexBytes in each of the layout's indexes, which all are of one of three tables.
+// The estimated size of a row, and of its entry in each index. Each index of a
+// layout belongs to one of three tables, so a row has entries in about a third
+// of them.
 const (
 	rowBytes   = 80
 	indexBytes = 30
 )
 
-// Size returns about how many bytes the data set will take; 0 is not known.
+// Size returns an estimate of the data set's size in bytes; 0 if it is not
+// known.
 func (d Dataset) Size() (uint64, error) {
 	if d.events() || d.filled() {
 		return 0, nil
@@ -308,9 +314,10 @@ func (d Dataset) Size() (uint64, error) {
 	return payload + rows*uint64(rowBytes+indexBytes*len(schema.Indexes)), nil
 }
 
-// cloneTree copies a closed database: files, directories with their permissions, and symbolic links. Files
-// share their blocks with the original where the system and its file system can, which io.Copy asks for. All is
-// on the disk when it returns, so that a measurement that follows does not pay for it.
+// cloneTree copies a closed database: files, directories with their
+// permissions, and symbolic links. Where the file system can, files share their
+// blocks with the original (reflink, by io.Copy). Everything is synced before
+// it returns, so that a later measurement does not pay for it.
 func cloneTree(dst, src string) error {
 	from := os.DirFS(src)
 	if err := os.CopyFS(dst, from); err != nil {
@@ -324,9 +331,9 @@ func cloneTree(dst, src string) error {
 		if err != nil {
 			return err
 		}
-		return os.Chmod(filepath.Join(dst, path), info.Mode().Perm()) // without the umask
+		return os.Chmod(filepath.Join(dst, path), info.Mode().Perm()) // set again, because the umask may have reduced them
 	})
-	return errors.Join(err, flush(dst), evict(src)) // which building and copying have read
+	return errors.Join(err, flush(dst), evict(src)) // building and copying have read them into the page cache
 }
 
 // size returns how many bytes the files below a directory have.

@@ -16,8 +16,9 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// formatVersion is part of every key. Raise it when stores are built otherwise
-// from the same parameters, as by another layout of rows under the same SQL.
+// formatVersion is part of every key. Raise it when the same parameters lead to
+// a different store, for example when rows are encoded differently under the
+// same SQL.
 const formatVersion = 1
 
 // Dataset is a store of generated entities, or of events.
@@ -27,24 +28,26 @@ type Dataset struct {
 	Profile Profile    `json:"profile"`
 	Gen     GenOptions `json:"gen"` // no entities: an empty store
 
-	// Source, if given, fills the store instead of entities of Profile and Gen.
+	// Source, if given, provides the store's contents instead of Profile and
+	// Gen.
 	Source *Source `json:"source,omitempty"`
 
 	cache *Cache // in which it is built; nil for none
 }
 
-// told begins a report on building it, of a total of zero where that is not known.
-func (d Dataset) told(unit string, total uint64) Progress {
-	return d.cache.Told("  data set, "+d.Layout+" on "+d.Engine.Label(), unit, int64(total))
+// startProgress starts a progress report for building the data set; a total of zero
+// means unknown.
+func (d Dataset) startProgress(unit string, total uint64) Progress {
+	return d.cache.StartProgress("  data set, "+d.Layout+" on "+d.Engine.Label(), unit, int64(total))
 }
 
 // filled reports whether its source fills the database itself.
 func (d Dataset) filled() bool { return d.Source != nil && d.Source.Fill != nil }
 
-// events reports whether it is a store of events.
+// events reports whether it is an event store.
 func (d Dataset) events() bool { return d.Source != nil && d.Source.Events != nil }
 
-// blocks streams the entities that the store holds.
+// blocks streams the blocks that create the store's contents.
 func (d Dataset) blocks() Stream {
 	if d.Source != nil {
 		return d.Source.Blocks()
@@ -52,7 +55,7 @@ func (d Dataset) blocks() Stream {
 	return Blocks(d.Profile, d.Gen)
 }
 
-// amount is an estimate of the written data: rows of all versions, and bytes of
+// amount estimates the data that is written: rows of all versions, and bytes of
 // payloads.
 func (d Dataset) amount() (rows, payload uint64) {
 	if d.Source != nil {
@@ -62,8 +65,8 @@ func (d Dataset) amount() (rows, payload uint64) {
 	return n * uint64(d.Profile.Rows()), n * uint64(d.Profile.Payload)
 }
 
-// Rest returns what comes after a Source's loaded part, blocks without operations left out: they say
-// nothing about a commit.
+// Rest returns the blocks after the loaded part of a Source. Blocks without
+// operations are left out, because their commits measure nothing.
 func (d Dataset) Rest() Stream {
 	return func(yield func(entity.Block, error) bool) {
 		for b, err := range d.Source.Rest() {
@@ -74,8 +77,9 @@ func (d Dataset) Rest() Stream {
 	}
 }
 
-// Key returns the name of the data set in a cache: a hash of everything that it depends on, the engine's
-// version, the SQL and the generator's first block included.
+// Key returns the cache key of the data set: a hash of everything that the
+// store depends on, including the engine's version, the SQL and the generator's
+// first block.
 func (d Dataset) Key() (string, error) {
 	linked, err := d.Engine.Driver()
 	if err != nil {
@@ -98,7 +102,7 @@ func (d Dataset) Key() (string, error) {
 	return fmt.Sprintf("%x", sha256.Sum256(text))[:keyLength], nil
 }
 
-// keyLength is how much of the hash of all parameters names a data set.
+// keyLength is how many hexadecimal digits of the hash are used as the key.
 const keyLength = 32
 
 // schema returns the SQL that makes the store.
@@ -119,7 +123,8 @@ func (d Dataset) schema(dialect string) (ddl []any, err error) {
 	return []any{schema.Tables, schema.Indexes, meta.Tables}, err
 }
 
-// sample returns the first event, or the digest of the first block that changes anything.
+// sample returns the first event, or the digest of the first block with
+// operations.
 func (d Dataset) sample() (any, error) {
 	if d.filled() {
 		return nil, nil
@@ -147,8 +152,8 @@ func (d Dataset) empty() (x *Expectation, err error) {
 	return x, err
 }
 
-// Expectation returns the store's expected contents, to be continued. It
-// generates every entity, without payload where there is no Source.
+// Expectation returns the store's expected contents, which can follow further
+// blocks. It generates every entity, without payloads if there is no Source.
 func (d Dataset) Expectation(r Ready) (*Expectation, error) {
 	d.Profile = d.Profile.WithPayload(0)
 	x, err := d.empty()
@@ -163,7 +168,8 @@ func (d Dataset) Expectation(r Ready) (*Expectation, error) {
 	return x, x.setHead(r)
 }
 
-// followed streams the blocks, each after an expectation has followed it.
+// followed streams the blocks; the expectation follows each one before it is
+// yielded.
 func (d Dataset) followed(x *Expectation) Stream {
 	return func(yield func(entity.Block, error) bool) {
 		for b, err := range d.blocks() {
@@ -177,7 +183,8 @@ func (d Dataset) followed(x *Expectation) Stream {
 	}
 }
 
-// build makes the store at a URL, with the memory that it will be used with, and checks it.
+// build creates the store at a URL, with the memory budget of its later use,
+// and checks it.
 func (d Dataset) build(ctx context.Context, rawURL string, use *store.Options) (r Ready, err error) {
 	start := time.Now()
 	db, err := store.Open(ctx, rawURL, &store.Options{Memory: cmp.Or(use, &store.Options{}).Memory})
@@ -191,8 +198,9 @@ func (d Dataset) build(ctx context.Context, rawURL string, use *store.Options) (
 	case d.events():
 		r, err = d.fillEvents(ctx, db)
 	default:
-		// DuckDB's indexes are the same whenever they are made. Other engines'
-		// would be denser than a node's.
+		// DuckDB creates its indexes after loading, because they come out the
+		// same. Other engines' indexes would be denser than a node's, which are
+		// built row by row.
 		late := db.Engine().Info().Dialect == driver.DuckDB
 		var ents *store.Entities
 		if ents, err = db.Entities(ctx, &store.EntityOptions{Layout: d.Layout, DeferIndexes: late}); err == nil {
@@ -209,15 +217,15 @@ func (d Dataset) build(ctx context.Context, rawURL string, use *store.Options) (
 	return r, nil
 }
 
-// Fill loads the entities of the data set into an empty store, which takes the seconds
-// that it returns, and then checks what that holds.
+// Fill loads the entities into an empty store and then checks its contents.
+// Ready has the seconds that the loading took.
 func (d Dataset) Fill(ctx context.Context, ents *store.Entities) (r Ready, err error) {
 	x, err := d.empty()
 	if err != nil {
 		return r, err
 	}
 	rows, _ := d.amount()
-	bar := d.told("rows", rows)
+	bar := d.startProgress("rows", rows)
 	defer bar.Finish()
 	start := time.Now()
 	opts := &store.LoadOptions{Progress: func(store.Applied) { bar.Set(int64(x.counts.Rows())) }}
@@ -228,7 +236,7 @@ func (d Dataset) Fill(ctx context.Context, ents *store.Entities) (r Ready, err e
 	return Ready{Head: x.head.Number, Digest: x.head.Digest.String(), Counts: x.counts, Seconds: took}, x.Check(ctx, ents)
 }
 
-// eventBatch is how many events are appended at once.
+// eventBatch is the number of events in one append while loading.
 const eventBatch = 5000
 
 func (d Dataset) fillEvents(ctx context.Context, db *store.DB) (r Ready, err error) {
@@ -236,7 +244,7 @@ func (d Dataset) fillEvents(ctx context.Context, db *store.DB) (r Ready, err err
 	if err != nil {
 		return r, err
 	}
-	bar := d.told("events", 0)
+	bar := d.startProgress("events", 0)
 	defer bar.Finish()
 	n := uint64(0)
 	var batch []event.Event

@@ -13,17 +13,19 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Engine says how databases of one linked engine are named. Its package must be imported for its side effect.
+// Engine describes how databases of one linked engine are named. The engine's
+// package must be imported for its side effect.
 type Engine struct {
 	Name   string            // the URL scheme, and the value in names of benchmarks
 	Params map[string]string // engine parameters for every database, such as page_size
 
-	// Server is the URL of a server of the user's, at which each database is one of its
-	// own that is removed afterwards. Empty means files, and the engine's own server.
+	// Server is the URL of a server that the user runs. Each run creates a
+	// database there and removes it afterwards. Empty means files, or the
+	// server that the engine's package starts.
 	Server string `json:"-"`
 }
 
-// Label names the engine in records: with the host where it is a server of the user's.
+// Label names the engine in records; for a user's server it includes the host.
 func (e Engine) Label() string {
 	if e.Server == "" {
 		return e.Name
@@ -35,8 +37,8 @@ func (e Engine) Label() string {
 	return e.Name + "@" + cmp.Or(host, "localhost")
 }
 
-// place returns the URL of a new database, in a directory or at the server, and what
-// removes it there; nil in a directory.
+// place returns the URL of a new database, in a directory or on the server, and
+// for a server the function that removes it.
 func (e Engine) place(ctx context.Context, dir string) (rawURL string, drop func() error, err error) {
 	if e.Server == "" {
 		return e.URL(dir), nil, nil

@@ -19,8 +19,8 @@ func mismatch(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrMismatch, fmt.Sprintf(format, args...))
 }
 
-// Counts are the rows of a history in a layout that keeps every version and a
-// row for each attribute, synthetic ones included.
+// Counts are the rows of a history in a layout that keeps every version and one
+// row for each attribute, synthetic attributes included.
 type Counts struct {
 	Versions uint64 `json:"versions"` // each has one payload
 	Strings  uint64 `json:"strings"`
@@ -40,15 +40,17 @@ func (c *Counts) add(e *entity.Entity) {
 // after them. It is not safe for concurrent use.
 type Expectation struct {
 	whole  bool
-	only   map[entity.Key]bool // with whole, the entities that are remembered so; nil means all
+	only   map[entity.Key]bool // with whole, only these entities are remembered whole; nil means all
 	head   store.BlockHeader
 	live   map[entity.Key]*entity.Entity
 	counts Counts
-	ended  bool // some version was ended, so counts are larger than the head's
+	ended  bool // a version was ended, so counts are larger than the head's
 }
 
-// NewExpectation returns the expectation of an empty store. It remembers whole entities, which ExtendBTL and
-// ChangeOwner need; without whole only what Create, Update and Delete need, some hundred bytes an entity.
+// NewExpectation returns the expectation of an empty store. With whole it
+// remembers whole entities, which ExtendBTL and ChangeOwner need. Without, it
+// remembers only some hundred bytes an entity, enough for Create, Update and
+// Delete.
 func NewExpectation(whole bool) *Expectation {
 	return &Expectation{whole: whole, head: store.BlockHeader{Empty: true}, live: map[entity.Key]*entity.Entity{}}
 }
@@ -56,7 +58,7 @@ func NewExpectation(whole bool) *Expectation {
 // Head returns the head that the store must have.
 func (x *Expectation) Head() store.BlockHeader { return x.head }
 
-// setHead takes a recorded head, of a history that was followed only in part.
+// setHead takes over a recorded head, if the history was followed only in part.
 func (x *Expectation) setHead(r Ready) error {
 	x.head.Number, x.head.Empty = r.Head, r.Counts.Versions == 0
 	if err := x.head.Digest.UnmarshalText([]byte(r.Digest)); err != nil {
@@ -132,8 +134,9 @@ func (x *Expectation) keeps(key entity.Key) bool {
 	return x.whole && (x.only == nil || x.only[key])
 }
 
-// Check compares a store with the expectation: head and digest, the number of visible entities, and the rows of the
-// tables that the layouts with a row for each attribute have. It reads every table. It fails with ErrMismatch.
+// Check compares a store with the expectation: head and digest, the number of
+// visible entities, and, in layouts with one row for each attribute, the rows
+// of the tables. It reads every table. It fails with ErrMismatch.
 func (x *Expectation) Check(ctx context.Context, ents *store.Entities) error {
 	head, err := ents.Head(ctx)
 	if err == nil {
@@ -173,16 +176,17 @@ func sameHead(head, want store.BlockHeader) error {
 // hashSeed is for hashes that do not leave the process.
 var hashSeed = maphash.MakeSeed()
 
-// want is what an entity must be right after the operation that made its last
-// version. Of the payload it keeps a hash only, so that many fit into memory.
+// want is the expected state of an entity after the operation that made its
+// last version. It keeps only a hash of the payload, so that many fit into
+// memory.
 type want struct {
 	*entity.Entity
 	content uint64 // hash
 	size    int    // of the payload, in bytes
-	created bool   // by this operation; otherwise creator and sequence say nothing
+	created bool   // by this operation; otherwise creator and sequence are not known
 }
 
-// newWant returns the entity that a Create or Update of a block makes.
+// newWant returns the expected entity after a Create or Update.
 func newWant(op *entity.Op, block uint64) *want {
 	return &want{made(op, block), maphash.Bytes(hashSeed, op.Content), len(op.Content), op.Kind == entity.Create}
 }
@@ -197,7 +201,8 @@ func made(op *entity.Op, block uint64) *entity.Entity {
 	}
 }
 
-// check compares an entity that was read; nil is none. It is cheap beside the reading: workloads check every entity.
+// check compares an entity that was read, nil if none was found. It is cheap
+// compared with the read, so workloads check every entity.
 func (w *want) check(e *entity.Entity) error {
 	if e == nil {
 		return mismatch("entity %s is not there", w.Key)

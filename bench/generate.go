@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// What generated entities are drawn from.
+// The ranges that generated values are drawn from.
 const (
 	namePool    = 500    // attribute names, as in Arkiv's Experiment 5
 	valuePool   = 64     // values of a string attribute; the first has a quarter of all
@@ -22,16 +22,18 @@ const (
 	ownerPool   = 50     // owners
 )
 
-// Endless, as GenOptions.Entities, is a stream that ends only with the range of block numbers.
+// Endless, as GenOptions.Entities, makes the stream end only at the largest
+// block number.
 const Endless = math.MaxInt
 
-// GenOptions say which entities to generate. The zero value is an empty stream.
+// GenOptions select the entities to generate. The zero value is an empty
+// stream.
 type GenOptions struct {
 	Entities int    `json:"entities"`  // how many
 	PerBlock int    `json:"per_block"` // entities of one block; zero means 100
 	Seed     uint64 `json:"seed"`      // the same seed gives the same bytes
 	Start    uint64 `json:"start"`     // number of the first block; zero means 1
-	Skip     int    `json:"skip"`      // number of the first entity: a stream goes on where another of the same seed ended
+	Skip     int    `json:"skip"`      // number of the first entity, to continue where another stream of the same seed ended
 }
 
 func (o GenOptions) withDefaults() GenOptions {
@@ -49,7 +51,8 @@ func (o GenOptions) blocks() uint64 {
 	return uint64(n)
 }
 
-// Next returns the options of the stream that goes on after this one, with Entities entities.
+// Next returns the options of the stream that continues this one with more
+// entities.
 func (o GenOptions) Next(entities int) GenOptions {
 	o = o.withDefaults()
 	o.Start += o.blocks()
@@ -58,9 +61,11 @@ func (o GenOptions) Next(entities int) GenOptions {
 	return o
 }
 
-// Blocks streams blocks that create entities. Every entity is a function of profile, seed and its number alone.
-// Payloads are pseudo-random bytes, which do not compress: an engine or file system that compresses gains
-// nothing. The blocks belong to the caller. The stream ends with an error when block numbers run out.
+// Blocks streams blocks that create entities. Every entity depends on profile,
+// seed and its number alone. Payloads are pseudo-random bytes that do not
+// compress, so that compression in an engine or file system gains nothing. The
+// blocks belong to the caller. The stream ends with an error when block numbers
+// run out.
 func Blocks(p Profile, o GenOptions) Stream {
 	return func(yield func(entity.Block, error) bool) {
 		g := newGenerator(p, o)
@@ -83,10 +88,10 @@ func Blocks(p Profile, o GenOptions) Stream {
 	}
 }
 
-// Updates streams blocks without end that follow the blocks of a stream and
-// give random entities of it new attributes and payloads, in each block as many
-// as a block of the stream creates. Within a block each entity comes once.
-// Owners stay. Otherwise it is as Blocks.
+// Updates streams endless blocks that follow the blocks of a stream. Each one
+// gives new attributes and payloads to random entities of that stream, as many
+// as a block of the stream creates. An entity occurs at most once in a block
+// and keeps its owner. Otherwise it behaves as Blocks.
 func Updates(p Profile, of GenOptions, seed uint64) Stream {
 	return func(yield func(entity.Block, error) bool) {
 		if of.Entities == 0 {
@@ -114,7 +119,7 @@ const opsPerTx = 10
 // generator makes entities.
 type generator struct {
 	p      Profile
-	o      GenOptions // complete
+	o      GenOptions // with all defaults filled in
 	random *random
 }
 
@@ -122,7 +127,8 @@ func newGenerator(p Profile, o GenOptions) *generator {
 	return &generator{p: p, o: o.withDefaults(), random: newRandom(o.Seed)}
 }
 
-// op makes the operation at a position in a block that gives entity i its revision.
+// op returns the operation at a position in a block that writes a revision of
+// entity i.
 func (g *generator) op(kind entity.Kind, position int, i, revision uint64) entity.Op {
 	op := entity.Op{
 		Kind:        kind,
@@ -191,7 +197,7 @@ func pool(n int, f func(i int) string) []string {
 }
 
 // stream separates the random numbers of different purposes, so that keys and
-// attributes do not depend on the size of payloads.
+// attributes do not depend on the payload size.
 type stream uint64
 
 const (
@@ -204,8 +210,8 @@ const (
 	reorgStream
 )
 
-// random is a source of numbers that can be set to any place: to entity i in
-// revision r of a stream, without what comes before.
+// random is a random source that can be set to any place directly: to entity i
+// in revision r of a stream.
 type random struct {
 	seed uint64
 	pcg  *rand.PCG
@@ -222,7 +228,7 @@ func (r *random) at(s stream, i, revision uint64) {
 	r.pcg.Seed(splitmix.Scramble(r.seed^uint64(s)<<56), splitmix.Scramble(splitmix.Scramble(i)+revision))
 }
 
-// bytes fills p with what no compression makes smaller.
+// bytes fills p with incompressible bytes.
 func (r *random) bytes(p []byte) {
 	for ; len(p) >= 8; p = p[8:] {
 		binary.LittleEndian.PutUint64(p, r.pcg.Uint64())
@@ -261,9 +267,9 @@ var (
 	Large   = Profile{Name: "large", Strings: 10, Numbers: 5, Payload: 50 << 10}
 )
 
-// WithPayload returns the profile with payloads of n bytes; its name says so:
-// Typical.WithPayload(256) is "typical-256B". Keys and attributes stay as in
-// the profile.
+// WithPayload returns the profile with payloads of n bytes, and a name that
+// includes the size: Typical.WithPayload(256) is "typical-256B". Keys and
+// attributes stay the same.
 func (p Profile) WithPayload(n int) Profile {
 	base, _, _ := strings.Cut(p.Name, "-")
 	p.Name = base + "-" + strconv.Itoa(n) + "B"
@@ -271,15 +277,16 @@ func (p Profile) WithPayload(n int) Profile {
 	return p
 }
 
-// The rows of one version of an entity in addition to its attributes' rows. A
-// layout with other tables is measured by the same count, so that rows/s
-// compares layouts by the requested work.
+// The rows that one version of an entity has in addition to its attribute rows.
+// Layouts with other tables use the same count, so that rows/s compares layouts
+// by the requested work.
 const (
 	syntheticStrings = 3 // $key, $owner, $creator
 	syntheticNumbers = 5 // $createdAtBlock, $expiration, $sequence, $txIndex, $opIndex
 )
 
-// Rows returns the rows of one version: its attributes, the synthetic ones included, and its payload.
+// Rows returns the rows of one version: its attributes, synthetic ones
+// included, and its payload.
 func (p Profile) Rows() int {
 	return p.Strings + syntheticStrings + p.Numbers + syntheticNumbers + 1
 }

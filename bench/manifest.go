@@ -18,12 +18,12 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Manifest has everything besides the workload that a result depends on, as
-// configuration lines of the Go benchmark format, which requires keys in lower
+// Manifest describes everything besides the workload that a result depends on,
+// as configuration lines of the Go benchmark format, whose keys are in lower
 // case.
 type Manifest []benchfmt.Config
 
-// Set adds a key with its value, or changes it; an empty value is left out.
+// Set adds or replaces a key; an empty value is left out.
 func (m *Manifest) Set(key, value string) {
 	key = strings.NewReplacer(" ", "-", ":", "-").Replace(strings.ToLower(key))
 	*m = slices.DeleteFunc(slices.Clone(*m), func(c benchfmt.Config) bool { return c.Key == key })
@@ -42,8 +42,8 @@ func (m Manifest) Get(key string) string {
 	return ""
 }
 
-// Revision returns the commit that the program was built from, with "+dirty" where there were
-// changes on top of it; "" where the build does not know, as in tests.
+// Revision returns the commit that the program was built from, with "+dirty"
+// for uncommitted changes; "" if the build does not record it, as in tests.
 func Revision() string {
 	commit, dirty := strings.CutSuffix(build.Read().Revision, build.Changes)
 	if commit = commit[:min(len(commit), 12)]; dirty {
@@ -52,10 +52,11 @@ func Revision() string {
 	return commit
 }
 
-// syncs are how many make the probe of a manifest.
+// syncs is the number of syncs in a manifest's disk probe.
 const syncs = 64
 
-// DescribeHost describes this program and the machine with the disk of a directory, which it probes.
+// DescribeHost describes this program, the machine and the disk of a directory,
+// which it probes.
 func DescribeHost(dir string) (m Manifest, err error) {
 	disk, err := probe.Sync(dir, syncs)
 	if err != nil {
@@ -77,7 +78,7 @@ func DescribeHost(dir string) (m Manifest, err error) {
 	return m, nil
 }
 
-// OfStore adds what an open store says of itself and how it was opened.
+// OfStore adds an open store's description and the options it was opened with.
 func (m *Manifest) OfStore(ctx context.Context, db *store.DB, opts *store.Options) error {
 	info := db.Engine().Info()
 	m.OfEngine(info)
@@ -102,8 +103,8 @@ func (m *Manifest) OfStore(ctx context.Context, db *store.DB, opts *store.Option
 // OfEngine adds an engine's version.
 func (m *Manifest) OfEngine(info driver.Info) { m.Set("engine-version", info.Name+" "+info.Version) }
 
-// HostID tells this machine, since it was started, from others: machines that are copies of
-// each other share the first part.
+// HostID identifies this machine since its last boot. Copies of one machine
+// image share only the first part.
 func HostID() string {
 	id := func(path string, length int) string {
 		text, _ := os.ReadFile(path) // none has none

@@ -6,21 +6,23 @@ import (
 	"github.com/varvedb/varve/bench/pace"
 )
 
-// Operations are a workload one operation at a time: a benchmark of go test repeats
+// Operations is a workload as single operations: a benchmark of go test repeats
 // them, and Run measures them in a loop. Only Do is timed.
 type Operations struct {
-	Clients int // that call Do at once, numbered from 0; 0 is 1
+	Clients int // that call Do concurrently, numbered from 0; 0 is 1
 
 	Events int // that an operation writes or reads
 
-	// Prepare, if not nil, makes the client's next operation ready, without the store.
+	// Prepare, if not nil, prepares the client's next operation, without using
+	// the store.
 	Prepare func(client int) error
 
-	// Do is an operation. It looks at as much of an answer as costs next to nothing:
-	// the whole answers were compared before the first operation.
+	// Do runs an operation. It checks only what is cheap to check: the whole
+	// answers were compared before the first operation.
 	Do func(ctx context.Context, client int) error
 
-	// Check is nil for reads. Of writes it checks after n operations that the store has what they wrote.
+	// Check, nil for reads, checks after n operations that the store has what
+	// they wrote.
 	Check func(ctx context.Context, n int64) error
 
 	// Rows, if not nil, returns how many rows the operations have written.
@@ -29,7 +31,7 @@ type Operations struct {
 	release func() // nil where nothing is held
 }
 
-// Close gives back what the operations hold.
+// Close releases the resources of the operations.
 func (ops *Operations) Close() {
 	if ops.release != nil {
 		ops.release()

@@ -11,15 +11,16 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// NamedQuery is a query of the fixed set.
+// NamedQuery is one of the fixed queries.
 type NamedQuery struct {
 	Name  string // as in the names of benchmarks
 	Text  string
 	Limit int // newest first; 0: no limit
 }
 
-// Queries are the fixed set, over the attributes that Blocks generates. Of n typical entities about n/100 have
-// a given string attribute, n/170 a given numeric one, and n/50 a given owner.
+// Queries returns the fixed queries over the attributes that Blocks generates.
+// Of n typical entities about n/100 have a given string attribute, n/170 a
+// given numeric one, and n/50 a given owner.
 func Queries() []NamedQuery {
 	common, rare, number := names[7], names[13], names[42]
 	owners := pool(9, func(i int) string { return ownerAddress(i).String() })
@@ -45,8 +46,9 @@ func Queries() []NamedQuery {
 	return list
 }
 
-// Answer finds the answer, keys in their order, on a store that holds the entities of a stream, none changed, at
-// its last block. It generates every entity, without payload, and tries the query on each.
+// Answer computes the expected keys, in order, on a store that holds the
+// unchanged entities of a stream, at its last block. It generates every entity,
+// without payload, and evaluates the query on each.
 func (q NamedQuery) Answer(p Profile, o GenOptions) (keys []entity.Key, err error) {
 	expr, err := q.parse()
 	if err != nil {
@@ -77,8 +79,8 @@ func (q NamedQuery) parse() (query.Expr, error) {
 	return expr, err
 }
 
-// Reads returns the mix that asks a query again and again. The keys and their order
-// must be those of the answer.
+// Reads returns a mix that repeats a query. The keys and their order must equal
+// the answer.
 func (q NamedQuery) Reads(answer []entity.Key) (mix.Reads, error) {
 	expr, err := q.parse()
 	check := func(_ mix.Op, a mix.Answer) error {
@@ -90,11 +92,12 @@ func (q NamedQuery) Reads(answer []entity.Key) (mix.Reads, error) {
 	return mix.Fixed{Of: q.Name, Ops: []mix.Op{{Kind: q.Name, Block: store.Head, Expr: expr, Limit: q.Limit}}, Right: check}, err
 }
 
-// sample is how many different entities are read, in random order again and again.
+// sample is how many different entities are read, repeatedly and in random
+// order.
 const sample = 4096
 
-// Gets returns the mix that reads whole entities by key, of a stream that created
-// them and changed none since. The seed chooses them.
+// Gets returns a mix that reads whole entities of an unchanged stream by key.
+// The seed chooses them.
 func Gets(p Profile, of GenOptions, seed uint64) (mix.Reads, error) {
 	g := newGenerator(p, of)
 	n := min(sample, g.o.Entities)

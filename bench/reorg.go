@@ -13,12 +13,14 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Reorg is the worst case of a B-tree that the user's documents ask for: rows are deleted and rows of the same
-// primary keys inserted, again and again, anywhere in the store. In a layout with history that is a chain that
-// reorganises: a block that updates entities arrives, is taken back, and another comes in its place, with the
-// same entities and attributes and other values. Without history an update alone deletes and inserts the rows.
+// Reorg is the worst case for a B-tree in the user's documents: rows are
+// deleted, and rows with the same primary keys inserted, repeatedly and
+// anywhere in the store. In a layout with history that is a chain
+// reorganisation: a block that updates entities is applied, rewound, and
+// replaced by another block with the same entities and attributes but other
+// values. Without history an update alone deletes and inserts the rows.
 type Reorg struct {
-	Observe func(b *entity.Block) // if not nil, is told of each block that stayed
+	Observe func(b *entity.Block) // if not nil, is called for each block that stays
 
 	ents   *store.Entities
 	x      *Expectation // of some entities, before the block that is replaced
@@ -28,8 +30,8 @@ type Reorg struct {
 
 // A reorg changes reorgEntities entities, about 500 rows, as in the user's
 // documents. They are drawn from about reorgPool entities anywhere in the
-// store, more than a cache holds the pages of, which live for reorgLife blocks
-// more. New payloads have the size of the base profile's payloads.
+// store, whose pages exceed a cache, and which live for reorgLife more blocks.
+// New payloads have the size of the base profile's.
 const (
 	reorgEntities = 20
 	reorgPool     = 4_000
@@ -37,7 +39,7 @@ const (
 	reorgPayload  = 5 << 10
 )
 
-// NewReorg draws the entities, for which it generates the data set again.
+// NewReorg draws the entities; for that it generates the data set again.
 func NewReorg(cp *Copy, seed uint64) (*Reorg, error) {
 	x, err := cp.data.part(cp.Ready, reorgPool)
 	if err != nil {
@@ -56,10 +58,11 @@ func NewReorg(cp *Copy, seed uint64) (*Reorg, error) {
 	return r, nil
 }
 
-// part returns an expectation of about n entities, drawn evenly from all that a data set holds.
+// part returns an expectation of about n entities, drawn evenly from all
+// entities of a data set.
 func (d Dataset) part(ready Ready, n float64) (*Expectation, error) {
 	share := n / float64(ready.Counts.Versions)
-	left := func(op entity.Op) bool { // by the end of the key: neighbours in an index begin alike
+	left := func(op entity.Op) bool { // choose by the end of the key, because neighbours in an index share the beginning
 		return float64(binary.BigEndian.Uint64(op.Key[len(op.Key)-8:]))/(1<<64) > share
 	}
 	x := NewExpectation(true)
@@ -75,8 +78,8 @@ func (d Dataset) part(ready Ready, n float64) (*Expectation, error) {
 	return x, x.setHead(ready)
 }
 
-// Run does reorgs, and leaves the last block in place. It fails with ErrMismatch when a head,
-// its digest, or entities of the last block are not what they should be.
+// Run runs reorgs, and leaves the last block in place. It fails with
+// ErrMismatch when a head, its digest, or an entity of the last block is wrong.
 func (r *Reorg) Run(ctx context.Context, cfg pace.Config) (res Result, err error) {
 	var b entity.Block
 	res.Outcome, err = pace.Loop(ctx, cfg, func(ctx context.Context, s *pace.Step) (err error) {
@@ -92,9 +95,8 @@ func (r *Reorg) Run(ctx context.Context, cfg pace.Config) (res Result, err error
 	return res, err
 }
 
-// round does one reorg and returns the block that stays. The time is that of
-// rewinding a block and committing its replacement; without history, of the
-// commit alone.
+// round runs one reorg and returns the block that stays. It measures rewinding
+// a block and committing its replacement; without history, only the commit.
 func (r *Reorg) round(ctx context.Context, s *pace.Step, res *Result) (b entity.Block, err error) {
 	round := uint64(s.N)
 	r.random.at(updateStream, round, 0)
@@ -132,7 +134,8 @@ func (r *Reorg) round(ctx context.Context, s *pace.Step, res *Result) (b entity.
 	return b, err
 }
 
-// block updates entities after the base. In each revision their attributes have the same names and other values.
+// block updates entities after the base. In each revision their attributes have
+// the same names and other values.
 func (r *Reorg) block(keys []int, round, revision uint64) entity.Block {
 	b := entity.Block{Number: r.x.head.Number + 1, Ops: make([]entity.Op, len(keys))}
 	r.random.at(reorgStream, round, revision)
@@ -154,8 +157,8 @@ func (r *Reorg) block(keys []int, round, revision uint64) entity.Block {
 	return b
 }
 
-// follow compares the head after a block with the digest that follows from the base.
-// Without history there is no way back: the block is the next base.
+// follow compares the head after a block with the digest computed from the
+// base. Without history a block cannot be rewound, so it becomes the next base.
 func (r *Reorg) follow(b *entity.Block, head store.BlockHeader) error {
 	set, want, err := r.x.fold(b)
 	if err == nil {

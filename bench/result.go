@@ -10,19 +10,19 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Result is what a workload did, every operation of it verified.
+// Result has the figures of a workload, all of whose operations were verified.
 type Result struct {
 	*pace.Outcome
 	Entities uint64 // written or read
 	Rows     uint64 // of these entities, as Profile.Rows counts them; 0 for reads of unknown entities
 	Events   uint64 // appended or read
 
-	// More are figures of the workload's own.
+	// More are figures specific to the workload.
 	More []Metric
 
-	// Check compares the store with what the workload must have made. It is nil
-	// where the workload has compared everything. Call it after the measurement,
-	// because it takes about as long.
+	// Check compares the store with the workload's expected effects. It is nil
+	// if the workload has compared everything itself. Call it after the
+	// measurement, because it takes about as long.
 	Check func(ctx context.Context) error
 }
 
@@ -34,12 +34,12 @@ func (r *Result) Checked(ctx context.Context, failed error) error {
 	return r.Check(ctx)
 }
 
-// Metric is one figure with its unit in benchfmt's way; see [latency.Metric].
+// Metric is one figure with its unit, as in benchfmt; see [latency.Metric].
 type Metric = latency.Metric
 
-// Metrics returns the figures in a fixed order: those of the latencies, then
-// the rates of operations, events, rows and entities over the elapsed time, and
-// which part of that the operations were (busy).
+// Metrics returns the figures in a fixed order: latencies, then operations,
+// events, rows and entities a second of elapsed time, and the share of that
+// time spent in operations (busy).
 func (r *Result) Metrics() []Metric {
 	list := r.All().Metrics("")
 	add := func(n float64, unit string) {
@@ -57,10 +57,11 @@ func (r *Result) Metrics() []Metric {
 	return append(list, r.More...)
 }
 
-// RowRate returns the rows a second of the whole run, with its pauses.
+// RowRate returns the rows a second of the whole run, pauses included.
 func (r *Result) RowRate() float64 { return float64(r.Rows) / max(r.Elapsed.Seconds(), 1e-9) }
 
-// FoldLog moves the write-ahead log into the database and empties it, where the engine has one that can be asked to.
+// FoldLog checkpoints the write-ahead log and empties it, if the engine
+// supports that.
 func FoldLog(ctx context.Context, db *store.DB) error {
 	_, err := driver.Checkpoint(ctx, db.Engine(), true)
 	if errors.Is(err, store.ErrUnsupported) {

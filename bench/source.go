@@ -22,17 +22,18 @@ import (
 	"github.com/varvedb/varve/store/feed"
 )
 
-// Stream is blocks in their order. It ends with its first error.
+// Stream is a sequence of blocks in order. It ends with its first error.
 type Stream = iter.Seq2[entity.Block, error]
 
 // Source is a deterministic history in two parts: a data set, and the blocks
 // after it, to be written during a measurement.
 type Source struct {
-	// Name tells sources apart in the keys of data sets and for people: it has every parameter.
+	// Name identifies the source in the keys of data sets and for people; it
+	// includes every parameter.
 	Name string `json:"name"`
 
-	// Blocks streams the first part, and Rest what follows, nil when nothing
-	// does. Both give the same blocks each time.
+	// Blocks streams the first part, and Rest the blocks after it (nil if there
+	// are none). Both yield the same blocks each time.
 	Blocks scaler.Source `json:"-"`
 	Rest   scaler.Source `json:"-"`
 
@@ -43,16 +44,17 @@ type Source struct {
 	// schemas.GraphTables, in place of Blocks.
 	Fill func(ctx context.Context, db *store.DB) error `json:"-"`
 
-	// Changing is how many blocks with operations the input of a TarSource has.
+	// Changing is how many blocks with operations the tar of a TarSource has.
 	Changing int `json:"-"`
 
-	follow    uint64 // the last block of a Rest that is known to keeps; 0 is all
-	keepsNone bool   // no operation keeps what an entity holds: none is an ExtendBTL or ChangeOwner
+	follow    uint64 // last block of Rest that keeps examines; 0 is all
+	keepsNone bool   // no operation is an ExtendBTL or ChangeOwner
 
-	rows, payload uint64 // about, of Blocks: the rows of all versions, and bytes
+	rows, payload uint64 // estimates for Blocks: rows of all versions, and bytes of payloads
 }
 
-// keeps returns the entities whose content some operation keeps: of these an expectation must remember all.
+// keeps returns the entities for which some operation keeps the content. An
+// expectation must remember these whole.
 func (s *Source) keeps() (map[entity.Key]bool, error) {
 	keys := map[entity.Key]bool{}
 	for _, stream := range []scaler.Source{s.Blocks, s.Rest} {
@@ -73,10 +75,12 @@ func (s *Source) keeps() (map[entity.Key]bool, error) {
 	return keys, nil
 }
 
-// MendozaSource returns a history of the base profile of package scaler at a scale relative to 800,000 entities, in
-// the two parts of scaler.Split: the data set holds the first. The rest goes on without end, because a fast engine
-// would come to its end before the time of a phase is up. Expectations go on to the end of the history. It fails
-// with store.ErrInvalid when a parameter is out of range.
+// MendozaSource returns a history of the base profile of package scaler, at a
+// scale relative to 800,000 entities. It has the two parts of scaler.Split; the
+// data set holds the first. The second part is endless, so that a fast engine
+// does not run out of blocks before the end of a phase. Expectations cover it
+// up to the end of the profile's history. It fails with store.ErrInvalid when a
+// parameter is out of range.
 func MendozaSource(scale float64, seed uint64, perBlock int, share float64) (*Source, error) {
 	parts, err := scaler.Split(scaler.Mendoza(), scaler.Options{Scale: scale, Seed: seed}, share, perBlock)
 	if err != nil {
@@ -90,11 +94,11 @@ func MendozaSource(scale float64, seed uint64, perBlock int, share float64) (*So
 	}, nil
 }
 
-// centreRows are about the rows of a node or a workload.
+// centreRows is the approximate number of rows of a node or a workload.
 const centreRows = 20
 
-// DataCentreSource returns the data centres of a model in their initial state. The rest is load
-// without end, up to the highest block number.
+// DataCentreSource returns the data centres of a model in their initial state.
+// The rest is the model's load, up to the highest block number.
 func DataCentreSource(m *dcseed.Model) *Source {
 	next := m.FirstLoadBlock()
 	return &Source{
@@ -105,14 +109,14 @@ func DataCentreSource(m *dcseed.Model) *Source {
 	}
 }
 
-// TarSource returns the history of a block tar, with so many times its
-// entities, as scaler.Scale makes them: a data set holds all of it, by a factor
-// of 1 the blocks of the tar as they are. The rest is copies of the tar's own
-// blocks with fresh keys, whole and one after the other, without end, so that a
-// small tar too can be committed for any length of time. Expectations go on for
-// the length of one copy. The name follows from the contents of the tar, which
-// is read once: the cache keeps its counts. It fails with store.ErrInvalid for
-// a factor of zero and where no block of the tar has an operation.
+// TarSource returns the history of a block tar, with its entities multiplied by
+// factor as in scaler.Scale. The data set holds all of it; with a factor of 1
+// these are the blocks of the tar as they are. The rest is an endless sequence
+// of whole copies of the tar's blocks with fresh keys, so that even a small tar
+// can be committed for any time. Expectations cover the length of one copy. The
+// name is derived from the contents of the tar, which is read once: the cache
+// keeps its counts. It fails with store.ErrInvalid for a factor of zero and if
+// no block of the tar has an operation.
 func TarSource(cache *Cache, path string, factor, seed uint64) (*Source, error) {
 	t, err := cache.Tar(path)
 	switch {
@@ -136,8 +140,8 @@ func TarSource(cache *Cache, path string, factor, seed uint64) (*Source, error) 
 	}, nil
 }
 
-// wholeHistory takes the blocks for all that there was, because a workload may
-// read each of them: it measures operations, whoever has forgotten earlier ones.
+// wholeHistory removes the horizon of the blocks, because a workload may read
+// each of them, even if an earlier history was pruned.
 func wholeHistory(blocks Stream) Stream {
 	return func(yield func(entity.Block, error) bool) {
 		for b, err := range blocks {
@@ -157,7 +161,8 @@ type Tar struct {
 	Entities, Rows, Payload uint64 // as Written counts them
 }
 
-// Tar reads a block tar, unless the cache has what one of this path, size and time comes to.
+// Tar reads a block tar, unless the cache has the counts of a tar with this
+// path, size and time.
 func (c *Cache) Tar(path string) (t Tar, err error) {
 	path, err = filepath.Abs(path)
 	if err != nil {

@@ -28,7 +28,8 @@ func readSystem(m *Manifest, dir string) {
 	m.Set("filesystem", filesystem(dir))
 }
 
-// filesystem returns the type of the file system that a directory is on: of the longest mount point above it.
+// filesystem returns the file system type of a directory, by the longest mount
+// point above it.
 func filesystem(dir string) (kind string) {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -45,8 +46,8 @@ func filesystem(dir string) (kind string) {
 	return kind
 }
 
-// flush writes the file system of a directory to the disk. One call beats an fsync
-// for each of the thousand files of a Postgres cluster.
+// flush syncs the file system of a directory. That is faster than an fsync for
+// each of the thousand files of a Postgres cluster.
 func flush(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

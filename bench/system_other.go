@@ -2,8 +2,8 @@
 
 package bench
 
-// readSystem leaves out the values that need another system's calls.
+// readSystem leaves out values for which this system has no calls.
 func readSystem(*Manifest, string) {}
 
-// flush is not to be had here: the system writes when it likes.
+// flush does nothing, because this system has no such call.
 func flush(string) error { return nil }

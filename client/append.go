@@ -13,11 +13,11 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// Append implements event.Store. See Events for an append without an answer.
+// Append implements event.Store. See Events for an append whose answer is lost.
 func (e *Events) Append(ctx context.Context, events []event.Event, cond *event.Condition) ([]uint64, error) {
 	const op = "append"
-	// Invalid events may be larger than a message, and are refused with the
-	// same error.
+	// Check the events here, because invalid ones may be larger than a message.
+	// The error is the same.
 	if err := event.Validate(events); err != nil {
 		return nil, fmt.Errorf("%s: %w", op, err)
 	}
@@ -45,7 +45,8 @@ func (e *Events) Checkpoint(ctx context.Context, consumer string) (at uint64, er
 	return at, err
 }
 
-// Advance implements event.Checkpointer. See Events for one without an answer.
+// Advance implements event.Checkpointer. See Events for an append whose answer
+// is lost.
 func (e *Events) Advance(ctx context.Context, c event.Checkpoint, events []event.Event, cond *event.Condition) ([]uint64, error) {
 	op := fmt.Sprintf("advance consumer %q to %d", c.Consumer, c.To)
 	err := c.Validate()
@@ -65,7 +66,8 @@ func (e *Events) Advance(ctx context.Context, c event.Checkpoint, events []event
 	})
 }
 
-// repeatable reports whether appending events again has no effect.
+// repeatable reports whether repeating an append of these events has no further
+// effect.
 func repeatable(events []event.Event) bool {
 	for i := range events {
 		if events[i].ID.IsZero() {
@@ -75,8 +77,9 @@ func repeatable(events []event.Event) bool {
 	return len(events) > 0
 }
 
-// append sends a request, again if that may help and does no harm. Once an attempt was sent
-// and not answered its outcome is unknown, until an answer to another one tells it.
+// append sends a request, and repeats it if that may help and is harmless. Once
+// an attempt was sent and not answered, the outcome is unknown until another
+// attempt is answered.
 func (e *Events) append(ctx context.Context, op string, repeatable bool, send func(grpc.CallOption) (*varvev1.AppendResponse, error)) (positions []uint64, err error) {
 	unknown := false
 	err = e.repeat(ctx, op, func(*patience) (bool, error) {

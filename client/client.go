@@ -35,34 +35,39 @@ const DefaultRetry = 10 * time.Second
 // its envelope.
 const maxMessage = event.MaxData + event.MaxMetadata + 1<<20
 
-// window is how many bytes of a stream are taken before the caller asks for them.
+// window is how many bytes of a stream are received before the caller asks for
+// them.
 const window = 256 << 10
 
-// Options of a client. The zero value is for a service on loopback without a token.
+// Options configure a client. The zero value is for a service on loopback
+// without a token.
 type Options struct {
-	// TLS secures the connection; nil is plain text, in which a token can be read.
+	// TLS secures the connection; nil means plain text, in which others may
+	// read a token.
 	TLS *tls.Config
 
-	// Token is shown with every call; empty is none.
+	// Token is sent with every call; empty means none.
 	Token string
 
-	// Retry is how long a call is repeated that the service or the connection have failed
-	// and that does no harm if it was done before: what reads, and an append whose events
-	// all have IDs. Zero means DefaultRetry, below zero calls are not repeated. A
-	// subscription that has begun is carried on without end.
+	// Retry is how long a call is repeated after a failure of the service or
+	// the connection. Only harmless calls are repeated: reads, and appends
+	// whose events all have IDs. Zero means DefaultRetry; a negative value
+	// turns repeating off. A subscription that has begun is continued without
+	// limit.
 	Retry time.Duration
 
-	// Dial are further options of the connection.
+	// Dial are further options for the connection.
 	Dial []grpc.DialOption
 }
 
 // Events is the event store of a service. Its methods may be called from
 // several goroutines, which share a connection. They fail like the methods of
-// store.Events, with the same errors for errors.Is and errors.As. They also
-// fail with store.ErrUnavailable when the service is not reached, and with
-// store.ErrUnknownOutcome when an append was sent and no answer came: the
-// connection broke, or ctx ended, whose error is wrapped as well. The append
-// was done or not; when its events have IDs, repeat it to know.
+// store.Events, with the same errors for errors.Is and errors.As. In addition
+// they fail with store.ErrUnavailable when the service is not reached, and with
+// store.ErrUnknownOutcome when an append was sent and not answered, because the
+// connection broke or ctx ended (whose error is wrapped too). Such an append
+// may or may not have been stored; if its events have IDs, repeat it to find
+// out.
 type Events struct {
 	conn   *grpc.ClientConn
 	rpc    varvev1.EventServiceClient
@@ -72,9 +77,10 @@ type Events struct {
 
 var _ event.Checkpointer = (*Events)(nil)
 
-// Dial returns a client of the service at a target of gRPC, such as host:port. It does
-// not wait for a connection: that is made with the first call, and again when it is lost.
-// A nil opts means the zero value. The caller closes the client.
+// Dial returns a client of the service at a gRPC target, such as host:port. It
+// does not wait for a connection: that is opened by the first call, and again
+// after it is lost. A nil opts means the zero value. The caller closes the
+// client.
 func Dial(target string, opts *Options) (*Events, error) {
 	if opts == nil {
 		opts = &Options{}
@@ -90,10 +96,12 @@ func Dial(target string, opts *Options) (*Events, error) {
 			Backoff:           backoff.Config{BaseDelay: firstPause, Multiplier: 2, Jitter: 0.2, MaxDelay: lastPause},
 			MinConnectTimeout: 5 * time.Second,
 		}),
-		// To find a window, gRPC would add a ping to every exchange of small messages.
+		// Fixed windows, because to measure one gRPC would add a ping to every
+		// exchange of small messages.
 		grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(8 * window),
 		grpc.WithDisableRetry(), // except of unsent calls; calls are repeated here
-		// A subscription may be silent for long on a connection that is dead.
+		// Pings detect a dead connection on which a subscription would stay
+		// silent.
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
 	}
 	if opts.Token != "" {
@@ -110,7 +118,7 @@ func Dial(target string, opts *Options) (*Events, error) {
 	return e, nil
 }
 
-// token is the header that shows a token.
+// token is the header with the token.
 type token map[string]string
 
 // GetRequestMetadata implements credentials.PerRPCCredentials.
@@ -118,11 +126,11 @@ func (t token) GetRequestMetadata(context.Context, ...string) (map[string]string
 	return t, nil
 }
 
-// RequireTransportSecurity implements credentials.PerRPCCredentials: on loopback, and
-// behind what encrypts, a token goes without TLS.
+// RequireTransportSecurity implements credentials.PerRPCCredentials. A token
+// may be sent without TLS, on loopback and behind a proxy that encrypts.
 func (t token) RequireTransportSecurity() bool { return false }
 
-// Close ends the connection. Calls under way, and later ones, fail with
+// Close closes the connection. Running and later calls fail with
 // store.ErrClosed. A second Close does nothing.
 func (e *Events) Close() error {
 	if e.closed.Swap(true) {

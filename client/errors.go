@@ -16,10 +16,10 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// errCut: a stream that ended without an error and without an end.
+// errCut: a stream ended without an error and without its end mark.
 var errCut = status.Error(codes.Unavailable, "the stream was cut")
 
-// kinds maps the reasons of a service to errors for callers.
+// kinds maps a service's error reasons to errors for callers.
 var kinds = map[string]error{
 	"BUSY":            driver.ErrUnavailable,
 	"CHECKPOINT":      event.ErrCheckpoint,
@@ -47,8 +47,8 @@ var kinds = map[string]error{
 	"UNSUPPORTED":     driver.ErrUnsupported,
 }
 
-// infoOf returns the service's description of an error, nil when it is not from
-// there.
+// infoOf returns the service's description of an error; nil if the error does
+// not come from the service.
 func infoOf(err error) *errdetails.ErrorInfo {
 	for _, detail := range status.Convert(err).Details() {
 		if info, ok := detail.(*errdetails.ErrorInfo); ok && info.GetDomain() == "varve" {
@@ -67,7 +67,7 @@ func transient(err error) bool {
 	return status.Code(err) == codes.Unavailable
 }
 
-// undone reports whether the service refused a request before it was executed.
+// undone reports whether the service refused a request before executing it.
 func undone(err error) bool {
 	reason := infoOf(err).GetReason()
 	return reason == "RATE" || reason == "BUSY"
@@ -85,9 +85,8 @@ func unanswered(err error) bool {
 	return false
 }
 
-// decided reports whether the answer to an append means that its events are not
-// stored, by an earlier attempt either: stored events are recognised by their
-// IDs.
+// decided reports whether an error proves that the events are not stored, not
+// even by an earlier attempt: the service would have recognised their IDs.
 func decided(err error) bool {
 	switch infoOf(err).GetReason() {
 	case "CONFLICT", "DUPLICATE", "INVALID", "MALFORMED", "TOO_LARGE":
@@ -96,7 +95,7 @@ func decided(err error) bool {
 	return false
 }
 
-// fault is an error of the service. It has the words of the service and its status.
+// fault is an error of the service, with its text and status.
 type fault struct {
 	text   string
 	kind   error
@@ -107,10 +106,10 @@ func (e *fault) Error() string { return e.text }
 
 func (e *fault) Unwrap() error { return e.kind }
 
-// GRPCStatus returns the service's status to package status.
+// GRPCStatus returns the service's status, for package status.
 func (e *fault) GRPCStatus() *status.Status { return e.status }
 
-// faultOf makes an error of what gRPC returned.
+// faultOf converts an error of gRPC.
 func faultOf(op string, err error) error {
 	f := &fault{status: status.Convert(err)}
 	info := infoOf(err)
@@ -126,7 +125,7 @@ func faultOf(op string, err error) error {
 	return f
 }
 
-// particular returns the errors that tell more than their kind.
+// particular returns the errors that carry more than their kind.
 func particular(info *errdetails.ErrorInfo) error {
 	number := func(name string) uint64 {
 		n, _ := strconv.ParseUint(info.GetMetadata()[name], 10, 64) // zero, as if it were not known
@@ -143,8 +142,8 @@ func particular(info *errdetails.ErrorInfo) error {
 	return nil
 }
 
-// bare is the kind of an error that gRPC made itself, on either side: the other side knows
-// the deadline of a call, too, and may end it first.
+// bare returns the kind of an error that gRPC made itself, on either side. (The
+// other side also knows the call's deadline, and may end the call first.)
 func bare(code codes.Code) error {
 	switch code {
 	case codes.Unavailable, codes.Canceled:
@@ -157,7 +156,7 @@ func bare(code codes.Code) error {
 	return nil
 }
 
-// repeat calls until there is no error, or one that calling again does not help, or
+// repeat repeats a call until it succeeds, repeating cannot help, or the
 // patience ends.
 func (e *Events) repeat(ctx context.Context, op string, call func(*patience) (again bool, err error)) error {
 	if e.closed.Load() {
@@ -176,9 +175,8 @@ func (e *Events) repeat(ctx context.Context, op string, call func(*patience) (ag
 		if again && !e.closed.Load() && p.wait(ctx) {
 			continue
 		}
-		// The error is first of all what the caller has done: it has given up, or
-		// closed the client. The timer of a deadline may be later than that of
-		// gRPC.
+		// The caller's own action comes first: it has cancelled, or closed the
+		// client. The timer of ctx may fire later than gRPC's.
 		why := ctx.Err()
 		if at, ok := ctx.Deadline(); ok && why == nil && !time.Now().Before(at) {
 			why = context.DeadlineExceeded
@@ -193,26 +191,26 @@ func (e *Events) repeat(ctx context.Context, op string, call func(*patience) (ag
 	}
 }
 
-// The pauses between calls that are repeated.
+// The pauses between repeated calls.
 const (
 	firstPause = 50 * time.Millisecond
 	lastPause  = 2 * time.Second
 )
 
-// patience is how long a call is repeated.
+// patience is the remaining time in which a call is repeated.
 type patience struct {
 	retry time.Duration
 	until time.Time // zero: without end
 	pause time.Duration
 }
 
-// reset begins again, because a message has come.
+// reset restarts the time, because a message has arrived.
 func (p *patience) reset() {
 	p.until, p.pause = time.Now().Add(p.retry), firstPause
 }
 
-// wait pauses, longer each time, and reports whether to call again. The pauses
-// are random, so that clients that were cut off together do not come back
+// wait pauses, longer each time, and reports whether to repeat the call. The
+// pauses are random, so that clients that were cut off together do not return
 // together.
 func (p *patience) wait(ctx context.Context) bool {
 	pause := p.pause/2 + rand.N(p.pause)

@@ -8,7 +8,7 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// eventMessages makes messages of events, which share their memory.
+// eventMessages converts events into messages, which share their memory.
 func eventMessages(events []event.Event) []*varvev1.Event {
 	list := make([]*varvev1.Event, len(events))
 	for i := range events {
@@ -47,8 +47,8 @@ func queryMessage(q event.Query) *varvev1.EventQuery {
 	return m
 }
 
-// micros returns a time as messages have it, nil when it is zero. Events have full
-// microseconds, so what begins within one begins with the next.
+// micros converts a time for messages; nil when it is zero. It rounds up,
+// because events have whole microseconds.
 func micros(t time.Time) *int64 {
 	if t.IsZero() {
 		return nil
@@ -57,7 +57,7 @@ func micros(t time.Time) *int64 {
 	return &n
 }
 
-// sequenced returns the event of a message, which it shares memory with.
+// sequenced converts a message into an event, which shares its memory.
 func sequenced(m *varvev1.StoredEvent) event.Sequenced {
 	from := m.GetEvent()
 	e := event.Sequenced{

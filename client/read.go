@@ -22,8 +22,8 @@ func (e *Events) Head(ctx context.Context) (head uint64, err error) {
 	return head, err
 }
 
-// Read implements event.Store. It is carried on after the last event when the connection
-// is lost.
+// Read implements event.Store. After a lost connection it continues behind the
+// last event.
 func (e *Events) Read(ctx context.Context, q event.Query, opts *event.ReadOptions) iter.Seq2[event.Sequenced, error] {
 	return func(yield func(event.Sequenced, error) bool) {
 		const op = "read events"
@@ -51,11 +51,12 @@ func (e *Events) Read(ctx context.Context, q event.Query, opts *event.ReadOption
 	}
 }
 
-// reading is a read on its way. Its request asks for the missing events.
+// reading is a running read. Its request asks for the events that are still
+// missing.
 type reading struct {
 	request *varvev1.ReadRequest
 	limited bool
-	whole   bool // the rest cannot be asked for separately
+	whole   bool // the read can only be repeated as a whole
 	done    bool
 	head    *uint64
 	yield   func(event.Sequenced, error) bool
@@ -77,7 +78,7 @@ func (r *reading) run(ctx context.Context, e *Events, p *patience) (again bool, 
 			return transient(err) && !r.whole, err
 		}
 		p.reset()
-		// Hand the events on, and move the request behind each.
+		// Pass the events on, and move the request behind each.
 		for _, message := range m.GetEvents() {
 			ev := sequenced(message)
 			if r.limited {
@@ -85,7 +86,9 @@ func (r *reading) run(ctx context.Context, e *Events, p *patience) (again bool, 
 				r.done = r.request.GetLimit() == 0
 			}
 			if r.request.GetBackwards() {
-				// An item whose last event has come would give the one before it.
+				// With OnlyLast the rest of a read cannot be requested: an item
+				// whose last event has already come would return the one before
+				// it.
 				r.whole = r.request.GetOnlyLast()
 				r.request.From = ev.Position - 1
 				r.done = r.done || ev.Position <= 1
@@ -106,8 +109,8 @@ func (r *reading) run(ctx context.Context, e *Events, p *patience) (again bool, 
 	return false, nil
 }
 
-// Subscribe implements event.Store. Once it has begun it is carried on when the
-// connection is lost, however long that lasts: end ctx to give up.
+// Subscribe implements event.Store. After a lost connection it continues,
+// however long that lasts: end ctx to give up.
 func (e *Events) Subscribe(ctx context.Context, q event.Query, from uint64) iter.Seq2[event.Sequenced, error] {
 	return func(yield func(event.Sequenced, error) bool) {
 		const op = "subscribe"
@@ -115,7 +118,7 @@ func (e *Events) Subscribe(ctx context.Context, q event.Query, from uint64) iter
 			yield(event.Sequenced{}, fmt.Errorf("%s: %w", op, err))
 			return
 		}
-		// The request asks for the events that come next.
+		// The request asks for the next events.
 		request := &varvev1.SubscribeRequest{Query: queryMessage(q), From: from}
 		err := e.repeat(ctx, op, func(p *patience) (again bool, err error) {
 			following, cancel := context.WithCancel(ctx)
@@ -151,7 +154,7 @@ func (e *Events) Subscribe(ctx context.Context, q event.Query, from uint64) iter
 	}
 }
 
-// cut tells the end of a stream that has not said that it is complete from other errors.
+// cut recognises a stream that ended without its end mark.
 func cut(err error) error {
 	if errors.Is(err, io.EOF) {
 		return errCut

@@ -8,11 +8,11 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Blocks streams the blocks of a range, both ends included, of the initial state
-// and the load after it. To resume, begin with the block after the last one
-// stored. A range that begins before FirstBlock or ends above
-// entity.MaxBlockNumber is an error; one that ends before it begins is empty. It holds one
-// block in memory, which belongs to the consumer.
+// Blocks streams the blocks of a range, both ends included, of the initial
+// state and the load after it. To resume, begin with the block after the last
+// stored one. It is an error if a range begins before FirstBlock or ends above
+// entity.MaxBlockNumber; a range that ends before it begins is empty. It holds
+// one block in memory, which belongs to the consumer.
 func (m *Model) Blocks(from, to uint64) iter.Seq2[entity.Block, error] {
 	return func(yield func(entity.Block, error) bool) {
 		for number := from; number <= to; number++ {
@@ -24,7 +24,7 @@ func (m *Model) Blocks(from, to uint64) iter.Seq2[entity.Block, error] {
 	}
 }
 
-// Block returns one block. It fails when there is none of that number.
+// Block returns one block. It fails when there is no block of that number.
 func (m *Model) Block(number uint64) (entity.Block, error) {
 	if number < FirstBlock || number > entity.MaxBlockNumber {
 		return entity.Block{}, fmt.Errorf("data centre block %d: want %d to %d",
@@ -55,7 +55,7 @@ func (m *Model) Block(number uint64) (entity.Block, error) {
 	return b, nil
 }
 
-// revisions yields the revisions of a load block in the order of its
+// revisions yields the revisions in a load block in the order of its
 // operations: nodes before workloads.
 func (m *Model) revisions(block uint64) iter.Seq2[Ref, uint64] {
 	return func(yield func(Ref, uint64) bool) {
@@ -70,7 +70,7 @@ func (m *Model) revisions(block uint64) iter.Seq2[Ref, uint64] {
 	}
 }
 
-// appendOp numbers an operation by its place in the block.
+// appendOp appends an operation, numbered by its position in the block.
 func appendOp(b *entity.Block, op entity.Op) {
 	at := spot{b.Number, uint64(len(b.Ops))}
 	op.TxIndex, op.OpIndex = at.tx(), at.op()
@@ -90,8 +90,8 @@ func (m *Model) operation(r Ref, revision uint64) entity.Op {
 	return op
 }
 
-// describe gives an operation key, owner and attributes of an entity. Of the
-// attributes only the status changes with the revision.
+// describe sets key, owner and attributes of an operation. Of the attributes
+// only the status changes with the revision.
 func (m *Model) describe(op *entity.Op, r Ref, revision uint64) {
 	s := m.source(r)
 	op.Key = r.Key()
@@ -118,7 +118,7 @@ func (m *Model) describe(op *entity.Op, r Ref, revision uint64) {
 	}
 }
 
-// price is cents an hour.
+// price is in cents an hour.
 func (s source) price() uint64 {
 	return MinPrice + splitmix.Below(s.draw(fieldPrice, 0), MaxPrice-MinPrice+1)
 }

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// The defaults of Config, which are the sizes of one full data centre.
+// The defaults of Config: the sizes of one full data centre.
 const (
 	DefaultNodes           = 100_000 // a data centre
 	DefaultPayload         = 10_000  // bytes an entity
@@ -30,7 +30,7 @@ const (
 // FirstBlock is the number of the first block.
 const FirstBlock = 1
 
-// Config is all that the data depend on. The zero value is one full data centre.
+// Config determines all data. The zero value is one full data centre.
 type Config struct {
 	Seed uint64
 
@@ -38,14 +38,14 @@ type Config struct {
 	NodesPerDC int // 0 means DefaultNodes; each has five workloads, as in Arkiv's example and not in its formula
 	Payload    int // bytes of an entity's content; 0 means DefaultPayload
 
-	// PerBlock is how many entities a block of the initial state creates. 0 means
-	// 660 for each data centre, which makes the initial state as many blocks
-	// long (910) at every scale, half of the shortest lifetime.
+	// PerBlock is how many entities a block of the initial state creates. 0
+	// means 660 for each data centre. Then the initial state has 910 blocks at
+	// every scale, half of the shortest lifetime.
 	PerBlock int
 
-	// NodeUpdates and WorkloadUpdates are the entities that each block after
-	// the initial state updates, over all data centres. 0 means
-	// DefaultNodeUpdates and DefaultWorkloadUpdates or all entities if those
+	// NodeUpdates and WorkloadUpdates are the numbers of entities that each
+	// block after the initial state updates, over all data centres. 0 means
+	// DefaultNodeUpdates and DefaultWorkloadUpdates, or all entities if those
 	// are fewer.
 	NodeUpdates     int
 	WorkloadUpdates int
@@ -53,9 +53,9 @@ type Config struct {
 
 // ForScale returns the configuration for a multiple of the base profile's size:
 // 1, 2, 5 and 10 mean 2, 4, 11 and 21 data centres. Below half the size of the
-// base profile it is one data centre with fewer nodes and five workloads each:
-// scale 0.005 has 1,000 nodes. It fails when scale is not above 0 or would need
-// more than MaxDCs.
+// base profile it is one data centre with fewer nodes, and five workloads for
+// each: scale 0.005 has 1,000 nodes. It fails when scale is not above 0 or
+// would need more than MaxDCs.
 func ForScale(scale float64) (Config, error) {
 	if !(scale > 0) || scale > MaxDCs {
 		return Config{}, fmt.Errorf("data centre scale %v: want above 0 and at most %d data centres (about 47)", scale, MaxDCs)
@@ -82,7 +82,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// check returns the faults of a configuration that has its defaults.
+// check returns the faults of a configuration, after its defaults are set.
 func (c Config) check() error {
 	for _, field := range []struct {
 		name        string

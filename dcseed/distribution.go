@@ -34,18 +34,20 @@ const (
 // ShortestLife is the lower bound of lifetimes, in blocks.
 const ShortestLife = 1_800
 
-// choice is one value of an attribute and how many of a hundred draws give it.
+// choice is a value of an attribute, with the percentage of draws that give it.
 type choice[T any] struct {
 	value   T
 	percent uint64
 }
 
-// The distributions. A table's percentages add up to 100. The seed knows a
-// workload status "failed" too, which its generator never draws.
+// The distributions. The percentages of a table add up to 100. The seed
+// document also has a workload status "failed", which its generator never
+// draws.
 var (
 	nodeRegions = []choice[string]{{RegionEUWest, 40}, {RegionUSEast, 35}, {RegionAsiaPac, 25}}
-	// The seed's generator gives workloads the regions of nodes, its data model
-	// has "any" in place of the third; with it a match can accept several.
+	// The seed's generator gives workloads the regions of nodes. Its data model
+	// has "any" instead of the third region, so that a match can accept several
+	// regions; that is used here.
 	workloadRegions  = []choice[string]{{RegionEUWest, 40}, {RegionUSEast, 35}, {RegionAny, 25}}
 	vmTypes          = []choice[string]{{VMTypeCPU, 70}, {VMTypeGPU, 25}, {VMTypeGPULarge, 5}}
 	nodeStatuses     = []choice[string]{{StatusAvailable, 70}, {StatusBusy, 25}, {StatusOffline, 5}}
@@ -67,7 +69,7 @@ var (
 	}
 )
 
-// pick returns the index of the choice that a hash falls on.
+// pick returns the index of the choice for a hash.
 func pick[T any](choices []choice[T], hash uint64) int {
 	r := splitmix.Below(hash, 100)
 	for i, c := range choices {
@@ -81,13 +83,13 @@ func pick[T any](choices []choice[T], hash uint64) int {
 
 func draw[T any](choices []choice[T], hash uint64) T { return choices[pick(choices, hash)].value }
 
-// Random values are hashes of their purpose and never the next number of a
+// A random value is a hash of its purpose and not the next number of a
 // generator, so that any value can be computed without the earlier ones.
 
-// source is the randomness of one entity.
+// source is the random seed of one entity.
 type source uint64
 
-// field is the purpose of a draw.
+// field is the purpose of a random value.
 type field uint8
 
 const (
@@ -104,7 +106,7 @@ const (
 	fieldPayload
 )
 
-// draw returns the hash for a field of a revision of the entity; revision 0 is
+// draw returns the hash for a field in a revision of the entity; revision 0 is
 // its creation.
 func (s source) draw(f field, revision uint64) uint64 {
 	return splitmix.Mix(uint64(s) ^ splitmix.Mix(uint64(f)<<56|revision))

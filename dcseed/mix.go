@@ -7,18 +7,18 @@ import (
 )
 
 // Mix merges a stream of other blocks into a stream of data-centre blocks, so
-// that dcPercent of all operations, from 0 to 100, come from the latter: 0 is
-// base alone, 100 dc alone, 30 and 70 the light and the heavy mix.
+// that dcPercent of all operations, from 0 to 100, are from the data centres: 0
+// is base alone, 100 dc alone, 30 and 70 the light and the heavy mix.
 //
-// A merged block is a block of dc, under its number and with its operations
-// first, and the next blocks of base, whole and in order, as many as the share
-// asks for. The share is thus right to within one block of base, and answers
-// about the data centres stay right whatever is mixed in. Lifetimes in base
-// count from the merged block: when it takes fewer than one block of base for
-// each of dc, base entities may expire before base updates them.
+// A merged block is a block of dc, with its number and its operations first,
+// followed by the next whole blocks of base, in order, as many as the share
+// requires. So the share is right to within one block of base, and answers
+// about the data centres stay right. Lifetimes in base count from the merged
+// block: if a merged block takes less than one block of base on average, base
+// entities may expire before base updates them.
 //
-// The stream ends with either of the two, since the rest would be of one kind,
-// and fails with the error of either. It holds a merged block in memory.
+// The stream ends when either of the two ends, since the rest would be of one
+// kind, and fails with the error of either. It holds a merged block in memory.
 func Mix(base, dc iter.Seq2[entity.Block, error], dcPercent int) iter.Seq2[entity.Block, error] {
 	return func(yield func(entity.Block, error) bool) {
 		next, stop := iter.Pull2(base)
@@ -35,7 +35,7 @@ func Mix(base, dc iter.Seq2[entity.Block, error], dcPercent int) iter.Seq2[entit
 	}
 }
 
-// mixer counts the queries of each kind in a mix.
+// mixer counts the operations from each stream.
 type mixer struct {
 	next    func() (entity.Block, error, bool)
 	percent uint64
@@ -44,7 +44,7 @@ type mixer struct {
 	done    bool   // base has ended
 }
 
-// complete adds the blocks of base that are due to a block of dc.
+// complete appends to a block of dc the blocks of base that are due.
 func (m *mixer) complete(b entity.Block) (entity.Block, error) {
 	m.dc += uint64(len(b.Ops))
 	b.Ops = b.Ops[:len(b.Ops):len(b.Ops)] // appending must not write into the caller's array

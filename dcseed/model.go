@@ -8,8 +8,8 @@ import (
 // ContentType is the content type of nodes and workloads.
 const ContentType = "application/octet-stream"
 
-// Model answers for one configuration. It is small, never changes, and is safe
-// for concurrent use.
+// Model gives the data and answers for one configuration. It is small, never
+// changes, and is safe for concurrent use.
 type Model struct {
 	cfg              Config // with defaults
 	nodes, workloads population
@@ -68,10 +68,10 @@ func (m *Model) status(r Ref, revision uint64) string {
 	return draw(statuses, m.source(r).draw(fieldStatus, revision))
 }
 
-// EntityAt returns an entity at a block as a store must return it, content and
-// metadata included, and false when it is not visible there. Its time grows
-// with the number of revisions since the entity was last created. The caller
-// owns the result, and guarantees that the model has the entity.
+// EntityAt returns an entity at a block as a store must return it, including
+// content and metadata, and false when it is not visible there. Its time grows
+// with the number of revisions since the entity was last created. The model
+// must have the entity. The caller owns the result.
 func (m *Model) EntityAt(r Ref, block uint64) (*entity.Entity, bool) {
 	v, ok := m.versionAt(r, block)
 	if !ok {

@@ -14,15 +14,15 @@ type Answer struct {
 }
 
 // Oracle knows the answers. It holds 8 bytes for each node of all data centres
-// and nothing for workloads, takes a fraction of a microsecond a node to build,
-// never changes, and is safe for concurrent use.
+// and nothing for workloads. Building it takes a fraction of a microsecond a
+// node. It never changes, and is safe for concurrent use.
 type Oracle struct {
 	model *Model
 	// shelves has the nodes by data centre, region and vm_type, cheapest first.
 	shelves [][]shelf
 }
 
-// shelf is the nodes of one region and vm_type.
+// shelf has the nodes of one region and vm_type.
 type shelf []shelved
 
 // shelved is a node in 8 bytes: its number and the attributes that a query
@@ -40,7 +40,7 @@ type wanted struct {
 	cpu, ram, hours uint64 // at least
 }
 
-// NewOracle looks at every node of the model once.
+// NewOracle reads every node of the model once.
 func NewOracle(m *Model) *Oracle {
 	o := &Oracle{model: m, shelves: make([][]shelf, m.cfg.DCs)}
 	for dc := range o.shelves {
@@ -63,10 +63,9 @@ func NewOracle(m *Model) *Oracle {
 	return o
 }
 
-// Expected returns the answer to a question. The block may be any, also one that
-// no store has reached. The time is constant for a NodeState, grows with the
-// nodes that must be passed over for a NodeMatch, and with the data centre for
-// the others.
+// Expected returns the answer to a query at any block, even one that no store
+// has reached. The time is constant for a NodeState, grows with the number of
+// skipped nodes for a NodeMatch, and with the data centre for the others.
 func (o *Oracle) Expected(q Query) Answer {
 	if q.Kind == NodeState {
 		e, ok := o.model.EntityAt(NodeRef(q.DC, q.N), q.Block)
@@ -78,71 +77,100 @@ func (o *Oracle) Expected(q Query) Answer {
 		}
 		return Answer{Entity: e}
 	}
-	var found []match
+	found := first{limit: q.Limit}
 	switch q.Kind {
 	case NodesInDC:
-		found = o.scan(q, ClassNode, 1, 1)
+		o.scan(&found, q, ClassNode, 1, 1)
 	case AvailableGPUNodes:
-		found = o.available(q, &wanted{vmType: VMTypeGPU, region: RegionAny})
+		o.available(&found, q, &wanted{vmType: VMTypeGPU, region: RegionAny})
 	case WorkloadsOnNode:
-		found = o.scan(q, ClassWorkload, q.N, o.model.cfg.NodesPerDC)
+		o.scan(&found, q, ClassWorkload, q.N, o.model.cfg.NodesPerDC)
 	case NodeMatch:
 		var w entity.Op
 		o.model.describe(&w, WorkloadRef(q.DC, q.N), 0)
-		found = o.available(q, &wanted{
+		o.available(&found, q, &wanted{
 			vmType: w.StringAttributes["vm_type"], region: w.StringAttributes["region"],
 			cpu: w.NumericAttributes["req_cpu"], ram: w.NumericAttributes["req_ram"], hours: w.NumericAttributes["max_hours"],
 		})
 	}
-	slices.SortFunc(found, func(a, b match) int {
-		return cmp.Or(cmp.Compare(a.price, b.price), cmp.Compare(b.sequence, a.sequence))
-	})
-	if q.Limit > 0 && q.Limit < len(found) {
-		found = found[:q.Limit]
-	}
 	var a Answer
-	for _, f := range found {
+	for _, f := range found.sorted() {
 		a.Keys = append(a.Keys, f.Key())
 	}
 	return a
 }
 
-// match is an entity that a question is about.
+// match is an entity that matches a query.
 type match struct {
 	Ref
 	sequence uint64
 	price    uint32 // of nodes that are sorted by it, else 0
 }
 
-// scan looks at every step-th entity of the data centre from the first on.
-func (o *Oracle) scan(q Query, class Class, first, step int) (found []match) {
-	last := int(o.model.population(class).perDC)
-	for n := first; n <= last; n += step {
-		r := Ref{class, q.DC, n}
-		if v, ok := o.model.versionAt(r, q.Block); ok {
-			found = append(found, match{Ref: r, sequence: o.model.born(r, v.revision).sequence()})
-		}
-	}
-	return found
+// compareMatches puts the cheapest first, and of one price the newest.
+func compareMatches(a, b match) int {
+	return cmp.Or(cmp.Compare(a.price, b.price), cmp.Compare(b.sequence, a.sequence))
 }
 
-// available returns the available nodes that meet the conditions. Nodes of a
-// shelf that are sorted by price are cut at the limit, but nodes of the same
-// price as the last one are kept, because their order follows from their
-// creation, which the shelf does not have.
-func (o *Oracle) available(q Query, w *wanted) (found []match) {
+// first keeps the first ones of all matches; with no limit it keeps all. A check
+// must not take more of the processor than the store that it checks, so the
+// matches of a whole data centre are neither kept nor sorted.
+type first struct {
+	limit int
+	list  []match
+	full  bool
+	last  match // of the first ones, once there are enough
+}
+
+func (f *first) add(m match) {
+	if f.full && compareMatches(m, f.last) > 0 {
+		return
+	}
+	f.list = append(f.list, m)
+	if f.limit > 0 && len(f.list) == 2*f.limit {
+		f.full, f.last = true, f.sorted()[f.limit-1]
+	}
+}
+
+// sorted returns the first matches in order.
+func (f *first) sorted() []match {
+	slices.SortFunc(f.list, compareMatches)
+	if f.limit > 0 && f.limit < len(f.list) {
+		f.list = f.list[:f.limit]
+	}
+	return f.list
+}
+
+// scan finds the matches among every step-th entity of the data centre, from
+// one on. It begins with the last ones, because most of these are the newest:
+// then the others are rejected without sorting.
+func (o *Oracle) scan(found *first, q Query, class Class, from, step int) {
+	last := int(o.model.population(class).perDC)
+	for n := last - (last-from)%step; n >= from; n -= step {
+		r := Ref{class, q.DC, n}
+		if v, ok := o.model.versionAt(r, q.Block); ok {
+			found.add(match{Ref: r, sequence: o.model.born(r, v.revision).sequence()})
+		}
+	}
+}
+
+// available finds the available nodes that meet the conditions. Nodes of a
+// shelf that are sorted by price are cut at the limit. But all nodes with the
+// price of the last one are kept, because their order depends on their
+// creation, which the shelf does not know.
+func (o *Oracle) available(found *first, q Query, w *wanted) {
 	for i, s := range o.shelves[q.DC-1] {
 		region, vmType := nodeRegions[i/len(vmTypes)].value, vmTypes[i%len(vmTypes)].value
 		if vmType != w.vmType || w.region != RegionAny && w.region != region {
 			continue
 		}
-		begin := len(found)
+		shelved, dearest := 0, uint32(0) // found on this shelf
 		for _, node := range s {
 			price := node.price()
 			if q.OrderBy == "" {
 				price = 0
 			}
-			if q.Limit > 0 && len(found)-begin >= q.Limit && price > found[len(found)-1].price {
+			if q.Limit > 0 && shelved >= q.Limit && price > dearest {
 				break
 			}
 			if cpuCounts[node.traits&15].value < w.cpu || ramSizes[node.traits>>4&15].value < w.ram || availHours[node.traits>>8&15].value < w.hours {
@@ -150,9 +178,9 @@ func (o *Oracle) available(q Query, w *wanted) (found []match) {
 			}
 			r := NodeRef(q.DC, int(node.n))
 			if v, ok := o.model.versionAt(r, q.Block); ok && o.model.status(r, v.revision) == StatusAvailable {
-				found = append(found, match{r, o.model.born(r, v.revision).sequence(), price})
+				found.add(match{r, o.model.born(r, v.revision).sequence(), price})
+				shelved, dearest = shelved+1, price
 			}
 		}
 	}
-	return found
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// Kind is one of the questions with known answers.
+// Kind is a kind of query with known answers.
 type Kind uint8
 
-// The kinds. All but the last ask for what matches an expression.
+// The kinds. All but the last one are queries for the matches of an expression.
 const (
 	NodesInDC         Kind = iota // all nodes of a data centre
 	AvailableGPUNodes             // of a data centre, with vm_type "gpu" and not "gpu_large"
@@ -38,15 +38,15 @@ func (k Kind) String() string {
 // MatchLimit is how many nodes a NodeMatch asks for.
 const MatchLimit = 10
 
-// Query is a question about the state at a block. Models make them; Block, Limit
-// and Content may be changed before the question is asked.
+// Query is a query at a block. Models make queries; Block, Limit and Content
+// may be changed before the query is run.
 type Query struct {
 	Kind Kind
 	DC   int
 	N    int // node of WorkloadsOnNode and NodeState, workload of NodeMatch; else 0
 
-	// Expr is the question for a store; that of a NodeState compares $key, and
-	// asking for the key directly is as good.
+	// Expr is the query's expression. A NodeState's compares $key; getting the
+	// entity by its key is equivalent.
 	Expr query.Expr
 
 	// OrderBy names the numeric attribute to sort by, ascending, newest creation
@@ -58,7 +58,7 @@ type Query struct {
 	Block   uint64 // at which to ask
 }
 
-// At returns the question for another block.
+// At returns the query at another block.
 func (q Query) At(block uint64) Query {
 	q.Block = block
 	return q
@@ -67,7 +67,7 @@ func (q Query) At(block uint64) Query {
 // Key returns the key of the node that a NodeState asks for.
 func (q Query) Key() entity.Key { return NodeRef(q.DC, q.N).Key() }
 
-// String describes the question for messages.
+// String describes the query for messages.
 func (q Query) String() string {
 	subject := DCID(q.DC)
 	switch q.Kind {
@@ -123,7 +123,7 @@ func (m *Model) NodeMatch(dc, workload int, block uint64) Query {
 		)}
 }
 
-// accepts is the condition on a node's region.
+// accepts returns the condition on a node's region.
 func accepts(region string) query.Expr {
 	if region != RegionAny {
 		return is("region", region)
@@ -141,14 +141,15 @@ func (m *Model) NodeState(dc, node int, block uint64) Query {
 		Expr: is(entity.AttrKey, NodeRef(dc, node).Key().String())}
 }
 
-// asked is how often the seed asks each kind.
+// asked is how often the seed documents use each kind.
 var asked = []choice[Kind]{{NodesInDC, 25}, {AvailableGPUNodes, 20}, {WorkloadsOnNode, 20}, {NodeMatch, 20}, {NodeState, 15}}
 
-// Reads yields questions without end: kinds as often as the seed asks them; data
-// centre, node and workload uniform. The block is what head returns, which
-// is called once a question; for a NodeState one from the node's first block to
-// there, uniform. The stream depends on its arguments alone. Readers that ask in
-// parallel take a stream each, with different seeds.
+// Reads yields an endless stream of queries: kinds with the frequencies of the
+// seed documents; data centre, node and workload uniformly distributed. The
+// block is the result of head, which is called once for each query; for a
+// NodeState it is uniform between the node's first block and that. The stream
+// depends on its arguments alone. Concurrent readers should use separate
+// streams with different seeds.
 //
 // The queries ask for all keys, up to 100,000 for the nodes of a data centre;
 // set Limit to measure shorter answers.
@@ -160,7 +161,7 @@ func (m *Model) Reads(seed uint64, head func() uint64) iter.Seq[Query] {
 }
 
 func (m *Model) read(seed uint64, head uint64) Query {
-	// Not a draw of the data: the same seed must not correlate the two.
+	// This seed must not correlate with the data of the same seed.
 	s := source(splitmix.Mix(seed ^ 0x7265616473))
 	dc := int(splitmix.Below(s.draw(1, 0), uint64(m.cfg.DCs))) + 1
 	node := int(splitmix.Below(s.draw(2, 0), m.nodes.perDC)) + 1

@@ -8,7 +8,7 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Class is what an entity stands for.
+// Class is the class of an entity.
 type Class uint8
 
 // The classes.
@@ -17,16 +17,17 @@ const (
 	ClassWorkload
 )
 
-// Ref names an entity: node or workload N of data centre DC, both from 1.
+// Ref identifies an entity: node or workload N of data centre DC, both numbered
+// from 1.
 type Ref struct {
 	Class Class
 	DC, N int
 }
 
-// NodeRef names a node.
+// NodeRef returns the Ref of a node.
 func NodeRef(dc, n int) Ref { return Ref{ClassNode, dc, n} }
 
-// WorkloadRef names a workload.
+// WorkloadRef returns the Ref of a workload.
 func WorkloadRef(dc, w int) Ref { return Ref{ClassWorkload, dc, w} }
 
 // String returns the identifier, such as node_07_000042 or wl_07_000123.
@@ -54,8 +55,8 @@ func Operator(dc int) entity.Address {
 	return address(fmt.Sprintf("operator_%02d", dc))
 }
 
-// Tenants is the number of accounts that workloads belong to. Their activity is
-// skewed: the first of them owns 3 % of the workloads, the last 0.05 %.
+// Tenants is the number of accounts that own workloads. Their activity is
+// skewed: the first one owns 3 % of the workloads, the last one 0.05 %.
 const Tenants = 1_000
 
 // Tenant returns the account of tenant t, from 1 to Tenants. It owns and created
@@ -71,7 +72,8 @@ func address(name string) (a entity.Address) {
 	return a
 }
 
-// tenant squares a uniform number: tenant t has the share √(t/T) - √((t-1)/T).
+// tenant draws a tenant by squaring a uniform number: tenant t has the share
+// √(t/T) - √((t-1)/T).
 func (s source) tenant() int {
 	u := s.draw(fieldTenant, 0)
 	return int(splitmix.Below(splitmix.Below(u, u), Tenants)) + 1

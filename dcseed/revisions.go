@@ -5,18 +5,18 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// population is all entities of one class, indexed from 0 through the data
+// population has all entities of one class, indexed from 0 through the data
 // centres, and the order of their updates.
 //
-// Updates are numbered from 0 as slots. Slot s belongs to the entity at place s
-// mod count of the order, and falls into load block s div updates. The order is
+// Updates are numbered from 0. Update s (a slot) is of the entity at place s
+// mod count in the order, and belongs to load block s div updates. The order is
 // an affine map, so that the place of an entity is known without a table.
 type population struct {
 	class   Class
 	perDC   uint64
 	count   uint64
 	updates uint64 // in a load block
-	offset  uint64 // operations before these in a load block
+	offset  uint64 // number of operations before these in a load block
 
 	// index = (mul·place + add) mod count; inv is the inverse of mul.
 	mul, inv, add uint64
@@ -27,7 +27,8 @@ func newPopulation(class Class, seed uint64, dcs, perDC, updates, offset int) po
 		updates: uint64(updates), offset: uint64(offset)}
 	h := splitmix.Mix(seed ^ uint64(class)*splitmix.Step)
 	p.add = splitmix.Below(h, p.count)
-	// From the second quarter on, so that neighbours are not served together.
+	// Start from the second quarter, so that neighbours are not updated
+	// together.
 	p.mul = p.count/4 + splitmix.Below(splitmix.Mix(h), p.count/2+1)
 	for gcd(p.mul, p.count) != 1 {
 		p.mul++
@@ -44,8 +45,8 @@ func gcd(a, b uint64) uint64 {
 	return a
 }
 
-// inverse returns the number by which a times it is 1 modulo n, for coprime a
-// and n below 2³¹.
+// inverse returns the multiplicative inverse of a modulo n, for coprime a and n
+// below 2³¹.
 func inverse(a, n uint64) uint64 {
 	r0, r1 := int64(n), int64(a)
 	t0, t1 := int64(0), int64(1)
@@ -60,8 +61,8 @@ func inverse(a, n uint64) uint64 {
 	return uint64(t0) % n
 }
 
-// place returns where in the order an entity stands. Products stay below 2⁵⁴:
-// there are fewer than 10⁸ entities of a class.
+// place returns the position of an entity in the order. Products stay below
+// 2⁵⁴, because a class has fewer than 10⁸ entities.
 func (p *population) place(index uint64) uint64 {
 	return (index + p.count - p.add) * p.inv % p.count
 }
@@ -85,7 +86,7 @@ func (p *population) revisions(index, blocks uint64) uint64 {
 	return (slots-1-place)/p.count + 1
 }
 
-// spot is where an operation stands in the stream.
+// spot is the position of an operation in the stream.
 type spot struct {
 	block   uint64
 	ordinal uint64 // within the block, from 0
@@ -96,8 +97,8 @@ func (s spot) op() uint32 { return uint32(s.ordinal % opsPerTx) }
 
 func (s spot) sequence() uint64 { return entity.MakeSequence(s.block, s.tx(), s.op()) }
 
-// creation returns where the initial state creates an entity: data centre by
-// data centre, nodes before workloads.
+// creation returns the position of an entity's creation in the initial state:
+// data centre by data centre, nodes before workloads.
 func (m *Model) creation(r Ref) spot {
 	position := uint64(r.DC-1)*(m.nodes.perDC+m.workloads.perDC) + uint64(r.N-1)
 	if r.Class == ClassWorkload {
@@ -107,8 +108,8 @@ func (m *Model) creation(r Ref) spot {
 	return spot{FirstBlock + position/perBlock, position % perBlock}
 }
 
-// spot returns the place of a revision in the load; revision 0 is the entity's
-// creation.
+// spot returns the position of a revision in the load; revision 0 is the
+// entity's creation.
 func (m *Model) spot(r Ref, revision uint64) spot {
 	if revision == 0 {
 		return m.creation(r)
@@ -132,7 +133,7 @@ func (m *Model) version(r Ref, revision uint64) version {
 }
 
 // versionAt returns the version visible at a block, and false when there is
-// none: the entity is not made yet or has expired.
+// none, because the entity is not created yet or has expired.
 func (m *Model) versionAt(r Ref, block uint64) (version, bool) {
 	revision := uint64(0)
 	if block >= m.firstLoad {
@@ -143,18 +144,19 @@ func (m *Model) versionAt(r Ref, block uint64) (version, bool) {
 	return v, v.from <= block && block < v.expires
 }
 
-// revives reports whether an entity has expired before a revision, so that the
-// revision creates it again.
+// revives reports whether an entity has expired before a revision, which then
+// creates it again.
 func (m *Model) revives(r Ref, revision uint64) bool {
 	return m.version(r, revision-1).expires <= m.spot(r, revision).block
 }
 
-// born returns the place where the life of a revision began: the last revision
-// that created the entity, found by going back.
+// born returns the position of the creation that a revision belongs to: the
+// last revision that created the entity, found by going back.
 func (m *Model) born(r Ref, revision uint64) spot {
 	if p := m.population(r.Class); p.count/p.updates+1 < ShortestLife {
-		// The next update always comes before a life is over, so only the time
-		// before the first update can be too long.
+		// After the first update, the next update always comes before the
+		// entity expires. So only the time before the first update can be too
+		// long.
 		revision = min(revision, 1)
 	}
 	for revision > 0 && !m.revives(r, revision) {
@@ -163,7 +165,7 @@ func (m *Model) born(r Ref, revision uint64) spot {
 	return m.spot(r, revision)
 }
 
-// btl returns the blocks to live of a revision.
+// btl returns the lifetime, in blocks, of a revision.
 func (m *Model) btl(r Ref, revision uint64) uint64 {
 	s := m.source(r)
 	band := draw(lifetimes, s.draw(fieldLifeBand, revision))

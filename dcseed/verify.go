@@ -14,8 +14,8 @@ import (
 // ErrMismatch: an answer is wrong. Every error of Oracle.Verify wraps it.
 var ErrMismatch = errors.New("wrong answer")
 
-// Verify compares a store's answer with the expected one, order included. The error tells
-// the first place where they differ.
+// Verify compares a store's answer with the expected one, including the order.
+// The error describes the first difference.
 func (o *Oracle) Verify(q Query, got Answer) error {
 	want := o.Expected(q)
 	if q.Kind == NodeState {

@@ -10,8 +10,8 @@ import (
 )
 
 // write sets the payload and attributes of a Create or an Update. Each value
-// has its own random sequence, so that an Update can repeat the constant values
-// without remembering them.
+// has a separate random sequence, so that an Update can repeat the constant
+// values without remembering them.
 func (m *model) write(op *entity.Op, s *slot, seed uint64, st *step) {
 	k := &m.kinds[s.kind]
 	p := presence(k, seed)
@@ -33,9 +33,9 @@ func (m *model) write(op *entity.Op, s *slot, seed uint64, st *step) {
 	op.Content = content(k.Payload.Form, k.size(seed, st.version), derive(seed+st.version, forContent))
 }
 
-// shape is which attributes an entity has, the same in all its versions.
+// shape has the attributes that an entity has in all its versions.
 type shape struct {
-	missing        uint64 // bits: texts from 0 on, numbers from 32 on
+	missing        uint64 // bit set of missing attributes: texts from bit 0 on, numbers from bit 32 on
 	texts, numbers int    // without "type"
 }
 
@@ -57,7 +57,7 @@ func presence(k *kind, seed uint64) shape {
 	return sh
 }
 
-// size returns the bytes of a version's payload.
+// size returns the size of a version's payload.
 func (k *kind) size(seed, version uint64) uint64 {
 	r := rng{derive(seed+version, forSize)}
 	return k.Payload.Size.draw(&r)
@@ -93,8 +93,8 @@ func (m *model) text(t *text, i int, s *slot, seed, version uint64) string {
 	}
 }
 
-// refer chooses the number of an entity that was created before: in an earlier
-// cycle or, during the first, at its beginning.
+// refer chooses the number of an entity that was created earlier: in a previous
+// cycle or, during the first cycle, at its beginning.
 func (m *model) refer(t *text, s *slot, r *rng) uint64 {
 	exist := s.cycle * m.kinds[t.of].Count
 	if s.cycle == 0 {
@@ -110,7 +110,7 @@ func (m *model) refer(t *text, s *slot, r *rng) uint64 {
 	return exist - 1 - r.below(window)
 }
 
-// numbered returns the prefix and a number of at least so many digits.
+// numbered returns the prefix and the number, padded to Digits.
 func numbered(t *Text, n uint64) string { return fmt.Sprintf("%s%0*d", t.Prefix, t.Digits, n) }
 
 func hexDigits(r *rng, n int) string {

@@ -12,7 +12,7 @@ import (
 )
 
 // mapper maps the keys and ids of the source to the keys and ids of a copy. It
-// is a function of the name and the copy: it has no memory.
+// is a pure function of the name and the copy, so it needs no memory.
 type mapper struct {
 	seed   uint64
 	copy   uint64 // from 1
@@ -27,9 +27,10 @@ func newMapper(seed, number uint64) mapper {
 	return m
 }
 
-// references are the names of the string attributes whose values are ids of entities: those
-// of the Mendoza profile, of Arkiv's block feeds and of package dcseed. In a copy the values
-// get a suffix. A value that is an entity key is mapped like the key, in any attribute.
+// references are the names of the string attributes whose values are ids of
+// entities: in the Mendoza profile, in Arkiv's block feeds and in package
+// dcseed. In a copy these values get a suffix. In any attribute, a value that
+// is an entity key is mapped like the key.
 var references = sync.OnceValue(func() map[string]bool {
 	names := map[string]bool{"stream": true}
 	for _, k := range Mendoza().Kinds {
@@ -53,12 +54,12 @@ func (m *mapper) hash(what byte, name []byte) [sha256.Size]byte {
 
 func (m *mapper) key(k entity.Key) entity.Key { return m.hash('k', k[:]) }
 
-// moved reports whether the copy of an entity is in the half with a separate
-// epoch.
+// moved reports whether the copy of an entity belongs to the half that is in a
+// later epoch.
 func moved(copied entity.Key) bool { return copied[len(copied)-1]&1 != 0 }
 
-// op returns the copy of an operation whose key is mapped already. It shares
-// the content with the original, and attributes that are the same.
+// op returns the copy of an operation, with its mapped key. It shares the
+// content, and unchanged attributes, with the original.
 func (m *mapper) op(op *entity.Op, key entity.Key) entity.Op {
 	c := *op
 	c.Key = key
@@ -94,9 +95,9 @@ func (m *mapper) value(name, value string) string {
 }
 
 // transactions gives the copies in a block transaction indexes after the
-// original's indexes, so that creations have different sequences. Only
-// creations count, because a source such as a database does not remember the
-// transaction of other operations, and must give the same copies all the same.
+// original's, so that creations have different sequences. Only creations are
+// counted, because a source such as a database does not know the transactions
+// of other operations, and must lead to the same copies.
 type transactions struct {
 	ranks []uint32 // the indexes of transactions that create, sorted
 	base  uint32
@@ -118,7 +119,8 @@ func (t *transactions) read(b *entity.Block) {
 	t.ranks = slices.Compact(t.ranks)
 }
 
-// index returns the transaction index of copy c, from 1. It may be too large.
+// index returns the transaction index of copy c, from 1. It may exceed the
+// range.
 func (t *transactions) index(tx uint32, c uint64) uint64 {
 	rank, _ := slices.BinarySearch(t.ranks, tx)
 	return uint64(t.base) + (c-1)*uint64(len(t.ranks)) + uint64(rank)

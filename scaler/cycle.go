@@ -7,7 +7,7 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// slot is one entity in the order of creation.
+// slot is one entity to be created, in the order of creation.
 type slot struct {
 	kind        int
 	number      uint64 // within the kind, from 0
@@ -23,12 +23,12 @@ type cycle struct {
 	slots   []slot
 	batches []batch
 
-	// Scratch space.
+	// Reused memory.
 	runs   []run
 	blocks []uint64
 }
 
-// batch is slots that one block creates.
+// batch has the slots that one block creates.
 type batch struct {
 	block      uint64
 	begin, end int
@@ -39,8 +39,9 @@ type run struct {
 	length uint64
 }
 
-// counts returns how many entities of each kind a cycle of n entities has: in proportion, and of
-// each kind one at least if there is room, as there is in the first cycle.
+// counts returns how many entities of each kind a cycle of n entities has: in
+// proportion, and at least one of each kind if n allows it, as in the first
+// cycle.
 func (m *model) counts(n uint64) []uint64 {
 	full := m.entities
 	counts := make([]uint64, len(m.kinds))
@@ -62,12 +63,13 @@ func (m *model) counts(n uint64) []uint64 {
 	return counts
 }
 
-// lay computes a cycle of n entities over some blocks. All cycles before it are whole ones.
-func (m *model) lay(c *cycle, number, n, blocks uint64) {
+// computeCycle computes a cycle of n entities over some blocks. All cycles before it are
+// complete ones.
+func (m *model) computeCycle(c *cycle, number, n, blocks uint64) {
 	c.number = number
 	c.start = firstBlock + number*m.CycleBlocks
 
-	// Deal the entities in runs and shuffle them.
+	// Divide the entities into runs and shuffle them.
 	r := rng{derive(splitmix.Mix(m.seed)+c.number, forRuns)}
 	c.runs = c.runs[:0]
 	for kind, left := range m.counts(n) {
@@ -82,7 +84,8 @@ func (m *model) lay(c *cycle, number, n, blocks uint64) {
 		c.runs[i], c.runs[j] = c.runs[j], c.runs[i]
 	}
 	if c.number == 0 {
-		// The kinds that others refer to come first, so that there is always something to refer to.
+		// Put kinds that others refer to first, so that every reference has a
+		// target.
 		slices.SortStableFunc(c.runs, func(a, b run) int { return m.kinds[a.kind].rank - m.kinds[b.kind].rank })
 	}
 
@@ -126,16 +129,16 @@ func (m *model) lay(c *cycle, number, n, blocks uint64) {
 	}
 }
 
-// step is one operation in the life of an entity after its creation.
+// step is one operation on an entity after its creation.
 type step struct {
 	block   uint64
 	op      entity.Kind
 	btl     uint64 // Update, ExtendBTL
-	version uint64 // how many Updates, this one included
-	owner   uint64 // how many ChangeOwners, this one included
+	version uint64 // number of Updates up to this step
+	owner   uint64 // number of ChangeOwners up to this step
 }
 
-// life is all operations of an entity; the first is its creation.
+// life is all operations on an entity; the first is its creation.
 type life struct {
 	steps [maxSteps + 2]step
 	n     int
@@ -146,7 +149,8 @@ func (l *life) add(s step) {
 	l.n++
 }
 
-// never is a lifetime without end: creation block and lifetime saturate at entity.MaxBlock.
+// never is an unlimited lifetime: creation block plus lifetime saturates at
+// entity.MaxBlock.
 const never = entity.MaxBlock
 
 // live computes the life of an entity.

@@ -60,7 +60,7 @@ var (
 
 func oneOf(name string, values ...Choice) Text { return Text{Name: name, Values: values} }
 
-// random is an attribute of random digits or words.
+// random is an attribute with a value of random digits or words.
 func random(name string, source TextSource, length int) Text {
 	return Text{Name: name, Source: source, Length: length}
 }
@@ -69,7 +69,8 @@ func pooled(name, prefix string, pool uint64) Text {
 	return Text{Name: name, Source: Pooled, Prefix: prefix, Pool: pool}
 }
 
-// ordinal is an attribute of a prefix and a number: the entity's, or its group's.
+// ordinal is an attribute with a value of a prefix and a number: the entity's,
+// or its group's.
 func ordinal(name string, source TextSource, prefix string) Text {
 	return Text{Name: name, Source: source, Prefix: prefix}
 }
@@ -84,8 +85,8 @@ func uniform(name string, from, to uint64) Number {
 func proposals() Kind {
 	return Kind{
 		Name: "proposal", Count: 4, Runs: single, Accounts: Accounts{0, 200}, Fate: always,
-		// The vote closes when the proposal is out of the window of votes: that
-		// is 8 cycles, and the one in which it was created.
+		// The vote closes when no more votes can refer to the proposal: after 8
+		// cycles and the one of its creation.
 		Steps: []Step{{entity.Update, 1000, Histogram{{1000, 9 * 1150, 16 * 1150}}}},
 		Payload: Payload{Types: []Choice{{"text/markdown", 3}, {"application/json", 1}}, Form: Document,
 			Size: Histogram{{500, 800, 3000}, {400, 3001, 9000}, {100, 9001, 40000}}},
@@ -140,7 +141,7 @@ func votes() Kind {
 	}
 }
 
-// chunks and readings: streams, for the read mix C. The chunks of a run are a
+// chunks and readings: streams, for the read mix C. The chunks of a run form a
 // video; each names the next.
 func chunks() Kind {
 	return Kind{

@@ -79,7 +79,7 @@ func workloads() Kind {
 	}
 }
 
-// documents and listings are the others: what else people keep in such a store.
+// documents and listings: the rest, as examples of other uses.
 func documents() Kind {
 	return Kind{
 		Name: "document", Count: 48, Runs: Histogram{{800, 1, 1}, {200, 2, 5}}, Accounts: Accounts{500, 3000},

@@ -8,34 +8,35 @@ import (
 )
 
 // Merged joins consecutive blocks into blocks of at least ops operations each,
-// as a node does that commits them together. A merged block has the number of
-// the last block in it, and its entities expire at the same blocks as before.
-// So after it a store shows the same as after that last block, apart from the
-// blocks of creations and changes. Transactions are numbered on, which keeps
-// the order of creations. Blocks without operations are left out.
+// like a node that commits several blocks together. A merged block has the
+// number of its last block, and its entities expire at the same blocks as
+// before. So after it a store shows the same as after that last block, apart
+// from the blocks of creations and changes. Transactions are renumbered in
+// order, which keeps the order of creations. Blocks without operations are left
+// out.
 //
-// An operation on an entity that lives no longer than a few blocks more is
-// valid only before its end: a merged block ends there, with fewer operations.
-// An entity that is created and expires within a merged block has a lifetime of
-// 0 and is never visible.
+// A merged block ends early if an operation concerns an entity that would
+// expire within it, because the operation is only valid before that. An entity
+// that is created and expires within a merged block has a lifetime of 0 and is
+// never visible.
 //
 // The blocks must be valid where ExtendBTL counts from the block, the store's
-// default, and must not expire entities that were ended before. It holds a
-// merged block and the keys of entities that expire in memory. Ops below 2
-// joins no blocks.
+// default, and must not expire entities that were ended before. Memory holds a
+// merged block and the keys of entities that expire. With ops below 2 no blocks
+// are joined.
 func Merged(blocks iter.Seq2[entity.Block, error], ops int) iter.Seq2[entity.Block, error] {
 	return func(yield func(entity.Block, error) bool) { newMerger(ops).run(blocks, yield) }
 }
 
 // merger joins blocks.
 type merger struct {
-	least int                   // operations
+	least int                   // minimum number of operations in a merged block
 	ends  map[entity.Key]uint64 // expirations of entities that have one
 
 	group entity.Block
-	until []uint64 // expirations that the operations of the group give
+	until []uint64 // expirations that the operations of the group set
 	tx    uint32   // next transaction of the group
-	limit uint64   // the highest number that the group may have
+	limit uint64   // the group must not extend beyond this block number
 }
 
 func newMerger(ops int) *merger {
@@ -65,7 +66,7 @@ func (g *merger) run(blocks iter.Seq2[entity.Block, error], yield func(entity.Bl
 	}
 }
 
-// fits reports whether the group may end with a block.
+// fits reports whether the group can be extended up to a block.
 func (g *merger) fits(b *entity.Block) bool {
 	last := uint32(0)
 	for i := range b.Ops {
@@ -74,7 +75,7 @@ func (g *merger) fits(b *entity.Block) bool {
 	return b.Number <= g.limit && g.tx+last <= math.MaxUint16
 }
 
-// pass follows a block's effects on expirations without merging it.
+// pass updates the expirations by a block without merging it.
 func (g *merger) pass(b *entity.Block) {
 	for i := range b.Ops {
 		g.follow(b.Number, &b.Ops[i])
@@ -98,12 +99,13 @@ func (g *merger) add(b *entity.Block) {
 	g.tx = next
 }
 
-// alters reports whether an operation needs an entity that is live.
+// alters reports whether an operation needs a live entity.
 func alters(k entity.Kind) bool {
 	return k == entity.Update || k == entity.ExtendBTL || k == entity.ChangeOwner || k == entity.Delete
 }
 
-// follow notes the expiration that an operation gives, and returns it; 0 when it gives none.
+// follow records the new expiration that an operation sets, and returns it; 0
+// when it sets none.
 func (g *merger) follow(block uint64, op *entity.Op) (end uint64) {
 	switch op.Kind {
 	case entity.Create, entity.Update, entity.ExtendBTL:
@@ -118,7 +120,7 @@ func (g *merger) follow(block uint64, op *entity.Op) (end uint64) {
 	return end
 }
 
-// flush returns the group and begins another.
+// flush returns the group and starts another.
 func (g *merger) flush() entity.Block {
 	b := g.group
 	b.Ops = make([]entity.Op, 0, len(g.group.Ops))
@@ -129,7 +131,7 @@ func (g *merger) flush() entity.Block {
 		}
 		over := op.BTL == 0 && (op.Kind == entity.Create || op.Kind == entity.Update)
 		if over {
-			op.BTL = 1 // the least that there is
+			op.BTL = 1 // the minimum
 		}
 		b.Ops = append(b.Ops, op)
 		if over {

@@ -11,15 +11,15 @@ import (
 
 // Options select a part of a profile. The zero value is scale 1 with seed 0.
 type Options struct {
-	// Scale is the size relative to the profile's, 0.0001 to 100; 0 means 1.
-	// Digits after the sixth are rounded away.
+	// Scale is the size relative to the profile's, 0.0001 to 100; 0 means 1. It
+	// is rounded to six decimals.
 	Scale float64
 
-	// Seed decides everything that is random.
+	// Seed determines all random values.
 	Seed uint64
 
-	// From leaves out the blocks below it, as quickly as if they had been
-	// generated before: what follows is the same. Plan ignores it.
+	// From skips the blocks below it. What follows is the same as if they had
+	// been generated. Plan ignores it.
 	From uint64
 }
 
@@ -32,7 +32,7 @@ const (
 	MaxScale = 100
 )
 
-// model is a profile made ready for generation with certain options.
+// model is a profile with options, prepared for generation.
 type model struct {
 	*Profile
 	kinds    []kind
@@ -45,10 +45,10 @@ type model struct {
 	early []uint64 // entities of each kind in the first cycle
 }
 
-// kind is a Kind with what can be looked up.
+// kind is a Kind with precomputed tables.
 type kind struct {
 	*Kind
-	rank  int // 0 when others refer to it
+	rank  int // 0 if other kinds refer to it
 	fates uint64
 	zipf  []uint64 // sums of the accounts' weights
 	id    *Text    // its serial attribute, or nil
@@ -120,12 +120,12 @@ func (m *model) span(cycle uint64) uint64 {
 	return min(m.CycleBlocks, blocks-min(blocks, cycle*m.CycleBlocks))
 }
 
-// cycles returns the number of cycles, a cut one included.
+// cycles returns the number of cycles, including an incomplete last one.
 func (m *model) cycles() uint64 {
 	return (m.last - firstBlock + m.CycleBlocks) / m.CycleBlocks
 }
 
-// zipf returns the sums of weights 1/(n+1), in whole numbers.
+// zipf returns the cumulative weights 1/(n+1), in integers.
 func zipf(n uint64) []uint64 {
 	sums := make([]uint64, n)
 	var sum uint64

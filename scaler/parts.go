@@ -13,15 +13,16 @@ import (
 type Parts struct {
 	Totals // of the whole history
 
-	// First is the blocks of a share of the history's time. Rest is what comes
-	// after it: the rest of the history, and then copies of all of it under
-	// fresh keys, without end.
+	// First has the blocks up to a share of the history's time. Rest has the
+	// blocks after it: the remaining history, and then endless copies of the
+	// whole history under new keys.
 	First, Rest Source
 }
 
-// Split cuts a history after a share of its time, above 0 and up to 1. Blocks
+// Split splits a history at a share of its time, above 0 and up to 1. Blocks
 // are merged into blocks of about perBlock operations, as Merged does, because
-// most blocks of a profile are empty or create one entity; 0 leaves them as they are.
+// most blocks of a profile are empty or create one entity; 0 leaves them
+// unmerged.
 func Split(p Profile, o Options, share float64, perBlock int) (*Parts, error) {
 	if !(share > 0 && share <= 1) || perBlock < 0 {
 		return nil, fmt.Errorf("share %v, want above 0 and up to 1; %d operations a block, want none or more", share, perBlock)
@@ -51,10 +52,10 @@ func Split(p Profile, o Options, share float64, perBlock int) (*Parts, error) {
 	merged := func() iter.Seq2[entity.Block, error] { return Merged(first(), perBlock) }
 	return &Parts{plan, merged, func() iter.Seq2[entity.Block, error] {
 		return func(yield func(entity.Block, error) bool) {
-			// The open operations of the first part follow from the same
-			// operations without payloads.
+			// The pending operations of the first part are computed from the
+			// same operations without payloads.
 			g := newMerger(perBlock)
-			for b, err := range Until(Stream(bare(p), o), cut) {
+			for b, err := range Until(Stream(minimalPayloads(p), o), cut) {
 				if err != nil {
 					yield(entity.Block{}, err)
 					return
@@ -66,8 +67,9 @@ func Split(p Profile, o Options, share float64, perBlock int) (*Parts, error) {
 	}}, nil
 }
 
-// bare returns the profile with the smallest payloads. All else stays as it is, since each value is drawn for itself.
-func bare(p Profile) Profile {
+// minimalPayloads returns the profile with minimal payloads. Everything else stays the
+// same, because each value has a separate random sequence.
+func minimalPayloads(p Profile) Profile {
 	p.Kinds = slices.Clone(p.Kinds)
 	for i := range p.Kinds {
 		p.Kinds[i].Payload.Size = Histogram{{Permille: 1000, From: MinPayload, To: MinPayload}}

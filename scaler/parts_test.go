@@ -197,7 +197,7 @@ func leading(t *testing.T, blocks iter.Seq2[entity.Block, error], n int) (list [
 // Payloads apart, the profile with the smallest ones is the same.
 func TestBareProfile(t *testing.T) {
 	o := Options{Scale: 0.002, Seed: 5}
-	bares := collect(t, Stream(bare(Mendoza()), o))
+	bares := collect(t, Stream(minimalPayloads(Mendoza()), o))
 	for i, b := range collect(t, Stream(Mendoza(), o)) {
 		for j := range b.Ops {
 			b.Ops[j].Content, bares[i].Ops[j].Content = nil, nil

@@ -2,7 +2,7 @@ package scaler
 
 import "github.com/varvedb/varve/internal/splitmix"
 
-// vocabulary has 64 words, so that six random bits choose one.
+// vocabulary has 64 words, so that six random bits select one.
 var vocabulary = [64]string{
 	"amber", "anchor", "basin", "birch", "bridge", "canyon", "cedar", "cliff",
 	"cloud", "copper", "coral", "crane", "delta", "dune", "eagle", "ember",
@@ -27,8 +27,8 @@ func content(form Form, size, seed uint64) []byte {
 	return buf
 }
 
-// document fills buf with a JSON object: words and numbers in base 64
-// alternate, about four random bits a byte.
+// document fills buf with a JSON object: words and base-64 numbers alternate,
+// about four random bits a byte.
 func document(buf []byte, r *rng) {
 	const begin, end = `{"body":"`, `"}`
 	at := copy(buf, begin)

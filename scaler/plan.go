@@ -9,18 +9,18 @@ type Totals struct {
 	FirstBlock uint64
 	LastBlock  uint64
 
-	// Rows that a layout with history writes, the synthetic attributes included:
-	// one payload a version, and one row an attribute of it. ExtendBTL and
-	// ChangeOwner repeat the payload.
+	// Rows that a layout with history writes, synthetic attributes included:
+	// one payload row for each version, and one row for each of its attributes.
+	// ExtendBTL and ChangeOwner repeat the payload.
 	AttributeRows, PayloadRows, PayloadRowBytes uint64
 }
 
-// Rows returns the rows of all tables.
+// Rows returns the total of all tables.
 func (t *Totals) Rows() uint64 { return t.AttributeRows + t.PayloadRows }
 
-// Plan returns exactly what Stream generates with the same options, by going
-// through the lives of the entities without their contents, which takes less than
-// a second for a million, in constant memory.
+// Plan returns exactly the counts of Stream with the same options. It walks
+// through the lives of the entities without generating contents: less than a
+// second for a million, in constant memory.
 func Plan(p Profile, o Options) (Totals, error) {
 	m, err := newModel(&p, o)
 	if err != nil {
@@ -29,7 +29,7 @@ func Plan(p Profile, o Options) (Totals, error) {
 	t := Totals{Entities: m.total, FirstBlock: firstBlock, LastBlock: m.last, Blocks: m.last - firstBlock + 1}
 	var c cycle
 	for number := range m.cycles() {
-		m.lay(&c, number, m.size(number), m.span(number))
+		m.computeCycle(&c, number, m.size(number), m.span(number))
 		for i := range c.slots {
 			m.count(&t, &c.slots[i])
 		}
@@ -37,7 +37,7 @@ func Plan(p Profile, o Options) (Totals, error) {
 	return t, nil
 }
 
-// count adds the life of an entity, as far as it lies in the stream.
+// count adds the part of an entity's life that lies in the stream.
 func (m *model) count(t *Totals, s *slot) {
 	seed := entitySeed(m.seed, s.kind, s.number)
 	k := &m.kinds[s.kind]

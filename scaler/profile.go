@@ -2,17 +2,18 @@ package scaler
 
 import "github.com/varvedb/varve/store/entity"
 
-// Profile describes a store's history. Time goes in cycles of CycleBlocks blocks, and each cycle
-// creates the same number of entities of each kind, in random order and spread over its blocks at
-// random. So the counts of a stream are exact, the n-th entity of a kind is known to lie in a
-// certain cycle, and a smaller stream is the beginning of a larger one, up to its last cycle.
+// Profile describes a store's history. Time is divided into cycles of
+// CycleBlocks blocks. Each cycle creates the same number of entities of each
+// kind, in random order and at random blocks of the cycle. So the counts of a
+// stream are exact, the cycle of the n-th entity of a kind is known, and a
+// smaller stream is the beginning of a larger one, up to its last cycle.
 type Profile struct {
 	Name        string
 	CycleBlocks uint64 // at least the entities of a cycle
 	Cycles      uint64 // at scale 1
 
-	// Batches is how many entities a block creates that creates any. The last
-	// batch of a cycle takes the rest.
+	// Batches is how many entities a non-empty block creates. The last batch of
+	// a cycle takes the rest.
 	Batches Histogram
 
 	Kinds []Kind
@@ -23,7 +24,7 @@ type Kind struct {
 	Name  string // value of the attribute "type"
 	Count uint64 // entities of this kind in a cycle
 
-	// Runs is how many entities of the kind come one after the other, from one
+	// Runs is how many entities of the kind are created in succession, by one
 	// account and, within a block, in one transaction. The last run of a cycle
 	// takes the rest.
 	Runs Histogram
@@ -39,9 +40,9 @@ type Kind struct {
 // maxSteps is the largest number of steps in the life of an entity.
 const maxSteps = 6
 
-// Accounts are the accounts that create entities of a kind: Count accounts from
-// the number First on. Their activity follows Zipf's law: account First+n is
-// chosen with a weight of 1/(n+1). Kinds may share accounts.
+// Accounts are the accounts that create entities of a kind: Count accounts,
+// starting with number First. Their activity follows Zipf's law: account
+// First+n is chosen with a weight of 1/(n+1). Kinds may share accounts.
 type Accounts struct{ First, Count uint64 }
 
 // Fate is how entities of a kind end. The first three are relative weights.
@@ -54,9 +55,9 @@ type Fate struct {
 	DeletedAfter Histogram // blocks
 }
 
-// Step is something that may happen to an entity after its creation. Steps come
-// in order. One that would come at or after the end of the entity does not
-// happen, nor does extending one that never expires.
+// Step is something that may happen to an entity after its creation. Steps
+// happen in order. A step at or after the entity's end is skipped, and so is
+// the extension of an entity that never expires.
 type Step struct {
 	Op       entity.Kind // Update, ExtendBTL or ChangeOwner
 	Permille uint64      // of the entities of the kind
@@ -73,13 +74,15 @@ type Payload struct {
 // Form is the format of a payload.
 type Form uint8
 
-// The forms of payloads. Zstandard makes about 55 % of Document and nothing of Binary.
+// The forms of payloads. Zstandard compresses Document to about 55 % and Binary
+// not at all.
 const (
 	Binary   Form = iota // random bytes
 	Document             // a JSON object with words and random digits
 )
 
-// MinPayload is the least size of a payload in bytes: a Document's frame must fit.
+// MinPayload is the minimum size of a payload in bytes, because a Document has
+// a fixed frame.
 const MinPayload = 64
 
 // Text is a string attribute.
@@ -102,10 +105,10 @@ type Text struct {
 	Length int // Hex: digits; Words: words
 }
 
-// TextSource is where the value of a string attribute comes from.
+// TextSource selects how the value of a string attribute is generated.
 type TextSource uint8
 
-// The sources of text.
+// The sources of text values.
 const (
 	OneOf  TextSource = iota // one of Values by weight
 	Serial                   // the entity's number within its kind, from 1
@@ -127,17 +130,17 @@ type Number struct {
 	Varies  bool      // Drawn: an Update draws again
 }
 
-// NumberSource is where the value of a numeric attribute comes from.
+// NumberSource selects how the value of a numeric attribute is generated.
 type NumberSource uint8
 
-// The sources of numbers.
+// The sources of numeric values.
 const (
 	Drawn    NumberSource = iota // from Values
 	Clock                        // time of the block that writes it, in Unix seconds
 	Position                     // position in the run, from 0
 )
 
-// Time of a block in Unix seconds: epoch + number × BlockSeconds.
+// The time of a block in Unix seconds is epoch + number × BlockSeconds.
 const (
 	BlockSeconds = 2
 	epoch        = 1_700_000_000
@@ -159,7 +162,7 @@ func (p *Profile) Entities() (n uint64) {
 	return n
 }
 
-// serial returns the attribute that names an entity of the kind, or nil.
+// serial returns the attribute that numbers the entities of the kind, or nil.
 func (k *Kind) serial() *Text {
 	for i := range k.Texts {
 		if k.Texts[i].Source == Serial {
@@ -169,7 +172,8 @@ func (k *Kind) serial() *Text {
 	return nil
 }
 
-// horizon returns how many blocks after its creation an entity may still be operated on.
+// horizon returns for how many blocks after its creation an entity may still
+// change.
 func (k *Kind) horizon() uint64 {
 	var steps, lifetimes uint64 = 0, 1
 	for _, s := range k.Steps {

@@ -38,11 +38,11 @@ func (r *rng) next() uint64 {
 // below returns a number in [0, n).
 func (r *rng) below(n uint64) uint64 { return splitmix.Below(r.next(), n) }
 
-// chance is true in permille of 1,000 cases.
+// chance is true with a probability of permille/1,000.
 func (r *rng) chance(permille uint64) bool { return r.below(1000) < permille }
 
-// entitySeed is where all about an entity comes from. It is different for each
-// kind and number, since mix is a bijection and numbers stay below 2^56.
+// entitySeed is the seed of everything random about an entity. It differs for
+// each kind and number, because mix is a bijection and numbers stay below 2^56.
 func entitySeed(seed uint64, kind int, number uint64) uint64 {
 	return splitmix.Mix(splitmix.Mix(seed) + (uint64(kind)<<56 | number))
 }
@@ -57,7 +57,7 @@ func entityKey(seed uint64) (k entity.Key) {
 	return k
 }
 
-// address is the account of a number.
+// address derives the account of a number.
 func address(seed, account uint64) (a entity.Address) {
 	r := rng{derive(splitmix.Mix(seed)+account, forAccount)}
 	binary.BigEndian.PutUint64(a[:], r.next())
@@ -66,12 +66,12 @@ func address(seed, account uint64) (a entity.Address) {
 	return a
 }
 
-// Bar says that Permille of 1,000 values lie in From..To, both included, all
-// equally likely.
+// Bar assigns Permille of 1,000 values to From..To, both included, all equally
+// likely.
 type Bar struct{ Permille, From, To uint64 }
 
-// Histogram is a distribution of whole numbers. Its bars rise, do not overlap,
-// and add up to 1,000.
+// Histogram is a distribution of whole numbers. Its bars are in increasing
+// order, do not overlap, and add up to 1,000.
 type Histogram []Bar
 
 func (h Histogram) draw(r *rng) uint64 {

@@ -9,18 +9,18 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Source is a history that can be read more than once, each time with the same
-// blocks: of a profile, a block tar, a database.
+// Source is a history that can be read repeatedly, each time with the same
+// blocks: from a profile, a block tar or a database.
 type Source func() iter.Seq2[entity.Block, error]
 
-// ScaleOptions choose how a source is multiplied.
+// ScaleOptions configure Scale.
 type ScaleOptions struct {
-	// Factor is how many times the entities of the source the result has, the
-	// source itself included; at least 1, which changes nothing.
+	// Factor is the size of the result relative to the source, which it
+	// includes; at least 1, which changes nothing.
 	Factor uint64
 
-	// Seed gives the copies other keys and ids. To scale a scaled source again,
-	// give another seed than before, or the copies will collide.
+	// Seed determines the keys and ids of the copies. To scale a scaled source
+	// again, use another seed, or the copies will collide.
 	Seed uint64
 }
 
@@ -30,18 +30,19 @@ type ScaleOptions struct {
 // and payloads are not searched for keys. No entity is remembered, so memory
 // does not grow with the source.
 //
-// A source, counted from its first block number to its last, is an epoch. Half
-// of the entities of each copy are in the epoch of the original, and the other
-// half in a later epoch for this copy. So the result has Factor epochs. The
-// first one has (Factor+1)/2 times as many changes as the source in each block,
-// each other one half as many. The key of an entity decides on its half. A
-// reference to an entity of the later half may come before it: that is the
-// price of not remembering entities.
+// The source's block range, from its first block number to its last, is called
+// an epoch. Half of the entities of each copy are in the epoch of the original,
+// and the other half in a later epoch for this copy. So the result has Factor
+// epochs. In each block, the first epoch has (Factor+1)/2 times as many changes
+// as the source, and each later epoch half as many. An entity's key decides on
+// its half. A reference to an entity of the later half may come before that
+// entity exists, because entities are not remembered.
 //
-// The source is opened once for each epoch. Its blocks are passed on, and its contents shared
-// between original and copies: treat them as read-only. Errors of the source are passed on. Scale
-// itself fails where a block would pass entity.MaxBlockNumber, and where a block has more
-// transactions than there are indexes.
+// The source is opened once for each epoch. Its blocks are passed on, and
+// original and copies share contents: treat them as read-only. Errors of the
+// source are passed on. Scale itself fails where a block number would exceed
+// entity.MaxBlockNumber, and where a block needs more transaction indexes than
+// there are.
 func Scale(src Source, o ScaleOptions) iter.Seq2[entity.Block, error] {
 	return func(yield func(entity.Block, error) bool) {
 		s := &scaling{src: src, yield: yield}
@@ -49,10 +50,10 @@ func Scale(src Source, o ScaleOptions) iter.Seq2[entity.Block, error] {
 	}
 }
 
-// Continue streams blocks that may follow Scale of a source, without end: whole
-// copies with new keys and ids, one after the other, each in an epoch. First
-// and last are the numbers of the source's blocks; the options are Scale's. It
-// fails where Scale does.
+// Continue streams blocks that may follow Scale of a source, without end:
+// complete copies with new keys and ids, one after the other, each in a new
+// epoch. First and last are the numbers of the source's blocks; the options are
+// Scale's. It fails where Scale does.
 func Continue(src Source, o ScaleOptions, first, last uint64) iter.Seq2[entity.Block, error] {
 	return func(yield func(entity.Block, error) bool) {
 		s := &scaling{src: src, yield: yield, first: first, last: last}
@@ -78,7 +79,7 @@ func (s *scaling) fail(err error) bool {
 }
 
 // run streams the source with the copies in its epoch, and then the other
-// halves. It returns false when the stream has ended before.
+// halves. It returns false when the consumer has stopped.
 func (s *scaling) run(o ScaleOptions) bool {
 	if o.Factor < 1 || o.Factor > math.MaxUint16 {
 		return s.fail(fmt.Errorf("scale by %d: want a factor from 1 to %d", o.Factor, math.MaxUint16))
@@ -139,9 +140,9 @@ func (s *scaling) addCopies(b *entity.Block) error {
 	return nil
 }
 
-// epoch streams the source once more, copied to a later time: whole, or the
-// half that is not in the original's epoch. It returns false when the stream has
-// ended.
+// epoch streams a copy of the source at a later time: all of it, or only the
+// half that is not in the original's epoch. It returns false when the consumer
+// has stopped.
 func (s *scaling) epoch(m mapper, whole bool) bool {
 	hi, offset := bits.Mul64(m.copy, s.last-s.first+1)
 	if hi > 0 {
@@ -157,7 +158,7 @@ func (s *scaling) epoch(m mapper, whole bool) bool {
 				m.copy, b.Number, uint64(entity.MaxBlockNumber)))
 		}
 		c := entity.Block{Number: number}
-		if b.Horizon > 0 { // of the copy no more is known than of the original
+		if b.Horizon > 0 { // the copy's history is as incomplete as the original's
 			c.Horizon = min(entity.AddBlocks(b.Horizon, offset), entity.MaxBlockNumber)
 		}
 		if len(b.Ops) > 0 {

@@ -9,13 +9,13 @@ import (
 )
 
 // Stream generates the blocks of a profile, each once and without gaps, empty
-// ones included. It can be iterated more than once, at the same time too. A
-// block and everything in it belongs to the caller. Only the profile and the
-// options can be at fault; the error comes first and alone.
+// ones included. It can be iterated repeatedly and concurrently. Blocks and
+// everything in them belong to the caller. Only an invalid profile or option
+// causes an error, which is then the only item.
 //
 // An entity's references are to entities created before it, except Next. Every
-// operation is valid where it stands, whatever entity.Rules hold: an entity
-// that expires is given an Expire in the block of its expiration.
+// operation is valid at its place under any entity.Rules: an entity that
+// expires is given an Expire in the block of its expiration.
 func Stream(p Profile, o Options) iter.Seq2[entity.Block, error] {
 	return func(yield func(entity.Block, error) bool) {
 		m, err := newModel(&p, o)
@@ -28,21 +28,21 @@ func Stream(p Profile, o Options) iter.Seq2[entity.Block, error] {
 	}
 }
 
-// waiting is an operation on an entity that exists already.
+// waiting is a later operation on an existing entity.
 type waiting struct {
 	block uint64
 	op    entity.Kind
 	slot  slot
-	step  int // in its life
+	step  int // index of the step in the entity's life
 }
 
-// generator goes through the cycles of a model and keeps the operations that
-// the entities of a cycle cause in later ones.
+// generator iterates over the cycles of a model and queues the operations that
+// the entities of a cycle cause in later cycles.
 type generator struct {
 	*model
 	cycle cycle
 
-	// queue[c % len(queue)] is what waits for cycle c.
+	// queue[c % len(queue)] has the operations of cycle c.
 	queue [][]waiting
 }
 
@@ -61,10 +61,10 @@ func (g *generator) run(from uint64, yield func(entity.Block, error) bool) {
 	}
 }
 
-// enter computes the cycle and returns the operations on existing entities that
-// fall into it, in order.
+// enter computes a cycle and returns the operations on existing entities in it,
+// in order.
 func (g *generator) enter(number uint64) []waiting {
-	g.lay(&g.cycle, number, g.size(number), g.span(number))
+	g.computeCycle(&g.cycle, number, g.size(number), g.span(number))
 	for i := range g.cycle.slots {
 		g.schedule(&g.cycle.slots[i])
 	}
@@ -78,7 +78,7 @@ func (g *generator) enter(number uint64) []waiting {
 	return due
 }
 
-// schedule puts what will happen to a new entity into the queue.
+// schedule queues the later operations on a new entity.
 func (g *generator) schedule(s *slot) {
 	l := g.live(s, entitySeed(g.seed, s.kind, s.number))
 	for i := 1; i < l.n; i++ {
@@ -91,7 +91,7 @@ func (g *generator) schedule(s *slot) {
 	}
 }
 
-// blocks yields the blocks of the cycle that are not below from.
+// blocks yields the blocks of the cycle from number from on.
 func (g *generator) blocks(from uint64, due []waiting, yield func(entity.Block, error) bool) bool {
 	batches := g.cycle.batches
 	for number := g.cycle.start; number < g.cycle.start+g.span(g.cycle.number); number++ {
@@ -113,9 +113,9 @@ func (g *generator) blocks(from uint64, due []waiting, yield func(entity.Block, 
 	return true
 }
 
-// block makes a block: first a transaction with the Expires, as a node keeps
-// house; then one transaction for each other operation on an existing entity,
-// and one for each run of new ones.
+// block makes a block: first a transaction with the Expires, as a node does;
+// then one transaction for each other operation on an existing entity, and one
+// for each run of new ones.
 func (g *generator) block(number uint64, due []waiting, created []slot) entity.Block {
 	b := entity.Block{Number: number}
 	if len(due)+len(created) == 0 {
@@ -161,7 +161,7 @@ func (g *generator) create(b entity.Block, tx uint32, created []slot) entity.Blo
 	return b
 }
 
-// later returns a waiting operation as a separate transaction.
+// later returns a queued operation as a separate transaction.
 func (g *generator) later(w *waiting, tx uint32) entity.Op {
 	seed := entitySeed(g.seed, w.slot.kind, w.slot.number)
 	op := entity.Op{Kind: w.op, TxIndex: tx, Key: entityKey(seed)}
@@ -179,7 +179,7 @@ func (g *generator) later(w *waiting, tx uint32) entity.Op {
 	return op
 }
 
-// owner returns the account that an entity belongs to after a step.
+// owner returns the owner of an entity after a step.
 func (g *generator) owner(s *slot, seed uint64, st *step) entity.Address {
 	k := &g.kinds[s.kind]
 	if st.owner > 0 {

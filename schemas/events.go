@@ -1,13 +1,14 @@
 package schemas
 
-// Events is the SQL of the tables of events in one dialect.
+// Events is the SQL of the event tables in one dialect.
 type Events struct {
 	Tables     []string          // CREATE TABLE statements
 	Indexes    []Index           // in the order in which they are made
 	Statements map[string]string // by name
 }
 
-// EventTables returns the tables of events in a dialect ("sqlite", "duckdb", "postgres").
+// EventTables returns the SQL of the event tables in a dialect ("sqlite",
+// "duckdb", "postgres").
 func EventTables(dialect string) (Events, error) {
 	const dir = "events/tags"
 	tables, err := readScript(dir, dialect, "tables.sql")

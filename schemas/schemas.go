@@ -55,7 +55,7 @@ type entityLayout struct {
 
 func (l entityLayout) temporal() bool { return l.folder != "simple" }
 
-// entityLayouts are the named layouts: which folder, and which of its indexes.
+// entityLayouts maps a layout's name to its folder and the indexes it uses.
 var entityLayouts = map[string]entityLayout{
 	"arkiv": {folder: "arkiv", indexes: firstIndexes(13),
 		about: "Arkiv's three tables with its thirteen indexes, every version kept"},
@@ -75,24 +75,24 @@ var entityLayouts = map[string]entityLayout{
 		about: "a block is written once, and merged in the background into sorted runs of postings"},
 }
 
-// prunedIndexes are the indexes that remain of the thirteen without every index
-// that is a prefix of another or begins with a block. Arkiv's SQL does not
-// search by value, but people who query the tables themselves do.
+// prunedIndexes are the rest of the thirteen indexes without every index that
+// is a prefix of another or begins with a block. Arkiv's SQL does not search by
+// value, but people who query the tables directly do.
 var prunedIndexes = []string{
 	"string_attributes_pk", "string_attributes_kv_temporal_idx",
 	"numeric_attributes_pk", "numeric_attributes_kv_temporal_idx",
 	"payloads_pk", "payloads_delete_index",
 }
 
-// disorderedIndexes are the indexes that arkiv-ordered lacks: the indexes that
-// begin with the block and have the value, whose string half no query needs,
-// the twin of a primary key, and the one of arkiv-columnar.
+// disorderedIndexes are the indexes that arkiv-ordered leaves out: the two that
+// begin with the block and include the value (no query needs the one on
+// strings), the duplicate of a primary key, and the index of arkiv-columnar.
 var disorderedIndexes = []string{
 	"string_attributes_entity_key_value_index", "numeric_attributes_entity_key_value_index",
 	"string_attributes_entity_kv_idx", "payloads_key_idx",
 }
 
-// ablationSteps is the highest N of the layouts arkiv-0 … arkiv-N.
+// ablationSteps is the largest N of the layouts arkiv-0 … arkiv-N.
 const ablationSteps = 13
 
 // firstIndexes keeps the first n indexes of a folder.
@@ -100,7 +100,7 @@ func firstIndexes(n int) func([]Index) []Index {
 	return func(all []Index) []Index { return all[:n] }
 }
 
-// onlyIndexes keeps the indexes of some names.
+// onlyIndexes keeps the named indexes.
 func onlyIndexes(names ...string) func([]Index) []Index {
 	return func(all []Index) []Index {
 		return slices.DeleteFunc(slices.Clone(all), func(i Index) bool { return !slices.Contains(names, i.Name) })
@@ -113,7 +113,8 @@ func without(names ...string) func([]Index) []Index {
 	}
 }
 
-// EntityLayouts returns the names of the entity layouts, the ablation's last.
+// EntityLayouts returns the names of the entity layouts, the ablation layouts
+// last.
 func EntityLayouts() []string {
 	names := make([]string, 0, len(entityLayouts))
 	for name := range entityLayouts {
@@ -123,7 +124,7 @@ func EntityLayouts() []string {
 	return append(names, AblationLayouts()...)
 }
 
-// DefaultLayout is the entity layout of a new store that names none.
+// DefaultLayout is the layout of a new store if none is named.
 const DefaultLayout = "compact"
 
 // Layouts returns the names of the entity layouts for new stores. LabLayouts
@@ -133,16 +134,16 @@ func Layouts() []string {
 	return slices.DeleteFunc(EntityLayouts(), func(name string) bool { return slices.Contains(lab, name) })
 }
 
-// LabLayouts returns layouts that leave indexes out, so that the lab can
-// measure the cost of an index.
+// LabLayouts returns layouts that leave out indexes, so that the lab can
+// measure the cost of each index.
 func LabLayouts() []string { return append([]string{"bare"}, AblationLayouts()...) }
 
-// HasRuns reports whether a layout of entities finds them by sorted runs that
+// HasRuns reports whether an entity layout keeps its index in sorted runs that
 // are merged later. The tables of such a layout are not rows of versions.
 func HasRuns(name string) bool { return entityLayouts[name].runs }
 
-// CountIndexes returns how many indexes a layout has where every index of it is
-// used, as in SQLite's dialect. It is zero when there is no such layout.
+// CountIndexes returns how many indexes a layout has in a dialect that uses all
+// of them, such as SQLite's; zero when there is no such layout.
 func CountIndexes(name string) int {
 	l, err := Entities(name, "sqlite")
 	if err != nil {
@@ -200,7 +201,8 @@ func Entities(name, dialect string) (Layout, error) {
 	}, nil
 }
 
-// Meta is the SQL of the tables that a store keeps about itself, whatever its layout.
+// Meta is the SQL of the tables in which a store records its settings, whatever
+// its layout.
 type Meta struct {
 	Tables     []string
 	Statements map[string]string

@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Applied counts the changes that a block made, or that a load has made so far.
+// Applied counts the changes of one block, or of a load so far.
 type Applied struct {
 	Head    BlockHeader // after it
 	Blocks  int
@@ -21,8 +21,8 @@ type Applied struct {
 // Apply applies one block in one transaction: all of it or nothing. It fails
 // with ErrBlockOrder when the block is not above the head, with ErrInvalid when
 // an operation is malformed, with ErrNotFound or ErrExists when one does not
-// fit the state before it (as an *entity.OpError), and with ErrUnsupported when the
-// engine cannot store a text. The block is not kept and not changed.
+// fit the state before it (as an *entity.OpError), and with ErrUnsupported when
+// the engine cannot store a text. The block is neither retained nor modified.
 func (e *Entities) Apply(ctx context.Context, b entity.Block) (Applied, error) {
 	var applied Applied
 	var mark blockMark
@@ -54,7 +54,8 @@ func (e *Entities) Apply(ctx context.Context, b entity.Block) (Applied, error) {
 	return applied, nil
 }
 
-// prefetchWrite returns the queries that the transaction of a block is expected to run.
+// prefetchWrite returns the queries that a block's transaction is expected to
+// run.
 func (e *Entities) prefetchWrite(block uint64, needs map[entity.Key]entity.Need) []driver.Prefetch {
 	expected := []driver.Prefetch{{Text: e.db.meta.Statements["head"]}}
 	if l, ok := e.layout.(layout.Prefetched); ok {
@@ -63,7 +64,7 @@ func (e *Entities) prefetchWrite(block uint64, needs map[entity.Key]entity.Need)
 	return expected
 }
 
-// admissible checks what can be checked without the store.
+// admissible makes the checks that do not need the store.
 func (e *Entities) admissible(b *entity.Block) error {
 	if err := b.Validate(); err != nil {
 		return err
@@ -138,8 +139,8 @@ func (e *Entities) applyIn(ctx context.Context, tx *entityTx, head BlockHeader, 
 	return e.writeIn(ctx, tx, head, set)
 }
 
-// rulesFor completes the rules with what only the store knows, if the block asks
-// for it.
+// rulesFor completes the rules with facts from the store, if the block needs
+// them.
 func (e *Entities) rulesFor(ctx context.Context, tx driver.Tx, b *entity.Block) (entity.Rules, error) {
 	rules := e.rules
 	if !slices.ContainsFunc(b.Ops, func(op entity.Op) bool { return op.Kind == entity.Expire }) {
@@ -150,7 +151,7 @@ func (e *Entities) rulesFor(ctx context.Context, tx driver.Tx, b *entity.Block) 
 	return rules, err
 }
 
-// follows checks that a block may come after the head.
+// follows checks that a block number is above the head.
 func follows(head BlockHeader, block uint64) error {
 	if !head.Empty && block <= head.Number {
 		return fmt.Errorf("block %d: %w, which is %d", block, ErrBlockOrder, head.Number)

@@ -31,13 +31,13 @@ type BackupInfo struct {
 	Rows        uint64      `json:"rows"` // of all tables
 }
 
-// Backup writes every row of the database, as one view has them, in the file
-// format of varve backup. Restore and varve restore make a store of that file,
-// on any engine that has the layouts. Blocks and events may be written
-// meanwhile; they are not in the backup. Progress is called from time to time
-// with the number of rows written. The view is held until the end, so a long
-// backup may need a larger Options.MaxReaderAge (ErrReaderExpired). Backup
-// fails with ErrLayout when the database holds no store.
+// Backup writes every row of the database, from one view, in the file format of
+// varve backup. Restore and varve restore make a store from that file, on any
+// engine that supports the layouts. Blocks and events written meanwhile are not
+// in the backup. Progress is called from time to time with the number of rows
+// written. The view is held until the end, so a long backup may need a larger
+// Options.MaxReaderAge (ErrReaderExpired). Backup fails with ErrLayout when the
+// database holds no store.
 func (db *DB) Backup(ctx context.Context, w io.Writer, progress func(rows uint64)) (c BackupInfo, err error) {
 	defer wrap(&err, "backup")
 	q, err := db.engine.Snapshot(ctx)
@@ -77,7 +77,7 @@ var (
 	blocksTable = &driver.Table{Name: "varve_blocks", Columns: []driver.Column{{Name: "block", Type: driver.Int}, {Name: "digest", Type: driver.Blob}}}
 )
 
-// contents lists the tables of a view's database and what they hold.
+// contents lists the tables of a view's database and describes their contents.
 func (db *DB) contents(ctx context.Context, q driver.Querier) (tables []*driver.Table, c BackupInfo, err error) {
 	recorded, err := db.meta.recorded(ctx, q)
 	if err != nil {
@@ -148,7 +148,7 @@ func (db *DB) backupTable(ctx context.Context, q driver.Querier, out *rowfile.Wr
 	})
 }
 
-// restoreRows is how many rows are written together.
+// restoreRows is the number of rows in one insert.
 const restoreRows = 2000
 
 // Restore fills an empty database with a backup, in one transaction: all of it
@@ -168,7 +168,7 @@ func (db *DB) Restore(ctx context.Context, r io.Reader, progress func(rows uint6
 	if err := json.Unmarshal(in.Head, &want); err != nil {
 		return c, fmt.Errorf("%w: the head of the backup: %w", ErrCorrupt, err)
 	}
-	if err := db.whole(ctx); err != nil {
+	if err := db.checkComplete(ctx); err != nil {
 		return c, err
 	}
 	err = db.writeBulk(ctx, func(inner context.Context, tx driver.Tx) error {
@@ -189,8 +189,8 @@ func (db *DB) Restore(ctx context.Context, r io.Reader, progress func(rows uint6
 	return c, err
 }
 
-// holdsNothing fails with ErrLayout when there is a store. Other tables are refused
-// when the first one is made.
+// holdsNothing fails with ErrLayout when there is a store. Other tables are
+// refused when the first table is created.
 func (db *DB) holdsNothing(ctx context.Context, q driver.Querier) error {
 	recorded, err := db.meta.recorded(ctx, q)
 	if err != nil || recorded == nil {
@@ -207,7 +207,7 @@ func (db *DB) holdsNothing(ctx context.Context, q driver.Querier) error {
 		"or on Postgres into a schema of its own, as ?schema=name in the URL", strings.Join(kinds, " and ")))
 }
 
-// restoring is a backup on its way into a database.
+// restoring is a running restore.
 type restoring struct {
 	db       *DB
 	tx       driver.Tx
@@ -216,7 +216,7 @@ type restoring struct {
 
 	recorded map[string]string
 	tables   []*driver.Table // that the store has
-	indexes  []func() error  // to make at the end
+	indexes  []func() error  // functions that create indexes at the end
 	current  *driver.Table   // of the backup
 	target   *driver.Table   // of the store, with the same columns
 	pending  []any
@@ -249,7 +249,7 @@ func (s *restoring) all(ctx context.Context, in *rowfile.Reader) error {
 	return nil
 }
 
-// row takes a row, or the end, which has no table.
+// row takes a row; at the end, t is nil.
 func (s *restoring) row(ctx context.Context, t *driver.Table, values []any) error {
 	if t != s.current {
 		err := s.flush(ctx)
@@ -278,8 +278,8 @@ func (s *restoring) row(ctx context.Context, t *driver.Table, values []any) erro
 }
 
 // begin finds the store's table for a table of the backup. The first table is
-// the record of the store; when it ends, the layouts are known and their tables
-// are made.
+// the store's record; after it the layouts are known and their tables are
+// created.
 func (s *restoring) begin(ctx context.Context, t *driver.Table) error {
 	switch {
 	case s.current != nil && s.current.Name == metaTable.Name:
@@ -312,7 +312,7 @@ func (s *restoring) flush(ctx context.Context) error {
 	return nil
 }
 
-// create makes the tables of the layouts that the backup records.
+// create creates the tables of the layouts in the backup's record.
 func (s *restoring) create(ctx context.Context) error {
 	if s.recorded[metaLayout] != "" {
 		e := &Entities{db: s.db}
@@ -353,7 +353,7 @@ func (s *restoring) create(ctx context.Context) error {
 	return nil
 }
 
-// empty removes the rows that new tables begin with.
+// empty removes the initial rows of new tables.
 func (s *restoring) empty(ctx context.Context, tables []*driver.Table) error {
 	for _, t := range tables {
 		if _, err := s.tx.Exec(ctx, "DELETE FROM "+t.Name); err != nil {

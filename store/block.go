@@ -22,7 +22,7 @@ type BlockHeader struct {
 	Empty  bool          `json:"empty,omitempty"` // no block was applied yet
 }
 
-// String names the block.
+// String describes the block for messages.
 func (h BlockHeader) String() string {
 	if h.Empty {
 		return "no block"
@@ -33,9 +33,10 @@ func (h BlockHeader) String() string {
 // identified reports whether the chain's hash or time of the block is known.
 func (h BlockHeader) identified() bool { return h.Hash != (entity.Hash{}) || h.Time != 0 }
 
-// The record of a block is its digest and, where hash or time are known, these and a
-// sum of all: nothing else covers them. It is one value, not columns, so that stores
-// from before there were hashes are what they were, read and written alike.
+// The record of a block is its digest. If hash or time are known, they follow
+// with a checksum over everything, because the digest does not cover them. It
+// is one value and not three columns, so that older stores without hashes stay
+// valid and need no other code.
 const (
 	recordHash = len(entity.Digest{})
 	recordTime = recordHash + len(entity.Hash{})
@@ -53,7 +54,8 @@ func (h BlockHeader) record() []byte {
 	return append(b, h.sumOf(b)...)
 }
 
-// sumOf covers the number too: a record that belongs to another block is damage.
+// sumOf includes the block number, so that a record of another block is
+// detected as damage.
 func (h BlockHeader) sumOf(record []byte) []byte {
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64(record[:recordSum:recordSum], h.Number))
 	return sum[:recordLen-recordSum]
@@ -85,7 +87,7 @@ func scanBlock(rows driver.Rows) (BlockHeader, error) {
 	return headFromRecord(block, record)
 }
 
-// identities walks the blocks whose hash or time on the chain is known.
+// identities iterates over the blocks whose hash or time is known.
 type identities struct {
 	rows  driver.Rows
 	block BlockHeader
@@ -112,8 +114,8 @@ func (ids *identities) advance() (err error) {
 	return err
 }
 
-// with gives changesets the hash and time of their blocks, and between them the blocks
-// that changed nothing.
+// with adds hash and time to changesets, and inserts the known blocks between
+// them that changed nothing.
 func (ids *identities) with(sets iter.Seq2[entity.Changeset, error]) iter.Seq2[entity.Changeset, error] {
 	return func(yield func(entity.Changeset, error) bool) {
 		for set, err := range sets {
@@ -136,17 +138,16 @@ func (ids *identities) with(sets iter.Seq2[entity.Changeset, error]) iter.Seq2[e
 	}
 }
 
-// agrees reports whether two histories, each up to its block, may be the same
-// one: where both know the chain's hash, it covers blocks without changes as
-// well.
+// agrees reports whether two histories, each up to its block, may be the same.
+// If both have the chain's hash, that covers blocks without changes as well.
 func (h BlockHeader) agrees(other BlockHeader) bool {
 	known := h.Number == other.Number && h.Hash != (entity.Hash{}) && other.Hash != (entity.Hash{})
 	return h.Digest == other.Digest && (!known || h.Hash == other.Hash)
 }
 
-// HeaderAt returns the last block at or below a number, with what its chain calls it by.
-// Blocks below the horizon are among them: pruning forgets what they changed, not that
-// they were. It is Empty when there is none.
+// HeaderAt returns the last block at or below a number, with its hash and time
+// if known. It also finds blocks below the horizon, because pruning removes
+// their changes but not their headers. The header is Empty when there is none.
 func (e *Entities) HeaderAt(ctx context.Context, number uint64) (h BlockHeader, err error) {
 	defer wrap(&err, "header")
 	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
@@ -165,6 +166,6 @@ func (s *Snapshot) HeaderAt(ctx context.Context, number uint64) (h BlockHeader, 
 	return s.ents.db.meta.headAt(context.WithoutCancel(ctx), s.reader, number)
 }
 
-// Header returns the last block that the snapshot shows, with what its chain calls it by.
-// Its number is below Number where no block has that.
+// Header returns the last block that the snapshot shows, with its hash and time
+// if known. Its number may be below Number, because numbers may have gaps.
 func (s *Snapshot) Header() BlockHeader { return s.shown }

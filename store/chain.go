@@ -9,15 +9,15 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Chain identifies the chain whose blocks a store has. Two chains may have one
+// Chain identifies the chain of a store's blocks. Different chains may share an
 // ID.
 type Chain struct {
 	ID      uint64      `json:"id"`
 	Genesis entity.Hash `json:"genesis"` // hash of the chain's first block
 }
 
-// SetChain records the chain that the store's blocks are of. It fails with ErrHistory
-// when another one is recorded, and writes nothing when this one is.
+// SetChain records the chain of the store's blocks. It fails with ErrHistory
+// when another chain is recorded, and writes nothing when this one is.
 func (e *Entities) SetChain(ctx context.Context, c Chain) (err error) {
 	defer wrap(&err, "set chain")
 	known, ok, err := e.Chain(ctx)
@@ -39,7 +39,7 @@ func (e *Entities) SetChain(ctx context.Context, c Chain) (err error) {
 	})
 }
 
-// Chain returns the chain that SetChain recorded, and whether it did.
+// Chain returns the recorded chain; ok reports whether there is one.
 func (e *Entities) Chain(ctx context.Context) (c Chain, ok bool, err error) {
 	defer wrap(&err, "chain")
 	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
@@ -49,14 +49,14 @@ func (e *Entities) Chain(ctx context.Context) (c Chain, ok bool, err error) {
 	return c, ok, err
 }
 
-// SetOrigin records in the store where its blocks come from: text of the
-// caller's own, which Summary gives back.
+// SetOrigin records where the store's blocks come from. The text is up to the
+// caller; Summary returns it.
 func (e *Entities) SetOrigin(ctx context.Context, origin string) (err error) {
 	defer wrap(&err, "set origin")
 	return e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error { return e.db.meta.set(ctx, tx, metaOrigin, origin) })
 }
 
-// Origin returns what SetOrigin recorded, or "".
+// Origin returns the text of SetOrigin, or "".
 func (e *Entities) Origin(ctx context.Context) (origin string, err error) {
 	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
 		origin, err = e.db.meta.get(ctx, q, metaOrigin)

@@ -12,28 +12,28 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// BlockChanges has the changes that a block made to the visible entities.
-// Single operations are not kept: a change that the block undid again is not in
-// it, and an entity that ended before its expiration was deleted.
+// BlockChanges has the changes of a block to the visible entities. Single
+// operations are not kept: a change that the same block undid does not appear,
+// and an entity that ended before its expiration counts as deleted.
 type BlockChanges struct {
 	Head BlockHeader // the block
 
-	// Changed are the entities that the block began a version of or ended one, before and
-	// after it, in the order of their keys; nil is one that was not visible.
+	// Changed are the entities with a version that began or ended in the block,
+	// as they were before and after it, ordered by key; nil means not visible.
 	Changed []entity.Change
 
-	// Expired are the versions whose time was over at the block, or at a number between
-	// it and the block before, in the order of their keys. They are without attributes and
-	// payload.
+	// Expired are the versions that expired at the block, or at a number
+	// between the previous block and this one, ordered by key. They are without
+	// attributes and payload.
 	Expired []*entity.Entity
 }
 
 // Changes streams the changes of each block in a range, empty blocks included,
 // as far as the snapshot knows them. It holds one block in memory, and the keys
-// of the entities that ended in a thousand blocks. Until the sequence ends the snapshot
-// can do nothing else. It fails with ErrBlockRange when the range is not below
-// the snapshot's head and above the horizon, and with ErrUnsupported on layouts
-// without history.
+// of the entities that ended in a thousand blocks. The snapshot cannot be used
+// for anything else until the sequence ends. It fails with ErrBlockRange when
+// the range is not below the snapshot's head and above the horizon, and with
+// ErrUnsupported on layouts without history.
 func (s *Snapshot) Changes(ctx context.Context, from, to uint64) iter.Seq2[BlockChanges, error] {
 	return func(yield func(BlockChanges, error) bool) {
 		err := s.exclusive(ctx, func() error { return s.changes(ctx, from, to, yield) })
@@ -64,7 +64,8 @@ func (s *Snapshot) changes(ctx context.Context, from, to uint64, yield func(Bloc
 		if err != nil || len(blocks) == 0 {
 			return err
 		}
-		// What ran out at a number that no block has belongs to the next block.
+		// Entities that expired at a number without a block are reported with
+		// the next block.
 		if !prior.Empty {
 			from = max(prior.Number, s.horizon) + 1
 		}
@@ -89,21 +90,23 @@ func (s *Snapshot) changes(ctx context.Context, from, to uint64, yield func(Bloc
 	}
 }
 
-// changesWindow is how many blocks are walked over with the keys of all that end in them.
+// changesWindow is the number of blocks for which the keys of ended entities
+// are read together.
 const changesWindow = 1000
 
 // before returns the number before a block's.
 func before(block uint64) uint64 { return max(block, 1) - 1 }
 
-// changes walks over blocks.
+// changes iterates over blocks.
 type changes struct {
 	snapshot *Snapshot
-	expiring map[entity.Key]*entity.Entity // visible, and their time is over within the range
-	closed   map[uint64][]entity.Closing   // ended before their time, by block
-	prior    entity.Digest                 // of the block before
+	expiring map[entity.Key]*entity.Entity // visible entities that expire within the range
+	closed   map[uint64][]entity.Closing   // versions ended before their expiration, by block
+	prior    entity.Digest                 // digest of the previous block
 }
 
-// begin reads the keys and blocks of the whole range.
+// begin reads the blocks of the range and the keys of the versions that began
+// in it.
 func (c *changes) begin(ctx context.Context, from, to uint64) error {
 	if from > 0 {
 		err := c.find(ctx, from-1, false, query.And{Terms: []query.Expr{
@@ -127,7 +130,7 @@ func (c *changes) begin(ctx context.Context, from, to uint64) error {
 	return nil
 }
 
-// find gives the entities that match at a block.
+// find passes the entities that match at a block to give.
 func (c *changes) find(ctx context.Context, at uint64, whole bool, expr query.Expr, give func(*entity.Entity)) error {
 	view, err := c.snapshot.view(ctx, at)
 	if err != nil {
@@ -142,7 +145,7 @@ func (c *changes) find(ctx context.Context, at uint64, whole bool, expr query.Ex
 	return nil
 }
 
-// block returns the changes of a block, of a range that ends at to.
+// block returns the changes of block b; to is the last block of the range.
 func (c *changes) block(ctx context.Context, b BlockHeader, to uint64) (BlockChanges, error) {
 	set := BlockChanges{Head: b}
 	byKey := map[entity.Key]*entity.Change{}
@@ -156,7 +159,7 @@ func (c *changes) block(ctx context.Context, b BlockHeader, to uint64) (BlockCha
 			delete(c.expiring, key)
 		}
 	}
-	// Blocks that change nothing have the digest of the block before.
+	// A block without changes has the digest of the block before.
 	if b.Digest != c.prior || len(byKey) > 0 {
 		c.prior = b.Digest
 		began := query.Compare{Name: entity.AttrLastModifiedAtBlock, Op: query.Equal, Value: query.Number(b.Number)}

@@ -12,10 +12,10 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// CheckOptions say how a check is reported.
+// CheckOptions configure a check.
 type CheckOptions struct {
-	// Findings bounds the findings of each part that are listed; zero means 20.
-	// A part ends with its last listed finding.
+	// Findings bounds the listed findings of each part; zero means 20. A part
+	// stops at that number.
 	Findings int
 
 	// Progress, if given, is called from time to time with the part (see
@@ -33,22 +33,21 @@ const (
 	partEngine   = "engine"
 )
 
-// Outcome is what came of looking for damage.
+// Outcome is the result of a check.
 type Outcome string
 
 // The outcomes.
 const (
-	Sound       Outcome = "sound"         // it was checked completely, without a finding
+	Sound       Outcome = "sound"         // checked completely, without a finding
 	Unavailable Outcome = "not available" // this store or engine has no check of the part, so it is neither sound nor damaged
 	NotChecked  Outcome = "not checked"   // it could not be checked completely
-	Damaged     Outcome = "damaged"       // something is wrong, whatever else could not be looked at
+	Damaged     Outcome = "damaged"       // something is wrong, even if other parts could not be checked
 )
 
-// outcomeOf returns the outcome that an error stands for. Only ErrCorrupt is
-// damage: engines return it for the damage that their libraries report, and the
-// store for rows that contradict each other. Any other error means that the
-// check itself failed, as after a timeout, a lost server or a missing
-// permission.
+// outcomeOf classifies an error. Only ErrCorrupt is damage: engines return it
+// for damage that their libraries report, and the store for contradictory rows.
+// Any other error means that the check itself failed, for example by a timeout,
+// a lost server or a missing permission.
 func outcomeOf(err error) Outcome {
 	switch {
 	case err == nil:
@@ -59,14 +58,14 @@ func outcomeOf(err error) Outcome {
 	return NotChecked
 }
 
-// worse returns the outcome of two parts together. That a part has no check does not
+// worse combines the outcomes of two parts. A part without a check does not
 // make the others less sound.
 func worse(a, b Outcome) Outcome {
 	order := []Outcome{Unavailable, Sound, NotChecked, Damaged}
 	return order[max(1, slices.Index(order, a), slices.Index(order, b))]
 }
 
-// Finding is something that is wrong with a store.
+// Finding is a fault that was found in a store.
 type Finding struct {
 	Part    string `json:"part"` // see PartReport
 	Problem string `json:"problem"`
@@ -74,19 +73,19 @@ type Finding struct {
 }
 
 // PartReport is the result of one part of a check. The parts are "record", the
-// store's own settings and counters; "history", versions against the digests of
+// store's settings and counters; "history", versions against the digests of
 // blocks; "entities", versions against each other and against the indexes that
 // find them; "events", events against their checksums and indexes; and
-// "engine", the engine's own structures.
+// "engine", the engine's internal structures.
 type PartReport struct {
 	Part    string  `json:"part"`
 	Outcome Outcome `json:"outcome"`
 
-	// Reason is why the part, or the rest of it, was not checked. It is empty for
-	// a part that is sound.
+	// Reason says why the part, or the rest of it, was not checked. It is empty
+	// for a sound part.
 	Reason string `json:"reason,omitempty"`
 
-	err error // what Reason is the text of, unless it is damage
+	err error // the error behind Reason, unless it is damage
 }
 
 // CheckReport is the result of a check.
@@ -112,8 +111,8 @@ type CheckReport struct {
 
 // Err returns nil when every part is sound or has no check. For damage it
 // returns an error that wraps ErrCorrupt and names the findings. For parts that
-// were not checked it returns an error that wraps the cause, because such a
-// part may be sound or damaged.
+// could not be checked it returns an error that wraps the cause, because such a
+// part may be damaged.
 func (r *CheckReport) Err() error {
 	var errs []error
 	for _, f := range r.Findings {
@@ -133,9 +132,9 @@ func (r *CheckReport) Err() error {
 
 // Check looks for damage in everything that the database holds: the store's
 // record, the chain of digests, versions, postings and sets, events with their
-// checksums, positions and indexes, and then the engine's own structures. It
-// reads everything a few times and holds little in memory. It goes on after
-// damage, and after a part that cannot be checked, where it can. The report
+// checksums, positions and indexes, and then the engine's internal structures.
+// It reads everything a few times and holds little in memory. Where possible it
+// continues after damage, and after a part that cannot be checked. The report
 // lists the findings, and for each part whether it was checked. An error means
 // that there is no store to check (ErrLayout).
 func (db *DB) Check(ctx context.Context, opts *CheckOptions) (CheckReport, error) {
@@ -164,7 +163,7 @@ func (db *DB) newChecker(opts *CheckOptions) *checker {
 func (c *checker) run(ctx context.Context) error {
 	recorded, err := c.db.recorded(ctx)
 	if err == nil && recorded == nil {
-		if err := c.db.whole(ctx); err != nil {
+		if err := c.db.checkComplete(ctx); err != nil {
 			c.done(partRecord, true, err)
 			c.report.Outcome = Damaged
 			return nil
@@ -200,7 +199,8 @@ func (c *checker) run(ctx context.Context) error {
 	return nil
 }
 
-// errNoRecord is why the parts are not checked that the record tells how to read.
+// errNoRecord is the reason for skipping parts that cannot be read without the
+// record.
 var errNoRecord = errors.New("what the store records of itself cannot be relied on")
 
 func (c *checker) find(part string, source bool, problem string) {
@@ -208,7 +208,8 @@ func (c *checker) find(part string, source bool, problem string) {
 	c.report.Findings = append(c.report.Findings, Finding{Part: part, Source: source, Problem: problem})
 }
 
-// finder collects findings that Repair can rebuild, up to a limit.
+// finder returns a function that collects findings which Repair can fix, up to
+// a limit.
 func (c *checker) finder(ctx context.Context, part string) func(problem string) bool {
 	before := len(c.report.Findings)
 	return func(problem string) bool {
@@ -217,8 +218,9 @@ func (c *checker) finder(ctx context.Context, part string) func(problem string) 
 	}
 }
 
-// done ends a part with its findings and with the error that ended it. The
-// error is either one more finding or the reason why the part was not checked.
+// done ends a part with its findings and with the error that ended it.
+// Depending on the error it adds a finding, or the reason why the part was not
+// checked.
 func (c *checker) done(part string, source bool, err error) {
 	p := PartReport{Part: part, Outcome: outcomeOf(err)}
 	switch p.Outcome {
@@ -246,8 +248,8 @@ func (c *checker) progress(part, unit string, total uint64) func(done uint64) {
 	}
 }
 
-// openedEntities returns the entity store as it is, without starting work in the
-// background on one that may be damaged.
+// openedEntities returns the entity store without starting background work on
+// it, because it may be damaged.
 func (db *DB) openedEntities(ctx context.Context) (*Entities, error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -277,7 +279,7 @@ func (c *checker) entities(ctx context.Context) {
 	c.verify(ctx, e)
 }
 
-// verify checks the chain of digests, and the rows of the layout, in the same views.
+// verify checks the chain of digests and the layout's rows in the same views.
 func (c *checker) verify(ctx context.Context, e *Entities) {
 	c.report.Layout = e.layout.Name()
 	missing := e.db.missing(ctx, e.layout.Tables()...) // before the views, because it needs a reader too
@@ -328,7 +330,7 @@ func (c *checker) events(ctx context.Context) {
 	c.done(partEvents, done.Source, err)
 }
 
-// eventLog checks the events. The last event should be at the head.
+// eventLog checks the events and that the last one is at the head.
 func (c *checker) eventLog(ctx context.Context, e *Events) (done eventlog.Checked, head uint64, problems []string, err error) {
 	err = c.db.readBulk(ctx, func(inner context.Context, q driver.Querier) (err error) {
 		if head, err = e.log.Head(inner, q); err != nil {
@@ -344,7 +346,7 @@ func (c *checker) eventLog(ctx context.Context, e *Events) (done eventlog.Checke
 	return done, head, problems, err
 }
 
-// engine runs the engine's own check.
+// engine runs the engine's check.
 func (c *checker) engine(ctx context.Context) {
 	c.progress(partEngine, "", 0)(0)
 	before := len(c.report.Findings)
@@ -361,7 +363,7 @@ func (c *checker) engine(ctx context.Context) {
 	c.done(partEngine, false, err)
 }
 
-// missing is meta.missing in its own view.
+// missing runs meta.missing in a new view.
 func (db *DB) missing(ctx context.Context, tables ...*driver.Table) error {
 	return db.read(ctx, func(ctx context.Context, q driver.Querier) error {
 		return db.meta.missing(ctx, q, tables)

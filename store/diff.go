@@ -9,13 +9,14 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Versions streams the versions of an entity, the newest first, from the
-// snapshot's block back to the oldest that is kept. It has every version that
-// some block shows, of earlier creations of the key as well. A version's End is that of
-// the store's head, so it may be above the snapshot's block. It holds a few versions
-// in memory, and one payload. Until the sequence ends the snapshot can do nothing
-// else. It fails with ErrNotFound when there is no version, and with
-// ErrUnsupported on layouts without history.
+// Versions streams the versions of an entity, newest first, from the snapshot's
+// block back to the oldest kept version. It includes every version that was
+// visible at some block, also of earlier entities with the same key. A
+// version's End is as of the store's head, so it may be above the snapshot's
+// block. It holds a few versions in memory, and one payload. The snapshot
+// cannot be used for anything else until the sequence ends. It fails with
+// ErrNotFound when there is no version, and with ErrUnsupported on layouts
+// without history.
 func (s *Snapshot) Versions(ctx context.Context, key entity.Key) iter.Seq2[entity.Version, error] {
 	return func(yield func(entity.Version, error) bool) {
 		err := s.exclusive(ctx, func() error { return s.versions(ctx, key, yield) })
@@ -48,8 +49,8 @@ func (s *Snapshot) versions(ctx context.Context, key entity.Key, yield func(enti
 	return nil
 }
 
-// visible leaves out versions that no block shows: they were ended by the block
-// that had begun them.
+// visible leaves out versions that were never visible, because the block that
+// began them also ended them.
 func visible(all iter.Seq2[entity.Version, error]) iter.Seq2[entity.Version, error] {
 	return func(yield func(entity.Version, error) bool) {
 		for v, err := range all {
@@ -65,19 +66,18 @@ func visible(all iter.Seq2[entity.Version, error]) iter.Seq2[entity.Version, err
 
 // Difference is an entity that differs between two blocks.
 type Difference struct {
-	entity.Change        // from the earlier block to the later one; nil is an entity that is not visible
+	entity.Change        // from the earlier to the later block; nil means not visible
 	Block         uint64 // of the entity's last change
-	Expired       bool   // it is not visible because its time was over
+	Expired       bool   // it expired
 }
 
-// Diff streams the entities that differ between two blocks, in the order of
-// their last changes and then of their keys. An entity that was created and ended
-// between the blocks is not among them. A number that no block has counts as the
-// block below it, because the block above ends the entities whose time is over in
-// between. Diff holds as much in memory as Changes. Until the sequence ends the
-// snapshot can do nothing else. It fails with ErrBlockRange when one of the blocks
-// cannot be read, with ErrInvalid when from is above to, and with ErrUnsupported
-// on layouts without history.
+// Diff streams the entities that differ between two blocks, ordered by their
+// last change and then by key. An entity that was created and ended between the
+// blocks is not included. A number without a block counts as the block below
+// it. Diff needs as much memory as Changes. The snapshot cannot be used for
+// anything else until the sequence ends. It fails with ErrBlockRange when one
+// of the blocks cannot be read, with ErrInvalid when from is above to, and with
+// ErrUnsupported on layouts without history.
 func (s *Snapshot) Diff(ctx context.Context, from, to uint64) iter.Seq2[Difference, error] {
 	return func(yield func(Difference, error) bool) {
 		err := s.exclusive(ctx, func() error { return s.diff(ctx, from, to, yield) })
@@ -87,8 +87,8 @@ func (s *Snapshot) Diff(ctx context.Context, from, to uint64) iter.Seq2[Differen
 	}
 }
 
-// diff walks over the changes between the blocks. Each entity that differs has a
-// last one among them, which is found by the state at the later block.
+// diff iterates over the changes between the blocks and reports each entity at
+// its last change, which is found from the state at the later block.
 func (s *Snapshot) diff(ctx context.Context, from, to uint64, yield func(Difference, error) bool) error {
 	if from > to {
 		return fmt.Errorf("%w: block %d is above block %d; give the earlier one first", ErrInvalid, from, to)
@@ -112,7 +112,7 @@ func (s *Snapshot) diff(ctx context.Context, from, to uint64, yield func(Differe
 			d.Old, err = s.getAt(ctx, d.Key, from)
 		}
 		failure = err
-		// An entity that neither block shows does not differ.
+		// An entity that is visible at neither block does not differ.
 		return err == nil && (!last || d.Old == nil && d.New == nil || yield(d, nil))
 	}
 	err := s.changes(ctx, from+1, to, func(set BlockChanges, _ error) bool {
@@ -137,8 +137,9 @@ func (s *Snapshot) lastChange(ctx context.Context, d *Difference, to uint64) (bo
 	if err != nil || now != nil || d.New != nil {
 		return now != nil && now.LastModifiedAtBlock == d.Block && d.New != nil, err
 	}
-	// It is not visible any more. Then the last change ended the newest version. An end
-	// above the change is of a version that the same block or a later one began.
+	// The entity is not visible at the later block, so its last change ended
+	// its newest version. If that version ends above this change, this change
+	// or a later one began it.
 	view, err := s.view(ctx, to)
 	if err != nil {
 		return false, err
@@ -149,7 +150,7 @@ func (s *Snapshot) lastChange(ctx context.Context, d *Difference, to uint64) (bo
 	return false, nil
 }
 
-// getAt returns an entity at a block, nil when it is not visible there.
+// getAt returns an entity at a block; nil when it is not visible there.
 func (s *Snapshot) getAt(ctx context.Context, key entity.Key, at uint64) (*entity.Entity, error) {
 	view, err := s.view(ctx, at)
 	if err != nil {
@@ -162,7 +163,7 @@ func (s *Snapshot) getAt(ctx context.Context, key entity.Key, at uint64) (*entit
 	return e, err
 }
 
-// keepsHistory refuses layouts without history.
+// keepsHistory returns an error for layouts without history.
 func (s *Snapshot) keepsHistory() error {
 	if !s.ents.layout.Temporal() {
 		return fmt.Errorf("layout %s keeps only the head: %w", s.ents.layout.Name(), ErrUnsupported)
@@ -170,7 +171,8 @@ func (s *Snapshot) keepsHistory() error {
 	return nil
 }
 
-// exclusive runs what has rows of the snapshot open.
+// exclusive calls run while the snapshot has a result open, so that other uses
+// fail.
 func (s *Snapshot) exclusive(ctx context.Context, run func() error) error {
 	if err := s.idle(ctx); err != nil {
 		return err

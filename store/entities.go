@@ -14,10 +14,10 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// EntityOptions say how the entities of a database lie and which rules hold.
+// EntityOptions select the layout of the entities and the rules for operations.
 type EntityOptions struct {
-	// Layout says how entities lie in tables: one of schemas.Layouts, such as compact or
-	// arkiv. Empty means the one of the URL, else the one that the database has, else
+	// Layout is one of schemas.Layouts, such as compact or arkiv. Empty means
+	// the layout in the URL, else the layout of the existing store, else
 	// compact.
 	Layout string
 
@@ -25,16 +25,15 @@ type EntityOptions struct {
 	// from the block, as Arkiv's later stores do. It is recorded in the store.
 	ExtendAdds bool
 
-	// DeferIndexes makes a new store without the indexes that only queries need, for a
-	// bulk load; Flush makes them, which a Load or Import ends with. A store whose load
-	// was interrupted is opened with it again to go on; opened without it, the indexes
-	// are made first.
+	// DeferIndexes creates a new store without the indexes that only queries
+	// need, for a bulk load. Flush creates them; Load and Import end with it.
+	// To continue an interrupted load, open the store with DeferIndexes again;
+	// if it is opened without, the indexes are created first.
 	DeferIndexes bool
 
-	// Backlog bounds, for layouts that put work off (compact), the changes of
-	// entities that are put off, which are held in memory without their
-	// payloads; zero means that of the URL, else the layout's default. It is not
-	// recorded.
+	// Backlog bounds the changes that a layout such as compact has not merged
+	// yet. They are held in memory, without payloads. Zero means the value in
+	// the URL, else the layout's default. It is not recorded.
 	Backlog int
 }
 
@@ -53,14 +52,14 @@ type Entities struct {
 
 	mu       sync.Mutex
 	written  uint64 // versions since the planner's statistics were gathered
-	analyzed uint64 // versions when they were; see analyze
+	analyzed uint64 // versions when the statistics were gathered; see grown
 }
 
-// Entities opens the entity store, and makes it when the database has none. The
-// options of the first call hold while the database is open: a later call leaves
-// them out or gives the same. It fails with ErrLayout when the database holds
-// another layout, or other tables and no store at all, and with ErrInvalid when an
-// option is malformed or another than that of the first call.
+// Entities opens the entity store, and creates it if the database has none. The
+// first call fixes the options while the database is open; later calls must
+// leave them out or repeat them. It fails with ErrLayout when the database
+// holds another layout, or other tables and no store, and with ErrInvalid when
+// an option is malformed or differs from the first call's.
 func (db *DB) Entities(ctx context.Context, options *EntityOptions) (e *Entities, err error) {
 	defer wrap(&err, "open the entities of "+db.name)
 	opts := EntityOptions{}
@@ -88,18 +87,18 @@ func (db *DB) Entities(ctx context.Context, options *EntityOptions) (e *Entities
 	return e, nil
 }
 
-// sameOptions refuses options of a later call that the first one did not have.
-// The layout is compared by its name, which may be the recorded one.
+// sameOptions refuses options that differ from the first call's. The layout is
+// compared by its name, which may come from the record.
 func (e *Entities) sameOptions(opts EntityOptions) error {
 	return errors.Join(
 		sameOption("Backlog", opts.Backlog, e.backlog),
 		sameOption("ExtendAdds", opts.ExtendAdds, e.rules.ExtendAdds),
-		sameOption("DeferIndexes", opts.DeferIndexes, e.opts.DeferIndexes || e.db.ro), // a reader makes none
+		sameOption("DeferIndexes", opts.DeferIndexes, e.opts.DeferIndexes || e.db.ro), // a reader creates no indexes
 	)
 }
 
-// sameOption returns an error when an option is given and not that of the store
-// that is open, because there is one store a database.
+// sameOption returns an error when an option is given and differs from the open
+// store's, because a database has only one entity store.
 func sameOption[T comparable](name string, given, has T) error {
 	var zero T
 	if given == zero || given == has {
@@ -122,7 +121,7 @@ func (db *DB) openEntities(ctx context.Context, name string, opts EntityOptions)
 	if err != nil {
 		return nil, err
 	}
-	if err := db.whole(ctx); err != nil {
+	if err := db.checkComplete(ctx); err != nil {
 		return nil, err
 	}
 	if recorded[metaLayout] == "" {
@@ -137,7 +136,8 @@ func (db *DB) openEntities(ctx context.Context, name string, opts EntityOptions)
 		return nil, err
 	}
 	if format := formatOf(e.layout.Name()); recorded[metaFormat] != format && !db.ro {
-		// From now on a program of before refuses the store, which is written in the new format.
+		// Record the new format, so that older programs refuse the store from
+		// now on.
 		if err := db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
 			return db.meta.set(ctx, tx, metaFormat, format)
 		}); err != nil {
@@ -147,7 +147,7 @@ func (db *DB) openEntities(ctx context.Context, name string, opts EntityOptions)
 	if err := e.checkSpread(ctx); err != nil {
 		return nil, err
 	}
-	e.deferred.Store(recorded[metaIndexes] != "" && !db.ro) // a reader does without them
+	e.deferred.Store(recorded[metaIndexes] != "" && !db.ro) // a reader does not build them
 	if !opts.DeferIndexes {
 		if err := e.buildIndexes(ctx); err != nil {
 			return nil, err
@@ -159,7 +159,7 @@ func (db *DB) openEntities(ctx context.Context, name string, opts EntityOptions)
 	return e, e.analyzeAtOpen(ctx)
 }
 
-// create makes the tables, and returns the recorded values.
+// create creates the tables and returns the recorded values.
 func (e *Entities) create(ctx context.Context, name string, opts EntityOptions) (map[string]string, error) {
 	if e.db.ro {
 		return nil, fmt.Errorf("%w; a database of Arkiv's is read by varve import", errNoStore)
@@ -194,8 +194,8 @@ func (e *Entities) check(recorded map[string]string, name string, extendAdds boo
 	return e.use(recorded[metaLayout], recorded[metaRules] == rulesName(true))
 }
 
-// checkSpread refuses a store of one machine where tables are spread over several. The
-// other way round the engine refuses it.
+// checkSpread refuses a store of a single machine if its tables are spread over
+// several. The engine refuses the opposite case.
 func (e *Entities) checkSpread(ctx context.Context) error {
 	if !e.db.engine.Capabilities().Spreads {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// The keys and values of the event store in the record.
+// The keys and values that the event store keeps in the record.
 const (
 	metaEventLayout = "events.layout" // name of the tables
 	metaEventFormat = "events.format" // their version
@@ -23,43 +23,45 @@ const (
 // eventLayout is the name of the tables. On Postgres there was another one, "gin".
 const eventLayout = "tags"
 
-// eventFormat changes when the tables do. Version 1 wrote the postings of an event together
-// with it, and version 2 had no checksums. A store becomes of version 4 when its first events
-// are truncated.
+// eventFormat is the version of the tables. Version 1 wrote an event's postings
+// together with it, and version 2 had no checksums. A store gets version 4 when
+// events are truncated for the first time.
 const (
 	eventFormat          = "3"
 	eventFormatTruncated = "4"
 )
 
-// EventOptions say how appends are queued and how events are found.
+// EventOptions configure how appends are queued and how events are found.
 type EventOptions struct {
-	// Queue bounds the appends that wait for the writer; further ones wait for
-	// a place before that. Zero means 1,024.
+	// Queue is the number of appends that may wait for the writer; further ones
+	// wait for a place in the queue. Zero means 1,024.
 	Queue int
 
-	// PollInterval is how often a subscription looks for events that another
-	// process has appended, where the engine allows several. Zero means 200 ms. Where
-	// such appends are heard, as on Postgres and SQLite, it looks no more than every 5 s.
+	// PollInterval is how often a subscription looks for events of other
+	// processes, if the engine allows several. Zero means 200 ms. Engines that
+	// report other processes' appends, such as Postgres and SQLite, are polled
+	// only every 5 s.
 	PollInterval time.Duration
 
-	// IndexEvery is the number of new events that every process keeps in memory to find
-	// them, before what finds them is written for all of them together: the larger, the
-	// cheaper are appends, and the later is the one that writes it. Zero means 4,096 on
-	// SQLite and libSQL and 128 elsewhere.
+	// IndexEvery is the number of new events that every process keeps in memory
+	// before their postings (the index of tags and types) are written together.
+	// A larger number makes appends cheaper, but the append that writes the
+	// postings slower. Zero means 4,096 on SQLite and libSQL and 128 elsewhere.
 	IndexEvery int
 
-	// LockedRows bounds the rows of postings that are read for one condition
-	// while other appends wait. A condition that needs more rows is first
-	// judged on its own view, while other appends go on. Under the lock only
-	// the events since that view are judged. Zero means 64.
+	// LockedRows bounds the posting rows that are read for one condition under
+	// the writer's lock. A condition that needs more is first judged on a
+	// separate view, while other appends continue. Under the lock only the
+	// events since that view are then judged. Zero means 64.
 	LockedRows int
 
-	// Now is the clock that stamps events; nil means time.Now.
+	// Now is the clock for the times of events; nil means time.Now.
 	Now func() time.Time
 }
 
-// Events is the event store of a database. Its methods may be called from several
-// goroutines. Appends that come while another one commits share the next commit.
+// Events is the event store of a database. Its methods may be called from
+// several goroutines. Appends that arrive during a commit share the next
+// commit.
 type Events struct {
 	db     *DB
 	log    *eventlog.Log
@@ -67,20 +69,21 @@ type Events struct {
 	tail   *eventlog.Tail
 	commit *groupCommit
 
-	views    chan struct{} // one for each append that is judged apart
+	views    chan struct{} // limits the appends that are judged on a view at the same time
 	news     news
 	listener listener
 
-	checkpoints atomic.Bool  // there is a table of them, with its columns
+	checkpoints atomic.Bool  // the table of checkpoints exists, with its columns
 	sql         schemas.Meta // of that table
 }
 
-// Events opens the event store, and makes it when the database has none. The
-// options of the first call hold while the database is open: a later call leaves
-// them out or gives the same. It fails with ErrLayout when the database holds other
-// tables and no store at all, or events of a kind that this version does not read,
-// and with ErrInvalid when an option is negative or another than that of the first
-// call. A clock of a later call is refused, because clocks cannot be compared.
+// Events opens the event store, and creates it if the database has none. The
+// first call fixes the options while the database is open; later calls must
+// leave them out or repeat them. It fails with ErrLayout when the database
+// holds other tables and no store, or events of a format that this version
+// cannot read, and with ErrInvalid when an option is negative or differs from
+// the first call's. A later call may not give a clock, because clocks cannot be
+// compared.
 func (db *DB) Events(ctx context.Context, options *EventOptions) (_ *Events, err error) {
 	defer wrap(&err, "open the events of "+db.name)
 	opts := EventOptions{}
@@ -106,7 +109,7 @@ func (db *DB) Events(ctx context.Context, options *EventOptions) (_ *Events, err
 	return e, nil
 }
 
-// sameOptions refuses options of a later call that the first one did not have.
+// sameOptions refuses options that differ from the first call's.
 func (e *Events) sameOptions(opts EventOptions) error {
 	if opts.Now != nil {
 		return fmt.Errorf("%w: the store is open and keeps its clock (Now); give it in the first call only", ErrInvalid)
@@ -124,7 +127,7 @@ func (db *DB) openEvents(ctx context.Context, opts EventOptions) (*Events, error
 	if err != nil {
 		return nil, err
 	}
-	if err := db.whole(ctx); err != nil {
+	if err := db.checkComplete(ctx); err != nil {
 		return nil, err
 	}
 	if recorded[metaEventLayout] == "" {
@@ -142,7 +145,7 @@ func (db *DB) openEvents(ctx context.Context, opts EventOptions) (*Events, error
 	opts = opts.withDefaults(log)
 	overlapper, overlaps := db.engine.(driver.Overlapper)
 	shared := db.engine.Capabilities().MultiProcess
-	e := &Events{db: db, log: log, opts: opts, views: make(chan struct{}, maxApartViews)}
+	e := &Events{db: db, log: log, opts: opts, views: make(chan struct{}, maxJudgeViews)}
 	if e.sql, err = schemas.CheckpointTables(string(db.engine.Info().Dialect)); err != nil {
 		return nil, err
 	}
@@ -152,7 +155,7 @@ func (db *DB) openEvents(ctx context.Context, opts EventOptions) (*Events, error
 		return e, err
 	}
 	head, err := e.logHead(ctx)
-	e.tail.Opened(head) // by others, who are gone
+	e.tail.Opened(head) // other processes' events; those processes are gone
 	return e, err
 }
 
@@ -167,7 +170,7 @@ func (o EventOptions) withDefaults(log *eventlog.Log) EventOptions {
 	return o
 }
 
-// createEvents makes the tables, and returns the recorded values.
+// createEvents creates the tables and returns the recorded values.
 func (db *DB) createEvents(ctx context.Context) (map[string]string, error) {
 	if db.ro {
 		return nil, driver.Of(ErrLayout, errors.New("the database holds no events"))
@@ -180,7 +183,7 @@ func (db *DB) createEvents(ctx context.Context) (map[string]string, error) {
 	return db.create(ctx, metaEventLayout, values, log.Create)
 }
 
-// eventLog returns the tables that the record describes.
+// eventLog returns the event log that the record describes.
 func (db *DB) eventLog(recorded map[string]string) (*eventlog.Log, error) {
 	if err := checkFormat(recorded); err != nil {
 		return nil, err
@@ -206,7 +209,7 @@ func (e *Events) Head(ctx context.Context) (head uint64, err error) {
 	return e.commit.visible(head)
 }
 
-// logHead returns the highest position that is committed.
+// logHead returns the highest committed position.
 func (e *Events) logHead(ctx context.Context) (head uint64, err error) {
 	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
 		head, err = e.log.Head(ctx, q)
@@ -215,14 +218,14 @@ func (e *Events) logHead(ctx context.Context) (head uint64, err error) {
 	return head, err
 }
 
-// EventSummary is what an event store holds.
+// EventSummary has the counts of an event store.
 type EventSummary struct {
 	Head   uint64      `json:"head"`
 	Events uint64      `json:"events"`
 	Types  []TypeCount `json:"types"`
 }
 
-// TypeCount is how many events have a type.
+// TypeCount is the number of events of a type.
 type TypeCount struct {
 	Type   string `json:"type"`
 	Events uint64 `json:"events"`
@@ -245,7 +248,7 @@ func (e *Events) Summary(ctx context.Context) (s EventSummary, err error) {
 	return s, err
 }
 
-// news tells subscriptions that something was committed.
+// news wakes subscriptions after a commit.
 type news struct {
 	mu   sync.Mutex
 	wait chan struct{} // closed at the next commit; nil when no goroutine waits

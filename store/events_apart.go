@@ -10,43 +10,44 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// The cost of a condition has no bound: one on two frequent tags that share no
-// event reads all of their postings. Under the writer's lock it would keep
-// every other client from appending. So the writer reads at most
-// EventOptions.LockedRows rows for a condition, and puts back a request that
-// needs more. The append's own goroutine then judges the condition on a view,
-// up to the last posting that the view has, and submits the request again. The
-// writer then looks only through the events that were written since.
+// The cost of a condition is unbounded: a condition on two frequent tags that
+// share no event reads all of their postings. Under the writer's lock it would
+// block every other client. So the writer reads at most EventOptions.LockedRows
+// rows for a condition, and puts back a request that needs more. The append's
+// goroutine then judges the condition on a view, up to the last posting in that
+// view, and submits the request again. The writer then examines only the events
+// written since.
 //
-// This ends, because a second view has only the events to look through that came
-// during the first one, which takes a small part of the time that it took to
-// append them. After maxApart views the rest is a few rows for each term of the
+// This ends, because a second view has to examine only the events that came
+// during the first, which takes a small part of the time that it took to append
+// them. After maxViewsUsed views the rest is a few rows for each term of the
 // condition, and is read under the lock.
 const (
 	defaultLockedRows = 64 // rows for each condition
 	groupRows         = 32 // times LockedRows: the rows for a group
-	maxApart          = 4  // views
+	maxViewsUsed      = 4  // views
 )
 
-// maxCompared is the most bytes of data of an append with IDs that are compared
-// with stored events under the lock. A larger append is compared on a view first.
+// maxCompared bounds the data, in bytes, that an append with IDs compares with
+// stored events under the lock. A larger append is compared on a view first.
 const maxCompared = 64 << 10
 
-// viewWait is the longest wait for a view, because the caller may hold all views.
+// viewWait bounds the wait for a view, because the caller may hold all views.
 const viewWait = time.Second
 
-// maxApartViews is the most views that are used at once, so that some are left
-// to readers.
-const maxApartViews = 2
+// maxJudgeViews bounds the views in use at once, so that some are left to
+// readers.
+const maxJudgeViews = 2
 
-// errPutBack is the verdict on a request that must be judged apart.
+// errPutBack is the verdict on a request whose condition must be judged on a
+// view.
 var errPutBack = errors.New("the condition is to be judged apart")
 
-// judgeApart judges a condition on a view. When there is no view to be had, the
-// writer judges it, whatever it costs.
-func (e *Events) judgeApart(ctx context.Context, r *appendRequest) error {
-	r.apart++
-	err := e.apart(ctx, func(q driver.Querier) error {
+// judgeOnView judges a condition on a view. If no view is available, the writer
+// judges it, whatever it costs.
+func (e *Events) judgeOnView(ctx context.Context, r *appendRequest) error {
+	r.viewsUsed++
+	err := e.onView(ctx, func(q driver.Querier) error {
 		indexed, err := e.log.Posted(ctx, q)
 		if err != nil {
 			return err
@@ -58,7 +59,7 @@ func (e *Events) judgeApart(ctx context.Context, r *appendRequest) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		r.apart = maxApart
+		r.viewsUsed = maxViewsUsed
 		return nil
 	}
 	if err := e.commit.ensure(r.guard.Found); err != nil {
@@ -77,7 +78,7 @@ const (
 	maxPause          = 20 * time.Millisecond
 )
 
-// pause returns the function that makes these pauses.
+// pause returns a function that makes these pauses.
 func (e *Events) pause(ctx context.Context) func(rows int) {
 	read, groups, start := 0, e.commit.groups.Load(), time.Now()
 	return func(rows int) {
@@ -97,10 +98,11 @@ func (e *Events) pause(ctx context.Context) func(rows int) {
 	}
 }
 
-// compareApart compares the events of an append with stored ones that have their IDs.
-func (e *Events) compareApart(ctx context.Context, r *appendRequest) error {
+// compareOnView compares an append's events with the stored events of the same
+// IDs.
+func (e *Events) compareOnView(ctx context.Context, r *appendRequest) error {
 	g := group{log: e.log}
-	err := e.apart(ctx, func(q driver.Querier) error {
+	err := e.onView(ctx, func(q driver.Querier) error {
 		return g.lookUp(ctx, q, []*appendRequest{r})
 	})
 	r.err = nil // of one that is given up
@@ -113,8 +115,8 @@ func (e *Events) compareApart(ctx context.Context, r *appendRequest) error {
 	return nil
 }
 
-// apart reads in a view, if there is one within viewWait.
-func (e *Events) apart(ctx context.Context, f func(q driver.Querier) error) error {
+// onView runs f in a view, if one is available within viewWait.
+func (e *Events) onView(ctx context.Context, f func(q driver.Querier) error) error {
 	select {
 	case e.views <- struct{}{}:
 		defer func() { <-e.views }()

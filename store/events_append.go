@@ -16,19 +16,20 @@ import (
 // matches the condition; nil is no condition. It returns their positions once
 // they are durable, as the durability level promises.
 //
-// Appends from several goroutines share commits: each is judged by its own
-// condition, against everything committed and against the appends before it in
-// the same commit. When many wait, further ones wait for a place in the queue.
-// When ctx is done before the append's commit has begun, it leaves no trace;
-// after that it takes its course, and Append tells the outcome.
+// Appends from several goroutines share commits. Each is judged by its
+// condition, against everything committed and the appends before it in the same
+// commit. When the queue is full, further appends wait for a place. When ctx
+// ends before the append's commit has begun, nothing is stored; after that ctx
+// is ignored, and Append returns the outcome.
 //
-// Repeating an append whose events all have IDs that are stored already, with the
-// same content, returns the old positions, whatever the condition. The events are
-// not changed and not kept after Append returns.
+// If all events have IDs that are stored already with the same content, the
+// append is a repetition: Append returns the old positions, whatever the
+// condition. Append does not change the events, nor retain them after it
+// returns.
 //
-// It fails with ErrConflict (an *event.ConflictError) by the condition, with event.ErrDuplicate
-// when some of the IDs are stored or belong to other content, with ErrInvalid, and
-// as driver.Engine.Begin and driver.Tx.Commit do.
+// It fails with ErrConflict (an *event.ConflictError) by the condition, with
+// event.ErrDuplicate when some of the IDs are stored or have other content,
+// with ErrInvalid, and as driver.Engine.Begin and driver.Tx.Commit do.
 func (e *Events) Append(ctx context.Context, events []event.Event, cond *event.Condition) ([]uint64, error) {
 	r, err := validRequest(events, cond)
 	if err == nil {
@@ -41,11 +42,11 @@ func (e *Events) Append(ctx context.Context, events []event.Event, cond *event.C
 	return r.positions, nil
 }
 
-// append submits a request to the writer, until the writer no longer puts it back
-// to be judged apart.
+// append submits a request to the writer, again after each time that its
+// condition had to be judged on a view.
 func (e *Events) append(ctx context.Context, r *appendRequest) error {
 	if r.ids > 0 && r.bytes > maxCompared {
-		if err := e.compareApart(ctx, r); err != nil {
+		if err := e.compareOnView(ctx, r); err != nil {
 			return err
 		}
 	}
@@ -54,7 +55,7 @@ func (e *Events) append(ctx context.Context, r *appendRequest) error {
 		if !errors.Is(err, errPutBack) {
 			return err
 		}
-		if err := e.judgeApart(ctx, r); err != nil {
+		if err := e.judgeOnView(ctx, r); err != nil {
 			return err
 		}
 	}
@@ -77,28 +78,29 @@ func (e *Events) submit(ctx context.Context, r *appendRequest) error {
 	return r.err
 }
 
-// appendRequest is one append on its way.
+// appendRequest is one queued append.
 type appendRequest struct {
 	records []eventlog.Record
 	bytes   int
 	ids     int // events with an ID
 
-	guard eventlog.Guard // the condition that remains to be judged; no items: none
-	after uint64         // the condition's own
-	apart int            // how often it was judged apart
+	guard     eventlog.Guard // the part of the condition that remains to be judged; without items: none
+	after     uint64         // the condition's After
+	viewsUsed int            // how often the condition was judged on a view
 
-	known map[*event.Event]stored // the stored events of the given IDs, as judged on a view
+	known map[*event.Event]stored // stored events with the given IDs, found on a view
 
-	// within, unless it is nil, may refuse a request that passes, and writes its
-	// rows in other tables. Known reports that the events are stored already.
-	within func(ctx context.Context, tx driver.Tx, known bool) (verdict, err error)
-	alone  bool  // no other request shares its commit
-	now    int64 // the time of its events, if it is alone; zero is the clock's
+	// within, if not nil, may refuse a request that passes its condition, and
+	// writes its rows in other tables. Known reports that the events are stored
+	// already.
+	within    func(ctx context.Context, tx driver.Tx, known bool) (verdict, err error)
+	exclusive bool  // no other request shares its commit
+	now       int64 // time of its events, if it is alone; zero means the clock's
 
-	cancelled func() error // why the caller has given up; nil if it has not
+	cancelled func() error // returns an error once the caller has given up
 
 	wake    chan struct{} // receives when the request has a verdict or leads
-	leading bool          // guarded by the queue
+	leading bool          // it leads its group; guarded by the queue
 
 	positions []uint64 // the verdict, with err
 	err       error
@@ -131,7 +133,8 @@ func newAppendRequest(events []event.Event, cond *event.Condition) (*appendReque
 	return r, nil
 }
 
-// givenUp reports whether the caller has given up, which is then the verdict.
+// givenUp reports whether the caller's context has ended; the verdict is then
+// its error.
 func (r *appendRequest) givenUp() bool {
 	if r.err == nil {
 		r.err = r.cancelled()
@@ -139,26 +142,26 @@ func (r *appendRequest) givenUp() bool {
 	return r.err != nil
 }
 
-// group is a commit that is being judged and written.
+// group has the requests of one commit while they are judged and written.
 type group struct {
 	log    *eventlog.Log
 	tail   *eventlog.Tail // with the events that were accepted; nil outside the writer
 	tx     driver.Tx
 	others bool                    // rows of other tables may have been written
 	rows   int                     // EventOptions.LockedRows
-	stored map[*event.Event]stored // by the event that has the ID of a stored one
+	stored map[*event.Event]stored // stored events, by the event of a request with the same ID
 }
 
-// stored is the event that is stored under an ID.
+// stored identifies the event that is stored under an ID.
 type stored struct {
 	at   uint64
-	same bool // as the one that was given
+	same bool // it has the same content as the request's event
 }
 
 // commitGroup judges requests in order, writes the accepted ones, and commits.
 // All requests are judged before anything is written, so that a refused one
-// leaves no rows. When writing several fails, each is tried alone, because a
-// request must not fail for another one's events.
+// leaves no rows. When writing several fails, each is tried alone, so that no
+// request fails because of another one's events.
 func (e *Events) commitGroup(ctx context.Context, tx driver.Tx, requests []*appendRequest) {
 	wrote, err := e.tryGroup(ctx, tx, requests)
 	switch {
@@ -183,16 +186,16 @@ func (e *Events) commitAlone(ctx context.Context, r *appendRequest) {
 	}
 }
 
-// tryGroup makes one transaction of the requests. Wrote reports that the error
+// tryGroup runs the requests in one transaction. Wrote reports that the error
 // came from writing, after the verdicts.
 func (e *Events) tryGroup(ctx context.Context, tx driver.Tx, requests []*appendRequest) (wrote bool, err error) {
-	defer tx.Rollback() // nothing after the commit
+	defer tx.Rollback() // has no effect after the commit
 	defer func() {
 		if err != nil {
 			e.tail.Abort()
 		}
 	}()
-	if requests[0].alone { // a batch of an import
+	if requests[0].exclusive { // a batch of an import
 		if err := driver.LiftTimeouts(ctx, tx); err != nil {
 			return false, err
 		}
@@ -221,8 +224,8 @@ func (e *Events) tryGroup(ctx context.Context, tx driver.Tx, requests []*appendR
 	return false, nil
 }
 
-// judge gives each request the verdict that is known before the commit. It leaves
-// out requests that are given up.
+// judge gives each request the verdict that is known before the commit. It
+// leaves out requests whose callers have given up.
 func (g *group) judge(ctx context.Context, q driver.Querier, requests []*appendRequest) error {
 	for _, r := range requests {
 		r.positions, r.err = nil, nil
@@ -258,15 +261,15 @@ func (g *group) judge(ctx context.Context, q driver.Querier, requests []*appendR
 	return nil
 }
 
-// given is an event with an ID, of a request.
+// given is an event with an ID, and its request.
 type given struct {
 	*event.Event
 	by *appendRequest
 	at uint64 // of the stored event with the ID
 }
 
-// maxGiven is the most IDs that are looked up before requests that were given up
-// meanwhile are left out.
+// maxGiven is how many IDs are looked up at once; after each batch, requests
+// that were given up are left out.
 const maxGiven = 512
 
 // lookUp finds which of the group's IDs are stored, and whether with the same
@@ -322,13 +325,13 @@ func (g *group) compare(ctx context.Context, q driver.Querier, list []given) err
 	return nil
 }
 
-// wanted leaves out the events of requests that are given up.
+// wanted returns the events of requests that are not given up.
 func wanted(list []given) []given {
 	return slices.DeleteFunc(list, func(ev given) bool { return ev.by.givenUp() })
 }
 
-// comparePage compares events, which are in order of position, up to the bytes of
-// a page, and returns the rest.
+// comparePage compares events, ordered by position, up to the bytes of a page,
+// and returns the rest.
 func (g *group) comparePage(ctx context.Context, q driver.Querier, list []given) ([]given, error) {
 	positions := make([]uint64, len(list))
 	for i := range list {
@@ -355,17 +358,17 @@ func (g *group) remember(ev *event.Event, old stored) {
 	g.stored[ev] = old
 }
 
-// probe looks for events with postings that match the conditions. Most conditions
-// are about events that have none yet, because their caller has just read up to the
-// head. A condition that costs more than the writer's lock allows is left, until it
-// was judged apart maxApart times.
+// probe searches the postings for events that match the conditions. Most
+// conditions need no postings, because the caller has just read up to the head.
+// A condition that would cost more than the writer's lock allows is put back,
+// until it was judged on a view maxViewsUsed times.
 func (g *group) probe(ctx context.Context, q driver.Querier, requests []*appendRequest) error {
 	var some, rest []*eventlog.Guard
 	for _, r := range requests {
 		r.guard.Found, r.guard.Left = 0, false
 		switch {
 		case len(r.guard.Items) == 0 || r.guard.After >= g.tail.Indexed():
-		case r.apart < maxApart:
+		case r.viewsUsed < maxViewsUsed:
 			some = append(some, &r.guard)
 		default:
 			rest = append(rest, &r.guard)
@@ -385,8 +388,8 @@ func (g *group) probe(ctx context.Context, q driver.Querier, requests []*appendR
 	return nil
 }
 
-// conflict judges a condition by the stored events and by the events that the
-// group has accepted before.
+// conflict judges a condition against the stored events and those that the
+// group has accepted so far.
 func (g *group) conflict(r *appendRequest) error {
 	guard := &r.guard
 	if guard.Left {
@@ -404,7 +407,7 @@ func (g *group) conflict(r *appendRequest) error {
 	return r.conflict()
 }
 
-// conflict returns the error of a guard that has found an event.
+// conflict returns the error if the request's guard has found an event.
 func (r *appendRequest) conflict() error {
 	if r.guard.Found == 0 {
 		return nil
@@ -412,7 +415,7 @@ func (r *appendRequest) conflict() error {
 	return &event.ConflictError{Position: r.guard.Found, Item: r.guard.Item, After: r.after}
 }
 
-// repeated reports whether a request has IDs that are taken, and then gives it the
+// repeated reports whether a request has IDs that are stored, and gives it the
 // verdict: the old positions when all events are stored with the same content.
 func (g *group) repeated(r *appendRequest) bool {
 	if r.ids == 0 {
@@ -445,8 +448,8 @@ func (g *group) repeated(r *appendRequest) bool {
 	return true
 }
 
-// find returns the event with the ID of ev that is stored or was accepted before;
-// at zero there is none.
+// find returns the stored or accepted event with the ID of ev; position zero
+// means none.
 func (g *group) find(ev *event.Event) stored {
 	if at, pending, _ := g.tail.Find(ev.ID); pending != nil {
 		return stored{at: at, same: pending.Equal(ev)}

@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// metaEventCheckpoints is recorded once the table of checkpoints is there. Stores were made
-// before there was one, and are read by programs that do not know it.
+// metaEventCheckpoints is recorded when the table of checkpoints exists. Older
+// stores lack the table, and older programs do not know it.
 const metaEventCheckpoints = "events.checkpoints"
 
 var checkpointsTable = &driver.Table{Name: "event_checkpoints", Columns: []driver.Column{
@@ -36,7 +36,7 @@ func (e *Events) Checkpoint(ctx context.Context, consumer string) (at uint64, er
 	return at, err
 }
 
-// Checkpoints returns where all consumers are, by name, in To.
+// Checkpoints returns the positions of all consumers, by name, in To.
 func (e *Events) Checkpoints(ctx context.Context) (list []event.Checkpoint, err error) {
 	defer wrap(&err, "list checkpoints")
 	err = e.readCheckpoints(ctx, func(ctx context.Context, q driver.Querier) error {
@@ -51,7 +51,8 @@ func (e *Events) Checkpoints(ctx context.Context) (list []event.Checkpoint, err 
 	return list, err
 }
 
-// readCheckpoints runs f in a view that has the table of checkpoints, or not at all.
+// readCheckpoints runs f in a view that has the table of checkpoints; without
+// the table it does not run f.
 func (e *Events) readCheckpoints(ctx context.Context, f func(context.Context, driver.Querier) error) error {
 	return e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
 		has, err := e.db.meta.all(ctx, q)
@@ -68,8 +69,8 @@ func (e *Events) readCheckpoints(ctx context.Context, f func(context.Context, dr
 	})
 }
 
-// missingCheckpoints is DB.missing of the table of checkpoints, if there should
-// be one.
+// missingCheckpoints returns the damage that DB.missing finds in the table of
+// checkpoints, if the record says that there is one.
 func (e *Events) missingCheckpoints(ctx context.Context) error {
 	return e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
 		has, err := e.db.meta.all(ctx, q)
@@ -80,10 +81,10 @@ func (e *Events) missingCheckpoints(ctx context.Context) error {
 	})
 }
 
-// rebuildCheckpoints makes the table again when it has no columns, and reports
-// whether it did. No consumer can have been stored in such a table, so no
-// checkpoint is lost. A missing table is left alone, because its checkpoints
-// are missing as well.
+// rebuildCheckpoints creates the table again if it has no columns, and reports
+// whether it did. Such a table cannot hold a consumer, so no checkpoint is
+// lost. A missing table is left alone, because its checkpoints are lost as
+// well.
 func (e *Events) rebuildCheckpoints(ctx context.Context, tx driver.Tx) (bool, error) {
 	has, err := e.db.meta.all(ctx, tx)
 	if err != nil || has[metaEventCheckpoints] == "" {
@@ -102,7 +103,7 @@ func (e *Events) rebuildCheckpoints(ctx context.Context, tx driver.Tx) (bool, er
 	return true, createCheckpoints(ctx, tx, e.sql)
 }
 
-// checkpointOf returns where a consumer is, and whether it is known.
+// checkpointOf returns a consumer's position, and whether it is known.
 func (e *Events) checkpointOf(ctx context.Context, q driver.Querier, consumer string) (uint64, bool, error) {
 	var at int64
 	err := driver.QueryRow(ctx, q, e.sql.Statements["get"], []any{consumer}, &at)
@@ -116,9 +117,9 @@ func (e *Events) checkpointOf(ctx context.Context, q driver.Querier, consumer st
 // transaction, which other appends may share. It fails with event.ErrCheckpoint
 // when the consumer is not where the checkpoint says, with ErrInvalid when the
 // checkpoint is above the last event before these, and otherwise as Append
-// does. When all events have IDs, a repeated call repeats the checkpoint, too.
-// The first checkpoint of a store makes the table of checkpoints, in an earlier
-// transaction.
+// does. When all events have IDs, a repeated call also repeats the checkpoint.
+// The first checkpoint of a store creates the table of checkpoints, in an
+// earlier transaction.
 func (e *Events) Advance(ctx context.Context, c event.Checkpoint, events []event.Event, cond *event.Condition) ([]uint64, error) {
 	positions, err := e.advance(ctx, c, events, cond)
 	if err != nil {
@@ -150,7 +151,7 @@ func (e *Events) advance(ctx context.Context, c event.Checkpoint, events []event
 	return r.positions, err
 }
 
-// makeCheckpoints makes the table if it is not there.
+// makeCheckpoints creates the table if it is missing.
 func (e *Events) makeCheckpoints(ctx context.Context) error {
 	if e.checkpoints.Load() {
 		return nil
@@ -174,9 +175,10 @@ func createCheckpoints(ctx context.Context, tx driver.Tx, sql schemas.Meta) erro
 	return nil
 }
 
-// moveCheckpoint moves a consumer, unless it is elsewhere or would pass the head, and then
-// miss what comes next. Known says that the events are stored already, and the consumer
-// moved with them.
+// moveCheckpoint moves a consumer. It refuses if the consumer is elsewhere, or
+// if the checkpoint is above the head, because the consumer would then miss the
+// next events. Known reports that the events are stored already, and the
+// consumer was moved with them.
 func (e *Events) moveCheckpoint(ctx context.Context, tx driver.Tx, c event.Checkpoint, known bool) (verdict, err error) {
 	at, found, err := e.checkpointOf(ctx, tx, c.Consumer)
 	switch head := e.tail.Head(); {

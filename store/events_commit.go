@@ -22,29 +22,30 @@ const (
 	groupBytes  = 16 << 20
 )
 
-// groupCommit takes appends through the states that [eventlog.Tail] describes: it
-// queues them, commits the waiting appends in one transaction, and makes it durable.
-// One of the waiting goroutines is the leader. It commits for all that wait and
-// then passes the lead to the next, so the store needs no goroutine for this.
+// groupCommit takes appends through the states that [eventlog.Tail] describes:
+// it queues them, commits the waiting appends in one transaction, and makes it
+// durable. One of the waiting goroutines is the leader. It commits for all
+// waiting requests and then passes the lead to the next, so the store needs no
+// background goroutine.
 //
-// With a driver.Overlapper a commit is visible before it is durable. An append is
-// acknowledged or refused when its group is durable, and a read ends there. See
-// docs/adr/0029-visible-before-durable.md.
+// With a driver.Overlapper a commit is visible before it is durable. An append
+// is acknowledged or refused only when its group is durable, and reads end
+// before events that are not. See docs/adr/0029-visible-before-durable.md.
 type groupCommit struct {
 	engine     driver.Engine
 	overlapper driver.Overlapper // nil where a commit is durable when it returns
 	tail       *eventlog.Tail
 
 	slots  chan struct{} // one for each append that may wait
-	groups atomic.Uint64 // how many groups were taken
+	groups atomic.Uint64 // number of groups so far
 
 	mu       sync.Mutex
 	led      bool // there is a leader
 	waiting  []*appendRequest
-	unsynced bool // something that is no event was committed after the last sync began
+	unsynced bool // something besides events was committed since the last sync began
 
 	syncing  chan struct{} // holds one while a sync runs
-	syncTime atomic.Int64  // nanoseconds that a sync takes on average
+	syncTime atomic.Int64  // average duration of a sync in nanoseconds
 }
 
 func newGroupCommit(e driver.Engine, tail *eventlog.Tail, queue int) *groupCommit {
@@ -55,30 +56,32 @@ func newGroupCommit(e driver.Engine, tail *eventlog.Tail, queue int) *groupCommi
 	}
 }
 
-// errAborted is the verdict until there is another one, so that a panic in the
-// leader leaves no append waiting.
+// errAborted is the verdict until another is set, so that a panic in the leader
+// leaves no append waiting.
 var errAborted = errors.New("the commit was aborted")
 
-// gatherYields is how often a leader lets other goroutines run before it takes a
-// group. The clients that the last group has answered come back meanwhile with
-// their next append. Without it groups of one alternate with groups of all others,
-// and 16 clients need 70 % more syncs.
+// gatherYields is how often a leader yields to other goroutines before it takes
+// a group, so that the clients that the last group has answered can return with
+// their next append. Without it groups of one alternate with groups of all
+// others, and 16 clients need 70 % more syncs.
 const gatherYields = 16
 
 // lead commits one group: the leader's own request and others that wait.
 func (e *Events) lead(ctx context.Context, r *appendRequest) {
 	c := e.commit
 
-	// Let the group before become durable, so that its clients can be in this one.
+	// Wait until the previous group is durable, so that its clients can join
+	// this one.
 	c.awaitSync()
 
-	// Begin before the group is taken: more requests come while the leader waits
-	// for the writer. A leader that is given up meanwhile takes no other with it.
+	// Begin the transaction before taking the group, because more requests
+	// arrive while the leader waits for the writer. If the leader gives up
+	// meanwhile, no other request fails with it.
 	tx, err := c.begin(ctx)
 	if err != nil && ctx.Err() != nil {
 		c.withdraw(r)
 		if r.err = err; !errors.Is(err, ctx.Err()) {
-			r.err = fmt.Errorf("%w: %w", ctx.Err(), err) // with what became of the connection
+			r.err = fmt.Errorf("%w: %w", ctx.Err(), err) // with the reason why the transaction could not begin
 		}
 		return
 	}
@@ -87,7 +90,7 @@ func (e *Events) lead(ctx context.Context, r *appendRequest) {
 	}
 	group := c.take()
 
-	// Whatever happens, the lead is passed on and all others in the group wake.
+	// In every case pass on the lead and wake the other requests of the group.
 	pass := sync.OnceFunc(c.passOn)
 	defer pass()
 	defer func() {
@@ -105,7 +108,7 @@ func (e *Events) lead(ctx context.Context, r *appendRequest) {
 		return
 	}
 
-	// Judge, write and commit; then wait until this is durable.
+	// Judge, write and commit; then wait until the commit is durable.
 	e.commitGroup(context.WithoutCancel(ctx), tx, group)
 	c.makeDurable(group, pass)
 	stored := func(g *appendRequest) bool { return g.err == nil && len(g.positions) > 0 }
@@ -144,8 +147,8 @@ func (c *groupCommit) enter(ctx context.Context, r *appendRequest) (leader bool,
 
 func (c *groupCommit) leave() { <-c.slots }
 
-// await waits until the request has a verdict or leads. A request that is given
-// up leaves the queue, unless its commit has begun.
+// await waits until the request has a verdict or leads. A request whose caller
+// gives up leaves the queue, unless its commit has begun.
 func (c *groupCommit) await(ctx context.Context, r *appendRequest) (leader bool, err error) {
 	select {
 	case <-r.wake:
@@ -159,8 +162,8 @@ func (c *groupCommit) await(ctx context.Context, r *appendRequest) (leader bool,
 	return false, nil
 }
 
-// withdraw takes a request out of the queue, and passes the lead if it has it. It
-// returns false when the request is in no queue any more.
+// withdraw removes a request from the queue, and passes the lead if it has it.
+// It returns false if the request is no longer queued.
 func (c *groupCommit) withdraw(r *appendRequest) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -175,7 +178,7 @@ func (c *groupCommit) withdraw(r *appendRequest) bool {
 	return true
 }
 
-// passOn passes the lead.
+// passOn passes the lead to the next request.
 func (c *groupCommit) passOn() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -192,11 +195,12 @@ func (c *groupCommit) pass() {
 	}
 }
 
-// syncsAwaited is how many times the average a leader waits for a sync. When a
-// disk stalls, the next group is committed, and visible, during the sync.
+// syncsAwaited bounds a leader's wait for a sync, in multiples of the average
+// sync time. When a disk stalls, the next group is committed, and visible,
+// during the sync.
 const syncsAwaited = 2
 
-// awaitSync waits for the sync of the group before.
+// awaitSync waits for the sync of the previous group.
 func (c *groupCommit) awaitSync() {
 	if len(c.syncing) == 0 {
 		return
@@ -229,22 +233,22 @@ func (c *groupCommit) take() []*appendRequest {
 	return group
 }
 
-// groupLength returns how many of the waiting requests make the next group: the
-// first one, which is the leader's, and those after it within the limits.
+// groupLength returns how many of the waiting requests form the next group: the
+// leader's, which is first, and those after it within the limits.
 func groupLength(waiting []*appendRequest) int {
 	events, bytes := 0, 0
 	for i, r := range waiting {
 		events += len(r.records)
 		bytes += r.bytes
-		if i > 0 && (events > groupEvents || bytes > groupBytes || r.alone || waiting[0].alone) {
+		if i > 0 && (events > groupEvents || bytes > groupBytes || r.exclusive || waiting[0].exclusive) {
 			return i
 		}
 	}
 	return len(waiting)
 }
 
-// committed notes that a transaction was committed. Others reports whether it
-// wrote something that is no event.
+// committed records that a transaction was committed. Others reports whether it
+// wrote anything besides events.
 func (c *groupCommit) committed(others bool) {
 	c.tail.Commit()
 	c.mu.Lock()
@@ -252,8 +256,9 @@ func (c *groupCommit) committed(others bool) {
 	c.unsynced = c.unsynced || others
 }
 
-// makeDurable waits until the verdicts of a group hold, because what they are
-// about is durable. It passes the lead before it waits for the group's own sync.
+// makeDurable waits until the verdicts of a group hold, that is until the
+// events that they depend on are durable. It passes the lead before it waits
+// for the group's own sync.
 func (c *groupCommit) makeDurable(group []*appendRequest, pass func()) {
 	if c.overlapper == nil {
 		return
@@ -269,11 +274,11 @@ func (c *groupCommit) makeDurable(group []*appendRequest, pass func()) {
 	}
 }
 
-// averageOf is the number of syncs that count in their average.
+// averageOf is the number of recent syncs in the average.
 const averageOf = 8
 
-// sync waits until everything up to a position is durable. It calls begun when it
-// may sync, because no other sync runs.
+// sync waits until everything up to a position is durable. It calls begun when
+// no other sync runs, so that it may sync.
 func (c *groupCommit) sync(to uint64, begun func()) error {
 	c.syncing <- struct{}{}
 	defer func() { <-c.syncing }()
@@ -286,7 +291,8 @@ func (c *groupCommit) sync(to uint64, begun func()) error {
 		return nil
 	}
 	start := time.Now()
-	// The context is never done, because the outcome is that of every append.
+	// The context never ends, because the outcome concerns every append of the
+	// group.
 	if err := c.overlapper.Sync(context.Background()); err != nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -307,7 +313,7 @@ func (c *groupCommit) ensure(at uint64) error {
 	return c.sync(at, func() {})
 }
 
-// visible returns the last position that a reader may return, when its view has
+// visible returns the last position that a reader may return, if its view has
 // events up to seen.
 func (c *groupCommit) visible(seen uint64) (uint64, error) {
 	to, ok := c.tail.Visible(seen)

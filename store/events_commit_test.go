@@ -18,7 +18,7 @@ func TestGroupLength(t *testing.T) {
 	}
 	alone := func() *appendRequest {
 		r := small()
-		r.alone = true
+		r.exclusive = true
 		return r
 	}
 	for _, c := range []struct {

@@ -13,19 +13,19 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// EventImportOptions say how events are imported.
+// EventImportOptions configure an import of events.
 type EventImportOptions struct {
-	// Renumber gives the events the next positions, whatever positions they had.
+	// Renumber gives the events the next free positions instead of their own.
 	Renumber bool
 
 	// Batch is the number of events in one transaction. Zero means 4,096.
 	Batch int
 
-	// Progress, unless it is nil, is called after each transaction.
+	// Progress, unless nil, is called after each transaction.
 	Progress func(EventsImported)
 }
 
-// EventsImported is what an import has done.
+// EventsImported counts the work of an import.
 type EventsImported struct {
 	Events  int    `json:"events"`  // that were stored
 	Skipped int    `json:"skipped"` // that the store had before
@@ -57,7 +57,7 @@ func (e *Events) Import(ctx context.Context, events iter.Seq2[event.Sequenced, e
 	return in.done, err
 }
 
-// importing is an import on its way.
+// importing is a running import.
 type importing struct {
 	events *Events
 	opts   EventImportOptions
@@ -112,7 +112,7 @@ func (in *importing) take(ctx context.Context, ev event.Sequenced) error {
 	return nil
 }
 
-// checkSkipped compares the last event that was skipped with that of the store.
+// checkSkipped compares the last skipped event with the stored one.
 func (in *importing) checkSkipped(ctx context.Context) error {
 	want := in.skipped
 	if in.skipped = nil; want == nil {
@@ -164,8 +164,9 @@ func (e *Events) AppendTimed(ctx context.Context, events []event.Sequenced) (pos
 	return positions, err
 }
 
-// appendTimed appends events with times of their own in a transaction for them alone, behind
-// a head, or anywhere. Known tells that they were stored before, as their IDs say.
+// appendTimed appends events with given times in a transaction of their own,
+// after the given head, or at any position. Known reports that their IDs were
+// stored before.
 func (e *Events) appendTimed(ctx context.Context, timed []event.Sequenced, head uint64, anywhere bool) (positions []uint64, known bool, err error) {
 	events := make([]event.Event, len(timed))
 	for i := range timed {
@@ -175,7 +176,7 @@ func (e *Events) appendTimed(ctx context.Context, timed []event.Sequenced, head 
 	if err != nil {
 		return nil, false, err
 	}
-	r.cancelled, r.alone = ctx.Err, true
+	r.cancelled, r.exclusive = ctx.Err, true
 	r.within = func(_ context.Context, _ driver.Tx, stored bool) (verdict, _ error) {
 		if known = stored; known {
 			return nil, nil
@@ -190,12 +191,13 @@ func (e *Events) appendTimed(ctx context.Context, timed []event.Sequenced, head 
 	return r.positions, known, err
 }
 
-// maxAhead is how far the time that an event brings may be ahead of the clock. Times do not
-// fall, so every later event has at least this time until the clock has reached it.
+// maxAhead is how far the time of an event may be ahead of the clock. Times do
+// not decrease, so every later event has at least this time until the clock has
+// reached it.
 const maxAhead = time.Hour
 
-// stamp gives records the times that they bring, in microseconds, or else the time that it
-// is, and returns the last one. No time is before the one before it.
+// stamp sets the times of records, in microseconds: the given time, or now. It
+// returns the last one. A time before the previous one is an error.
 func stamp(records []eventlog.Record, timed []event.Sequenced, last, now int64) (int64, error) {
 	for i := range timed {
 		t, at := timed[i].Time, max(last, now)

@@ -10,12 +10,12 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// safetyNet is how often subscriptions look for what other processes appended while these
-// are heard: a connection can be dead without telling.
+// safetyNet is how often subscriptions poll although other processes' appends
+// are reported, because a dead connection may go unnoticed.
 const safetyNet = 5 * time.Second
 
-// listener hears what other processes append, while there are subscriptions, on engines
-// that let it.
+// listener receives the appends of other processes, while there are
+// subscriptions, on engines that report them.
 type listener struct {
 	mu      sync.Mutex
 	users   int
@@ -26,7 +26,8 @@ type listener struct {
 	hears atomic.Bool
 }
 
-// listen begins to hear for a subscription, until the returned function is called.
+// listen starts listening for a subscription, until the returned function is
+// called.
 func (e *Events) listen() (leave func()) {
 	engine, ok := e.db.engine.(driver.Listener)
 	if !ok {
@@ -41,7 +42,7 @@ func (e *Events) listen() (leave func()) {
 		l.running.Go(func() { e.hear(ctx, engine) })
 	}
 	return func() {
-		time.AfterFunc(safetyNet, func() { // who subscribes again until then finds it there
+		time.AfterFunc(safetyNet, func() { // a subscription that starts before then reuses the listener
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			if l.users--; l.users == 0 {
@@ -51,7 +52,7 @@ func (e *Events) listen() (leave func()) {
 	}
 }
 
-// end ends listening and waits for it. The caller holds mu.
+// end stops listening and waits until it has stopped. The caller holds mu.
 func (l *listener) end() {
 	if l.cancel != nil {
 		l.cancel()
@@ -60,7 +61,7 @@ func (l *listener) end() {
 	}
 }
 
-// close ends listening for good.
+// close stops listening permanently.
 func (l *listener) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,8 +69,8 @@ func (l *listener) close() {
 	l.end()
 }
 
-// hear wakes subscriptions at each commit of another process. A connection that was lost
-// is made again; meanwhile subscriptions poll.
+// hear wakes subscriptions at each commit of another process. It reopens a lost
+// connection; meanwhile subscriptions poll.
 func (e *Events) hear(ctx context.Context, engine driver.Listener) {
 	for ctx.Err() == nil {
 		listening, err := engine.Listen(ctx)
@@ -79,7 +80,7 @@ func (e *Events) hear(ctx context.Context, engine driver.Listener) {
 		if err == nil {
 			e.listener.hears.Store(true)
 			for ; err == nil; err = listening.Wait(ctx) {
-				e.news.publish() // the first time for what came before
+				e.news.publish() // first for commits that came before
 			}
 			e.listener.hears.Store(false)
 			_ = listening.Close() // the next wait listens again
@@ -92,8 +93,9 @@ func (e *Events) hear(ctx context.Context, engine driver.Listener) {
 	}
 }
 
-// pollInterval is how long a subscription waits for news before it looks: hardly ever
-// where others are heard, or cannot append.
+// pollInterval is how long a subscription waits before it polls: long if other
+// processes' appends are reported, and practically never if no other process
+// can append.
 func (e *Events) pollInterval() time.Duration {
 	if e.listener.hears.Load() || !e.db.engine.Capabilities().MultiProcess {
 		return max(e.opts.PollInterval, safetyNet)

@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// pageBytes is the size of the data at which a page ends early.
+// pageBytes is the size of the data, in bytes, at which a page ends early.
 const pageBytes = 1 << 20
 
 // Read streams the events that a query selects, in order of position. It reads
@@ -72,8 +72,8 @@ func newPage(q event.Query, opts *event.ReadOptions) (p eventlog.Page, limit int
 	return p, limit, nil
 }
 
-// boundByTime narrows a page to the events from one time on and before another one; zero
-// is no bound.
+// boundByTime narrows a page to the events from one time on and before another;
+// zero is no bound.
 func (e *Events) boundByTime(ctx context.Context, p *eventlog.Page, since, until time.Time) error {
 	if since.IsZero() && until.IsZero() {
 		return nil
@@ -104,7 +104,7 @@ func (e *Events) boundByTime(ctx context.Context, p *eventlog.Page, since, until
 	})
 }
 
-// ceilMicro returns the first microsecond that is not before a time.
+// ceilMicro rounds a time up to microseconds.
 func ceilMicro(t time.Time) int64 {
 	micros := t.UnixMicro()
 	if time.UnixMicro(micros).Before(t) {
@@ -113,13 +113,13 @@ func ceilMicro(t time.Time) int64 {
 	return micros
 }
 
-// readPages reads pages until the end, the limit, or until yield returns false. It
-// leaves p at the page after the last one.
+// readPages reads pages until the end, the limit, or until yield returns false.
+// It leaves p at the next page.
 func (e *Events) readPages(ctx context.Context, p *eventlog.Page, limit int, yield func(event.Sequenced) bool) error {
 	first, last := e.log.PageSizes()
 	size := first
 	if p.Wide() {
-		size = last // each page looks all of them up
+		size = last // each page finds all of them again
 	}
 	for ; limit > 0; size = min(8*size, last) {
 		p.Limit = min(size, limit)
@@ -135,8 +135,8 @@ func (e *Events) readPages(ctx context.Context, p *eventlog.Page, limit int, yie
 			return err
 		}
 		if n := len(list); n > 0 {
-			// A server sends all rows that were asked for, so rows beyond the
-			// page's bytes are wasted.
+			// A server sends all requested rows, so rows beyond the page's
+			// bytes are wasted.
 			size = min(size, max(1, pageBytes/8*n/max(bytes, n)))
 		}
 		limit -= len(list)
@@ -147,10 +147,10 @@ func (e *Events) readPages(ctx context.Context, p *eventlog.Page, limit int, yie
 	return nil
 }
 
-// page reads a page in its own view and moves p behind it. With an error it
+// page reads a page in a new view and moves p behind it. With an error it
 // returns the events before the error.
 func (e *Events) page(ctx context.Context, p *eventlog.Page) (list []event.Sequenced, end bool, err error) {
-	if p.Last != nil && !p.Visible { // of last events none can be left out afterwards
+	if p.Last != nil && !p.Visible { // last events cannot be left out afterwards
 		const all = math.MaxInt64 - 1
 		if to, ok := e.tail.Visible(all); ok && to < all && (p.Before == 0 || p.Before > to+1) {
 			p.Before = to + 1
@@ -179,9 +179,9 @@ func (e *Events) page(ctx context.Context, p *eventlog.Page) (list []event.Seque
 	return list, end, err
 }
 
-// cut removes events that are not durable from a page. Forwards, such events
-// were committed after the read had begun, or no client knows them yet, so the
-// read ends there. Backwards, the last event is made durable instead.
+// cut removes events that are not durable from a page. A forward read ends
+// there, because these events were committed after it began, or are not
+// acknowledged. For a backward read, the last event is made durable instead.
 func (e *Events) cut(p *eventlog.Page, list []event.Sequenced, end bool) ([]event.Sequenced, bool, error) {
 	if p.Visible {
 		return list, end, nil
@@ -193,7 +193,7 @@ func (e *Events) cut(p *eventlog.Page, list []event.Sequenced, end bool) ([]even
 	if end && p.Head != nil {
 		seen = max(seen, *p.Head)
 	}
-	if p.Last != nil { // the one before is not known
+	if p.Last != nil { // the previous one is not known
 		return list, end, e.commit.ensure(seen)
 	}
 	to, err := e.commit.visible(seen)
@@ -218,9 +218,9 @@ func (e *Events) cut(p *eventlog.Page, list []event.Sequenced, end bool) ([]even
 
 // Subscribe streams the events that a query selects from a position on, and
 // then later ones as this process or another commits them, each once and in
-// order. It ends only with an error, ctx's own among them, or when the caller
-// stops. To go on after a restart, begin at the position after the last event
-// handled.
+// order. It ends only with an error, including ctx's, or when the caller stops.
+// To continue after a restart, begin at the position after the last handled
+// event.
 func (e *Events) Subscribe(ctx context.Context, q event.Query, from uint64) iter.Seq2[event.Sequenced, error] {
 	return func(yield func(event.Sequenced, error) bool) {
 		if err := e.follow(ctx, q, from, func(ev event.Sequenced) bool { return yield(ev, nil) }); err != nil {
@@ -238,7 +238,8 @@ func (e *Events) follow(ctx context.Context, q event.Query, from uint64, yield f
 	poll := time.NewTimer(e.opts.PollInterval)
 	defer poll.Stop()
 	for stopped := false; ; {
-		// A commit between the read and the wait has closed this channel.
+		// A commit between the read and the wait has already closed this
+		// channel, so no event is missed.
 		news := e.news.next()
 		err := e.readPages(ctx, &p, limit, func(ev event.Sequenced) bool {
 			stopped = !yield(ev)

@@ -10,11 +10,12 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// metaEventHorizon is the position of the first event that is not truncated.
+// metaEventHorizon records the position of the first event that is not
+// truncated.
 const metaEventHorizon = "events.horizon"
 
-// Horizon returns the position of the first event that is not truncated, whether or not it
-// is there already.
+// Horizon returns the position of the first event that is not truncated, even
+// if that event does not exist yet.
 func (e *Events) Horizon(ctx context.Context) (at uint64, err error) {
 	defer wrap(&err, "horizon of the events")
 	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
@@ -33,15 +34,16 @@ func (e *Events) horizon(ctx context.Context, q driver.Querier) (uint64, error) 
 	return max(at, 1), err
 }
 
-// Truncate removes the data and metadata of the events below a position for good, which is
-// most of what they take. Positions, times, types, tags and IDs stay: conditions, and
-// repetitions of appends, have the answers that they had. A read that comes to a truncated
-// event fails with event.ErrTruncated. The database does not become smaller, but has room again.
+// Truncate permanently removes the data and metadata of the events below a
+// position, which is most of their size. Positions, times, types, tags and IDs
+// stay, so that conditions and repeated appends have the same outcome as
+// before. A read that reaches a truncated event fails with event.ErrTruncated.
+// The database file does not shrink, but its free space is reused.
 //
-// It runs in short transactions, while readers and writers go on. After each
-// transaction it calls progress, unless that is nil, with the position that it
-// has reached. After an interruption, call it again. Archive the events before:
-// see [Events.Read] and [Events.Import].
+// It runs in short transactions, while readers and writers continue. After each
+// transaction it calls progress, unless that is nil, with the position reached.
+// After an interruption, call it again. Archive the events before: see
+// [Events.Read] and [Events.Import].
 func (e *Events) Truncate(ctx context.Context, before uint64, progress func(at uint64)) error {
 	head, err := e.Head(ctx)
 	if err == nil && before > head+1 {
@@ -61,7 +63,7 @@ func (e *Events) Truncate(ctx context.Context, before uint64, progress func(at u
 	return nil
 }
 
-// truncateStep truncates some events, and returns where the horizon is then.
+// truncateStep truncates some events, and returns the new horizon.
 func (e *Events) truncateStep(ctx context.Context, before uint64) (at uint64, err error) {
 	err = e.db.writeBulk(ctx, func(ctx context.Context, tx driver.Tx) error {
 		if at, err = e.horizon(ctx, tx); err != nil || at >= before {
@@ -79,7 +81,7 @@ func (e *Events) truncateStep(ctx context.Context, before uint64) (at uint64, er
 	return at, err
 }
 
-// tellHorizon adds to the error of a read where events are not truncated any more.
+// tellHorizon adds the position of the first readable event to a read's error.
 func (e *Events) tellHorizon(ctx context.Context, err error) error {
 	var gone *event.TruncatedError
 	if !errors.As(err, &gone) {

@@ -9,12 +9,12 @@ import (
 )
 
 // History returns the store's content as changesets, for Import into another
-// store. The head is that of the moment at which it is first iterated; iterated
-// again it gives the same blocks, or fails with ErrHistory when they were rewound or
-// pruned since. It gives the hash and time of each block that has them, even if the block
-// changed nothing. It needs three readers while it runs. If the store was pruned, or its
-// layout keeps no history, it gives the rest, and the first changeset's Horizon says so;
-// then the digest is another.
+// store. The head is fixed when it is first iterated. Iterating it again yields
+// the same blocks, or fails with ErrHistory if they were rewound or pruned
+// since. It includes the hash and time of each block that has them, even if the
+// block changed nothing. It needs three readers while it runs. If the store was
+// pruned, or its layout keeps no history, it yields the remaining history, the
+// first changeset's Horizon says so, and the digest differs from the store's.
 func (e *Entities) History(ctx context.Context) iter.Seq2[entity.Changeset, error] {
 	var first *Snapshot // closed, for its head and horizon
 	return func(yield func(entity.Changeset, error) bool) {
@@ -48,7 +48,8 @@ func (e *Entities) readHistory(ctx context.Context, first **Snapshot, yield func
 	return nil
 }
 
-// stillIn checks that the history of a former view is a part of a later one's.
+// stillIn checks that the history of an earlier view is a part of a later
+// one's.
 func (s *Snapshot) stillIn(ctx context.Context, later *Snapshot) error {
 	if s.head.Empty {
 		return nil
@@ -60,8 +61,9 @@ func (s *Snapshot) stillIn(ctx context.Context, later *Snapshot) error {
 	return err
 }
 
-// history gives the changesets up to a head. The views are of that head or a later
-// one; the first is asked for what began and the second for what ended.
+// history yields the changesets up to a head. The views are of that head or a
+// later one; the first is asked for versions that began and the second for
+// versions that ended.
 func (e *Entities) history(ctx context.Context, head BlockHeader, views []*Snapshot) iter.Seq2[entity.Changeset, error] {
 	return func(yield func(entity.Changeset, error) bool) {
 		if head.Empty {

@@ -8,16 +8,16 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// The numbers of a driver.Keeper, by which a store that has lost its end, with its log, is
-// not taken for one that never had it.
+// The numbers kept with driver.Keeper. By them the store detects that it has
+// lost its last blocks or events, for example with its log.
 const (
 	keptEvents = iota // position of the last event that is durable
 	keptBlocks        // see blockMark
 )
 
-// blockMark is a number that is kept of the blocks: how often the store was rewound, and the
-// last block, plus one. A commit replaces the mark that it has found in its transaction,
-// so that one which is told of late does not undo a rewind.
+// blockMark is the number that is kept for blocks: how often the store was
+// rewound, and the last block plus one. A commit replaces only the mark that it
+// found in its transaction, so that a late update does not undo a rewind.
 type blockMark uint64
 
 const (
@@ -27,16 +27,16 @@ const (
 
 func (m blockMark) at(next uint64) blockMark { return m&^markBlock | blockMark(next) }
 
-// next is the block above the one that is marked, zero when none is.
+// next returns the block after the marked one; zero when none is marked.
 func (m blockMark) next() uint64 { return uint64(m & markBlock) }
 
-// keeper is that of the engine, or nil.
+// keeper returns the engine as a Keeper, or nil.
 func (db *DB) keeper() driver.Keeper {
 	k, _ := db.engine.(driver.Keeper)
 	return k
 }
 
-// mark returns the blocks' mark. The caller is in a transaction.
+// mark returns the kept mark of the blocks. The caller is in a transaction.
 func (db *DB) mark() blockMark {
 	if k := db.keeper(); k != nil {
 		return blockMark(k.Kept(keptBlocks))
@@ -44,15 +44,16 @@ func (db *DB) mark() blockMark {
 	return 0
 }
 
-// keepBlock notes that a block was committed by the transaction that has found the mark.
+// keepBlock records that a block was committed; found is the mark that its
+// transaction read.
 func (db *DB) keepBlock(found blockMark, head BlockHeader) {
 	if k := db.keeper(); k != nil && !head.Empty && head.Number < markBlock {
 		k.Keep(keptBlocks, uint64(found), uint64(found.at(head.Number+1)))
 	}
 }
 
-// keepRewind notes that the blocks behind a head are about to go. Should they stay, less is
-// known than is there.
+// keepRewind records, before a rewind, that the blocks after a head will go. If
+// the rewind fails, the mark is too low, which is harmless.
 func (db *DB) keepRewind(head BlockHeader) {
 	k := db.keeper()
 	for k != nil {
@@ -67,7 +68,7 @@ func (db *DB) keepRewind(head BlockHeader) {
 	}
 }
 
-// keepEvents notes that events up to a position are durable.
+// keepEvents records that events up to a position are durable.
 func (db *DB) keepEvents(at uint64) {
 	for k := db.keeper(); k != nil && at > 0; {
 		if found := k.Kept(keptEvents); found >= at || k.Keep(keptEvents, found, at) {
@@ -76,14 +77,14 @@ func (db *DB) keepEvents(at uint64) {
 	}
 }
 
-// whole fails with ErrCorrupt when blocks or events are missing that an earlier
-// process marked as durable. Each opening checks both, because a write would
-// overwrite the part of the log that has the missing rows. The log stays as it
-// is.
-func (db *DB) whole(ctx context.Context) error {
-	err := db.wholeBlocks(ctx)
+// checkComplete fails with ErrCorrupt when blocks or events are missing that an earlier
+// process recorded as durable. Each opening checks both, because a write would
+// overwrite the part of the log that has the missing rows. The log is not
+// changed.
+func (db *DB) checkComplete(ctx context.Context) error {
+	err := db.checkKeptBlocks(ctx)
 	if err == nil {
-		err = db.wholeEvents(ctx)
+		err = db.checkKeptEvents(ctx)
 	}
 	if k := db.keeper(); k != nil && errors.Is(err, ErrCorrupt) {
 		k.Leave()
@@ -91,9 +92,9 @@ func (db *DB) whole(ctx context.Context) error {
 	return err
 }
 
-// wholeOf is whole for one kind of data. Has returns the last block plus one, or the
+// checkKept checks one kind of data. Has returns the last block plus one, or the
 // last event.
-func (db *DB) wholeOf(ctx context.Context, i int, what string, has func(context.Context, driver.Querier, map[string]string) (uint64, error)) error {
+func (db *DB) checkKept(ctx context.Context, i int, what string, has func(context.Context, driver.Querier, map[string]string) (uint64, error)) error {
 	k := db.keeper()
 	if k == nil {
 		return nil
@@ -121,7 +122,7 @@ func (db *DB) wholeOf(ctx context.Context, i int, what string, has func(context.
 		case is >= wants:
 			k.Confirm(i)
 			return nil
-		case k.Kept(i) == word: // else it was rewound meanwhile
+		case k.Kept(i) == word: // if not, it was rewound meanwhile
 			return fmt.Errorf("%w: a process that was killed had committed %d %s, and %d are there: the end of the store is lost, as when its log is removed; "+
 				"put back what is missing or restore a backup; to go on with what is left, remove the file beside the database that ends with -durable",
 				ErrCorrupt, wants, what, is)
@@ -129,10 +130,11 @@ func (db *DB) wholeOf(ctx context.Context, i int, what string, has func(context.
 	}
 }
 
-// wholeBlocks is whole of the blocks, and wholeEvents of the events. Whether there are any is
-// read with the last one, since another process may make the store meanwhile.
-func (db *DB) wholeBlocks(ctx context.Context) error {
-	return db.wholeOf(ctx, keptBlocks, "block numbers", func(ctx context.Context, q driver.Querier, recorded map[string]string) (next uint64, err error) {
+// checkKeptBlocks checks the blocks, and checkKeptEvents the events. Their presence is
+// read together with the last one, because another process may create the store
+// meanwhile.
+func (db *DB) checkKeptBlocks(ctx context.Context) error {
+	return db.checkKept(ctx, keptBlocks, "block numbers", func(ctx context.Context, q driver.Querier, recorded map[string]string) (next uint64, err error) {
 		if recorded[metaLayout] == "" {
 			return 0, nil
 		}
@@ -144,8 +146,8 @@ func (db *DB) wholeBlocks(ctx context.Context) error {
 	})
 }
 
-func (db *DB) wholeEvents(ctx context.Context) error {
-	return db.wholeOf(ctx, keptEvents, "event positions", func(ctx context.Context, q driver.Querier, recorded map[string]string) (uint64, error) {
+func (db *DB) checkKeptEvents(ctx context.Context) error {
+	return db.checkKept(ctx, keptEvents, "event positions", func(ctx context.Context, q driver.Querier, recorded map[string]string) (uint64, error) {
 		if recorded[metaEventLayout] == "" {
 			return 0, nil
 		}

@@ -11,18 +11,18 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// LoadOptions say how a stream of blocks is committed.
+// LoadOptions configure how a stream of blocks is committed.
 type LoadOptions struct {
 	// Changes is the number of changed entities after which a transaction is
-	// committed; zero means 1,000. With 1 each block has its own.
+	// committed; zero means 1,000. With 1 every block gets its own transaction.
 	Changes int
 
 	// Progress, if given, is called after each commit with the head.
 	Progress func(Applied)
 }
 
-// loadBytes is the payload after which a transaction is committed, whatever
-// LoadOptions.Changes says.
+// loadBytes is the payload size, in bytes, after which a transaction is
+// committed, whatever LoadOptions.Changes is.
 const loadBytes = 16 << 20
 
 // Load applies a stream of blocks, several in one transaction. Blocks that are
@@ -30,13 +30,13 @@ const loadBytes = 16 << 20
 // with the same stream. A skipped block is compared with the stored one: Load
 // fails with ErrHistory when they differ, or when the store has a block that
 // the stream lacks. Pruned versions are not compared. The comparison takes
-// three readers until the first new block comes.
+// three readers until the first new block.
 //
 // When the stream fails or a block does not fit, the blocks before it are kept,
-// and the error is the stream's or Apply's. When the engine fails or ctx is
-// done, the store is at the last block that was passed to Progress. Load fails
-// with ErrConflict when another writer applies or rewinds blocks between two of
-// its transactions.
+// and the error is the stream's or Apply's. When the engine fails or ctx ends,
+// the store is at the last block that was passed to Progress. Load fails with
+// ErrConflict when another writer applies or rewinds blocks between two of its
+// transactions.
 func (e *Entities) Load(ctx context.Context, blocks iter.Seq2[entity.Block, error], opts *LoadOptions) (Applied, error) {
 	l, err := e.newLoader(ctx, opts)
 	if err != nil {
@@ -52,15 +52,16 @@ func (e *Entities) Load(ctx context.Context, blocks iter.Seq2[entity.Block, erro
 			err = l.block(ctx, b)
 		}
 		if err != nil {
-			return l.keep(ctx, err)
+			return l.end(ctx, err)
 		}
 	}
 	return l.finish(ctx)
 }
 
-// Import writes a history of changesets, as entity.History makes it from the versions of another
-// store. Like Load it can be repeated: of the changesets that the store holds already it checks
-// that they are the same, and fails with ErrHistory when they are not.
+// Import writes a history of changesets, such as entity.History makes from the
+// versions of another store. Like Load it can be repeated: it compares the
+// changesets that the store already has, and fails with ErrHistory when they
+// differ.
 func (e *Entities) Import(ctx context.Context, history iter.Seq2[entity.Changeset, error], opts *LoadOptions) (Applied, error) {
 	l, err := e.newLoader(ctx, opts)
 	if err != nil {
@@ -71,7 +72,7 @@ func (e *Entities) Import(ctx context.Context, history iter.Seq2[entity.Changese
 			err = l.changeset(ctx, set)
 		}
 		if err != nil {
-			return l.keep(ctx, err)
+			return l.end(ctx, err)
 		}
 	}
 	if err := l.checkSkipped(ctx); err != nil {
@@ -80,18 +81,18 @@ func (e *Entities) Import(ctx context.Context, history iter.Seq2[entity.Changese
 	return l.finish(ctx)
 }
 
-// loader applies blocks with a transaction for several of them. It takes them from
-// the stream before it begins the transaction: whoever makes the stream may need the
-// writer too, and would wait for a transaction that waits for the stream.
+// loader applies blocks, several in a transaction. It takes them from the
+// stream before it begins the transaction, because the producer of the stream
+// may need the writer too, and the two would deadlock.
 type loader struct {
 	ents    *Entities
 	opts    LoadOptions
 	start   BlockHeader   // head when the load began
 	skipped entity.Digest // digest over the changesets that were skipped
-	last    BlockHeader   // the last of these, as the source has it
-	prefix  *prefix       // compares the blocks that are skipped; nil before the first and after the last
-	taken   []step        // from the stream, and not written yet
-	changes int           // in taken, at most
+	last    BlockHeader   // last skipped block, as in the source
+	prefix  *prefix       // compares the skipped blocks; nil before the first and after the last
+	pending []step        // steps that are not written yet
+	changes int           // maximum number of changes in taken
 	bytes   int           // of payload in taken
 	done    Applied       // committed or skipped
 }
@@ -119,7 +120,7 @@ func (l *loader) block(ctx context.Context, b entity.Block) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if l.held(b.Number) && l.done.Blocks == 0 && len(l.taken) == 0 {
+	if l.held(b.Number) && l.done.Blocks == 0 && len(l.pending) == 0 {
 		return l.skip(ctx, &b)
 	}
 	if l.prefix != nil {
@@ -134,12 +135,12 @@ func (l *loader) block(ctx context.Context, b entity.Block) error {
 	for i := range b.Ops {
 		l.bytes += len(b.Ops[i].Content)
 	}
-	return l.take(ctx, len(b.Ops), func(ctx context.Context, tx *entityTx, head BlockHeader) (Applied, error) {
+	return l.add(ctx, len(b.Ops), func(ctx context.Context, tx *entityTx, head BlockHeader) (Applied, error) {
 		return l.ents.applyIn(ctx, tx, head, &b, b.Needs())
 	})
 }
 
-// skip passes over a block that the store holds.
+// skip compares a block that the store has.
 func (l *loader) skip(ctx context.Context, b *entity.Block) (err error) {
 	if l.prefix == nil {
 		if l.prefix, err = newPrefix(ctx, l.ents); err != nil {
@@ -163,7 +164,7 @@ func (l *loader) changeset(ctx context.Context, set entity.Changeset) error {
 		l.last = BlockHeader{Number: set.Block, Digest: l.skipped, Hash: set.Hash}
 		return nil
 	}
-	if l.done.Blocks == 0 && len(l.taken) == 0 && !l.last.agrees(l.start) {
+	if l.done.Blocks == 0 && len(l.pending) == 0 && !l.last.agrees(l.start) {
 		return l.otherHistory(l.start)
 	}
 	for i := range set.Changes {
@@ -171,7 +172,7 @@ func (l *loader) changeset(ctx context.Context, set entity.Changeset) error {
 			l.bytes += len(set.Changes[i].New.Content)
 		}
 	}
-	return l.take(ctx, len(set.Changes), func(ctx context.Context, tx *entityTx, head BlockHeader) (Applied, error) {
+	return l.add(ctx, len(set.Changes), func(ctx context.Context, tx *entityTx, head BlockHeader) (Applied, error) {
 		if err := follows(head, set.Block); err != nil {
 			return Applied{}, err
 		}
@@ -182,9 +183,9 @@ func (l *loader) changeset(ctx context.Context, set entity.Changeset) error {
 	})
 }
 
-// take keeps a block, and writes the kept blocks when they fill a transaction.
-func (l *loader) take(ctx context.Context, changes int, s step) error {
-	l.taken = append(l.taken, s)
+// add keeps a block, and writes the kept blocks when they fill a transaction.
+func (l *loader) add(ctx context.Context, changes int, s step) error {
+	l.pending = append(l.pending, s)
 	l.changes += max(changes, 1)
 	if l.changes < l.opts.Changes && l.bytes < loadBytes {
 		return nil
@@ -193,9 +194,9 @@ func (l *loader) take(ctx context.Context, changes int, s step) error {
 }
 
 // checkSkipped compares a source without new blocks with the store, up to the
-// source's last block. With new blocks, changeset has compared.
+// source's last block. With new blocks, changeset has already compared.
 func (l *loader) checkSkipped(ctx context.Context) error {
-	if l.done.Skipped == 0 || l.done.Blocks > 0 || len(l.taken) > 0 {
+	if l.done.Skipped == 0 || l.done.Blocks > 0 || len(l.pending) > 0 {
 		return nil
 	}
 	return l.ents.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
@@ -212,8 +213,8 @@ func (l *loader) otherHistory(held BlockHeader) error {
 		ErrHistory, held.Number, held.Digest, held.Hash, l.skipped, l.last.Hash)
 }
 
-// complete puts the stored versions in place of the old ones of a changeset,
-// which has only their keys and first blocks.
+// complete replaces the old versions in a changeset, which have only keys and
+// first blocks, by the stored ones.
 func (l *loader) complete(ctx context.Context, tx *entityTx, set entity.Changeset) error {
 	needs := map[entity.Key]entity.Need{}
 	for i := range set.Changes {
@@ -239,9 +240,8 @@ func (l *loader) complete(ctx context.Context, tx *entityTx, set entity.Changese
 	return nil
 }
 
-// begin starts a transaction. Another writer may have written between two of
-// them; then going on would put blocks below the head, or above blocks that are
-// gone.
+// begin starts a transaction. It fails if another writer has written since the
+// last one, because the next blocks would then not fit the head.
 func (l *loader) begin(ctx context.Context) (tx driver.Tx, err error) {
 	l.ents.maintainer.hold(ctx)
 	l.ents.maintainer.enter()
@@ -265,22 +265,22 @@ func (l *loader) begin(ctx context.Context) (tx driver.Tx, err error) {
 }
 
 // flush writes the kept blocks in one transaction. When a block does not fit,
-// the blocks before it are written all the same, because a block is checked
-// before any row of it is written. After any other error the transaction cannot
-// be trusted.
+// the blocks before it are written anyway, because a block is checked before
+// any of its rows is written. After any other error the transaction is rolled
+// back.
 func (l *loader) flush(ctx context.Context) error {
-	if len(l.taken) == 0 {
+	if len(l.pending) == 0 {
 		return nil
 	}
-	list := l.taken
-	l.taken, l.changes, l.bytes = nil, 0, 0
+	list := l.pending
+	l.pending, l.changes, l.bytes = nil, 0, 0
 	tx, err := l.begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback()
 	next, refused := l.write(ctx, tx, list)
-	if refused != nil && !refusal(refused) || next.Blocks == l.done.Blocks {
+	if refused != nil && !isRefusal(refused) || next.Blocks == l.done.Blocks {
 		return refused
 	}
 	return errors.Join(refused, l.commit(ctx, tx, next))
@@ -321,8 +321,8 @@ func (l *loader) commit(ctx context.Context, tx driver.Tx, next Applied) error {
 	return nil
 }
 
-// refusal tells the error of a block that does not fit.
-func refusal(err error) bool {
+// isRefusal reports whether an error means that a block does not fit.
+func isRefusal(err error) bool {
 	var op *entity.OpError
 	return errors.As(err, &op) || errors.Is(err, ErrBlockOrder) || errors.Is(err, ErrInvalid)
 }
@@ -334,21 +334,21 @@ func (l *loader) finish(ctx context.Context) (Applied, error) {
 	if l.done.Changes == 0 && !l.ents.deferred.Load() {
 		return l.done, nil
 	}
-	// The blocks are durable. Indexes that help to read them are made now,
-	// because no reader waits yet.
+	// The blocks are durable. Build the indexes for readers now, because no
+	// reader waits yet.
 	return l.done, l.ents.Flush(ctx)
 }
 
-// keep ends a load with the blocks so far. Where one of these fails, the load ended
-// there, and what came later in the stream was never its business.
-func (l *loader) keep(ctx context.Context, err error) (Applied, error) {
+// end ends a load and writes the kept blocks. If one of them fails, its error
+// counts, because the load ended there.
+func (l *loader) end(ctx context.Context, err error) (Applied, error) {
 	if ctx.Err() == nil {
 		err = cmp.Or(l.flush(ctx), err)
 	}
 	return l.stop(err)
 }
 
-// stop says where the store is.
+// stop adds the store's position to an error.
 func (l *loader) stop(err error) (Applied, error) {
 	return l.done, fmt.Errorf("load stopped, the store is at %s: %w", l.done.Head, err)
 }

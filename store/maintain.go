@@ -22,7 +22,7 @@ func newLayout(schema schemas.Layout, d driver.Dialect, caps driver.Capabilities
 		schema.Tables = slices.Concat(schema.Tables, schema.Spread)
 	}
 	if schema.Runs {
-		// Payloads are fetched by a statement of their own where a join would not find
+		// Payloads are fetched by a separate statement if a join would not find
 		// them by an index, or would fetch them from another machine.
 		apart := caps.Spreads || !d.Traits().OrderedIndexes
 		return compact.New(schema, compact.Options{Backlog: backlog, Apart: apart})
@@ -30,33 +30,33 @@ func newLayout(schema schemas.Layout, d driver.Dialect, caps driver.Capabilities
 	return eav.New(schema, d, caps)
 }
 
-// maintainer does the work that a layout puts off, between blocks, when the
-// layout asks for it. A nil maintainer does nothing.
+// maintainer does a layout's deferred work, between blocks, when the layout
+// asks for it. A nil maintainer does nothing.
 type maintainer struct {
 	db     *DB
 	layout layout.Maintained
 
-	wake  chan struct{} // run
-	more  chan struct{} // prepare
-	stop  context.CancelFunc
-	done  sync.WaitGroup
-	start sync.Once
-	ctx   context.Context
+	wakeRun     chan struct{} // wakes run
+	wakePrepare chan struct{} // wakes prepare
+	stop        context.CancelFunc
+	done        sync.WaitGroup
+	start       sync.Once
+	ctx         context.Context
 
-	work    sync.Mutex   // one does slices at a time
-	turn    sync.Mutex   // one prepares at a time
-	writers atomic.Int32 // that want to write or are about to
-	last    atomic.Int64 // when one had written, nanoseconds
+	sliceMu   sync.Mutex   // held while a slice runs
+	prepareMu sync.Mutex   // held while a slice is prepared
+	writers   atomic.Int32 // number of writers that are waiting or writing
+	lastWrite atomic.Int64 // end of the last write, Unix nanoseconds
 }
 
-// startMaintainer makes the maintainer of a layout that needs one, and begins
+// startMaintainer creates the maintainer of a layout that needs one, and starts
 // with the backlog of earlier runs.
 func (e *Entities) startMaintainer(ctx context.Context) error {
 	maintained, ok := e.layout.(layout.Maintained)
 	if !ok || e.db.ro {
 		return nil
 	}
-	m := &maintainer{db: e.db, layout: maintained, wake: make(chan struct{}, 1), more: make(chan struct{}, 1)}
+	m := &maintainer{db: e.db, layout: maintained, wakeRun: make(chan struct{}, 1), wakePrepare: make(chan struct{}, 1)}
 	m.ctx, m.stop = context.WithCancel(context.Background())
 	e.maintainer = m
 	return e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
@@ -68,7 +68,7 @@ func (e *Entities) startMaintainer(ctx context.Context) error {
 	})
 }
 
-// enter announces a writer, and leave that it is done.
+// enter announces a writer, and leave its end.
 func (m *maintainer) enter() {
 	if m != nil {
 		m.writers.Add(1)
@@ -77,47 +77,47 @@ func (m *maintainer) enter() {
 
 func (m *maintainer) leave() {
 	if m != nil {
-		m.last.Store(time.Now().UnixNano())
+		m.lastWrite.Store(time.Now().UnixNano())
 		m.writers.Add(-1)
 	}
 }
 
-// How long the maintainer and writers wait. The maintainer asks the layout
-// again after pollEvery. A writer waits up to holdAtMost for a slice to be
-// prepared when the backlog is too large, because on a busy machine preparing
-// would never catch up. A slice waits up to viewWithin for a view to be
-// prepared in, because the caller may hold all readers.
+// The waits of the maintainer and of writers. The maintainer asks the layout
+// again after pollEvery. When the backlog is too large, a writer waits up to
+// holdAtMost until a slice is prepared, because on a busy machine preparing
+// would never catch up. Preparing waits up to viewWithin for a view, because
+// the caller may hold all readers.
 const (
 	pollEvery  = time.Millisecond
 	holdAtMost = 25 * pollEvery
 	viewWithin = 100 * pollEvery
 )
 
-// hold lets a writer wait a little when the backlog is too large.
+// hold delays a writer for a short time when the backlog is too large.
 func (m *maintainer) hold(ctx context.Context) {
 	if m == nil {
 		return
 	}
 	_, late := m.layout.Due(0)
 	if late {
-		poke(m.more)
+		poke(m.wakePrepare)
 	}
 	for rest := holdAtMost; late && rest > 0 && !m.layout.Prepared(false) && ctx.Err() == nil; rest -= pollEvery {
 		time.Sleep(pollEvery)
 	}
 }
 
-// wrote tells that changes were committed.
+// wrote reports that changes were committed.
 func (m *maintainer) wrote() {
 	if m == nil {
 		return
 	}
 	m.start.Do(func() {
-		m.done.Go(func() { m.on(m.wake, m.run) })
-		m.done.Go(func() { m.on(m.more, func() { _ = m.prepare(m.ctx, true) }) })
+		m.done.Go(func() { m.on(m.wakeRun, m.run) })
+		m.done.Go(func() { m.on(m.wakePrepare, func() { _ = m.prepare(m.ctx, true) }) })
 	})
-	poke(m.wake)
-	poke(m.more)
+	poke(m.wakeRun)
+	poke(m.wakePrepare)
 }
 
 func poke(c chan struct{}) {
@@ -127,7 +127,7 @@ func poke(c chan struct{}) {
 	}
 }
 
-// close ends the work, in the middle if need be: it goes on when the store is
+// close stops the work, even in the middle: it continues when the store is
 // opened again.
 func (m *maintainer) close() {
 	if m == nil {
@@ -138,8 +138,9 @@ func (m *maintainer) close() {
 	m.done.Wait()
 }
 
-// on calls f whenever c was poked, until the store is closed. An error of what f does
-// is the engine's: the next block meets it as well, and tells its caller.
+// on calls f after each signal on c, until the store is closed. Errors of f are
+// ignored here: they come from the engine, and the next block will fail with
+// them too.
 func (m *maintainer) on(c <-chan struct{}, f func()) {
 	for {
 		select {
@@ -151,7 +152,7 @@ func (m *maintainer) on(c <-chan struct{}, f func()) {
 	}
 }
 
-// run does slices until there is no backlog.
+// run works through slices until there is no backlog.
 func (m *maintainer) run() {
 	for m.idle() {
 		if owed, err := m.slice(m.ctx); err != nil || owed == 0 {
@@ -160,13 +161,13 @@ func (m *maintainer) run() {
 	}
 }
 
-// idle waits until it is time for a slice, and returns false when the store is
+// idle waits until the next slice is due, and returns false when the store is
 // closed.
 func (m *maintainer) idle() bool {
 	for {
 		idle := time.Duration(0)
 		if m.writers.Load() == 0 {
-			idle = time.Duration(time.Now().UnixNano() - m.last.Load())
+			idle = time.Duration(time.Now().UnixNano() - m.lastWrite.Load())
 		}
 		rest, _ := m.layout.Due(idle)
 		if rest == 0 {
@@ -180,10 +181,11 @@ func (m *maintainer) idle() bool {
 	}
 }
 
-// prepare prepares slices, with ahead further ones too, unless that is done.
+// prepare prepares the next slice, and with ahead further ones, unless they are
+// prepared already.
 func (m *maintainer) prepare(ctx context.Context, ahead bool) error {
-	m.turn.Lock()
-	defer m.turn.Unlock()
+	m.prepareMu.Lock()
+	defer m.prepareMu.Unlock()
 	if m.layout.Prepared(ahead) {
 		return nil
 	}
@@ -196,10 +198,10 @@ func (m *maintainer) prepare(ctx context.Context, ahead bool) error {
 	return err
 }
 
-// slice does a slice of the work.
+// slice does one slice of the work and returns the remaining backlog.
 func (m *maintainer) slice(ctx context.Context) (owed int, err error) {
-	m.work.Lock()
-	defer m.work.Unlock()
+	m.sliceMu.Lock()
+	defer m.sliceMu.Unlock()
 	if err := m.prepare(ctx, false); err != nil {
 		return 0, err
 	}
@@ -207,12 +209,12 @@ func (m *maintainer) slice(ctx context.Context) (owed int, err error) {
 		owed, err = m.layout.Maintain(ctx, tx, func() bool { return m.writers.Load() > 0 })
 		return err
 	})
-	poke(m.more)
+	poke(m.wakePrepare)
 	return owed, err
 }
 
-// buildIndexes makes the indexes that EntityOptions.DeferIndexes left out, each
-// in its own transaction.
+// buildIndexes creates the indexes that EntityOptions.DeferIndexes left out,
+// each in a separate transaction.
 func (e *Entities) buildIndexes(ctx context.Context) (err error) {
 	if !e.deferred.Load() {
 		return nil
@@ -233,7 +235,8 @@ func (e *Entities) buildIndexes(ctx context.Context) (err error) {
 	return e.analyzeAtOpen(ctx)
 }
 
-// deferredIndexes returns the layout's, and what makes them.
+// deferredIndexes returns the layout's deferred indexes, and the layout that
+// creates them.
 func (e *Entities) deferredIndexes() (layout.Indexed, []string) {
 	indexed, ok := e.layout.(layout.Indexed)
 	if !ok {
@@ -242,8 +245,9 @@ func (e *Entities) deferredIndexes() (layout.Indexed, []string) {
 	return indexed, indexed.DeferredIndexes()
 }
 
-// Backlog tells how much the layout has put off, in changes of entities. It grows while
-// blocks come faster than they are compacted; for layouts that put nothing off it is zero.
+// Backlog returns how much work the layout has deferred, in changes of
+// entities. It grows while blocks arrive faster than they are merged. It is
+// zero for layouts that defer nothing.
 func (e *Entities) Backlog(ctx context.Context) (owed int, err error) {
 	maintained, ok := e.layout.(layout.Maintained)
 	if !ok {
@@ -257,8 +261,8 @@ func (e *Entities) Backlog(ctx context.Context) (owed int, err error) {
 }
 
 // Flush does all work that the layout (see Backlog) or
-// EntityOptions.DeferIndexes put off, and returns when none is left. Block
-// writers wait between the slices.
+// EntityOptions.DeferIndexes deferred, and returns when none is left. Writers
+// of blocks wait between the slices.
 func (e *Entities) Flush(ctx context.Context) (err error) {
 	defer wrap(&err, "flush")
 	err = e.buildIndexes(ctx)
@@ -268,14 +272,13 @@ func (e *Entities) Flush(ctx context.Context) (err error) {
 	return err
 }
 
-// analyzeFloor is the number of versions below which statistics are not worth
-// gathering again.
+// analyzeFloor is the number of versions below which new statistics are not
+// worth gathering.
 const analyzeFloor = 1000
 
-// grown counts new versions and gathers the planner's statistics again when
-// they have doubled, on layouts that use them. Statistics are only a hint: the
-// block is committed already, and a failure is made up for at the next
-// doubling.
+// grown counts new versions, and gathers the planner's statistics again when
+// they have doubled, on layouts that use statistics. A failure is ignored,
+// because statistics are only a hint, and the next doubling tries again.
 func (e *Entities) grown(ctx context.Context, versions int) {
 	if e.analyzable() == nil {
 		return
@@ -293,7 +296,7 @@ func (e *Entities) grown(ctx context.Context, versions int) {
 	e.mu.Unlock()
 }
 
-// analyzable returns the layout when it lives on statistics, or nil.
+// analyzable returns the layout if it uses statistics, or nil.
 func (e *Entities) analyzable() layout.Analyzed {
 	if a, ok := e.layout.(layout.Analyzed); ok && a.Analyzed() {
 		return a
@@ -305,7 +308,7 @@ func (e *Entities) analyze(ctx context.Context) error {
 	return e.db.writeBulk(ctx, func(ctx context.Context, tx driver.Tx) error { return e.analyzable().Analyze(ctx, tx) })
 }
 
-// analyzeAtOpen gathers statistics for the versions that a store holds already.
+// analyzeAtOpen gathers statistics for the versions that a store already has.
 func (e *Entities) analyzeAtOpen(ctx context.Context) error {
 	if e.analyzable() == nil || e.db.ro {
 		return nil

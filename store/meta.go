@@ -16,7 +16,8 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// meta reads and writes the tables that a store keeps about itself.
+// meta reads and writes the record: the tables with a store's settings and
+// blocks.
 type meta struct{ schemas.Meta }
 
 // The keys of the record.
@@ -30,22 +31,23 @@ const (
 	metaChain   = "chain.id"         // the chain that the blocks are of
 	metaGenesis = "chain.genesis"    // hash of that chain's first block
 
-	// metaChecksum covers all other names and values: engines without checksums
-	// of pages would hand out a damaged horizon or rule as if it were right.
+	// metaChecksum covers all other names and values, because engines without
+	// page checksums would return a damaged horizon or rule as if it were
+	// right.
 	metaChecksum = "checksum"
 )
 
-// formatVersion changes when a store cannot be read by older code. Stores with layout
-// compact have one of their own: in 1 it had a row for each set of ids, in 2 two trees of
-// postings. From 3 to 4 nothing is moved: keys are added to runs first, which
-// a program of before would not look in.
+// formatVersion changes when older code cannot read new stores. Layout compact
+// has a separate version: 1 had a row for each set of ids, 2 had two trees of
+// postings. Version 4 adds keys to runs first, where older programs would not
+// look; opening a store of version 3 moves no data.
 const (
 	formatVersion    = "1"
 	formatCompact    = "4"
 	formatBeforeKeys = "3"
 )
 
-// formatOf returns the format of a store with a layout of entities, which may be none.
+// formatOf returns the store format for an entity layout, which may be "".
 func formatOf(layout string) string {
 	if schemas.HasRuns(layout) {
 		return formatCompact
@@ -65,7 +67,7 @@ func checkFormat(recorded map[string]string) error {
 		"write a block tar with the version that made the store (varve import URL file.tar) and import that", layout, has, reads))
 }
 
-// recorded returns the record of the store, nil when the database is no store.
+// recorded returns the store's record; nil when the database has no store.
 func (db *DB) recorded(ctx context.Context) (values map[string]string, err error) {
 	err = db.read(ctx, func(ctx context.Context, q driver.Querier) error {
 		values, err = db.meta.recorded(ctx, q)
@@ -75,7 +77,8 @@ func (db *DB) recorded(ctx context.Context) (values map[string]string, err error
 		return values, nil
 	}
 	if values != nil { // the table is there, and cannot be read
-		// In another view: after a failed statement some engines take no other.
+		// Use another view, because some engines refuse further statements
+		// after a failed one.
 		if damage := db.missing(ctx, metaTable); errors.Is(damage, ErrCorrupt) {
 			return nil, damage
 		}
@@ -91,10 +94,10 @@ func (m meta) recorded(ctx context.Context, q driver.Querier) (map[string]string
 	return m.all(ctx, q)
 }
 
-// create makes the tables of entities or events, records the values, one of
-// which has the name, and returns the whole record. When several processes open
-// a new database at once, one makes the tables under the writer's lock, and the
-// others find them.
+// create creates the tables of entities or events, records the values, one of
+// which is named name, and returns the whole record. When several processes
+// open a new database concurrently, one creates the tables under the writer's
+// lock, and the others find them.
 func (db *DB) create(ctx context.Context, name string, values map[string]string, tables func(context.Context, driver.Tx) error) (recorded map[string]string, err error) {
 	err = db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
 		if recorded, err = db.meta.recorded(ctx, tx); err != nil || recorded[name] != "" {
@@ -117,8 +120,8 @@ func (db *DB) create(ctx context.Context, name string, values map[string]string,
 	return recorded, err
 }
 
-// columns returns the tables that there are, whoever may read them, with the
-// names of their columns.
+// columns returns all existing tables, even those that this user may not read,
+// with the names of their columns.
 func (m meta) columns(ctx context.Context, q driver.Querier) (map[string][]string, error) {
 	tables := map[string][]string{}
 	err := driver.QueryRows(ctx, q, m.Statements["list_columns"], nil, func(rows driver.Rows) error {
@@ -130,8 +133,8 @@ func (m meta) columns(ctx context.Context, q driver.Querier) (map[string][]strin
 	return tables, err
 }
 
-// missing returns an error that wraps ErrCorrupt and names the tables, and the
-// columns of tables, that are not there.
+// missing returns an error that wraps ErrCorrupt and names missing tables and
+// columns.
 func (m meta) missing(ctx context.Context, q driver.Querier, tables []*driver.Table) error {
 	has, err := m.columns(ctx, q)
 	if err != nil {
@@ -161,7 +164,7 @@ func (m meta) missing(ctx context.Context, q driver.Querier, tables []*driver.Ta
 	return errors.Join(errs...)
 }
 
-// create makes the tables in a database that must be empty.
+// create creates the record's tables in a database that must be empty.
 func (m meta) create(ctx context.Context, tx driver.Tx) error {
 	n, err := m.queryInt(ctx, tx, "other_tables")
 	if err != nil {
@@ -179,7 +182,7 @@ func (m meta) create(ctx context.Context, tx driver.Tx) error {
 	return m.set(ctx, tx, metaFormat, formatVersion)
 }
 
-// set records a value, and the checksum of all that is recorded then.
+// set records a value, and updates the checksum of the record.
 func (m meta) set(ctx context.Context, tx driver.Tx, name, value string) error {
 	return m.setAll(ctx, tx, map[string]string{name: value})
 }
@@ -220,7 +223,7 @@ func (m meta) put(ctx context.Context, tx driver.Tx, name, value string) error {
 	return nil
 }
 
-// all returns everything recorded.
+// all returns the whole record.
 func (m meta) all(ctx context.Context, q driver.Querier) (map[string]string, error) {
 	values := map[string]string{}
 	err := driver.QueryRows(ctx, q, m.Statements["list_meta"], nil, func(rows driver.Rows) error {
@@ -262,7 +265,7 @@ func checkRecorded(values map[string]string) error {
 	return nil
 }
 
-// horizon returns the oldest block that can be read.
+// horizon returns the oldest readable block.
 func (m meta) horizon(ctx context.Context, q driver.Querier) (uint64, error) {
 	value, err := m.get(ctx, q, metaHorizon)
 	if err != nil {
@@ -282,8 +285,8 @@ func parseHorizon(value string) (uint64, error) {
 	return n, nil
 }
 
-// raiseHorizon records that blocks below a number cannot be read, unless more blocks
-// cannot be already.
+// raiseHorizon records that blocks below a number cannot be read, unless the
+// horizon is higher already.
 func (m meta) raiseHorizon(ctx context.Context, tx driver.Tx, to uint64) error {
 	if to == 0 {
 		return nil
@@ -300,7 +303,7 @@ func (m meta) head(ctx context.Context, q driver.Querier) (BlockHeader, error) {
 	return m.queryHead(ctx, q, "head", nil)
 }
 
-// headAndHorizon returns the last block and the oldest one that can be read.
+// headAndHorizon returns the last block and the oldest readable one.
 func (m meta) headAndHorizon(ctx context.Context, q driver.Querier) (h BlockHeader, horizon uint64, err error) {
 	var value []byte
 	if h, err = m.queryHead(ctx, q, "head_and_horizon", nil, &value); err != nil {
@@ -319,7 +322,8 @@ func (m meta) headAt(ctx context.Context, q driver.Querier, block uint64) (Block
 	return m.queryHead(ctx, q, "block_at_or_below", []any{int64(min(block, entity.MaxBlock))})
 }
 
-// blocksBetween returns the first blocks from one number to another.
+// blocksBetween returns the blocks from one number to another, at most limit of
+// them.
 func (m meta) blocksBetween(ctx context.Context, q driver.Querier, from, to uint64, limit int64) (list []BlockHeader, err error) {
 	args := []any{int64(min(from, entity.MaxBlock)), int64(min(to, entity.MaxBlock)), limit}
 	err = driver.QueryRows(ctx, q, m.Statements["blocks_between"], args, func(rows driver.Rows) error {
@@ -333,8 +337,8 @@ func (m meta) blocksBetween(ctx context.Context, q driver.Querier, from, to uint
 	return list, nil
 }
 
-// queryHead runs a statement that gives a block and its digest, and what else goes into
-// dest.
+// queryHead runs a statement that returns a block, its digest, and further
+// columns for dest.
 func (m meta) queryHead(ctx context.Context, q driver.Querier, name string, args []any, dest ...any) (BlockHeader, error) {
 	var block int64
 	var record []byte
@@ -347,7 +351,7 @@ func (m meta) queryHead(ctx context.Context, q driver.Querier, name string, args
 	return headFromRecord(block, record)
 }
 
-// queryRow runs a statement that may find no row and scans the first one.
+// queryRow runs a statement that may find no row, and scans the first one.
 func (m meta) queryRow(ctx context.Context, q driver.Querier, name string, args []any, dest ...any) error {
 	err := driver.QueryRow(ctx, q, m.Statements[name], args, dest...)
 	if errors.Is(err, driver.ErrNoRows) {
@@ -361,7 +365,7 @@ func (m meta) queryInt(ctx context.Context, q driver.Querier, name string) (n in
 	return n, err
 }
 
-// blocks returns the first block and how many there are.
+// blocks returns the first block and the number of blocks.
 func (m meta) blocks(ctx context.Context, q driver.Querier) (first, count uint64, err error) {
 	var low, high, n int64
 	err = m.queryRow(ctx, q, "block_range", nil, &low, &high, &n)

@@ -8,14 +8,14 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// prefix compares the blocks that a load skips with the stored ones. It walks
-// the store's history once, in step with the blocks.
+// prefix compares the blocks that a load skips with the stored ones. It reads
+// the store's history once, in parallel with the blocks.
 type prefix struct {
 	ents      *Entities
-	forgotten uint64 // up to this block, versions may be missing
+	forgotten uint64 // up to this block, versions may be missing because of pruning
 	set       entity.Changeset
 	more      bool // set is the next one
-	from      bool // a block was skipped: from here on the stream must have each stored block
+	from      bool // a block was skipped: from now on the stream must have every stored block
 	next      func() (entity.Changeset, error, bool)
 	stop      func()
 }
@@ -59,8 +59,8 @@ func (p *prefix) confirm(b *entity.Block) error {
 	return nil
 }
 
-// reach goes on to a block of the stream. The store may hold earlier blocks than
-// the stream, and empty ones that it does not, but nothing else between.
+// reach advances to a block of the stream. The store may have earlier blocks
+// than the stream, and empty blocks that the stream lacks, but no others.
 func (p *prefix) reach(block uint64) error {
 	for p.more && p.set.Block < block {
 		if p.from && len(p.set.Changes) > 0 {
@@ -74,7 +74,7 @@ func (p *prefix) reach(block uint64) error {
 	return nil
 }
 
-// end checks, before the first new block, that the store holds nothing more.
+// end checks, before the first new block, that the store has no further blocks.
 func (p *prefix) end(block uint64) error {
 	defer p.stop()
 	return p.reach(block)

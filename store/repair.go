@@ -11,15 +11,15 @@ import (
 
 // Repair rebuilds derived data: the engine's indexes, attribute rows or sets of
 // ids, keys and counters of the entities, postings and the list of IDs of the
-// events. It never changes the data from which these follow: versions,
-// payloads, blocks and events. When such data is damaged it fails with
-// ErrCorrupt before it changes a table, and names the block up to which the
-// store is sound. The entities and the events of the database must not be open
-// yet (ErrInvalid). The returned report is of a check of everything afterwards.
+// events. It never changes the source data: versions, payloads, blocks and
+// events. When source data are damaged it fails with ErrCorrupt before it
+// changes a table, and names the last block up to which the store is sound. The
+// entities and the events of the database must not be open yet (ErrInvalid).
+// The returned report is of a complete check afterwards.
 //
 // In a pruned store, and in a layout without history, damaged versions cannot
-// be recognised. Repair rebuilds from them, and the check afterwards reports
-// whether the store agrees with itself.
+// be recognised. Repair then rebuilds from them, and the check afterwards
+// reports whether the store is consistent.
 func (db *DB) Repair(ctx context.Context, opts *CheckOptions) (CheckReport, error) {
 	rebuilt, err := db.repair(ctx, opts)
 	if err != nil {
@@ -40,10 +40,10 @@ func (db *DB) repair(ctx context.Context, opts *CheckOptions) (rebuilt []string,
 	if used {
 		return nil, fmt.Errorf("%w: the entities or events are open; repair a database before they are", ErrInvalid)
 	}
-	if err := db.whole(ctx); err != nil { // before anything is written
+	if err := db.checkComplete(ctx); err != nil { // before anything is written
 		return nil, err
 	}
-	// Indexes come first: the sources are read through them.
+	// Rebuild indexes first, because the source data are read through them.
 	if indexes, ok := db.engine.(driver.Reindexer); ok {
 		if err := indexes.Reindex(ctx); err != nil {
 			return nil, fmt.Errorf("rebuild the indexes: %w", err)

@@ -10,7 +10,8 @@ import (
 // Rewind returns the store to a block exactly, as if later blocks had never
 // come; afterwards the head is the last block at or below it. It fails with
 // ErrUnsupported when the layout keeps no history, and with ErrBlockRange when
-// the block is above the head, or when it or what would be the head was pruned.
+// the block is above the head, or when the block or the resulting head was
+// pruned.
 func (e *Entities) Rewind(ctx context.Context, to uint64) (err error) {
 	defer wrap(&err, "rewind")
 	if !e.layout.Temporal() {
@@ -29,8 +30,8 @@ func (e *Entities) Rewind(ctx context.Context, to uint64) (err error) {
 		case to > head.Number:
 			return fmt.Errorf("block %d: %w: the head is %d", to, ErrBlockRange, head.Number)
 		case next.Number < horizon:
-			// The head must stay readable. It can be below the horizon though
-			// the block is not: no block has the numbers between.
+			// The new head must be readable. If numbers have gaps, it can be
+			// below the horizon although the given block is not.
 			return fmt.Errorf("block %d: %w: the last block up to it is %d, and versions before block %d were pruned", to, ErrBlockRange, next.Number, horizon)
 		}
 		w, err := e.layout.Writer(ctx, tx)
@@ -50,8 +51,8 @@ func (e *Entities) Rewind(ctx context.Context, to uint64) (err error) {
 	})
 }
 
-// Prune drops the versions that are not visible at block before or later.
-// Blocks below it can no longer be read or rewound to. It fails with
+// Prune deletes the versions that are not visible at block before or later.
+// Blocks below it can then no longer be read or rewound to. It fails with
 // ErrBlockRange when the block is above the head.
 func (e *Entities) Prune(ctx context.Context, before uint64) (err error) {
 	defer wrap(&err, "prune")

@@ -28,9 +28,9 @@ type Snapshot struct {
 	horizon uint64
 	at      uint64
 	shown   BlockHeader // the last block at or below at
-	busy    bool        // rows of a query are open
+	busy    bool        // a query is running
 
-	layoutView layout.View // see view
+	layoutView layout.View // cached layout view of block at; see view
 	viewAt     uint64
 }
 
@@ -44,7 +44,7 @@ func (e *Entities) At(ctx context.Context, block uint64) (*Snapshot, error) {
 	return e.AtFor(ctx, block)
 }
 
-// AtFor is At, for a snapshot whose Get is about to read entities of some keys: from a
+// AtFor is At, with a hint that Get will read entities of these keys: from a
 // server they come in the round trip that opens the snapshot.
 func (e *Entities) AtFor(ctx context.Context, block uint64, keys ...entity.Key) (*Snapshot, error) {
 	r, err := driver.View(ctx, e.db.engine, func() []driver.Prefetch { return e.prefetchView(block, keys) })
@@ -58,8 +58,8 @@ func (e *Entities) AtFor(ctx context.Context, block uint64, keys ...entity.Key) 
 	return s, nil
 }
 
-// prefetchView returns the queries that a snapshot is expected to run. The head is
-// taken to be the one that was seen last.
+// prefetchView returns the queries that a snapshot is expected to run. It
+// assumes that the head has not changed since it was last read.
 func (e *Entities) prefetchView(block uint64, keys []entity.Key) (expected []driver.Prefetch) {
 	if head := e.lastHead.Load(); block == Head {
 		block = head
@@ -72,10 +72,11 @@ func (e *Entities) prefetchView(block uint64, keys []entity.Key) (expected []dri
 	return expected
 }
 
-// views opens several snapshots of the head for reading all of it, all of one block of
-// one history, however busy a writer is. It takes its readers all or none. When the head moves
-// between two views it tries again, in the end while it holds the writer; a store
-// that another process writes and that is open for reading only can keep moving.
+// views opens several snapshots of the same head for reading the whole store,
+// even while a writer is busy. It takes all readers or none. When the head
+// moves between two views it tries again, at last while it holds the writer.
+// This can fail on a store that is open for reading only while another process
+// writes to it.
 func (e *Entities) views(ctx context.Context, n int) ([]*Snapshot, error) {
 	for try := 1; ; try++ {
 		list, err := e.viewsOnce(ctx, n, try > triesBesideWriters && !e.db.ro)
@@ -92,11 +93,11 @@ func (e *Entities) views(ctx context.Context, n int) ([]*Snapshot, error) {
 	}
 }
 
-// triesBesideWriters is how often a view is opened while writers go on before writers have
-// to wait.
+// triesBesideWriters is how often views are opened before writers are made to
+// wait.
 const triesBesideWriters = 8
 
-// viewsOnce returns nil when the views show different heads.
+// viewsOnce returns nil when the views have different heads.
 func (e *Entities) viewsOnce(ctx context.Context, n int, holdWriter bool) (list []*Snapshot, err error) {
 	if holdWriter {
 		tx, err := e.db.engine.Begin(ctx)
@@ -171,12 +172,13 @@ func (s *Snapshot) Number() uint64 { return s.at }
 // Head returns the head of the store when the snapshot was opened.
 func (s *Snapshot) Head() BlockHeader { return s.head }
 
-// Horizon returns the oldest block that can be read, zero unless the store, or the
-// one it was imported from, was pruned.
+// Horizon returns the oldest readable block; zero unless the store, or the
+// store it was imported from, was pruned.
 func (s *Snapshot) Horizon() uint64 { return s.horizon }
 
-// OldestHeader returns the first block that can be read, which is at or above the horizon: the
-// head where the layout keeps no history. It is Empty when there is none.
+// OldestHeader returns the first readable block, which is at or above the
+// horizon; in a layout without history it is the head. It is Empty when there
+// is none.
 func (s *Snapshot) OldestHeader(ctx context.Context) (h BlockHeader, err error) {
 	defer wrap(&err, "oldest header")
 	if err := s.idle(ctx); err != nil || !s.ents.layout.Temporal() {
@@ -186,8 +188,9 @@ func (s *Snapshot) OldestHeader(ctx context.Context) (h BlockHeader, err error) 
 	return s.ents.db.meta.queryHead(context.WithoutCancel(ctx), s.reader, "block_at_or_above", args)
 }
 
-// Headers returns the blocks from one number to another, as far as the snapshot's head. Where the
-// same number has another digest than before, the store was rewound in between.
+// Headers returns the blocks from one number to another, up to the snapshot's
+// head. If a number has another digest than before, the store was rewound in
+// between.
 func (s *Snapshot) Headers(ctx context.Context, from, to uint64) (list []BlockHeader, err error) {
 	defer wrap(&err, "headers")
 	if err := s.idle(ctx); err != nil {
@@ -208,7 +211,7 @@ func (s *Snapshot) view(ctx context.Context, at uint64) (layout.View, error) {
 	return v, err
 }
 
-// Close ends the view. A second Close does nothing.
+// Close closes the view. A second Close does nothing.
 func (s *Snapshot) Close() error { return s.reader.Close() }
 
 // Get returns an entity, or ErrNotFound when it is not visible at the block.
@@ -241,28 +244,29 @@ func (s *Snapshot) Count(ctx context.Context, q query.Expr) (n uint64, err error
 	return view.Count(ctx, q)
 }
 
-// QueryOptions say in which order, how many and what of the matches to return.
-// The zero value is everything, newest creation first.
+// QueryOptions configure order, number and parts of the results. The zero value
+// returns everything, newest creation first.
 type QueryOptions struct {
-	// Order sorts by the first attribute, where that is equal or missing by the second,
-	// and so on; in the end, and when it is empty, newest creation first and then by
-	// key. It has at most 8 attributes, none of them twice with one kind.
+	// Order sorts by the first attribute, where that is equal or missing by the
+	// second, and so on; finally, or if Order is empty, by newest creation and
+	// then by key. It has at most 8 attributes, none of them twice with the
+	// same kind.
 	Order []Order
 	Limit int    // 0: no limit
 	After Cursor // continue where the page that gave this cursor ended
 	Parts Parts  // zero: everything
 }
 
-// Order sorts the results of a query by one attribute. Entities without it are last,
-// also where it descends.
+// Order sorts the results of a query by one attribute. Entities without it come
+// last, even in descending order.
 type Order struct {
 	Name string
 	Kind entity.AttributeKind // may be zero for attributes that begin with $
 	Desc bool
 }
 
-// Parts selects the parts of the found entities to fetch, next to their keys.
-// Zero is everything.
+// Parts selects the parts of the found entities to fetch, in addition to their
+// keys. Zero means everything.
 type Parts uint8
 
 // The parts.
@@ -274,8 +278,9 @@ const (
 
 func (p Parts) has(part Parts) bool { return p == 0 || p&part != 0 }
 
-// Query streams the entities that match; a nil expression matches all. The yielded entity is the
-// caller's own. Until the sequence ends the snapshot can do nothing else. An error ends it.
+// Query streams the entities that match; a nil expression matches all. The
+// yielded entity belongs to the caller. The snapshot cannot be used for
+// anything else until the sequence ends. An error ends it.
 func (s *Snapshot) Query(ctx context.Context, q query.Expr, opts *QueryOptions) iter.Seq2[*entity.Entity, error] {
 	return func(yield func(*entity.Entity, error) bool) {
 		if err := s.query(ctx, q, opts, yield); err != nil {
@@ -313,8 +318,9 @@ func (s *Snapshot) query(ctx context.Context, q query.Expr, opts *QueryOptions, 
 	return nil
 }
 
-// request completes a query's options and finds the block it reads at: that of
-// the cursor's first page, so that pages fit together while the head moves.
+// request completes a query's options and determines the block that it reads:
+// the cursor's, if there is one, so that all pages are of one block while the
+// head moves.
 func (s *Snapshot) request(ctx context.Context, q query.Expr, opts *QueryOptions) (at uint64, req layout.Request, err error) {
 	if opts.Limit < 0 {
 		return 0, req, fmt.Errorf("%w: a limit of %d, want zero or more", ErrInvalid, opts.Limit)
@@ -341,8 +347,8 @@ func (s *Snapshot) request(ctx context.Context, q query.Expr, opts *QueryOptions
 	return page.Block, req, s.continues(ctx, page)
 }
 
-// continues checks that the history which a cursor belongs to is the one in this
-// view: it was not rewound below the cursor's block since.
+// continues checks that the cursor's history is the one in this view, not
+// rewound below the cursor's block since.
 func (s *Snapshot) continues(ctx context.Context, page cursorState) error {
 	if page.Block > s.head.Number {
 		return fmt.Errorf("%w: %w: the cursor is of block %d, the head is %d", ErrBlockRange, ErrRewound, page.Block, s.head.Number)
@@ -357,7 +363,7 @@ func (s *Snapshot) continues(ctx context.Context, page cursorState) error {
 	return err
 }
 
-// check refuses a query that is malformed or comes while another is running.
+// check refuses a query that is malformed or starts while another is running.
 func (s *Snapshot) check(ctx context.Context, q query.Expr) error {
 	if err := s.idle(ctx); err != nil {
 		return err
@@ -378,7 +384,7 @@ func (s *Snapshot) idle(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// trim removes the parts that were not asked for.
+// trim removes the parts that were not requested.
 func trim(e *entity.Entity, parts Parts) {
 	if !parts.has(Attributes) {
 		e.StringAttributes, e.NumericAttributes = nil, nil
@@ -394,14 +400,15 @@ func trim(e *entity.Entity, parts Parts) {
 	}
 }
 
-// Cursor is where a page of query results ended. It is opaque text that may be
+// Cursor is the end of a page of query results, as opaque text that may be
 // stored and sent. It stays valid while the head moves: the next page is read
 // at the block of the first, or, on a layout without history, at the new head.
-// It ends with a rewind below that block or a prune above it. It belongs to the order
-// of its query; versions that sorted by one attribute gave others, which are refused.
+// It becomes invalid by a rewind below that block or a prune above it. It
+// belongs to the order of its query. Cursors of older versions of this package,
+// which sorted by one attribute, are refused.
 type Cursor string
 
-// Number returns the block that the cursor's pages are of.
+// Number returns the block of the cursor's pages.
 func (c Cursor) Number() (uint64, error) {
 	state, err := c.state()
 	if err != nil {
@@ -419,7 +426,7 @@ type cursorState struct {
 	Key      []byte         `json:"e"`
 }
 
-// cursorColumn is an attribute that results are sorted by, and its value.
+// cursorColumn is an attribute to sort by, and its value.
 type cursorColumn struct {
 	Name    string               `json:"o"`
 	Kind    entity.AttributeKind `json:"k"`
@@ -429,7 +436,7 @@ type cursorColumn struct {
 	Number  uint64               `json:"n,omitempty"`
 }
 
-// column returns what an entity has of an attribute.
+// column returns an entity's value of an attribute to sort by.
 func column(o Order, e *entity.Entity) cursorColumn {
 	c := cursorColumn{Name: o.Name, Kind: o.Kind, Desc: o.Desc}
 	var ok bool
@@ -442,10 +449,9 @@ func column(o Order, e *entity.Entity) cursorColumn {
 	return c
 }
 
-// Cursor returns the cursor of the page that ends with e, an entity that a
-// query with these options yielded with its metadata and attributes. To go on,
-// give it as QueryOptions.After to the same query, on this snapshot or a later
-// one.
+// Cursor returns the cursor of a page that ends with e, an entity that a query
+// with these options yielded with metadata and attributes. To continue, pass it
+// as QueryOptions.After to the same query, on this snapshot or a later one.
 func (s *Snapshot) Cursor(e *entity.Entity, opts *QueryOptions) (Cursor, error) {
 	if opts == nil {
 		opts = &QueryOptions{}
@@ -471,7 +477,8 @@ func (s *Snapshot) Cursor(e *entity.Entity, opts *QueryOptions) (Cursor, error) 
 	return Cursor(base64.RawURLEncoding.EncodeToString(text)), err
 }
 
-// digestPrefix is how many bytes of a digest tell histories apart.
+// digestPrefix is how many bytes of a digest a cursor keeps to distinguish
+// histories.
 const digestPrefix = 8
 
 // state reads a cursor.
@@ -498,7 +505,7 @@ func (c Cursor) decode(order []Order) (state cursorState, err error) {
 	return state, nil
 }
 
-// position returns where the page ended.
+// position converts the cursor for the layout.
 func (c *cursorState) position() *layout.Position {
 	pos := &layout.Position{Sequence: c.Sequence, Key: entity.Key(c.Key)}
 	for _, col := range c.Order {
@@ -508,7 +515,7 @@ func (c *cursorState) position() *layout.Position {
 	return pos
 }
 
-// maxOrder is by how many attributes a query may sort.
+// maxOrder is the maximum number of attributes to sort by.
 const maxOrder = 8
 
 // checkOrder completes an order and refuses a malformed one.
@@ -531,7 +538,7 @@ func checkOrder(order []Order) ([]Order, error) {
 	return list, nil
 }
 
-// sortKind returns the kind of the attribute that an order sorts by.
+// sortKind returns the kind of an attribute to sort by.
 func sortKind(o Order) (entity.AttributeKind, error) {
 	kind, synthetic := entity.SyntheticKind(o.Name)
 	switch {

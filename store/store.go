@@ -90,8 +90,9 @@ func Open(ctx context.Context, rawURL string, opts *Options) (*DB, error) {
 	return db, nil
 }
 
-// Engine returns the engine below: its settings (Settings), its sizes and counters
-// (Stats), and its upkeep, such as driver.Checkpoint and driver.TakeLease.
+// Engine returns the underlying engine, for its settings (Settings), sizes and
+// counters (Stats), and maintenance, such as driver.Checkpoint and
+// driver.TakeLease.
 func (db *DB) Engine() driver.Engine { return db.engine }
 
 // ReadOnly reports whether the database was opened for reading only.
@@ -115,14 +116,14 @@ func (db *DB) Close() error {
 	return nil
 }
 
-// wrap puts the name of the failed step in front of an error, if there is one.
+// wrap adds the name of the failed step to an error, if there is one.
 func wrap(err *error, did string) {
 	if *err != nil {
 		*err = fmt.Errorf("%s: %w", did, *err)
 	}
 }
 
-// tune gives tables the settings of their upkeep, on engines that have such.
+// tune sets the maintenance settings of tables, on engines that have any.
 func (db *DB) tune(ctx context.Context, tables []*driver.Table) error {
 	tuner, ok := db.engine.(driver.Tuner)
 	if !ok || db.ro {
@@ -137,7 +138,7 @@ func (db *DB) write(ctx context.Context, f func(ctx context.Context, tx driver.T
 	return db.writeExpecting(ctx, func() []driver.Prefetch { return nil }, f)
 }
 
-// writeExpecting is write for an f that is expected to run queries.
+// writeExpecting is write, with the queries that f is expected to run.
 func (db *DB) writeExpecting(ctx context.Context, expected func() []driver.Prefetch, f func(ctx context.Context, tx driver.Tx) error) error {
 	tx, err := driver.Begin(ctx, db.engine, expected)
 	if err != nil {
@@ -150,7 +151,8 @@ func (db *DB) writeExpecting(ctx context.Context, expected func() []driver.Prefe
 	return tx.Commit(ctx)
 }
 
-// writeBulk is write for work that takes as long as there is data.
+// writeBulk is write without server timeouts, for work that grows with the
+// data.
 func (db *DB) writeBulk(ctx context.Context, f func(ctx context.Context, tx driver.Tx) error) error {
 	return db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
 		if err := driver.LiftTimeouts(ctx, tx); err != nil {
@@ -160,7 +162,7 @@ func (db *DB) writeBulk(ctx context.Context, f func(ctx context.Context, tx driv
 	})
 }
 
-// readBulk is read for such work.
+// readBulk is read without server timeouts, for work that grows with the data.
 func (db *DB) readBulk(ctx context.Context, f func(ctx context.Context, q driver.Querier) error) error {
 	return db.read(ctx, func(ctx context.Context, q driver.Querier) error {
 		if err := driver.LiftTimeouts(ctx, q); err != nil {

@@ -9,14 +9,14 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Verify checks the entities against themselves: it computes the digest chain
-// from the versions and compares it with the recorded blocks, and it compares
-// everything that the layout keeps twice. It reads everything once or twice, in
-// memory that does not grow. A damaged store gives an error that wraps
-// ErrCorrupt and names the findings; any other error only means that the check
-// could not finish. The digest of a pruned store, or of a layout without
-// history, cannot be computed; CheckReport.Digest reports whether it was.
-// DB.Check also checks the events and the engine's own structures.
+// Verify checks the entities for consistency: it computes the digest chain from
+// the versions and compares it with the recorded blocks, and it compares all
+// redundant data of the layout. It reads everything once or twice, in constant
+// memory. A damaged store gives an error that wraps ErrCorrupt and names the
+// findings; any other error only means that the check could not finish. The
+// digest of a pruned store, or of a layout without history, cannot be computed;
+// CheckReport.Digest reports whether it was. DB.Check also checks the events
+// and the engine's internal structures.
 func (e *Entities) Verify(ctx context.Context) (CheckReport, error) {
 	c := e.db.newChecker(nil)
 	c.verify(ctx, e)
@@ -61,7 +61,7 @@ func (c *checker) digest(ctx context.Context, e *Entities, views []*Snapshot) (e
 	return chain.upTo(entity.MaxBlock + 1)
 }
 
-// chainCheck follows the recorded blocks in step with a history.
+// chainCheck compares the recorded blocks with a history, in parallel.
 type chainCheck struct {
 	rows   driver.Rows
 	sound  *BlockHeader  // the last block up to which the digests agree
@@ -85,7 +85,7 @@ func (c *chainCheck) next() error {
 	return nil
 }
 
-// set follows the history by one block.
+// set advances by one block of the history.
 func (c *chainCheck) set(set entity.Changeset) error {
 	if len(set.Changes) == 0 {
 		return nil
@@ -100,7 +100,7 @@ func (c *chainCheck) set(set entity.Changeset) error {
 	return c.compare()
 }
 
-// upTo compares the recorded blocks below a number, which changed nothing.
+// upTo compares the recorded blocks below a number that changed nothing.
 func (c *chainCheck) upTo(block uint64) error {
 	for c.more && c.block.Number < block {
 		if err := c.compare(); err != nil {
@@ -119,12 +119,12 @@ func (c *chainCheck) compare() error {
 	return c.next()
 }
 
-// countEvery is the rows between two reports.
+// countEvery is the number of rows between two progress reports.
 const countEvery = 1024
 
-// everyRow returns a function to call with each row that is read. It reports
-// the number of rows to progress from time to time, unless that is nil, and
-// fails when ctx is done.
+// everyRow returns a function to call for each row that is read. It reports the
+// number of rows to progress from time to time, unless that is nil, and fails
+// when ctx ends.
 func everyRow(ctx context.Context, progress func(rows uint64)) func() error {
 	n := uint64(0)
 	return func() error {
@@ -138,7 +138,7 @@ func everyRow(ctx context.Context, progress func(rows uint64)) func() error {
 	}
 }
 
-// countedQuerier calls a function with each row that is read through it.
+// countedQuerier calls a function for each row that is read through it.
 type countedQuerier struct {
 	driver.Querier
 	row func() error

@@ -1,6 +1,7 @@
-// Package enrolment measures the event store with what go-crablet's benchmarks
-// measure: courses, students, and enrolments of students in courses. Workloads lists
-// all of it, for benchmarks of go test and for the catalogue of experiments.
+// Package enrolment measures the event store with the workload of go-crablet's
+// benchmarks: courses, students, and enrolments of students in courses.
+// Workloads lists the measurements, for benchmarks of go test and for the
+// catalogue of experiments.
 package enrolment
 
 import (
@@ -27,7 +28,8 @@ var (
 	Small = Data{Name: "small", Courses: 1_000, Students: 10_000, Enrolments: 50_000}
 )
 
-// Many returns so many events, of 100 on, in the proportions of Small.
+// Many returns a data set of n events, at least 100, in the proportions of
+// Small.
 func Many(n int) Data {
 	d := Data{Name: strconv.Itoa(n), Courses: n / 61, Students: n * 10 / 61}
 	d.Enrolments = n - d.Courses - d.Students
@@ -45,7 +47,7 @@ var (
 	grades   = []string{"A", "B", "C", "D"}
 )
 
-// The tags and events of the nth thing of a kind, from 0.
+// The tags and events of the nth course, student or enrolment, counted from 0.
 
 func courseTag(n int) event.Tag  { return event.NewTag("course_id", fmt.Sprintf("course-%d", n)) }
 func studentTag(n int) event.Tag { return event.NewTag("student_id", fmt.Sprintf("student-%d", n)) }
@@ -62,7 +64,7 @@ func studentEvent(n int) event.Event {
 		Data: fmt.Appendf(nil, `{"studentId":"student-%d","major":%q,"name":"Student %d"}`, n, subject, n)}
 }
 
-// enrolmentEvent takes each student to courses in turn, another one each time.
+// enrolmentEvent enrols the students in turn, each time in another course.
 func (d Data) enrolmentEvent(n int) event.Event {
 	student := n % d.Students
 	course := (student*13 + n/d.Students*7) % d.Courses
@@ -72,7 +74,7 @@ func (d Data) enrolmentEvent(n int) event.Event {
 		Data: fmt.Appendf(nil, `{"studentId":"student-%d","courseId":"course-%d","grade":%q}`, student, course, grade)}
 }
 
-// event returns the nth event of all.
+// event returns the nth event of the log.
 func (d Data) event(n int) event.Event {
 	if n < d.Courses {
 		return courseEvent(n)
@@ -94,10 +96,10 @@ func (d Data) Events() iter.Seq[event.Event] {
 	}
 }
 
-// Layout is what results call the tables of events.
+// Layout is the name of the event tables in results.
 const Layout = "tags"
 
-// Dataset returns a store of the events.
+// Dataset returns a data set of these events.
 func (d Data) Dataset(e bench.Engine) bench.Dataset {
 	return bench.Dataset{Engine: e, Layout: Layout, Source: &bench.Source{
 		Name: fmt.Sprintf("events courses=%d students=%d enrolments=%d", d.Courses, d.Students, d.Enrolments), Events: d.Events,

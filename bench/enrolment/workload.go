@@ -17,11 +17,11 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// Workload is a measurement on a store that holds a Data.
+// Workload is a measurement on a store that holds Data.
 type Workload struct {
 	Group      string // what is measured, as in the names of benchmarks: "Append" of BenchmarkEventAppend
-	Key, Value string // what tells it from others of its group
-	Memory     bool   // what is measured is memory, and no operation
+	Key, Value string // distinguish it from others of its group
+	Memory     bool   // memory is measured instead of operations
 
 	// Operations fail with bench.ErrMismatch when the store does not hold or answer what it should.
 	Operations func(ctx context.Context, events *store.Events) (*bench.Operations, error)
@@ -63,8 +63,8 @@ func Workloads(d Data) (list []Workload) {
 	return list
 }
 
-// Run measures the operations in a loop. Of writes it tells how often a second the log
-// was synced, where the engine does.
+// Run measures the operations in a loop. For writes it also reports the log
+// syncs a second, if the engine counts them.
 func (w Workload) Run(ctx context.Context, cp *bench.Copy, loop pace.Config) (res bench.Result, err error) {
 	ops, err := w.Operations(ctx, cp.Events)
 	if err != nil {
@@ -84,10 +84,11 @@ func (w Workload) Run(ctx context.Context, cp *bench.Copy, loop pace.Config) (re
 	return res, err
 }
 
-// The tags of the second of the generated courses and students.
+// The tags of the second generated course and student.
 var course, student = courseTag(1), studentTag(1)
 
-// queries are those of go-crablet's report, and a frequent tag beside another one.
+// queries are the queries of go-crablet's report, and one that combines a
+// frequent tag with another.
 var queries = []struct {
 	name string
 	of   event.Query
@@ -102,16 +103,18 @@ var queries = []struct {
 	{"everything", event.All()},
 }
 
-// projected are of one thing each.
+// projected are the queries of a projection, each by one tag.
 var projected = []event.Query{
 	event.Typed("CourseDefined", course), event.Typed("StudentRegistered", student),
 	event.Typed(enrolled, student), event.Typed(enrolled, course), event.Typed(enrolled, student, course),
 }
 
-// pass reads what queries select and returns the number of events, which is wanted.
+// pass reads what queries select and returns the number of events; want is the
+// expected number.
 type pass func(ctx context.Context, evs *store.Events, of []event.Query, want int) (int, error)
 
-// operations are passes, each of which must find as many events as the data have.
+// operations returns passes as operations, each of which must find as many
+// events as the data have.
 func (do pass) operations(evs *store.Events, d Data, of []event.Query) *bench.Operations {
 	want := 0
 	for _, q := range of {
@@ -130,7 +133,8 @@ func readAll(ctx context.Context, evs *store.Events, of []event.Query, _ int) (i
 	return count(evs.Read(ctx, of[0], nil), -1)
 }
 
-// stream subscribes from the beginning, until as many events have come as are wanted.
+// stream subscribes from the beginning and ends after the expected number of
+// events.
 func stream(ctx context.Context, evs *store.Events, of []event.Query, want int) (int, error) {
 	return count(evs.Subscribe(ctx, of[0], 0), want)
 }
@@ -147,7 +151,8 @@ func count(events iter.Seq2[event.Sequenced, error], limit int) (n int, err erro
 	return n, nil
 }
 
-// project counts what the queries select, an event once for each that does.
+// project counts the events that each query selects; an event counts once for
+// each query that selects it.
 func project(ctx context.Context, evs *store.Events, of []event.Query, _ int) (total int, err error) {
 	projectors := make([]event.Projector, len(of))
 	for i, q := range of {
@@ -160,8 +165,8 @@ func project(ctx context.Context, evs *store.Events, of []event.Query, _ int) (t
 	return total, err
 }
 
-// memory tells by how much memory grows while everything is read: that of the engine's processes,
-// or of this one, which it is in.
+// memory measures how much memory grows while everything is read: of the
+// engine's processes, or of this process if the engine runs in it.
 func memory(ctx context.Context, cp *bench.Copy, ops *bench.Operations, loop pace.Config) (bench.Result, error) {
 	debug.FreeOSMemory()
 	sampler := probe.Start(ctx, 10*time.Millisecond, cp.DB.Engine().Stats)

@@ -13,17 +13,18 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// Writes is clients that append new enrolments at once.
+// Writes configures clients that append new enrolments concurrently.
 type Writes struct {
 	Clients int
 	Do      func(ctx context.Context, events event.Store, batch []event.Event) error
 
 	batch  int  // events of an append; 0 is 1
-	random bool // tags of new things are in no order
+	random bool // tags of new courses and students are in random order
 }
 
-// Operations returns the appends, whose events are made outside of the time. The head
-// must be what they come to.
+// Operations returns the appends. Their events are generated outside of the
+// measured time. Afterwards the log's head must equal the number of appended
+// events.
 func (w Writes) Operations(ctx context.Context, events event.Store) (*bench.Operations, error) {
 	before, err := events.Head(ctx)
 	if err != nil {
@@ -55,12 +56,12 @@ func (w Writes) Run(ctx context.Context, events event.Store, loop pace.Config) (
 	return ops.Run(ctx, loop)
 }
 
-// newStudent numbers students so that no two of a process have the same tag.
+// newStudent numbers students, so that each new student of this process has a
+// different tag.
 var newStudent atomic.Uint64
 
-// newEnrolments makes enrolments of new students in existing courses. It formats
-// by hand, because what a client makes between two appends keeps it from the
-// next one.
+// newEnrolments generates enrolments of new students in existing courses. It
+// formats by hand, because time spent here delays the client's next append.
 func newEnrolments(n int, random bool) []event.Event {
 	id := newStudent.Add(1)
 	batch := make([]event.Event, n)
@@ -80,19 +81,20 @@ func newEnrolments(n int, random bool) []event.Event {
 	return batch
 }
 
-// Append appends.
+// Append appends without a condition.
 func Append(ctx context.Context, evs event.Store, batch []event.Event) error {
 	_, err := evs.Append(ctx, batch, nil)
 	return err
 }
 
-// AppendIfNew appends unless the first student is enrolled.
+// AppendIfNew appends on the condition that the first student is not enrolled.
 func AppendIfNew(ctx context.Context, evs event.Store, batch []event.Event) error {
 	_, err := evs.Append(ctx, batch, event.Unless(event.Typed(enrolled, batch[0].Tags[0])))
 	return err
 }
 
-// Decide projects whether the first student is enrolled, and appends under the condition that the projection returns.
+// Decide reads whether the first student is enrolled, and appends under the
+// condition that this read returns.
 func Decide(ctx context.Context, evs event.Store, batch []event.Event) error {
 	before := event.NewProjection(event.Typed(enrolled, batch[0].Tags[0]), false,
 		func(bool, *event.Sequenced) bool { return true })

@@ -1,9 +1,10 @@
-// Package gobench makes benchmarks of go test of the catalogue of internal/lab: of
-// what can be repeated one operation at a time, so that -benchtime, -benchmem, -count
-// and profiles mean what they mean for any benchmark. What is measured at a rate, or
-// has no operation, varve run measures. It also holds an engine against the oracles of
-// the whole catalogue. A package bench/<engine> runs it on one engine. No program
-// imports it, because it brings package testing along.
+// Package gobench turns the catalogue of internal/lab into benchmarks of go
+// test, as far as it can be repeated one operation at a time: -benchtime,
+// -benchmem, -count and profiles then mean the same as for any benchmark.
+// Experiments that run at a fixed rate, or that have no single operation, are
+// left to varve run. The package also checks an engine against the oracles of
+// the whole catalogue. A package bench/<engine> runs it on one engine. Programs
+// must not import it, because it imports package testing.
 package gobench
 
 import (
@@ -35,14 +36,15 @@ type Suite struct {
 	Flags  *Flags
 }
 
-// NewSuite returns the benchmarks of an engine, with the flags of the command line of
-// go test. A test package calls it when it is initialised.
+// NewSuite returns the benchmarks of an engine and registers its flags with go
+// test. A test package calls it during initialisation.
 func NewSuite(engine string) Suite {
 	return Suite{Engine: bench.Engine{Name: engine}, Flags: RegisterFlags(flag.CommandLine)}
 }
 
-// Run measures what the catalogue has under a name: the core set, whatever the pattern of
-// -bench, or all of it with -varve.all; with -short, of each experiment the first.
+// Run measures the experiments of a name: those of the core set, whatever the
+// pattern of -bench, or all with -varve.all. With -short it takes only the
+// first variant of each.
 func (s Suite) Run(b *testing.B, name string) {
 	o, err := s.Flags.options()
 	must(b, err)
@@ -73,7 +75,8 @@ func (s Suite) Run(b *testing.B, name string) {
 	}
 }
 
-// chosen returns what is measured of a plan, in the order of its names.
+// chosen returns the variants of a plan that are measured, in the order of
+// their names.
 func (s Suite) chosen(list []lab.Variant, name string, e *lab.Experiment) []lab.Variant {
 	list = slices.DeleteFunc(list, func(v lab.Variant) bool {
 		return v.Each == nil || v.Name != name || !s.Flags.all && !e.Core(&v)
@@ -120,8 +123,9 @@ func (s Suite) measure(b *testing.B, v *lab.Variant) {
 	must(b, err)
 }
 
-// flush does the work that earlier writes have put off, which costs what they cost. Reads
-// have put off nothing, and their open snapshots would be in the way.
+// flush completes work that earlier writes deferred, so that its cost is
+// charged to them. Reads defer nothing, and their open snapshots would block a
+// checkpoint.
 func flush(b *testing.B, cp *bench.Copy, ops *bench.Operations) error {
 	if ops.Check == nil {
 		return nil
@@ -129,9 +133,9 @@ func flush(b *testing.B, cp *bench.Copy, ops *bench.Operations) error {
 	return cp.Flush(b.Context())
 }
 
-// costs adds what an operation took of the machine. In the page cache of a store
-// that was just copied little is missing, and an operation syncs as often as its
-// engine and durability have it, so these two are for those who ask.
+// costs adds the resources used by an operation. Bytes read and syncs are
+// reported only on request: a freshly copied store is mostly in the page cache,
+// and the number of syncs follows from engine and durability.
 func (s Suite) costs(b *testing.B, cp *bench.Copy, ops *bench.Operations, meter *probe.Meter, n int64) error {
 	err := flush(b, cp, ops)
 	if err != nil {
@@ -175,8 +179,8 @@ func parallel(b *testing.B, ops *bench.Operations, _ *probe.Meter) (*latency.Rec
 	for i := range recorders {
 		recorders[i] = latency.NewRecorder()
 	}
-	// Package testing starts a multiple of GOMAXPROCS goroutines. Those that are more
-	// than the clients end at once.
+	// Package testing starts a multiple of GOMAXPROCS goroutines. Surplus
+	// goroutines end at once.
 	procs := runtime.GOMAXPROCS(0)
 	b.SetParallelism((ops.Clients + procs - 1) / procs)
 	var started atomic.Int64
@@ -210,8 +214,8 @@ func parallel(b *testing.B, ops *bench.Operations, _ *probe.Meter) (*latency.Rec
 	return recorders[0], errors.Join(errs...)
 }
 
-// figures adds to the time of an operation the quantiles, from as many operations on
-// as they mean something, and the rows that were written.
+// figures adds the latency quantiles, if there are enough operations for them
+// to mean something, and the written rows.
 func figures(b *testing.B, ops *bench.Operations, took *latency.Recorder) {
 	const needsP50, needsP99 = 10, 100
 	for _, q := range []struct {
@@ -228,10 +232,11 @@ func figures(b *testing.B, ops *bench.Operations, took *latency.Recorder) {
 	}
 }
 
-// Check measures what the catalogue has under some names, as little of it as can be: each with
-// one layout, and of what has a part in the core set that alone; without names, of each experiment
-// the first. Answers are held against an oracle, beside writes too. Data of one's own, if there
-// are some, are in place of the base profile.
+// Check runs the experiments of some names as briefly as possible: each with
+// one layout, and if the core set has a part of it, only that part. Without
+// names it runs the first variant of each experiment. Answers are compared with
+// an oracle, also while writes run. If own is given, the user's data replace
+// the base profile.
 func (s Suite) Check(t *testing.T, own string, names ...string) {
 	o, err := s.Flags.options()
 	must(t, err)
@@ -272,7 +277,7 @@ func (s Suite) check(t *testing.T, r *lab.Record) {
 	must(t, r.Err)
 }
 
-// inCore reports whether the core set has something of a name.
+// inCore reports whether the core set has an experiment of this name.
 func (s Suite) inCore(name string) bool {
 	return slices.ContainsFunc(lab.All(), func(e lab.Experiment) bool {
 		list, err := e.Variants(lab.Options{Scale: 1}, s.Engine)
@@ -287,7 +292,7 @@ func must(tb testing.TB, err error) {
 	}
 }
 
-// Flags are what the benchmarks can be told on the command line of go test.
+// Flags are the benchmarks' flags of go test.
 type Flags struct {
 	all, costs, alone bool
 	scale             float64
@@ -295,7 +300,7 @@ type Flags struct {
 	layouts           string
 }
 
-// RegisterFlags adds the flags, which begin with "varve.", to a set.
+// RegisterFlags adds the flags, whose names begin with "varve.", to a flag set.
 func RegisterFlags(set *flag.FlagSet) *Flags {
 	f := new(Flags)
 	set.BoolVar(&f.all, "varve.all", false, "everything that the pattern of -bench matches, and not the core set alone")
@@ -307,10 +312,11 @@ func RegisterFlags(set *flag.FlagSet) *Flags {
 	return f
 }
 
-// memory is the budget that caches follow from. Here nothing keeps it.
+// memory is the budget from which cache sizes are derived. It is not enforced
+// here.
 const memory = 1 << 30
 
-// options returns those of the lab.
+// options returns the lab's options.
 func (f *Flags) options() (o lab.Options, err error) {
 	o = lab.Options{Scale: f.scale, Seed: 1, Memory: memory, Sitting: "go-test"}
 	if o.Scale == 0 {
@@ -325,10 +331,11 @@ func (f *Flags) options() (o lab.Options, err error) {
 	return o, err
 }
 
-// All reports whether everything is asked for, and not the core set alone.
+// All reports whether the whole catalogue is requested, not only the core set.
 func (f *Flags) All() bool { return f.all }
 
-// Skip skips a benchmark that is not of the core set, unless everything is asked for.
+// Skip skips a benchmark outside of the core set, unless everything is
+// requested.
 func (f *Flags) Skip(b *testing.B) {
 	b.Helper()
 	if !f.all {

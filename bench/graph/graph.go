@@ -1,5 +1,5 @@
-// Package graph holds what a workload has in tables of its own, beside no entities: what
-// the permission workloads, and rows of one table, do to a database.
+// Package graph runs workloads on tables that are not entity tables: the
+// permission workloads, and rows of one table.
 package graph
 
 import (
@@ -17,7 +17,8 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Store is the tables of a schema in an open database. Its methods may be called from several goroutines.
+// Store gives access to the tables of a schema in an open database. Its methods
+// may be called from several goroutines.
 type Store struct {
 	DB *store.DB
 	schemas.Graph
@@ -30,7 +31,8 @@ func Open(db *store.DB, schema string) (*Store, error) {
 	return &Store{DB: db, Graph: sql}, err
 }
 
-// Write runs f in a transaction. Cancelling ctx ends the wait for it, and not what has begun.
+// Write runs f in a transaction. Cancelling ctx ends the wait for the
+// transaction, but does not interrupt one that has begun.
 func (s *Store) Write(ctx context.Context, f func(ctx context.Context, tx driver.Tx) error) error {
 	tx, err := s.DB.Engine().Begin(ctx)
 	if err != nil {
@@ -56,7 +58,8 @@ func (s *Store) Exec(ctx context.Context, texts ...string) error {
 	})
 }
 
-// Analyze is the statement that gathers the planner's statistics, on engines that keep them.
+// Analyze returns the statements that gather the planner's statistics, if the
+// engine keeps any.
 func (s *Store) Analyze() []string {
 	if !s.DB.Engine().Capabilities().Analyze {
 		return nil
@@ -64,24 +67,25 @@ func (s *Store) Analyze() []string {
 	return []string{s.Statements["analyze"]}
 }
 
-// Rows are those of a table.
+// Rows are rows to be written to a table.
 type Rows struct {
 	*driver.Table
 	rows iter.Seq[[]any]
 }
 
-// Table returns rows of a table with some columns; see Columns.
+// Table returns rows for a table with the named columns; see Columns for their
+// types.
 func Table(name string, rows iter.Seq[[]any], columns ...string) Rows {
 	return Rows{Columns(name, columns...), rows}
 }
 
-// kinds are those of columns by their names; others are numbers.
+// kinds are the column types by column name; other columns are integers.
 var kinds = map[string]driver.Type{
 	"name": driver.Text, "key": driver.Text, "value": driver.Text, "entity_key": driver.Blob, "payload": driver.Blob,
 }
 
-// Columns returns a table whose columns are numbers, but for names, values, keys of
-// entities and payloads.
+// Columns describes a table. All columns are integers, except the names,
+// values, entity keys and payloads listed in kinds.
 func Columns(table string, columns ...string) *driver.Table {
 	t := &driver.Table{Name: table}
 	for _, c := range columns {
@@ -90,8 +94,9 @@ func Columns(table string, columns ...string) *driver.Table {
 	return t
 }
 
-// Fill makes the tables and puts rows into them by the engine's bulk path, batch of
-// them in a transaction; then it makes the indexes, and gathers the planner's statistics.
+// Fill creates the tables and loads rows through the engine's bulk path, batch
+// rows in a transaction. Then it creates the indexes and gathers the planner's
+// statistics.
 func (s *Store) Fill(ctx context.Context, batch int, tables ...Rows) error {
 	if err := s.Exec(ctx, s.Tables...); err != nil {
 		return err
@@ -127,7 +132,7 @@ func (s *Store) load(ctx context.Context, t Rows, batch int) (err error) {
 	return err
 }
 
-// Insertion is rows or entities that are made ahead of the commits that write them.
+// Insertion commits rows or entities that are generated ahead.
 type Insertion[T any] struct {
 	Total, PerCommit int
 	Limit            time.Duration // after which no other commit begins; 0 is none
@@ -136,7 +141,8 @@ type Insertion[T any] struct {
 	Write func(ctx context.Context, made T, first int) error
 }
 
-// Run commits until all is written or the time is up, and returns how much was.
+// Run commits until everything is written or the time is up, and returns how
+// much was written.
 func (in Insertion[T]) Run(ctx context.Context) (out *pace.Outcome, written int, err error) {
 	next, stop := pace.Ahead(func(yield func(T, error) bool) {
 		for done := 0; done < in.Total; done += in.PerCommit {
@@ -157,7 +163,8 @@ func (in Insertion[T]) Run(ctx context.Context) (out *pace.Outcome, written int,
 	return out, written, err
 }
 
-// Expect compares the number that a statement answers with: bench.ErrMismatch.
+// Expect compares the number that a statement returns. It fails with
+// bench.ErrMismatch.
 func (s *Store) Expect(ctx context.Context, statement string, want int) error {
 	v, err := s.View(ctx)
 	if err != nil {
@@ -177,7 +184,8 @@ type View struct {
 	dest []any // &id
 }
 
-// View opens a view, with what the dialect wants done in a new one. The caller closes it.
+// View opens a read view and runs the dialect's set-up statements in it. The
+// caller closes it.
 func (s *Store) View(ctx context.Context) (*View, error) {
 	r, err := s.DB.Engine().Snapshot(ctx)
 	if err != nil {
@@ -198,7 +206,7 @@ func (s *Store) View(ctx context.Context) (*View, error) {
 	return v, nil
 }
 
-// IDs calls f for each number that a query answers with.
+// IDs calls f for each number that a query returns.
 func (v *View) IDs(ctx context.Context, text string, args []any, f func(id int64)) error {
 	rows, err := v.Query(ctx, text, args...)
 	if err != nil {
@@ -213,9 +221,10 @@ func (v *View) IDs(ctx context.Context, text string, args []any, f func(id int64
 	return errors.Join(err, rows.Err(), rows.Close())
 }
 
-// Divide divides a total by weights into n counts that add up to it, each at least low and at most its own
-// high. Everybody gets low, and the rest goes by weight; what does not fit below a high goes to the others.
-// Running sums are rounded, not each share, so that nothing is left over.
+// Divide splits a total by weights into n counts that add up to it, each
+// between low and its own high. Every place first gets low, and the rest is
+// split by weight; what exceeds a high goes to the others. Running sums are
+// rounded instead of single shares, so that nothing is left over.
 func Divide(total, n, low int, weight func(i int) float64, high func(i int) int) ([]int, error) {
 	counts, weights := make([]int, n), make([]float64, n)
 	for i := range counts {
@@ -245,5 +254,5 @@ func Divide(total, n, low int, weight func(i int) float64, high func(i int) int)
 	return counts, nil
 }
 
-// UpTo is the same high for all places of Divide.
+// UpTo returns the same upper limit for all places of Divide.
 func UpTo(most int) func(i int) int { return func(int) int { return most } }

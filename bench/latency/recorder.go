@@ -1,7 +1,9 @@
-// Package latency collects how long operations took, as a distribution, and has the form of figures. It is pure.
+// Package latency records how long operations took, as a distribution, and
+// formats figures. It does no I/O.
 //
-// Distributions are HDR histograms, see http://hdrhistogram.org: memory does not grow with the number of operations,
-// and quantiles keep their precision far into the tail, where averages of quantiles would be meaningless.
+// Distributions are HDR histograms, see http://hdrhistogram.org: memory does
+// not grow with the number of operations, and quantiles stay precise far into
+// the tail. Averages of quantiles would be meaningless.
 package latency
 
 import (
@@ -11,10 +13,10 @@ import (
 	"golang.org/x/perf/benchfmt"
 )
 
-// The range of recorded latencies and their precision. Outside it the exact
-// maximum and mean still hold, and quantiles are those of the nearest end.
+// The range of recorded latencies and their precision. Outside of it the
+// maximum and mean are still exact, and quantiles are clamped to the range.
 const (
-	shortest = time.Nanosecond // at a microsecond, a question of three would be 3.07 or 3.58
+	shortest = time.Nanosecond // with a microsecond, a value of three would be recorded as 3.07 or 3.58
 	longest  = 10 * time.Minute
 	digits   = 3 // significant
 )
@@ -35,7 +37,8 @@ func NewRecorder() *Recorder {
 func (r *Recorder) Record(d time.Duration) {
 	r.sum += d
 	r.max = max(r.max, d)
-	// The only error is a value out of range, which cannot be here.
+	// The only possible error is a value out of range, which min and max
+	// exclude.
 	_ = r.hist.RecordValue(int64(min(max(d, shortest), longest)))
 }
 
@@ -56,17 +59,19 @@ func (r *Recorder) Total() time.Duration { return r.sum }
 func (r *Recorder) Max() time.Duration { return r.max }
 
 // Quantile returns the latency that a percentage (0…100) of the operations did
-// not pass, to three significant digits; 0 when nothing was recorded.
+// not exceed, to three significant digits; 0 when nothing was recorded.
 func (r *Recorder) Quantile(percent float64) time.Duration {
 	// The upper end of a bucket may pass the maximum.
 	return min(time.Duration(r.hist.ValueAtPercentile(percent)), r.max)
 }
 
-// needsP99 are the operations from which a percentile is told from their maximum.
+// needsP99 is the number of operations from which the 99th percentile differs
+// from the maximum.
 const needsP99 = 100
 
-// Metrics returns the figures, their units with a prefix: the mean of each operation in nanoseconds (without a
-// prefix only), the median, the percentiles that there are enough operations for, and the longest.
+// Metrics returns the figures, with a prefix to their units: the mean in
+// nanoseconds (only without a prefix), the median, the percentiles that there
+// are enough operations for, and the maximum.
 func (r *Recorder) Metrics(prefix string) (list []Metric) {
 	n := r.Count()
 	if n == 0 {
@@ -82,10 +87,11 @@ func (r *Recorder) Metrics(prefix string) (list []Metric) {
 	return append(list, Milliseconds(r.max, prefix+"max-ms"))
 }
 
-// Metric is one figure with its unit, as lines of the Go benchmark format have them: "p99-ms", "rows/s".
+// Metric is one figure with its unit in the Go benchmark format, such as
+// "p99-ms" or "rows/s".
 type Metric = benchfmt.Value
 
-// Milliseconds returns a time as a figure.
+// Milliseconds returns a duration as a figure in milliseconds.
 func Milliseconds(d time.Duration, unit string) Metric {
 	return Metric{Value: float64(d) / float64(time.Millisecond), Unit: unit}
 }
@@ -97,5 +103,5 @@ type Second struct {
 	Max    time.Duration
 	Errors int64
 
-	Sampled map[string]float64 // by unit, what is known of engine and system
+	Sampled map[string]float64 // by unit: figures of engine and system
 }

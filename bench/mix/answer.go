@@ -27,7 +27,7 @@ const (
 	byValue  // with a value of the sample
 )
 
-// attrGPU is the number that is asked for.
+// attrGPU is the numeric attribute that queries ask for.
 const attrGPU = "allocatable_gpu"
 
 const (
@@ -37,11 +37,11 @@ const (
 	statusActive  = "active"
 )
 
-// absent is asked for where nothing that could be asked for is there.
+// absent is the value to ask for if no entity offers one.
 const absent = "no such value"
 
-// asked are the attributes of topics. No entity has the first of the values;
-// questions may name the others before any entity has them.
+// asked are the attributes by topic. The first value of each occurs in no
+// entity; queries may name the others before any entity has them.
 var asked = [...]struct {
 	name   string
 	values []string
@@ -53,11 +53,11 @@ var asked = [...]struct {
 	byCreator:  {entity.AttrCreator, []string{entity.Address{0xff, 0xff, 0xff, 0xff}.String()}},
 }
 
-// question is what an Op asks, in the oracle's own terms.
+// question is an Op in the oracle's terms.
 type question struct {
 	topic    topic
 	number   uint32 // of the value, in the index or the sample; of GPUs
-	typ      uint32 // with a value, the type that is wanted too; 0 is any
+	typ      uint32 // for a question with a value: the type that is wanted too; 0 is any
 	from, to uint64 // byWindow
 }
 
@@ -99,7 +99,8 @@ func (o *Oracle) matches(q *question, v *version) bool {
 	return v.values[q.topic] == q.number && (q.typ == 0 || v.values[byType] == q.typ)
 }
 
-// answer returns what answers a question at a block, newest first, up to a limit; 0 is no limit.
+// answer returns the keys that answer a question at a block, newest first, up
+// to a limit; 0 is no limit.
 func (o *Oracle) answer(q question, block uint64, limit int) (found []entity.Key) {
 	var among []int32 // lives, oldest first
 	n, all := 0, false
@@ -107,8 +108,8 @@ func (o *Oracle) answer(q question, block uint64, limit int) (found []entity.Key
 	case byWindow:
 		few := false
 		if among, few = o.changed(q.from, q.to); !few {
-			// All entities then; those created in the window come first, and
-			// mostly are enough.
+			// Search all entities: those created in the window come first and
+			// usually suffice.
 			all, n = true, o.born(q.to-1)
 		}
 	case byGPU:
@@ -150,7 +151,7 @@ func (m *base) Check(op Op, a Answer) error {
 	return nil
 }
 
-// compareKeys tells how keys differ from the right ones, or "".
+// compareKeys describes how keys differ from the right ones; "" if they do not.
 func (o *Oracle) compareKeys(op Op, a Answer) string {
 	want := o.answer(op.ask, a.Block, op.Limit)
 	if slices.Equal(a.Keys, want) {
@@ -164,7 +165,8 @@ func (o *Oracle) compareKeys(op Op, a Answer) string {
 		len(a.Keys), len(want), at, a.Keys[at:min(at+1, len(a.Keys))], want[at:min(at+1, len(want))])
 }
 
-// compareEntity tells how an entity differs from the right one, or "".
+// compareEntity describes how an entity differs from the right one; "" if it
+// does not.
 func (o *Oracle) compareEntity(op Op, a Answer) string {
 	l, v := o.lookup(op.Key, a.Block)
 	switch e := a.Entity; {
@@ -191,16 +193,17 @@ func (o *Oracle) compareEntity(op Op, a Answer) string {
 	return ""
 }
 
-// index numbers the values of an attribute, from 1 in the order they came, and has for each the lives that ever
-// had it, oldest first. Whether one has it at a block its version tells.
+// index lists, for each value of an attribute, the lives that ever had it,
+// oldest first. Values are numbered from 1 in the order of their first use. The
+// version at a block decides whether a life has the value there.
 type index struct {
 	numbers map[string]uint32
 	values  []string
 	lists   [][]int32
 }
 
-// newIndex returns an index with an unused value as number 0, and the values
-// that questions may name before any entity has them.
+// newIndex returns an index with number 0 unused, and with the values that
+// queries may name before any entity has them.
 func newIndex(values []string) index {
 	x := index{numbers: map[string]uint32{}}
 	for _, value := range values {
@@ -221,14 +224,15 @@ func (x *index) number(value string) uint32 {
 	return n
 }
 
-// post enters a life into the list of a value, if it is one.
+// post adds a life to the list of a value; number 0 is no value.
 func (x *index) post(number uint32, l int32) {
 	if number > 0 {
 		x.lists[number] = insert(x.lists[number], l)
 	}
 }
 
-// insert adds a number to a sorted list that may have it. Nearly always it is the highest.
+// insert adds a number to a sorted list unless it is there. It is almost always
+// the highest.
 func insert(list []int32, l int32) []int32 {
 	if n := len(list); n == 0 || list[n-1] < l {
 		return append(list, l)
@@ -239,8 +243,8 @@ func insert(list []int32, l int32) []int32 {
 	return list
 }
 
-// hashes stand for the parts of an entity that are not kept. They never leave
-// the process.
+// hashes replace the parts of an entity that are not kept. They are never
+// stored.
 type hashes struct {
 	attributes uint64 // with the content type
 	content    uint64
@@ -249,8 +253,8 @@ type hashes struct {
 
 var seed = maphash.MakeSeed()
 
-// newHashes takes attributes in whatever order: sums need no sorting, and what one
-// wrong attribute adds is as good as random.
+// newHashes takes attributes in any order: hashes are added up, so nothing is
+// sorted, and a wrong attribute changes the sum like a random number.
 func newHashes(e *entity.Entity) hashes {
 	sum := splitmix.Scramble(maphash.String(seed, e.ContentType))
 	for name, value := range e.StringAttributes {

@@ -14,17 +14,17 @@ import (
 // DataCentre is the name of the mix of NewDataCentre.
 const DataCentre = "dc"
 
-// NewDataCentre returns the reads of a model's data centres with Arkiv's
-// weights: nodes of a data centre 25 %, available GPU nodes 20, workloads on a
-// node 20, the ten cheapest nodes for a workload 20, a node as it was at a past
-// block with its payload 15. All but the last are asked at the head and fetch
-// metadata alone. A store may hold other entities, too.
+// NewDataCentre returns the reads of a data-centre model with Arkiv's weights:
+// nodes of a data centre 25 %, available GPU nodes 20 %, workloads on a node 20
+// %, the ten cheapest nodes for a workload 20 %, a node with its payload at a
+// past block 15 %. All but the last read the head and fetch metadata only. The
+// store may hold other entities as well.
 //
-// Head is the last block that the store holds. A question for a whole list, the nodes of
-// a data centre or its available GPU nodes, asks for so many of the newest as the limit
-// says; 0 is all, of a full data centre 100,000 and 17,500.
+// Head is the store's last block. A query for a whole list (the nodes of a data
+// centre, or its available GPU nodes) returns the newest entries up to limit. A
+// limit of 0 returns all: 100,000 and 17,500 of a full data centre.
 func NewDataCentre(m *dcseed.Model, head uint64, limit int) Reads {
-	dc := &dataCentre{model: m, oracle: dcseed.NewOracle(m), limit: limit}
+	dc := &dataCentre{model: m, oracle: dcseed.NewOracle(m), limit: limit, lists: map[dcseed.Query]list{}}
 	dc.head.Store(head)
 	return dc
 }
@@ -34,7 +34,9 @@ type dataCentre struct {
 	oracle *dcseed.Oracle
 	limit  int
 	head   atomic.Uint64
-	lists  sync.Map // of a Query's kind and data centre: the last answers that take long to find
+
+	mu    sync.Mutex            // held while an answer is computed, so that clients with the same query compute it once
+	lists map[dcseed.Query]list // cached answers that take long to find, by a Query's kind and data centre
 }
 
 type list struct {
@@ -45,7 +47,8 @@ type list struct {
 // Name implements Reads.
 func (d *dataCentre) Name() string { return DataCentre }
 
-// Advance implements Reads. The model knows the blocks.
+// Advance implements Reads. It does nothing, because the model knows all
+// blocks.
 func (d *dataCentre) Advance(b *entity.Block) error {
 	d.head.Store(b.Number)
 	return nil
@@ -68,7 +71,8 @@ func (d *dataCentre) Stream(o StreamOptions) Stream {
 	}
 }
 
-// kindCurrent replaces a read of a node at a past block where there is no past.
+// kindCurrent replaces a read of a node at a past block in layouts without
+// history.
 const kindCurrent = "node-current"
 
 func (d *dataCentre) op(q dcseed.Query, headOnly bool) Op {
@@ -88,7 +92,7 @@ func (d *dataCentre) op(q dcseed.Query, headOnly bool) Op {
 	return op
 }
 
-// whole reports whether a question asks for a whole list.
+// whole reports whether a query asks for a whole list.
 func whole(k dcseed.Kind) bool { return k == dcseed.NodesInDC || k == dcseed.AvailableGPUNodes }
 
 // Check implements Reads.
@@ -100,13 +104,16 @@ func (d *dataCentre) Check(op Op, a Answer) error {
 	return d.oracle.Verify(q, dcseed.Answer{Keys: a.Keys, Entity: a.Entity})
 }
 
-// list returns the answer to a question for a whole list, which is remembered until the block changes.
+// list returns the answer to a query for a whole list. It is cached until the
+// block changes.
 func (d *dataCentre) list(q dcseed.Query) []entity.Key {
 	key := dcseed.Query{Kind: q.Kind, DC: q.DC}
-	if known, ok := d.lists.Load(key); ok && known.(list).block == q.Block {
-		return known.(list).keys
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	known, ok := d.lists[key]
+	if !ok || known.block != q.Block {
+		known = list{q.Block, d.oracle.Expected(q).Keys}
+		d.lists[key] = known
 	}
-	found := list{q.Block, d.oracle.Expected(q).Keys}
-	d.lists.Store(key, found)
-	return found.keys
+	return known.keys
 }

@@ -11,25 +11,25 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// Mix W asks for the attributes that the data have. An index of all values
-// would be larger than the rest of the oracle, because ids and hashes are
-// different in each entity. So it has a sample of the values of each attribute:
-// all where they are few, as of a status, and otherwise the values with the
-// smallest hashes, each as likely as any other. A value in the sample has been
-// in it since it came first, so its list is complete.
+// Mix W asks for the attributes that the data have. Indexing all values would
+// take more memory than the rest of the oracle, because ids and hashes differ
+// in each entity. So the oracle keeps a sample of each attribute's values: all
+// of them if they are few, as of a status; otherwise the values with the
+// smallest hashes, so that each is equally likely to be chosen. A value in the
+// sample has been in it since its first use, so its list is complete.
 const (
-	maxAttributes = 1_024 // that come first
-	maxValues     = 128   // of each
-	maxText       = 256   // bytes of a name or a value that is asked for
+	maxAttributes = 1_024 // only the first ones are sampled
+	maxValues     = 128   // of each attribute
+	maxText       = 256   // longest name or value that is asked for, in bytes
 )
 
-// sample is the attributes that entities have, with values of them.
+// sample holds the attributes of the data, with some of their values.
 type sample struct {
 	byName map[attributeName]*attribute
-	sorted []*attribute // when it is fixed
-	values []*value     // by number; nil where another took the place
-	held   []uint32     // numbers of the values of each version, one version after the other
-	fixed  bool         // nothing new comes in
+	sorted []*attribute // all attributes, set by fix
+	values []*value     // by number; nil if the value was displaced
+	held   []uint32     // numbers of the values of each version, concatenated
+	fixed  bool         // no new values are added
 }
 
 type attributeName struct {
@@ -44,7 +44,8 @@ type attribute struct {
 	values []*value // by hash
 }
 
-// value is one of an attribute, with the lives that ever had it, oldest first.
+// value is one value of an attribute, with the lives that ever had it, oldest
+// first.
 type value struct {
 	of     attributeName
 	value  query.Value
@@ -53,8 +54,8 @@ type value struct {
 	lives  []int32
 }
 
-// fix takes no new values from now on, and keeps the lists of the present ones:
-// readers draw from it.
+// fix stops adding new values, and keeps the lists of the present ones up to
+// date, because readers draw from them.
 func (s *sample) fix() {
 	if s.fixed {
 		return
@@ -67,8 +68,8 @@ func compareNames(a, b attributeName) int {
 	return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.kind, b.kind))
 }
 
-// add enters the values of a version of a life, in the order of names, because
-// not all may find a place.
+// add records the values of a version of a life, in the order of names, because
+// not all may fit.
 func (s *sample) add(v *version, e *entity.Entity, l int32) {
 	v.held = uint32(len(s.held))
 	for _, name := range slices.Sorted(maps.Keys(e.StringAttributes)) {
@@ -82,8 +83,8 @@ func (s *sample) add(v *version, e *entity.Entity, l int32) {
 	v.holds = uint32(len(s.held)) - v.held
 }
 
-// post enters a life into the list of a value, if that is in the sample or can come into it, in the
-// place of the one with the greatest hash.
+// post adds a life to the list of a value, if the value is in the sample or may
+// enter it. A new value replaces the one with the greatest hash.
 func (s *sample) post(name attributeName, is query.Value, l int32) {
 	a := s.byName[name]
 	if a == nil && (s.fixed || len(s.byName) == maxAttributes || len(name.name) > maxText) {
@@ -113,7 +114,8 @@ func (s *sample) post(name attributeName, is query.Value, l int32) {
 	v.lives, s.held = insert(v.lives, l), append(s.held, v.number)
 }
 
-// hashText is the same in every process, so that the same values are asked for.
+// hashText is the same in every process, so that every run asks for the same
+// values.
 func hashText(h uint64, text string) uint64 {
 	for i := range len(text) {
 		h = (h ^ uint64(text[i])) * 1099511628211 // FNV-1a
@@ -126,13 +128,13 @@ func (s *sample) of(v *version) []uint32 { return s.held[v.held : v.held+v.holds
 
 // Questions.
 
-// tries is how often a value is drawn until an entity that is visible has it.
+// tries is how often a value is drawn until a visible entity has it.
 const tries = 200
 
-// value asks for entities with a value of an attribute. Half of the values are
-// those of a random entity, so that one is as likely as it is frequent. The
-// others are any of an attribute, which is as likely as it is frequent: mostly
-// rare ones, where there are many.
+// value asks for entities with a value of an attribute. Half of the values come
+// from a random entity, so that a value is as likely as it is frequent. The
+// other half come from a random attribute, each value equally likely: mostly
+// rare values.
 func (d *draws) value(limit int) Op {
 	draw := d.commonValue
 	if d.r.IntN(2) == 0 {
@@ -150,7 +152,8 @@ func (d *draws) value(limit int) Op {
 	return d.with(byType, absent, limit)
 }
 
-// commonValue is one of the values of an entity; nil when none is in the sample.
+// commonValue returns a value of a random entity; nil when none is in the
+// sample.
 func (d *draws) commonValue() *value {
 	l := d.live(d.head)
 	if l == none {
@@ -170,7 +173,7 @@ func (d *draws) commonValue() *value {
 	return list[d.r.IntN(len(list))]
 }
 
-// rareValue is one of the values of an attribute; nil when there is none.
+// rareValue returns a value of a random attribute; nil when there is none.
 func (d *draws) rareValue() *value {
 	rows := uint64(0)
 	for _, a := range d.o.sample.sorted {
@@ -189,9 +192,9 @@ func (d *draws) rareValue() *value {
 	return nil
 }
 
-// creator asks for an account's entities. Half of the accounts are the creators
-// of a random entity, so that one is as likely as it is busy; the others are
-// any.
+// creator asks for an account's entities. Half of the accounts are creators of
+// a random entity, so that an account is as likely as it is busy; the other
+// half are drawn evenly.
 func (d *draws) creator(limit int) Op {
 	if d.r.IntN(2) == 0 {
 		if l := d.live(d.head); l != none {
@@ -201,9 +204,9 @@ func (d *draws) creator(limit int) Op {
 	return d.some(byCreator, "", limit)
 }
 
-// around asks for the entities last modified in a range of blocks around an
-// entity's last change. Its length is a power of two, from one block up to the
-// whole history.
+// around asks for the entities last modified in a range of blocks around a
+// random entity's last change. The length of the range is a power of two, from
+// one block up to the whole history.
 func (d *draws) around(limit int) Op {
 	at, first := d.head, d.head
 	if l := d.live(d.head); l != none {

@@ -6,8 +6,8 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Fixed is a mix of some operations, each as likely as the others, whose answers were
-// found beforehand. It is for a store that does not change.
+// Fixed is a mix of a fixed list of operations, each equally likely, whose
+// answers were computed beforehand. It is for a store that does not change.
 type Fixed struct {
 	Of    string // its name
 	Ops   []Op

@@ -8,7 +8,8 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// The mixes over the base profile. W needs no attributes of it, and so is over any data.
+// The mixes over the base profile. W works on any data, because it uses the
+// attributes that it finds.
 const (
 	A = "A" // of a data centre
 	B = "B" // of governance
@@ -16,14 +17,14 @@ const (
 	W = "W" // everyday
 )
 
-// ByKey is one kind of read alone: whole entities by their keys.
+// ByKey is a mix of one kind of read: whole entities by key.
 const ByKey = "key"
 
 // Names are the names of mixes for New, besides ByKey.
 var Names = []string{A, B, C, W}
 
-// New returns a mix whose answers an oracle knows. The values that W asks for are those
-// that the oracle has met by then.
+// New returns a mix whose answers an oracle knows. W asks for values that the
+// oracle has seen before this call.
 func New(name string, o *Oracle) (Reads, error) {
 	kinds, ok := mixes[name]
 	if !ok {
@@ -44,14 +45,14 @@ type kind struct {
 	draw    func(d *draws) Op
 }
 
-// The kinds that several mixes have.
+// Kinds of operations that several mixes share.
 const (
 	kindEntity  = "entity"
 	kindPast    = "entity-past"
 	kindPayload = "payload"
 )
 
-// mixes has the questions of the seed with their weights and limits.
+// mixes has the queries of the seed documents with their weights and limits.
 var mixes = map[string][]kind{
 	A: {
 		{kindEntity, 30, (*draws).entity},
@@ -136,12 +137,13 @@ func (d *draws) draw(kinds []kind) Op {
 	panic("mix: shares of less than 100 percent")
 }
 
-// nobodys is the key of no entity.
-var nobodys = entity.Key{1}
+// unknownKey is a key that no entity has.
+var unknownKey = entity.Key{1}
 
-// search draws numbers below n until one fits, or none when that takes too long: of
-// the chunks of streams one in some hundred is left after a while.
-func (d *draws) search(n int, fits func(i int) bool) int {
+// drawFitting draws numbers below n until one fits. It gives up after a bounded
+// number of tries and returns none. The bound is generous, because only one in
+// some hundred chunks of streams may still be visible.
+func (d *draws) drawFitting(n int, fits func(i int) bool) int {
 	for range min(64*n, 20_000) {
 		if i := d.r.IntN(n); fits(i) {
 			return i
@@ -152,16 +154,16 @@ func (d *draws) search(n int, fits func(i int) bool) int {
 
 // Reads by key.
 
-// live returns a life that is visible at a block, or none.
+// live returns a random life that is visible at a block, or none.
 func (d *draws) live(block uint64) int32 {
-	return int32(d.search(d.o.born(block), func(i int) bool { return d.o.at(int32(i), block) != nil }))
+	return int32(d.drawFitting(d.o.born(block), func(i int) bool { return d.o.at(int32(i), block) != nil }))
 }
 
 // pick returns the key of an entity that is visible at a block.
 func (d *draws) pick(block uint64) entity.Key {
 	l := d.live(block)
 	if l == none {
-		return nobodys
+		return unknownKey
 	}
 	return d.o.lives[l].key
 }
@@ -176,8 +178,8 @@ func (d *draws) whole() Op {
 	return op
 }
 
-// past asks for an entity as it was at a block, any from the first to the head,
-// among the entities visible there.
+// past asks for an entity as it was at a random block, from the first to the
+// head, among the entities visible there.
 func (d *draws) past() Op {
 	first := d.o.first()
 	block := first + d.r.Uint64N(d.head-min(first, d.head)+1)
@@ -186,8 +188,8 @@ func (d *draws) past() Op {
 	return op
 }
 
-// one asks for parts of one of the entities that are visible at a block. Snapshot.Get
-// reads all of them, so this is a query.
+// one asks for parts of one entity that is visible at a block. It is a query,
+// because Snapshot.Get reads all parts.
 func (d *draws) one(block uint64, parts store.Parts) Op {
 	key := d.pick(block)
 	return Op{Block: store.Head, Key: key, Parts: parts, Expr: equal(entity.AttrKey, key.String()), ask: question{topic: byKey}}
@@ -204,13 +206,13 @@ func (d *draws) with(t topic, value string, limit int) Op {
 	return d.scan(question{topic: t, number: d.o.texts[t].numbers[value]}, limit)
 }
 
-// some asks for entities with one of the values of an attribute, and of the
-// type if one is given. There is at least one.
+// some asks for entities with any of the values of an attribute, and of a type
+// if one is given. At least one entity matches.
 func (d *draws) some(t topic, typ string, limit int) Op {
 	with := func(i int) question {
 		return question{topic: t, number: uint32(i + 1), typ: d.o.texts[byType].numbers[typ]}
 	}
-	i := d.search(len(d.o.texts[t].values)-1, func(i int) bool { return len(d.o.answer(with(i), d.head, 1)) > 0 })
+	i := d.drawFitting(len(d.o.texts[t].values)-1, func(i int) bool { return len(d.o.answer(with(i), d.head, 1)) > 0 })
 	return d.scan(with(i), limit)
 }
 
@@ -218,8 +220,9 @@ func (d *draws) gpu(limit int) Op {
 	return d.scan(question{topic: byGPU, number: d.r.Uint32N(5)}, limit)
 }
 
-// window asks for entities last modified in a window of blocks. As in Arkiv's own mix, the lower bound is
-// below nine tenths of the history and the upper bound above one tenth.
+// window asks for entities last modified in a range of blocks. As in Arkiv's
+// own mix, the lower bound lies in the first nine tenths of the history and the
+// upper bound in the last nine tenths.
 func (d *draws) window(limit int) Op {
 	span := max(d.head, 10)
 	q := question{topic: byWindow}

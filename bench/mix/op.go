@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// ErrMismatch: a store gave a wrong answer. A measurement that ends with it says
-// nothing. All workloads have this one error.
+// ErrMismatch: a store gave a wrong answer, so the measurement has no result.
+// All workloads share this error.
 var ErrMismatch = dcseed.ErrMismatch
 
 // Reads is a mix of reads with known answers. Its methods may be called from
@@ -24,23 +24,25 @@ type Reads interface {
 	// Stream returns a new stream of operations.
 	Stream(o StreamOptions) Stream
 
-	// Check compares an answer with the right one at the block of the answer. It
-	// fails with ErrMismatch. It keeps nothing of the answer.
+	// Check compares an answer with the right one at the answer's block. It
+	// fails with ErrMismatch. It does not retain the answer.
 	Check(op Op, a Answer) error
 
-	// Advance follows a block before a store applies it. It keeps nothing of the block. It fails when the block
-	// does not fit those before. It is for one goroutine at a time.
+	// Advance follows a block before a store applies it. It does not retain the
+	// block. It fails when the block does not fit those before. It is for one
+	// goroutine at a time.
 	Advance(b *entity.Block) error
 
 	// Head returns the last block that was followed.
 	Head() uint64
 }
 
-// StreamOptions select the draws of a stream. The zero value is the head at the
-// time.
+// StreamOptions configure a stream. The zero value draws from the head at the
+// time of the call.
 type StreamOptions struct {
-	// Head, if given, is called for each operation and returns the block whose entities are drawn from: where blocks
-	// are applied meanwhile, the last one. Nil means the head when the stream was made, whatever comes after.
+	// Head, if given, is called for each operation and returns the block whose
+	// entities are drawn from: the last committed block, if blocks are applied
+	// meanwhile. Nil means the head at the time when the stream was made.
 	Head func() uint64
 
 	// HeadOnly replaces reads at a past block by reads at the head, for layouts
@@ -48,24 +50,26 @@ type StreamOptions struct {
 	HeadOnly bool
 }
 
-// HeadOnlyNote tells the readers of a record what StreamOptions.HeadOnly did.
+// HeadOnlyNote explains the effect of StreamOptions.HeadOnly to the readers of
+// a record.
 const HeadOnlyNote = "the layout keeps no history: the share of reads at a past block went to reads at the head"
 
-// Stream draws the next operation, from the state of r alone, and from the head: with random numbers that
-// belong to an operation, it does not matter which worker does it. It is not safe for concurrent use.
+// Stream draws the next operation. It depends only on the state of r and on the
+// head: if each operation has its random numbers, it does not matter which
+// worker runs it. It is not safe for concurrent use.
 type Stream func(r *rand.Rand) Op
 
-// Op is one read. Reader.Do carries it out, and Reads.Check knows the answer.
+// Op is one read. Reader.Do runs it, and Reads.Check knows the answer.
 type Op struct {
 	Kind  string // the name in results
 	Block uint64 // at which to read; store.Head for the current one
 
-	// Get reads the entity of Key whole, without the query. Otherwise it is a query,
-	// which asks for one entity too where there is a Key.
+	// Get reads the whole entity of Key directly. Otherwise the Op is a query,
+	// also if it has a Key and asks for one entity.
 	Get bool
 	Key entity.Key
 
-	// A query, its order and limit, and the parts to fetch of each match.
+	// A query with its order and limit, and the parts to fetch of each match.
 	Expr  query.Expr
 	Order []store.Order
 	Limit int // 0: no limit
@@ -83,20 +87,23 @@ type Answer struct {
 	Count  uint64         // entities found
 }
 
-// Reader carries out operations on a store, each on its own snapshot, as a node does that answers
-// requests. It is not safe for concurrent use: each goroutine has its own.
+// Reader runs operations on a store, each on a new snapshot, as a node does
+// that answers requests. It is not safe for concurrent use: use one for each
+// goroutine.
 type Reader struct {
 	ents *store.Entities
 	held *store.Snapshot
 	keys []entity.Key
 }
 
-// NewReader returns a reader, of one open snapshot where one is given.
+// NewReader returns a reader. If held is not nil, all operations read that
+// snapshot.
 func NewReader(ents *store.Entities, held *store.Snapshot) *Reader {
 	return &Reader{ents: ents, held: held}
 }
 
-// Do asks and reads the answer to its end. It fails when the store does; that an entity is not visible is an answer.
+// Do runs an operation and reads the answer to its end. It fails when the store
+// does; "not visible" is an answer and no error.
 func (r *Reader) Do(ctx context.Context, op Op) (a Answer, err error) {
 	if r.held != nil {
 		return r.ask(ctx, r.held, op)

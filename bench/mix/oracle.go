@@ -12,12 +12,12 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Oracle follows the blocks of a store and knows its answers to the questions
-// of the mixes A, B, C and W at every block. It keeps the interval of each
-// version, the parts of its content that questions ask for, and a hash of the
-// rest: some 500 bytes an entity of the base profile.
+// Oracle follows the blocks of a store and knows its answers to the queries of
+// the mixes A, B, C and W at every block. It keeps the interval of each
+// version, the parts of its content that queries use, and a hash of the rest:
+// some 500 bytes an entity of the base profile.
 //
-// It may be read by several goroutines while one advances it.
+// Several goroutines may read it while one advances it.
 type Oracle struct {
 	mu   sync.RWMutex
 	head uint64
@@ -30,17 +30,18 @@ type Oracle struct {
 	gpus   []int32 // lives that have had attrGPU, oldest first
 	sample sample  // for W
 
-	visible int            // entities, at the head
-	ends    map[uint64]int // of those, how many run out at a block
+	visible int            // number of visible entities at the head
+	ends    map[uint64]int // how many visible entities expire at a block
 }
 
-// life is an entity from one creation to its end. One that is made again under the same key has another.
+// life is an entity from its creation to its end. If the key is created again,
+// that is another life.
 type life struct {
 	key      entity.Key
 	creator  entity.Address
 	sequence uint64
-	last     int32 // version
-	before   int32 // the life of the same key before this one, or none
+	last     int32 // its last version
+	before   int32 // the previous life of the same key, or none
 }
 
 // version is one state of an entity. It is visible in [from, end).
@@ -48,14 +49,14 @@ type version struct {
 	hashes
 	end, expires uint64
 	from         uint32
-	before       int32 // version of the same life, or none
+	before       int32 // the previous version of the same life, or none
 	life         int32
 	owner        entity.Address
 
 	values [len(asked)]uint32 // numbers in Oracle.texts, 0 for none
-	gpu    uint32             // one more than their number, 0 for none
+	gpu    uint32             // number of GPUs plus one, 0 for none
 
-	held, holds uint32 // where sample.held has its values, and how many
+	held, holds uint32 // position in sample.held, and number of values there
 }
 
 const none = -1
@@ -69,7 +70,8 @@ func NewOracle() *Oracle {
 	return o
 }
 
-// Follow advances over a stream to its end. It stops at the first error, of the stream or of Advance.
+// Follow advances over a whole stream. It stops at the first error, of the
+// stream or of Advance.
 func (o *Oracle) Follow(blocks iter.Seq2[entity.Block, error]) error {
 	for b, err := range blocks {
 		if err == nil {
@@ -89,8 +91,9 @@ func (o *Oracle) Head() uint64 {
 	return o.head
 }
 
-// Advance follows a block, before a store applies it. It keeps nothing of the block but short strings. It
-// fails, and changes nothing, when the block is not above the head or does not fit the state before it.
+// Advance follows a block, before a store applies it. It retains nothing of the
+// block but short strings. It fails, and changes nothing, when the block is not
+// above the head or does not fit the state before it.
 func (o *Oracle) Advance(b *entity.Block) error {
 	if len(o.versions) > 0 && b.Number <= o.head {
 		return fmt.Errorf("oracle: block %d is not above the last, %d", b.Number, o.head)
@@ -124,7 +127,8 @@ func (o *Oracle) Visible() int {
 	return o.visible
 }
 
-// runOut takes off what runs out after the head, up to a block. Either there are few numbers between, or few ends.
+// runOut removes the entities that expire after the head, up to a block. It
+// visits either the block numbers or the recorded ends, whichever are fewer.
 func (o *Oracle) runOut(block uint64) {
 	if block-o.head < uint64(len(o.ends)) {
 		for n := o.head + 1; n <= block; n++ {
@@ -139,7 +143,8 @@ func (o *Oracle) runOut(block uint64) {
 	}
 }
 
-// begun notes that an entity is visible up to a block, and end that some are no longer.
+// begun counts an entity as visible until a block. Its counterpart end counts
+// entities that are no longer visible.
 func (o *Oracle) begun(until uint64) {
 	o.visible++
 	o.ends[until]++
@@ -159,8 +164,8 @@ func sequence(e *entity.Entity) uint64 {
 	return e.Sequence
 }
 
-// prior gives Fold the earlier versions, without attributes and content: where
-// it keeps them, apply adds them.
+// prior returns the earlier versions that Fold needs, without attributes and
+// content; where these are kept, apply adds them.
 func (o *Oracle) prior(b *entity.Block) map[entity.Key]entity.Prior {
 	prior := make(map[entity.Key]entity.Prior, len(b.Ops))
 	for i := range b.Ops {
@@ -178,7 +183,8 @@ func (o *Oracle) prior(b *entity.Block) map[entity.Key]entity.Prior {
 	return prior
 }
 
-// stub returns a version of a life without the parts that are not kept.
+// stub returns a version of a life as an entity, without the parts that are not
+// kept.
 func (o *Oracle) stub(l int32, v *version) *entity.Entity {
 	at := &o.lives[l]
 	return &entity.Entity{
@@ -226,7 +232,7 @@ func (o *Oracle) apply(block uint64, c *entity.Change, h hashes) {
 	}
 }
 
-// number fills in the values that are asked for.
+// number fills in the parts of a version that queries use.
 func (o *Oracle) number(v *version, e *entity.Entity) {
 	v.values[byCreator] = o.texts[byCreator].number(e.Creator.String())
 	for t, a := range asked {
@@ -239,7 +245,7 @@ func (o *Oracle) number(v *version, e *entity.Entity) {
 	}
 }
 
-// begin makes a life without versions.
+// begin adds a life without versions.
 func (o *Oracle) begin(e *entity.Entity) int32 {
 	l := int32(len(o.lives))
 	before, again := o.newest[e.Key]
@@ -283,8 +289,9 @@ func (o *Oracle) first() uint64 {
 	return o.lives[0].sequence >> 32
 }
 
-// changed returns the lives that changed from a block up to before another, oldest first;
-// false where they are so many that going through all lives finds some soon.
+// changed returns the lives that changed in blocks from up to, but not
+// including, to, oldest first. It returns false if they are too many; a search
+// through all lives then finds matches soon.
 func (o *Oracle) changed(from, to uint64) (list []int32, few bool) {
 	at := func(block uint64) int {
 		return sort.Search(len(o.versions), func(i int) bool { return uint64(o.versions[i].from) >= block })

@@ -14,15 +14,16 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// caller is one client with its connection. What it calls next may depend on what it was answered.
+// caller is one client with its connection. Its next call may depend on the
+// last answer.
 type caller struct {
 	*load
 	client  client
-	reads   []mix.Reads // whose answers it checks
+	reads   []mix.Reads // mixes that check its answers
 	draws   []mix.Stream
-	pending *paged // whose next page is to be read
+	pending *paged // query whose next page is to be read
 
-	asked uint64 // the block that the node was at, at least, when it was called
+	asked uint64 // the block that the node had applied at the time of the call
 }
 
 func (l *load) newCaller(ctx context.Context, address string) (*caller, error) {
@@ -44,18 +45,18 @@ func (l *load) newCaller(ctx context.Context, address string) (*caller, error) {
 	return c, err
 }
 
-// call is a call with the way to check what is answered.
+// call is a call and the function that checks its answer.
 type call struct {
 	method string
 	params []any
 	check  func(answer []byte) error
 }
 
-// step makes a call and checks what is answered.
+// step makes a call and checks the answer.
 func (c *caller) step(ctx context.Context, s *pace.Step) error {
 	c.asked = c.applied.Load()
 	call := c.draw(s)
-	// Calls on a connection come one after another, so all have one number.
+	// Calls on a connection come one after another, so all have the same id.
 	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": call.method, "params": call.params})
 	if err != nil {
 		return err
@@ -74,7 +75,7 @@ func (c *caller) step(ctx context.Context, s *pace.Step) error {
 	return nil
 }
 
-// draw decides what to call.
+// draw chooses the next call.
 func (c *caller) draw(s *pace.Step) call {
 	if c.Calls != SDK {
 		return c.read(0, s)
@@ -112,7 +113,8 @@ func (c *caller) draw(s *pace.Step) call {
 	return c.nextPage(&paged{question: question{text: op.Expr.String(), at: op.Block, limit: pageSizes[s.Rand.IntN(len(pageSizes))]}, op: op})
 }
 
-// isHead tells whether the node was at a block between when it was called and now.
+// isHead checks that a block was the node's head at some time between the call
+// and now.
 func (c *caller) isHead(block uint64) error {
 	if last := c.revealed.Load(); block < c.asked || block > last {
 		return fmt.Errorf("of block %d, the node is between blocks %d and %d", block, c.asked, last)
@@ -120,8 +122,8 @@ func (c *caller) isHead(block uint64) error {
 	return nil
 }
 
-// query calls for a page, which it gives to check when it is of the right block and has the
-// fields that were asked for.
+// query calls arkiv_query for a page. The page is passed to check if its block
+// is right and it has the requested fields.
 func (c *caller) query(q *question, check func(p *page) error) call {
 	at, parts := q.at, q.parts
 	return call{"arkiv_query", q.params(), func(answer []byte) error {
@@ -144,7 +146,7 @@ func (c *caller) query(q *question, check func(p *page) error) call {
 	}}
 }
 
-// read calls for a read of a mix.
+// read calls for one read of a mix.
 func (c *caller) read(of int, s *pace.Step) call {
 	op := c.draws[of](s.Rand)
 	s.Kind = op.Kind
@@ -153,7 +155,7 @@ func (c *caller) read(of int, s *pace.Step) call {
 	case op.Get:
 		op.Parts = everything
 		q.parts = everything
-	case op.Key == (entity.Key{}): // its keys are all that is asked for
+	case op.Key == (entity.Key{}): // the query asks for keys only
 	case op.Parts&store.Attributes != 0:
 		q.parts = everything &^ store.Content
 	case op.Parts&store.Content != 0:
@@ -169,25 +171,26 @@ func (c *caller) read(of int, s *pace.Step) call {
 	})
 }
 
-// pageSizes are those that clients ask for.
+// pageSizes are the page sizes that clients ask for.
 var pageSizes = []int{10, 25, 50}
 
 // paged is a query that is read page by page.
 type paged struct {
 	question
 	op   mix.Op
-	keys []entity.Key // on the pages that were read
+	keys []entity.Key // on the pages read so far
 }
 
-// nextPage calls for the first or next page of a query. Without history there is no other page of the same block.
+// nextPage calls for the first or next page of a query. Without history only
+// the first page is read, because a later page could be of another block.
 func (c *caller) nextPage(q *paged) call {
 	c.pending = nil
 	return c.query(&q.question, func(p *page) error {
 		for i := range p.Found {
-			q.keys = append(q.keys, entity.Key(*p.Found[i].Key)) // query has seen that it is there
+			q.keys = append(q.keys, entity.Key(*p.Found[i].Key)) // query has checked that it is not nil
 		}
 		full := len(p.Found) == q.limit
-		if full != (p.Cursor != "") { // a full page has one, also when nothing follows
+		if full != (p.Cursor != "") { // a full page always has a cursor, as in Arkiv
 			return fmt.Errorf("after %d entities on a page of %d the cursor is %q", len(p.Found), q.limit, p.Cursor)
 		}
 		if q.at, q.cursor = uint64(p.Block), p.Cursor; full && c.temporal && len(q.keys) < q.op.Limit {

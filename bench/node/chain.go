@@ -21,11 +21,12 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// chainID is that of the chain that is followed.
+// chainID is the id of the test chain.
 const chainID = 1337
 
-// feed is a chain that grows at a rate, and the node that follows it. Its blocks are made
-// before they are due, so that making them takes nothing from the node.
+// feed is a chain that grows at a rate, and the node that follows it. Its
+// blocks are generated before they are due, so that generating takes no
+// processor time from the node.
 type feed struct {
 	chain    *chaintest.Chain
 	oracle   *mix.Oracle
@@ -35,26 +36,27 @@ type feed struct {
 
 	mu     sync.RWMutex
 	blocks map[uint64]*fed
-	last   uint64 // block that was made
+	last   uint64 // number of the last block made
 
 	revealed, applied atomic.Uint64
 
-	// While it is measured.
+	// The measured time.
 	from, to atomic.Int64 // in nanoseconds since 1970; 0: not yet
 	rows     atomic.Int64
-	took     *latency.Recorder // by one goroutine
+	took     *latency.Recorder // used by one goroutine only
 }
 
-// fed is a block of the chain, and what its clients are told of it.
+// fed is a block of the chain, with the data that clients' answers about it
+// must contain.
 type fed struct {
-	due     time.Time // when it was to be revealed
+	due     time.Time // when it is to be revealed
 	time    uint64
 	rows    int
 	visible uint64
 }
 
-// newFeed begins a chain after the head of a store, of blocks that are given other numbers,
-// and has the store follow its first block. The caller closes it.
+// newFeed begins a chain after the head of a store and has the store follow its
+// first block. The blocks of rest get new numbers. The caller closes it.
 func newFeed(ctx context.Context, ents *store.Entities, oracle *mix.Oracle, rest bench.Stream) (_ *feed, err error) {
 	head, err := ents.Head(ctx)
 	if err != nil {
@@ -74,7 +76,7 @@ func newFeed(ctx context.Context, ents *store.Entities, oracle *mix.Oracle, rest
 		return nil, err
 	}
 	f.stop = append(f.stop, func() { _ = end() })
-	// The store is taken for one of the chain: it followed it so far.
+	// Declare the store's history to be this chain's.
 	if err := ents.SetChain(ctx, store.Chain{ID: chainID, Genesis: f.chain.Genesis()}); err != nil {
 		return nil, err
 	}
@@ -98,7 +100,7 @@ func (f *feed) close() {
 	}
 }
 
-// give makes a block that is not revealed yet.
+// give adds a block that is not revealed yet.
 func (f *feed) give(ops []entity.Op) error {
 	b, err := f.chain.Give(ops)
 	if err != nil {
@@ -114,14 +116,14 @@ func (f *feed) give(ops []entity.Op) error {
 	return nil
 }
 
-// block returns what is known of a block, nil of one before the chain.
+// block returns the record of a block; nil for a block before the chain.
 func (f *feed) block(n uint64) *fed {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.blocks[n]
 }
 
-// more makes the next block of the rest. It returns false where there is none.
+// more makes the next block of rest. It returns false at the end of rest.
 func (f *feed) more() (bool, error) {
 	b, err, ok := f.next()
 	if !ok || err != nil {
@@ -130,7 +132,7 @@ func (f *feed) more() (bool, error) {
 	return true, f.give(b.Ops)
 }
 
-// prepare makes blocks for so many rows, or as many as may be held.
+// prepare makes blocks for a number of rows, up to maxPrepared.
 func (f *feed) prepare(rows float64) (err error) {
 	made, more := 0, true
 	for err == nil && more && float64(made) < min(rows, maxPrepared) {
@@ -141,10 +143,11 @@ func (f *feed) prepare(rows float64) (err error) {
 	return err
 }
 
-// maxPrepared are the rows of blocks that are made ahead at most, of some 256 bytes each.
+// maxPrepared is the maximum number of rows in blocks generated ahead, of some
+// 256 bytes each.
 const maxPrepared = 1 << 20
 
-// reveal shows the next block, which is due.
+// reveal publishes the next block, which is due.
 func (f *feed) reveal(due time.Time) {
 	n := f.chain.Last() + 1
 	f.block(n).due = due // before anybody asks
@@ -152,14 +155,14 @@ func (f *feed) reveal(due time.Time) {
 	f.chain.Reveal(f.applied.Load())
 }
 
-// progress notes what the node has applied.
+// progress records the blocks that the node has applied.
 func (f *feed) progress(s chain.Status) {
 	now := time.Now()
 	before := f.applied.Swap(s.Store)
 	for n := before + 1; n <= s.Store; n++ {
 		made := f.block(n)
 		if made == nil {
-			continue // of the store before
+			continue // a block before the chain
 		}
 		if from, to := f.from.Load(), f.to.Load(); from > 0 && now.UnixNano() >= from && (to == 0 || now.UnixNano() < to) {
 			f.took.Record(now.Sub(made.due))
@@ -168,8 +171,8 @@ func (f *feed) progress(s chain.Status) {
 	}
 }
 
-// run reveals blocks of so many rows a second, from start on, until the calls are over, ctx is done,
-// or there are no more, of which it tells.
+// run reveals blocks at a rate of rows a second, from start on, until the calls
+// are over or ctx is done. It reports whether the blocks ran out before.
 func (f *feed) run(ctx context.Context, over <-chan struct{}, start time.Time, rows float64) (short bool, err error) {
 	for due := start; ; {
 		select {
@@ -189,7 +192,8 @@ func (f *feed) run(ctx context.Context, over <-chan struct{}, start time.Time, r
 	}
 }
 
-// caughtUp waits until the node has applied what was revealed, as long as it gets on.
+// caughtUp waits until the node has applied all revealed blocks. It fails when
+// the node makes no progress.
 func (f *feed) caughtUp(ctx context.Context) error {
 	for at, since := f.applied.Load(), time.Now(); at < f.revealed.Load(); time.Sleep(10 * time.Millisecond) {
 		if now := f.applied.Load(); now > at {
@@ -209,12 +213,13 @@ func (f *feed) caughtUp(ctx context.Context) error {
 type Chain struct {
 	Close func() error // ends the server
 
-	expect *bench.Expectation // of a store that has followed it
+	expect *bench.Expectation // of a store that has followed the chain
 	client *chain.Client
 }
 
-// NewChain makes a chain of blocks, whose numbers do not matter, until they have so many bytes of
-// payloads: it holds all of them. The caller closes it.
+// NewChain makes a chain of blocks until their payloads reach a number of
+// bytes. It holds all of them in memory and renumbers them. The caller closes
+// it.
 func NewChain(ctx context.Context, blocks bench.Stream, most int) (*Chain, error) {
 	made, expect := chaintest.New(chainID, 1), bench.NewExpectation(true)
 	err := expect.Apply(&made.Blocks()[0])
@@ -241,7 +246,8 @@ func NewChain(ctx context.Context, blocks bench.Stream, most int) (*Chain, error
 	return c, err
 }
 
-// serveChain has a client of a chain that is served until it is closed.
+// serveChain serves a chain and returns a client of it, and a function that
+// closes both.
 func serveChain(ctx context.Context, c *chaintest.Chain) (client *chain.Client, end func() error, err error) {
 	on, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -252,8 +258,9 @@ func serveChain(ctx context.Context, c *chaintest.Chain) (client *chain.Client, 
 	return &chain.Client{URL: "http://" + on.Addr().String(), Attempts: 3}, server.Close, nil
 }
 
-// Follow has an empty store follow the chain to its end. It returns the rows that the store has
-// then and how long that took, and fails with bench.ErrMismatch when it is not what it should be.
+// Follow has an empty store follow the chain to its end. It returns the store's
+// rows and how long that took. It fails with bench.ErrMismatch when the store's
+// contents are wrong.
 func (c *Chain) Follow(ctx context.Context, ents *store.Entities) (rows uint64, took time.Duration, err error) {
 	f := chain.Follower{Client: c.client, Store: ents, Once: true}
 	start := time.Now()

@@ -14,7 +14,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// Protocols are the ways to a node, each over a connection that a client keeps.
+// Protocols are the ways to connect to a node; a client keeps its connection.
 var Protocols = []string{"http", "ws"}
 
 const (
@@ -22,9 +22,11 @@ const (
 	maxAnswer = 64 << 20    // bytes
 )
 
-// client is a connection of one client. It does as little as it can, since it takes from the processors of the node.
+// client is the connection of one client. It does little work, because it
+// shares the processors with the node.
 type client interface {
-	// call sends a request and returns the answer, which is good until the next call.
+	// call sends a request and returns the answer, which is valid until the
+	// next call.
 	call(ctx context.Context, body []byte) ([]byte, error)
 	close() error
 }

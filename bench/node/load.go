@@ -1,6 +1,8 @@
-// Package node measures an Arkiv node as its clients see it: what the network's SDKs ask, over JSON-RPC on
-// loopback, while the node follows a chain. Clients, chain and node share the machine. Every answer is checked:
-// it is of one block that there was when it was given, and what it says is right at that block.
+// Package node measures an Arkiv node as its clients see it: the calls of the
+// network's SDKs, over JSON-RPC on loopback, while the node follows a chain.
+// Clients, chain and node share the machine. Every answer is checked: its block
+// must have been the head at some time during the call, and its content must be
+// right at that block.
 package node
 
 import (
@@ -21,20 +23,22 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// SDK is what the network's SDKs call: entities, queries paged to the end, counts, timings and
-// block numbers. (Results of "sdk" are of sorted queries and polls for logs too.)
+// SDK is the mix of calls of the network's SDKs: entities, queries paged to the
+// end, counts, timings and block numbers. (Older results named "sdk" are of
+// sorted queries and polls for logs too.)
 const SDK = "sdk-paged"
 
-// Config says what is measured.
+// Config configures a measurement.
 type Config struct {
 	Protocol string  // one of Protocols
 	Calls    string  // a mix of package mix, such as mix.ByKey or mix.A, or SDK
-	Rows     float64 // a second, of the chain that the node follows meanwhile; 0: it stands still
+	Rows     float64 // rows a second of the chain that the node follows meanwhile; 0: the chain does not grow
 
-	// Config says for how long, by how many clients (Workers), at which rate, and from which seed.
+	// Config has the duration, the number of clients (Workers), the rate and
+	// the seed.
 	pace.Config
 
-	// Heard, in tests, changes what a client was answered.
+	// Heard, used by tests only, falsifies an answer before it is checked.
 	Heard func(kind string, answer []byte) []byte
 }
 
@@ -42,14 +46,16 @@ type Config struct {
 type Outcome struct {
 	*pace.Outcome // of the calls
 
-	// Follow is from when a block was due on the chain until the node had applied it.
+	// Follow has the time from when a block was due on the chain until the node
+	// had applied it.
 	Follow   *latency.Recorder
-	Followed float64 // rows of these a second
-	Short    bool    // the chain ended before the measurement
+	Followed float64 // rows a second that the node applied
+	Short    bool    // the chain ended before the measurement did
 }
 
-// Run follows a chain from the head of a store on, serves the store as varve node does, and has clients call
-// it. The oracle knows the store, and rest what comes after: blocks whose numbers do not matter.
+// Run follows a chain from the head of a store, serves the store as varve node
+// does, and lets clients call it. The oracle knows the store. Rest has the
+// blocks that follow; their numbers do not matter.
 func Run(ctx context.Context, ents *store.Entities, oracle *mix.Oracle, rest bench.Stream, cfg Config) (out *Outcome, err error) {
 	defer func() {
 		if err != nil {
@@ -80,7 +86,7 @@ func Run(ctx context.Context, ents *store.Entities, oracle *mix.Oracle, rest ben
 // followEvery is how often the node asks for new blocks.
 const followEvery = 50 * time.Millisecond
 
-// load is clients beside a feed.
+// load combines the clients and a feed.
 type load struct {
 	Config
 	*feed
@@ -125,8 +131,8 @@ func (l *load) run(ctx context.Context, address string) (_ *Outcome, err error) 
 	return out, err
 }
 
-// grow has the chain grow until the calls are over, and the node follow until it has caught up.
-// It tells whether the chain ended before.
+// grow makes the chain grow until the calls are over, and the node follow until
+// it has caught up. It reports whether the chain ended before.
 func (l *load) grow(ctx context.Context, over <-chan struct{}, start time.Time) (short bool, err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	ctx, stop := context.WithCancel(ctx)

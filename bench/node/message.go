@@ -10,10 +10,10 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// everything is the parts of an entity. Its key is always asked for.
+// everything is all parts of an entity. Its key is always requested.
 const everything = store.Metadata | store.Attributes | store.Content
 
-// included has the options of a request for each set of parts.
+// included has the request options for each set of parts.
 var included = func() (list [everything + 1]map[string]bool) {
 	for parts := range list {
 		with := func(part store.Parts) bool { return store.Parts(parts)&part != 0 }
@@ -27,11 +27,11 @@ var included = func() (list [everything + 1]map[string]bool) {
 	return list
 }()
 
-// question is an arkiv_query.
+// question is an arkiv_query request.
 type question struct {
 	text   string
 	at     uint64      // store.Head for none
-	parts  store.Parts // beside the key
+	parts  store.Parts // in addition to the key
 	limit  int         // 0 for none
 	cursor string
 }
@@ -50,7 +50,7 @@ func (q *question) params() []any {
 	return []any{q.text, options}
 }
 
-// result reads an answer that has a result and nothing else.
+// result decodes an answer that must have a result and nothing else.
 func result[T any](answer []byte) (T, error) {
 	var a struct {
 		Version string `json:"jsonrpc"`
@@ -75,7 +75,7 @@ type timing struct {
 	Duration uint64 `json:"duration"`
 }
 
-// found is an entity, as far as it was answered.
+// found is an entity in an answer; omitted parts are nil.
 type found struct {
 	Key         *entity.Hash        `json:"key"`
 	Payload     *chain.Data         `json:"value"`
@@ -96,7 +96,7 @@ type attribute[T any] struct {
 	Value T      `json:"value"`
 }
 
-// parts returns the parts in the answer.
+// parts returns the parts that the answer has.
 func (f *found) parts() (parts store.Parts) {
 	if f.Strings != nil {
 		parts |= store.Attributes
@@ -110,7 +110,7 @@ func (f *found) parts() (parts store.Parts) {
 	return parts
 }
 
-// entity is what was answered of one; what was not is zero.
+// entity converts an answer; omitted parts are zero.
 func (f *found) entity() entity.Entity {
 	e := entity.Entity{
 		Sequence: entity.MakeSequence(f.Created, f.Tx, f.Op), LastModifiedAtBlock: f.Modified, Expiration: f.Expires,

@@ -6,10 +6,10 @@ import (
 )
 
 // Ahead draws the values of a sequence in another goroutine, up to depth of
-// them before they are asked for, because a closed loop that makes its next
-// value between two operations measures the making too. Next returns false
-// after the last value, and after an error. Several goroutines may call it.
-// Stop ends the drawing and must be called.
+// them in advance. A closed loop that made its next value between two
+// operations would measure the making too. Next returns false after the last
+// value, and after an error. Several goroutines may call it. Stop ends the
+// drawing and must be called.
 func Ahead[T any](seq iter.Seq2[T, error], depth int) (next func() (T, error, bool), stop func()) {
 	type drawn struct {
 		value T

@@ -10,48 +10,52 @@ import (
 	"github.com/varvedb/varve/internal/splitmix"
 )
 
-// Config says when a loop starts operations and how long it goes on. One of Duration, N and More is set.
+// Config configures when a loop starts operations and how long it runs. Exactly
+// one of Duration, N and More is set.
 type Config struct {
-	// Rate and Arrivals make the loop open: operations start when they are due, each on the next free worker in the
-	// order of arrival. Without, the loop is closed: each worker starts an operation when its last one has ended.
-	Rate     float64              // arrivals a second that do not know of each other, a Poisson process of Seed
-	Arrivals func() time.Duration // or else the next one, since the loop began and not before the last one
+	// Rate and Arrivals make the loop open: operations start when they are due,
+	// each on the next free worker in the order of arrival. Without them the
+	// loop is closed: each worker starts an operation when its last one has
+	// ended.
+	Rate     float64              // independent arrivals a second: a Poisson process from Seed
+	Arrivals func() time.Duration // instead of Rate: returns the next start, relative to the loop's beginning, in increasing order
 
 	Workers int // operations at a time, such as connections; 0 is 1
 
-	Duration time.Duration // of the measurement, after the warm-up: what starts, or is due, in it is done; 0 is no limit
+	Duration time.Duration // of the measurement, after the warm-up: operations that start, or are due, in it are completed; 0 is no limit
 	N        int64         // operations in the measurement; 0 is no limit
-	WarmUp   time.Duration // what starts, or is due, in it is done and not recorded
+	WarmUp   time.Duration // operations that start, or are due, in it are run but not recorded
 
-	// More is asked before each operation whether there is one, as of the blocks of a
-	// file, by one goroutine at a time and not again after a no.
+	// More is called before each operation and reports whether there is another
+	// one, for example another block of a file. One goroutine at a time calls
+	// it, and not again after false.
 	More func() bool
 
 	Seed  uint64    // of the steps' Rand
 	Start time.Time // common beginning of several loops; zero is now
 
-	// OnError is asked about each failed operation, by one goroutine at a time:
-	// true counts it and goes on. Nil ends the loop at the first one.
+	// OnError decides about a failed operation: true counts it and continues.
+	// Nil ends the loop at the first failure. One goroutine at a time calls it.
 	OnError func(error) bool
 
-	wait func(ctx context.Context, until time.Time) error // in tests, whose clock moves only while everybody sleeps
+	wait func(ctx context.Context, until time.Time) error // replaces waiting in tests with a simulated clock
 }
 
 // MaxWait is how long an arrival of a Rate waits for a worker before it is
-// given up, as a user gives up. What has not started when drain has passed
-// after Duration is given up too, so that a rate beyond the engine's ends in
-// time. An arrival that was given up counts with the time that it waited, see
-// Outcome.All.
+// given up, like a user who leaves. Arrivals that have not started when drain
+// has passed after Duration are given up too, so that a rate beyond the
+// engine's capacity still ends in time. An arrival that was given up counts
+// with the time that it waited, see Outcome.All.
 const (
 	MaxWait = result.MaxWait
 	drain   = time.Second
 )
 
-// Loop does operations. Latency is from the scheduled start to the end of the timed
-// part; in a closed loop, from the start.
+// Loop runs operations. A latency counts from the scheduled start to the end of
+// the timed part; in a closed loop, from the actual start.
 //
-// The outcome is never nil and tells what was done before an error: that of the
-// operation that ended the loop, or the context's cause.
+// The outcome is never nil and covers everything up to an error: the error that
+// ended the loop, or the context's cause.
 func Loop(ctx context.Context, cfg Config, op Op) (*Outcome, error) {
 	cfg.Workers = max(cfg.Workers, 1)
 	if cfg.Start.IsZero() {
@@ -63,42 +67,46 @@ func Loop(ctx context.Context, cfg Config, op Op) (*Outcome, error) {
 	if cfg.Rate > 0 {
 		cfg.Arrivals = poisson(cfg.Rate, cfg.Seed)
 	}
-	l := &loop{cfg: cfg, turn: make(chan struct{}, 1)}
+	l := &loop{cfg: cfg, activity: activityOf(ctx), turn: make(chan struct{}, 1)}
 	l.out = &Outcome{Started: cfg.Start.Add(cfg.WarmUp), Workers: cfg.Workers, open: cfg.Arrivals != nil}
 	l.turn <- struct{}{}
 	err := l.work(ctx, op)
 	out := l.out
 	if !out.open {
 		out.Scheduled = out.Count + out.Errors
-	} else if err == nil && l.spent {
-		// That nobody came after the last one is a part of the schedule.
+	} else if err == nil && l.durationOver {
+		// An open loop lasts as long as its schedule, even if no arrival came
+		// at the end.
 		out.Elapsed = max(out.Elapsed, cfg.Duration)
 	}
 	return out, err
 }
 
-// loop hands out operations to its workers and takes what they recorded.
+// loop hands out operations to its workers and collects their records.
 type loop struct {
-	cfg Config
+	cfg      Config
+	activity *Activity
 
-	// Whoever has the turn waits for the next start; the other idle workers queue
-	// for it, so that at most one of them spins. What follows is theirs.
-	turn  chan struct{}
-	n     int64
-	ended bool // the configured end was reached
-	spent bool // it was that of Duration
+	// The holder of turn waits for the next start; the other idle workers queue
+	// for it, so that at most one of them spins. It guards the fields up to
+	// spent.
+	turn         chan struct{}
+	n            int64
+	ended        bool // the configured end was reached
+	durationOver bool // the end was that of Duration
 
-	mu  sync.Mutex
-	out *Outcome
-	err error
-	cut bool // an operation failed with the context
+	mu            sync.Mutex
+	out           *Outcome
+	err           error
+	contextFailed bool // an operation failed because the context ended
 }
 
-// now returns the time since the loop began; before it, below 0.
+// now returns the time since the loop began; it is negative before that.
 func (l *loop) now() time.Duration { return time.Since(l.cfg.Start) }
 
-// work runs the workers to their end. Operations get ctx; halt is derived from it and
-// ends earlier, so that operations in flight are finished.
+// work runs the workers to their end. Operations get ctx. Workers stop at halt,
+// which is derived from ctx and ends earlier, so that operations in flight are
+// finished.
 func (l *loop) work(ctx context.Context, op Op) error {
 	halt, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -125,16 +133,16 @@ func (l *loop) work(ctx context.Context, op Op) error {
 		})
 	}
 	group.Wait()
-	if l.err == nil && ctx.Err() != nil && (l.cut || !l.ended) {
+	if l.err == nil && ctx.Err() != nil && (l.contextFailed || !l.ended) {
 		return context.Cause(ctx)
 	}
 	return l.err
 }
 
-// next waits for the turn and then for a start, and returns the operation's number and
-// when it was due; false at the end.
+// next waits for the turn and then for a start. It returns the operation's
+// number and its due time; false at the end.
 func (l *loop) next(halt context.Context) (n int64, due time.Duration, ok bool) {
-	<-l.turn // soon free after a halt, which ends the wait of who has it
+	<-l.turn // soon free after a halt, which ends the wait of its holder
 	defer func() { l.turn <- struct{}{} }()
 	for !l.ended {
 		now := l.now()
@@ -168,8 +176,8 @@ func (l *loop) over(due time.Duration, measured bool) bool {
 	if l.cfg.N > 0 && measured && l.out.Scheduled >= l.cfg.N || l.cfg.More != nil && !l.cfg.More() {
 		return true
 	}
-	l.spent = l.cfg.Duration > 0 && due >= l.cfg.WarmUp+l.cfg.Duration
-	return l.spent
+	l.durationOver = l.cfg.Duration > 0 && due >= l.cfg.WarmUp+l.cfg.Duration
+	return l.durationOver
 }
 
 func (l *loop) skip(now, due time.Duration) bool {
@@ -181,30 +189,36 @@ type worker struct {
 	step    *Step
 	samples []sample // not yet recorded
 
-	unchecked []func() error      // of the last answers
+	unchecked []func() error      // checks of the last answers
 	checks    chan []func() error // for the goroutine that runs them
-	done      sync.WaitGroup      // that goroutine
+	done      sync.WaitGroup      // waits for that goroutine
 }
 
-// checksAtOnce is how many answers are handed over at once: many, because waking
-// the other goroutine costs as much as a fast read, and not too many, because
-// each answer stays in memory so long.
+// checksAtOnce is the number of answers in one hand-over. It is more than one
+// because waking the other goroutine costs as much as a fast read; it is not
+// larger because the answers stay in memory meanwhile.
 const checksAtOnce = 16
 
-// later hands a check to the goroutine that runs the checks of this worker in
-// their order. A check that fails ends the loop.
+// later passes a check to the goroutine that runs this worker's checks in
+// order. A check that fails ends the loop.
 func (w *worker) later(check func() error, cancel func()) {
 	if w.checks == nil {
 		w.checks = make(chan []func() error, 1)
 		w.done.Go(func() {
+			took := time.Duration(0)
 			for checks := range w.checks {
+				begun := w.now()
 				for _, check := range checks {
 					if err := check(); err != nil {
 						w.fail(err)
 						cancel()
 					}
 				}
+				took += w.now() - begun
 			}
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.out.Checking += took
 		})
 	}
 	if w.unchecked = append(w.unchecked, check); len(w.unchecked) == checksAtOnce {
@@ -213,7 +227,7 @@ func (w *worker) later(check func() error, cancel func()) {
 	}
 }
 
-// checked waits for the checks of all answers.
+// checked waits until all answers are checked.
 func (w *worker) checked() {
 	if w.checks != nil {
 		w.checks <- w.unchecked
@@ -235,10 +249,12 @@ func (l *loop) fail(err error) {
 func (w *worker) do(ctx context.Context, due time.Duration, op Op) bool {
 	s := sample{scheduled: due, started: w.now()}
 	w.step.Measured = due >= w.cfg.WarmUp
+	w.activity.begun.Add(1)
 	err := op(ctx, w.step)
+	w.activity.ended.Add(1)
 	s.ended = w.now()
 	if err != nil {
-		w.step.check = nil // of an answer that did not come
+		w.step.check = nil // the failed operation has no answer to check
 		if !w.tolerate(ctx, err) {
 			return false
 		}
@@ -259,14 +275,15 @@ func (w *worker) do(ctx context.Context, due time.Duration, op Op) bool {
 	return true
 }
 
-// tolerate tells whether the loop goes on after an error, and keeps the error if not.
+// tolerate reports whether the loop continues after an error; if not, it keeps
+// the error.
 func (l *loop) tolerate(ctx context.Context, err error) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case ctx.Err() != nil:
-		// What fails after the context has ended fails because of it.
-		l.cut = true
+		// An error after the context has ended is caused by that.
+		l.contextFailed = true
 	case l.cfg.OnError != nil && l.cfg.OnError(err):
 		return true
 	case l.err == nil:
@@ -275,7 +292,7 @@ func (l *loop) tolerate(ctx context.Context, err error) bool {
 	return false
 }
 
-// record adds samples to the outcome.
+// record adds the collected samples to the outcome.
 func (w *worker) record() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -289,7 +306,7 @@ func (w *worker) record() {
 // several goroutines at a time, each with its own step, which is valid until it returns.
 type Op func(ctx context.Context, s *Step) error
 
-// Step is one turn of an Op.
+// Step is one call of an Op.
 type Step struct {
 	Worker int   // connection or client, from 0
 	N      int64 // number of the operation, from 0, over all workers and with the warm-up
@@ -298,37 +315,39 @@ type Step struct {
 	Rand *rand.Rand
 
 	// Kind is set by the Op and names the distribution that the operation
-	// counts in, such as "commit" or "get"; "" is one too.
+	// counts in, such as "commit" or "get"; "" is a valid name.
 	Kind string
 
-	// Measured tells that the step is not of the warm-up.
+	// Measured reports that the step is not part of the warm-up.
 	Measured bool
 
 	source  rand.PCG
 	now     func() time.Duration // since the loop began
 	stopped bool
-	begun   time.Duration // when its timed part began, if it was told; otherwise 0
-	ended   time.Duration // when it was stopped
+	begun   time.Duration // start of the timed part, if Begin was called; otherwise 0
+	ended   time.Duration // when Stop was called
 	check   func() error  // of the answer
 }
 
-// Begin begins the timed part in a closed loop, where something is made ready before.
+// Begin starts the timed part in a closed loop, if the Op has to prepare
+// something first.
 func (s *Step) Begin() { s.begun = s.now() }
 
-// Stop ends the timed part. The rest of the Op is not in its latency, but
-// keeps the worker from its next operation, so that a closed loop is not busy
-// (see Outcome.Busy) and an arrival of an open one is late. Hand longer work
-// to Check. Without Stop, all of the Op is timed. Only the first call counts.
+// Stop ends the timed part. The rest of the Op does not count as latency, but
+// delays the worker's next operation: a closed loop is then less busy (see
+// Outcome.Busy), and an arrival of an open loop may start late. Hand longer
+// work to Check. Without Stop, all of the Op is timed. Only the first call
+// counts.
 func (s *Step) Stop() {
 	if !s.stopped {
 		s.stopped, s.ended = true, s.now()
 	}
 }
 
-// Check ends the timed part, as Stop does, and has another goroutine compare
-// the answer, because nothing but the operation may be between two operations
-// of a closed loop. The checks of a worker run in order, after its Op returned
-// without an error; one that fails ends the loop, whatever OnError says.
+// Check ends the timed part, as Stop does, and lets another goroutine compare
+// the answer, so that a closed loop continues at once. The checks of a worker
+// run in order, after its Op returned without an error. A check that fails ends
+// the loop, whatever OnError returns.
 func (s *Step) Check(f func() error) {
 	s.Stop()
 	s.check = f

@@ -245,6 +245,7 @@ func TestBusy(t *testing.T) {
 		require.Equal(t, int64(100), checked.Load())
 		require.InDelta(t, 1, out.Busy(), 0.001)
 		require.InEpsilon(t, 2000, out.Rate(), 0.02)
+		require.Equal(t, 50*time.Millisecond, out.Checking)
 
 		_, err = Loop(t.Context(), Config{Duration: time.Hour, OnError: func(error) bool { return true }}, func(_ context.Context, s *Step) error {
 			time.Sleep(time.Millisecond)

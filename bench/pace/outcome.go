@@ -8,56 +8,59 @@ import (
 	"github.com/varvedb/varve/bench/latency"
 )
 
-// Outcome is what a loop did, without its warm-up.
+// Outcome is what a loop did after its warm-up.
 type Outcome struct {
 	Started time.Time     // the end of the warm-up, where the timeline begins
 	Elapsed time.Duration // to the end of the last operation, or of the schedule if that is later
 
-	Total     int64 // operations that were started, those of the warm-up too
+	Total     int64 // operations started, including the warm-up's
 	Scheduled int64 // operations that were due
-	Count     int64 // that ended well
-	Errors    int64 // that failed; they have no latency
-	First     error // of these; nil when there is none
-	Skipped   int64 // that were given up: never started
+	Count     int64 // operations that succeeded
+	Errors    int64 // operations that failed; they have no latency
+	First     error // the first of these errors; nil when there is none
+	Skipped   int64 // arrivals that were given up before they started
 	Late      int64 // that started more than a millisecond late
 
 	Kinds []Kind // sorted by name
 
-	Workers int
+	Workers  int
+	Checking time.Duration // of all workers' checks of answers, which run beside the operations
 
 	open    bool
-	timed   time.Duration     // of all operations together, also failed ones
+	timed   time.Duration     // total time of all operations, including failed ones
 	seconds []latency.Second  // in which operations ended
-	waited  *latency.Recorder // until they were given up; nil for none
+	waited  *latency.Recorder // waiting times of arrivals that were given up; nil for none
 }
 
-// late is when a start is.
-const late = time.Millisecond
+// lateAfter is the delay from which a start counts as late.
+const lateAfter = time.Millisecond
 
-// Kind is the operations of one name.
+// Kind has the operations of one kind.
 type Kind struct {
 	Name    string
 	Latency *latency.Recorder // from the scheduled start; in a closed loop, from the start
 }
 
-// sample is one operation as a worker saw it, in times since the loop began.
+// sample is one operation as its worker recorded it. Times count from the
+// loop's beginning.
 type sample struct {
 	kind                      string
 	scheduled, started, ended time.Duration
 	err                       error
 }
 
-// batch is how many samples a worker collects before it takes the lock of the outcome: the lock and the
-// histograms, which are shared to save memory, stay out of the way of operations.
+// batch is how many samples a worker collects before it takes the lock of the
+// outcome. The histograms are shared to save memory; batches keep the lock out
+// of the operations' way.
 const batch = 512
 
 func (o *Outcome) add(s *sample, origin time.Duration) {
 	ended, took := s.ended-origin, s.ended-s.started
 	o.Elapsed = max(o.Elapsed, ended)
-	o.timed += s.ended - max(s.started, origin) // what began in the warm-up counts from its end
+	o.timed += s.ended - max(s.started, origin) // for an operation that began in the warm-up, only the time after it
 	if o.open {
 		took = s.ended - s.scheduled
-		if s.started-s.scheduled > late {
+		if s.started-s.scheduled > lateAfter {
 			o.Late++
 		}
 	}
@@ -74,7 +77,7 @@ func (o *Outcome) add(s *sample, origin time.Duration) {
 	second.Max = max(second.Max, took)
 }
 
-// second returns that in which a time since the beginning is.
+// second returns the entry of the second in which a time lies.
 func (o *Outcome) second(at time.Duration) *latency.Second {
 	i := int(max(at, 0) / time.Second)
 	for len(o.seconds) <= i {
@@ -83,7 +86,7 @@ func (o *Outcome) second(at time.Duration) *latency.Second {
 	return &o.seconds[i]
 }
 
-// made returns the kind of a name, new if need be.
+// made returns the record of a kind, and adds it if it is missing.
 func (o *Outcome) made(name string) *Kind {
 	i, found := slices.BinarySearchFunc(o.Kinds, name, func(k Kind, name string) int { return cmp.Compare(k.Name, name) })
 	if !found {
@@ -92,10 +95,11 @@ func (o *Outcome) made(name string) *Kind {
 	return &o.Kinds[i]
 }
 
-// Success returns the part (0…1) of what was due that ended well.
+// Success returns the share (0…1) of the due operations that succeeded.
 func (o *Outcome) Success() float64 { return float64(o.Count) / float64(max(o.Scheduled, 1)) }
 
-// Rate returns the operations a second that ended well, over the elapsed time and so with everything untimed.
+// Rate returns the successful operations a second. The elapsed time includes
+// everything untimed.
 func (o *Outcome) Rate() float64 {
 	if o.Elapsed <= 0 {
 		return 0
@@ -103,10 +107,10 @@ func (o *Outcome) Rate() float64 {
 	return float64(o.Count) / o.Elapsed.Seconds()
 }
 
-// Busy returns the part (0…1) of the workers' time that was operations; the
-// rest was the loop's own: making the next operation, or looking at the last.
-// A rate of a closed loop that is not busy is not the engine's capacity. In an
-// open loop it means nothing, because workers wait for arrivals; it is 0 then.
+// Busy returns the share (0…1) of the workers' time spent in operations. The
+// rest is the loop's overhead: making the next operation, or checking the last.
+// The rate of a closed loop that is not busy is not the engine's capacity. For
+// an open loop it is 0, because its workers wait for arrivals.
 func (o *Outcome) Busy() float64 {
 	if o.open || o.Elapsed <= 0 {
 		return 0
@@ -114,7 +118,7 @@ func (o *Outcome) Busy() float64 {
 	return o.timed.Seconds() / (o.Elapsed.Seconds() * float64(max(o.Workers, 1)))
 }
 
-// giveUp counts an arrival that was given up after it had waited so long.
+// giveUp counts an arrival that was given up, with the time that it waited.
 func (o *Outcome) giveUp(waited time.Duration) {
 	if o.waited == nil {
 		o.waited = latency.NewRecorder()
@@ -123,9 +127,9 @@ func (o *Outcome) giveUp(waited time.Duration) {
 	o.waited.Record(waited)
 }
 
-// All returns the latencies of all kinds together. An arrival that was given
-// up is in it with the time that it waited, because a distribution without it
-// would lack the worst: its latency is at least that.
+// All returns the latencies of all kinds together. An arrival that was given up
+// is included with the time that it waited, because a distribution without it
+// would lack the worst cases: its latency is at least that.
 func (o *Outcome) All() *latency.Recorder {
 	all := latency.NewRecorder()
 	for _, k := range o.Kinds {
@@ -137,8 +141,8 @@ func (o *Outcome) All() *latency.Recorder {
 	return all
 }
 
-// Seconds returns one entry for each second of the measurement up to the last operation, idle ones
-// too. The last one is as a rule cut short by the end of the run.
+// Seconds returns one entry for each second of the measurement up to the last
+// operation, idle seconds too. The last second is usually incomplete.
 func (o *Outcome) Seconds() []latency.Second {
 	list := slices.Clone(o.seconds)
 	if n := len(list); n > 0 {
@@ -147,8 +151,8 @@ func (o *Outcome) Seconds() []latency.Second {
 	return list
 }
 
-// Metrics returns qps and errors; for an open loop late and skipped, for a
-// closed one busy.
+// Metrics returns qps and errors; late and skipped for an open loop, busy for a
+// closed one.
 func (o *Outcome) Metrics() []latency.Metric {
 	list := []latency.Metric{{Value: o.Rate(), Unit: "qps"}, {Value: float64(o.Errors), Unit: "errors"}}
 	if !o.open {

@@ -1,6 +1,6 @@
-// Package payload measures where the payloads of entities are best kept: in the entity's row, in
-// a table of their own, compressed in the row, or in a file beside the database. Of a store there
-// is no more than a key, a block and some numbers for each entity.
+// Package payload compares places to keep the payloads of entities: in the
+// entity's row, in a separate table, compressed in the row, or in a file next
+// to the database. An entity is only a key, a block and some numbers here.
 package payload
 
 import (
@@ -25,23 +25,25 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Config says what is kept, where, and for how long entities are written.
+// Config configures the number and place of payloads, and for how long entities
+// are written.
 type Config struct {
 	Place     string // row, table, zstd or file
-	JSON      bool   // payloads are the attributes of generated entities; else they do not compress
+	JSON      bool   // payloads are attributes of generated entities as JSON; otherwise they do not compress
 	Bytes     int    // of a payload
 	Entities  int    // to write
 	PerCommit int
 	Path      string // of the file
-	Sync      bool   // the file is on the disk before the transaction commits
+	Sync      bool   // the file is synced before the transaction commits
 	Seed      uint64
 
-	Limit time.Duration // of all commits, after which no other begins
+	Limit time.Duration // total time of all commits; after it no further one begins
 	Reads time.Duration // how long to read
 }
 
-// Run writes entities into an empty database, and reads payloads by the keys of entities in random order. It
-// compares every payload, and fails with bench.ErrMismatch. Beside is the bytes of the file.
+// Run writes entities into an empty database, and reads payloads by the keys of
+// entities in random order. It compares every payload, and fails with
+// bench.ErrMismatch. Beside is the size of the separate file in bytes.
 func Run(ctx context.Context, db *store.DB, cfg Config) (commits bench.Result, reads *pace.Outcome, beside int64, err error) {
 	k := &keeper{Config: cfg, db: graph.Store{DB: db}}
 	err = k.open(ctx)
@@ -58,7 +60,7 @@ func Run(ctx context.Context, db *store.DB, cfg Config) (commits bench.Result, r
 	return commits, reads, k.end, err
 }
 
-// numbers are those of an entity.
+// numbers is how many numbers an entity has.
 const numbers = 8
 
 var (
@@ -80,7 +82,8 @@ type keeper struct {
 	written int
 }
 
-// open makes the tables. In Postgres payloads are not compressed: so it is in the layouts of entities.
+// open creates the tables. Postgres is told not to compress payloads, as in the
+// entity layouts.
 func (k *keeper) open(ctx context.Context) (err error) {
 	texts := strings.Split(strings.TrimRight(tables, ";\n"), ";")
 	if k.db.DB.Engine().Info().Dialect == driver.Postgres {
@@ -107,7 +110,7 @@ func (k *keeper) close() {
 	_ = k.file.Close() // what was read from it is right
 }
 
-// write writes all entities, or those that the time is enough for.
+// write writes all entities, or as many as the time allows.
 func (k *keeper) write(ctx context.Context) (res bench.Result, err error) {
 	contents := func(first, n int) [][]byte {
 		list := make([][]byte, n)
@@ -122,7 +125,8 @@ func (k *keeper) write(ctx context.Context) (res bench.Result, err error) {
 	return res, err
 }
 
-// commit writes the entities of these payloads. What is in the file is there before the database says where.
+// commit writes entities with these payloads. The file is written before the
+// database refers to it.
 func (k *keeper) commit(ctx context.Context, contents [][]byte, first int) error {
 	var rows, apart []any
 	var grown []byte
@@ -162,7 +166,8 @@ func (k *keeper) commit(ctx context.Context, contents [][]byte, first int) error
 	})
 }
 
-// readAll reads payloads, each compared when its time no longer counts.
+// readAll reads payloads in random order. Each is compared outside of the
+// measured time.
 func (k *keeper) readAll(ctx context.Context) (out *pace.Outcome, err error) {
 	view, err := k.db.View(ctx)
 	if err != nil {
@@ -208,7 +213,7 @@ func (k *keeper) read(ctx context.Context, q driver.Querier, key []byte) (conten
 	return content, err
 }
 
-// key is 32 bytes that look random.
+// key returns 32 bytes that look random.
 func (k *keeper) key(nth int) []byte { return k.random(nth, 32) }
 
 func (k *keeper) random(nth, n int) []byte {
@@ -220,7 +225,8 @@ func (k *keeper) random(nth, n int) []byte {
 	return content
 }
 
-// content is the payload of an entity: JSON is cut off at its end.
+// content returns the payload of an entity. A JSON payload is cut to its
+// length, so it may be incomplete.
 func (k *keeper) content(nth int) []byte {
 	if !k.JSON {
 		return k.random(-1-nth, k.Bytes)

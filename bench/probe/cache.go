@@ -15,7 +15,7 @@ type Pages struct {
 	Total    int64
 }
 
-// Share returns the part that is resident, 0…1; 0 when there are no pages.
+// Share returns the resident share, 0…1; 0 when there are no pages.
 func (p Pages) Share() float64 {
 	if p.Total == 0 {
 		return 0
@@ -23,9 +23,10 @@ func (p Pages) Share() float64 {
 	return float64(p.Resident) / float64(p.Total)
 }
 
-// Residency counts how much of a file, or of the regular files below a directory, is in the page cache, as
-// vmtouch does: with mincore, which does not change it. The process must own the files or be allowed to write
-// them: of others, the kernel says that everything is resident.
+// Residency counts how much of a file, or of the regular files below a
+// directory, is in the page cache. It uses mincore, like vmtouch, and changes
+// nothing. The process must own the files or be allowed to write them: for
+// other files the kernel reports every page as resident.
 func Residency(path string) (sum Pages, err error) {
 	err = each(path, func(f *os.File, size int64) error {
 		pages, err := mincore(f, size)
@@ -36,8 +37,9 @@ func Residency(path string) (sum Pages, err error) {
 	return sum, err
 }
 
-// Fill reads a file, or the regular files below a directory, into the page cache, so many bytes
-// in all, in the order of their names: the same part of them each time.
+// Fill reads a file, or the regular files below a directory, into the page
+// cache, up to a number of bytes. It reads files in the order of their names,
+// so that each run caches the same part.
 func Fill(path string, bytes int64) error {
 	return each(path, func(f *os.File, _ int64) error {
 		n, err := io.Copy(io.Discard, io.LimitReader(f, max(bytes, 0)))
@@ -46,13 +48,14 @@ func Fill(path string, bytes int64) error {
 	})
 }
 
-// tries is how often pages are dropped before they count as staying. The kernel skips pages that it is busy
-// with, such as those on their way between lists of one core.
+// tries is how often Evict drops pages before it takes the rest as not
+// evictable. The kernel skips busy pages, such as pages that move between the
+// lists of one core.
 const tries = 3
 
 // Evict writes a file, or the regular files below a directory, to the disk and
-// drops them from the page cache. Mapped or locked pages stay, and so does all
-// of a file system in memory; that is no error.
+// drops them from the page cache. Mapped or locked pages stay, and so does
+// everything in a memory file system; that is no error.
 func Evict(path string) error {
 	for range tries {
 		err := each(path, func(f *os.File, _ int64) error {
@@ -71,8 +74,8 @@ func Evict(path string) error {
 	return nil
 }
 
-// each opens a file, or the regular ones below a directory. What vanishes from a directory
-// meanwhile is passed over, as a log does at a checkpoint.
+// each calls do with a file, or with each regular file below a directory. Files
+// that disappear meanwhile are skipped, because a checkpoint may remove a log.
 func each(path string, do func(f *os.File, size int64) error) error {
 	root, err := filepath.EvalSymlinks(path)
 	if err == nil {

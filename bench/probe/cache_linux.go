@@ -34,7 +34,7 @@ func mincore(f *os.File, size int64) (p Pages, err error) {
 }
 
 func dontNeed(f *os.File) error {
-	// A length of 0 is the whole file.
+	// A length of 0 means the whole file.
 	if err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED); err != nil {
 		return fmt.Errorf("fadvise: %w", err)
 	}

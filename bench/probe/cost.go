@@ -15,17 +15,17 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Cost has the resources that a phase used: the counters of this process and of
-// the engine's processes, with all their descendants. A slower or busier host
-// takes longer for the same phase, but not more of these.
+// Cost has the resources that a phase used, from the counters of this process
+// and of the engine's processes with all their descendants. On a slower or
+// busier host a phase takes longer, but needs the same resources.
 type Cost struct {
 	CPU     time.Duration // user and system time of all threads
 	Written int64         // bytes that were written to files
-	Read    int64         // bytes that were fetched from storage, read-ahead among them
+	Read    int64         // bytes fetched from storage, including read-ahead
 	Syncs   *int64        // calls of fsync, fdatasync, msync and sync_file_range; nil where the kernel may not be asked
 }
 
-// Each returns the cost of each of some operations.
+// Each returns the cost per operation.
 func (c Cost) Each(operations int64) []latency.Metric {
 	each := func(total float64, unit string) latency.Metric {
 		return latency.Metric{Value: total / float64(operations), Unit: unit}
@@ -42,12 +42,12 @@ func (c Cost) Each(operations int64) []latency.Metric {
 type Meter struct {
 	pids  []int
 	begun Cost
-	own   time.Duration // processor time of this process that does not count
+	own   time.Duration // processor time of this process that is left out
 	syncs *syncCounter
 }
 
 // NewMeter starts to count this process and the engine's. It fails with
-// ErrUnsupported where the system has no such counters. Close ends it.
+// ErrUnsupported if the system has no such counters. The caller closes it.
 func NewMeter(ctx context.Context, engine driver.Engine) (*Meter, error) {
 	stats, err := engine.Stats(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func newMeter(engine []int) (*Meter, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.syncs = countSyncs(found) // first: opening it costs processor time
+	m.syncs = countSyncs(found) // first, because opening the counters costs processor time
 	m.begun, err = m.used(found)
 	m.own = ownCPU()
 	return m, err
@@ -70,7 +70,7 @@ func newMeter(engine []int) (*Meter, error) {
 
 // Cost returns the resources used since the start.
 func (m *Meter) Cost() (Cost, error) {
-	own := ownCPU() - m.own // before looking costs some
+	own := ownCPU() - m.own // before reading the counters, which costs processor time
 	found, err := m.processes()
 	if err != nil {
 		return Cost{}, err
@@ -79,7 +79,8 @@ func (m *Meter) Cost() (Cost, error) {
 	if err != nil {
 		return Cost{}, err
 	}
-	// A counter falls where a process has ended that its parent has not waited for.
+	// A counter can fall when a process has ended and its parent has not waited
+	// for it.
 	c := Cost{
 		CPU:     own + max(now.CPU-m.begun.CPU, 0),
 		Written: max(now.Written-m.begun.Written, 0),
@@ -91,10 +92,10 @@ func (m *Meter) Cost() (Cost, error) {
 	return c, nil
 }
 
-// Apart runs work between two operations that does not count, such as making
-// the next one. It leaves out the processor time of this process meanwhile, and
-// nothing else, because looking at the counters of a server's processes costs
-// more than most operations. So f must not use the engine. A nil meter only runs it.
+// Apart runs work that does not count, between two operations, such as making
+// the next one. Only this process's processor time during f is left out,
+// because reading the counters of a server's processes costs more than most
+// operations. So f must not use the engine. A nil meter just calls f.
 func (m *Meter) Apart(f func() error) error {
 	if m == nil {
 		return f()
@@ -105,10 +106,10 @@ func (m *Meter) Apart(f func() error) error {
 	return err
 }
 
-// Close gives back the kernel's counters.
+// Close releases the kernel's counters.
 func (m *Meter) Close() { m.syncs.close() }
 
-// processes are this one and the engine's with their descendants.
+// processes returns this process and the engine's, with their descendants.
 func (m *Meter) processes() (map[int]procfs.ProcStat, error) {
 	found, err := find(nil)
 	if err == nil && len(m.pids) > 0 {
@@ -125,16 +126,17 @@ func (m *Meter) processes() (map[int]procfs.ProcStat, error) {
 // ticks is the unit of processor time in /proc/<pid>/stat.
 const ticks = time.Second / 100
 
-// used sums the counters of processes, of this one without its own processor
-// time, because there is an exact clock for that. The processor time of a
-// process includes children that have ended and that it has waited for.
-// Children of this process belong to no engine, and none is counted twice,
-// because a living child has not been added to its parent.
+// used sums the counters of processes. It leaves out the processor time of this
+// process, which ownCPU measures exactly. A process's time includes its ended
+// children that it has waited for. Children of this process belong to no
+// engine. Nothing counts twice, because a living child has not been added to
+// its parent.
 //
-// Bytes written are wchar of /proc/<pid>/io, the bytes given to write(2), and
-// not write_bytes, because that counts a large folio of the page cache whole when
-// a byte of it changes: 17 to 36 % more for the same commits. This process does
-// not count where the engine has others, because it writes to their sockets.
+// Bytes written are wchar of /proc/<pid>/io, the bytes given to write(2).
+// write_bytes is not used because it counts a whole large folio of the page
+// cache when one byte of it changes: 17 to 36 % more for the same commits. If
+// the engine has processes, this process is left out, because it writes to
+// their sockets.
 func (m *Meter) used(found map[int]procfs.ProcStat) (sum Cost, err error) {
 	for pid, stat := range found {
 		own := pid == os.Getpid()

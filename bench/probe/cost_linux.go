@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownCPU is the processor time of this process in microseconds, where
-// /proc counts in hundredths of a second.
+// ownCPU is the processor time of this process, in microseconds; /proc has only
+// hundredths of a second.
 func ownCPU() time.Duration {
 	var u unix.Rusage
 	_ = unix.Getrusage(unix.RUSAGE_SELF, &u) // which fails for a wrong address only
@@ -25,13 +25,13 @@ func ownCPU() time.Duration {
 // syncCalls are the system calls that make data durable.
 var syncCalls = []string{"fsync", "fdatasync", "msync", "sync_file_range"}
 
-// syncCounter has a counter of the kernel (perf_event_open(2)) for each of
-// these calls in each thread. Threads and processes that they start later are
-// counted as well, because the counters are inherited.
+// syncCounter has one kernel counter (perf_event_open(2)) for each of these
+// calls in each thread. Threads and processes that they start later inherit the
+// counters.
 type syncCounter struct{ counters []int }
 
 // countSyncs starts to count the calls of all threads of some processes. It
-// returns nil where that is not allowed: it takes root or a
+// returns nil where that is not permitted: it needs root or a
 // perf_event_paranoid of -1, and a mounted tracefs.
 func countSyncs(found map[int]procfs.ProcStat) *syncCounter {
 	c := new(syncCounter)
@@ -76,8 +76,8 @@ func tracepoint(name string) (uint64, error) {
 	return strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
 }
 
-// fromDetachedTracefs reads a file of a tracefs that is mounted nowhere, so
-// that the machine stays as it is.
+// fromDetachedTracefs reads a file of a tracefs that is not mounted anywhere,
+// so that the machine's mounts do not change.
 func fromDetachedTracefs(path string) ([]byte, error) {
 	fs, err := unix.Fsopen("tracefs", unix.FSOPEN_CLOEXEC)
 	if err != nil {
@@ -101,7 +101,7 @@ func fromDetachedTracefs(path string) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// count returns the calls since the start; false where they are not counted.
+// count returns the calls since the start; false if they are not counted.
 func (c *syncCounter) count() (sum int64, ok bool) {
 	if c == nil {
 		return 0, false

@@ -37,21 +37,22 @@ func Sync(dir string, n int) (took *latency.Recorder, err error) {
 	return took, nil
 }
 
-// Machine is a machine's performance in a second without other measurements.
+// Machine is the result of a short test of this machine, taken while no
+// measurement runs.
 type Machine struct {
 	Fsync *latency.Recorder
 	Copy  float64       // bytes a second, from memory to memory
 	Work  time.Duration // that a fixed program takes
 
-	// The part of all cores that other programs used while this one rested, and
-	// the part that the hypervisor gave to other machines; nil where the system
-	// does not report it.
+	// The share of all cores that other programs used while this one rested,
+	// and the share that the hypervisor gave to other machines; nil where the
+	// system does not report it.
 	Others, Stolen *float64
 }
 
-// How a machine is examined: 128 syncs, so that one slow one in a hundred
-// shows, copies that no cache holds, and a rest that is long compared with the
-// 10 ms in which the kernel counts.
+// The parts of the test: 128 syncs, so that a slow one in a hundred shows;
+// copies larger than any cache; and a rest that is long compared with the
+// kernel's counting interval of 10 ms.
 const (
 	syncs  = 128
 	copied = 64 << 20
@@ -59,7 +60,7 @@ const (
 	rest   = 300 * time.Millisecond
 )
 
-// Look looks at this machine, with the disk of a directory.
+// Look tests this machine, with the disk of a directory.
 func Look(ctx context.Context, dir string) (m Machine, err error) {
 	if m.Fsync, err = Sync(dir, syncs); err != nil {
 		return m, fmt.Errorf("probe: %w", err)
@@ -75,11 +76,11 @@ func Look(ctx context.Context, dir string) (m Machine, err error) {
 	return m, nil
 }
 
-// copying returns the bytes a second of the middle one of some copies.
+// copying returns the median of some copies, in bytes a second.
 func copying() float64 {
-	defer debug.FreeOSMemory() // whoever looks stays there while others are measured
+	defer debug.FreeOSMemory() // frees the buffers, because this process continues while others are measured
 	from, to := make([]byte, copied), make([]byte, copied)
-	copy(to, from) // the kernel gives pages when they are written
+	copy(to, from) // so that the kernel allocates the pages
 	return copied / middle(func() { copy(from, to) }).Seconds()
 }
 
@@ -94,11 +95,12 @@ func middle(f func()) time.Duration {
 	return took[rounds/2]
 }
 
-// workSize is how many numbers the fixed program makes and sorts: 2 MB, some 20 ms.
+// workSize is how many numbers the fixed program generates and sorts: 2 MB,
+// some 20 ms.
 const workSize = 1 << 18
 
-// work is the fixed program: it makes numbers from a seed, sorts them, and returns a sum
-// over them in which their order counts.
+// work is the fixed program: it generates numbers from a seed, sorts them, and
+// returns a sum that depends on their order.
 func work() (sum uint64) {
 	random := rand.New(rand.NewPCG(1, 2))
 	numbers := make([]uint64, workSize)
@@ -112,7 +114,8 @@ func work() (sum uint64) {
 	return sum
 }
 
-// system returns what all cores have done since the machine was started; nil where the system does not tell.
+// system returns the counters of all cores since boot; nil where the system
+// does not report them.
 func system() *procfs.CPUStat {
 	if fs, err := procfs.NewDefaultFS(); err == nil {
 		if all, err := fs.Stat(); err == nil {
@@ -122,7 +125,8 @@ func system() *procfs.CPUStat {
 	return nil
 }
 
-// shares returns the parts of all cores that were in use, and that were stolen.
+// shares returns the share of all cores that was in use, and the share that was
+// stolen.
 func shares(a, b *procfs.CPUStat) (used, stolen *float64) {
 	if a == nil || b == nil {
 		return nil, nil
@@ -146,24 +150,24 @@ func (m *Machine) Metrics() []latency.Metric {
 	return list
 }
 
-// usage is a part of the cores that others have.
+// usage is a share of the cores that others use.
 type usage struct {
 	of         *float64
 	unit, what string
 }
 
-// known are the parts that the system tells.
+// known returns the shares that the system reports.
 func (m *Machine) known() []usage {
 	list := []usage{{m.Others, "share-others", "other programs use"}, {m.Stolen, "share-stolen", "the hypervisor gives to others"}}
 	return slices.DeleteFunc(list, func(s usage) bool { return s.of == nil })
 }
 
-// tolerated is the part of the cores that others may use.
+// tolerated is the share of the cores that others may use.
 const tolerated = 0.1
 
-// Off returns why measurements on the machine cannot be relied on, or "". A
-// machine that is slower than at other times shows in the figures of several
-// looks.
+// Off returns why measurements on the machine cannot be relied on, or "". One
+// look cannot show that a machine is slower than at other times; the figures of
+// several looks do.
 func (m *Machine) Off() (why string) {
 	for _, s := range m.known() {
 		if *s.of > tolerated {

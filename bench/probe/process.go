@@ -11,13 +11,14 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// tracker looks at processes that come and go.
+// tracker follows a set of processes that come and go.
 type tracker struct {
-	most int64 // bytes that they had read from the disk
+	most int64 // largest sum of bytes read from the disk so far
 	next time.Time
 }
 
-// look takes the processes, and all that descend from them, into a sample; this process alone when there are none.
+// look adds the figures of the processes and all their descendants to a sample;
+// without pids, of this process alone.
 func (t *tracker) look(pids []int, sample *Sample) error {
 	found, err := find(pids)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -32,16 +33,17 @@ func (t *tracker) look(pids []int, sample *Sample) error {
 		sum, seen = sum+int64(io.ReadBytes), seen && err == nil
 	}
 	if seen {
-		// It falls for a moment when a child has ended and its parent has not yet its counters.
+		// The sum falls briefly when a child has ended and its parent has not
+		// yet taken over its counters.
 		t.most = max(t.most, sum)
 		sample.Read = new(t.most)
 	}
 	return t.remember(found, sample)
 }
 
-// find returns the living ones of the given processes, with all their
-// descendants. For none it is this process alone: the engine is a part of it,
-// and its other children are not.
+// find returns the given processes that are alive, with all their descendants.
+// Without pids it returns only this process: the engine runs in it, and its
+// children belong to something else.
 func find(pids []int) (found map[int]procfs.ProcStat, err error) {
 	found = map[int]procfs.ProcStat{}
 	if len(pids) == 0 {
@@ -74,8 +76,8 @@ func find(pids []int) (found map[int]procfs.ProcStat, err error) {
 	return found, nil
 }
 
-// counters returns what a process has read and written, which only its owner may
-// see; nothing of one that has ended.
+// counters returns the bytes that a process has read and written; zero if it
+// has ended. Only the owner may read them.
 func counters(pid int) (io procfs.ProcIO, err error) {
 	proc, err := procfs.NewProc(pid)
 	if err == nil {
@@ -87,11 +89,12 @@ func counters(pid int) (io procfs.ProcIO, err error) {
 	return io, err
 }
 
-// gone tells that a process ended between being listed and being read.
+// gone reports whether a process ended between being listed and being read.
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) }
 
-// remember takes memory into a sample, unless looking at it would take more than a hundredth of a core. What
-// several processes share, such as Postgres' buffers, counts once: it is the sum of their proportional sets.
+// remember adds memory to a sample, unless reading it would take more than a
+// hundredth of a core. Memory that several processes share, such as Postgres'
+// buffers, counts once, because proportional set sizes are summed.
 func (t *tracker) remember(found map[int]procfs.ProcStat, sample *Sample) error {
 	begin := time.Now()
 	if begin.Before(t.next) {

@@ -1,9 +1,11 @@
-// Package probe looks at processes, disks and the page cache while a workload runs. A Sampler takes what a timeline
-// lacks: what the engine's processes hold in memory and read from the disk, and its log and checkpoints from its
-// statistics. Residency, Fill and Evict look at the page cache and change it, for cold and warm runs.
+// Package probe observes processes, disks and the page cache while a workload
+// runs. A Sampler adds to a timeline the memory of the engine's processes,
+// their reads from the disk, and the engine's log size and checkpoints.
+// Residency, Fill and Evict inspect and change the page cache, for cold and
+// warm runs.
 //
-// It reads /proc and asks the kernel as Linux has it. Elsewhere these functions
-// return ErrUnsupported, and a sampler tells only what the engine tells.
+// It needs Linux: /proc and some system calls. Elsewhere these functions return
+// ErrUnsupported, and a sampler reports only the engine's statistics.
 package probe
 
 import (
@@ -12,26 +14,37 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/varvedb/varve/bench/latency"
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Sampler takes samples in a goroutine of its own until it is stopped.
+// Sampler takes samples in a goroutine until it is stopped.
 type Sampler struct {
 	stats   func(context.Context) (driver.Stats, error)
 	cancel  context.CancelFunc
 	done    chan struct{}
 	tracker tracker
-	pids    []int // of the engine, as it said last
+	pids    atomic.Pointer[[]int] // of the engine, as last reported
 	got     Samples
 }
 
-// Start takes a first sample, from which later ones count, and then others at an interval; 0 is half a second, so
-// that no second lacks one. A sample has the figures of stats, such as driver.Engine.Stats, and those of the
-// processes that stats names, with all that descend from them; if it names none, of this process. Sampling ends
-// with the context or by Stop, which must be called.
+// PIDs returns the engine's processes, as last reported.
+func (s *Sampler) PIDs() []int {
+	if pids := s.pids.Load(); pids != nil {
+		return *pids
+	}
+	return nil
+}
+
+// Start takes a first sample, as the base of later ones, and then one at each
+// interval; 0 is half a second, so that no second is without a sample. A sample
+// has the figures of stats (such as driver.Engine.Stats), and the figures of
+// the processes that stats names, with their descendants; if it names none, of
+// this process. Sampling ends with the context or by Stop, which must be
+// called.
 func Start(ctx context.Context, interval time.Duration, stats func(context.Context) (driver.Stats, error)) *Sampler {
 	s := &Sampler{stats: stats, done: make(chan struct{})}
 	ctx, s.cancel = context.WithCancel(ctx)
@@ -57,26 +70,27 @@ func (s *Sampler) run(ctx context.Context, interval time.Duration) {
 	}
 }
 
-// Stop ends the sampler and returns its samples. It does not take a last one,
-// since the engine may be gone. Further calls return the same.
+// Stop ends the sampler and returns its samples. It takes no last sample,
+// because the engine may be closed. Further calls return the same.
 func (s *Sampler) Stop() *Samples {
 	s.cancel()
 	<-s.done
 	return &s.got
 }
 
-// take returns what could be found out, with the errors of the rest.
+// take returns the figures that could be read, with the errors of the rest.
 func (s *Sampler) take(ctx context.Context) (Sample, error) {
 	sample := Sample{At: time.Now()}
 	stats, err := s.stats(ctx)
 	if err == nil {
-		sample.Stats, s.pids = stats, stats.EnginePIDs
+		sample.Stats = stats
+		s.pids.Store(&stats.EnginePIDs)
 	}
-	errs := slices.DeleteFunc([]error{err, s.tracker.look(s.pids, &sample)}, func(err error) bool { return errors.Is(err, ErrUnsupported) })
+	errs := slices.DeleteFunc([]error{err, s.tracker.look(s.PIDs(), &sample)}, func(err error) bool { return errors.Is(err, ErrUnsupported) })
 	return sample, errors.Join(errs...)
 }
 
-// Sample is what a sampler saw at one time. Nil fields are not known.
+// Sample is one observation. Nil fields are not known.
 type Sample struct {
 	At    time.Time
 	Stats driver.Stats
@@ -84,10 +98,10 @@ type Sample struct {
 	Read  *int64 // bytes that its processes have read from the disk
 }
 
-// Samples are what a sampler saw, in order.
+// Samples are the observations in order.
 type Samples struct {
 	List []Sample
-	Err  error // the first one because of which a sample lacks something
+	Err  error // the first error that made a sample incomplete
 }
 
 func (s *Samples) add(sample Sample, err error) {
@@ -95,12 +109,14 @@ func (s *Samples) add(sample Sample, err error) {
 	s.Err = cmp.Or(s.Err, err)
 }
 
-// Fill puts samples into the timeline of a run that began at a time, whose entry i is second i, as
-// pace.Outcome.Seconds returns it: the size of the log that the last sample of a second tells, and what was read from
-// the disk and how many checkpoints ended between the last sample before and that one. So it is off by up to the
-// interval of the samples at both ends, and nothing is lost: what a second without a sample used is in the next one.
+// Fill puts samples into the timeline of a run, whose entry i is second i, as
+// in pace.Outcome.Seconds. A second gets the log size of its last sample; its
+// disk reads and finished checkpoints are the difference to the last sample
+// before. So it is off by up to one interval at both ends. Nothing is lost: the
+// use of a second without a sample is added to the next one.
 func (s *Samples) Fill(timeline []latency.Second, started time.Time) {
-	// A second has its end and not its beginning; it is below 0 for what is not later than the start.
+	// A second includes its end but not its beginning. Samples at or before the
+	// start are below 0.
 	second := func(i int) int { return int(math.Ceil(s.List[i].At.Sub(started).Seconds())) - 1 }
 	before := 0
 	for i := range s.List {
@@ -122,7 +138,7 @@ func (s *Samples) Fill(timeline []latency.Second, started time.Time) {
 	}
 }
 
-// put sets a figure, if it is known, in a unit of so many.
+// put sets a figure, if it is known, in the given unit.
 func put(to *latency.Second, v *int64, in float64, unit string) {
 	if v == nil {
 		return
@@ -133,8 +149,8 @@ func put(to *latency.Second, v *int64, in float64, unit string) {
 	to.Sampled[unit] = float64(*v) / in
 }
 
-// grown returns by how much a counter has grown; nil when that is not known. A
-// counter that fell began anew, as one of a restarted engine.
+// grown returns the growth of a counter; nil when it is not known. A counter
+// that fell was reset, as after a restart of the engine.
 func grown(a, b *int64) *int64 {
 	if a == nil || b == nil {
 		return nil
@@ -146,5 +162,5 @@ func grown(a, b *int64) *int64 {
 	return &by
 }
 
-// ErrUnsupported says that this system has no such thing to look at.
+// ErrUnsupported reports that this system does not offer the observation.
 var ErrUnsupported = errors.New("probe: not supported on this system")

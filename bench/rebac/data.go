@@ -8,10 +8,10 @@ import (
 	"strconv"
 )
 
-// Relation is what an entry of an access list says of its subject.
+// Relation is what an access-list entry grants its subject.
 type Relation int8
 
-// The relations, as they are stored.
+// The relations, with their stored values.
 const (
 	ManagerUser  Relation = 1
 	ManagerGroup Relation = 2
@@ -19,7 +19,7 @@ const (
 	ViewerGroup  Relation = 4
 )
 
-// Edge is a group that lies in another.
+// Edge is the membership of a child group in a parent group.
 type Edge struct{ Child, Parent int }
 
 // Entry is one line of a resource's access list.
@@ -38,12 +38,12 @@ type Data struct {
 	Members       [][]int // users of organization i+1 who are no admins, in order
 	Admins        [][]int
 	GroupOrg      []int   // the organization of group i+1
-	GroupMembers  [][]int // users of group i+1 by themselves, not through other groups
+	GroupMembers  [][]int // direct members of group i+1, not through other groups
 	GroupManagers [][]int // some may be members too
 	Hierarchy     []Edge
 	ResourceOrg   []int // the organization of resource i+1
 
-	// Heavy manages exactly HeavyDirect + HeavyOrg resources.
+	// Heavy is the user who manages exactly HeavyDirect + HeavyOrg resources.
 	Heavy int
 
 	pools  []pool
@@ -51,21 +51,22 @@ type Data struct {
 	heavy  map[int]bool // the resources whose list the heavy manager is on
 }
 
-// pool is what the access lists of an organization are made of.
+// pool has the users and groups that may be on an organization's access lists.
 type pool struct {
-	users     []int // those that get onto lists; the first ones more often
+	users     []int // users that may be on access lists; the first ones are more frequent
 	groups    []int
 	resources []int
 }
 
-// How far lists lean to the first users and groups of an organization: 1 is
-// evenly. With these a few users are on several times as many lists as the rest.
+// How strongly access lists prefer an organization's first users and groups: 1
+// is evenly. With these values a few users are on several times as many lists
+// as the rest.
 const (
 	userSkew  = 1.04
 	groupSkew = 1.2
 )
 
-// stream returns the random numbers of a purpose.
+// stream returns the random numbers for one purpose.
 func (d *Data) stream(purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(d.Seed, purpose)) }
 
 // Entries streams the access lists by resource, relation and subject.
@@ -84,8 +85,8 @@ func (d *Data) Entries() iter.Seq[Entry] {
 	}
 }
 
-// list appends the access list of a resource. A user manages or views it, and is on
-// the list once; a group may do both.
+// list appends the access list of a resource. A user manages or views it, and
+// occurs once; a group may do both.
 func (d *Data) list(r *rand.Rand, resource int, list []Entry) []Entry {
 	from := 0
 	add := func(relation Relation, pool []int, skew float64) {
@@ -112,7 +113,8 @@ func (d *Data) list(r *rand.Rand, resource int, list []Entry) []Entry {
 	return list
 }
 
-// Size says how much of everything there is. Counts are totals over all organizations and are met exactly.
+// Size is the number of objects of each kind. Counts are totals over all
+// organizations and are met exactly.
 type Size struct {
 	Name          string // in names of benchmarks
 	Orgs          int
@@ -126,24 +128,29 @@ type Size struct {
 	Edges         int // of the group hierarchy
 	Resources     int
 
-	// Entries of the access lists, by relation.
+	// Access-list entries, by relation.
 	ManagerUsers  int
 	ManagerGroups int
 	ViewerUsers   int
 	ViewerGroups  int
 
-	// The heavy manager is the managing user of so many resources, and admin of the smallest organization, which has
-	// HeavyOrg resources. The regular viewer is the user whose view is nearest to RegularView resources.
+	// The heavy manager is the managing user of HeavyDirect resources, and an
+	// admin of the smallest organization, which has HeavyOrg resources. The
+	// regular viewer is the user whose number of viewable resources is nearest
+	// to RegularView.
 	HeavyDirect int
 	HeavyOrg    int
 	RegularView int
 }
 
-// Full is the data set of the user's document. The document configures 16 organizations of 200 users, 20 groups and
-// 2,000 resources, 3 groups and 2 organizations a user, and a resource with 2 and 10 users and 1 and 3 groups that
-// manage and view it; sizes of organizations are skewed, and what its generator came to is this: 1,950 users, 22,084
-// resources, 364,983 entries of access lists, 12.99 of them users a resource. How the entries divide into managing
-// and viewing ones it does not say: here they do as configured, 2 to 10 and 1 to 3.
+// Full is the data set of the benchmark's document. The document configures 16
+// organizations of 200 users, 20 groups and 2,000 resources; 3 groups and 2
+// organizations a user; and for each resource 2 managing and 10 viewing users,
+// and 1 managing and 3 viewing groups. Sizes of organizations are skewed. Its
+// generator produced 1,950 users, 22,084 resources and 364,983 access-list
+// entries, on average 12.99 users a resource. The document does not say how
+// entries divide into managing and viewing; here they follow the configuration,
+// 2 to 10 and 1 to 3.
 var Full = Size{
 	Name: "full", Orgs: 16, Users: 1950, Idle: 113, Memberships: 4117, Admins: 10,
 	Groups: 170, GroupMembers: 13411, GroupManagers: 30, Edges: 14, Resources: 22084,
@@ -151,7 +158,7 @@ var Full = Size{
 	HeavyDirect: 221, HeavyOrg: 600, RegularView: 3145,
 }
 
-// Small is about a tenth of Full, for benchmarks by the way.
+// Small is about a tenth of Full, for quick benchmarks.
 var Small = Size{
 	Name: "small", Orgs: 6, Users: 300, Idle: 12, Memberships: 630, Admins: 8,
 	Groups: 30, GroupMembers: 2000, GroupManagers: 12, Edges: 7, Resources: 2000,
@@ -159,7 +166,7 @@ var Small = Size{
 	HeavyDirect: 40, HeavyOrg: 60, RegularView: 300,
 }
 
-// Tiny is for tests that ask everything.
+// Tiny is for tests that ask every question.
 var Tiny = Size{
 	Name: "tiny", Orgs: 4, Users: 60, Idle: 3, Memberships: 120, Admins: 3,
 	Groups: 12, GroupMembers: 200, GroupManagers: 6, Edges: 4, Resources: 120,
@@ -167,18 +174,19 @@ var Tiny = Size{
 	HeavyDirect: 8, HeavyOrg: 12, RegularView: 30,
 }
 
-// Entries returns the number of entries of access lists.
+// Entries returns the number of access-list entries.
 func (s Size) Entries() int {
 	return s.ManagerUsers + s.ManagerGroups + s.ViewerUsers + s.ViewerGroups
 }
 
-// Objects returns the number of rows of all relations, which is what the document divides the time of ingest by.
+// Objects returns the number of rows of all relations. The document divides the
+// load time by it.
 func (s Size) Objects() int {
 	return s.Orgs + s.Users + s.Memberships + s.Groups + s.GroupMembers + s.GroupManagers + s.Edges + s.Resources + s.Entries()
 }
 
-// Times returns the size with n times the organizations and all that is in them.
-// Organizations stay as large as they are.
+// Times returns the size with n times as many organizations, each as large as
+// before.
 func (s Size) Times(n int) Size {
 	if n == 1 {
 		return s
@@ -193,7 +201,7 @@ func (s Size) Times(n int) Size {
 	return s
 }
 
-// Scaled returns the data set for a part of the document's, which is Full.
+// Scaled returns the data set of a share of Full.
 func Scaled(scale float64) Size {
 	switch {
 	case scale < 0.02:

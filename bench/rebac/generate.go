@@ -10,7 +10,8 @@ import (
 	"github.com/varvedb/varve/bench/graph"
 )
 
-// Streams of random numbers, one for each purpose, so that one does not depend on how many another draws.
+// Random streams, one for each purpose, so that no stream depends on how many
+// numbers another has drawn.
 const (
 	streamMembers = iota + 1
 	streamGroups
@@ -19,24 +20,25 @@ const (
 	streamQuestions
 )
 
-// The skews of what is in organizations; see draw.
+// The skews of the members of organizations; see draw.
 const (
 	orgCurve   = 1.245 // of the sizes of organizations
-	orgSkew    = 1.6   // of users over the organizations that they join beside their own
+	orgSkew    = 1.6   // of users over the further organizations that they join
 	memberSkew = 1.05  // of group members over the users of an organization
 )
 
-// maxOrgs is in how many organizations a user can be.
+// maxOrgs is the maximum number of organizations of a user.
 const maxOrgs = 8
 
-// generator makes the relations that are kept in memory.
+// generator generates the relations that are kept in memory.
 type generator struct {
 	*Data
-	homes    []int   // the organization of user i+1 that came first
-	orgUsers [][]int // by organization, in order
+	firstOrgs []int   // the first organization of user i+1
+	orgUsers  [][]int // by organization, in order
 }
 
-// Generate makes a data set. It fails when a size cannot be met, such as more entries than an organization has users.
+// Generate generates a data set. It fails when a size cannot be met, such as
+// more entries than an organization has users.
 func Generate(size Size, seed uint64) (*Data, error) {
 	g := &generator{Data: &Data{Size: size, Seed: seed, Heavy: 1}}
 	for _, step := range []func() error{g.makeMembers, g.makeGroups, g.makeHierarchy, g.makeResources, g.makeLists} {
@@ -47,12 +49,13 @@ func Generate(size Size, seed uint64) (*Data, error) {
 	return g.Data, nil
 }
 
-// curve returns n weights that grow from low to high; an exponent above 1 keeps more of them low.
+// curve returns n weights that grow from low to high; an exponent above 1 keeps
+// more of them low.
 func curve(n int, low, high, exponent float64) func(i int) float64 {
 	return func(i int) float64 { return low + (high-low)*math.Pow(float64(i)/float64(max(n-1, 1)), exponent) }
 }
 
-// repeat returns the numbers from 1 on, each as often as its count says.
+// repeat returns the numbers from 1 on, each as often as its count.
 func repeat(counts []int) (list []int) {
 	for i, n := range counts {
 		list = append(list, slices.Repeat([]int{i + 1}, n)...)
@@ -60,8 +63,8 @@ func repeat(counts []int) (list []int) {
 	return list
 }
 
-// draw returns one of a pool, with a skew above 1 one of the first more often; the
-// next one that is free when it is taken.
+// draw draws an id from a pool; a skew above 1 prefers the first ones. If the
+// id is taken, it returns the next free one.
 func draw(r *rand.Rand, pool []int, skew float64, taken func(id int) bool) int {
 	at := int(math.Pow(r.Float64(), skew) * float64(len(pool)))
 	for taken(pool[at]) {
@@ -70,7 +73,7 @@ func draw(r *rand.Rand, pool []int, skew float64, taken func(id int) bool) int {
 	return pool[at]
 }
 
-// fill draws more for a list until it has its size.
+// fill draws ids for a list until it has its size.
 func fill(r *rand.Rand, list []int, size int, pool []int, skew float64, taken func(id int) bool) []int {
 	in := make(map[int]bool, size)
 	for _, id := range list {
@@ -84,7 +87,7 @@ func fill(r *rand.Rand, list []int, size int, pool []int, skew float64, taken fu
 	return list
 }
 
-// ids returns the numbers, from 1 on, of the places of a value in a list in order.
+// ids returns the positions, from 1 on, of a value in a list.
 func ids(list []int, value int) (ids []int) {
 	first, _ := slices.BinarySearch(list, value)
 	for i := first; i < len(list) && list[i] == value; i++ {
@@ -93,11 +96,13 @@ func ids(list []int, value int) (ids []int) {
 	return ids
 }
 
-// makeMembers deals users to their first organizations and draws further ones, the largest organization first.
-// The heavy manager is an admin of the smallest organization alone and a member of the largest ones.
+// makeMembers assigns users to their first organizations and draws further
+// ones, the largest organization first. The heavy manager is an admin of only
+// the smallest organization and a member of the largest ones.
 func (g *generator) makeMembers() error {
 	s, r := g.Size, g.stream(streamMembers)
-	// Smallest and largest as in the document, less what everybody gets.
+	// Smallest and largest as in the document, less the number that every
+	// organization gets.
 	low := s.Admins + 1
 	sizes, err := graph.Divide(s.Memberships, s.Orgs, low, curve(s.Orgs, 31-float64(low), 535-float64(low), orgCurve), graph.UpTo(s.Users))
 	if err != nil {
@@ -107,12 +112,12 @@ func (g *generator) makeMembers() error {
 	if err != nil {
 		return err
 	}
-	g.homes = repeat(counts)
-	others := g.homes[g.Heavy:] // the heavy manager's is the smallest
+	g.firstOrgs = repeat(counts)
+	others := g.firstOrgs[g.Heavy:] // the heavy manager's is the smallest organization
 	r.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
 	all, joined := make([]int, s.Users), make([]int, s.Users+1)
 	g.orgUsers, g.Members, g.Admins = make([][]int, s.Orgs), make([][]int, s.Orgs), make([][]int, s.Orgs)
-	for i, org := range g.homes {
+	for i, org := range g.firstOrgs {
 		all[i], joined[i+1] = i+1, 1
 		g.orgUsers[org-1] = append(g.orgUsers[org-1], i+1)
 	}
@@ -138,9 +143,9 @@ func (g *generator) makeMembers() error {
 	return nil
 }
 
-// makeGroups gives organizations groups by the number of their users, a few of them large. Each user is dealt
-// to a group of the first organization; the other members are drawn. There are about two managers for every
-// third of as many groups as there are managers: 30 make 21 groups with 1 to 3.
+// makeGroups gives organizations groups in proportion to their users, with a
+// few large groups. Each user is assigned to a group of the first organization;
+// the other members are drawn. 30 groups have 21 managers in groups of 1 to 3.
 func (g *generator) makeGroups() error {
 	s, r := g.Size, g.stream(streamGroups)
 	counts, err := graph.Divide(s.Groups, s.Orgs, 1, func(i int) float64 { return float64(len(g.orgUsers[i])) }, graph.UpTo(s.Groups))
@@ -163,7 +168,7 @@ func (g *generator) makeGroups() error {
 	}
 	g.GroupMembers, g.GroupManagers = make([][]int, s.Groups), make([][]int, s.Groups)
 	dealt := make([]int, s.Orgs)
-	for i, org := range g.homes {
+	for i, org := range g.firstOrgs {
 		groups := ids(g.GroupOrg, org)
 		group := groups[dealt[org-1]%len(groups)] - 1
 		dealt[org-1]++
@@ -182,8 +187,9 @@ func (g *generator) makeGroups() error {
 	return nil
 }
 
-// makeHierarchy puts groups of one organization into others: five in seven edges make pairs, one in seven a
-// second child, one in seven a third level. 14 edges have 12 parents.
+// makeHierarchy puts groups of an organization into others. Of seven edges five
+// form pairs, one adds a second child, and one a third level. So 14 edges have
+// 12 parents.
 func (g *generator) makeHierarchy() error {
 	pairs, second := (g.Size.Edges*5+6)/7, g.Size.Edges/7
 	third := g.Size.Edges - pairs - second
@@ -208,7 +214,8 @@ func (g *generator) makeHierarchy() error {
 	return nil
 }
 
-// makeResources gives organizations resources by their rank: the smallest has as many as the heavy manager needs.
+// makeResources gives organizations resources by size. The smallest gets as
+// many as the heavy manager needs.
 func (g *generator) makeResources() error {
 	rest, orgs := g.Size.Resources-g.Size.HeavyOrg, g.Size.Orgs-1
 	counts, err := graph.Divide(rest, orgs, 1, curve(orgs, 1, 3, 1), graph.UpTo(rest))
@@ -217,8 +224,9 @@ func (g *generator) makeResources() error {
 }
 
 // makeLists decides who can be on access lists, and how many entries of each
-// relation a resource has: of users all but the last ones. The heavy manager is put
-// onto lists apart, evenly over the resources of organizations with that member.
+// relation a resource has; the last users of an organization are on none. The
+// heavy manager is put on lists separately, evenly over the resources of the
+// organizations it belongs to.
 func (g *generator) makeLists() error {
 	s, r := g.Size, g.stream(streamCounts)
 	g.pools = make([]pool, s.Orgs)

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Permission is what is asked for.
+// Permission is an action that a user may be allowed to do.
 type Permission string
 
 // The permissions.
@@ -19,8 +19,8 @@ type set map[int]bool
 
 func (s set) list() []int { return slices.Sorted(maps.Keys(s)) }
 
-// Oracle knows every answer. It holds sets of users, and comes by its closure
-// otherwise than the stores do: it joins sets until nothing changes.
+// Oracle knows every answer. It holds sets of users. It computes the closure in
+// another way than the stores do: it joins sets until nothing changes.
 type Oracle struct {
 	data *Data
 
@@ -52,7 +52,7 @@ func NewOracle(d *Data) *Oracle {
 	return o
 }
 
-// sets returns the users of each place in one of the lists.
+// sets returns the users at each position of any of the lists.
 func sets(lists ...[][]int) []set {
 	sets := make([]set, len(lists[0]))
 	for i := range sets {
@@ -68,7 +68,7 @@ func sets(lists ...[][]int) []set {
 	return sets
 }
 
-// listed returns the users who may by an entry of the resource's list.
+// listed returns the users whom an entry of the resource's list permits.
 func (o *Oracle) listed(p Permission, resource int) set {
 	may := set{}
 	for _, e := range o.lists[resource-1] {
@@ -84,12 +84,12 @@ func (o *Oracle) listed(p Permission, resource int) set {
 	return may
 }
 
-// users returns the users who may.
+// users returns all permitted users.
 func (o *Oracle) users(p Permission, resource int) set {
 	may := o.listed(p, resource)
 	maps.Copy(may, o.admins[o.data.ResourceOrg[resource-1]-1])
 	return may
 }
 
-// May tells whether a user may.
+// May reports whether a user has a permission.
 func (o *Oracle) May(p Permission, user, resource int) bool { return o.users(p, resource)[user] }

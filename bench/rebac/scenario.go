@@ -8,7 +8,7 @@ import (
 	"github.com/varvedb/varve/internal/splitmix"
 )
 
-// Kind is a kind of question, as its statements are called.
+// Kind is a kind of question, named as its statements.
 type Kind string
 
 // The kinds of questions.
@@ -18,26 +18,28 @@ const (
 	ListUsers     Kind = "users" // who may, with this resource?
 )
 
-// Question is one question with its right answer. A check has one id, 1, when the user may, and none otherwise.
+// Question is one question with its right answer. The answer to a check is the
+// id 1 if the user is permitted, and nothing otherwise.
 type Question struct {
-	User, Resource int // of a listing, the one that is given
+	User, Resource int // of a listing only the given one is set
 	Want           Answer
 }
 
-// Answer is what a question has for an answer: how many ids, and a sum of what each is scrambled to. Two sets of ids
-// of one sum and number are the same but for a chance of one in 2⁶⁴; an id that comes twice, or another one, shows.
+// Answer summarises the ids in an answer: their number, and the sum of their
+// hashes. Two different sets of ids have the same summary with a chance of one
+// in 2⁶⁴; repeated or exchanged ids change it.
 type Answer struct {
 	Count int
 	Sum   uint64
 }
 
-// add takes one more id.
+// add adds an id.
 func (a *Answer) add(id int64) {
 	a.Count++
 	a.Sum += splitmix.Scramble(uint64(id))
 }
 
-// answer is that of a check.
+// answer returns the answer to a check.
 func answer(may bool) (a Answer) {
 	if may {
 		a.add(1)
@@ -45,7 +47,7 @@ func answer(may bool) (a Answer) {
 	return a
 }
 
-// Scenario is questions of one kind that are asked again and again.
+// Scenario is a list of questions of one kind that are asked repeatedly.
 type Scenario struct {
 	Name       string
 	Kind       Kind
@@ -56,15 +58,17 @@ type Scenario struct {
 // questionsEach bounds the questions of a scenario of checks.
 const questionsEach = 1000
 
-// ScenarioNames are those of Scenarios, which are the same of all data.
+// ScenarioNames are the names of the Scenarios, the same for all data.
 var ScenarioNames = []string{
 	"check-manage-direct", "check-manage-org-admin", "check-view-group", "check-view-hierarchy", "check-denied",
 	"list-manage-heavy", "list-view-regular", "list-users-view",
 }
 
-// Scenarios returns the questions of a data set, the same ones for the same data. The first three and the listings of
-// resources are the document's. Users and resources of checks are drawn from all of which a path grants what is asked
-// for: a question of check-view-hierarchy is granted by nothing but a group below one of the resource's.
+// Scenarios returns the questions of a data set, which depend on the data only.
+// The first three and the listings of resources come from the document. The
+// questions of a check are drawn from all pairs of user and resource for which
+// exactly one path grants the permission: for check-view-hierarchy, only a
+// group below one of the resource's groups.
 func Scenarios(d *Data, o *Oracle) ([]Scenario, error) {
 	p := picker{data: d, oracle: o, rand: d.stream(streamQuestions)}
 	flat := *d
@@ -80,7 +84,7 @@ func Scenarios(d *Data, o *Oracle) ([]Scenario, error) {
 		{ScenarioNames[6], ListResources, View, p.regular()},
 		{ScenarioNames[7], ListUsers, View, make([]Question, 0, questionsEach)},
 	}
-	// Who may view, with each of some resources?
+	// For each of some resources, who may view it?
 	for _, resource := range evenly(d.Size.Resources, questionsEach) {
 		q := Question{Resource: resource}
 		for _, user := range o.users(View, resource).list() {
@@ -96,7 +100,8 @@ func Scenarios(d *Data, o *Oracle) ([]Scenario, error) {
 	return list, nil
 }
 
-// evenly returns at most so many of the numbers from 1 to n; all for 0.
+// evenly returns at most `most` of the numbers from 1 to n, evenly spaced; all
+// for 0.
 func evenly(n, most int) []int {
 	if most == 0 || most > n {
 		most = n
@@ -108,7 +113,7 @@ func evenly(n, most int) []int {
 	return list
 }
 
-// resourcesOf asks for the resources of each of the users.
+// resourcesOf asks for the resources of each user.
 func resourcesOf(o *Oracle, p Permission, users []int) []Question {
 	want := make([]Answer, o.data.Size.Users+1)
 	for i := range o.lists {
@@ -126,17 +131,18 @@ func resourcesOf(o *Oracle, p Permission, users []int) []Question {
 // picker picks questions.
 type picker struct {
 	data         *Data
-	oracle, flat *Oracle // flat knows of no groups in groups
+	oracle, flat *Oracle // flat ignores groups in groups
 	rand         *rand.Rand
 }
 
-// draw returns as many of the candidates as a scenario takes, in random order.
+// draw returns candidates in random order, at most as many as a scenario takes.
 func (p *picker) draw(candidates []Question) []Question {
 	p.rand.Shuffle(len(candidates), func(i, j int) { candidates[i], candidates[j] = candidates[j], candidates[i] })
 	return slices.Clip(candidates[:min(len(candidates), questionsEach)])
 }
 
-// entries asks a user for each entry of a relation: none when user returns 0.
+// entries makes a question for each entry of a relation; user chooses the user,
+// 0 for none.
 func (p *picker) entries(relation Relation, user func(e Entry) int) []Question {
 	var found []Question
 	for e := range p.data.Entries() {
@@ -150,13 +156,13 @@ func (p *picker) entries(relation Relation, user func(e Entry) int) []Question {
 	return found
 }
 
-// resource draws one of an organization.
+// resource draws a resource of an organization.
 func (p *picker) resource(org int) int {
 	all := p.data.pools[org-1].resources
 	return all[p.rand.IntN(len(all))]
 }
 
-// orgAdmin are admins with resources that nothing else lets them manage.
+// orgAdmin asks for admins with resources that they may manage only as admins.
 func (p *picker) orgAdmin() []Question {
 	var found []Question
 	for org, admins := range p.data.Admins {
@@ -171,7 +177,8 @@ func (p *picker) orgAdmin() []Question {
 	return p.draw(found)
 }
 
-// viaGroups draws a user for each viewing group of each resource, of those that fit.
+// viaGroups draws, for each viewing group of each resource, one of the users
+// who fit.
 func (p *picker) viaGroups(fits func(user, group int) bool) []Question {
 	users := make([][]int, p.data.Size.Groups)
 	for group := range users {
@@ -185,14 +192,15 @@ func (p *picker) viaGroups(fits func(user, group int) bool) []Question {
 	})
 }
 
-// hierarchy are users of groups below viewing ones whom nothing else lets view.
+// hierarchy asks for users who may view only because their group is below a
+// viewing group.
 func (p *picker) hierarchy() []Question {
 	below := p.viaGroups(func(user, group int) bool { return !p.flat.members[group][user] })
 	return p.draw(slices.DeleteFunc(below, func(q Question) bool { return p.flat.May(View, q.User, q.Resource) }))
 }
 
-// denied are users with resources of their organizations that they may not view,
-// so that a check must look at everything.
+// denied asks for users and resources of their organizations that they may not
+// view, so that a check must examine every path.
 func (p *picker) denied() []Question {
 	var found []Question
 	for range questionsEach * 4 {
@@ -205,7 +213,8 @@ func (p *picker) denied() []Question {
 	return p.draw(found)
 }
 
-// regular is the user, not an admin, whose view is nearest to what the size says.
+// regular returns the non-admin whose number of viewable resources is nearest
+// to the size's RegularView.
 func (p *picker) regular() []Question {
 	admins := slices.Concat(p.data.Admins...)
 	list := slices.DeleteFunc(resourcesOf(p.oracle, View, evenly(p.data.Size.Users, 0)), func(q Question) bool { return slices.Contains(admins, q.User) })

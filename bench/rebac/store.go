@@ -14,24 +14,25 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Closure says how the groups that a user is in through others are found.
+// Closure is how indirect group memberships are found.
 type Closure string
 
-// The ways of the closure.
+// The two ways.
 const (
 	Materialised Closure = "materialised" // a table, built after ingest
 	OnTheFly     Closure = "on-the-fly"   // a recursive query in each question
 )
 
-// Closures are both.
+// Closures are both ways.
 var Closures = []Closure{Materialised, OnTheFly}
 
 // ingestBatch is how many rows a transaction loads, as in the document.
 const ingestBatch = 10_000
 
-// Load makes the tables in an empty database and puts a data set into them; then it fills the table of the
-// closure by one statement. It returns how long both took, with commits and the planner's statistics, and fails
-// with bench.ErrMismatch when the rows in the store are not as many as those given.
+// Load creates the tables in an empty database, loads a data set, and then
+// fills the closure table by one statement. It returns how long both took,
+// including commits and planner statistics. It fails with bench.ErrMismatch
+// when the number of stored rows is wrong.
 func Load(ctx context.Context, db *store.DB, d *Data) (ingest, closure time.Duration, err error) {
 	tables, err := graph.Open(db, "rebac")
 	if err != nil {
@@ -51,7 +52,7 @@ func Load(ctx context.Context, db *store.DB, d *Data) (ingest, closure time.Dura
 	return ingest, time.Since(start), err
 }
 
-// tables returns the rows in the order in which tables are filled, the access lists last.
+// tables returns the rows in loading order, the access lists last.
 func (d *Data) tables() []graph.Rows {
 	name := func(kind string) func(i int) []any {
 		return func(i int) []any { return []any{int64(i + 1), fmt.Sprintf("%s-%d", kind, i+1)} }
@@ -92,7 +93,8 @@ func count(n int, row func(i int) []any) iter.Seq[[]any] {
 	}
 }
 
-// roles yields users with their place and role: 0 is a member, 1 a manager or admin.
+// roles yields users with their group or organization and their role: 0 is a
+// member, 1 a manager or admin.
 func roles(byRole ...[][]int) iter.Seq[[]any] {
 	return func(yield func([]any) bool) {
 		for role, places := range byRole {
@@ -107,19 +109,21 @@ func roles(byRole ...[][]int) iter.Seq[[]any] {
 	}
 }
 
-// asker is one goroutine with the read view that it keeps open.
+// asker is a worker with its open read view.
 type asker struct {
 	*graph.View
 	got  Answer
 	take func(id int64) // adds to got
 }
 
-// maxErrors are of an engine that fails for good.
+// maxErrors is the number of errors after which the engine counts as failing
+// permanently.
 const maxErrors = 100
 
-// Ask asks the questions of a scenario in turn, an operation of a loop each, of which the workers have views of
-// their own; the database must have as many readers. Errors of the engine are counted; a wrong answer ends it
-// with bench.ErrMismatch. The outcome is nil when it could not begin.
+// Ask asks the questions of a scenario in turn, one per operation of a loop.
+// Each worker keeps a read view, so the database must have as many readers.
+// Errors of the engine are counted; a wrong answer ends the loop with
+// bench.ErrMismatch. The outcome is nil when the loop could not begin.
 func Ask(ctx context.Context, db *store.DB, scenario *Scenario, c Closure, loop pace.Config) (out *pace.Outcome, err error) {
 	tables, err := graph.Open(db, "rebac")
 	if err != nil {
@@ -133,7 +137,7 @@ func Ask(ctx context.Context, db *store.DB, scenario *Scenario, c Closure, loop 
 	if text == "" {
 		return nil, fmt.Errorf("schema rebac has no statement %s", name)
 	}
-	// The arguments of each question, so that asking does not make them.
+	// Prepare the arguments of each question outside of the measured time.
 	args := make([][]any, len(scenario.Questions))
 	for i, q := range scenario.Questions {
 		for n := range strings.Count(text, "?") {

@@ -1,5 +1,5 @@
-// Package row measures the raw insertion of Arkiv's Experiments 1 to 4: rows of one
-// table of string attributes, with some of its indexes and nothing else of a store.
+// Package row measures plain inserts, as in Arkiv's Experiments 1 to 4: rows of
+// one table of string attributes with some of its indexes, without a store.
 package row
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Mode is how rows reach the engine.
+// Mode is how rows are passed to the engine.
 type Mode string
 
 // The modes.
@@ -32,19 +32,19 @@ const (
 	Bulk   Mode = "bulk"   // the engine's fastest way, driver.Tx.Insert
 )
 
-// Modes are all.
+// Modes are all modes.
 var Modes = []Mode{Single, Batch, Bulk}
 
 // batchRows is the number of rows in a statement of mode Batch.
 const batchRows = 100
 
-// Rows of an entity, and entities of a block, in Arkiv's Experiment 3.
+// The rows of an entity, and the entities of a block, in Arkiv's Experiment 3.
 const (
 	attributes = 5
 	perBlock   = 100 * attributes
 )
 
-// Config says what to insert, how, and for how long.
+// Config configures what is inserted, how, and for how long.
 type Config struct {
 	Indexes   int // 0: none; 2: those of layout simple; 6: those of layout arkiv
 	Rows      int // to insert
@@ -52,12 +52,14 @@ type Config struct {
 	Mode      Mode
 	Seed      uint64
 
-	// Limit, if not zero, ends the insertion early, after the commit in which it passes.
+	// Limit, if not zero, ends the insertion after the commit in which the time
+	// is exceeded.
 	Limit time.Duration
 }
 
-// Insert makes the table in an empty database, inserts rows and records the latency of each commit, Begin to
-// Commit. It counts the rows and reads the last one back, and fails with bench.ErrMismatch when they differ.
+// Insert creates the table in an empty database, inserts rows and records the
+// latency of each commit, from Begin to Commit. It counts the rows and reads
+// the last one back, and fails with bench.ErrMismatch when they differ.
 func Insert(ctx context.Context, db *store.DB, cfg Config) (res bench.Result, err error) {
 	t, err := newTable(db, cfg)
 	if err == nil {
@@ -75,7 +77,7 @@ func Insert(ctx context.Context, db *store.DB, cfg Config) (res bench.Result, er
 	return res, err
 }
 
-// run inserts until the rows or the time end.
+// run inserts until all rows are written or the time is up.
 func (t *table) run(ctx context.Context, cfg Config) (bench.Result, error) {
 	out, done, err := graph.Insertion[[]any]{
 		Total: cfg.Rows, PerCommit: cmp.Or(cfg.PerCommit, cfg.Rows), Limit: cfg.Limit, Make: t.rows,
@@ -125,8 +127,9 @@ func newTable(db *store.DB, cfg Config) (*table, error) {
 	return t, nil
 }
 
-// rows returns the values of n rows from number first on. Entities have random keys,
-// which begin alike no more often than hashes do, and names and values that repeat.
+// rows returns the values of n rows from number first on. Entities have random
+// keys, which share prefixes no more often than hashes do, and repeating names
+// and values.
 func (t *table) rows(first, n int) []any {
 	values := make([]any, 0, n*len(t.Columns))
 	var key []byte
@@ -168,7 +171,7 @@ func (t *table) insert(ctx context.Context, tx driver.Tx, mode Mode, values []an
 	return nil
 }
 
-// check counts the rows and looks for the last one.
+// check counts the rows and reads the last one.
 func (t *table) check(ctx context.Context, rows int) error {
 	r, err := t.db.DB.Engine().Snapshot(ctx)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Found is what a client sees of an entity, and what it puts over REST.
+// Found is an entity as a client sees it, and the body of a put over REST.
 type Found struct {
 	ContentType string            `json:"content_type"`
 	Payload     []byte            `json:"payload"`
@@ -25,14 +25,15 @@ type Found struct {
 	Numbers     map[string]uint64 `json:"numeric_attributes,omitempty"`
 }
 
-// Client puts and gets entities by one protocol. It may be used from several goroutines.
+// Client puts and gets entities over one protocol. It may be used from several
+// goroutines.
 type Client struct {
 	Put   func(ctx context.Context, p *service.Put) (created bool, err error)
 	Get   func(ctx context.Context, key entity.Key) (Found, error)
 	Close func() error
 }
 
-// Local returns a client in the service's own process.
+// Local returns a client in the service's process.
 func Local(s *service.Service) Client {
 	return Client{
 		Put: func(ctx context.Context, p *service.Put) (bool, error) {
@@ -50,13 +51,14 @@ func Local(s *service.Service) Client {
 	}
 }
 
-// rest is connections of HTTP that are kept.
+// rest is a client over kept HTTP connections.
 type rest struct {
 	http.Client
 	base string
 }
 
-// REST returns a client of the service at an address, with room for as many connections as there are goroutines.
+// REST returns a client of the service at an address, which keeps up to one
+// connection for each goroutine.
 func REST(address string, goroutines int) Client {
 	transport := &http.Transport{MaxIdleConns: goroutines, MaxIdleConnsPerHost: goroutines, DisableCompression: true}
 	c := &rest{http.Client{Transport: transport}, "http://" + address + "/v1/entities/"}

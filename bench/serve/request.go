@@ -26,8 +26,8 @@ func Key(n int) entity.Key {
 	return entity.Key(sha256.Sum256(binary.BigEndian.AppendUint64([]byte("serve"), uint64(n))))
 }
 
-// Put returns version v of entity n, which a get must find again: 256 bytes that
-// differ from version to version, three string attributes and two numeric ones.
+// Put returns version v of entity n: 256 bytes that differ between versions,
+// three string attributes and two numeric ones. A get must return the same.
 func Put(n, v int) *service.Put {
 	block := sha256.Sum256(binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, uint64(n)), uint64(v)))
 	return &service.Put{
@@ -39,7 +39,7 @@ func Put(n, v int) *service.Put {
 	}
 }
 
-// check compares what was found with what was put.
+// check compares a found entity with its put.
 func check(found Found, p *service.Put) error {
 	if found.ContentType == p.ContentType && bytes.Equal(found.Payload, p.Payload) &&
 		maps.Equal(found.Strings, p.StringAttributes) && maps.Equal(found.Numbers, p.NumericAttributes) {
@@ -48,7 +48,7 @@ func check(found Found, p *service.Put) error {
 	return fmt.Errorf("%w: entity %s: found %+v, want %+v", bench.ErrMismatch, p.Key, found, p)
 }
 
-// Load puts version 0 of the entities from 0 to n-1, from several goroutines.
+// Load puts version 0 of the entities 0 to n-1, from several goroutines.
 func Load(ctx context.Context, c Client, n int) error {
 	_, err := pace.Loop(ctx, pace.Config{Workers: Clients, N: int64(n)}, func(ctx context.Context, s *pace.Step) error {
 		_, err := c.Put(ctx, Put(int(s.N), 0))
@@ -57,8 +57,8 @@ func Load(ctx context.Context, c Client, n int) error {
 	return err
 }
 
-// Requests makes the requests of the workloads. It remembers the version of each
-// entity, so that every answer is known.
+// Requests generates the requests of the workloads. It remembers the version of
+// each entity, so that every answer is known.
 type Requests struct {
 	Client   Client
 	Entities int // that are loaded
@@ -74,7 +74,8 @@ func NewRequests(c Client, n int) *Requests {
 	return r
 }
 
-// Loop makes requests of a kind. No two workers share an entity where the number of entities is a multiple of theirs.
+// Loop runs requests of one kind. No two workers use the same entity if the
+// number of entities is a multiple of the number of workers.
 func (r *Requests) Loop(ctx context.Context, cfg pace.Config, request func(r *Requests, ctx context.Context, i int) error) (*pace.Outcome, error) {
 	next := make([]int, cfg.Workers)
 	return pace.Loop(ctx, cfg, func(ctx context.Context, s *pace.Step) error {
@@ -84,14 +85,14 @@ func (r *Requests) Loop(ctx context.Context, cfg pace.Config, request func(r *Re
 	})
 }
 
-// Update puts the next version of a loaded entity and checks that it was not new.
-// No two goroutines may update the same one at a time.
+// Update puts the next version of a loaded entity and checks that the entity
+// existed. No two goroutines may update the same entity at once.
 func (r *Requests) Update(ctx context.Context, i int) error {
 	n := i % r.Entities
 	return r.put(ctx, Put(n, int(r.versions[n].Add(1))), false)
 }
 
-// Create puts an entity that does not exist and checks that it was new.
+// Create puts an entity that does not exist and checks that it is new.
 func (r *Requests) Create(ctx context.Context, _ int) error {
 	return r.put(ctx, Put(int(r.next.Add(1)), 0), true)
 }
@@ -104,7 +105,7 @@ func (r *Requests) put(ctx context.Context, p *service.Put, isNew bool) error {
 	return err
 }
 
-// Get gets a loaded entity and checks all of it.
+// Get gets a loaded entity and compares all of it.
 func (r *Requests) Get(ctx context.Context, i int) error {
 	n := i % r.Entities
 	found, err := r.Client.Get(ctx, Key(n))

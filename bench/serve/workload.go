@@ -18,8 +18,9 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// Clients is how many there are at once at most. Entities are loaded before a workload
-// begins, a multiple of them; with a cache of coldCache hardly a get finds its own.
+// Clients is the maximum number of concurrent clients. A multiple of them is
+// loaded before a workload begins. With a cache of coldCache entries, a get
+// hardly ever hits.
 const (
 	Clients  = 32
 	Entities = 156 * Clients
@@ -27,7 +28,7 @@ const (
 	coldCache = 64 << 10 // bytes
 )
 
-// Protocols are the ways to a service: within its process, and over loopback.
+// Protocols are the ways to use a service: in process, and over loopback.
 var Protocols = []string{"local", "rest", "grpc"}
 
 // Workload is requests of one kind.
@@ -39,7 +40,7 @@ type Workload struct {
 	request func(r *Requests, ctx context.Context, i int) error
 }
 
-// Workloads are all.
+// Workloads are all workloads.
 var Workloads = []Workload{
 	{"put", 1, 0, (*Requests).Update},
 	{"get-warm", 1, 0, (*Requests).Get},
@@ -51,11 +52,13 @@ var Workloads = []Workload{
 	{"bulk-1000", 1, 0, (*Requests).Create},
 }
 
-// warmUp is requests of each client that are not measured: for connections, and for the cache.
+// warmUp is the number of unmeasured requests of each client, which open
+// connections and fill the cache.
 const warmUp = 20
 
-// Run loads n entities into an empty store of which the caller has made the layout,
-// serves it, and measures requests in a loop. Payloads are sealed.
+// Run loads n entities into an empty store, whose layout the caller has
+// created, serves the store, and measures requests in a loop. Payloads are
+// sealed.
 func (w Workload) Run(ctx context.Context, db *store.DB, protocol string, n int, loop pace.Config) (res bench.Result, err error) {
 	keys, err := seal.New(bytes.Repeat([]byte{7}, seal.KeySize))
 	if err != nil {
@@ -83,7 +86,8 @@ func (w Workload) Run(ctx context.Context, db *store.DB, protocol string, n int,
 	return res, err
 }
 
-// connect returns a client of a service, which listens until the client is closed.
+// connect starts a listening service and returns a client. Closing the client
+// also stops listening.
 func connect(ctx context.Context, svc *service.Service, protocol string) (c Client, err error) {
 	if protocol == "local" {
 		return Local(svc), nil
@@ -102,16 +106,17 @@ func connect(ctx context.Context, svc *service.Service, protocol string) (c Clie
 	return c, nil
 }
 
-// EventProtocols are the ways to the event store of a service.
+// EventProtocols are the ways to use the event store of a service.
 var EventProtocols = []string{"local", "grpc"}
 
-// EventWorkload is requests of one kind to an event store, of clients on one connection.
+// EventWorkload is a kind of request to an event store, by clients on one
+// connection.
 type EventWorkload struct {
 	Name string
 	enrolment.Writes
 }
 
-// EventWorkloads are all.
+// EventWorkloads are all workloads.
 var EventWorkloads = []EventWorkload{
 	{"append", enrolment.Writes{Clients: 1, Do: enrolment.Append}},
 	{"append", enrolment.Writes{Clients: 16, Do: enrolment.Append}},
@@ -121,7 +126,8 @@ var EventWorkloads = []EventWorkload{
 	{"decide", enrolment.Writes{Clients: 16, Do: enrolment.Decide}},
 }
 
-// Serve serves a database that has events and measures requests in a loop. The head must be what they come to.
+// Serve serves a database with events and measures requests in a loop.
+// Afterwards the log's head must equal the number of appended events.
 func (w EventWorkload) Serve(ctx context.Context, db *store.DB, protocol string, loop pace.Config) (res bench.Result, err error) {
 	svc, err := service.New(ctx, db, service.Options{})
 	if err != nil {
@@ -148,7 +154,7 @@ func (w EventWorkload) Serve(ctx context.Context, db *store.DB, protocol string,
 	return w.Run(ctx, events, loop)
 }
 
-// Listen has a service listen until stop.
+// Listen makes a service listen until stop is called.
 func Listen(ctx context.Context, svc *service.Service, o server.Options) (srv *server.Server, stop func() error, err error) {
 	srv, err = server.Listen(ctx, svc, o)
 	if err != nil {

@@ -13,14 +13,15 @@ import (
 	"github.com/varvedb/varve/internal/splitmix"
 )
 
-// How many relationships a graph can have.
+// The limits of the number of relationships.
 const (
 	MinRelationships = 5_000
 	MaxRelationships = 2_000_000_000
 )
 
-// The numbers of AuthZed's table, a user: of a million relationships, 5,208 are users' visibilities, as many
-// self, ten times as many followers, and so on. They add up to perUser.
+// The proportions of AuthZed's table: of a million relationships, 5,208 are
+// users' visibilities, as many are self, ten times as many are followers, and
+// so on. They add up to perUser.
 const (
 	followersPerUser    = 10
 	contentPerUser      = 70
@@ -31,20 +32,21 @@ const (
 	publicContent = 180_988_918.0 / (180_988_918 + 183_594_125)
 )
 
-// Graph is relationships: of the same number and seed the same ones each time.
+// Graph is a set of relationships. The same number and seed give the same
+// graph.
 type Graph struct {
 	relationships int
 	seed          uint64
 	count         [kinds]int
 
 	followers [][]Object // of each user, in order
-	published []int      // content of the users up to a rank, summed up
-	reacted   []int      // interactions of the users up to a rank, summed up
+	published []int      // running sums of content over users by rank
+	reacted   []int      // running sums of interactions over users by rank
 	user      []uint32   // numbers of users by rank
 	orders    [purposes]permutation
 }
 
-// What random numbers are for.
+// The purposes of random numbers.
 const (
 	forRank = iota + 1
 	forContent
@@ -57,12 +59,13 @@ const (
 	purposes
 )
 
-// ordered are the kinds of objects that have a random order for a purpose.
+// ordered are the kinds of objects that are randomly ordered for a purpose.
 var ordered = map[int]Kind{
 	forRank: User, forVisible: User, forContent: Content, forOpen: Content, forParent: Content, forCreator: Interaction,
 }
 
-// New prepares a graph. It takes memory for users and their followers, a sixteenth of the relationships.
+// New prepares a graph. Only users and their followers, a sixteenth of the
+// relationships, are kept in memory.
 func New(relationships int, seed uint64) (*Graph, error) {
 	if relationships < MinRelationships || relationships > MaxRelationships {
 		return nil, fmt.Errorf("social graph of %d relationships: give a number from %d to %d", relationships, MinRelationships, MaxRelationships)
@@ -89,10 +92,10 @@ func New(relationships int, seed uint64) (*Graph, error) {
 	return g, nil
 }
 
-// at returns where i is in the order of a purpose.
+// at returns the position of i in the order for a purpose.
 func (g *Graph) at(purpose, i int) int { return g.orders[purpose].at(i) }
 
-// sums replaces numbers by what they and those before come to.
+// sums replaces numbers by their running sums.
 func sums(list []int) []int {
 	for i := 1; i < len(list); i++ {
 		list[i] += list[i-1]
@@ -103,7 +106,8 @@ func sums(list []int) []int {
 // Len returns the number of relationships.
 func (g *Graph) Len() int { return g.relationships }
 
-// Relationships yields them in the order of object, relation and subject.
+// Relationships yields the relationships ordered by object, relation and
+// subject.
 func (g *Graph) Relationships() iter.Seq[Relationship] {
 	return func(yield func(Relationship) bool) {
 		for k, count := range g.count {
@@ -125,7 +129,7 @@ func (g *Graph) Relationships() iter.Seq[Relationship] {
 	}
 }
 
-// two returns the two relationships that an object has beside followers.
+// two returns the two relationships of an object other than followers.
 func (g *Graph) two(o Object) [2]Relationship {
 	i := o.Number() - 1
 	switch o.Kind() {
@@ -143,7 +147,7 @@ func (g *Graph) two(o Object) [2]Relationship {
 		}
 		return [2]Relationship{{o, Owner, owner}, visibility}
 	}
-	popular := int(part(unit(g.seed, forPopularity, i)) * float64(g.count[Content]))
+	popular := int(inverseShare(unit(g.seed, forPopularity, i)) * float64(g.count[Content]))
 	parent := NewObject(Content, g.at(forParent, min(popular, g.count[Content]-1))+1)
 	return [2]Relationship{{o, Creator, g.byActivity(g.reacted, g.at(forCreator, i))}, {o, Parent, parent}}
 }
@@ -163,30 +167,35 @@ func (g *Graph) follow(i, n int) []Object {
 	return list
 }
 
-// byActivity returns the user whose share of the sums a position falls into.
+// byActivity returns the user into whose share of the sums a position falls.
 func (g *Graph) byActivity(sums []int, position int) Object {
 	rank := sort.SearchInts(sums, position+1)
 	return NewObject(User, int(g.user[rank]))
 }
 
-// Activity is of a Pareto distribution of index 1 (Lomax's form): that of the user at
-// part x of all, the most active first, is as 1/(1+steepness·x). With this steepness a
-// fifth has four fifths of it, and the first of very many has 386 times the mean.
+// Activity follows a Pareto distribution of index 1 (Lomax's form): the
+// activity of the user at fraction x of all users, the most active first, is
+// proportional to 1/(1+steepness·x). With this steepness a fifth of the users
+// have four fifths of the activity, and the first of very many users has 386
+// times the mean.
 const steepness = 3104
 
-// share returns the share of all activity that the most active part x (0…1) has.
+// share returns the share of all activity that the most active fraction x (0…1)
+// of users has.
 func share(x float64) float64 { return math.Log1p(steepness*x) / math.Log1p(steepness) }
 
-// activity returns how active each of n users is, by rank.
+// activity returns a function that gives the activity of each of n users, by
+// rank.
 func activity(n int) func(i int) float64 {
 	return func(i int) float64 { return share(float64(i+1)/float64(n)) - share(float64(i)/float64(n)) }
 }
 
-// part is the inverse of share: whose turn it is at a point of all activity.
-func part(share float64) float64 { return math.Expm1(share*math.Log1p(steepness)) / steepness }
+// inverseShare is the inverse of share: the fraction of users that have a share of the
+// activity.
+func inverseShare(share float64) float64 { return math.Expm1(share*math.Log1p(steepness)) / steepness }
 
 // permutation is a pseudo-random order of 0…n-1 that needs no memory: a Feistel
-// network over the next power of four, repeated until it ends inside.
+// network over the next power of four, repeated until the result is below n.
 type permutation struct {
 	n, half uint64
 	mask    uint64
@@ -207,7 +216,7 @@ func newPermutation(n int, seed, purpose uint64) permutation {
 	return p
 }
 
-// at returns where i (0…n-1) is.
+// at returns the position of i (0…n-1).
 func (p *permutation) at(i int) int {
 	x := uint64(i)
 	for {
@@ -221,7 +230,7 @@ func (p *permutation) at(i int) int {
 	}
 }
 
-// unit returns a number in 0…1 for the ith draw of a purpose.
+// unit returns a number in 0…1 for draw i of a purpose.
 func unit(seed, purpose uint64, i int) float64 {
 	return float64(splitmix.Scramble(seed^splitmix.Scramble(purpose^splitmix.Scramble(uint64(i))))>>11) / (1 << 53)
 }

@@ -6,24 +6,25 @@ import (
 	"sync/atomic"
 )
 
-// Oracle knows every relationship at every point of a history of writes, and so the answer to every question.
-// Writes are numbered from 1 in the order in which the engine runs them; point n is the state after n of them.
-// Its methods may be called from several goroutines.
+// Oracle knows every relationship at every point in the history of writes, and
+// therefore the answer to every question. Writes are numbered from 1 in the
+// order in which the engine runs them; point n is the state after n writes. Its
+// methods may be called from several goroutines.
 type Oracle struct {
-	g            *Graph       // the first state
-	begun, acked atomic.Int64 // writes
+	g            *Graph       // the initial state
+	begun, acked atomic.Int64 // numbers of writes
 
 	mu    sync.RWMutex
-	flips map[Relationship][]int64 // the writes that added or deleted one, in order
+	flips map[Relationship][]int64 // the writes that added or deleted a relationship, in order
 }
 
 // NewOracle returns the oracle of a graph before any write.
 func NewOracle(g *Graph) *Oracle { return &Oracle{g: g, flips: map[Relationship][]int64{}} }
 
-// Owner returns who owns a piece of content.
+// Owner returns the owner of a piece of content.
 func (o *Oracle) Owner(content Object) Object { return o.g.two(content)[0].Subject }
 
-// first tells whether a relationship is in the first state.
+// first reports whether a relationship exists in the initial state.
 func (o *Oracle) first(r Relationship) bool {
 	if r.Relation == Follower {
 		_, found := slices.BinarySearch(o.g.followers[r.Object.Number()-1], r.Subject)
@@ -33,13 +34,15 @@ func (o *Oracle) first(r Relationship) bool {
 	return two[0] == r || two[1] == r
 }
 
-// has tells whether a relationship is there at a point. The caller holds the lock.
+// has reports whether a relationship exists at a point. The caller holds the
+// lock.
 func (o *Oracle) has(r Relationship, point int64) bool {
 	flips, _ := slices.BinarySearch(o.flips[r], point+1)
 	return o.first(r) != (flips%2 == 1)
 }
 
-// may tells whether a viewer may see an object at a point. The caller holds the lock.
+// may reports whether a viewer may see an object at a point. The caller holds
+// the lock.
 func (o *Oracle) may(viewer, object Object, point int64) bool {
 	has := func(object Object, r Relation, subject Object) bool {
 		return o.has(Relationship{object, r, subject}, point)
@@ -75,7 +78,8 @@ type Change struct {
 	Add bool
 }
 
-// The kinds of writes: what one changes was there and goes, or the other way round.
+// The kinds of writes. Each removes its relationship if it exists, or adds it
+// if it does not.
 const (
 	ToggleFollower   = "follower"   // a user follows another or stops
 	ToggleBlocked    = "blocked"    // a user blocks another or stops
@@ -85,9 +89,8 @@ const (
 // Toggles are all kinds of writes.
 var Toggles = []string{ToggleFollower, ToggleBlocked, ToggleVisibility}
 
-// begin numbers a write and remembers the changes that it makes now. It is
-// called while the write has the engine's transaction, so that numbers are in
-// the order of commits.
+// begin numbers a write and returns its changes. It is called while the write
+// has the engine's write transaction, so that numbers are in commit order.
 func (o *Oracle) begin(toggle string, object, subject Object) (write int64, changes []Change) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -103,7 +106,7 @@ func (o *Oracle) begin(toggle string, object, subject Object) (write int64, chan
 	default:
 		flip(ContentPublic, Everybody)
 		flip(ContentFollowers, o.Owner(object))
-		// What goes comes first, so that there is always one visibility at most.
+		// Deletions come first, so that an object never has two visibilities.
 		if changes[0].Add {
 			slices.Reverse(changes)
 		}
@@ -116,14 +119,14 @@ func (o *Oracle) begin(toggle string, object, subject Object) (write int64, chan
 	return write, changes
 }
 
-// acknowledge tells that a write is committed, and so are those before it.
+// acknowledge records that a write, and all writes before it, are committed.
 func (o *Oracle) acknowledge(write int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.acked.Store(max(o.acked.Load(), write))
 }
 
-// void tells that a write was rolled back.
+// void records that a write was rolled back.
 func (o *Oracle) void(write int64, changes []Change) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -132,7 +135,8 @@ func (o *Oracle) void(write int64, changes []Change) {
 	}
 }
 
-// changed returns every relationship that a write has touched, and whether it is there at the last point, in order.
+// changed returns every relationship that a write has touched, in order, and
+// whether it exists at the last point.
 func (o *Oracle) changed() []Change {
 	o.mu.RLock()
 	defer o.mu.RUnlock()

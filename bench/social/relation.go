@@ -2,8 +2,9 @@ package social
 
 import "fmt"
 
-// Object identifies a user, a piece of content or an interaction: its kind in the bits from kindShift on, its
-// number below. Numbers begin with 1, so that users are small numbers, which engines store in few bytes.
+// Object identifies a user, a piece of content or an interaction: the kind in
+// the bits from kindShift on, the number below. User numbers begin with 1 and
+// are small, because engines store small numbers in few bytes.
 type Object int64
 
 // Kind is a type of objects.
@@ -47,7 +48,8 @@ var kindNames = [kinds]string{"user", "content", "interaction"}
 // String returns the kind's name in the schema.
 func (k Kind) String() string { return kindNames[k] }
 
-// Relation is what a subject is to an object. The numbers are those in the database.
+// Relation is the relation of a subject to an object. The numbers are stored in
+// the database.
 type Relation uint8
 
 // The relations, with the kind of their objects and subjects.
@@ -66,7 +68,8 @@ const (
 )
 
 // Relationship is one row: subject has the relation to the object. For
-// visibility to followers the subject is the user whose followers are meant.
+// visibility to followers the subject is the user whose followers may see the
+// object.
 type Relationship struct {
 	Object   Object
 	Relation Relation

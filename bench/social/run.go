@@ -20,35 +20,39 @@ const (
 	SuccessLimit = 0.999                  // part of the requests
 )
 
-// Step is a kind of request, which is chosen at random by its weight.
+// Step is a kind of request with its weight in a random choice.
 type Step struct {
 	Name   string // "check-" with a kind of object, or "write-" with a toggle
 	Weight int
 }
 
-// Mix is the load of AuthZed's test: 60 % of the checks ask for content, 30 % for users, 10 % for interactions,
-// and 1 % of all requests write a relationship. Which ones these are is not published; here people follow and
-// stop, publish and hide, and block now and then.
+// Mix is the load of AuthZed's test: 60 % of the checks ask for content, 30 %
+// for users, 10 % for interactions, and 1 % of all requests write a
+// relationship. The kinds of writes are not published; here users follow and
+// unfollow, publish and hide, and sometimes block.
 var Mix = []Step{
 	{"check-content", 594}, {"check-user", 297}, {"check-interaction", 99},
 	{"write-follower", 6}, {"write-visibility", 3}, {"write-blocked", 1},
 }
 
-// Active is the part of the users, content and interactions that takes part in AuthZed's test.
+// Active is the active share of the users, content and interactions in
+// AuthZed's test.
 const Active = 0.1
 
-// Config says what Run asks for, and when.
+// Config configures Run.
 type Config struct {
 	pace.Config
 	Mix []Step
 
-	// Active is AuthZed's sampling factor: which part of the users, content and interactions takes part (above
-	// 0, at most 1). Of 1,000 users and 0.01, these are numbers 1, 101, 201, …
+	// Active is AuthZed's sampling factor: the share of the users, content and
+	// interactions that take part (above 0, at most 1). With 1,000 users and
+	// 0.01 these are numbers 1, 101, 201, …
 	Active float64
 }
 
-// Run sends requests to a store that the oracle knows, and compares every answer. It ends with ErrMismatch at
-// the first wrong one; a request that the engine refuses is counted as failed. The outcome is never nil.
+// Run sends requests to a store that the oracle knows, and compares every
+// answer. It ends with ErrMismatch at the first wrong answer; a request that
+// the engine refuses counts as failed. The outcome is never nil.
 //
 // The database must have been opened with as many readers as there are workers.
 func Run(ctx context.Context, s *Store, o *Oracle, cfg Config) (*pace.Outcome, error) {
@@ -85,12 +89,13 @@ func Run(ctx context.Context, s *Store, o *Oracle, cfg Config) (*pace.Outcome, e
 	})
 }
 
-// tolerate implements pace.Config.OnError. After an unknown outcome the oracle does not know what is right.
+// tolerate implements pace.Config.OnError. It ends the loop after an unknown
+// outcome, because the oracle no longer knows the right answers.
 func tolerate(err error) bool {
 	return !errors.Is(err, bench.ErrMismatch) && !errors.Is(err, driver.ErrUnknownOutcome)
 }
 
-// Sums returns the latencies of all checks and writes, of those that there were.
+// Sums returns the combined latencies of all checks and of all writes.
 func Sums(o *pace.Outcome) (list []pace.Kind) {
 	for _, word := range []string{"check", "write"} {
 		all := latency.NewRecorder()
@@ -106,8 +111,8 @@ func Sums(o *pace.Outcome) (list []pace.Kind) {
 	return list
 }
 
-// Metrics returns what is held against the service levels, the part of the requests that
-// ended well and the latencies of Sums, and how many levels were missed.
+// Metrics returns the figures for the service levels: the share of successful
+// requests, the latencies of Sums, and how many levels were missed.
 func Metrics(o *pace.Outcome) (list []latency.Metric) {
 	list = append(list, latency.Metric{Value: o.Success(), Unit: "share-success"})
 	missed := 0.0

@@ -27,8 +27,8 @@ func NewStore(db *store.DB) (*Store, error) {
 // loadBatch is how many relationships a transaction loads.
 const loadBatch = 50_000
 
-// Load makes the table in an empty database and fills it with a graph, gathers the planner's
-// statistics where it has some, and moves the log into the database.
+// Load creates the table in an empty database and fills it with a graph,
+// gathers planner statistics if the engine has any, and checkpoints the log.
 func Load(ctx context.Context, db *store.DB, g *Graph) (*Store, error) {
 	s, err := NewStore(db)
 	if err != nil {
@@ -49,8 +49,9 @@ func Load(ctx context.Context, db *store.DB, g *Graph) (*Store, error) {
 	return s, bench.FoldLog(ctx, db)
 }
 
-// Write runs one write in a transaction of its own. It fails with ErrMismatch when the engine changes other
-// rows than it must. After driver.ErrUnknownOutcome the oracle no longer knows what is true.
+// Write runs one write in a transaction. It fails with ErrMismatch when the
+// engine changes other rows than expected. After driver.ErrUnknownOutcome the
+// oracle no longer knows the right answers.
 func (s *Store) Write(ctx context.Context, o *Oracle, toggle string, object, subject Object) error {
 	var write int64
 	var changes []Change
@@ -81,7 +82,8 @@ func (s *Store) Write(ctx context.Context, o *Oracle, toggle string, object, sub
 	return fmt.Errorf("write %s: %w", toggle, err)
 }
 
-// View is a stable read view with the span of states that it may hold. It is for one goroutine at a time.
+// View is a read view with the range of states that it may show. It is for one
+// goroutine at a time.
 type View struct {
 	Span
 	*graph.View
@@ -95,8 +97,8 @@ func (s *Store) View(ctx context.Context, o *Oracle) (*View, error) {
 	return &View{Span: Span{from, o.begun.Load()}, View: v, store: s}, err
 }
 
-// Verify compares what a store holds with the oracle: the number of rows, and
-// each relationship that was written. No write may run.
+// Verify compares a store with the oracle: the number of rows, and each
+// relationship that was written. No write may be running.
 func (s *Store) Verify(ctx context.Context, o *Oracle) (err error) {
 	if err := s.Expect(ctx, "count", o.rows()); err != nil {
 		return err
@@ -121,16 +123,17 @@ func (s *Store) Verify(ctx context.Context, o *Oracle) (err error) {
 // Question asks whether a viewer may see an object.
 type Question struct{ Viewer, Object Object }
 
-// String returns the question in words.
+// String returns the question as a sentence.
 func (q Question) String() string { return fmt.Sprintf("may %s see %s", q.Viewer, q.Object) }
 
-// active draws the objects that take part in a load: one in stride of each kind.
+// active chooses the objects that take part in a load: every stride-th of each
+// kind.
 type active struct {
 	*Graph
 	stride int
 }
 
-// newActive samples a part (above 0, at most 1) of the objects of a graph.
+// newActive selects a share (above 0, at most 1) of the objects of a graph.
 func newActive(g *Graph, part float64) active { return active{g, max(int(math.Round(1/part)), 1)} }
 
 // size returns how many objects of a kind take part.
@@ -140,7 +143,7 @@ func (a active) pick(r *rand.Rand, k Kind) Object {
 	return NewObject(k, r.IntN(a.size(k))*a.stride+1)
 }
 
-// other returns a user that takes part; a neighbour when it is the given one.
+// other returns a random active user; if that is the given user, a neighbour.
 func (a active) other(r *rand.Rand, than Object) Object {
 	if u := a.pick(r, User); u != than {
 		return u
@@ -148,18 +151,20 @@ func (a active) other(r *rand.Rand, than Object) Object {
 	return NewObject(User, than.Number()%a.count[User]+1)
 }
 
-// Answer returns what is right at a point.
+// Answer returns the right answer at a point.
 func (o *Oracle) Answer(q Question, point int64) bool {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
 	return o.may(q.Viewer, q.Object, point)
 }
 
-// Span is the states that a read view may hold: after the writes that were acknowledged before it was opened,
-// and up to those that had begun by then. Of the states in between, one must explain an answer.
+// Span is the range of states that a read view may show: From counts the writes
+// acknowledged before it was opened, To the writes that had begun by then. One
+// of these states must explain each answer.
 type Span struct{ From, To int64 }
 
-// Judge fails with bench.ErrMismatch when no state of a span gives an answer.
+// Judge fails with bench.ErrMismatch when no state of a span explains an
+// answer.
 func (o *Oracle) Judge(s Span, q Question, got bool) error {
 	for point := s.From; point <= s.To; point++ {
 		if o.Answer(q, point) == got {
@@ -169,8 +174,9 @@ func (o *Oracle) Judge(s Span, q Question, got bool) error {
 	return fmt.Errorf("%w: %s: %v, want %v after writes %d to %d", bench.ErrMismatch, q, got, o.Answer(q, s.From), s.From, s.To)
 }
 
-// Ask answers a question by what the store holds: by one statement, or by one for each object where the dialect
-// has facts. The one takes the object, and then the viewer as often as it asks for it.
+// Ask answers a question from the store: by one statement, or, if the dialect
+// has the statement facts, by one statement for each object. The arguments of
+// the single statement are the object and then the viewer, repeated.
 func (v *View) Ask(ctx context.Context, q Question) (may bool, err error) {
 	if v.store.Statements["facts"] != "" {
 		may, err = v.steps(ctx, q.Viewer, q.Object)
@@ -188,12 +194,13 @@ func (v *View) Ask(ctx context.Context, q Question) (may bool, err error) {
 	return may, err
 }
 
-// facts is what a store says of an object in a check by a viewer: one subject of each relation that it has.
+// facts are an object's relationships for a check by a viewer: one subject for
+// each existing relation.
 type facts map[Relation]Object
 
 func (f facts) has(r Relation) bool { _, ok := f[r]; return ok }
 
-// facts asks for one object.
+// facts reads the facts of one object.
 func (v *View) facts(ctx context.Context, object, viewer Object) (f facts, err error) {
 	rows, err := v.Query(ctx, v.store.Statements["facts"], int64(object), int64(viewer))
 	if err != nil {
@@ -214,8 +221,8 @@ func (v *View) facts(ctx context.Context, object, viewer Object) (f facts, err e
 	return f, rows.Err()
 }
 
-// steps is a check with a statement for each object on the way, as SpiceDB's
-// subproblems are, for engines that look up objects faster than they join them.
+// steps makes a check with one statement for each object on the path, like
+// SpiceDB's subproblems, for engines that are faster at lookups than at joins.
 func (v *View) steps(ctx context.Context, viewer, object Object) (bool, error) {
 	f, err := v.facts(ctx, object, viewer)
 	if err != nil {

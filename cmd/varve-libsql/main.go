@@ -1,4 +1,4 @@
-// Varve-libsql is the varve command with libSQL in the place of SQLite.
+// Varve-libsql is the varve command with libSQL in place of SQLite.
 package main
 
 import (

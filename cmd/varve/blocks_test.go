@@ -30,7 +30,7 @@ func TestLinesRoundTrip(t *testing.T) {
 		file := filepath.Join(dir, name)
 		require.Contains(t, must(t, "import", first, file), "91 blocks in ", "blocks that change nothing are not among the versions")
 		again := url(t, "b.db") + "?layout=" + []string{"compact", "arkiv"}[i]
-		for _, want := range []string{"91 blocks, 1285 versions of entities", "0 blocks, 0 versions of entities"} {
+		for _, want := range []string{"91 blocks with 1285 changes of entities", "0 blocks with 0 changes of entities"} {
 			out := must(t, "import", file, again)
 			require.Contains(t, out, "digest "+testdata.ArkivDigest)
 			require.Contains(t, out, want)
@@ -54,7 +54,7 @@ func TestLinesGoOn(t *testing.T) {
 	dst, file := url(t, "a.db"), filepath.Join(t.TempDir(), "own.jsonl")
 	write := func(text []byte) { require.NoError(t, os.WriteFile(file, text, 0o600)) }
 	write(bytes.Join(lines[:2], nil))
-	require.Contains(t, must(t, "import", file, dst), "2 blocks, 3 versions of entities")
+	require.Contains(t, must(t, "import", file, dst), "2 blocks with 3 changes of entities")
 	write(bytes.Replace(text, []byte("1500"), []byte("1501"), 1))
 	_, errs, code := varve(t, "import", file, dst)
 	require.Equal(t, cli.ExitError, code)
@@ -90,7 +90,7 @@ func TestDocumentedLine(t *testing.T) {
 	line, _, _ = strings.Cut(line, "```")
 	file := filepath.Join(t.TempDir(), "a.jsonl")
 	require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(line, "\n", "")), 0o600))
-	require.Contains(t, must(t, "import", file, url(t, "a.db")), "1 blocks, 1 versions of entities")
+	require.Contains(t, must(t, "import", file, url(t, "a.db")), "1 block with 1 change of entities")
 }
 
 // TestAnswerOnLines runs the script of docs/blocks.md on its table, asks the store, and answers the
@@ -114,7 +114,7 @@ func TestAnswerOnLines(t *testing.T) {
 		}
 	}
 	dst := "sqlite:store.db"
-	require.Contains(t, must(t, "import", "shop.jsonl", dst), "500 blocks, 5000 versions of entities")
+	require.Contains(t, must(t, "import", "shop.jsonl", dst), "500 blocks with 5000 changes of entities")
 	require.Equal(t, "5000\n", must(t, "query", dst, `type = "product"`, "--count"))
 	require.Equal(t, "1\n", must(t, "query", dst, `name = "product 4999" && price = 893 && stock = 39`, "--count"))
 

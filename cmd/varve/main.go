@@ -1,8 +1,9 @@
-// Varve keeps the entities of a chain node on an embedded engine, and measures
-// which engine and which schema to choose. Run it with --help for its commands.
+// Varve stores the entities of a chain node on a choice of database engines,
+// and measures which engine and schema to choose. Run it with --help for its
+// commands.
 //
 // This binary links SQLite, DuckDB, Postgres and the client of libSQL servers.
-// It runs cmd/varve-libsql for libSQL's files, which has libSQL in the place of
+// For libSQL's files it runs cmd/varve-libsql, which has libSQL in place of
 // SQLite, because both cannot be in one binary. Built with CGO_ENABLED=0 it has
 // the engines that need no C, and is static.
 package main

@@ -56,14 +56,14 @@ func TestImportState(t *testing.T) {
 	ofDatabase, ofStore := filepath.Join(dir, "database.tar"), filepath.Join(dir, "store.tar")
 	third, fourth := url(t, "third.db"), url(t, "fourth.db")
 	for _, c := range []struct{ src, dst, want string }{
-		{arkiv + "sqlite-bitmap-store.db", first, "40 blocks, 416 versions of entities"},
-		{arkiv + "sqlite-bitmap-store.db", first, "0 blocks, 0 versions of entities"},
-		{first, second, "40 blocks, 416 versions of entities"},
+		{arkiv + "sqlite-bitmap-store.db", first, "40 blocks with 416 changes of entities"},
+		{arkiv + "sqlite-bitmap-store.db", first, "0 blocks with 0 changes of entities"},
+		{first, second, "40 blocks with 416 changes of entities"},
 		{arkiv + "sqlite-bitmap-store.db", ofDatabase, "40 blocks in "},
-		{ofDatabase, third, "40 blocks, 416 versions of entities"},
-		{ofDatabase, third, "0 blocks, 0 versions of entities"},
+		{ofDatabase, third, "40 blocks with 416 changes of entities"},
+		{ofDatabase, third, "0 blocks with 0 changes of entities"},
 		{first, ofStore, "40 blocks in "},
-		{ofStore, fourth, "40 blocks, 416 versions of entities"},
+		{ofStore, fourth, "40 blocks with 416 changes of entities"},
 	} {
 		out := must(t, "import", c.src, c.dst)
 		require.Contains(t, out, c.want)
@@ -121,7 +121,7 @@ func TestQueryPrintsRecordedAnswers(t *testing.T) {
 
 func TestInspect(t *testing.T) {
 	dst := url(t, "a.db")
-	require.Regexp(t, `^100 blocks, 1285 versions of entities in [\d.]+ s, [\d.,KM]+ versions/s; `, must(t, "import", arkiv+"blocks.tar", dst))
+	require.Regexp(t, `^100 blocks with 1285 changes of entities in [\d.]+ s, [\d.,KM]+ changes/s; `, must(t, "import", arkiv+"blocks.tar", dst))
 	var in struct {
 		Store store.Summary
 	}
@@ -166,7 +166,7 @@ func TestSeedIsRepeatable(t *testing.T) {
 	require.Contains(t, []int{cli.ExitOK, cli.ExitInterrupted}, code)
 	require.Equal(t, whole, digest(part))
 	again := must(t, "import", "mendoza:scale=0.001", part)
-	require.Contains(t, again, "0 blocks, 0 versions of entities", "what the store has is not made again")
+	require.Contains(t, again, "0 blocks with 0 changes of entities", "what the store has is not made again")
 	require.Contains(t, again, "0 blocks skipped")
 	for _, dst := range []string{url(t, "c.db") + "?layout=simple", "duckdb://" + filepath.Join(t.TempDir(), "f.duckdb")} {
 		require.Equal(t, whole, digest(dst), dst)

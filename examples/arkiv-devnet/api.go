@@ -20,7 +20,7 @@ import (
 // object is a JSON object.
 type object = map[string]any
 
-// with returns a value as an object with more fields.
+// with returns a value as a JSON object with additional fields.
 func with(v any, fields object) (object, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -32,7 +32,7 @@ func with(v any, fields object) (object, error) {
 	return o, err
 }
 
-// ethAPI is what clients may ask of the chain.
+// ethAPI has the JSON-RPC methods for clients of the chain.
 type ethAPI struct{ chain *Chain }
 
 // find returns a block, or nil.
@@ -99,7 +99,8 @@ func blockJSON(b *block, full bool) (object, error) {
 	})
 }
 
-// transactionJSON returns a transaction; without a block it is one that waits.
+// transactionJSON returns a transaction as JSON; without a block it is a
+// pending one.
 func transactionJSON(tx transaction, b *block, i int) (object, error) {
 	fields := object{"from": tx.from, "blockHash": nil, "blockNumber": nil, "transactionIndex": nil}
 	if b != nil {
@@ -113,7 +114,7 @@ func transactionJSON(tx transaction, b *block, i int) (object, error) {
 
 func receiptJSON(b *block, i int) (object, error) {
 	tx := b.txs[i]
-	// The library leaves a type of zero out, which clients want to see.
+	// The library omits a type of zero, which clients expect.
 	return with(b.receipts[i], object{
 		"type": hexutil.Uint64(tx.Type()), "from": tx.from, "to": tx.To(), "contractAddress": nil,
 	})
@@ -234,7 +235,8 @@ func (a *ethAPI) GetTransactionCount(address common.Address, at *ethrpc.BlockNum
 	return hexutil.Uint64(has.nonce), err
 }
 
-// GetCode serves eth_getCode: something where operations are sent, nothing elsewhere.
+// GetCode serves eth_getCode: some code at the addresses to which operations
+// are sent, none elsewhere.
 func (a *ethAPI) GetCode(address common.Address, _ *ethrpc.BlockNumberOrHash) hexutil.Bytes {
 	if address == processor || address == registry {
 		return hexutil.Bytes{0xfe}
@@ -247,7 +249,7 @@ func (a *ethAPI) GetStorageAt(common.Address, string, *ethrpc.BlockNumberOrHash)
 	return common.Hash{}
 }
 
-// tip is the part of a fee above the base fee. No client needs it here.
+// tip is the priority fee, above the base fee. Clients need none here.
 var tip = big.NewInt(1_000_000)
 
 // GasPrice serves eth_gasPrice.
@@ -282,7 +284,7 @@ func (a *ethAPI) FeeHistory(count math.HexOrDecimal64, newest ethrpc.BlockNumber
 	return answer, nil
 }
 
-// callArgs is a transaction that is not sent.
+// callArgs are the arguments of a transaction that is only simulated.
 type callArgs struct {
 	From  *common.Address `json:"from"`
 	To    *common.Address `json:"to"`
@@ -297,16 +299,16 @@ func (c *callArgs) input() []byte {
 	return nil
 }
 
-// revertedError is the error that a transaction would fail with.
+// revertedError is the error with which a transaction would fail.
 type revertedError struct{ error }
 
 // Error implements error.
 func (e *revertedError) Error() string { return "execution reverted: " + e.error.Error() }
 
-// ErrorCode is what clients know reverted transactions by.
+// ErrorCode is the code by which clients recognise reverted transactions.
 func (e *revertedError) ErrorCode() int { return 3 }
 
-// try carries out a transaction after the last block, and forgets it.
+// try executes a transaction after the last block, and discards the result.
 func (a *ethAPI) try(ctx context.Context, args callArgs) error {
 	if args.To == nil {
 		return errors.New("there are no contracts here: this chain has no virtual machine")
@@ -340,14 +342,13 @@ func (a *ethAPI) EstimateGas(ctx context.Context, args callArgs, _ *ethrpc.Block
 	return hexutil.Uint64(intrinsicGas(args.input())), a.try(ctx, args)
 }
 
-// devnetAPI is what only a chain for development has.
+// devnetAPI has the methods that only a development chain has.
 type devnetAPI struct{ chain *Chain }
 
-// maxMined is how many blocks a call may ask for, because a call cannot be
-// stopped.
+// maxMined bounds the blocks of one call, because a call cannot be stopped.
 const maxMined = 10_000
 
-// Mine serves devnet_mine: it makes blocks, one unless told.
+// Mine serves devnet_mine: it makes n blocks, by default one.
 func (a *devnetAPI) Mine(ctx context.Context, n *uint64) (hexutil.Uint64, error) {
 	count := uint64(1)
 	if n != nil {
@@ -364,8 +365,9 @@ func (a *devnetAPI) Mine(ctx context.Context, n *uint64) (hexutil.Uint64, error)
 	return hexutil.Uint64(a.chain.head().NumberU64()), nil
 }
 
-// Reorg serves devnet_reorg: it replaces the last blocks, and returns the new last one. With
-// again, their transactions wait for a block once more.
+// Reorg serves devnet_reorg: it replaces the last blocks, and returns the
+// number of the new last one. With again, their transactions become pending
+// again.
 func (a *devnetAPI) Reorg(ctx context.Context, depth uint64, again *bool) (hexutil.Uint64, error) {
 	err := a.chain.Reorganise(ctx, depth, again != nil && *again)
 	return hexutil.Uint64(a.chain.head().NumberU64()), err

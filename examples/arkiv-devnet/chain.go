@@ -23,37 +23,38 @@ import (
 
 const gasLimit = 1_000_000_000 // of a block
 
-// maxReorganised is how many blocks may be replaced before those behind them are final.
+// maxReorganised is how many blocks may be replaced; older ones are final.
 const maxReorganised = 64
 
-// baseFee is that of every block.
+// baseFee is the base fee of every block.
 var baseFee = big.NewInt(1_000_000_000)
 
-// system is the sender of the chain's own transactions. Its key is unknown.
+// system is the sender of the chain's own transactions. Its private key is
+// unknown.
 var system = common.HexToAddress("0xdeaddeaddeaddeaddeaddeaddeaddeaddead0001")
 
-// account is the chain's state of an account.
+// account is the state of an account.
 type account struct {
 	nonce   uint64
-	balance *big.Int // not changed, but replaced
+	balance *big.Int // immutable; replaced when it changes
 }
 
-// transaction is one with its sender.
+// transaction is a transaction with its sender.
 type transaction struct {
 	*types.Transaction
 	from common.Address
 }
 
-// block is a block with what became of its transactions.
+// block is a block with its transactions and their receipts.
 type block struct {
 	*types.Block
 	*draft
-	logs []*rpc.Log // of the receipts, and then those in the other form
+	logs []*rpc.Log // logs of the receipts, followed by the logs in the other form
 }
 
-// Chain is a chain for development. Entities are in Varve, to which it gives each block as who
-// follows it reads it; blocks, transactions and receipts are in memory, and gone when the process
-// ends.
+// Chain is a development chain. Entities are stored in Varve, which receives
+// each block as a follower of the chain would read it. Blocks, transactions and
+// receipts are only in memory.
 type Chain struct {
 	id     uint64
 	atOnce bool // each transaction gets a block at once
@@ -61,23 +62,23 @@ type Chain struct {
 	ents   *store.Entities
 	signer types.Signer
 
-	// Held also while Varve gets a block or rewinds, so that no client hears of
-	// a block before Varve has it.
+	// mu is also held while Varve applies or rewinds a block, so that clients
+	// do not see a block before Varve has it.
 	mu     sync.Mutex
-	forks  uint64 // reorganisations so far, so that no block is like one that it replaces
+	forks  uint64 // reorganisations so far, so that a replacing block differs from the one it replaces
 	blocks []*block
-	final  int // the number of the last block that is not replaced any more
+	final  int // number of the last block that cannot be replaced any more
 	places map[common.Hash]place
 	pool   pool
 }
 
-// place is where a transaction is.
+// place is the position of a transaction in the chain.
 type place struct {
 	block *block
 	index int
 }
 
-// newChain makes a chain with its first block, which Varve has when it returns.
+// newChain makes a chain with its first block, and applies that to Varve.
 func newChain(ctx context.Context, ents *store.Entities, id uint64, atOnce bool, funded []common.Address) (*Chain, error) {
 	c := &Chain{
 		id: id, atOnce: atOnce, now: time.Now, ents: ents, signer: types.LatestSignerForChainID(new(big.Int).SetUint64(id)),
@@ -87,7 +88,8 @@ func newChain(ctx context.Context, ents *store.Entities, id uint64, atOnce bool,
 	for _, a := range funded {
 		accounts[a] = account{balance: new(big.Int).Mul(big.NewInt(10_000), big.NewInt(1e18))}
 	}
-	// No two chains have the same first block, so that a store of an earlier one is refused.
+	// The first block differs between chains, so that a store of an earlier
+	// chain is refused.
 	salt := make([]byte, 16)
 	_, _ = rand.Read(salt)
 	genesis := seal(nil, &draft{time: uint64(c.now().Unix()), accounts: accounts, extra: salt})
@@ -106,7 +108,7 @@ func (c *Chain) head() *block {
 
 func (c *Chain) last() *block { return c.blocks[len(c.blocks)-1] }
 
-// draft is a block that is being made.
+// draft is a block under construction.
 type draft struct {
 	number   uint64
 	time     uint64
@@ -114,8 +116,8 @@ type draft struct {
 	gas      uint64
 	txs      []transaction
 	receipts []*types.Receipt
-	others   [][]*types.Log             // of each receipt: its events in the form that it does not have
-	accounts map[common.Address]account // after it; not changed once it is made
+	others   [][]*types.Log             // for each receipt, its events in the form that the receipt does not have
+	accounts map[common.Address]account // after the block; not modified once it is sealed
 }
 
 func (d *draft) add(tx transaction, gas uint64, status uint64, price *big.Int, logs, others []*types.Log) {
@@ -131,9 +133,9 @@ func (d *draft) add(tx transaction, gas uint64, status uint64, price *big.Int, l
 	d.txs, d.receipts, d.others = append(d.txs, tx), append(d.receipts, r), append(d.others, others)
 }
 
-// told adds a transaction of the chain itself, without a real signature. Its
-// signature is made from a hash, so that no two are alike, in a form that
-// clients do not refuse before they have read the sender.
+// told adds a transaction of the chain itself. Its signature is not real but
+// made from a hash, so that each is different, in a form that clients accept
+// before they read the sender.
 func (d *draft) told(from common.Address, input []byte, of common.Hash, i int, logs, others []*types.Log) {
 	tx := types.NewTx(&types.LegacyTx{
 		Nonce: d.number, GasPrice: new(big.Int), To: &processor, Value: new(big.Int), Data: input,
@@ -142,7 +144,7 @@ func (d *draft) told(from common.Address, input []byte, of common.Hash, i int, l
 	d.add(transaction{tx, from}, 0, types.ReceiptStatusSuccessful, new(big.Int), logs, others)
 }
 
-// seal makes a block of a draft.
+// seal makes a block from a draft.
 func seal(parent *block, d *draft) *block {
 	header := &types.Header{
 		UncleHash: types.EmptyUncleHash, Difficulty: new(big.Int), Number: new(big.Int).SetUint64(d.number), GasLimit: gasLimit,
@@ -166,7 +168,7 @@ func seal(parent *block, d *draft) *block {
 	return b
 }
 
-// number adds the logs of a transaction to the block's.
+// number numbers a transaction's logs within the block and appends them.
 func (b *block) number(tx int, logs []*types.Log) {
 	for _, l := range logs {
 		l.BlockHash, l.BlockNumber, l.BlockTimestamp = b.Hash(), b.NumberU64(), b.Time()
@@ -178,7 +180,7 @@ func (b *block) number(tx int, logs []*types.Log) {
 	}
 }
 
-// topics returns the topics of a log as Varve has them.
+// topics converts the topics of a log.
 func topics(l *types.Log) (list []entity.Hash) {
 	for _, t := range l.Topics {
 		list = append(list, entity.Hash(t))
@@ -186,7 +188,7 @@ func topics(l *types.Log) (list []entity.Hash) {
 	return list
 }
 
-// logs returns the logs of a block that the store has, unless it was replaced since.
+// logs returns the logs of a block of the store, unless it was replaced since.
 func (c *Chain) logs(head store.BlockHeader) ([]*rpc.Log, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -197,7 +199,7 @@ func (c *Chain) logs(head store.BlockHeader) ([]*rpc.Log, bool) {
 	return b.logs, entity.Hash(b.Hash()) == head.Hash
 }
 
-// extend adds a block. Once it has begun it ends.
+// extend adds a block. Once begun, it is not interrupted.
 func (c *Chain) extend(ctx context.Context, b *block) error {
 	ops, err := decode(b.NumberU64(), b.txs, b.receipts)
 	if err == nil {
@@ -216,7 +218,7 @@ func (c *Chain) extend(ctx context.Context, b *block) error {
 	return nil
 }
 
-// Mine makes a block of what waits, which may be nothing.
+// Mine makes a block of the pending transactions, if any.
 func (c *Chain) Mine(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -232,8 +234,8 @@ func (c *Chain) mine(ctx context.Context) error {
 	return c.extend(ctx, b)
 }
 
-// Reorganise replaces the last blocks by as many and one more. Their transactions are
-// forgotten, or wait again for a block.
+// Reorganise replaces the last blocks by as many and one more. Their
+// transactions are dropped, or become pending again.
 func (c *Chain) Reorganise(ctx context.Context, depth uint64, again bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -264,7 +266,7 @@ func (c *Chain) Reorganise(ctx context.Context, depth uint64, again bool) error 
 	return nil
 }
 
-// next makes the block after another.
+// next makes the block after a given one.
 func (c *Chain) next(ctx context.Context, parent *block) (_ *block, err error) {
 	s, err := stateAfter(ctx, c.ents, parent.NumberU64())
 	if err != nil {
@@ -333,8 +335,9 @@ func (d *draft) pay(from, to common.Address, value *big.Int) {
 }
 
 // run executes a transaction, and returns its logs in the transaction's form
-// and in the other one. A transaction in the contract's form has mirrors after
-// it instead, because a follower reads only the processor's form.
+// and in the other form. For a transaction in the contract's form, mirrors are
+// the equivalent transactions in the processor's form, because a follower reads
+// only that form.
 func (s *state) run(ctx context.Context, tx transaction) (told, others []*types.Log, mirrors []mirror, err error) {
 	switch *tx.To() {
 	case processor:
@@ -350,7 +353,7 @@ func (s *state) run(ctx context.Context, tx transaction) (told, others []*types.
 	return nil, nil, nil, nil
 }
 
-// intrinsicGas is the whole cost of a transaction, because no code runs.
+// intrinsicGas is the total cost of a transaction, because no code runs.
 func intrinsicGas(data []byte) uint64 {
 	gas := uint64(21_000)
 	for _, b := range data {

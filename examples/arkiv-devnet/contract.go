@@ -29,7 +29,7 @@ func mustABI(text string) abi.ABI {
 	return a
 }
 
-// The arguments of the contract's execute. The names are those in the ABI.
+// The arguments of the contract's execute. The names are from the ABI.
 type (
 	contractOp struct {
 		OperationType uint8
@@ -109,14 +109,14 @@ func (o *contractOp) content() (c chain.Create, err error) {
 	return c, nil
 }
 
-// mirror is one operation of a call to the contract in the processor's form, in which a follower
-// reads it.
+// mirror is an operation of a call to the contract, converted into the
+// processor's form, because a follower of the chain reads only that form.
 type mirror struct {
 	input []byte
 	events
 }
 
-// call carries out a call to the contract.
+// call executes a call to the contract.
 func (s *state) call(ctx context.Context, tx common.Hash, from common.Address, input []byte) (mirrors []mirror, err error) {
 	ops, err := decodeCall(input)
 	if err != nil {
@@ -136,7 +136,8 @@ func (s *state) call(ctx context.Context, tx common.Hash, from common.Address, i
 	return mirrors, err
 }
 
-// mirror carries out an operation, after so many that have created an entity.
+// mirror executes an operation and returns its mirror; created counts the
+// earlier creations in the call.
 func (s *state) mirror(ctx context.Context, tx common.Hash, from common.Address, o *contractOp, created *int) (m mirror, err error) {
 	if n := int(o.OperationType); n == 0 || n >= len(kinds) || kinds[n] == entity.Expire {
 		return m, fmt.Errorf("unknown type %d", n)
@@ -177,7 +178,8 @@ func (s *state) mirror(ctx context.Context, tx common.Hash, from common.Address,
 	return m, s.acceptable(m.input, m.processor)
 }
 
-// lifetime returns the blocks that an operation gives, of the one that it names.
+// lifetime converts the expiration block of an operation into a lifetime in
+// blocks.
 func (s *state) lifetime(ctx context.Context, c *change, until uint64) (btl uint64, err error) {
 	var old life
 	switch c.kind {

@@ -18,36 +18,36 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// processor is where the JavaScript SDK sends its operations, registry the contract to
-// which the Python SDK sends them.
+// processor is the address to which the JavaScript SDK sends its operations,
+// registry the contract to which the Python SDK sends them.
 var (
 	processor = common.Address(chain.Processor)
 	registry  = common.Address(chain.Registry)
 )
 
-// topicOperation is the one event of the contract.
+// topicOperation is the contract's only event.
 var topicOperation = common.Hash(chain.TopicOperation)
 
-// kinds are the operations by the numbers that the contract has for them, from 1.
+// kinds are the operations by their numbers in the contract, from 1.
 var kinds = [...]entity.Kind{
 	1: entity.Create, 2: entity.Update, 3: entity.ExtendBTL, 4: entity.ChangeOwner, 5: entity.Delete, 6: entity.Expire,
 }
 
-// life is what operations are checked against.
+// life has the facts about an entity that operations are checked against.
 type life struct {
 	owner   common.Address
 	expires uint64
 }
 
-// state has the entities after a block, which Varve stores, and the changes
-// that the transactions of the next block have made so far.
+// state is the state after a block, which Varve stores, with the changes that
+// the next block's transactions have made so far.
 type state struct {
 	snap    *store.Snapshot
 	number  uint64
-	changed map[entity.Key]*life // nil: gone
+	changed map[entity.Key]*life // nil: the entity ended
 }
 
-// stateAfter opens the state on which the block after another is made.
+// stateAfter opens the state from which the block after a given one is made.
 func stateAfter(ctx context.Context, ents *store.Entities, number uint64) (*state, error) {
 	snap, err := ents.At(ctx, number)
 	if err != nil {
@@ -74,12 +74,13 @@ func (s *state) find(ctx context.Context, key entity.Key) (life, error) {
 	return life{common.Address(e.Owner), e.Expiration}, nil
 }
 
-// brokenError is one of the store, not of a transaction.
+// brokenError is an error of the store, not of a transaction.
 type brokenError struct{ error }
 
 func (e *brokenError) Unwrap() error { return e.error }
 
-// events are what operations tell: in the form of the processor and in that of the contract.
+// events are the events of operations, in the processor's form and in the
+// contract's.
 type events struct{ processor, registry []*types.Log }
 
 func (e *events) add(topic entity.Hash, kind entity.Kind, key entity.Key, l life, owners []common.Address, numbers ...uint64) {
@@ -100,7 +101,7 @@ func (e *events) add(topic entity.Hash, kind entity.Kind, key entity.Key, l life
 
 func word(n uint64) []byte { return binary.BigEndian.AppendUint64(make([]byte, 24), n) }
 
-// expire removes what ends with the block.
+// expire removes the entities that expire at the block.
 func (s *state) expire(ctx context.Context) (e events, err error) {
 	q, err := query.Parse(fmt.Sprintf("$expiration <= %d", s.number))
 	if err != nil {
@@ -117,15 +118,15 @@ func (s *state) expire(ctx context.Context) (e events, err error) {
 	return e, nil
 }
 
-// change is one operation, whatever its form was.
+// change is an operation in either form.
 type change struct {
 	kind  entity.Kind
 	key   entity.Key
 	owner common.Address // ChangeOwner
-	btl   uint64         // of Create and Update from the block on, of ExtendBTL from the old expiration
+	btl   uint64         // Create and Update: from this block on; ExtendBTL: added to the old expiration
 }
 
-// atomic has f change the state, or leave it as it is.
+// atomic runs f, and undoes its changes of the state if it fails.
 func (s *state) atomic(f func() error) error {
 	before := maps.Clone(s.changed)
 	err := f()
@@ -135,7 +136,7 @@ func (s *state) atomic(f func() error) error {
 	return err
 }
 
-// do carries out one operation of an account.
+// do executes one operation of an account.
 func (s *state) do(ctx context.Context, from common.Address, c change, e *events) error {
 	gives := c.kind == entity.Create || c.kind == entity.Update || c.kind == entity.ExtendBTL
 	if gives && c.btl == 0 {
@@ -174,12 +175,12 @@ func (s *state) do(ctx context.Context, from common.Address, c change, e *events
 	return nil
 }
 
-// keyOf is how the chain names a new entity.
+// keyOf computes the key that the chain gives to a new entity.
 func keyOf(tx common.Hash, payload []byte, i int) entity.Key {
 	return entity.Key(crypto.Keccak256(tx[:], payload, word(uint64(i))))
 }
 
-// operations executes the operations of a transaction to the processor.
+// operations executes the operations in a transaction to the processor.
 func (s *state) operations(ctx context.Context, tx common.Hash, from common.Address, input []byte) (e events, err error) {
 	ops, err := chain.DecodeOperations(input)
 	if err != nil {
@@ -215,7 +216,7 @@ func (s *state) operations(ctx context.Context, tx common.Hash, from common.Addr
 	return e, err
 }
 
-// acceptable reports whether Varve will take operations, by decoding them as
+// acceptable checks whether Varve will accept operations, by decoding them as
 // Varve does.
 func (s *state) acceptable(input []byte, logs []*types.Log) error {
 	tx := types.NewTx(&types.LegacyTx{To: &processor, Data: input})
@@ -227,7 +228,8 @@ func (s *state) acceptable(input []byte, logs []*types.Log) error {
 	return b.Validate()
 }
 
-// decode returns the operations of a block as who follows the chain reads them.
+// decode returns the operations of a block as a follower of the chain reads
+// them.
 func decode(number uint64, txs []transaction, receipts []*types.Receipt) (entity.Block, error) {
 	b, list := chain.Block{Number: chain.Quantity(number)}, make([]chain.Receipt, len(receipts))
 	for i, r := range receipts {

@@ -28,8 +28,8 @@ import (
 	_ "github.com/varvedb/varve/store/sqlite" // links the engine behind sqlite: URLs
 )
 
-// keys are the private keys of the accounts with money. Other development
-// chains use them too, so that wallets know them: never use them elsewhere.
+// keys are the private keys of the funded accounts. Other development chains
+// use them too, so wallets know them: never use them elsewhere.
 var keys = []string{
 	"ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80",
 	"59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d",
@@ -52,7 +52,7 @@ var readme []byte
 
 // options of a devnet.
 type options struct {
-	url       string // of the store; empty: one that is gone with the process
+	url       string // of the store; empty: a temporary one
 	layout    string
 	listen    string
 	chainID   uint64
@@ -167,11 +167,11 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 	shut, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	err = errors.Join(err, d.server.Close(), web.Shutdown(shut))
-	d.chain.mu.Lock() // for ever: no block is made any more
+	d.chain.mu.Lock() // never unlocked: no further block is made
 	return err
 }
 
-// keepMining makes a block every so often.
+// keepMining makes a block at each interval.
 func (c *Chain) keepMining(ctx context.Context, every time.Duration) error {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()

@@ -17,7 +17,7 @@ const (
 	maxAhead   = 1_000 // nonces that an account may be ahead
 )
 
-// pool is the transactions that wait for a block, in the order in which they came.
+// pool has the pending transactions, in the order of their arrival.
 type pool struct {
 	list []transaction
 	of   map[common.Address]map[uint64]transaction
@@ -47,7 +47,7 @@ func (p *pool) drop(accounts map[common.Address]account) {
 	})
 }
 
-// next returns an account's nonce after what waits for it.
+// next returns an account's nonce after its pending transactions.
 func (p *pool) next(from common.Address, nonce uint64) uint64 {
 	for {
 		if _, ok := p.of[from][nonce]; !ok {
@@ -57,8 +57,8 @@ func (p *pool) next(from common.Address, nonce uint64) uint64 {
 	}
 }
 
-// executable returns the transactions for the next block: of each account
-// without gaps, and as far as its balance goes.
+// executable returns the transactions for the next block: for each account
+// without gaps in the nonces, and as far as its balance suffices.
 func (p *pool) executable(accounts map[common.Address]account) (list []transaction) {
 	nonce, left := map[common.Address]uint64{}, map[common.Address]*big.Int{}
 	var take func(tx transaction)
@@ -86,8 +86,9 @@ func (p *pool) executable(accounts map[common.Address]account) (list []transacti
 	return list
 }
 
-// Send takes a signed transaction. Where blocks are made at once it is in one when Send
-// returns, unless an earlier one of its sender is missing.
+// Send accepts a signed transaction. If blocks are made immediately, it is in a
+// block when Send returns, unless an earlier transaction of the sender is
+// missing.
 func (c *Chain) Send(ctx context.Context, raw []byte) (common.Hash, error) {
 	tx := new(types.Transaction)
 	if err := tx.UnmarshalBinary(raw); err != nil {
@@ -98,7 +99,7 @@ func (c *Chain) Send(ctx context.Context, raw []byte) (common.Hash, error) {
 	if err := c.accept(tx); err != nil {
 		return common.Hash{}, err
 	}
-	// It may wait for an earlier one.
+	// It may have to wait for an earlier transaction.
 	if !c.atOnce || len(c.pool.executable(c.last().accounts)) == 0 {
 		return tx.Hash(), nil
 	}

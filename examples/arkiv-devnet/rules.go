@@ -10,14 +10,16 @@ import (
 	"github.com/varvedb/varve/node/chain"
 )
 
-// What Arkiv refuses in what Varve would take, so that a program that works here works there.
+// Rules of Arkiv that Varve does not have. They are checked, so that a program
+// that works here also works on Arkiv.
 var (
-	// processorName is a name of an attribute in the processor's form, contractName in the
-	// contract's.
+	// processorName matches attribute names in the processor's form,
+	// contractName in the contract's.
 	processorName = regexp.MustCompile(`^[\p{L}_][\p{L}\p{N}_]*$`)
 	contractName  = regexp.MustCompile(`^[a-z][a-z0-9._-]{0,31}$`)
 
-	// contractType is a content type there, which has at most 128 bytes.
+	// contractType matches a content type in the contract's form, of at most
+	// 128 bytes.
 	contractType = regexp.MustCompile(`^` + token + `/` + token + `(; *` + token + `=` + token + `)*$`)
 )
 

@@ -14,8 +14,8 @@ import (
 	"github.com/varvedb/varve/node/rpc"
 )
 
-// server answers clients over HTTP and WebSocket at one address. Varve answers,
-// and asks the chain for everything that a store does not have.
+// server serves clients over HTTP and WebSocket at one address. Varve answers
+// queries; the chain answers everything that a store does not have.
 type server struct {
 	reads *rpc.Handler
 	chain *ethrpc.Server
@@ -47,7 +47,7 @@ func newServer(ctx context.Context, c *Chain, blockTime time.Duration, page []by
 	return s, err
 }
 
-// plain returns an error without the names of Go's types, which say nothing to clients.
+// plain returns an error without Go type names, which mean nothing to clients.
 func plain(err error) error {
 	if coded, ok := errors.AsType[ethrpc.Error](err); ok {
 		message, _, _ := strings.Cut(coded.Error(), " into Go ")
@@ -64,11 +64,11 @@ type plainError struct {
 // Error implements error.
 func (e *plainError) Error() string { return e.message }
 
-// ErrorCode is what clients know the error by.
+// ErrorCode is the error's JSON-RPC code.
 func (e *plainError) ErrorCode() int { return e.code }
 
-// ServeHTTP implements http.Handler. Any web page may call it: the chain is for
-// development, and the keys of its accounts are public.
+// ServeHTTP implements http.Handler. Any web page may call it, because the
+// chain is for development, and the keys of its accounts are public.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet && r.Header.Get("Upgrade") == "" {
 		w.Header().Set("Access-Control-Allow-Origin", "*")

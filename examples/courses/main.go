@@ -23,7 +23,7 @@ import (
 // maxCourses is how many courses a student may take.
 const maxCourses = 3
 
-// The reasons for which a subscription is refused.
+// The reasons for refusing a subscription.
 var (
 	errNoCourse   = errors.New("no such course")
 	errFull       = errors.New("the course is fully booked")
@@ -88,7 +88,7 @@ func define(ctx context.Context, events event.Store, name string, capacity int) 
 	return err
 }
 
-// rush lets students subscribe at once and counts those who get in.
+// rush lets students subscribe concurrently and counts the accepted ones.
 func rush(ctx context.Context, events event.Store, name string, students int) (accepted int, err error) {
 	errs := make([]error, students)
 	var wg sync.WaitGroup
@@ -108,7 +108,7 @@ func rush(ctx context.Context, events event.Store, name string, students int) (a
 }
 
 // subscribe reads the state that the rules need, in one pass, and appends under
-// the condition that it still holds; when it does not, subscribe decides again.
+// the condition that it still holds. If it does not, subscribe decides again.
 func subscribe(ctx context.Context, events event.Store, who, what string) error {
 	s, c := student(who), course(what)
 	count := func(n int, _ *event.Sequenced) int { return n + 1 }

@@ -66,7 +66,7 @@ func run(ctx context.Context, out io.Writer, tarPath, url string) (err error) {
 	return answer(ctx, out, ents, store.Head)
 }
 
-// follow applies the blocks that the store does not hold yet.
+// follow applies the blocks that the store does not have yet.
 func follow(ctx context.Context, out io.Writer, ents *store.Entities, tarPath string) error {
 	tar, err := feed.OpenTar(tarPath)
 	if err != nil {
@@ -96,7 +96,7 @@ func follow(ctx context.Context, out io.Writer, ents *store.Entities, tarPath st
 	return nil
 }
 
-// answer asks for the busy proposals and nodes at a block.
+// answer queries the busy proposals and nodes at a block.
 func answer(ctx context.Context, out io.Writer, ents *store.Entities, block uint64) error {
 	snap, err := ents.At(ctx, block)
 	if err != nil {

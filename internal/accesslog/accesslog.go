@@ -1,5 +1,5 @@
-// Package accesslog gives requests their ids, writes a line of log for each,
-// and adds its attributes to their spans.
+// Package accesslog gives requests ids, logs each in one line, and adds
+// attributes to their trace spans.
 package accesslog
 
 import (
@@ -18,19 +18,21 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Header carries the id of a request: the client's own, or one that is made here. The
-// answer has the same.
+// Header carries the id of a request: the client's, or a generated one. The
+// answer has the same header.
 const Header = "X-Request-Id"
 
-// TraceHeader carries the trace that a request is part of, as W3C Trace Context has it.
+// TraceHeader carries the trace that a request belongs to, as in W3C Trace
+// Context.
 const TraceHeader = "Traceparent"
 
-// maxID bounds the bytes of a client's id, so that it fills no log.
+// maxID bounds a client's id, in bytes, so that it cannot fill the log.
 const maxID = 64
 
-// Request is a request that is being answered. One that is not logged has its id alone.
+// Request is a request that is being answered. If it is not logged, it has only
+// its id.
 type Request struct {
-	ID string // the client's own, else that of its trace, else a new one
+	ID string // the client's, else the trace's, else a new one
 
 	log   *slog.Logger
 	trace string
@@ -41,11 +43,12 @@ type Request struct {
 
 type contextKey struct{}
 
-// Begin begins a request whose client has sent an id and a trace, "" for none. That of its
-// span, if ctx has one, goes before. Its handler gets the context that is returned.
+// Begin begins a request with the client's id and trace, "" for none. If ctx
+// has a span, its trace takes precedence. The handler gets the returned
+// context.
 func Begin(ctx context.Context, log *slog.Logger, id, traceparent string) (context.Context, *Request) {
 	r := &Request{ID: id, log: log, trace: traceID(ctx, traceparent)}
-	if !proper(id) {
+	if !isSafeID(id) {
 		if r.ID = r.trace; r.trace == "" {
 			r.ID = rand.Text()
 		}
@@ -60,7 +63,7 @@ func Begin(ctx context.Context, log *slog.Logger, id, traceparent string) (conte
 	return context.WithValue(ctx, contextKey{}, r), r
 }
 
-// End logs a request that was answered.
+// End logs an answered request.
 func (r *Request) End(ctx context.Context, attrs ...slog.Attr) {
 	if r.log == nil {
 		return
@@ -75,8 +78,8 @@ func (r *Request) End(ctx context.Context, attrs ...slog.Attr) {
 	r.log.LogAttrs(ctx, slog.LevelInfo, "request", append(list, r.attrs...)...)
 }
 
-// Add adds to the line and to the span of the request that a context is of, as far as it has
-// them.
+// Add adds attributes to the log line and the span of a context's request, if
+// there are any.
 func Add(ctx context.Context, attrs ...slog.Attr) {
 	if span := trace.SpanFromContext(ctx); span.IsRecording() {
 		for _, a := range attrs {
@@ -90,8 +93,8 @@ func Add(ctx context.Context, attrs ...slog.Attr) {
 	}
 }
 
-// Handler gives each request of another handler an id and, unless log is nil, logs it when
-// it was answered. Of a connection that is taken over that is when it ends.
+// Handler wraps a handler: each request gets an id and, unless log is nil, is
+// logged after it was answered. A hijacked connection is logged when it ends.
 func Handler(next http.Handler, log *slog.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, line := Begin(r.Context(), log, r.Header.Get(Header), r.Header.Get(TraceHeader))
@@ -111,8 +114,8 @@ func Handler(next http.Handler, log *slog.Logger) http.Handler {
 	})
 }
 
-// traceID returns the id of the trace that a context is of, else of the one in a header; ""
-// when that has none that is valid.
+// traceID returns the id of a context's trace, otherwise of the trace in a
+// header; "" if there is no valid one.
 func traceID(ctx context.Context, parent string) string {
 	within := trace.SpanContextFromContext(ctx)
 	if !within.IsValid() && parent != "" {
@@ -125,7 +128,7 @@ func traceID(ctx context.Context, parent string) string {
 	return within.TraceID().String()
 }
 
-// attributeOf converts an attribute of the log into an attribute of a span.
+// attributeOf converts a log attribute into a span attribute.
 func attributeOf(a slog.Attr) attribute.KeyValue {
 	name := "varve." + a.Key
 	switch a.Value.Kind() {
@@ -139,12 +142,12 @@ func attributeOf(a slog.Attr) attribute.KeyValue {
 	return attribute.String(name, a.Value.String())
 }
 
-// proper reports whether a client's id may go into headers and logs.
-func proper(id string) bool {
+// isSafeID reports whether a client's id is safe in headers and logs.
+func isSafeID(id string) bool {
 	return id != "" && len(id) <= maxID && !strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// answer counts.
+// answer records the status and size of an answer.
 type answer struct {
 	http.ResponseWriter
 	status, bytes int
@@ -168,7 +171,8 @@ func (a *answer) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Hijack implements http.Hijacker, which WebSocket asks for and does not look for below.
+// Hijack implements http.Hijacker, which the WebSocket library expects on the
+// outermost writer.
 func (a *answer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return http.NewResponseController(a.ResponseWriter).Hijack()
 }

@@ -13,8 +13,9 @@ import (
 	"github.com/varvedb/varve/internal/report"
 )
 
-// templates are the sentences of the five questions by their ids, with the experiment that each is
-// of. Only the names and figures in them are computed; they are "" where there are none.
+// templates are the sentences of the five questions by id, with the experiment
+// that each uses. Only names and figures are filled in. A sentence is "" if
+// there is nothing to fill in.
 var templates = map[string]struct {
 	experiment string
 	say        func(*sayer) string
@@ -23,8 +24,8 @@ var templates = map[string]struct {
 	"4": {"D1", (*sayer).degradation}, "5": {"I5", (*sayer).firstVersion},
 }
 
-// say returns the sentence of a question, and the candidates that it leaves out
-// with the reasons.
+// say returns the sentence of a question, and the left-out candidates with the
+// reasons.
 func say(set *report.Set, id string) (text, left string) {
 	t := templates[id]
 	s := newSayer(set, t.experiment)
@@ -32,7 +33,7 @@ func say(set *report.Set, id string) (text, left string) {
 		text = t.say(s)
 	}
 	var parts []string
-	for _, l := range s.left {
+	for _, l := range s.excluded {
 		parts = append(parts, strings.Join(l.names, ", ")+" ("+l.why+")")
 	}
 	left = strings.Join(parts, "; ")
@@ -44,7 +45,7 @@ func say(set *report.Set, id string) (text, left string) {
 	case text == "":
 		return "Not known: nothing was measured of it. varve answer measures it, and varve run " + t.experiment + " that alone.", ""
 	}
-	// How much the figures are of is said once where all are of the same.
+	// one marks sample sizes. If all are equal, they are stated only once.
 	const one = "one sitting)"
 	if strings.Contains(text, one) && !strings.Contains(text, "n=") && !strings.Contains(text, "one run)") {
 		text = "In one sitting: " + strings.NewReplacer(", "+one, ")", " ("+one, "").Replace(text)
@@ -52,12 +53,11 @@ func say(set *report.Set, id string) (text, left string) {
 	return text, left
 }
 
-// judgedPhase is how long a phase lasts that is judged: a shorter one may end
-// before the first checkpoint or merge.
+// judgedPhase is the minimum duration of a phase that is judged: a shorter one
+// may end before the first checkpoint or merge.
 const judgedPhase = time.Second
 
-// tooShort names a phase of a set that is too short to be judged, "" when there
-// is none.
+// tooShort returns a phase of a set that is too short to be judged, or "".
 func tooShort(set *report.Set) string {
 	for _, l := range set.Lines {
 		if phase, err := time.ParseDuration(l.GetConfig("phase")); err == nil && phase < judgedPhase {
@@ -71,14 +71,14 @@ func tooShort(set *report.Set) string {
 type sayer struct {
 	whole *report.Set
 	set   *report.Set // of one experiment
-	tried *report.Set // also of runs that failed
+	tried *report.Set // including failed runs
 	all   []candidate // the reference first
 	sizes []string    // scales, the smallest first
-	scale string      // the largest of those at which most candidates were measured
+	scale string      // the largest scale among those with the most candidates
 	base  bool        // scales are multiples of the base profile
-	mix   string      // that the sentence is of: the tables have the others
+	mix   string      // the mix that the sentence is about; tables have the others
 
-	left []left // candidates that are not judged
+	excluded []left // candidates that are not judged
 }
 
 // left are candidates that are not judged.
@@ -90,7 +90,7 @@ type left struct {
 func newSayer(set *report.Set, experiment string) *sayer {
 	s := &sayer{whole: set, set: only(set, experiment), base: true}
 	s.all, s.tried = candidates(s.set)
-	seen, count := make(map[string]bool), make(map[string]int) // candidates of each size
+	seen, count := make(map[string]bool), make(map[string]int) // number of candidates by size
 	for _, l := range s.set.Lines {
 		c, scale := candidate{report.Key(l, "engine"), report.Key(l, "layout")}, report.Key(l, "scale")
 		if at := scale + " " + c.String(); scale != "" && !seen[at] {
@@ -112,14 +112,14 @@ func newSayer(set *report.Set, experiment string) *sayer {
 	return s
 }
 
-// numbers are the values of a key, the smallest first.
+// numbers returns the values of a key, in increasing order.
 func numbers(set *report.Set, key string) []string {
 	list := set.Values(key)
 	slices.SortFunc(list, func(a, b string) int { return cmp.Compare(number(a), number(b)) })
 	return list
 }
 
-// at is the filter of a size, and of the mix where there are mixes.
+// at returns the filter for a size, and for the mix if there are mixes.
 func (s *sayer) at(scale string) string {
 	if s.mix != "" {
 		return "/scale:" + scale + " /mix:" + s.mix + " "
@@ -127,23 +127,24 @@ func (s *sayer) at(scale string) string {
 	return "/scale:" + scale + " "
 }
 
-// leave leaves a candidate out of the judgement.
-func (s *sayer) leave(c candidate, why string) {
-	i := slices.IndexFunc(s.left, func(l left) bool { return l.why == why })
+// exclude excludes a candidate from the judgement, with the reason.
+func (s *sayer) exclude(c candidate, why string) {
+	i := slices.IndexFunc(s.excluded, func(l left) bool { return l.why == why })
 	if i < 0 {
-		i, s.left = len(s.left), append(s.left, left{why: why})
+		i, s.excluded = len(s.excluded), append(s.excluded, left{why: why})
 	}
-	if l := &s.left[i]; !slices.Contains(l.names, c.String()) {
+	if l := &s.excluded[i]; !slices.Contains(l.names, c.String()) {
 		l.names = append(l.names, c.String())
 	}
 }
 
-// figure is that of a candidate in the first of the units that it has, nil for none.
+// figure returns a candidate's figure in the first unit that it has; nil for
+// none.
 func (s *sayer) figure(c candidate, filter string, units ...string) *report.Figure {
 	for _, unit := range units {
 		f, err := s.set.Figure(c.filter(filter), unit)
 		if err != nil {
-			s.leave(c, err.Error())
+			s.exclude(c, err.Error())
 		}
 		if f != nil {
 			return f
@@ -152,7 +153,7 @@ func (s *sayer) figure(c candidate, filter string, units ...string) *report.Figu
 	return nil
 }
 
-// latency writes the p99, or the longest where there were too few operations for that.
+// latency formats the p99, or the maximum if there were too few operations.
 func (s *sayer) latency(c candidate, filter, what, prefix string) string {
 	if f := s.figure(c, filter, prefix+"p99-ms"); f != nil {
 		return what + " p99 " + f.In("ms")
@@ -163,7 +164,7 @@ func (s *sayer) latency(c candidate, filter, what, prefix string) string {
 	return "no " + what + " finished"
 }
 
-// size writes a scale.
+// size formats a scale.
 func (s *sayer) size(scale string) string {
 	switch {
 	case s.base:
@@ -174,8 +175,8 @@ func (s *sayer) size(scale string) string {
 	return scale + " times the source"
 }
 
-// ranked is a candidate with its figure, and its ratio to that of the first
-// candidate, which is the reference where that was measured.
+// ranked is a candidate with its figure, and the ratio to the first candidate's
+// figure, or to the reference's if that was measured.
 type ranked struct {
 	candidate
 	of *report.Figure
@@ -183,7 +184,8 @@ type ranked struct {
 	to *ranked
 }
 
-// in writes a figure of the reference, and of others the ratio to it.
+// in formats a figure: of the reference with its unit, of others as a ratio to
+// it.
 func (r *ranked) in(unit string) string {
 	if r.to == nil {
 		return r.of.In(unit)
@@ -191,8 +193,8 @@ func (r *ranked) in(unit string) string {
 	return r.by.In(unit, r.to.String())
 }
 
-// rank orders the candidates that have a figure of enough runs, by their ratios
-// to the reference in its sittings, the highest first.
+// rank returns the candidates with enough runs, ordered by their ratios to the
+// reference in shared sittings, the highest first.
 func (s *sayer) rank(by func(candidate) *report.Figure) (list []ranked) {
 	var reference *ranked
 	for _, c := range s.all {
@@ -201,25 +203,26 @@ func (s *sayer) rank(by func(candidate) *report.Figure) (list []ranked) {
 		case r.of == nil:
 			continue
 		case r.of.Busy > 0:
-			s.leave(c, "not busy")
+			s.exclude(c, "not busy")
 			continue
 		case r.of.Total() < report.Judged:
-			s.leave(c, fmt.Sprintf("fewer than %d runs", report.Judged))
+			s.exclude(c, fmt.Sprintf("fewer than %d runs", report.Judged))
 			continue
 		case r.of.Lo <= 0:
-			s.leave(c, "no operation finished")
+			s.exclude(c, "no operation finished")
 			continue
 		case reference == nil:
 			reference = &r
 		}
 		if r.by = report.Pair(r.of, reference.of); r.by == nil {
-			s.leave(c, "not in a sitting with "+reference.String())
+			s.exclude(c, "not in a sitting with "+reference.String())
 			continue
 		}
 		list = append(list, r)
 	}
 	slices.SortStableFunc(list, func(a, b ranked) int { return cmp.Compare(b.by.Median, a.by.Median) })
-	// Of candidates that are not told apart from the reference none is named before it.
+	// A candidate that does not differ significantly from the reference is not
+	// named before it.
 	if i := slices.IndexFunc(list, func(r ranked) bool { return r.to == nil }); i > 0 && list[0].by.Enough() && !list[0].by.Differs() {
 		known := list[i]
 		list = slices.Insert(slices.Delete(list, i, i+1), 0, known)
@@ -227,7 +230,8 @@ func (s *sayer) rank(by func(candidate) *report.Figure) (list []ranked) {
 	return list
 }
 
-// first writes the figure of the first candidate, and that of the reference unless it is the second.
+// first formats the figure of the first candidate, and of the reference unless
+// it comes second.
 func first(list []ranked, unit string) string {
 	text := list[0].in(unit)
 	if to := list[0].to; to != nil && list[1].to != nil {
@@ -236,7 +240,7 @@ func first(list []ranked, unit string) string {
 	return text
 }
 
-// end compares the first candidate with the second, which write writes.
+// end compares the first candidate with the second.
 func end(list []ranked, write func(*ranked) string) string {
 	if len(list) < 2 {
 		return "; nothing else can be compared with it."
@@ -255,14 +259,14 @@ func end(list []ranked, write func(*ranked) string) string {
 	return fmt.Sprintf("; %s %s with %s%s.", word, list[1], write(&list[1]), where)
 }
 
-// inUnit writes figures and ratios of a unit.
+// inUnit returns a function that formats figures and ratios with a unit.
 func inUnit(unit string) func(*ranked) string {
 	return func(r *ranked) string { return r.in(unit) }
 }
 
-// most is the sentence on the candidate with the highest rate: the first of the
-// units that it has. Of the reference it has latencies, and more.
-func (s *sayer) most(says, unit, filter, what string, more func(candidate) string, units ...string) string {
+// highestRate is the sentence on the candidate with the highest rate, in the first
+// unit that it has. More adds details of the reference, such as latencies.
+func (s *sayer) highestRate(says, unit, filter, what string, more func(candidate) string, units ...string) string {
 	list := s.rank(func(c candidate) *report.Figure { return s.figure(c, filter, units...) })
 	if len(list) == 0 {
 		return ""
@@ -276,7 +280,7 @@ func (s *sayer) most(says, unit, filter, what string, more func(candidate) strin
 
 func (s *sayer) writes() string {
 	nothing := func(candidate) string { return "" }
-	return s.most("keeps up most writes", "rows/s", s.at(s.scale)+"/rate:max", "commit", nothing, "settled-rows/s", "rows/s")
+	return s.highestRate("keeps up most writes", "rows/s", s.at(s.scale)+"/rate:max", "commit", nothing, "settled-rows/s", "rows/s")
 }
 
 func (s *sayer) reads() string {
@@ -288,12 +292,12 @@ func (s *sayer) reads() string {
 		}
 		return ", and with one " + f.In("reads/s") + ", " + s.latency(c, one, "read", "")
 	}
-	return s.most("answers most reads of mix "+s.mix+" with 10 clients", "reads/s", s.at(s.scale)+"/clients:10", "read", alone, "qps")
+	return s.highestRate("answers most reads of mix "+s.mix+" with 10 clients", "reads/s", s.at(s.scale)+"/clients:10", "read", alone, "qps")
 }
 
-// carries judges whether all runs of a load were within the limits of the third
-// question. A load that was not asked has no outcome, which is "".
-func (s *sayer) carries(c candidate, filter string, rows, reads float64) Outcome {
+// sustains judges whether all runs of a load were within the limits of the third
+// question. The outcome is "" for a load that was not measured.
+func (s *sayer) sustains(c candidate, filter string, rows, reads float64) Outcome {
 	asked, failed := s.figure(c, filter, "rows/s"), s.set.Failed(c.filter(filter))
 	runs := failed
 	if asked != nil {
@@ -303,10 +307,10 @@ func (s *sayer) carries(c candidate, filter string, rows, reads float64) Outcome
 	case runs == 0:
 		return ""
 	case runs < report.Judged:
-		s.leave(c, fmt.Sprintf("fewer than %d runs", report.Judged))
+		s.exclude(c, fmt.Sprintf("fewer than %d runs", report.Judged))
 		return Unknown
 	}
-	for _, l := range carried("", rows, reads) {
+	for _, l := range sustainLimits("", rows, reads) {
 		l.filter = filter
 		if c.criterion(s.set, l).Outcome != Pass {
 			return Fail
@@ -315,7 +319,8 @@ func (s *sayer) carries(c candidate, filter string, rows, reads float64) Outcome
 	return Pass
 }
 
-// delivered writes what came of a load, on each host: its limits are times.
+// delivered describes the results of a load, on each host, because its limits
+// are times.
 func (s *sayer) delivered(c candidate, filter string) string {
 	var parts []string
 	filters, hosts := s.set.OnHosts(c.filter(filter))
@@ -340,18 +345,18 @@ func (s *sayer) delivered(c candidate, filter string) string {
 	return strings.Join(parts, "; ")
 }
 
-// sweetSpot ranks by the rate of writes that is carried, and by the reads of the
-// candidates that carry the same.
+// sweetSpot ranks by the sustained write rate, and then by the reads at that
+// rate.
 func (s *sayer) sweetSpot() string {
 	rates := numbers(s.tried, "rate")
-	spots, asked := map[candidate]string{}, map[candidate]string{} // the highest rates that each carries, and was asked for
+	spots, asked := map[candidate]string{}, map[candidate]string{} // the highest rates that each sustains, and that was requested
 	judged := false
 	at := func(rate string) string { return s.at(s.scale) + "/rate:" + rate }
 	for _, c := range s.all {
 		for _, rate := range slices.Backward(rates) {
 			outcome := Outcome("")
 			if rate != "0" {
-				outcome = s.carries(c, at(rate), number(rate), 0)
+				outcome = s.sustains(c, at(rate), number(rate), 0)
 			}
 			if outcome != "" {
 				asked[c] = cmp.Or(asked[c], rate)
@@ -411,8 +416,8 @@ func (s *sayer) sweetSpot() string {
 	return text
 }
 
-// kept ranks by the part that is left of a figure from one size to another, both
-// in the same sitting.
+// kept ranks by the share of a figure that remains from one size to another,
+// both in the same sitting.
 func (s *sayer) kept(at func(candidate, string) *report.Figure, smallest, largest string) []ranked {
 	return s.rank(func(c candidate) *report.Figure {
 		from, to := at(c, smallest), at(c, largest)
@@ -421,14 +426,14 @@ func (s *sayer) kept(at func(candidate, string) *report.Figure, smallest, larges
 		}
 		part := report.Part(to, from)
 		if part == nil {
-			s.leave(c, "its sizes are of different sittings")
+			s.exclude(c, "its sizes are of different sittings")
 		}
 		return part
 	})
 }
 
-// degradation ranks by the writes that are kept, and by the reads apart from
-// these, because one may slow down where the other does not.
+// degradation ranks by the remaining writes, and separately by the remaining
+// reads, because one may slow down while the other does not.
 func (s *sayer) degradation() string {
 	if len(s.sizes) < 2 {
 		return "Not known: one size was measured, " + s.size(s.scale) + ". varve answer measures more of them in more --time."
@@ -457,12 +462,12 @@ func (s *sayer) firstVersion() string {
 		return fmt.Sprintf("%s/rate:%.0f /qps:%.0f", s.at(s.scale), rows, reads)
 	}
 	var best candidate
-	var last string // the largest load that it carries, or the smallest that it was asked for
+	var last string // the largest load that it sustains, or the smallest requested
 	most, of, unasked := -1, 0, 0
 	for _, c := range s.all {
 		count, asked, none, load := 0, 0, 0, ""
 		for _, v := range report.FirstVersion {
-			switch f := filter(v[0], v[1]); s.carries(c, f, v[0], v[1]) {
+			switch f := filter(v[0], v[1]); s.sustains(c, f, v[0], v[1]) {
 			case Pass:
 				count, asked, load = count+1, asked+1, f
 			case Fail:
@@ -489,8 +494,8 @@ func (s *sayer) firstVersion() string {
 	return text
 }
 
-// only returns a set's lines of some experiments, without single kinds of
-// operations.
+// only returns a set's lines of some experiments, without lines for single
+// kinds of operations.
 func only(set *report.Set, experiments ...string) *report.Set {
 	of := func(lines []*benchfmt.Result) []*benchfmt.Result {
 		return slices.DeleteFunc(slices.Clone(lines), func(l *benchfmt.Result) bool {

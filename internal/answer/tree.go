@@ -1,10 +1,10 @@
-// Package answer answers the five questions from a result set: a sentence each,
-// by a fixed template, above the tables of package report. It also walks the
-// decision tree of Arkiv's engineers (SQLite, libSQL, Postgres, DuckDB) and
-// says go or no-go to V1: there a criterion passes or fails only where all of
-// at least three runs are on one side of the limit; else it is unknown. A run
-// that was killed or failed is not on the good side. Hosts, sizes and
-// experiments are not pooled: the worst host counts.
+// Package answer answers the five questions from a result set: one sentence
+// each, from a fixed template, above the tables of package report. It also
+// follows the decision tree of Arkiv's engineers (SQLite, libSQL, Postgres,
+// DuckDB) and returns go or no-go for V1. A criterion passes or fails only if
+// all of at least three runs are on one side of the limit; otherwise it is
+// unknown. A killed or failed run counts as bad. Hosts, sizes and experiments
+// are not pooled: the worst host counts.
 package answer
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/varvedb/varve/internal/report"
 )
 
-// Outcome is the answer to a criterion, and to several that must all hold.
+// Outcome is the result of one criterion, or of several that must all hold.
 type Outcome string
 
 // Outcomes.
@@ -28,35 +28,35 @@ const (
 	Unknown Outcome = "unknown"
 )
 
-// limit is a figure that is wanted.
+// limit is a required figure.
 type limit struct {
 	name         string
-	least        bool // the figure must be at least that much; else it must be below it
+	least        bool // the figure must be at least this; otherwise it must be below
 	want         float64
 	as           string // the unit in words
-	filter, unit string // where the figure is found: one size of one experiment
-	bound        string // unit of a figure that is never smaller, and passes for the other: the longest of latencies
+	filter, unit string // select the figure: one size of one experiment
+	bound        string // unit of an upper bound of the figure, such as the maximum latency: if it passes, the figure passes
 	run          string // experiment that measures it
 }
 
 const (
-	nearly      = 0.95 // of a rate that was asked for counts as carried
-	baseProfile = "mendoza"
-	base        = " /profile:/^(" + baseProfile + ")?$/" // its sizes are as in the documents
-	sixThou     = "experiment:D1 /rate:6000 /scale:5" + base
-	concurrent  = "experiment:I5 /scale:0.77625" + base + " " // 621,000 entities
+	sustainedShare = 0.95 // share of a requested rate from which it counts as sustained
+	baseProfile    = "mendoza"
+	base           = " /profile:/^(" + baseProfile + ")?$/" // its sizes are as in the documents
+	sixThou        = "experiment:D1 /rate:6000 /scale:5" + base
+	concurrent     = "experiment:I5 /scale:0.77625" + base + " " // 621,000 entities
 )
 
 func reads(mix string) limit {
 	return limit{"reads/s of mix " + mix + ", one client, scale 1", true, 1000, "reads/s", "experiment:C1 /clients:1 /scale:1 /mix:" + mix + base, "qps", "", "C1"}
 }
 
-// carried are the limits of a load of rows and reads a second.
-func carried(filter string, rows, queries float64) []limit {
+// sustainLimits are the limits for a load of rows and reads a second.
+func sustainLimits(filter string, rows, queries float64) []limit {
 	asked := fmt.Sprintf("%s rows/s + %s reads/s: ", report.Number(rows), report.Number(queries))
 	return []limit{
-		{asked + "rows/s", true, nearly * rows, "rows/s", filter, "rows/s", "", "I5"},
-		{asked + "reads/s", true, nearly * queries, "reads/s", filter, "qps", "", "I5"},
+		{asked + "rows/s", true, sustainedShare * rows, "rows/s", filter, "rows/s", "", "I5"},
+		{asked + "reads/s", true, sustainedShare * queries, "reads/s", filter, "qps", "", "I5"},
 		{asked + "commit p99", false, report.CommitLimit, "ms", filter, "p99-ms", "max-ms", "I5"},
 		{asked + "read p99", false, report.ReadLimit, "ms", filter, "read-p99-ms", "read-max-ms", "I5"},
 	}
@@ -69,15 +69,16 @@ var parts = []struct {
 }{
 	{treePart, []limit{
 		{"commit p99 at 5x", false, 500, "ms", sixThou, "p99-ms", "max-ms", "D1"},
-		{"rows/s carried of 6,000 at 5x", true, nearly * 6000, "rows/s", sixThou, "rows/s", "", "D1"},
+		{"rows/s carried of 6,000 at 5x", true, sustainedShare * 6000, "rows/s", sixThou, "rows/s", "", "D1"},
 	}},
-	{"V1, lower end, 621,000 entities", append([]limit{reads("A"), reads("B"), reads("C")}, carried(concurrent+"/rate:10000 /qps:1000", 10_000, 1_000)...)},
-	{"V1, upper end, 621,000 entities", carried(concurrent+"/rate:50000 /qps:10000", 50_000, 10_000)},
+	{"V1, lower end, 621,000 entities", append([]limit{reads("A"), reads("B"), reads("C")}, sustainLimits(concurrent+"/rate:10000 /qps:1000", 10_000, 1_000)...)},
+	{"V1, upper end, 621,000 entities", sustainLimits(concurrent+"/rate:50000 /qps:10000", 50_000, 10_000)},
 }
 
 const treePart = "decision tree"
 
-// tree is the engines that the decision tree tries, in its order, with what to do when one passes.
+// tree lists the engines that the decision tree tries, in order, with the
+// action when one passes.
 var tree = []struct{ engine, leaf string }{
 	{"sqlite", "stay with SQLite"},
 	{"libsql", "libSQL: the least migration"},
@@ -91,7 +92,7 @@ const (
 	treeTitle = "Decision tree, on the base profile: 99 % of commits below 500 ms at 5x with 6,000 rows/s"
 )
 
-// Criterion is a limit with its measurements, nil for none.
+// Criterion is a limit with its measurements; nil for none.
 type Criterion struct {
 	Name    string         `json:"name"`
 	Want    string         `json:"want"`
@@ -114,13 +115,13 @@ type Candidate struct {
 	Parts []Part `json:"parts"`
 }
 
-// Walk is the way through the tree with one layout.
+// Walk is the path through the tree with one layout.
 type Walk struct {
 	Layout string `json:"layout"`
 	Leaf   string `json:"leaf"`
 }
 
-// walk goes through the tree with each layout that keeps a store of entities.
+// walk walks the tree with each layout that stores entities.
 func (a *Answers) walk(set *report.Set) {
 	judged := only(set, "C1", "D1", "I5")
 	_, tried := candidates(judged)
@@ -201,7 +202,7 @@ func (c candidate) criterion(set *report.Set, l limit) Criterion {
 	return k
 }
 
-// good counts the runs of a figure that are on the good side.
+// good counts the runs of a figure on the good side of the limit.
 func (l *limit) good(f *report.Figure) (n int) {
 	for _, r := range f.Runs {
 		for _, v := range r.Values {
@@ -226,7 +227,7 @@ func (l *limit) outcome(f *report.Figure) Outcome {
 	return Unknown
 }
 
-// writeTree writes the way through the tree, and every criterion with
+// writeTree writes the path through the tree, and every criterion with
 // measurements.
 func (a *Answers) writeTree(w io.Writer) error {
 	out := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
@@ -276,8 +277,8 @@ type candidate struct {
 
 func (c candidate) String() string { return c.Engine + " " + c.Layout }
 
-// candidates are the measured sides of a set, failed ones included, with their
-// lines: the reference first.
+// candidates returns the measured engines and layouts of a set, failed ones
+// included, the reference first, and the set of their lines.
 func candidates(set *report.Set) (list []candidate, tried *report.Set) {
 	tried = &report.Set{}
 	for _, l := range slices.Concat(set.Lines, set.Excluded) {
@@ -293,7 +294,8 @@ func candidates(set *report.Set) (list []candidate, tried *report.Set) {
 	return list, tried
 }
 
-// Evaluate answers from a result set, and gives each of the questions of its page its sentence.
+// Evaluate computes the answers of a result set, and adds a sentence to each of
+// the given questions.
 func Evaluate(set *report.Set, questions []report.Answer) *Answers {
 	a := &Answers{Questions: questions}
 	for i := range questions {
@@ -303,7 +305,7 @@ func Evaluate(set *report.Set, questions []report.Answer) *Answers {
 	return a
 }
 
-// WriteText writes the answers for readers, with all tables and criteria.
+// WriteText writes the answers as text, with all tables and criteria.
 func (a *Answers) WriteText(w io.Writer) error {
 	for i := range a.Questions {
 		if _, err := io.WriteString(w, a.verdict(i)+"\n"); err != nil {
@@ -316,12 +318,12 @@ func (a *Answers) WriteText(w io.Writer) error {
 	return a.writeTree(w)
 }
 
-// maxLines are the lines of a screen on which short answers are read.
+// maxLines is the number of lines of a short answer, to fit a screen.
 const maxLines = 40
 
-// WriteShort writes the answers on a screen: the table of the figures that
-// decide, of which rows are left out that find no room, a verdict for each
-// question, and the leaves of the tree.
+// WriteShort writes the answers for a screen: the table of the deciding
+// figures, with fewer rows if they do not fit, a verdict for each question, and
+// the leaves of the tree.
 func (a *Answers) WriteShort(w io.Writer, glance *report.Table) error {
 	var b strings.Builder
 	for i := range a.Questions {
@@ -361,8 +363,8 @@ func (a *Answers) WriteShort(w io.Writer, glance *report.Table) error {
 	return err
 }
 
-// verdict writes the sentence of a question below its title. Where the ones
-// before it say the same, it refers to them.
+// verdict writes the sentence of a question below its title. If an earlier
+// question has the same sentence, it refers to that.
 func (a *Answers) verdict(i int) string {
 	const indent = "   "
 	q := &a.Questions[i]

@@ -1,5 +1,6 @@
-// Package bitmap is sets of ids in chunks of 4,096 neighbouring ones: a bit for each in
-// memory, and stored as the list of the members or, when that is shorter, as the bits.
+// Package bitmap has sets of ids in chunks of 4,096 consecutive ids. In memory
+// a chunk has one bit for each id; it is stored as the list of its members or,
+// if that is shorter, as the bits.
 package bitmap
 
 import (
@@ -14,16 +15,17 @@ import (
 
 const shift = 12
 
-// How many ids a chunk is of, and how long its stored form is at most, in bytes.
+// The number of ids in a chunk, and the maximum size of its stored form in
+// bytes.
 const (
 	ChunkIDs   = 1 << shift
 	ChunkBytes = ChunkIDs / 8
 )
 
-// ChunkOf returns the number of the chunk that an id is in, and Offset its place there.
+// ChunkOf returns the number of the chunk that contains an id.
 func ChunkOf(id int64) int64 { return id >> shift }
 
-// Offset returns the place of an id in its chunk.
+// Offset returns the position of an id in its chunk.
 func Offset(id int64) uint16 { return uint16(id & (ChunkIDs - 1)) }
 
 // Chunk is a set of numbers below ChunkIDs.
@@ -116,7 +118,7 @@ type Set map[int64]*Chunk
 // Add adds an id.
 func (s Set) Add(id int64) { s.Chunk(ChunkOf(id)).Add(Offset(id)) }
 
-// Chunk returns a chunk of the set, made if it is not there.
+// Chunk returns a chunk of the set, and adds it if it is missing.
 func (s Set) Chunk(n int64) *Chunk {
 	c := s[n]
 	if c == nil {
@@ -140,7 +142,7 @@ func (s Set) Len() (n int) {
 	return n
 }
 
-// Union adds another set, which must not be used after.
+// Union adds another set, which must not be used afterwards.
 func (s Set) Union(other Set) {
 	for n, c := range other {
 		if has := s[n]; has == nil {
@@ -169,7 +171,8 @@ func (s Set) Subtract(other Set) {
 	}
 }
 
-// Slice returns a copy of the chunks that ids from low on and below high are in.
+// Slice returns a copy of the chunks that may contain ids from low up to, but
+// not including, high.
 func (s Set) Slice(low, high int64) Set {
 	if low >= high {
 		return Set{}
@@ -197,20 +200,20 @@ func (c *Chunk) clone() *Chunk {
 	return &other
 }
 
-// Walk hands out a set's ids, highest first.
+// Walk returns a set's ids in batches, highest first.
 type Walk struct {
 	set    Set
-	chunks []int64 // still to do, the highest last
-	low    int64   // only ids from it on
-	below  int64   // and below this one
+	chunks []int64 // chunks still to visit, the highest last
+	low    int64   // ids from here on
+	below  int64   // ids below this
 }
 
-// Walk begins with the highest id below one and ends with the lowest from another on.
+// Walk starts below one id and ends at the lowest id from another on.
 func (s Set) Walk(low, below int64) *Walk {
 	return &Walk{set: s, chunks: slices.Sorted(maps.Keys(s)), low: low, below: below}
 }
 
-// Next returns up to n ids, fewer only at the end.
+// Next returns n ids, or fewer at the end.
 func (w *Walk) Next(n int) (ids []int64) {
 	for len(w.chunks) > 0 && len(ids) < n {
 		last := w.chunks[len(w.chunks)-1]
@@ -226,8 +229,8 @@ func (w *Walk) Next(n int) (ids []int64) {
 	return ids
 }
 
-// appendBelow appends the ids below one, highest first, until there are n. Numbers count
-// from base.
+// appendBelow appends the ids below one, highest first, until there are n.
+// Positions count from base.
 func (c *Chunk) appendBelow(ids []int64, base, below int64, n int) []int64 {
 	for high := min(max(below-base, 0), ChunkIDs); high > 0 && len(ids) < n; {
 		word := c[(high-1)>>6]

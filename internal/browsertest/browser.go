@@ -18,17 +18,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Browser opens pages in headless Chromium and keeps its complaints.
+// Browser opens pages in headless Chromium and collects their errors.
 type Browser struct {
 	ctx   context.Context
-	pages string // where all requests may go
+	pages string // prefix of all URLs that may be loaded
 
 	mu         sync.Mutex
 	complaints []string
 }
 
-// Open starts a browser, whose pages may ask for nothing but what begins with a URL. Without
-// Chromium the test is skipped.
+// Open starts a browser whose pages may load only URLs with a given prefix.
+// Without Chromium the test is skipped.
 func Open(t *testing.T, pages string) *Browser {
 	t.Helper()
 	path := ""
@@ -50,7 +50,7 @@ func Open(t *testing.T, pages string) *Browser {
 	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
 	t.Cleanup(cancel)
 	ctx, _ = chromedp.NewContext(ctx)
-	t.Cleanup(func() { _ = chromedp.Cancel(ctx) }) // one that is killed leaves files
+	t.Cleanup(func() { _ = chromedp.Cancel(ctx) }) // a killed browser leaves files
 	b := &Browser{ctx: ctx, pages: pages}
 	require.NoError(t, chromedp.Listen(ctx, b.listen))
 	_, err := chromedp.Call(ctx, network.Enable, network.EnableParams{})
@@ -58,7 +58,7 @@ func Open(t *testing.T, pages string) *Browser {
 	return b
 }
 
-// listen keeps errors, warnings, and requests for anything but the page.
+// listen collects errors, warnings, and requests for anything but the page.
 func (b *Browser) listen(event any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -84,7 +84,7 @@ func (b *Browser) listen(event any) {
 // Context is that of the browser.
 func (b *Browser) Context() context.Context { return b.ctx }
 
-// RequireQuiet fails when there were complaints.
+// RequireQuiet fails if there were any.
 func (b *Browser) RequireQuiet(t *testing.T) {
 	t.Helper()
 	b.mu.Lock()
@@ -92,7 +92,7 @@ func (b *Browser) RequireQuiet(t *testing.T) {
 	require.Empty(t, b.complaints)
 }
 
-// Do does something.
+// Do runs browser actions.
 func (b *Browser) Do(t *testing.T, actions ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
 	require.NoError(t, chromedp.Do(b.ctx, actions...))
@@ -106,23 +106,24 @@ func Eval[T any](t *testing.T, b *Browser, expression string) T {
 	return v
 }
 
-// Until waits for an expression to be true: charts are drawn when they come into
-// view.
+// Until waits until an expression is true, because charts are drawn only when
+// they come into view.
 func (b *Browser) Until(t *testing.T, expression string) {
 	t.Helper()
 	_, err := chromedp.Run(b.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(10*time.Second)))
 	require.NoError(t, err, expression)
 }
 
-// Overlap is an expression for labels of pictures that lie on each other or are cut off.
+// Overlap is an expression for the labels of pictures that overlap or are cut
+// off.
 const Overlap = `[...document.querySelectorAll("svg")].flatMap(svg => {
 		const all = svg.getBoundingClientRect(), texts = [...svg.querySelectorAll("text")].map(t => [t.textContent, t.getBoundingClientRect()])
 		return texts.filter(([, a], i) => a.left < all.left - 1 || a.right > all.right + 1 || a.top < all.top - 1 || a.bottom > all.bottom + 1 ||
 			texts.some(([, b], j) => j < i && a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 2 && b.top < a.bottom - 2)).map(([text]) => text)
 	})`
 
-// Overflow is an expression for the elements that are wider than the window,
-// unless they scroll.
+// Overflow is an expression for the elements that are wider than the window and
+// do not scroll.
 const Overflow = `document.documentElement.scrollWidth > window.innerWidth ? [...document.querySelectorAll("body *")].filter(e =>
 		e.getBoundingClientRect().right > window.innerWidth + 1 && !e.closest(".scroll, .bar, pre, .chart")).map(e => e.tagName + " " + e.className).slice(0, 5)
 		.concat("page is " + document.documentElement.scrollWidth + " wide") : []`

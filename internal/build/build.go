@@ -1,4 +1,4 @@
-// Package build describes the source of a program.
+// Package build returns the version and source revision of the program.
 package build
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/internal/engine"
 )
 
-// Info is the source that a program was built from.
+// Info describes the source of a program.
 type Info struct {
 	Version  string `json:"version"`            // of the module; "(devel)" when built from a tree that no tag names
 	Revision string `json:"revision,omitempty"` // of the commit, with "+changes" when there were some on top of it
@@ -20,13 +20,13 @@ type Info struct {
 	Cgo      bool   `json:"cgo"`
 }
 
-// Changes ends a revision with uncommitted changes.
+// Changes is appended to a revision with uncommitted changes.
 const Changes = "+changes"
 
-// Devel is the version of what no tag names.
+// Devel is the version of an untagged build.
 const Devel = "(devel)"
 
-// Read asks the build.
+// Read reads the description of this program.
 func Read() Info {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -35,8 +35,8 @@ func Read() Info {
 	return Of(info)
 }
 
-// Of reads the description of a build. A program that imports Varve has the
-// version it requires, and none when it has put another source in its place.
+// Of converts the description of a build. A program that imports Varve reports
+// the version that it requires, or none if it replaces the module.
 func Of(info *debug.BuildInfo) Info {
 	i := Info{Version: Devel, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	i.Cgo = setting(info, "CGO_ENABLED") == "1"

@@ -23,8 +23,8 @@ import (
 // partSource is the part of a report that compares a store with its source.
 const partSource = "source"
 
-// against adds to a report how a store compares with a source, or with its
-// copies where the store was scaled from one. When they cannot be compared, it
+// against compares a store with a source (multiplied, if the store was scaled
+// from one) and adds the result to a report. If they cannot be compared, it
 // adds the error to the report and returns it.
 func (c *checkCmd) against(e *env, db *store.DB, src *source.Source, r *store.CheckReport) error {
 	same, problem, err := c.compare(e, db, src)
@@ -50,9 +50,9 @@ func (c *checkCmd) against(e *env, db *store.DB, src *source.Source, r *store.Ch
 }
 
 // compare compares each entity at its creation with the source's, up to the
-// first that differs. It compares creations, because both histories have them,
-// whatever else one of them has lost. It returns how many are the same, or
-// which one differs.
+// first difference. It compares creations, because both histories have them
+// even if one was pruned. It returns the number of equal entities, or the
+// difference.
 func (c *checkCmd) compare(e *env, db *store.DB, src *source.Source) (same, problem string, err error) {
 	ents, err := db.Entities(e.ctx, nil)
 	if err != nil {
@@ -88,13 +88,15 @@ func (c *checkCmd) compare(e *env, db *store.DB, src *source.Source) (same, prob
 	return fmt.Sprintf("%d entities are as they were created", n), problem, err
 }
 
-// The record of a store that was scaled from a source. Hybrid is the only way:
-// half of each copy is in the original's blocks and half after them.
+// The recorded origin of a store that was scaled from a source. "Hybrid" is the
+// only method: half of each copy is in the original's blocks and half after
+// them.
 const scaledOrigin = "scaled: "
 
 var scaledForm = regexp.MustCompile(`^scaled: .*, factor (\d+), hybrid, seed (\d+)$`)
 
-// scaledFrom returns the blocks of a source, as often as the store was scaled from it.
+// scaledFrom returns the blocks of a source, multiplied as often as the store
+// was scaled.
 func scaledFrom(ctx context.Context, ents *store.Entities, src *source.Source) (iter.Seq2[entity.Block, error], error) {
 	origin, err := ents.Origin(ctx)
 	if err != nil || !strings.HasPrefix(origin, scaledOrigin) {
@@ -111,7 +113,7 @@ func scaledFrom(ctx context.Context, ents *store.Entities, src *source.Source) (
 	return scaler.Scale(src.Reopen, o), errors.Join(err, wrong)
 }
 
-// summed names an entity in a message.
+// summed describes an entity in a message.
 func summed(x *entity.Entity) string {
 	if x == nil {
 		return "none"
@@ -119,8 +121,8 @@ func summed(x *entity.Entity) string {
 	return fmt.Sprintf("%s of block %d with %d bytes and %s", x.Key, x.CreatedAtBlock(), len(x.Content), attributes(x))
 }
 
-// alike reports whether two entities are the same, but for their creators,
-// because a history does not have the creator of an entity that changed its
+// alike reports whether two entities are equal. It ignores their creators,
+// because a history does not know the creator of an entity that changed its
 // owner in its first block.
 func alike(a, b *entity.Entity) bool {
 	return a != nil && a.Key == b.Key && a.Owner == b.Owner && a.Sequence == b.Sequence && a.Expiration == b.Expiration &&
@@ -128,8 +130,8 @@ func alike(a, b *entity.Entity) bool {
 		maps.Equal(a.StringAttributes, b.StringAttributes) && maps.Equal(a.NumericAttributes, b.NumericAttributes)
 }
 
-// created streams the entities that blocks create, as they are at the end of their first
-// block, by key within it.
+// created streams the entities that blocks create, as they are at the end of
+// their first block, ordered by key within it.
 func created(blocks iter.Seq2[entity.Block, error]) iter.Seq2[*entity.Entity, error] {
 	return func(yield func(*entity.Entity, error) bool) {
 		for b, err := range blocks {

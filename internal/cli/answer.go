@@ -40,8 +40,8 @@ type answerCmd struct {
 	JSON    bool          `help:"Print the answers as JSON."`
 }
 
-// Run answers. It prints the results also when a part failed or the time was
-// up, and fails where a part failed.
+// Run answers. It prints the results even if a part failed or the time was up,
+// and fails if a part failed.
 func (c *answerCmd) Run(e *env) error {
 	if c.From != "" {
 		set, err := loadSet(e, c.From)
@@ -76,7 +76,8 @@ func (c *answerCmd) Run(e *env) error {
 	if err != nil {
 		return errors.Join(failed, err)
 	}
-	// The results have them whole, also of what went before the end of the time.
+	// Take the failures from the results, which also have parts that failed
+	// before the time was up.
 	failed = cmp.Or(excluded(set, func(l *benchfmt.Result) bool { return l.GetConfig("sitting") == sitting }), failed)
 	path := filepath.Join(c.Out, "report.html")
 	if _, err := savePage(path, page, report.WriteHTML); err != nil {
@@ -86,8 +87,8 @@ func (c *answerCmd) Run(e *env) error {
 	return errors.Join(c.print(e, page, answers), failed)
 }
 
-// measure loads and measures, within the time. It reports whether measuring
-// began.
+// measure loads and measures within the time limit. It reports whether
+// measuring began.
 func (c *answerCmd) measure(e *env, sitting string) (began bool, err error) {
 	deadline := time.Now().Add(c.Time)
 	o := lab.Options{Seed: 1, Layouts: c.Layouts, Probe: true, Sitting: sitting}
@@ -134,7 +135,8 @@ func (c *answerCmd) measure(e *env, sitting string) (began bool, err error) {
 	return true, err
 }
 
-// stages are size after size: writes and reads at each, and both at once at the largest.
+// stages returns a stage for each size: writes and reads, and at the largest
+// size also both at once.
 func (p *plan) stages(base float64) (list []stage, _ error) {
 	for i, size := range p.sizes {
 		ids := []string{"D1", "C1"}
@@ -150,8 +152,8 @@ func (p *plan) stages(base float64) (list []stage, _ error) {
 	return list, nil
 }
 
-// begun is what all that an answer measures has in common, however often its command is given.
-type begun struct {
+// answerState has the state that repeated calls of an answer's command share.
+type answerState struct {
 	Source     string            `json:"source"`
 	Durability driver.Durability `json:"durability"`
 	Memory     int64             `json:"memory"`
@@ -161,13 +163,13 @@ type begun struct {
 
 const begunFile = "answer.json"
 
-// begin prepares the source, finds the limits to plan with, and resumes an
+// begin prepares the source, finds the limits for the plan, and resumes an
 // earlier run.
-func (c *answerCmd) begin(e *env, want *request, o *lab.Options) (*begun, error) {
-	b := &begun{Source: driver.Redact(c.Source), Durability: o.Durability, Memory: o.Memory, Base: 1}
+func (c *answerCmd) begin(e *env, want *request, o *lab.Options) (*answerState, error) {
+	b := &answerState{Source: driver.Redact(c.Source), Durability: o.Durability, Memory: o.Memory, Base: 1}
 	text, err := os.ReadFile(filepath.Join(c.Out, begunFile))
 	if err == nil {
-		var before begun
+		var before answerState
 		if err := json.Unmarshal(text, &before); err != nil {
 			return nil, fmt.Errorf("%s: %w; give another --out", filepath.Join(c.Out, begunFile), err)
 		}
@@ -213,8 +215,8 @@ func (c *answerCmd) begin(e *env, want *request, o *lab.Options) (*begun, error)
 	return b, err
 }
 
-// keep writes the state of a run.
-func (b *begun) keep(dir string) error {
+// keep saves the state of a run.
+func (b *answerState) keep(dir string) error {
 	text, err := json.MarshalIndent(b, "", "\t")
 	if err != nil {
 		return err
@@ -222,7 +224,8 @@ func (b *begun) keep(dir string) error {
 	return filesync.Replace(filepath.Join(dir, begunFile), append(text, '\n'), 0o644)
 }
 
-// base is the scale of the base profile that is loaded in its part of the time.
+// base is the scale of the base profile that can be loaded in its share of the
+// time.
 func (want *request) base() float64 {
 	const probe = 0.01
 	data, err := source.Generated{Model: "mendoza", Scale: probe, Seed: 1}.Plan()
@@ -235,13 +238,13 @@ func (want *request) base() float64 {
 	return rounded(min(max(probe*share, 10*scaler.MinScale), 1), 1)
 }
 
-// rounded has so many significant digits.
+// rounded rounds to significant digits.
 func rounded(v float64, digits int) float64 {
 	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64) // it was formatted as one
 	return v
 }
 
-// answerTitle is that of the page of answers.
+// answerTitle is the title of the page of answers.
 const answerTitle = "Varve: answers"
 
 // print prints the answers of a page.

@@ -30,7 +30,7 @@ type manifest struct {
 	SHA256   string           `json:"sha256,omitempty"` // of the file, unless it was only read
 }
 
-// backupCmd makes a backup.
+// backupCmd writes a backup.
 type backupCmd struct {
 	URL      string `arg:"" store:"" name:"src" help:"Store to copy. Others may write to it meanwhile where the engine lets several processes in."`
 	File     string `arg:"" name:"dst" type:"path" help:"File to make. It must not exist."`
@@ -38,7 +38,7 @@ type backupCmd struct {
 	JSON     bool   `help:"Print the contents of the backup as JSON."`
 }
 
-// Run backs up. Afterwards the destination is whole, or missing.
+// Run writes the backup. The destination appears complete or not at all.
 func (c *backupCmd) Run(e *env) (err error) {
 	taken := fmt.Errorf("%q exists already; name another file", c.File)
 	if _, err := os.Lstat(c.File); err == nil {
@@ -102,8 +102,7 @@ func writeBackup(e *env, db *store.DB, f *os.File) (m manifest, err error) {
 	return m, err
 }
 
-// verifyBackup restores a backup in a temporary directory and lets the store
-// check itself.
+// verifyBackup restores a backup into a temporary store and checks that store.
 func verifyBackup(e *env, f *os.File, m manifest, dir string) (err error) {
 	engine, err := scratchEngine(m.Contents.Engine)
 	if err != nil {
@@ -123,8 +122,8 @@ func verifyBackup(e *env, f *os.File, m manifest, dir string) (err error) {
 	return restoreInto(e, f, &m, nil, db)
 }
 
-// scratchEngine returns the engine to verify a backup with: the one that it was
-// made from where that is linked, or else one with files.
+// scratchEngine returns the engine that verifies a backup: the backup's own if
+// it is linked, otherwise one with files.
 func scratchEngine(of string) (string, error) {
 	for _, name := range append([]string{of}, engine.Names()...) {
 		if linked(name, false) && (name == of || !engine.Find(name).Server) {
@@ -151,7 +150,7 @@ type restoreCmd struct {
 	At *uint64 `any:"" help:"Rewind the entities to this block, where the layout keeps history. Events stay as the backup has them." placeholder:"BLOCK"`
 }
 
-// Run restores. When it fails it removes all that it has made.
+// Run restores. On failure it removes everything that it has created.
 func (c *restoreCmd) Run(e *env) (err error) {
 	f, m, err := openBackup(c.File)
 	if err != nil {
@@ -185,12 +184,12 @@ func (c *restoreCmd) restore(e *env, f *os.File, m *manifest, url string) (err e
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	if m.Contents.Layout != "" {
-		e.sayNew(m.Contents.Layout, c.URL)
+		e.printNewLayout(m.Contents.Layout, c.URL)
 	}
 	return restoreInto(e, f, m, c.At, db)
 }
 
-// openBackup opens the file of a backup and reads its description.
+// openBackup opens a backup file and reads its description.
 func openBackup(path string) (f *os.File, m manifest, err error) {
 	if f, err = os.Open(path); err != nil {
 		return nil, m, err
@@ -219,8 +218,8 @@ func describedIn(f *os.File) (b store.BackupInfo, err error) {
 	return b, nil
 }
 
-// restoreInto fills an empty database, rewinds it to a block unless that is nil,
-// and checks it. The manifest describes the result.
+// restoreInto fills an empty database from a backup, rewinds it to a block
+// unless at is nil, and checks it. The manifest describes the result.
 func restoreInto(e *env, f *os.File, m *manifest, at *uint64, db *store.DB) error {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -246,7 +245,7 @@ func restoreInto(e *env, f *os.File, m *manifest, at *uint64, db *store.DB) erro
 	return report.Err()
 }
 
-// meter counts the bytes written to it on a progress bar.
+// meter counts written bytes on a progress bar.
 type meter struct {
 	bar *progressBar
 	n   int64
@@ -259,7 +258,7 @@ func (m *meter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// rewound returns the entities of a store to a block.
+// rewound rewinds a store's entities to a block.
 func rewound(ctx context.Context, db *store.DB, to uint64) (head store.BlockHeader, err error) {
 	ents, err := db.Entities(ctx, nil)
 	if err != nil {

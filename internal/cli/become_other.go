@@ -4,5 +4,5 @@ package cli
 
 import "errors"
 
-// become cannot: this system has no exec.
+// become always fails, because this system has no exec.
 func become(string, []string, []string) error { return errors.ErrUnsupported }

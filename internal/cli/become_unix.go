@@ -4,7 +4,7 @@ package cli
 
 import "syscall"
 
-// become makes this process another program. It returns only when it cannot.
+// become replaces this process by another program. It returns only on failure.
 func become(path string, args, environ []string) error {
 	return syscall.Exec(path, append([]string{path}, args...), environ)
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Numbers on the command line have bounds, as tags of their fields: min and
-// max, or above, which excludes the bound itself. Where zero means "no limit",
-// the flag's help has the words. A number without bounds, such as a position or
-// a seed, has the tag any.
+// Numeric flags and arguments have bounds, as struct tags: min and max, or
+// above, which excludes the bound. Where zero means "no limit", the help of the
+// flag says so. A number without bounds, such as a position or a seed, has the
+// tag any.
 
 // checkBounds refuses the numbers of a command line that are out of bounds.
 func checkBounds(parsed *kong.Context) error {
@@ -59,7 +59,7 @@ func inBounds(name string, tag *kong.Tag, target reflect.Value) error {
 	return fmt.Errorf("%s: want %s to %s, got %v", name, text, tag.Get("max"), target.Interface())
 }
 
-// bound reads a bound, a number or a duration.
+// bound parses a bound, which is a number or a duration.
 func bound(tag *kong.Tag, name string, none float64) float64 {
 	if !tag.Has(name) {
 		return none

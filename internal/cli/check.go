@@ -25,11 +25,11 @@ func (c *checkCmd) Help() string {
 	return `Exit codes: 0 sound; 1 the store is damaged; 3 not checked: no damage was found, but a part could not be checked, and the reason is printed; 2 wrong usage; 130 interrupted.`
 }
 
-// errNotChecked: check could not look at the store, or not at all of it.
+// errNotChecked: check could not examine all of the store.
 var errNotChecked = errors.New("not checked, so nothing is known about the store; remove the reason and check again")
 
 // Run checks. It fails when a finding was not repaired, or a part could not be
-// checked: only findings have the exit code of an error.
+// checked; only findings have the exit code of an error.
 func (c *checkCmd) Run(e *env) error {
 	err := c.run(e)
 	if err == nil || errors.Is(err, store.ErrCorrupt) || wrongUse(err) {
@@ -88,7 +88,7 @@ func (c *checkCmd) repair(e *env, db *store.DB, opts *store.CheckOptions, bars *
 	return c.print(e, after, done)
 }
 
-// print prints a report, or the given document as JSON, and fails unless the
+// print prints a report, or the given document as JSON. It fails unless the
 // store is sound.
 func (c *checkCmd) print(e *env, r store.CheckReport, document any) (err error) {
 	if c.JSON {

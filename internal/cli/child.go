@@ -24,26 +24,27 @@ import (
 	"github.com/varvedb/varve/internal/pgembed"
 )
 
-// child is a command of this program, or of the one that links an engine, in a
-// separate process and process group: a terminal's Ctrl-C reaches the parent
-// alone, which asks the child to end, once.
+// child runs a command of this program, or of the program that links an engine,
+// in a separate process group. A terminal's Ctrl-C therefore reaches only the
+// parent, which interrupts the child once.
 type child struct {
 	of      bench.Engine
 	args    []string
 	dir     string        // in which its temporary files get a directory; the system's when empty
-	apart   bool          // it has a cache of data sets among its temporary files
-	memory  int64         // budget of it with all that it starts, in bytes; 0 is none
-	timeout time.Duration // after which it is ended; 0 is never
+	apart   bool          // it has a separate cache of data sets in its temporary directory
+	memory  int64         // memory budget of it and its children, in bytes; 0 is none
+	timeout time.Duration // after which it is killed; 0 is never
 
-	messages io.Writer // takes its standard error
-	quiet    bool      // they are not printed, unless it crashes
+	messages io.Writer // receives its standard error
+	quiet    bool      // messages are not printed, unless it crashes
 }
 
 // interruptGrace is the time that an interrupted child gets to close its database.
 const interruptGrace = 20 * time.Second
 
-// run runs the child. Nothing of it is left, however it ends: its files are in a
-// directory of the parent's. A second signal to the parent ends it at once.
+// run runs the child and leaves nothing behind, because the child's files are
+// in a directory of the parent. A second signal to the parent kills the child
+// at once.
 func (c *child) run(e *env) (err error) {
 	children.Add(1)
 	defer children.Add(-1)
@@ -52,7 +53,7 @@ func (c *child) run(e *env) (err error) {
 		return err
 	}
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, endings()...)
+	signal.Notify(signals, endSignals()...)
 	defer func() { signal.Stop(signals); close(signals) }()
 	var budget *memlimit.Group
 	var unlimited error
@@ -76,10 +77,12 @@ func (c *child) run(e *env) (err error) {
 	if c.apart {
 		cmd.Env = append(cmd.Env, bench.CacheEnv+"="+filepath.Join(temp.Path(), "cache"))
 	}
-	// A killed command leaves its files to the next one. They are in use while the child, or a
-	// server that it has started, lives: all have the lock.
+	// If this process is killed, a later command removes the child's files. The
+	// child, and any server it has started, inherit the lock and keep the files
+	// from being removed while they live.
 	cmd.ExtraFiles = []*os.File{temp.Lock()}
-	// The kernel ends it when its parent dies, for which it takes the thread.
+	// The kernel kills the child when the parent's thread ends, so the
+	// goroutine must stay on this thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = ownGroup()
@@ -104,7 +107,7 @@ func (c *child) run(e *env) (err error) {
 		err = fmt.Errorf("ended after %s; varve run has --timeout for more", c.timeout)
 	case err != nil:
 		if code := cmd.ProcessState.ExitCode(); c.quiet && code != ExitError && e.ctx.Err() == nil {
-			_, _ = e.stderr.Write(tail) // of a crash, which says where
+			_, _ = e.stderr.Write(tail) // the messages of a crash
 		}
 		err = fmt.Errorf("%w: %s", err, tail.lastLine())
 	}
@@ -114,7 +117,8 @@ func (c *child) run(e *env) (err error) {
 	return err
 }
 
-// killAtSecond leaves the first signal to the context.
+// killAtSecond kills a process at the second signal. The context handles the
+// first.
 func killAtSecond(signals <-chan os.Signal, p *os.Process) {
 	<-signals
 	if _, second := <-signals; second {
@@ -122,8 +126,8 @@ func killAtSecond(signals <-chan os.Signal, p *os.Process) {
 	}
 }
 
-// clean waits for the processes that a killed child had started, and removes
-// files.
+// clean waits until servers that the child had started have ended, and removes
+// its files.
 func (c *child) clean(temp *filesync.Temp) (err error) {
 	for begun := time.Now(); err == nil && running("TMPDIR="+temp.Path(), time.Since(begun) > interruptGrace); time.Sleep(5 * time.Millisecond) {
 		if time.Since(begun) > 2*interruptGrace {
@@ -137,14 +141,14 @@ func (c *child) clean(temp *filesync.Temp) (err error) {
 	return err
 }
 
-// running reports whether there are processes with a variable in their
-// environment, and kills them if asked to. An embedded server has a separate
-// session, so that no process group finds it; the kernel tells it to end when
-// the child is killed, and it ends after its own processes.
+// running reports whether processes have a variable in their environment, and
+// kills them if asked to. An embedded server has a separate session, so no
+// process group finds it. The kernel tells the server to end when the child is
+// killed, and it ends after its worker processes.
 func running(variable string, kill bool) (found bool) {
-	all, _ := procfs.AllProcs() // without /proc none is found
+	all, _ := procfs.AllProcs() // without /proc there is none
 	for _, p := range all {
-		process, err := os.FindProcess(p.PID) // before the look, so that no other can get its number
+		process, err := os.FindProcess(p.PID) // opened before the check, so that its number cannot be reused
 		if err != nil {
 			continue
 		}
@@ -159,10 +163,10 @@ func running(variable string, kill bool) (found bool) {
 	return found
 }
 
-// tailBytes are enough for the report of a crash.
+// tailBytes is enough for a crash report.
 const tailBytes = 64 << 10
 
-// tailWriter keeps the end of a child's messages.
+// tailWriter keeps the last bytes of a child's output.
 type tailWriter []byte
 
 func (t *tailWriter) Write(p []byte) (int, error) {

@@ -2,8 +2,8 @@ package cli
 
 import "syscall"
 
-// ownGroup is a separate process group for a child. The kernel ends the child
-// when the thread that started it ends.
+// ownGroup starts a child in a separate process group, and makes the kernel
+// kill it when the thread that started it ends.
 func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 }

@@ -4,6 +4,6 @@ package cli
 
 import "syscall"
 
-// ownGroup is nothing here: a child shares the parent's signals, and may outlive one that
-// is killed.
+// ownGroup does nothing here: a child receives the parent's signals, and may
+// outlive a killed parent.
 func ownGroup() *syscall.SysProcAttr { return nil }

@@ -34,11 +34,12 @@ const (
 	// and the rest is sound, and of bench diff when there are too few
 	// repetitions.
 	ExitNotChecked = 3
-	// ExitInterrupted is what shells give for a command ended by SIGINT.
+	// ExitInterrupted is the exit code of a shell for a command ended by
+	// SIGINT.
 	ExitInterrupted = 130
 )
 
-// commands is the command line.
+// commands has the commands and their flags.
 type commands struct {
 	Import importCmd `cmd:"" group:"store" help:"Read blocks from a tar, lines of JSON, an Arkiv SQLite database, another store or generated data of any size into a store or a file."`
 	Follow followCmd `cmd:"" group:"store" help:"Follow an Arkiv chain into a store, from an execution client's JSON-RPC, over reorganisations."`
@@ -73,7 +74,7 @@ type commands struct {
 	Lab labCmd `cmd:"" hidden:"" help:"Run one experiment on one engine for run."`
 }
 
-// env is given to commands with their flags.
+// env is passed to the Run methods of commands.
 type env struct {
 	ctx    context.Context
 	stdout io.Writer
@@ -81,7 +82,7 @@ type env struct {
 }
 
 // Main runs the command of this process and returns its exit code. The first
-// Ctrl-C ends work cleanly, a second one soon.
+// Ctrl-C ends work cleanly, a second one quickly.
 func Main() int {
 	if code, asked := crashtest.WorkerIfAsked(); asked {
 		return code // this process is one that torture kills
@@ -89,10 +90,10 @@ func Main() int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, endings()...)
+	signal.Notify(signals, endSignals()...)
 	ended := func() {
 		for s := range signals {
-			if s != syscall.SIGHUP || !rereads.Load() {
+			if s != syscall.SIGHUP || !rereadsSecrets.Load() {
 				return
 			}
 		}
@@ -102,7 +103,7 @@ func Main() int {
 		ended()
 		cancel()
 		ended()
-		for begun := time.Now(); time.Since(begun) < leaveWithin || children.Load() > 0; time.Sleep(5 * time.Millisecond) {
+		for begun := time.Now(); time.Since(begun) < cleanupTime || children.Load() > 0; time.Sleep(5 * time.Millisecond) {
 		}
 		left <- ExitInterrupted
 	}()
@@ -110,19 +111,21 @@ func Main() int {
 	return <-left
 }
 
-// leaveWithin is the time that a second signal leaves to remove temporary
-// files, after the children have ended, whose time it shortens.
-const leaveWithin = time.Second
+// cleanupTime is how long the program may take, after a second signal, to
+// remove temporary files once its children have ended. The signal shortens the
+// children's time too.
+const cleanupTime = time.Second
 
-// rereads: SIGHUP does not end the command, which reads its secrets again.
-var rereads atomic.Bool
+// rereadsSecrets is set while SIGHUP makes the command reread its secrets instead of
+// ending it.
+var rereadsSecrets atomic.Bool
 
-// children counts child processes that run or are being cleaned up after.
+// children counts child processes that are running or being cleaned up.
 var children atomic.Int32
 
-// endings are the signals that ask a command to end: a terminal's that goes away is
-// among them, unless nohup had it ignored.
-func endings() []os.Signal {
+// endSignals are the signals that ask a command to end. SIGHUP of a closed
+// terminal is included, unless nohup made the process ignore it.
+func endSignals() []os.Signal {
 	list := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
 		list = append(list, syscall.SIGHUP)
@@ -166,7 +169,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return code
 }
 
-// newParser returns what reads a command line into cmds.
+// newParser returns the command-line parser that fills cmds.
 func newParser(cmds *commands, more ...kong.Option) (*kong.Kong, error) {
 	parser, err := kong.New(cmds, append(more,
 		kong.Name("varve"),
@@ -182,7 +185,8 @@ func newParser(cmds *commands, more ...kong.Option) (*kong.Kong, error) {
 	return parser, err
 }
 
-// run runs the command here, or in the program that opens its stores.
+// run runs the command in this process, or in the program that links the
+// engines of its stores.
 func (e *env) run(parsed *kong.Context, args []string) error {
 	if err := checkBounds(parsed); err != nil {
 		return usageError{err}
@@ -195,7 +199,7 @@ func (e *env) run(parsed *kong.Context, args []string) error {
 		return e.handOver(other, args)
 	}
 	err = parsed.Run(e)
-	// The library's error may begin with the command's name, because the
+	// The error may already begin with the command's name, if the library's
 	// operation has the same name.
 	name := strings.TrimPrefix(parsed.Selected().FullPath(), "varve ") + ": "
 	if err != nil && !strings.HasPrefix(err.Error(), name) {
@@ -204,7 +208,8 @@ func (e *env) run(parsed *kong.Context, args []string) error {
 	return err
 }
 
-// stores returns the arguments that may be stores: the fields with that type.
+// stores returns the values of arguments and flags that may be store URLs, by
+// their type.
 func stores(parsed *kong.Context) (list []string) {
 	for _, p := range parsed.Path {
 		value := p.Positional
@@ -218,20 +223,20 @@ func stores(parsed *kong.Context) (list []string) {
 	return list
 }
 
-// usageError is wrong usage that the parser cannot see.
+// usageError is a usage error that the parser cannot detect.
 type usageError struct{ error }
 
 func wrongUse(err error) bool {
 	return errors.As(err, new(usageError)) || errors.Is(err, driver.ErrURL) || errors.Is(err, server.ErrUnsafe)
 }
 
-// exitStatus is an error that was printed already and has only an exit code.
+// exitStatus is an error that was already printed; only its exit code is left.
 type exitStatus int
 
 // Error implements error.
 func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
-// exitCode returns the exit code of an error, and its message.
+// exitCode returns the exit code and the message of an error.
 func exitCode(err error) (code int, message string) {
 	var status exitStatus
 	switch {

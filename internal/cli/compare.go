@@ -14,8 +14,8 @@ import (
 	"github.com/varvedb/varve/internal/report"
 )
 
-// compareCmd measures engines and layouts alternately, each engine in a
-// separate process, so that each has its own memory, page cache and crashes.
+// compareCmd measures engines and layouts alternately. Each engine runs in a
+// separate process, so that memory, page cache and crashes are separate.
 type compareCmd struct {
 	engineFlags
 	lab.FirstOptions
@@ -27,7 +27,8 @@ type compareCmd struct {
 	Dir     string   `help:"Directory for the databases, which are removed afterwards; the system's temporary directory when not given." type:"existingdir"`
 }
 
-// Run compares. When an engine fails it prints the other results, and fails.
+// Run compares. When an engine fails it prints the other results, and returns
+// the failure.
 func (c *compareCmd) Run(e *env) (failed error) {
 	if len(c.Engines) == 0 {
 		c.Engines = here(e, "compare")
@@ -59,9 +60,9 @@ func (c *compareCmd) Run(e *env) (failed error) {
 	return show(e, r.out, found[0], c.Verbose, failed)
 }
 
-// show prints the first table of an experiment of a directory of results, or all
-// of them. Its error comes after the tables; the sentence that all answers were
-// right is printed only where no run failed.
+// show prints the first table of an experiment from a directory of results, or
+// all tables. The error is printed after the tables. The sentence that all
+// answers were right is printed only if no run failed.
 func show(e *env, dir string, x lab.Experiment, all bool, failed error) error {
 	set, err := loadSet(e, dir)
 	if err != nil {
@@ -84,8 +85,8 @@ func show(e *env, dir string, x lab.Experiment, all bool, failed error) error {
 	return errors.Join(report.WriteTables(e.stdout, a.Tables), failed)
 }
 
-// here returns the engines for which this program or another one is available.
-// A user who names no engines gets these, and a note about each of the others.
+// here returns the engines that this program or an installed one links. They
+// are the default of a user who names none; a note mentions each of the others.
 func here(e *env, command string) (names []string) {
 	for _, name := range engine.Names() {
 		if _, err := programFor(e.ctx, name, false); err != nil {

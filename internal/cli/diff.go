@@ -17,12 +17,12 @@ import (
 	"github.com/varvedb/varve/internal/report"
 )
 
-// benchCmd has the commands on results that measure nothing.
+// benchCmd has the commands that process results without measuring.
 type benchCmd struct {
 	Diff diffCmd `cmd:"" help:"Compare two result sets, or files of go test -bench. The exit code is 1 when something became worse or is gone, and 3 with too few repetitions to tell."`
 }
 
-// diffCmd compares each row by the test of ratios, and decides by all rows
+// diffCmd compares each row by a test of the ratios, and decides over all rows
 // together.
 type diffCmd struct {
 	Old       string  `arg:"" help:"Result set or benchmark file to compare with."`
@@ -40,8 +40,8 @@ func (c *diffCmd) Help() string {
 A row is worse when its change is significant (a permutation test within each sitting) at the false discovery rate over all rows, and beyond --threshold. Sittings that both have are compared each with itself. Else the sittings of a host are compared, and what changed between them counts too. Hosts, sizes and experiments are never compared with each other.`
 }
 
-// Run compares. Input that cannot be compared is wrong usage, so that a gate
-// can distinguish it from a regression by the exit code.
+// Run compares. Incomparable input is a usage error, so that a CI gate can
+// distinguish it from a regression by the exit code.
 func (c *diffCmd) Run(e *env) error {
 	filter, err := benchproc.NewFilter(c.Filter)
 	if err != nil {
@@ -79,14 +79,14 @@ func (c *diffCmd) Run(e *env) error {
 	return nil
 }
 
-// difference is all that a comparison found.
+// difference has the results of a comparison.
 type difference struct {
 	Level float64   `json:"level"` // p-value that the false discovery rate leaves for a row
 	Need  int       `json:"need"`  // repetitions a side with which a row can be significant
 	Rows  []diffRow `json:"rows"`
-	Gone  []string  `json:"gone"`            // benchmarks of old that new does not have, or that failed
+	Gone  []string  `json:"gone"`            // benchmarks of old that are missing or failed in new
 	Hosts []string  `json:"hosts,omitempty"` // rows that are of other hosts, and so not compared
-	Apart bool      `json:"apart"`           // old and new are of different sittings
+	Apart bool      `json:"apart"`           // old and new share no sitting
 }
 
 // diffRow compares one unit of one benchmark.
@@ -100,10 +100,11 @@ type diffRow struct {
 	N       [2]int  `json:"n"`
 	Verdict string  `json:"verdict"`
 	better  int     // 1: higher is better
-	least   float64 // that P could be
+	least   float64 // smallest possible P
 }
 
-// Verdicts on a row. Unknown means that no difference, however large, would be significant.
+// Verdicts on a row. Unknown means that the samples are too few for any
+// difference to be significant.
 const (
 	verdictWorse   = "worse"
 	verdictBetter  = "better"
@@ -114,7 +115,8 @@ const (
 // unitRow names one unit of one benchmark.
 type unitRow struct{ unit, name string }
 
-// gather returns the values of a side, its rows in order, and its benchmarks.
+// gather returns the values of one side, its rows in order, and the names of
+// its benchmarks.
 func gather(s *report.Set) (values map[unitRow][]report.Runs, rows []unitRow, names map[string]bool) {
 	values, names = make(map[unitRow][]report.Runs), make(map[string]bool)
 	for _, l := range s.Lines {
@@ -135,8 +137,8 @@ func gather(s *report.Set) (values map[unitRow][]report.Runs, rows []unitRow, na
 	return values, rows, names
 }
 
-// sides pairs the sittings that both sets have. Where they share none, it pairs
-// the sittings of each host: the runs, or the medians of several sittings.
+// sides pairs the sittings that both sets have. If they share none, it pairs by
+// host: the runs, or the medians if there are several sittings.
 func sides(old, now []report.Runs) (list []report.Side, apart bool) {
 	for _, pair := range report.Paired(old, now) {
 		if pair[0].Sitting != "" {
@@ -171,7 +173,7 @@ func medians(sittings []report.Runs) (list []float64) {
 	return list
 }
 
-// compare compares the sides of a row.
+// compare compares the two sides of a row.
 func (r *diffRow) compare(list []report.Side) {
 	var old, now []report.Runs
 	for _, s := range list {
@@ -183,12 +185,13 @@ func (r *diffRow) compare(list []report.Side) {
 	if r.Old != 0 {
 		r.Change = (r.New - r.Old) / math.Abs(r.Old)
 	}
-	if ratio := report.NewRatio(list); len(list) > 1 && ratio.Median > 0 { // medians of hosts do not compare
+	if ratio := report.NewRatio(list); len(list) > 1 && ratio.Median > 0 { // medians of different hosts are not comparable
 		r.Change = ratio.Median - 1
 	}
 }
 
-// better returns 1 for units whose higher values are good, -1 for lower ones, 0 when it is not known.
+// better returns 1 if higher values of a unit are better, -1 if lower ones are,
+// and 0 if that is not known.
 func better(s *report.Set, unit string) int {
 	switch stated := s.Units.Get(unit, "better"); {
 	case stated != nil && stated.Value == "higher":
@@ -231,8 +234,9 @@ func (c *diffCmd) compare(before, after *report.Set) *difference {
 	return d
 }
 
-// judge gives all rows their verdicts at the level of Benjamini and Hochberg: that of the largest
-// p-value that is not above its share of alpha, or that one more row would have had to reach.
+// judge sets the verdicts of all rows by the procedure of Benjamini and
+// Hochberg. The threshold is the largest p-value that is not above its share of
+// alpha; if there is none, the value that the next row would have needed.
 func (d *difference) judge(c *diffCmd) {
 	ps := make([]float64, len(d.Rows))
 	for i, r := range d.Rows {
@@ -248,7 +252,7 @@ func (d *difference) judge(c *diffCmd) {
 	}
 	for i := range d.Rows {
 		r := &d.Rows[i]
-		change := 100 * max(math.Abs(r.Change), math.Abs(r.Change/(1+r.Change))) // of the smaller one
+		change := 100 * max(math.Abs(r.Change), math.Abs(r.Change/(1+r.Change))) // relative to the smaller value
 		switch {
 		case r.least > d.Level:
 			r.Verdict = verdictUnknown
@@ -262,7 +266,8 @@ func (d *difference) judge(c *diffCmd) {
 	}
 }
 
-// leastP is the p-value of samples that do not overlap, 2 of all ways to choose one from both.
+// leastP is the smallest possible p-value, of samples that do not overlap: 2
+// divided by the number of ways to divide the values into two samples.
 func leastP(n1, n2 int) float64 {
 	return min(1, 2*math.Exp(-combin.LogGeneralizedBinomial(float64(n1+n2), float64(n1))))
 }
@@ -280,8 +285,8 @@ func (d *difference) tooFew() string {
 	return fmt.Sprintf("%d of %d rows have too few repetitions to tell, repeat both sides %d times, or compare less", d.count(verdictUnknown), len(d.Rows), d.Need)
 }
 
-// change writes the part of the old median by which the new one differs, where
-// there is such a part.
+// change formats the difference relative to the old median, if that is
+// possible.
 func (r *diffRow) change() string {
 	if r.Old == 0 && r.New != 0 {
 		return "from 0"

@@ -278,7 +278,7 @@ func metricTable(t *testing.T) string {
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
 		sorted = append(sorted, rows[name])
 	}
-	return table([]string{"metric", "type", "labels", "what it tells"}, sorted)
+	return table([]string{"metric", "type", "labels", "meaning"}, sorted)
 }
 
 // descriptions are name and help of all metrics of a registry.

@@ -15,22 +15,22 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// draft is a store that is whole or not there at all. It is made in a private
-// directory, and moved to its name at the end. So a run that fails removes only
-// its own files, and never the log of a killed process, or the store of another
-// command that was quicker.
+// draft is a new store that appears complete or not at all. It is made in a
+// private directory and moved to its name at the end. A failed run therefore
+// removes only files of its own, never the log of a killed process or the store
+// of a concurrent command.
 type draft struct {
-	url      string         // to make the store by
-	temp     *filesync.Temp // nil on a server, where it is made at once
+	url      string         // at which the store is made
+	temp     *filesync.Temp // nil on a server, where the store is made in place
 	from, to string         // the file or directory to move
-	made     string         // a directory that this run has made for it, or ""
+	made     string         // a directory that this run has created for it, or ""
 }
 
 // serverData is the part of an embedded server's directory that holds the
-// store; the rest is made at each start.
+// store; the rest is recreated at each start.
 const serverData = "data"
 
-// newDraft fails when there can be no new store of the URL.
+// newDraft fails if no new store can be made at the URL.
 func newDraft(raw string) (*draft, error) {
 	path, exists := localPath(raw)
 	if path == "" {
@@ -54,7 +54,7 @@ func newDraft(raw string) (*draft, error) {
 	return d, nil
 }
 
-// beginFile returns the path to make a store at that is a file.
+// beginFile returns the temporary path for a store that is a file.
 func (d *draft) beginFile(path string, exists bool) (_ string, err error) {
 	if exists {
 		return "", alreadyThere(path)
@@ -69,9 +69,9 @@ func (d *draft) beginFile(path string, exists bool) (_ string, err error) {
 	return d.from, nil
 }
 
-// beginDirectory returns the path to make a store at that is the directory of a server.
-// An empty one is taken too, such as that of a volume. That cannot be replaced, so the
-// temporary one is in it.
+// beginDirectory returns the temporary path for a store that is a server's
+// directory. An existing empty directory, such as a volume, is accepted. It
+// cannot be replaced, so the temporary directory is made inside it.
 func (d *draft) beginDirectory(path string, exists bool) (_ string, err error) {
 	if !exists {
 		if err := os.MkdirAll(path, 0o700); err != nil {
@@ -100,7 +100,7 @@ func alreadyThere(path string) error {
 	return fmt.Errorf("%q exists already; name another store", path)
 }
 
-// publish moves the draft to its name. The store is closed.
+// publish moves the draft to its name. The store must be closed.
 func (d *draft) publish() error {
 	if d.temp == nil {
 		return nil
@@ -118,7 +118,8 @@ func (d *draft) publish() error {
 	return errors.Join(filesync.Dir(filepath.Dir(d.to)), d.temp.Remove())
 }
 
-// whole fails when the engine has left a log, without which the file is not the store.
+// whole fails when the engine has left a log, because the file without its log
+// is not the complete store.
 func (d *draft) whole() error {
 	for _, end := range []string{"-wal", ".wal"} {
 		if st, err := os.Stat(d.from + end); err == nil && st.Size() > 0 {
@@ -147,7 +148,7 @@ func (d *draft) removeMade() error {
 	return err
 }
 
-// localPath returns the file or directory that a URL names, "" for a server, and
+// localPath returns the file or directory of a URL, or "" for a server, and
 // whether it exists.
 func localPath(raw string) (path string, exists bool) {
 	u, err := driver.ParseURL(raw)

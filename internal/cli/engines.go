@@ -41,8 +41,8 @@ func linkedEngines() []engineInfo {
 	return list
 }
 
-// Run prints the engines of this binary and, if it can be found, of the one that links
-// what cannot be in this one as well.
+// Run prints the engines of this binary and, if it is installed, of the other
+// binary for engines that cannot be linked here.
 func (c *enginesCmd) Run(e *env) error {
 	list := linkedEngines()
 	for _, listed := range engine.All {
@@ -78,7 +78,7 @@ type versionCmd struct {
 	JSON bool `help:"Print JSON."`
 }
 
-// Run prints the versions of the program and of the engines in it.
+// Run prints the versions of the program and of its engines.
 func (c *versionCmd) Run(e *env) error {
 	info, engines := build.Read(), linkedEngines()
 	if c.JSON {

@@ -17,7 +17,7 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// eventsCmd is the commands of the event store. Events are lines of JSON.
+// eventsCmd has the commands of the event store. Events are JSON lines.
 type eventsCmd struct {
 	Append     eventsAppendCmd     `cmd:"" help:"Append events, one of JSON a line, and print their positions."`
 	Read       eventsReadCmd       `cmd:"" help:"Print the events that match."`
@@ -43,7 +43,7 @@ func withEvents(ctx context.Context, url string, opts *store.Options, f func(db 
 	return f(db, evs)
 }
 
-// eventsReadCmd reads.
+// eventsReadCmd prints stored events.
 type eventsReadCmd struct {
 	URL       string `arg:"" store:"" help:"Store to read."`
 	From      uint64 `any:"" help:"First position."`
@@ -52,7 +52,7 @@ type eventsReadCmd struct {
 	eventFilter
 }
 
-// Run reads.
+// Run prints the events.
 func (c *eventsReadCmd) Run(e *env) error {
 	q, err := c.query()
 	if err != nil {
@@ -63,7 +63,7 @@ func (c *eventsReadCmd) Run(e *env) error {
 	})
 }
 
-// printEvents writes lines, buffered until the end or line by line.
+// printEvents writes events as lines, buffered until the end or line by line.
 func printEvents(to io.Writer, events iter.Seq2[event.Sequenced, error], buffered bool) error {
 	out := bufio.NewWriter(to)
 	enc := json.NewEncoder(out)
@@ -82,14 +82,14 @@ func printEvents(to io.Writer, events iter.Seq2[event.Sequenced, error], buffere
 	return out.Flush()
 }
 
-// eventsTailCmd follows.
+// eventsTailCmd prints events as they are appended.
 type eventsTailCmd struct {
 	URL  string `arg:"" store:"" help:"Store to follow."`
 	From uint64 `any:"" help:"First position; 0 is the next event to come."`
 	eventFilter
 }
 
-// Run follows.
+// Run prints events until it is interrupted.
 func (c *eventsTailCmd) Run(e *env) error {
 	q, err := c.query()
 	if err != nil {
@@ -112,7 +112,7 @@ type eventsStatsCmd struct {
 	URL string `arg:"" store:"" help:"Store to read."`
 }
 
-// Run counts.
+// Run prints the counts.
 func (c *eventsStatsCmd) Run(e *env) error {
 	return withEvents(e.ctx, c.URL, readOnly, func(db *store.DB, evs *store.Events) error {
 		summary, err := evs.Summary(e.ctx)
@@ -130,13 +130,13 @@ func (c *eventsStatsCmd) Run(e *env) error {
 	})
 }
 
-// eventsCheckpointCmd is the commands of consumers' checkpoints.
+// eventsCheckpointCmd has the commands for consumers' checkpoints.
 type eventsCheckpointCmd struct {
 	List eventsCheckpointListCmd `cmd:"" help:"Print the checkpoints of consumers, as lines of JSON."`
 	Set  eventsCheckpointSetCmd  `cmd:"" help:"Move a consumer, whose process should not run. It handles the events after the position."`
 }
 
-// eventsCheckpointListCmd lists.
+// eventsCheckpointListCmd lists the checkpoints.
 type eventsCheckpointListCmd struct {
 	URL string `arg:"" store:"" help:"Store to read."`
 }
@@ -148,7 +148,7 @@ type checkpointLine struct {
 	Behind   uint64 `json:"behind"` // positions up to the last event
 }
 
-// Run lists.
+// Run lists the checkpoints.
 func (c *eventsCheckpointListCmd) Run(e *env) error {
 	return withEvents(e.ctx, c.URL, readOnly, func(_ *store.DB, evs *store.Events) error {
 		list, err := evs.Checkpoints(e.ctx)
@@ -170,14 +170,14 @@ func (c *eventsCheckpointListCmd) Run(e *env) error {
 	})
 }
 
-// eventsCheckpointSetCmd sets.
+// eventsCheckpointSetCmd moves a checkpoint.
 type eventsCheckpointSetCmd struct {
 	URL      string `arg:"" store:"" help:"Store to write."`
 	Consumer string `arg:"" help:"Name of the consumer, also a new one."`
 	Position uint64 `any:"" arg:"" help:"Position of the last event that it has handled; 0 for none."`
 }
 
-// Run sets.
+// Run moves the checkpoint.
 func (c *eventsCheckpointSetCmd) Run(e *env) error {
 	return withEvents(e.ctx, c.URL, nil, func(_ *store.DB, evs *store.Events) error {
 		from, err := evs.Checkpoint(e.ctx, c.Consumer)
@@ -189,7 +189,8 @@ func (c *eventsCheckpointSetCmd) Run(e *env) error {
 	})
 }
 
-// eventFilter is a query in flags: one item, and others in texts.
+// eventFilter holds a query in flags: one item by single flags, further items
+// as text.
 type eventFilter struct {
 	Type []string `help:"Only events of this type; given again, of one of the types." sep:"none"`
 	Tag  []string `help:"Only events with this tag, key:value; given again, with all of the tags." placeholder:"KEY:VALUE" sep:"none"`
@@ -216,7 +217,7 @@ func (f *eventFilter) query() (q event.Query, err error) {
 	return q, nil
 }
 
-// parseItem reads one alternative of a query.
+// parseItem parses one alternative of a query.
 func parseItem(text string) (item event.Item, err error) {
 	values, err := url.ParseQuery(text)
 	if err != nil {

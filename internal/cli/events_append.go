@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// eventsAppendCmd appends.
+// eventsAppendCmd appends events from lines.
 type eventsAppendCmd struct {
 	URL        string   `arg:"" store:"" help:"Store to write. It is made when it does not exist."`
 	File       string   `arg:"" optional:"" default:"-" help:"Lines of JSON: {\"type\":…, \"tags\":[[key,value],…], \"data\":any, \"metadata\":any, \"id\":uuid, \"time\":…}; - is standard input. A position is not looked at; a time is kept, and must not be before that of the last event."`
@@ -25,7 +25,7 @@ type eventsAppendCmd struct {
 	After      uint64   `any:"" help:"With --unless-…: only events after this position count."`
 }
 
-// Run appends.
+// Run appends the events.
 func (c *eventsAppendCmd) Run(e *env) error {
 	cond, err := c.condition()
 	if err != nil {
@@ -89,7 +89,7 @@ func (c *eventsAppendCmd) append(e *env, evs *store.Events, in io.Reader, cond *
 	return flush()
 }
 
-// appendBatch appends events, with their times if one of them has one.
+// appendBatch appends events; if any has a time, with their times.
 func appendBatch(ctx context.Context, evs *store.Events, batch []event.Sequenced, cond *event.Condition) ([]uint64, error) {
 	events, timed := make([]event.Event, len(batch)), false
 	for i := range batch {

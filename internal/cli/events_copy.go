@@ -19,7 +19,7 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// eventsExportCmd writes a file.
+// eventsExportCmd writes events to a file.
 type eventsExportCmd struct {
 	URL  string `arg:"" store:"" help:"Store to read."`
 	File string `arg:"" optional:"" default:"-" help:"File to write, one event of JSON a line, compressed when its name ends with .zst; - is standard output. It appears when it is complete."`
@@ -41,7 +41,7 @@ func (c *eventsExportCmd) Run(e *env) error {
 	})
 }
 
-// exportEvents writes the events of a range of positions, and reports progress.
+// exportEvents writes the events in a range of positions, and reports progress.
 func exportEvents(e *env, evs *store.Events, out io.Writer, from, to uint64) error {
 	bar := startBar(e.stderr, "export", "events", int64(to))
 	defer bar.Finish()
@@ -59,7 +59,7 @@ func exportEvents(e *env, evs *store.Events, out io.Writer, from, to uint64) err
 	})
 }
 
-// exportFile writes a file, which is there when it is whole.
+// exportFile writes a file, which appears only when it is complete.
 func exportFile(e *env, evs *store.Events, name string, from, to uint64) error {
 	err := writeText(name, func(out io.Writer) error { return exportEvents(e, evs, out, from, to) })
 	if err != nil {
@@ -68,8 +68,8 @@ func exportFile(e *env, evs *store.Events, name string, from, to uint64) error {
 	return nil
 }
 
-// writeText writes a file of lines, compressed when its name ends with .zst. It
-// gets its name when it is complete.
+// writeText writes a text file, compressed if its name ends with .zst. The file
+// appears under its name only when it is complete.
 func writeText(name string, write func(io.Writer) error) error {
 	return filesync.Write(name, 0o600, func(f *os.File) (err error) {
 		out := io.WriteCloser(nopCloser{f})
@@ -88,7 +88,7 @@ type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }
 
-// eventsImportCmd reads a file.
+// eventsImportCmd imports events from a file.
 type eventsImportCmd struct {
 	URL      string `arg:"" store:"" help:"Store to write. It is made when it does not exist. Events that it has are skipped, so an interrupted import can be repeated."`
 	File     string `arg:"" optional:"" default:"-" help:"Lines of JSON as export writes them, compressed or not; - is standard input."`
@@ -153,7 +153,7 @@ func (c *eventsTruncateCmd) Run(e *env) error {
 	})
 }
 
-// unread fails when a consumer would have to handle truncated events.
+// unread fails when a consumer has not yet handled the events to truncate.
 func (c *eventsTruncateCmd) unread(e *env, evs *store.Events) error {
 	list, err := evs.Checkpoints(e.ctx)
 	for _, one := range list {
@@ -164,8 +164,8 @@ func (c *eventsTruncateCmd) unread(e *env, evs *store.Events) error {
 	return err
 }
 
-// archive writes the events from a position on to the file, unless it is there,
-// and compares the file with the store.
+// archive writes the events from a position on to the file, unless the file
+// exists, and compares the file with the store.
 func (c *eventsTruncateCmd) archive(e *env, evs *store.Events, from uint64) error {
 	_, err := os.Stat(c.Archive)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -185,7 +185,8 @@ func (c *eventsTruncateCmd) archive(e *env, evs *store.Events, from uint64) erro
 	return nil
 }
 
-// compare checks that a file has the events from a position on that are to be truncated.
+// compare checks that a file has the events that are to be truncated, from a
+// position on.
 func (c *eventsTruncateCmd) compare(e *env, evs *store.Events, file iter.Seq2[event.Sequenced, error], from uint64) error {
 	next, stop := iter.Pull2(file)
 	defer stop()

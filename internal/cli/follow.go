@@ -17,7 +17,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// followFlags are what commands that follow a chain have in common.
+// followFlags are the flags of all commands that follow a chain.
 type followFlags struct {
 	RPC string `arg:"" name:"rpc-url" help:"JSON-RPC of an execution client of the chain: http(s)."`
 	URL string `arg:"" store:"" name:"store-url" help:"Store to write; its only writer. It is made when it does not exist, and continued when it does."`
@@ -75,12 +75,12 @@ func (c *followCmd) Run(e *env) (err error) {
 	return nil
 }
 
-// open opens the store and makes a follower for it, which reports on stderr.
+// open opens the store and creates its follower, which reports on stderr.
 func (c *followFlags) open(e *env) (f *chain.Follower, db *store.DB, end func() error, err error) {
 	if u, err := url.Parse(c.RPC); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, nil, nil, usageError{errors.New("the first argument is the URL of an execution client's JSON-RPC, such as http://127.0.0.1:8545")}
 	}
-	db, ents, end, err := e.openFed(c.URL, store.EntityOptions{Layout: c.Layout})
+	db, ents, end, err := e.openForBlocks(c.URL, store.EntityOptions{Layout: c.Layout})
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -88,7 +88,7 @@ func (c *followFlags) open(e *env) (f *chain.Follower, db *store.DB, end func() 
 	return &chain.Follower{Client: client, Store: ents, Adopt: c.Adopt, Interval: c.Interval}, db, end, nil
 }
 
-// run follows, with its progress on stderr, while serve serves.
+// run runs the follower, with progress on stderr, and serve concurrently.
 func (c *followFlags) run(e *env, f *chain.Follower, serve func(context.Context) error) error {
 	bar := startBar(e.stderr, "follow", "blocks", 0)
 	defer bar.Finish()
@@ -119,7 +119,7 @@ func (c *followFlags) run(e *env, f *chain.Follower, serve func(context.Context)
 	return err
 }
 
-// metrics returns what serves the metrics, and nothing else, until ctx is done.
+// metrics returns a function that serves only metrics until ctx is done.
 func (c *followCmd) metrics(e *env, f *chain.Follower, db *store.DB) (func(context.Context) error, error) {
 	if c.Metrics == "" {
 		return func(ctx context.Context) error { <-ctx.Done(); return nil }, nil
@@ -137,7 +137,7 @@ func (c *followCmd) metrics(e *env, f *chain.Follower, db *store.DB) (func(conte
 	return srv.Run, nil
 }
 
-// observe adds to the metrics how far a follower is, and how its store is.
+// observe registers metrics of a follower's progress and of its store.
 func observe(r prometheus.Registerer, f *chain.Follower, db *store.DB) {
 	service.Observe(r, db, f.Store, nil)
 	gauge := func(name, help string, value func(chain.Status) float64) {

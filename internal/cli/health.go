@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// healthCmd asks a service whether it is ready, for what watches containers.
+// healthCmd asks a service whether it is ready, for the health check of a
+// container.
 type healthCmd struct {
 	URL     string        `arg:"" optional:"" default:"http://127.0.0.1:8080" help:"Address of varve serve's REST interface."`
 	Timeout time.Duration `min:"1ms" max:"1h" help:"How long to wait for the answer." default:"3s"`

@@ -27,7 +27,7 @@ A store is named by a URL:
 with parameters: sqlite:node.db?layout=arkiv&durability=relaxed&memory=256MiB.
 varve help engines has all of them.`
 
-// groups are the commands by what they are for.
+// groups are the headings of the command list.
 var groups = []kong.Group{
 	{Key: "store", Title: "Store data:"},
 	{Key: "look", Title: "Look at it:"},
@@ -37,7 +37,7 @@ var groups = []kong.Group{
 	{Key: "about", Title: "About Varve:"},
 }
 
-// examples are shown by --help of the command that they begin with.
+// examples are shown in the --help of the command that they begin with.
 const examples = `
 varve import blocks.tar sqlite:node.db
 varve import sqlite-store.db sqlite:node.db
@@ -79,7 +79,7 @@ varve version
 varve help engines
 varve completion -c bash`
 
-// showExamples gives each command its examples.
+// showExamples adds the examples to the help of their commands.
 func showExamples(of *kong.Node) {
 	for _, command := range of.Leaves(false) {
 		name, shown := command.FullPath()+" ", "Example:"
@@ -92,15 +92,16 @@ func showExamples(of *kong.Node) {
 	}
 }
 
-// comment is of a document's source: which result a figure refers to.
+// comment matches comments in a document's source, which say which result a
+// figure refers to.
 var comment = regexp.MustCompile(`(?m)^<!--[^>]*-->\n|<!--[^>]*-->`)
 
-// helpCmd prints what else there is to read.
+// helpCmd prints documents.
 type helpCmd struct {
 	Topic string `arg:"" optional:"" help:"Topic of the page; without one the topics are listed."`
 }
 
-// Run prints a document, or which there are.
+// Run prints a document, or the list of documents.
 func (c *helpCmd) Run(e *env) error {
 	if c.Topic != "" {
 		text, err := fs.ReadFile(docs.FS, c.Topic+".md")

@@ -12,8 +12,8 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// tally counts the entities of changes by what happened to them. One that was
-// updated and given away counts as both.
+// tally counts changed entities by kind of change. An entity that was updated
+// and changed its owner counts in both.
 type tally struct {
 	Created      int `json:"created"`
 	Updated      int `json:"updated"`
@@ -23,13 +23,13 @@ type tally struct {
 	Expired      int `json:"expired"`
 }
 
-// happened are the names of changes of entities.
+// happened are the names of the kinds of change.
 var happened = [...]string{
 	entity.Create: "created", entity.Update: "updated", entity.ExtendBTL: "extended",
 	entity.ChangeOwner: "owner changed", entity.Delete: "deleted", entity.Expire: "expired",
 }
 
-// counts returns the counters in the order of the operations.
+// counts returns the counters in the order of happened.
 func (t *tally) counts() [len(happened)]*int {
 	return [...]*int{
 		entity.Create: &t.Created, entity.Update: &t.Updated, entity.ExtendBTL: &t.Extended,
@@ -37,7 +37,7 @@ func (t *tally) counts() [len(happened)]*int {
 	}
 }
 
-// add counts an entity and returns what happened to it.
+// add counts an entity and returns the names of its changes.
 func (t *tally) add(kinds ...entity.Kind) (names []string) {
 	for _, kind := range kinds {
 		*t.counts()[kind]++
@@ -46,7 +46,7 @@ func (t *tally) add(kinds ...entity.Kind) (names []string) {
 	return names
 }
 
-// String returns the counts in words.
+// String formats the counts.
 func (t *tally) String() string {
 	var list []string
 	for kind, n := range t.counts() {
@@ -60,9 +60,8 @@ func (t *tally) String() string {
 	return strings.Join(list, ", ")
 }
 
-// changed returns the parts of a version that the one before has not, attributes
-// as the query language writes them, and the names of attributes that are gone.
-// Before may be nil.
+// changed describes what a version changed: new or changed attributes as the
+// query language writes them, and the names of removed ones. Before may be nil.
 func changed(before, after *entity.Entity) string {
 	if before == nil {
 		before = &entity.Entity{}
@@ -85,7 +84,8 @@ func changed(before, after *entity.Entity) string {
 	return strings.Join(list, ", ")
 }
 
-// differing returns the attributes that are new or have another value, and the names that are gone.
+// differing returns the attributes that are new or have another value, and the
+// names that were removed.
 func differing[V comparable](before, after map[string]V) (news map[string]V, gone []string) {
 	news = map[string]V{}
 	for name, value := range after {
@@ -108,7 +108,7 @@ type historyCmd struct {
 	JSON bool   `help:"Print one JSON object a line."`
 }
 
-// eventJSON is what happened to an entity at a block, as printed.
+// eventJSON is a change of an entity in JSON output.
 type eventJSON struct {
 	Block    uint64      `json:"block"`
 	Happened []string    `json:"happened"`
@@ -121,12 +121,13 @@ func (c *historyCmd) Run(e *env) error {
 	if err != nil {
 		return usageError{err}
 	}
-	return e.look(c.URL, store.Head, func(snap *store.Snapshot) error {
+	return e.withSnapshot(c.URL, store.Head, func(snap *store.Snapshot) error {
 		p := &historyPrinter{head: snap.Number(), enc: json.NewEncoder(e.stdout)}
 		if !c.JSON {
 			p.table = newTable(e.stdout, "BLOCK", "WHAT", "OWNER", "EXPIRES", "BYTES", "CHANGED")
 		}
-		// The changes of a version are known when the version before it is read.
+		// The changes of a version are only known after the version before it
+		// has been read.
 		var later *entity.Version
 		for v, err := range snap.Versions(e.ctx, key) {
 			if err == nil {
@@ -144,15 +145,15 @@ func (c *historyCmd) Run(e *env) error {
 	})
 }
 
-// historyPrinter prints what happened, in a table unless that is nil.
+// historyPrinter prints changes as JSON, or as a table unless that is nil.
 type historyPrinter struct {
 	head  uint64
 	enc   *json.Encoder
 	table *rowTable
 }
 
-// between prints what happened after one version and made the next one. One of
-// them may be nil: nothing is known of earlier versions, or there is no later one.
+// between prints the change between a version and the next one. Either may be
+// nil: v if earlier versions are not kept, later if there is none.
 func (p *historyPrinter) between(v, later *entity.Version) error {
 	replaced := v != nil && later != nil && v.End == later.Entity.LastModifiedAtBlock && v.End < v.Entity.Expiration
 	var count tally
@@ -201,7 +202,7 @@ type blockDiffCmd struct {
 	JSON bool   `help:"Print one JSON object a line, with both versions."`
 }
 
-// differenceJSON is an entity that differs, as printed.
+// differenceJSON is a differing entity in JSON output.
 type differenceJSON struct {
 	Key      string      `json:"key"`
 	Happened []string    `json:"happened"`
@@ -215,7 +216,7 @@ func (c *blockDiffCmd) Run(e *env) error {
 	if c.From > c.To {
 		return usageError{fmt.Errorf("block %d is above block %d; give the earlier one first", c.From, c.To)}
 	}
-	return e.look(c.URL, store.Head, func(snap *store.Snapshot) error {
+	return e.withSnapshot(c.URL, store.Head, func(snap *store.Snapshot) error {
 		var t *rowTable
 		var count tally
 		enc := json.NewEncoder(e.stdout)
@@ -268,7 +269,7 @@ type logCmd struct {
 	JSON  bool    `help:"Print one JSON object a line."`
 }
 
-// blockJSON is a block, as printed.
+// blockJSON is a block in JSON output.
 type blockJSON struct {
 	store.BlockHeader
 	tally
@@ -286,9 +287,9 @@ func (c *logCmd) Run(e *env) error {
 	if from > to {
 		return usageError{fmt.Errorf("--from %d is above --to %d", from, to)}
 	}
-	return e.look(c.URL, to, func(snap *store.Snapshot) error {
-		// The changes of a block follow from the states before it and at it, so the
-		// oldest readable block has none that are known.
+	return e.withSnapshot(c.URL, to, func(snap *store.Snapshot) error {
+		// A block's changes are computed from the states before it and at it,
+		// so those of the oldest readable block are not known.
 		if oldest := snap.Horizon(); oldest > 0 {
 			if c.From != nil && from <= oldest {
 				return fmt.Errorf("block %d: %w: the changes of block %d and of earlier ones were pruned", from, store.ErrBlockRange, oldest)
@@ -347,7 +348,7 @@ func tallied(e *env, snap *store.Snapshot, h store.BlockHeader) (blockJSON, erro
 	return b, nil
 }
 
-// blockTime prints the time of a block, if it is known.
+// blockTime formats the time of a block, if it is known.
 func blockTime(seconds uint64) string {
 	if seconds == 0 {
 		return "-"

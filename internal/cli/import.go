@@ -22,9 +22,8 @@ import (
 	"github.com/varvedb/varve/store/feed"
 )
 
-// importCmd reads a source into a store or a file. An import that was
-// interrupted continues when the command is repeated, because the store knows its
-// head.
+// importCmd reads a source into a store or a file. Repeating the command
+// continues an interrupted import, because the store knows its head.
 type importCmd struct {
 	Source string `arg:"" store:"" name:"src" help:"Block tar, lines of JSON, Arkiv SQLite database, URL of another store, or generated stream; see the list above."`
 	Dst    string `arg:"" store:"" name:"url|file" help:"Store to write, such as sqlite:node.db?layout=arkiv, or a file that ends with .tar, .jsonl or .jsonl.zst. A store is made when it does not exist. Blocks that it has are skipped, so an interrupted import can be repeated."`
@@ -89,15 +88,16 @@ func (c *importCmd) Run(e *env) (err error) {
 	}
 	rows := ""
 	if src.Amount != nil && uint64(res.Blocks) == src.Amount.Blocks { // all of it, and not a rest
-		rows = fmt.Sprintf(" in %d rows", src.Amount.Rows)
+		rows = fmt.Sprintf(", %s rows", report.Number(float64(src.Amount.Rows)))
 	}
-	fmt.Fprintf(e.stdout, "%d blocks, %d versions of entities%s in %.1f s, %s versions/s; with merges and indexes %.1f s; %d blocks skipped; head %d, digest %s\n",
-		res.Blocks, res.Changes, rows, res.LoadSeconds, report.Number(float64(res.Changes)/max(res.LoadSeconds, 1e-9)), res.Seconds, res.Skipped, res.Head, res.Digest)
+	fmt.Fprintf(e.stdout, "%s with %s of entities%s in %.1f s, %s changes/s; with merges and indexes %.1f s; %s skipped; head %d, digest %s\n",
+		report.Plural(res.Blocks, "block"), report.Plural(res.Changes, "change"), rows, res.LoadSeconds,
+		report.Number(float64(res.Changes)/max(res.LoadSeconds, 1e-9)), res.Seconds, report.Plural(res.Skipped, "block"), res.Head, res.Digest)
 	printHorizon(e, res.Horizon)
 	return nil
 }
 
-// fill loads a source into the store and closes it.
+// fill loads a source into the store and closes the store.
 func (c *importCmd) fill(e *env, src *source.Source) (res imported, err error) {
 	// Check that the disk has room before a store is created, because an import
 	// that is refused must not leave an empty one.
@@ -112,14 +112,14 @@ func (c *importCmd) fill(e *env, src *source.Source) (res imported, err error) {
 	}
 
 	// Open the store with its lease, without the indexes that only queries need.
-	_, ents, end, err := e.openFed(c.Dst, store.EntityOptions{DeferIndexes: true})
+	_, ents, end, err := e.openForBlocks(c.Dst, store.EntityOptions{DeferIndexes: true})
 	if err != nil {
 		return res, err
 	}
 	defer func() { err = errors.Join(err, end()) }()
 
-	// Refuse a store that was filled from another source: its blocks would be
-	// continued as if they were the same chain's.
+	// Refuse a store that was filled from another source, because its blocks
+	// would be continued as if both were one chain.
 	head, err := ents.Head(e.ctx)
 	if err != nil {
 		return res, err
@@ -143,18 +143,20 @@ func (c *importCmd) fill(e *env, src *source.Source) (res imported, err error) {
 		}
 	}
 
-	// A generated stream begins behind the head, because blocks that the store has
-	// need not be generated again.
+	// A generated stream starts after the head, because the blocks before need
+	// not be generated again.
 	if src.From != nil {
 		src.Blocks = src.From(head.Number + 1)
 	}
 
 	src = src.Ahead()
 
-	// Report progress in bytes of the source where it counts them, else in blocks.
+	// Report progress in bytes of the source if they are known, otherwise in
+	// blocks.
 	bar, done := importBar(e, src, head)
 
-	// Load. What Load and Import do after the last block is merging and indexing.
+	// Load the blocks. After the last one, Load and Import merge and build
+	// indexes.
 	start := time.Now()
 	opts := &store.LoadOptions{Changes: c.Batch, Progress: func(l store.Applied) {
 		bar.Set(done(l))
@@ -181,7 +183,7 @@ func (c *importCmd) fill(e *env, src *source.Source) (res imported, err error) {
 	return res, nil
 }
 
-// hasRoom refuses a source for which the disk has no room in a layout.
+// hasRoom returns an error if the disk has no room for a source in a layout.
 func (c *importCmd) hasRoom(src *source.Source, layout string) error {
 	path, _ := localPath(c.Dst)
 	if path == "" || src.Amount == nil {
@@ -190,8 +192,8 @@ func (c *importCmd) hasRoom(src *source.Source, layout string) error {
 	return enoughSpace(path, diskBytes(*src.Amount, layout))
 }
 
-// importBar begins to report progress, and returns how far the import has come,
-// in the units of the report.
+// importBar starts a progress report, and returns a function that gives the
+// progress in the report's units.
 func importBar(e *env, src *source.Source, head store.BlockHeader) (*progressBar, func(store.Applied) int64) {
 	if src.Progress != nil {
 		_, total := src.Progress()
@@ -207,7 +209,7 @@ func importBar(e *env, src *source.Source, head store.BlockHeader) (*progressBar
 	return bar, func(l store.Applied) int64 { return int64(l.Head.Number) }
 }
 
-// peek shows each item of a stream to a function before it passes it on.
+// peek passes each item of a stream to a function before it yields the item.
 func peek[T any](stream iter.Seq2[T, error], see func(*T)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for item, err := range stream {
@@ -219,8 +221,8 @@ func peek[T any](stream iter.Seq2[T, error], see func(*T)) iter.Seq2[T, error] {
 	}
 }
 
-// printHorizon prints from which block on an import can be read, if that is not
-// the first.
+// printHorizon prints the first readable block of an import, if that is not the
+// first block.
 func printHorizon(e *env, horizon uint64) {
 	if horizon > 0 {
 		fmt.Fprintf(e.stdout, "readable from block %d on: the source knows of no earlier state\n", horizon)
@@ -232,11 +234,11 @@ func isFile(dst string) bool {
 	return !source.IsURL(dst) && (strings.HasSuffix(dst, ".tar") || isLines(dst))
 }
 
-// isLines reports whether a file of blocks has lines of JSON.
+// isLines reports whether a file of blocks has JSON lines.
 func isLines(dst string) bool { return strings.HasSuffix(strings.TrimSuffix(dst, ".zst"), ".jsonl") }
 
-// writeFile writes a source as a block tar or as lines of JSON. The file gets its
-// name when it is complete.
+// writeFile writes a source as a block tar or as JSON lines. The file appears
+// under its name only when it is complete.
 func writeFile(e *env, src *source.Source, path string) error {
 	n, last, horizon := 0, int64(0), uint64(0)
 	if src.Amount != nil {
@@ -261,7 +263,7 @@ func writeFile(e *env, src *source.Source, path string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(e.stdout, "%d blocks in %s\n", n, path)
+	fmt.Fprintf(e.stdout, "%s in %s\n", report.Plural(n, "block"), path)
 	printHorizon(e, horizon)
 	return nil
 }

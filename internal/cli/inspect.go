@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// inspectCmd prints the contents of a store in figures.
+// inspectCmd prints a store's settings, counts and sizes.
 type inspectCmd struct {
 	URL  string `arg:"" store:"" help:"Store to read."`
 	JSON bool   `help:"Print JSON."`
@@ -28,7 +28,7 @@ type inspection struct {
 	Settings []driver.Setting `json:"settings"`
 }
 
-// Run inspects.
+// Run prints the figures.
 func (c *inspectCmd) Run(e *env) (err error) {
 	db, ents, err := e.openEntities(c.URL, readOnly, store.EntityOptions{})
 	if err != nil {

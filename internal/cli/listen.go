@@ -17,8 +17,8 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// listenFlags configure who may send requests to this process, and how long
-// they may take.
+// listenFlags configure who may send requests to this process, and the time
+// limits.
 type listenFlags struct {
 	TokenFile string `help:"File of the token that clients send; by default the token is $VARVE_TOKEN." type:"existingfile" placeholder:"FILE"`
 	TLSCert   string `name:"tls-cert" help:"File of the certificate, PEM." type:"existingfile" placeholder:"FILE"`
@@ -40,7 +40,7 @@ type listenFlags struct {
 	token   string                          // to begin with
 }
 
-// options reads the files that the flags name. No port is open yet.
+// options reads the files that the flags name. It opens no port.
 func (f *listenFlags) options(e *env) (o server.Options, err error) {
 	o = server.Options{
 		REST: "off", GRPC: "off",
@@ -70,7 +70,7 @@ func (f *listenFlags) options(e *env) (o server.Options, err error) {
 	return o, err
 }
 
-// certificate reads the certificate, nil when there is none.
+// certificate reads the certificate; nil when there is none.
 func (f *listenFlags) certificate() (*tls.Certificate, error) {
 	if f.TLSCert == "" && f.TLSKey == "" {
 		return nil, nil
@@ -99,7 +99,7 @@ type arkivFlags struct {
 	Origin []string `help:"Web page that may call, such as https://example.com; * for any. May be given several times." placeholder:"ORIGIN"`
 }
 
-// add adds Arkiv's JSON-RPC to a server, as a site whose address and metrics
+// add adds Arkiv's JSON-RPC to a server, on a site whose address and metrics
 // the caller gives. The server closes it.
 func (f *arkivFlags) add(ctx context.Context, o *server.Options, s server.Site, ents *store.Entities, r rpc.Options) error {
 	r.Origins, r.Log, r.Access = f.Origin, o.Log, o.Access

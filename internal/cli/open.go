@@ -13,13 +13,15 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// readOnly opens a store for looking at it.
+// readOnly opens a store for reading only.
 var readOnly = &store.Options{ReadOnly: true}
 
-// openExisting opens a database that must exist, also where it is written to.
+// openExisting opens a database that must already exist, for reading or
+// writing.
 func openExisting(ctx context.Context, url string, o *store.Options) (*store.DB, error) {
 	if !o.ReadOnly {
-		// Only whether it exists: what cannot be read may still be mended.
+		// Any other error than "does not exist" is ignored here, because an
+		// unreadable store may still be repairable.
 		db, err := store.Open(ctx, url, readOnly)
 		if errors.Is(err, store.ErrNotExist) {
 			return nil, err
@@ -33,11 +35,11 @@ func openExisting(ctx context.Context, url string, o *store.Options) (*store.DB,
 	return store.Open(ctx, url, o)
 }
 
-// openEntities opens a database and its entity store, and names the layout of a new one.
-// The caller closes the database.
+// openEntities opens a database and its entity store, and prints the layout of
+// a new one. The caller closes the database.
 func (e *env) openEntities(url string, o *store.Options, eo store.EntityOptions) (*store.DB, *store.Entities, error) {
 	if eo.Layout != "" && !slices.Contains(schemas.EntityLayouts(), eo.Layout) {
-		// Before a database is made for it.
+		// Refuse an unknown layout before a database is created.
 		return nil, nil, usageError{fmt.Errorf("unknown layout %q; known are %s", eo.Layout, strings.Join(schemas.Layouts(), ", "))}
 	}
 	db, err := store.Open(e.ctx, url, o)
@@ -48,7 +50,7 @@ func (e *env) openEntities(url string, o *store.Options, eo store.EntityOptions)
 	if err == nil && !db.ReadOnly() {
 		var head store.BlockHeader
 		if head, err = ents.Head(e.ctx); err == nil && head.Empty {
-			e.sayNew(ents.Layout(), url)
+			e.printNewLayout(ents.Layout(), url)
 		}
 	}
 	if err != nil {
@@ -57,8 +59,8 @@ func (e *env) openEntities(url string, o *store.Options, eo store.EntityOptions)
 	return db, ents, nil
 }
 
-// look opens a store and a snapshot of it to read from, and closes both.
-func (e *env) look(url string, at uint64, read func(*store.Snapshot) error) (err error) {
+// withSnapshot opens a store and a snapshot for reading, and closes both afterwards.
+func (e *env) withSnapshot(url string, at uint64, read func(*store.Snapshot) error) (err error) {
 	db, ents, err := e.openEntities(url, readOnly, store.EntityOptions{})
 	if err != nil {
 		return err
@@ -72,15 +74,17 @@ func (e *env) look(url string, at uint64, read func(*store.Snapshot) error) (err
 	return read(snap)
 }
 
-// sayNew names the layout of a store that has no block yet: it stays.
-func (e *env) sayNew(layout, url string) {
+// printNewLayout prints the layout of a store that has no block yet, because it cannot
+// be changed later.
+func (e *env) printNewLayout(layout, url string) {
 	fmt.Fprintf(e.stderr, "new store, layout %s: %s\n", layout, driver.Redact(url))
 }
 
-// openFed opens a store to feed blocks to it. It takes the lease, where the
-// engine has one, so that no other process or service feeds the store too. It
-// refuses a store whose blocks a service makes. The caller ends it.
-func (e *env) openFed(url string, eo store.EntityOptions) (*store.DB, *store.Entities, func() error, error) {
+// openForBlocks opens a store to write blocks to it. It takes the lease, if the
+// engine has one, so that no other process or service writes blocks too. It
+// refuses a store whose blocks a service makes. The caller calls the returned
+// function at the end.
+func (e *env) openForBlocks(url string, eo store.EntityOptions) (*store.DB, *store.Entities, func() error, error) {
 	db, ents, err := e.openEntities(url, nil, eo)
 	if err != nil {
 		return nil, nil, nil, err
@@ -105,10 +109,9 @@ func (e *env) openFed(url string, eo store.EntityOptions) (*store.DB, *store.Ent
 	return db, ents, end, nil
 }
 
-// endWith ends the command's context when the database ends by itself.
-// Otherwise a service would stay up without it and would not be restarted; a
-// follower fails when it looks for the next block. The error of the database's
-// Close names the cause.
+// endWith cancels the command's context when the database ends by itself.
+// Otherwise a service would stay up without its database and would not be
+// restarted. The error of the database's Close names the cause.
 func (e *env) endWith(db *store.DB) (release context.CancelFunc) {
 	ctx, cancel := context.WithCancel(e.ctx)
 	if engine, ok := db.Engine().(driver.Ender); ok {

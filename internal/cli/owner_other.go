@@ -4,5 +4,5 @@ package cli
 
 import "os"
 
-// ownedByRoot reports that no file belongs to root, which these systems do not have.
+// ownedByRoot always returns false, because these systems have no root.
 func ownedByRoot(os.FileInfo) bool { return false }

@@ -8,26 +8,27 @@ import (
 	"time"
 )
 
-// parts reports which part of a long measurement runs and how much time is left:
-// on a terminal in one line that is rewritten each second, with the last message
-// of the process that measures; elsewhere in one line when the part begins. It
-// takes the messages of that process, which are printed only if all is.
+// parts reports which part of a long measurement is running, with the estimated
+// time left. On a terminal this is one line, rewritten every second, with the
+// last message of the measuring process; elsewhere a line is printed when each
+// part begins. It collects that process's messages, which are printed only with
+// all.
 type parts struct {
 	e       *env
-	all     bool            // every message is printed
-	columns int             // of the terminal; 0 is none
-	guesses []time.Duration // of each part; 0 is unknown
+	verbose bool            // print every message
+	columns int             // of the terminal; 0: not a terminal
+	guesses []time.Duration // estimated duration of each part; 0 is unknown
 
-	mu           sync.Mutex // held for what follows
-	start, begun time.Time  // of the first part, and of the one that runs
-	at           int        // parts that have ended
-	text         string     // the part that runs; "" between two
+	mu           sync.Mutex // guards the fields below
+	start, begun time.Time  // when the first part and the running part began
+	finished     int        // number of finished parts
+	text         string     // description of the running part; "" between two
 	message      string
-	again        *time.Timer // rewrites the line
+	timer        *time.Timer // timer that rewrites the line
 }
 
 func newParts(e *env, guesses []time.Duration, all bool) *parts {
-	p := &parts{e: e, all: all, guesses: guesses, start: time.Now()}
+	p := &parts{e: e, verbose: all, guesses: guesses, start: time.Now()}
 	if !all {
 		p.columns = columns(e.stderr)
 	}
@@ -43,34 +44,34 @@ func (p *parts) begin(text string) {
 		fmt.Fprintln(p.e.stderr, p.line(p.begun))
 		return
 	}
-	p.again = time.AfterFunc(0, p.rewrite)
+	p.timer = time.AfterFunc(0, p.rewrite)
 }
 
-// rewrite shows the line as it is now, and again in a second.
+// rewrite updates the line, and again every second.
 func (p *parts) rewrite() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.text != "" {
 		fmt.Fprint(p.e.stderr, erase+cut(p.line(time.Now())+p.message, p.columns-1))
-		p.again.Reset(time.Second)
+		p.timer.Reset(time.Second)
 	}
 }
 
-// line describes the part that runs.
+// line formats the running part.
 func (p *parts) line(now time.Time) string {
-	text := fmt.Sprintf("part %d of %d", p.at+1, len(p.guesses))
-	if left := p.left(now); left > 0 {
-		text += fmt.Sprintf(" (about %s left)", shortly(left))
+	text := fmt.Sprintf("part %d of %d", p.finished+1, len(p.guesses))
+	if left := p.remaining(now); left > 0 {
+		text += fmt.Sprintf(" (about %s left)", formatEstimate(left))
 	}
 	return text + ": " + p.text
 }
 
-// left is a guess of the time that remains, 0 if unknown. The parts that have
-// ended show how far the guesses of parts are off on this machine.
-func (p *parts) left(now time.Time) time.Duration {
+// remaining estimates the remaining time; 0 if unknown. It corrects the estimates by
+// the actual times of the finished parts.
+func (p *parts) remaining(now time.Time) time.Duration {
 	ended, rest := 0.0, 0.0
 	for i, guess := range p.guesses {
-		if i < p.at {
+		if i < p.finished {
 			ended += max(guess.Seconds(), 1)
 		} else {
 			rest += max(guess.Seconds(), 1)
@@ -80,7 +81,7 @@ func (p *parts) left(now time.Time) time.Duration {
 	switch {
 	case ended > 0:
 		factor = p.begun.Sub(p.start).Seconds() / ended
-	case p.guesses[p.at] == 0:
+	case p.guesses[p.finished] == 0:
 		return 0
 	}
 	left := time.Duration(factor*rest*float64(time.Second)) - now.Sub(p.begun)
@@ -94,17 +95,17 @@ func (p *parts) left(now time.Time) time.Duration {
 func (p *parts) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.at++
+	p.finished++
 	p.text = ""
 	if p.columns > 0 {
-		p.again.Stop()
+		p.timer.Stop()
 		fmt.Fprint(p.e.stderr, erase)
 	}
 }
 
-// Write takes messages of the process that measures.
+// Write collects messages of the measuring process.
 func (p *parts) Write(message []byte) (int, error) {
-	if p.all {
+	if p.verbose {
 		return p.e.stderr.Write(message)
 	}
 	lines := strings.Split(strings.TrimSpace(string(message)), "\n")
@@ -116,15 +117,15 @@ func (p *parts) Write(message []byte) (int, error) {
 
 var _ io.Writer = (*parts)(nil)
 
-// shortly writes a time that is a guess.
-func shortly(d time.Duration) string {
+// formatEstimate formats an estimated time.
+func formatEstimate(d time.Duration) string {
 	if d < time.Minute {
 		return d.Round(time.Second).String()
 	}
 	return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
 }
 
-// cut shortens a text to so many columns.
+// cut shortens a text to a number of columns.
 func cut(text string, columns int) string {
 	if runes := []rune(text); len(runes) > columns {
 		return string(runes[:max(columns, 0)])

@@ -28,7 +28,7 @@ func TestPartsInAFile(t *testing.T) {
 	require.Regexp(t, `^part 1 of 2: one\npart 2 of 2( \(about \w+ left\))?: two\n$`, out.String())
 
 	p, out = newTestParts(t.Context(), 0)
-	p.all = true
+	p.verbose = true
 	p.begin("one")
 	_, err := p.Write([]byte("load: 5 rows\n"))
 	require.NoError(t, err)
@@ -42,7 +42,7 @@ func TestPartsOnATerminal(t *testing.T) {
 	p, out := newTestParts(t.Context(), 0)
 	p.columns = 40
 	p.begin("one")
-	p.again.Stop()
+	p.timer.Stop()
 	_, err := p.Write([]byte("load: 5 rows\nload: 6 of many rows, and more\n"))
 	require.NoError(t, err)
 	p.rewrite()
@@ -61,17 +61,17 @@ func TestPartsLeft(t *testing.T) {
 	p, _ := newTestParts(t.Context(), 10*time.Second, 20*time.Second)
 	now := time.Now()
 	p.start, p.begun = now, now
-	require.InDelta(t, 30, p.left(now).Seconds(), 0.1)
-	p.at, p.begun = 1, now.Add(30*time.Second) // three times the guess
-	require.InDelta(t, 60, p.left(p.begun).Seconds(), 0.1)
-	require.InDelta(t, 50, p.left(p.begun.Add(10*time.Second)).Seconds(), 0.1)
+	require.InDelta(t, 30, p.remaining(now).Seconds(), 0.1)
+	p.finished, p.begun = 1, now.Add(30*time.Second) // three times the guess
+	require.InDelta(t, 60, p.remaining(p.begun).Seconds(), 0.1)
+	require.InDelta(t, 50, p.remaining(p.begun.Add(10*time.Second)).Seconds(), 0.1)
 
 	p, _ = newTestParts(t.Context(), 0, 0)
-	require.Zero(t, p.left(now), "unknown")
+	require.Zero(t, p.remaining(now), "unknown")
 
 	ctx, cancel := context.WithDeadline(t.Context(), now.Add(5*time.Second))
 	defer cancel()
 	p, _ = newTestParts(ctx, time.Hour)
 	p.start, p.begun = now, now
-	require.InDelta(t, 5, p.left(now).Seconds(), 0.1)
+	require.InDelta(t, 5, p.remaining(now).Seconds(), 0.1)
 }

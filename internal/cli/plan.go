@@ -17,49 +17,50 @@ import (
 	"github.com/varvedb/varve/schemas"
 )
 
-// What an answer costs is guessed, rather too much than too little: the time at the end is kept
-// whatever the guess was.
+// The cost of an answer is estimated, generously: the measurement stops at its
+// time limit whatever the estimate was.
 const (
-	slowest     = 20_000                 // rows a second that an unknown engine loads
-	indexCost   = 0.25                   // of the time of a row, that each index adds
-	streamed    = 400_000                // rows a second of what stands around a phase: a copy of the store, answers to compare with
-	around      = 500 * time.Millisecond // a phase, however small the store
-	start       = 2 * time.Second        // of a process, with its look at the machine
-	kept        = 0.9                    // of the time is planned with
-	leastPhase  = 500 * time.Millisecond
-	mostPhase   = 10 * time.Second
-	loadShare   = 0.15 // of the time, that the base profile at its first size may take to be loaded
-	v1Size      = 0.78 // of the largest size of the base profile, which I5 loads in addition
-	writePhases = 4    // of D1, with its 2 variants; C1 has 4 of each mix, with 2 variants
-	loadPhases  = 15   // of I3 and I5 together, which are variants
+	defaultLoadRate = 20_000                 // rows a second that an unknown engine loads
+	indexCost       = 0.25                   // of the time of a row, that each index adds
+	copyRate        = 400_000                // rows a second for work around a phase: copying a store, comparing answers
+	phaseOverhead   = 500 * time.Millisecond // for each phase, however small the store
+	processOverhead = 2 * time.Second        // for each process, including its test of the machine
+	plannedShare    = 0.9                    // share of the time that is planned with
+	leastPhase      = 500 * time.Millisecond
+	mostPhase       = 10 * time.Second
+	loadShare       = 0.15 // share of the time for loading the base profile at its first size
+	v1Size          = 0.78 // of the largest size of the base profile, which I5 loads in addition
+	writePhases     = 4    // of D1, with its 2 variants; C1 has 4 of each mix, with 2 variants
+	loadPhases      = 15   // of I3 and I5 together, which are variants
 )
 
-// request is what varve answer is asked for, and the time, disk and data that there are for it.
+// request is the request to varve answer, with the available time, disk space
+// and data.
 type request struct {
 	engines []bench.Engine
 	layouts []string
 	sizes   []float64 // factors, the smallest first
 	repeats int
 	mixes   int
-	v1      float64       // part of the largest size that I5 loads in addition
-	phase   time.Duration // of an earlier run that is continued; 0: chosen
-	data    source.Amount // of size 1
+	v1      float64       // fraction of the largest size that I5 loads in addition
+	phase   time.Duration // of the earlier run that is continued; 0: to be chosen
+	data    source.Amount // rows and bytes at size 1
 	time    time.Duration
 	free    uint64 // bytes
 }
 
-// plan has the experiments to measure, with their sizes.
+// plan has the experiments to measure, and their sizes.
 type plan struct {
 	request
-	takes time.Duration
-	disk  uint64
-	left  []string // out, and why
+	takes   time.Duration
+	disk    uint64
+	dropped []string // what was left out, and why
 }
 
-// fit cuts the request until time and disk are enough. The largest sizes go
-// first, down to two, because growth needs two; then repeats; then engines and
-// layouts, the last ones first; then the second size. A disk that is too small
-// always cuts a size.
+// fit reduces the request until time and disk suffice. First it drops the
+// largest sizes, down to two, because growth needs two; then repeats; then
+// engines and layouts, the last ones first; then the second size. If the disk
+// is too small, it always drops a size.
 func (want *request) fit() *plan {
 	p := &plan{request: *want}
 	for !p.fits() {
@@ -74,18 +75,18 @@ func (want *request) fit() *plan {
 			p.layouts = p.layouts[:len(p.layouts)-1]
 		case len(p.sizes) > 1:
 			p.sizes = p.sizes[:1]
-		default: // at the end of the time the missing parts are listed
+		default: // if it does not fit: the missing parts are listed at the end
 			p.phase = cmp.Or(p.phase, leastPhase)
-			p.say(want)
+			p.noteDropped(want)
 			return p
 		}
 	}
-	p.say(want)
+	p.noteDropped(want)
 	return p
 }
 
-// fits sets the length of phases, and the needs of the plan. It reports whether
-// they are met.
+// fits sets the duration of phases and computes the needs of the plan. It
+// reports whether they are met.
 func (p *plan) fits() bool {
 	seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 	rows, runs := float64(p.data.Rows), float64(p.repeats*len(p.layouts)*len(p.engines))
@@ -103,13 +104,13 @@ func (p *plan) fits() bool {
 	}
 	p.disk += largest // a copy that is written to
 	for _, size := range p.sizes {
-		work += runs * float64(2+2*p.mixes) * (around.Seconds() + size*rows/streamed)
+		work += runs * float64(2+2*p.mixes) * (phaseOverhead.Seconds() + size*rows/copyRate)
 		phases += runs * float64(writePhases+4*p.mixes)
 	}
-	work += runs * loadPhases * (around.Seconds() + last*rows/streamed)
+	work += runs * loadPhases * (phaseOverhead.Seconds() + last*rows/copyRate)
 	phases += runs * loadPhases
-	work += float64(p.repeats*len(p.engines)*(2*len(p.sizes)+2)) * start.Seconds()
-	phase := cmp.Or(p.phase, min(seconds((kept*p.time.Seconds()-work)/phases).Truncate(100*time.Millisecond), mostPhase))
+	work += float64(p.repeats*len(p.engines)*(2*len(p.sizes)+2)) * processOverhead.Seconds()
+	phase := cmp.Or(p.phase, min(seconds((plannedShare*p.time.Seconds()-work)/phases).Truncate(100*time.Millisecond), mostPhase))
 	p.takes = seconds(work + phases*max(phase, leastPhase).Seconds())
 	if p.disk+spareSpace > p.free || p.takes > p.time || phase < leastPhase && p.phase == 0 {
 		return false
@@ -118,7 +119,8 @@ func (p *plan) fits() bool {
 	return true
 }
 
-// loading is how many seconds it takes to load so many times the data into everything.
+// loading estimates the seconds to load a multiple of the data into every
+// engine and layout.
 func (p *plan) loading(times float64) (seconds float64) {
 	for _, layout := range p.layouts {
 		for _, e := range p.engines {
@@ -128,12 +130,13 @@ func (p *plan) loading(times float64) (seconds float64) {
 	return seconds
 }
 
-// loading is how many seconds an engine takes to load so many rows into a table with indexes.
+// loading estimates the seconds in which an engine loads rows into a table with
+// indexes.
 func loading(e bench.Engine, rows, indexes float64) float64 {
-	return rows * (1 + indexCost*indexes) / cmp.Or(engine.Find(e.Name).Loads, slowest)
+	return rows * (1 + indexCost*indexes) / cmp.Or(engine.Find(e.Name).Loads, defaultLoadRate)
 }
 
-// takes returns how long an experiment takes on engines, with the loading of
+// takes estimates how long an experiment takes on engines, including loading
 // its data sets; 0 if unknown.
 func takes(x lab.Experiment, o lab.Options, engines []bench.Engine, repeats int) time.Duration {
 	seconds := 0.0
@@ -142,7 +145,7 @@ func takes(x lab.Experiment, o lab.Options, engines []bench.Engine, repeats int)
 		if err != nil {
 			return 0
 		}
-		loaded, once, each := map[string]bool{}, 0.0, start.Seconds()
+		loaded, once, each := map[string]bool{}, 0.0, processOverhead.Seconds()
 		for i := range list {
 			v := &list[i]
 			n, _ := strconv.ParseFloat(v.Keys.Get("indexes"), 64) // of a table; a layout's own are not counted
@@ -153,15 +156,15 @@ func takes(x lab.Experiment, o lab.Options, engines []bench.Engine, repeats int)
 				loaded[set] = true
 				once += loading(e, v.Set, n)
 			}
-			each += around.Seconds() + v.Set/streamed + v.Phases*o.Phase.Seconds() + loading(e, v.Rows, n)
+			each += phaseOverhead.Seconds() + v.Set/copyRate + v.Phases*o.Phase.Seconds() + loading(e, v.Rows, n)
 		}
 		seconds += once + float64(repeats)*each
 	}
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// patience returns how long an experiment on an engine may run before it counts
-// as hanging. For the user's own data there is no estimate.
+// patience returns how long an experiment may run before it counts as hanging.
+// For the user's data there is no estimate.
 func patience(x lab.Experiment, o lab.Options, e bench.Engine) time.Duration {
 	if guess := takes(x, o, []bench.Engine{e}, 1); guess > 0 {
 		return time.Hour + 10*guess
@@ -169,39 +172,39 @@ func patience(x lab.Experiment, o lab.Options, e bench.Engine) time.Duration {
 	return 24 * time.Hour
 }
 
-// roughly writes a time in whole minutes, which is more than a guess knows of it.
-func roughly(d time.Duration) string {
+// formatMinutes formats an estimate in whole minutes.
+func formatMinutes(d time.Duration) string {
 	if d == 0 {
 		return "?"
 	}
 	return strings.TrimSuffix((d + time.Minute - 1).Truncate(time.Minute).String(), "0s")
 }
 
-// say notes the parts of the request that are left out, and the time and disk
-// that they need.
-func (p *plan) say(want *request) {
+// noteDropped records the parts of the request that were dropped, and the time and disk
+// that they would need.
+func (p *plan) noteDropped(want *request) {
 	if n := len(p.sizes); n < len(want.sizes) {
-		p.left = append(p.left, "sizes "+factors(want.sizes[n:]))
+		p.dropped = append(p.dropped, "sizes "+factors(want.sizes[n:]))
 	}
 	if p.repeats < want.repeats {
-		p.left = append(p.left, fmt.Sprintf("%d of %d repeats", want.repeats-p.repeats, want.repeats))
+		p.dropped = append(p.dropped, fmt.Sprintf("%d of %d repeats", want.repeats-p.repeats, want.repeats))
 	}
 	for _, e := range want.engines[len(p.engines):] {
-		p.left = append(p.left, e.Label())
+		p.dropped = append(p.dropped, e.Label())
 	}
 	for _, layout := range want.layouts[len(p.layouts):] {
-		p.left = append(p.left, "layout "+layout)
+		p.dropped = append(p.dropped, "layout "+layout)
 	}
-	if len(p.left) == 0 {
+	if len(p.dropped) == 0 {
 		return
 	}
 	all := &plan{request: *want}
 	all.fits()
 	enough := (all.takes*10/9 + time.Minute).Round(time.Minute) // the plan uses nine tenths of the given time
-	p.left[len(p.left)-1] += fmt.Sprintf("; with --time %s and %s of disk nothing is left out", enough, size(all.disk+spareSpace))
+	p.dropped[len(p.dropped)-1] += fmt.Sprintf("; with --time %s and %s of disk nothing is left out", enough, size(all.disk+spareSpace))
 }
 
-// print prints the plan, with its time and its disk space.
+// print prints the plan with its time and disk space.
 func (p *plan) print(out io.Writer, data, unit string) {
 	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
 	fmt.Fprintf(w, "data\t%s: %d entities, %d rows, %s of payload\n", data, p.data.Entities, p.data.Rows, size(p.data.PayloadBytes))
@@ -210,8 +213,8 @@ func (p *plan) print(out io.Writer, data, unit string) {
 	fmt.Fprintf(w, "measured\t%d times, in phases of %s\n", p.repeats, p.phase)
 	fmt.Fprintf(w, "time\tabout %s, at most %s\n", p.takes.Round(time.Second), p.time)
 	fmt.Fprintf(w, "disk\tabout %s of %s that are free\n", size(p.disk), size(p.free))
-	if len(p.left) > 0 {
-		fmt.Fprintf(w, "left out\t%s\n", strings.Join(p.left, ", "))
+	if len(p.dropped) > 0 {
+		fmt.Fprintf(w, "left out\t%s\n", strings.Join(p.dropped, ", "))
 	}
 	_ = w.Flush()
 }

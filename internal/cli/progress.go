@@ -12,9 +12,10 @@ import (
 	"github.com/varvedb/varve/internal/report"
 )
 
-// progressBar reports on long work in a line with its rate and the time left: on a terminal in
-// one that changes in place, elsewhere in a new one every few seconds. Its methods may be
-// called from several goroutines.
+// progressBar reports the progress of a long task: on a terminal in one line
+// that is rewritten in place, elsewhere as a new line every few seconds, with
+// the rate and the time left. Its methods may be called from several
+// goroutines.
 type progressBar struct {
 	mu                   sync.Mutex
 	out                  io.Writer
@@ -27,7 +28,7 @@ type progressBar struct {
 	lineFormat, atFinish string
 }
 
-// startBar begins to report on out about work of total units; a total of zero
+// startBar starts a report on out for a task of total units; a total of zero
 // means unknown.
 func startBar(out io.Writer, name, unit string, total int64) *progressBar {
 	now := time.Now()
@@ -38,10 +39,10 @@ func startBar(out io.Writer, name, unit string, total int64) *progressBar {
 	return b
 }
 
-// erase goes to the beginning of a terminal's line and empties it.
+// erase returns to the start of a terminal's line and clears it.
 const erase = "\r\x1b[K"
 
-// columns returns how wide a terminal is, 0 for what is none.
+// columns returns the width of a terminal, or 0 if out is not a terminal.
 func columns(out io.Writer) int {
 	f, ok := out.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
@@ -54,16 +55,16 @@ func columns(out io.Writer) int {
 	return width
 }
 
-// Begin sets how many units were done before the work began. They do not count
-// in the rate.
+// Begin sets how many units were already done before the start. They do not
+// count in the rate.
 func (b *progressBar) Begin(done int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.before = done
 }
 
-// Aim changes the total, of work that grows while it is done, and the note
-// behind the line; a note of "" is none.
+// Aim changes the total, for a task that grows, and the note after the line; ""
+// means no note.
 func (b *progressBar) Aim(total int64, note string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -97,5 +98,5 @@ func (b *progressBar) line(done int64, now time.Time) string {
 	return text
 }
 
-// Finish removes the line from a terminal. Nothing may be reported after it.
+// Finish removes the line from a terminal. Nothing may be reported afterwards.
 func (b *progressBar) Finish() { fmt.Fprint(b.out, b.atFinish) }

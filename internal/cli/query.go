@@ -43,7 +43,7 @@ func (c *queryCmd) Run(e *env) error {
 	if c.At != nil {
 		at = *c.At
 	}
-	return e.look(c.URL, at, func(snap *store.Snapshot) error {
+	return e.withSnapshot(c.URL, at, func(snap *store.Snapshot) error {
 		if c.Count {
 			n, err := snap.Count(e.ctx, expr)
 			if err == nil {
@@ -82,8 +82,8 @@ func (c *queryCmd) options() (*store.QueryOptions, error) {
 	return opts, nil
 }
 
-// parseOrder reads an attribute to sort by. Its kind and direction stand at its
-// end, so that names may have colons.
+// parseOrder parses an attribute to sort by. Kind and direction are suffixes,
+// so that names may contain colons.
 func parseOrder(text string, desc bool) (store.Order, error) {
 	o := store.Order{Name: text, Desc: desc}
 	if name, ok := strings.CutSuffix(text, ":desc"); ok {
@@ -101,8 +101,8 @@ func parseOrder(text string, desc bool) (store.Order, error) {
 	return o, nil
 }
 
-// printer returns a function that prints entities of a block in the wanted
-// form, and one to call after them with whether they are all.
+// printer returns a function that prints an entity in the chosen format, and a
+// function to call after the last one, with whether there are more.
 func (c *queryCmd) printer(to io.Writer, block uint64) (show func(*entity.Entity) error, end func(all bool) error) {
 	none := func(bool) error { return nil }
 	switch {
@@ -125,7 +125,7 @@ func (c *queryCmd) printer(to io.Writer, block uint64) (show func(*entity.Entity
 	}
 }
 
-// entityJSON is an entity as printed.
+// entityJSON is an entity in JSON output.
 type entityJSON struct {
 	Key         string            `json:"key"`
 	Owner       string            `json:"owner"`
@@ -134,7 +134,7 @@ type entityJSON struct {
 	Payload     []byte            `json:"payload"` // base64
 	Strings     map[string]string `json:"string_attributes"`
 
-	// Numbers too large for some JSON clients are strings.
+	// Numbers too large for some JSON clients become strings.
 	Numbers      map[string]jsonuint.Uint `json:"numeric_attributes"`
 	Sequence     jsonuint.Uint            `json:"sequence"`
 	CreatedAt    jsonuint.Uint            `json:"created_at_block"`
@@ -159,7 +159,7 @@ func expiration(block uint64) string {
 	return strconv.FormatUint(block, 10)
 }
 
-// attributes prints an entity's attributes as the query language writes them.
+// attributes formats an entity's attributes as the query language writes them.
 func attributes(e *entity.Entity) string {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(e.StringAttributes)) {

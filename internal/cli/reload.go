@@ -14,11 +14,12 @@ import (
 	"github.com/varvedb/varve/internal/service/server"
 )
 
-// reloads reads keys, token and certificate again at every SIGHUP, until it is stopped.
+// reloads rereads keys, token and certificate at every SIGHUP, until it is
+// stopped.
 func (c *serveCmd) reloads(ctx context.Context, s *service.Service, srv *server.Server, log *slog.Logger) (stop func()) {
 	hangUp := make(chan os.Signal, 1)
 	signal.Notify(hangUp, syscall.SIGHUP)
-	rereads.Store(true)
+	rereadsSecrets.Store(true)
 	var done sync.WaitGroup
 	done.Go(func() {
 		for range hangUp {
@@ -30,14 +31,14 @@ func (c *serveCmd) reloads(ctx context.Context, s *service.Service, srv *server.
 		}
 	})
 	return func() {
-		rereads.Store(false)
+		rereadsSecrets.Store(false)
 		signal.Stop(hangUp)
 		close(hangUp)
 		done.Wait()
 	}
 }
 
-// reload changes all, or nothing when one of them is wrong.
+// reload replaces all of them, or none if one is invalid.
 func (c *serveCmd) reload(ctx context.Context, s *service.Service, srv *server.Server) error {
 	certificate, err := c.certificate()
 	if err != nil {

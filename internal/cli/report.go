@@ -23,7 +23,7 @@ type reportCmd struct {
 	Check    bool   `help:"Write nothing; fail if a line cannot be read or a table mixes settings."`
 }
 
-// Run writes the page, whole or not at all.
+// Run writes the page. The file appears complete or not at all.
 func (c *reportCmd) Run(e *env) error {
 	set, err := loadSet(e, c.Results)
 	if err != nil {
@@ -63,7 +63,7 @@ func (c *reportCmd) Run(e *env) error {
 	return nil
 }
 
-// savePage writes a page, and returns how many bytes it has.
+// savePage writes a page, and returns its size in bytes.
 func savePage(path string, page *report.Page, write func(io.Writer, *report.Page) error) (int, error) {
 	var text bytes.Buffer
 	if err := write(&text, page); err != nil {
@@ -72,7 +72,8 @@ func savePage(path string, page *report.Page, write func(io.Writer, *report.Page
 	return text.Len(), filesync.Replace(path, text.Bytes(), 0o644)
 }
 
-// pageOf makes the page of a set, with the sentences that answer its questions.
+// pageOf builds the page of a set, with the sentences that answer its
+// questions.
 func pageOf(set *report.Set, title string) (*report.Page, *answer.Answers, error) {
 	page, err := report.NewPage(set, title, lab.Sections())
 	if err != nil {
@@ -81,8 +82,8 @@ func pageOf(set *report.Set, title string) (*report.Page, *answer.Answers, error
 	return page, answer.Evaluate(set, page.Questions), nil
 }
 
-// loadSet reads results, and says once which lines could not be read and what
-// marks of figures mean. A path without results is wrong usage.
+// loadSet reads results. It prints once which lines could not be read and what
+// the marks of figures mean. A path without results is a usage error.
 func loadSet(e *env, path string) (*report.Set, error) {
 	set, err := report.Load(path)
 	if err != nil {

@@ -23,8 +23,7 @@ import (
 )
 
 // runCmd runs experiments on engines, each pair in a separate process, and
-// keeps every result as it is made. The same command resumes a run that was
-// interrupted.
+// stores every result at once. The same command resumes an interrupted run.
 type runCmd struct {
 	engineFlags
 	lab.Options
@@ -69,10 +68,10 @@ func (c *runCmd) Run(e *env) error {
 	return errors.Join(failed, c.finish(e))
 }
 
-// list prints experiments with about how long each takes.
+// list prints experiments with their estimated durations.
 func (c *runCmd) list(out io.Writer, found []lab.Experiment, engines []bench.Engine) error {
 	for _, x := range found {
-		long := roughly(takes(x, c.Options, engines, c.Repeats))
+		long := formatMinutes(takes(x, c.Options, engines, c.Repeats))
 		if _, err := fmt.Fprintf(out, "%-4s %-50s %5s\n     %s\n", x.ID, x.Title, long, x.Question); err != nil {
 			return err
 		}
@@ -81,7 +80,7 @@ func (c *runCmd) list(out io.Writer, found []lab.Experiment, engines []bench.Eng
 	return err
 }
 
-// finish prints where the results are and the next command.
+// finish prints where the results are, and the next command.
 func (c *runCmd) finish(e *env) error {
 	set, err := lab.OpenSet(c.Out)
 	if err != nil {
@@ -113,7 +112,7 @@ type labCmd struct {
 	Verbose    bool
 }
 
-// Run runs it and appends its results.
+// Run runs the experiment and appends its results.
 func (c *labCmd) Run(e *env) error {
 	var o lab.Options
 	if err := json.Unmarshal([]byte(c.Options), &o); err != nil {
@@ -145,7 +144,7 @@ func (c *labCmd) Run(e *env) error {
 	return err
 }
 
-// renew replaces this process by one with the same command.
+// renew replaces this process by a new one with the same command.
 func (e *env) renew() error {
 	path, err := os.Executable()
 	if err != nil {
@@ -154,7 +153,7 @@ func (e *env) renew() error {
 	return e.become(path, os.Args[1:], os.Environ())
 }
 
-// engineFlags are what all that is measured has in common.
+// engineFlags are the flags that all measuring commands share.
 type engineFlags struct {
 	Durability string `help:"Durability of a commit: durable, relaxed or unsafe." default:"durable"`
 	Memory     string `help:"Memory of an engine's process and its children, with the page cache. Half of it is for the engine's own caches." default:"1GiB"`
@@ -162,7 +161,7 @@ type engineFlags struct {
 }
 
 // set applies the flags to options, checks the names of layouts, and returns
-// the engines of names and URLs.
+// the engines for names and URLs.
 func (f *engineFlags) set(o *lab.Options, engines []string) (list []bench.Engine, err error) {
 	o.Durability, err = driver.ParseDurability(f.Durability)
 	memory, fault := driver.ParseBytes(f.Memory)
@@ -177,7 +176,7 @@ func (f *engineFlags) set(o *lab.Options, engines []string) (list []bench.Engine
 	return list, err
 }
 
-// labels are the names of engines in results.
+// labels returns the names of engines in results.
 func labels(engines []bench.Engine) string {
 	list := make([]string, len(engines))
 	for i, engine := range engines {
@@ -186,7 +185,7 @@ func labels(engines []bench.Engine) string {
 	return strings.Join(list, ", ")
 }
 
-// known refuses names of a kind that are not among all of it.
+// known refuses unknown names of a kind, and lists the known ones.
 func known(kind string, names, all []string) error {
 	for _, name := range names {
 		if !slices.Contains(all, name) {
@@ -196,7 +195,7 @@ func known(kind string, names, all []string) error {
 	return nil
 }
 
-// excluded are the errors of the runs of a set that did not end well.
+// excluded returns the errors of a set's failed runs.
 func excluded(set *report.Set, of func(l *benchfmt.Result) bool) error {
 	var failed []error
 	for _, l := range set.Excluded {
@@ -207,8 +206,8 @@ func excluded(set *report.Set, of func(l *benchfmt.Result) bool) error {
 	return errors.Join(failed...)
 }
 
-// failure is the error of the runs of an experiment that did not end well, and of stores that
-// were given the same and hold something else; nil for none.
+// failure returns the error of an experiment's failed runs, and of stores with
+// different contents from the same input; nil if there is none.
 func failure(set *report.Set, experiment string) error {
 	of := func(l *benchfmt.Result) bool { return l.GetConfig("experiment") == experiment }
 	failed := excluded(set, of)
@@ -229,10 +228,11 @@ func failure(set *report.Set, experiment string) error {
 	return failed
 }
 
-// storeKeys are what stores differ in that are given the same.
+// storeKeys are the keys that may differ between stores with the same input.
 var storeKeys = regexp.MustCompile(`/(engine|layout)=[^/]*`)
 
-// showProgress shows the progress of data sets.
+// showProgress returns a function that shows the progress of building data
+// sets.
 func showProgress(e *env) func(name, unit string, total int64) bench.Progress {
 	return func(name, unit string, total int64) bench.Progress {
 		return startBar(e.stderr, name, unit, total)

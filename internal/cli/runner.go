@@ -18,37 +18,37 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// runner runs experiments into a directory of results, each on each engine in a
-// separate process. The data sets are on the disk of the cache and loaded once;
-// each repeat is a fresh process on them. The engines alternate, so that a
-// drift of the machine affects all alike. Results that the directory has are
-// not measured again.
+// runner runs experiments into a directory of results, each experiment on each
+// engine in a separate process. Data sets are loaded once, on the cache's disk,
+// and each repeat is a new process on them. The engines alternate, so that a
+// drift of the machine affects all alike. Results that the directory already
+// has are not measured again.
 type runner struct {
 	stages  []stage
 	engines []bench.Engine
 	options lab.Options
 	repeats int
-	empty   bool // the cache of data sets is emptied first
+	empty   bool // empty the cache of data sets first
 	out     string
-	kept    bool   // the results stay when the command has ended
+	kept    bool   // the results stay after the command has ended
 	dir     string // of the temporary files of processes; the system's when empty
 	apart   bool   // each process has a separate cache of data sets
 	timeout time.Duration
-	verbose bool // everything that processes say is printed
+	verbose bool // all messages of processes are printed
 }
 
-// stage is experiments at a scale. Where it has one, everything in it is
-// measured once before anything is measured again; at 0 the scale is that of the
-// options.
+// stage is a list of experiments at one scale; a scale of 0 means the scale of
+// the options. In a stage with a scale, everything is measured once before
+// anything is repeated.
 type stage struct {
 	found []lab.Experiment
 	scale float64
 }
 
-// sittingForm is how the time of a sitting is written.
+// sittingForm is the time format of a sitting's name.
 const sittingForm = "20060102T150405Z"
 
-// task is what one process measures: an experiment on an engine, once.
+// task is the unit that one process measures: an experiment on an engine, once.
 type task struct {
 	of      lab.Experiment
 	engine  bench.Engine
@@ -60,15 +60,15 @@ func (t task) String() string {
 	return fmt.Sprintf("%s on %s, repeat %d", t.of.ID, t.engine.Label(), t.repeat+1)
 }
 
-// words describe the task for readers.
+// words describes the task for readers.
 func (t task) words(repeats int) string {
 	return fmt.Sprintf("%s (%s) on %s at scale %v, repeat %d of %d", t.of.Title, t.of.ID, t.engine.Label(), t.options.Scale, t.repeat+1, repeats)
 }
 
-// tasks returns all tasks: experiment after experiment, and for each the
+// tasks returns all tasks: experiment after experiment, and within each the
 // repeats, in which the engines alternate around the reference (lab.Turns).
-// Without a directory the engines come in the given order: the quickest answer
-// first.
+// Without a results directory the engines keep the given order, so that the
+// first answer comes soonest.
 func (r *runner) tasks() (list []task) {
 	for _, s := range r.stages {
 		o, begin := r.options, len(list)
@@ -141,7 +141,7 @@ func (r *runner) run(e *env) error {
 	return failed
 }
 
-// prepare makes a block tar of the source, which all processes read.
+// prepare writes the source to a block tar, which all processes read.
 func (r *runner) prepare(e *env) error {
 	if r.options.Source == "" {
 		return nil
@@ -155,7 +155,7 @@ func (r *runner) prepare(e *env) error {
 	return cmp.Or(e.ctx.Err(), err)
 }
 
-// measure runs a task in its process.
+// measure runs a task in a process.
 func (r *runner) measure(e *env, t task, shown *parts) error {
 	o := t.options
 	text, err := json.Marshal(o)
@@ -170,8 +170,8 @@ func (r *runner) measure(e *env, t task, shown *parts) error {
 	return c.run(e)
 }
 
-// keepFailure records in the results that a process failed, with the lines that
-// it had measured before.
+// keepFailure records in the results that a process failed, and keeps the lines
+// that it had measured before.
 func (r *runner) keepFailure(t task, cause error) error {
 	m, err := bench.DescribeHost(r.out)
 	if err != nil {

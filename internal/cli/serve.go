@@ -22,8 +22,8 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// The environment variables that hold secrets, which flags would show to
-// everybody who lists the processes.
+// Environment variables for secrets. A flag would show a secret to every user
+// who can list processes.
 const (
 	keysVariable  = "VARVE_KEYS"
 	tokenVariable = "VARVE_TOKEN"
@@ -67,7 +67,8 @@ func (c *serveCmd) Run(e *env) (err error) {
 	if err != nil {
 		return usageError{err}
 	}
-	// Without indexes that are still to be made a store can be read as well.
+	// A store whose indexes are not built yet can still be read, so do not
+	// build them.
 	db, _, err := e.openEntities(c.URL, &store.Options{ReadOnly: c.reads()}, store.EntityOptions{Layout: c.Layout, DeferIndexes: c.reads()})
 	if err != nil {
 		return err
@@ -78,7 +79,7 @@ func (c *serveCmd) Run(e *env) (err error) {
 	if err != nil {
 		return err
 	}
-	defer s.Close() // after the server, which waits for its requests; before the store
+	defer s.Close() // runs after the server has finished its requests, and before the store closes
 	if !s.Leased() && !s.ReadOnly() {
 		listen.Log.Warn("this engine cannot keep a second writer away: see that no other process writes to the store")
 	}
@@ -125,8 +126,8 @@ func (c *serveCmd) Run(e *env) (err error) {
 	return srv.Run(e.ctx)
 }
 
-// chainID returns the id of a store's chain: the one that it has recorded, which must be the
-// one that is asked for, if there is one. Zero is the default of clients.
+// chainID returns the chain id of a store: the recorded one, which must equal
+// the requested one if there is one. Zero means the clients' default.
 func chainID(ctx context.Context, ents *store.Entities, asked uint64) (uint64, error) {
 	chain, recorded, err := ents.Chain(ctx)
 	switch {
@@ -138,8 +139,8 @@ func chainID(ctx context.Context, ents *store.Entities, asked uint64) (uint64, e
 	return chain.ID, nil
 }
 
-// reads reports whether the flag or the URL forbids writing, or no interface is
-// served that could write.
+// reads reports whether the store is opened read-only: by flag or URL, or
+// because no served interface can write.
 func (c *serveCmd) reads() bool {
 	if c.ReadOnly || c.Listen == "off" && c.GRPC == "off" {
 		return true
@@ -186,7 +187,8 @@ func (c *serveCmd) options(e *env) (core service.Options, listen server.Options,
 	return core, listen, err
 }
 
-// keys reads the keyring. Without one, plain text must have been asked for.
+// keys reads the keyring. Without a keyring the user must have asked for plain
+// text.
 func (c *serveCmd) keys() (*seal.Keyring, error) {
 	text, err := secret(c.KeyFile, keysVariable)
 	switch {
@@ -202,7 +204,8 @@ func (c *serveCmd) keys() (*seal.Keyring, error) {
 	return seal.Parse(text)
 }
 
-// secret reads a file, or an environment variable when there is no file.
+// secret reads a secret from a file, or from an environment variable if no file
+// is given.
 func secret(file, variable string) (string, error) {
 	if file == "" {
 		return strings.TrimSpace(os.Getenv(variable)), nil
@@ -215,7 +218,7 @@ func secret(file, variable string) (string, error) {
 	return text, err
 }
 
-// readSecret reads a file that is private.
+// readSecret reads a file that must be private.
 func readSecret(file string) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -228,11 +231,11 @@ func readSecret(file string) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// private refuses a secret that others may read or replace, by the rule of
-// Postgres: a file of the user for the user alone, or one of root that a group
-// may read, as Kubernetes mounts secrets. Anything else than a file, such as a
-// pipe of the shell, is as private as its maker made it; and systemd keeps its
-// credentials private by other means, which show as rights of the group.
+// private refuses a secret file that other users may read or replace, by
+// Postgres's rule. A user's file must be accessible to that user alone; a file
+// of root may be readable by a group, as Kubernetes mounts secrets. Pipes and
+// other non-files are accepted. Credentials of systemd are accepted too:
+// systemd protects them by other means, which show up as group permissions.
 func private(f *os.File) error {
 	st, err := f.Stat()
 	if err != nil {

@@ -10,15 +10,14 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// serverVariable hands a child the URL of the user's own server that it measures: on a
-// command line others could read the password.
+// serverVariable passes the URL of the user's server to a child, because other
+// users could read a password on its command line.
 const serverVariable = "VARVE_MEASURED_SERVER"
 
-// isServer reports whether an engine argument is the URL of a server of the
-// user's.
+// isServer reports whether an engine argument is the URL of a user's server.
 func isServer(arg string) bool { return strings.Contains(arg, "://") }
 
-// toMeasure returns the engines of names and of URLs. It refuses two with the
+// toMeasure returns the engines for names and URLs. It refuses two with the
 // same label, because the records could not distinguish them.
 func toMeasure(args []string) (list []bench.Engine, err error) {
 	labels := map[string]bool{}
@@ -62,7 +61,8 @@ func withServers() (names []string) {
 	return names
 }
 
-// measuredHere is the engine that this process measures, by its environment.
+// measuredHere returns the engine that this process measures, from its
+// environment.
 func measuredHere(label string) bench.Engine {
 	name, _, _ := strings.Cut(label, "@")
 	return bench.Engine{Name: name, Server: os.Getenv(serverVariable)}

@@ -19,16 +19,17 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Some engines cannot be in one program. This file finds the program of another
-// engine, which measures in a separate process (child), lists its engines
-// (engines), or takes over (every command with a store).
+// Some engines cannot be linked into one program. This file finds the program
+// that links another engine. That program then measures in a separate process
+// (child), lists its engines (engines), or takes over the command (every
+// command with a store).
 
-// siblingGuard is set in the environment of a command that another one starts in its
-// place, so that they do not start each other for ever.
+// siblingGuard is set in the environment of a command that was started by its
+// sibling, so that the two do not start each other for ever.
 const siblingGuard = "VARVE_SIBLING"
 
-// linked reports whether this program links the library for an engine's paths,
-// or for its servers where that is another.
+// linked reports whether this program links the library for an engine's files,
+// or for its servers if that is a different library.
 func linked(name string, remote bool) bool {
 	d, ok := driver.Lookup(name)
 	client := engine.Find(name).Client
@@ -38,7 +39,7 @@ func linked(name string, remote bool) bool {
 // commandFor returns the name of the command that links it.
 func commandFor(name string, remote bool) string { return cmp.Or(onlyIn(name, remote), engine.Main) }
 
-// onlyIn returns the name of the only command that links it, "" when all do.
+// onlyIn returns the name of the only command that links it, or "" if all do.
 func onlyIn(name string, remote bool) string {
 	if remote {
 		return engine.Find(name).Serves
@@ -46,9 +47,9 @@ func onlyIn(name string, remote bool) string {
 	return engine.Find(name).Command
 }
 
-// programFor returns a program that links it: this one, the other one from the
-// same directory or the PATH, or one built now when the module's source is at
-// hand.
+// programFor returns a program that links it: this one, the sibling in the same
+// directory or in the PATH, or one built now if the module's source is
+// available.
 func programFor(ctx context.Context, name string, remote bool) (string, error) {
 	self, err := os.Executable()
 	if err != nil || linked(name, remote) {
@@ -64,8 +65,7 @@ func programFor(ctx context.Context, name string, remote bool) (string, error) {
 	return buildSibling(ctx, command)
 }
 
-// isOther reports whether a path is a program and not this one, which may have
-// been built without the engines that need cgo.
+// isOther reports whether a path is a program other than this one.
 func isOther(path, self string) bool {
 	st, err := os.Stat(path)
 	if err != nil || !st.Mode().IsRegular() {
@@ -75,7 +75,8 @@ func isOther(path, self string) bool {
 	return err == nil && !os.SameFile(st, own)
 }
 
-// buildSibling builds the other command into the user's cache. The go command does nothing when it is up to date.
+// buildSibling builds the sibling command into the user's cache. The go command
+// does nothing if it is up to date.
 func buildSibling(ctx context.Context, name string) (string, error) {
 	hint := fmt.Errorf("put %s in this binary's directory or on the PATH: go install %s/cmd/%s@latest", name, engine.Module, name)
 	if name == engine.Main && !build.Read().Cgo {
@@ -98,7 +99,8 @@ func buildSibling(ctx context.Context, name string) (string, error) {
 	return path, nil
 }
 
-// otherProgram returns the program that opens stores which this one cannot; "" when this one is to try.
+// otherProgram returns the program for stores that this one cannot open; ""
+// when this one should try.
 func otherProgram(ctx context.Context, urls []string) (path string, err error) {
 	if os.Getenv(siblingGuard) != "" {
 		return "", nil
@@ -136,8 +138,8 @@ func otherProgram(ctx context.Context, urls []string) (path string, err error) {
 	return path, err
 }
 
-// handOver runs a command line in another program. A process becomes that program where
-// the system can do that, and so has its output, its exit code and all else.
+// handOver runs a command line in another program. Where the system has exec,
+// this process is replaced, so output and exit code are the other program's.
 func (e *env) handOver(path string, args []string) error {
 	environ := append(os.Environ(), siblingGuard+"=1")
 	if err := e.become(path, args, environ); !errors.Is(err, errors.ErrUnsupported) {
@@ -155,7 +157,8 @@ func (e *env) handOver(path string, args []string) error {
 	return err
 }
 
-// become makes this process another program, unless the command is a call within one.
+// become replaces this process by another program, unless the command was
+// called within a process (as in tests).
 func (e *env) become(path string, args, environ []string) error {
 	if e.stdout != io.Writer(os.Stdout) || e.stderr != io.Writer(os.Stderr) {
 		return errors.ErrUnsupported
@@ -163,7 +166,7 @@ func (e *env) become(path string, args, environ []string) error {
 	return become(path, args, environ)
 }
 
-// siblingEngines asks the other command for an engine's description.
+// siblingEngines asks the sibling for an engine's description.
 func siblingEngines(e *env, listed engine.Engine, remote bool) (found []engineInfo, err error) {
 	if os.Getenv(siblingGuard) != "" {
 		return nil, nil // asked by the other: only our own

@@ -11,9 +11,9 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// The disk space of a database is estimated from the layouts whose attributes are
-// rows. The estimate is high rather than low, because it is made before a load of
-// hours.
+// The disk space of a database is estimated from layouts with a row for each
+// attribute. The estimate is rather too high, because it decides before a load
+// of hours.
 const (
 	rowBytes   = 80        // of a row in its table
 	indexBytes = 30        // of a row in one index
@@ -40,7 +40,7 @@ func enoughSpace(path string, need uint64) error {
 		driver.ErrDiskFull, size(need+spareSpace), dir, size(free))
 }
 
-// size prints bytes for people.
+// size formats a number of bytes for people.
 func size(n uint64) string {
 	switch {
 	case n >= 1<<30:

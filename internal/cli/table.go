@@ -7,11 +7,12 @@ import (
 	"text/tabwriter"
 )
 
-// alignedRows are the rows whose columns are aligned with each other. They are held until
-// their widths are known, so it is not all rows.
+// alignedRows is the number of rows whose columns are aligned together. They
+// are buffered until their widths are known, so it is limited.
 const alignedRows = 100
 
-// rowTable prints rows in columns while others are still read. The caller flushes w.
+// rowTable prints rows in columns while further rows are still being read. The
+// caller flushes w.
 type rowTable struct {
 	w    *tabwriter.Writer
 	rows int

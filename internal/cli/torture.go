@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// tortureCmd tries faults on new stores and checks their remains.
+// tortureCmd injects faults into new stores and checks the result.
 type tortureCmd struct {
 	For     time.Duration `min:"0s" max:"8760h" help:"How long to run. Without it and --kills: 10 minutes." placeholder:"TIME"`
 	Kills   int           `min:"0" max:"1000000000" help:"Faults of each trial on each engine and layout after which to stop." placeholder:"N"`
@@ -27,10 +27,10 @@ type tortureCmd struct {
 	JSON    bool          `help:"Print the report as JSON."`
 }
 
-// tortureDefault is how long torture goes on by default.
+// tortureDefault is the default duration of torture.
 const tortureDefault = 10 * time.Minute
 
-// trials returns all trials. Each is an entry of this list and nothing else.
+// trials returns all trials. To add a trial, add it to this list.
 func trials() []crashtest.Trial {
 	return []crashtest.Trial{
 		crashtest.Crash(driver.Durable), crashtest.Crash(driver.Relaxed), crashtest.Crash(driver.Unsafe),
@@ -47,7 +47,7 @@ func trialNames() (names []string) {
 	return names
 }
 
-// Run tortures. It fails when a promise was broken.
+// Run runs the trials. It fails when a promise was broken.
 func (c *tortureCmd) Run(e *env) error {
 	if err := c.check(); err != nil {
 		return usageError{err}
@@ -89,7 +89,7 @@ func (c *tortureCmd) Run(e *env) error {
 	return err
 }
 
-// check fills in what depends on other flags.
+// check sets the defaults that depend on other flags.
 func (c *tortureCmd) check() error {
 	layouts := append(slices.Clone(schemas.Layouts()), crashtest.EventsLayout)
 	err := errors.Join(known("engine", c.Engines, engine.Names()), known("layout", c.Layouts, layouts), known("trial", c.Trials, trialNames()))

@@ -7,20 +7,22 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// The vocabulary of events: small, so that queries select many.
+// The types and tag values of events. They are few, so that queries select many
+// events.
 var (
 	eventTypes  = []string{"opened", "moved", "closed"}
 	eventGroups = []string{"group:0", "group:1", "group:2", "group:3"}
 )
 
-// The keys of tags. An append that claims a slot is conditional: only one may.
+// The keys of tags. An append that claims a slot is conditional: only one
+// append may succeed.
 const (
 	tagGroup  = "group"
 	tagAppend = "append"
 	tagClaim  = "claim"
 )
 
-// An append is what one call of Events.Append adds, drawn from its name and seed.
+// A drawnAppend is one call of Events.Append, drawn from its name and seed.
 type drawnAppend struct {
 	name   string
 	events []event.Event
@@ -61,12 +63,12 @@ func drawAppend(name string, seed uint64) drawnAppend {
 
 // ledger has the appends that a journal describes.
 type ledger struct {
-	order   []string // names of the appends announced, those known to be lost left out
+	order   []string // names of the announced appends, without those known to be lost
 	appends map[string]*entry
-	reads   map[uint64]string // by position, the append of the event that was read there
+	reads   map[uint64]string // the append whose event was read at a position
 }
 
-// entry is an append and what became of it.
+// entry is an append and its outcome.
 type entry struct {
 	drawnAppend
 	seed      uint64
@@ -108,8 +110,8 @@ func (l *ledger) acknowledge(r record) {
 	e.acked, e.refused, e.positions = true, r.Conflict, r.Positions
 }
 
-// resume closes the steps that a crash left open: a step that was not found
-// never happened.
+// resume closes the steps that a crash left open: a step that was not found in
+// the store never happened.
 func (l *ledger) resume(r record) {
 	gone := map[string]bool{}
 	for _, name := range r.Lost {

@@ -32,7 +32,7 @@ func TestCheckBites(t *testing.T) {
 			check.CheckOnly = true
 			end, err = runWorker(t.Context(), check, nil)
 			require.NoError(t, err)
-			require.Equal(t, exitDone, end.code, end.said)
+			require.Equal(t, exitDone, end.code, end.message)
 
 			db, err := store.Open(t.Context(), live.URL, nil)
 			require.NoError(t, err)
@@ -46,8 +46,8 @@ func TestCheckBites(t *testing.T) {
 
 			end, err = runWorker(t.Context(), check, nil)
 			require.NoError(t, err)
-			require.Equal(t, exitViolation, end.code, end.said)
-			require.Contains(t, end.said, c.want)
+			require.Equal(t, exitViolation, end.code, end.message)
+			require.Contains(t, end.message, c.want)
 		})
 	}
 }

@@ -8,22 +8,23 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// Contents is a store's contents, which this process writes, for trials that
-// damage the store's files or take its resources away.
+// Contents fills a store in this process, for trials that damage the store's
+// files or limit its resources.
 type Contents struct {
 	worker  *worker
 	subject subject
 	known   []event.Sequenced
 }
 
-// NewContents returns contents in a layout, as Cell.Layout. The same seed gives the same.
+// NewContents returns contents for a layout, as in Cell.Layout. The same seed
+// gives the same contents.
 func NewContents(layout string, seed uint64) *Contents {
 	w := &worker{workerConfig: workerConfig{Layout: layout, Lossy: true}, out: io.Discard, rng: newRand(seed), journal: &journal{}, checked: true}
 	s, _ := w.subject(nil) // there is nothing to read
 	return &Contents{worker: w, subject: s}
 }
 
-// Fill makes n more steps.
+// Fill writes n more steps.
 func (c *Contents) Fill(ctx context.Context, db *store.DB, n int) error {
 	c.worker.db = db
 	if err := c.subject.open(ctx); err != nil {
@@ -43,8 +44,7 @@ func (c *Contents) Fill(ctx context.Context, db *store.DB, n int) error {
 }
 
 // Verify compares every answer. It returns an error of the store, or one that
-// wraps ErrViolation, and whether the store lacks steps that were written to
-// it.
+// wraps ErrViolation, and whether the store lacks the latest steps.
 func (c *Contents) Verify(ctx context.Context, db *store.DB) (behind bool, err error) {
 	w := *c.worker
 	w.db = db

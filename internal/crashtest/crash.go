@@ -11,19 +11,21 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Crash is the trial that kills workers with SIGKILL, and of engines with processes
-// of their own these as well. Nothing acknowledged may be missing at any level of
-// durability, for the page cache survives a process; a server that buffers its log
-// itself may lose the tail unless commits are durable.
+// Crash is the trial that kills workers with SIGKILL, and also the server
+// processes of engines that have any. The page cache survives a process, so
+// nothing acknowledged may be missing at any level of durability. Exception: a
+// server that buffers its log in memory may lose the end unless commits are
+// durable.
 func Crash(level driver.Durability) Trial { return crash(level, false) }
 
-// crash also makes the trial whose workers are broken; see workerConfig.EarlyAck.
+// crash can also make a trial whose workers are deliberately broken; see
+// workerConfig.EarlyAck.
 func crash(level driver.Durability, earlyAck bool) Trial {
 	return Trial{
 		Name: levelName("crash", level), Turn: 25,
 		Skip: func(c Cell) string { return c.skipLevel(level) },
 		Run: func(ctx context.Context, c Cell, rng *rand.Rand, r *Row) error {
-			return lives(ctx, c.Faults, r, func(last bool) (ending, error) {
+			return runWorkers(ctx, c.Faults, r, func(last bool) (ending, error) {
 				config := c.config(rng, c.Dir, "durability", string(level))
 				config.Lossy, config.EarlyAck, config.CheckOnly = level != driver.Durable && c.ownLog(), earlyAck, last
 				if last {
@@ -45,13 +47,14 @@ func crash(level driver.Durability, earlyAck bool) Trial {
 	}
 }
 
-// lives lets workers live on one store, one after the other: n that meet a fault, and a last
-// one that only checks. It counts what they find, and ends with the first violation.
-func lives(ctx context.Context, n int, r *Row, live func(last bool) (ending, error)) error {
+// runWorkers runs workers on one store, one after the other: n that meet a fault,
+// and a last one that only checks. It counts their outcomes, and ends with the
+// first violation.
+func runWorkers(ctx context.Context, n int, r *Row, live func(last bool) (ending, error)) error {
 	broken := len(r.Violations)
 	for i := range n + 1 {
 		end, err := live(i == n)
-		if ctx.Err() != nil || end.over {
+		if ctx.Err() != nil || end.unusable {
 			return nil
 		}
 		if end.checked {
@@ -67,8 +70,8 @@ func lives(ctx context.Context, n int, r *Row, live func(last bool) (ending, err
 	return nil
 }
 
-// judge reports a worker that ended with a finding. What fails after a process of
-// the engine was killed is what must fail.
+// judge records the finding of a worker that ended. After a process of the
+// engine was killed, failures of the worker are expected.
 func (r *Row) judge(end ending, err error) error {
 	switch {
 	case errors.Is(err, errHangs):
@@ -76,20 +79,21 @@ func (r *Row) judge(end ending, err error) error {
 	case err != nil:
 		return fmt.Errorf("%s: %w", r.Trial, err)
 	case end.broken:
-		r.Violate("%s", end.said)
-	case end.killed && (end.server || end.said == "") || end.code == exitDone:
-	case end.said != "":
-		r.Violate("in phase %q: %s", end.phase, end.said)
+		r.Violate("%s", end.message)
+	case end.killed && (end.server || end.message == "") || end.code == exitDone:
+	case end.message != "":
+		r.Violate("in phase %q: %s", end.phase, end.message)
 	default:
 		r.Violate("the worker ended with status %d in phase %q: %s", end.code, end.phase, tail(end.stderr))
 	}
 	return nil
 }
 
-// drawPlan draws whom to kill and when: in a phase, half of the times near its beginning on a
-// logarithmic scale, or whatever the worker is doing then.
+// drawPlan draws which process to kill and when: half of the times near the
+// beginning of a certain phase, on a logarithmic scale, otherwise in whatever
+// phase the worker is.
 func drawPlan(rng *rand.Rand, c Cell) *plan {
-	p := &plan{linger: time.Duration(rng.IntN(20)) * time.Millisecond}
+	p := &plan{pause: time.Duration(rng.IntN(20)) * time.Millisecond}
 	switch n := rng.IntN(10); {
 	case n < 3:
 		p.server = 1 // the first one, which starts the others
@@ -110,7 +114,7 @@ func drawPlan(rng *rand.Rand, c Cell) *plan {
 	return p
 }
 
-// targets are the phases that workers of a cell are sent to.
+// targets are the phases in which workers of a cell are killed.
 func targets(c Cell) []string {
 	if c.Layout == EventsLayout {
 		return []string{phaseAppend, phaseAppend, phaseCheckpoint, phaseReopen}
@@ -122,5 +126,5 @@ func targets(c Cell) []string {
 	return list
 }
 
-// tail is the kept end of a worker's output.
+// tail is the last part of a worker's output.
 func tail(s string) string { return s[max(0, len(s)-2000):] }

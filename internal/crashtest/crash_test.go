@@ -126,7 +126,7 @@ func TestTorture(t *testing.T) {
 		require.Equal(t, 60, rows["sqlite arkiv"].Faults)
 		require.Equal(t, 60, rows["postgres events"].Faults)
 		require.Equal(t, "too simple", rows["sqlite simple"].Skipped)
-		require.Equal(t, 2*enough, r.Broken())
+		require.Equal(t, 2*maxViolations, r.Broken())
 		left, err := os.ReadDir(dir)
 		require.NoError(t, err)
 		var text strings.Builder
@@ -136,7 +136,7 @@ func TestTorture(t *testing.T) {
 			require.NotContains(t, text.String(), "kept")
 			continue
 		}
-		require.Len(t, left, 2*enough)
+		require.Len(t, left, 2*maxViolations)
 		for i, v := range rows["sqlite compact"].Violations {
 			require.Equal(t, uint64(7+i), v.Seed)
 			require.DirExists(t, v.Kept)

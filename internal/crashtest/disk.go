@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/internal/filesync"
 )
 
-// Disk is a file system of a trial, in memory or in a file.
+// Disk is a mounted file system of a trial, in memory or in a file.
 type Disk struct {
 	Dir     string // where it is mounted
 	file    string // which it is in; "" for memory
@@ -22,7 +22,7 @@ type Disk struct {
 	mounted bool
 }
 
-// CanMount returns why no disk in memory can be mounted here, or "".
+// CanMount returns why no memory file system can be mounted here, or "".
 var CanMount = sync.OnceValue(func() string {
 	parent, err := os.MkdirTemp("", "varve-mount-")
 	if err == nil {
@@ -38,7 +38,7 @@ var CanMount = sync.OnceValue(func() string {
 	return ""
 })
 
-// NewDisk mounts a disk in memory of a size in bytes at a new directory.
+// NewDisk mounts a memory file system of a size in bytes at a new directory.
 func NewDisk(dir string, size int64) (*Disk, error) {
 	d := &Disk{Dir: dir, options: fmt.Sprintf("size=%d,mode=0755", size)}
 	if err := os.Mkdir(dir, 0o755); err != nil {
@@ -47,7 +47,8 @@ func NewDisk(dir string, size int64) (*Disk, error) {
 	return d, d.mount()
 }
 
-// canMountFiles returns why no disk in a file can be mounted here, or "".
+// canMountFiles returns why no file system in a file can be mounted here, or
+// "".
 func canMountFiles() string {
 	for _, program := range []string{"mkfs.ext4", "cp"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -60,11 +61,11 @@ func canMountFiles() string {
 	return CanMount()
 }
 
-// fileSize is the size in bytes of a disk in a file, which has holes.
+// fileSize is the size in bytes of a file-backed disk, whose file is sparse.
 const fileSize = 512 << 20
 
-// newFileDisk makes an empty disk in a file of a directory. Nothing reaches the file unless a
-// sync asks for it, within the time that a worker lives.
+// newFileDisk makes a file system in a file of a directory. During a worker's
+// life only syncs write to the file.
 func newFileDisk(dir string) (*Disk, error) {
 	d := &Disk{Dir: filepath.Join(dir, "disk"), file: filepath.Join(dir, "disk.img"), options: "loop,commit=600"}
 	if err := os.Mkdir(d.Dir, 0o755); err != nil {
@@ -90,10 +91,11 @@ func (d *Disk) mount() error {
 	return err
 }
 
-// Remount mounts it again with other options.
+// Remount mounts the disk again with other options.
 func (d *Disk) Remount(options string) error { return run("mount", "-o", "remount,"+options, d.Dir) }
 
-// Unmount unmounts it, though a process which just ended may still hold it.
+// Unmount unmounts the disk. It retries while a process that just ended still
+// holds it.
 func (d *Disk) Unmount() (err error) {
 	if d.mounted {
 		err = patiently(func() error { return run("umount", d.Dir) })
@@ -103,7 +105,7 @@ func (d *Disk) Unmount() (err error) {
 }
 
 // cutPower replaces the disk by the contents that have reached its file. All
-// writers have ended.
+// writers must have ended.
 func (d *Disk) cutPower() error {
 	left := d.file + ".left"
 	if err := run("cp", "--sparse=always", d.file, left); err != nil {
@@ -115,7 +117,7 @@ func (d *Disk) cutPower() error {
 	return os.Rename(left, d.file)
 }
 
-// occupy makes a file that fills its disk but for some bytes.
+// occupy creates a file that fills its disk except for some bytes.
 func occupy(path string, leave int64) error {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		return err
@@ -141,7 +143,7 @@ func run(name string, args ...string) error {
 	return nil
 }
 
-// waitForEnd waits until processes have ended that lost their parent.
+// waitForEnd waits until orphaned processes have ended.
 func waitForEnd(pids []int) {
 	for _, pid := range pids {
 		_ = patiently(func() error {

@@ -65,13 +65,13 @@ func (w *entityWorker) step(ctx context.Context, phase string) error {
 	return ack()
 }
 
-// The greatest distances from the head, in blocks, of a rewind and of a prune.
+// The maximum distances from the head, in blocks, of a rewind and of a prune.
 const (
 	rewindDepth = 12
 	pruneDepth  = 40
 )
 
-// draw draws a step; there is none when the store is too small for it.
+// draw draws a step; ok is false when the store is too small for it.
 func (w *entityWorker) draw(name string) (r record, ok bool) {
 	last := w.history.last()
 	head := last.Head().Number
@@ -108,8 +108,8 @@ func (w *entityWorker) do(ctx context.Context, s *step) error {
 	return err
 }
 
-// compare finds out in which of the states that the journal allows the store is,
-// and compares everything with that state.
+// compare finds the state, of those that the journal allows, in which the store
+// is, and compares everything with that state.
 func (w *entityWorker) compare(ctx context.Context) (r record, found, lost int, err error) {
 	summary, err := w.ents.Summary(ctx)
 	if err != nil {
@@ -147,8 +147,8 @@ func (w *entityWorker) unknown(head store.BlockHeader, horizon uint64) error {
 // pastBlocks is how many past blocks are compared.
 const pastBlocks = 3
 
-// compareState lets the store check itself and compares it with a state, at the head
-// and at past blocks.
+// compareState runs the store's check and compares the store with a state, at
+// the head and at past blocks.
 func (w *entityWorker) compareState(ctx context.Context, want *model.Model) error {
 	if !w.checked {
 		if _, err := w.ents.Verify(ctx); errors.Is(err, store.ErrCorrupt) {
@@ -170,7 +170,7 @@ func (w *entityWorker) compareState(ctx context.Context, want *model.Model) erro
 	return nil
 }
 
-// asked is how many queries are asked of each block, besides the query for all
+// asked is how many queries are asked at each block, besides the query for all
 // entities.
 const asked = 16
 
@@ -204,7 +204,7 @@ func (w *entityWorker) compareAt(ctx context.Context, want *model.Model, at uint
 	return nil
 }
 
-// differs makes a violation of another answer than the model's.
+// differs returns a violation for an answer that differs from the model's.
 func differs(err error, format string, args ...any) error {
 	if errors.Is(err, model.ErrDiffers) {
 		return violation(format+": %v", append(args, err)...)

@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// eventWorker appends from several goroutines, which share commits.
+// eventWorker appends from several goroutines, whose appends share commits.
 type eventWorker struct {
 	*worker
 	evs   *store.Events
@@ -21,12 +21,12 @@ type eventWorker struct {
 	ledger *ledger
 	bursts int
 
-	stored map[string][]uint64 // positions of the appends, as compare has found them
+	stored map[string][]uint64 // positions of the appends, as found by compare
 	known  []event.Sequenced   // the events before the files were damaged; see Contents
 }
 
-// maxAppenders is how many goroutines append at once, and crowd how many do now and then:
-// one part of them is judged while the other one waits for its sync.
+// maxAppenders is the usual maximum of concurrent appenders. Now and then there
+// are crowd of them, so that some are judged while others wait for their sync.
 const (
 	maxAppenders = 4
 	crowd        = 16
@@ -86,7 +86,7 @@ func (w *eventWorker) burst(ctx context.Context) error {
 	return errors.Join(append(errs, <-watched)...)
 }
 
-// watch reads the last event again and again, and writes it into the journal.
+// watch reads the last event repeatedly, and records it in the journal.
 func (w *eventWorker) watch(ctx context.Context, done <-chan struct{}) error {
 	for last := uint64(0); ; {
 		for e, err := range w.evs.Read(ctx, event.All(), &event.ReadOptions{Backwards: true, Limit: 1}) {
@@ -109,7 +109,7 @@ func (w *eventWorker) watch(ctx context.Context, done <-chan struct{}) error {
 	}
 }
 
-// appendOf returns the name of the append that an event is of.
+// appendOf returns the name of the append that an event belongs to.
 func appendOf(e *event.Event) string {
 	name, _, _ := strings.Cut(string(e.Data), " ")
 	return name

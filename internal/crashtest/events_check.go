@@ -35,9 +35,9 @@ func (w *eventWorker) compare(ctx context.Context) (r record, found, lost int, e
 	return r, len(r.Found), len(r.Lost), nil
 }
 
-// resume records the result of the appends that a crash left open. It appends
-// again the events that were found without an acknowledgement, as a client does
-// that got no answer: with IDs the answer is the old positions.
+// resume records the outcome of the appends that a crash left open. It repeats
+// the appends that were found without an acknowledgement, as a client without
+// an answer would: because of their IDs it must get the old positions.
 func (w *eventWorker) resume(ctx context.Context, r record) error {
 	for _, name := range r.Found {
 		a := w.ledger.appends[name]
@@ -66,7 +66,7 @@ func (w *eventWorker) resume(ctx context.Context, r record) error {
 	return nil
 }
 
-// readAll reads everything and checks positions and times.
+// readAll reads all events and checks positions and times.
 func (w *eventWorker) readAll(ctx context.Context) (all []event.Sequenced, err error) {
 	var last uint64
 	var at time.Time
@@ -90,7 +90,7 @@ func (w *eventWorker) readAll(ctx context.Context) (all []event.Sequenced, err e
 	return all, err
 }
 
-// wereRead checks that all events that a reader has read are still there,
+// wereRead checks that all events that a reader has seen are still there,
 // acknowledged or not.
 func (w *eventWorker) wereRead(all []event.Sequenced) error {
 	if w.Lossy {
@@ -108,8 +108,8 @@ func (w *eventWorker) wereRead(all []event.Sequenced) error {
 	return nil
 }
 
-// group returns the positions of each append that is stored. Each must be known and
-// whole, at positions without a gap.
+// group returns the positions of each stored append. Each append must be known
+// and complete, at positions without a gap.
 func (w *eventWorker) group(all []event.Sequenced) (map[string][]uint64, error) {
 	stored := map[string][]uint64{}
 	for i := range all {
@@ -134,9 +134,9 @@ func (w *eventWorker) group(all []event.Sequenced) (map[string][]uint64, error) 
 	return stored, nil
 }
 
-// settle reports for each append whether it is there: acknowledged ones must
-// be, at their positions, and refused ones must not. Where the store may lose
-// appends, they must be the last ones.
+// settle decides for each append whether it is stored. Acknowledged appends
+// must be, at their positions, and refused ones must not. If the store may lose
+// appends, only the last ones may be missing.
 func (w *eventWorker) settle(stored map[string][]uint64) (record, error) {
 	r := record{Resumed: true}
 	var last, lost uint64 // highest position kept, lowest position lost
@@ -168,8 +168,8 @@ func (w *eventWorker) settle(stored map[string][]uint64) (record, error) {
 	return r, nil
 }
 
-// claims checks that no slot was claimed twice, and that an append was refused only
-// for a slot that another one has.
+// claims checks that no slot was claimed twice, and that an append was refused
+// only for a slot that another append has.
 func (w *eventWorker) claims(stored map[string][]uint64) error {
 	owner := map[event.Tag]string{}
 	for name := range stored {
@@ -193,7 +193,7 @@ func (w *eventWorker) claims(stored map[string][]uint64) error {
 	return nil
 }
 
-// indexes compares what queries select with what they mean.
+// indexes compares the results of queries with a scan of all events.
 func (w *eventWorker) indexes(ctx context.Context, all []event.Sequenced) error {
 	queries := []event.Query{
 		event.Of(eventTypes[0]), event.Of(eventTypes[1:]...),

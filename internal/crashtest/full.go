@@ -14,20 +14,21 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// The sizes of the disk in bytes: an embedded server has more files.
+// The sizes of the disk in bytes; an embedded server has more files.
 const (
 	fullDisk       = 128 << 20
 	fullServerDisk = 320 << 20
 )
 
-// bareIOError is all that libSQL says when there is no space for what opening needs.
+// bareIOError is libSQL's message when there is no space for the files that
+// opening needs.
 const bareIOError = "disk I/O error"
 
-// Full is the trial that fills the disk under a working store: at a random
-// moment only some bytes are left, and the worker goes on until a step fails or
-// the engine ends the process. Then there is space again, and the store must be
-// at a step that the journal allows. One time in eight the disk is full before
-// the store is opened.
+// Full is the trial that fills the disk under a working store. At a random
+// moment only some bytes are left free, and the worker goes on until a step
+// fails or the engine ends the process. Then the space is freed, and the store
+// must be at a step that the journal allows. One time in eight the disk is full
+// before the store is opened.
 func Full() Trial { return full(false) }
 
 func full(earlyAck bool) Trial {
@@ -44,7 +45,7 @@ func full(earlyAck bool) Trial {
 				return err
 			}
 			defer func() { err = errors.Join(err, d.Unmount()) }()
-			return lives(ctx, c.Faults, r, func(last bool) (ending, error) {
+			return runWorkers(ctx, c.Faults, r, func(last bool) (ending, error) {
 				config := c.config(rng, d.Dir)
 				config.EarlyAck, config.CheckOnly = earlyAck, last
 				if last {
@@ -58,7 +59,7 @@ func full(earlyAck bool) Trial {
 	}
 }
 
-// fill lets a worker live while the disk fills.
+// fill runs a worker while the disk fills.
 func fill(ctx context.Context, dir string, config workerConfig, rng *rand.Rand, r *Row) (ending, error) {
 	b := &ballast{dir: dir, leave: rng.Int64N(600 << 10)}
 	if rng.IntN(2) == 0 {
@@ -75,23 +76,23 @@ func fill(ctx context.Context, dir string, config workerConfig, rng *rand.Rand, 
 	waitForEnd(end.pids)
 	full := b.pieces > 0
 	err = errors.Join(err, b.unload())
-	if err != nil || end.broken || !full { // it hangs, found something, or was not let to work
+	if err != nil || end.broken || !full { // it hangs, found a violation, or the disk never filled up
 		return end, err
 	}
 	r.Fault(end.phase)
 	switch {
 	case end.code != exitTrouble:
 		r.Outcomes["process ended: "+firstLine(end.stderr)]++
-	case strings.Contains(end.said, driver.ErrDiskFull.Error()):
+	case strings.Contains(end.message, driver.ErrDiskFull.Error()):
 		r.Outcomes["disk full"]++
 	case r.cell.ownLog(): // a server without space ends, and its client sees no more than that
 		r.Outcomes["server ended"]++
-	case strings.Contains(end.said, bareIOError):
+	case strings.Contains(end.message, bareIOError):
 		r.Outcomes["I/O error"]++
 	default:
-		r.Violate("a full disk gave another error in phase %q: %s", end.phase, end.said)
+		r.Violate("a full disk gave another error in phase %q: %s", end.phase, end.message)
 	}
-	end.code = exitDone // that is how it had to end
+	end.code = exitDone // this is the expected ending
 	return end, nil
 }
 
@@ -101,8 +102,8 @@ func firstLine(text string) string {
 	return line[:min(len(line), 120)]
 }
 
-// ballast fills a disk but for some bytes. An engine that empties its log finds room
-// in it again, so there are less of them every time a while has passed.
+// ballast fills a disk except for some bytes. An engine that empties its log
+// frees space, so the free bytes are reduced again at intervals.
 type ballast struct {
 	dir    string
 	leave  int64 // bytes
@@ -110,10 +111,10 @@ type ballast struct {
 	timer  *time.Timer
 	err    error
 	mu     sync.Mutex
-	light  bool // no step may add data any more
+	light  bool // from now on no step may add data
 }
 
-// ballastEvery is the time between two pieces.
+// ballastEvery is that interval.
 const ballastEvery = 500 * time.Millisecond
 
 func (b *ballast) piece(i int) string { return filepath.Join(b.dir, fmt.Sprint("ballast", i)) }
@@ -132,7 +133,7 @@ func (b *ballast) load() error {
 	return b.err
 }
 
-// unload gives the space back.
+// unload frees the space.
 func (b *ballast) unload() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

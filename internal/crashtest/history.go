@@ -17,15 +17,15 @@ const (
 	stepPrune  = "prune"
 )
 
-// entityKeys are the keys of entities. They are few, so that each changes again
-// and again and a half-done merge shows.
+// entityKeys are the keys of entities. They are few, so that each entity
+// changes often and a half-done merge is noticed.
 var entityKeys = model.FewKeys(48)
 
 // newRand returns the generator of a seed.
 func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)) }
 
-// history has the states of an entity store that a journal describes, one after
-// the other.
+// history has the successive states of an entity store that a journal
+// describes.
 type history struct {
 	states []model.Model // the first one is the empty store
 	acked  int           // index of the last state that was acknowledged
@@ -56,14 +56,14 @@ func newHistory(records []record) (*history, error) {
 
 func (h *history) last() model.Model { return h.states[len(h.states)-1] }
 
-// announce adds the states that a step leads to.
+// announce adds the states that a step leads through.
 func (h *history) announce(s *step) { h.states = append(h.states, s.after...) }
 
-// resume says that the store was found in a state.
+// resume records that the store was found in state i.
 func (h *history) resume(i int) { h.states, h.acked = h.states[:i+1], i }
 
-// find returns the newest state that the store may be in and that has a head and a
-// horizon. Without lossy, states before the last acknowledged one do not count.
+// find returns the newest allowed state that has this head and horizon. Unless
+// lossy, states before the last acknowledged one are not allowed.
 func (h *history) find(head store.BlockHeader, horizon uint64, lossy bool) (int, bool) {
 	oldest := h.acked
 	if lossy {
@@ -78,15 +78,15 @@ func (h *history) find(head store.BlockHeader, horizon uint64, lossy bool) (int,
 }
 
 // step is one change of the store: its operations, and the states that it leads
-// through. A crash may leave any of them.
+// through. A crash may leave the store in any of these states.
 type step struct {
 	record
 	blocks  []entity.Block
-	changes int // of a load: entities after which it commits
+	changes int // of a load: changed entities after which it commits
 	after   []model.Model
 }
 
-// next makes the step of a record after the last state.
+// next builds the step of a record after the last state.
 func (h *history) next(r record) (*step, error) {
 	s := &step{record: r}
 	to := h.last() // a copy: the list of blocks is only ever appended to
@@ -108,7 +108,7 @@ func (h *history) next(r record) (*step, error) {
 	return s, nil
 }
 
-// draw makes the blocks of a step, and the state after each.
+// draw draws the blocks of a step, and the state after each.
 func (s *step) draw(to model.Model) error {
 	rng := newRand(s.Seed)
 	n := 1

@@ -11,7 +11,7 @@ import (
 )
 
 // record is a line of the journal. It announces a step, acknowledges one, or
-// describes how unacknowledged steps were found after a crash.
+// records how unacknowledged steps were found after a crash.
 type record struct {
 	Step string `json:"step,omitempty"` // kind of the step announced
 	Name string `json:"name,omitempty"` // of an append
@@ -31,17 +31,16 @@ type record struct {
 }
 
 // journal is the file in which a worker records its steps. It outlives the
-// worker and is never on the disk that a trial takes away. Without a file it
-// keeps the records.
+// worker and is never on the disk under test. Without a file it keeps the
+// records in memory.
 type journal struct {
 	mu      sync.Mutex
 	file    *os.File
 	records []record
 }
 
-// openJournal opens a journal, makes it when it does not exist, and returns its
-// records. A last line that was not finished is cut off: the worker was killed
-// while it wrote it.
+// openJournal opens or creates a journal and returns its records. It cuts off
+// an unfinished last line, because the worker was killed while writing it.
 func openJournal(path string) (*journal, []record, error) {
 	if path == "" {
 		return &journal{}, nil, nil
@@ -69,7 +68,7 @@ func openJournal(path string) (*journal, []record, error) {
 	return &journal{file: f}, records, nil
 }
 
-// announce writes a record. It is in the file when the process is killed after it.
+// announce writes a record; it survives the process, but not a power failure.
 func (j *journal) announce(r record) error { return j.write(r, false) }
 
 // acknowledge writes a record and syncs the file.

@@ -12,17 +12,17 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Power is the trial that takes the power away: a worker writes to its own
-// disk, and the store goes on with the bytes that had reached the disk at a
-// random moment. The contents of the operating system's page cache are lost,
-// unlike when only a process is killed. This separates the levels of
-// durability: Durable loses no acknowledged step, Relaxed may lose the last
-// steps, and Unsafe does lose steps, which shows that the trial finds losses.
+// Power is the trial that simulates a power failure. A worker writes to a disk,
+// and the store continues from the bytes that had reached the disk at a random
+// moment. Unlike after a kill, the contents of the page cache are lost. This
+// separates the levels of durability: Durable loses no acknowledged step,
+// Relaxed may lose the last steps, and Unsafe does lose steps, which shows that
+// the trial detects losses.
 //
-// The disk is an ext4 file system in a file, mounted through a loop device with a
-// commit interval that is longer than a worker lives, so that nothing gets to the file
-// that no sync asked for. The moment falls between system calls: a sync that has begun
-// ends first.
+// The disk is an ext4 file system in a file, mounted through a loop device. Its
+// commit interval is longer than a worker lives, so only data that a sync asked
+// for reach the file. The moment falls between system calls: a sync that has
+// begun completes.
 func Power(level driver.Durability) Trial {
 	return Trial{
 		Name: levelName("power", level), Turn: 10, // a cut takes seconds
@@ -33,14 +33,14 @@ func Power(level driver.Durability) Trial {
 				return err
 			}
 			defer func() { err = errors.Join(err, d.Unmount(), os.RemoveAll(d.file)) }()
-			return lives(ctx, c.Faults, r, func(last bool) (ending, error) {
+			return runWorkers(ctx, c.Faults, r, func(last bool) (ending, error) {
 				end, err := cut(ctx, c, level, rng, d, last)
 				if end.killed {
 					r.Fault(end.phase)
 				}
-				if level == driver.Unsafe && err == nil && end.said != "" { // without durability anything may have been
+				if level == driver.Unsafe && err == nil && end.message != "" { // without durability anything may have been
 					r.Outcomes["stores destroyed"]++
-					end.over = true
+					end.unusable = true
 				}
 				return end, err
 			})
@@ -48,18 +48,19 @@ func Power(level driver.Durability) Trial {
 	}
 }
 
-// longestLife is how long a worker writes at most. It is shorter than the time after
-// which Linux writes dirty pages back unasked, 30 seconds.
+// longestLife bounds how long a worker writes. It is less than the 30 seconds
+// after which Linux writes dirty pages back by itself.
 const longestLife = 1200 * time.Millisecond
 
-// cut mounts the disk, lets a worker check and go on, and replaces the disk by
-// the state after a power cut. The last worker only checks.
+// cut mounts the disk, runs a worker that checks and writes, and replaces the
+// disk by its state after a power failure. The last worker only checks.
 func cut(ctx context.Context, c Cell, level driver.Durability, rng *rand.Rand, d *Disk, last bool) (ending, error) {
 	if err := d.mount(); err != nil {
 		return ending{}, err
 	}
-	// By it a store is told from one that a killed process has left. A system that has started
-	// again does not look at it; this one has not.
+	// Remove the file of kept numbers, by which the store would notice lost
+	// data. A restarted system ignores that file; this system has not been
+	// restarted.
 	if err := os.RemoveAll(filepath.Join(d.Dir, "store-durable")); err != nil {
 		return ending{}, errors.Join(err, d.Unmount())
 	}

@@ -16,11 +16,12 @@ import (
 	"time"
 )
 
-// workerEnv has the configuration of a worker that is this program run again.
+// workerEnv has the configuration of a worker, which is this program started
+// again.
 const workerEnv = "VARVE_CRASH_WORKER"
 
-// WorkerIfAsked runs a worker and returns its exit code when this process was started as
-// one. Programs that make trials call it before they do anything else.
+// WorkerIfAsked runs a worker and returns its exit code, if this process was
+// started as one. Programs that run trials call it first.
 func WorkerIfAsked() (code int, asked bool) {
 	config, asked := os.LookupEnv(workerEnv)
 	if !asked {
@@ -29,34 +30,35 @@ func WorkerIfAsked() (code int, asked bool) {
 	return workerMain(context.Background(), config, os.Stdout), true
 }
 
-// plan says when a worker is killed, or what else is done: a time after it has begun a
-// phase. An empty phase is any, once it is at work. A nil plan lets it end by itself.
+// plan says when to kill a worker or its server: some time after it has begun a
+// phase. An empty phase means any, once it is working. With a nil plan the
+// worker ends by itself.
 type plan struct {
 	phase  string
 	delay  time.Duration
-	server int           // which of the engine's own processes is killed before the worker, from 1 on; 0: none
-	linger time.Duration // between the two
+	server int           // which of the engine's processes is killed before the worker, from 1 on; 0: none
+	pause  time.Duration // pause between the two
 
-	act func() error // run instead of killing, if given
+	act func() error // called instead of killing, if given
 }
 
 // ending is how a worker's life ended.
 type ending struct {
-	killed  bool
-	server  bool   // so was a process of the engine, before it
-	phase   string // it was in
-	checked bool   // it had opened the store and compared it with the journal
-	found   int    // unacknowledged steps that were found
-	lost    int    // steps acknowledged that were not there, where they need not be
-	code    int
-	broken  bool   // it found a violation
-	over    bool   // nothing can be tried on its store any more
-	said    string // violation or trouble
-	stderr  string
-	pids    []int // of the engine's own processes
+	killed   bool
+	server   bool   // a process of the engine was killed first
+	phase    string // the worker's phase at that time
+	checked  bool   // the worker had opened the store and compared it with the journal
+	found    int    // unacknowledged steps that the store has
+	lost     int    // acknowledged steps that the store may lack and does
+	code     int
+	broken   bool   // it found a violation
+	unusable bool   // the store cannot be used for further trials
+	message  string // the violation or error
+	stderr   string
+	pids     []int // of the engine's own processes
 }
 
-// life is a running worker as its parent sees it.
+// life is a running worker, seen from its parent.
 type life struct {
 	plan *plan
 	cmd  *exec.Cmd
@@ -68,11 +70,11 @@ type life struct {
 	acted  chan error // what plan.act returned
 }
 
-// patience is how long a worker may live. One that lives longer hangs.
+// patience bounds a worker's life; a worker that lives longer hangs.
 const patience = 2 * time.Minute
 
-// runWorker runs this program again as a worker, under the tracer given if any, and kills it
-// as planned. An error means that it could not be started.
+// runWorker runs this program again as a worker, under the given tracer if any,
+// and kills it as planned. An error means that it could not be started.
 func runWorker(ctx context.Context, config workerConfig, p *plan, tracer ...string) (ending, error) {
 	text, err := json.Marshal(config)
 	if err != nil {
@@ -117,11 +119,10 @@ func runWorker(ctx context.Context, config workerConfig, p *plan, tracer ...stri
 	return l.end, nil
 }
 
-// errHangs: a worker outlived its time.
+// errHangs: a worker outlived its time limit.
 var errHangs = errors.New("it hangs")
 
-// listen reads the worker's output until it ends, and starts the clock of the
-// plan.
+// listen reads the worker's output until it ends, and starts the plan's timer.
 func (l *life) listen(lines *bufio.Scanner) {
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -148,22 +149,22 @@ func (l *life) listen(lines *bufio.Scanner) {
 		case "found":
 			_, _ = fmt.Sscan(rest, &l.end.found, &l.end.lost) // the worker printed numbers
 		case "violation", "trouble":
-			l.end.said, l.end.broken = rest, what == "violation"
+			l.end.message, l.end.broken = rest, what == "violation"
 		}
 		l.mu.Unlock()
 	}
 }
 
-// arm starts the clock, once. The caller holds the lock.
+// arm starts the timer once. The caller holds the lock.
 func (l *life) arm() {
 	if l.timer == nil {
-		l.timer = time.AfterFunc(l.plan.delay, l.strike)
+		l.timer = time.AfterFunc(l.plan.delay, l.kill)
 	}
 }
 
-// strike kills the process that the plan names. With an engine inside the
-// worker only the worker can be killed.
-func (l *life) strike() {
+// kill kills the process that the plan names. If the engine runs inside the
+// worker, that is the worker.
+func (l *life) kill() {
 	if l.plan.act != nil {
 		l.acted <- l.plan.act()
 		return
@@ -177,7 +178,7 @@ func (l *life) strike() {
 		if p, err := os.FindProcess(pids[(l.plan.server-1)%len(pids)]); err == nil {
 			_ = p.Kill() // it may have ended by itself: a backend does
 		}
-		time.Sleep(l.plan.linger)
+		time.Sleep(l.plan.pause)
 	}
 	_ = l.cmd.Process.Kill() // it has ended when the engine's death was an error to it
 }

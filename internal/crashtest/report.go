@@ -10,12 +10,12 @@ import (
 	"text/tabwriter"
 )
 
-// Report is what trials did and found.
+// Report has the results of trials.
 type Report struct {
 	Rows []*Row `json:"rows"`
 }
 
-// Row is what one trial did on one engine and layout.
+// Row has the results of one trial on one engine and layout.
 type Row struct {
 	Trial   string `json:"trial"`
 	Engine  string `json:"engine"`
@@ -32,7 +32,7 @@ type Row struct {
 	cell Cell // of the running round
 }
 
-// Violation is a promise that was broken.
+// Violation is a broken promise.
 type Violation struct {
 	Seed   uint64 `json:"seed"`   // of the round
 	Faults int    `json:"faults"` // planned for the round
@@ -44,7 +44,7 @@ func newRow(t Trial, c Cell) *Row {
 	return &Row{Trial: t.Name, Engine: c.Engine, Layout: c.Layout, Where: map[string]int{}, Outcomes: map[string]int{}, cell: c}
 }
 
-// Fault counts one fault by the place that it hit.
+// Fault counts a fault by the place that it hit.
 func (r *Row) Fault(where string) {
 	r.Faults++
 	r.Where[where]++
@@ -63,8 +63,8 @@ func (r *Report) Broken() (n int) {
 	return n
 }
 
-// Print writes the report for people: first the rounds, then all that the faults
-// of a trial hit and what came of them, then the violations.
+// Print writes the report for people: the rounds, then the places that faults
+// of a trial hit and their outcomes, then the violations.
 func (r *Report) Print(out io.Writer) error {
 	var found, trials strings.Builder
 	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
@@ -98,7 +98,7 @@ func (r *Report) Print(out io.Writer) error {
 	return err
 }
 
-// total sums up what the faults of a trial hit and what came of them.
+// total sums the places that the faults of a trial hit, and their outcomes.
 func (r *Report) total(trial string) (hit, outcomes map[string]int) {
 	hit, outcomes = map[string]int{}, map[string]int{}
 	for _, row := range r.Rows {
@@ -114,7 +114,7 @@ func (r *Report) total(trial string) (hit, outcomes map[string]int) {
 	return hit, outcomes
 }
 
-// counts prints a map of counts, the largest first, a line each.
+// counts formats counts, the largest first, one a line.
 func counts(m map[string]int) (text string) {
 	for _, name := range slices.SortedFunc(maps.Keys(m), func(a, b string) int { return cmp.Or(m[b]-m[a], cmp.Compare(a, b)) }) {
 		text += fmt.Sprintf("  %7d %s\n", m[name], name)

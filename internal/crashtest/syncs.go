@@ -14,16 +14,16 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// countedCommits is how many commits are counted at a time. They stay below the size of
-// a log at which an engine does something about it. Before them are warmCommits, which
-// make pages and statements that later ones find.
+// countedCommits is how many commits are counted. They are too few for the log
+// to reach the size at which an engine acts on it. warmCommits run before them,
+// so that pages and statements exist.
 const (
 	countedCommits = 20
 	warmCommits    = 5
 )
 
-// syncMark is a path that no file has: asking for it is a system call that a tracer
-// sees and that changes nothing.
+// syncMark is a path of no file. A lookup of it is a system call that marks a
+// place in the trace and changes nothing.
 const syncMark = "/varve-mark-"
 
 // CannotTrace returns why system calls cannot be counted here, or "".
@@ -35,7 +35,7 @@ func CannotTrace() string {
 	return ""
 }
 
-// SyncCount is how often each system call that syncs was made.
+// SyncCount counts calls by the name of the system call.
 type SyncCount map[string]int
 
 // Total returns the number of calls.
@@ -47,16 +47,15 @@ func (n SyncCount) Total() (total int) {
 }
 
 // CountSyncs makes a new store in the cell's directory and counts, with strace,
-// how often its processes ask the system to sync a file in countedCommits
-// commits, one after the other. The count shows that a commit makes the call
-// that its promise needs, and how many it costs on a disk whose syncs are dear.
-// Put-off work is not run.
+// the sync system calls of its processes during countedCommits commits in
+// sequence. The count shows that a commit makes the call that its promise
+// needs, and its cost on a disk with slow syncs. Deferred work is not run.
 func CountSyncs(ctx context.Context, c Cell, level driver.Durability) (SyncCount, error) {
 	traced := filepath.Join(c.Dir, "trace")
 	params := []string{"durability", string(level), "memory", smallMemory, "backlog", "100000"}
 	if d, _ := driver.Lookup(c.Engine); d.Capabilities.WALCheckpoint {
-		// The checkpointer would add its own syncs, and those for making room
-		// in the log.
+		// The background checkpointer would add its syncs, and the syncs for
+		// growing the log.
 		params = append(params, "checkpoint", string(driver.Manual))
 	}
 	config := workerConfig{URL: c.URL("store", params...), Layout: c.Layout, Seed: 1, CheckOnly: true}
@@ -70,7 +69,7 @@ func CountSyncs(ctx context.Context, c Cell, level driver.Durability) (SyncCount
 		return nil, err
 	}
 	if end.code != exitDone {
-		return nil, fmt.Errorf("worker ended with status %d: %s%s", end.code, end.said, tail(end.stderr))
+		return nil, fmt.Errorf("worker ended with status %d: %s%s", end.code, end.message, tail(end.stderr))
 	}
 	text, err := os.ReadFile(traced)
 	if err != nil {
@@ -93,8 +92,8 @@ func (w *worker) commitMarked(ctx context.Context, s subject) error {
 	return nil
 }
 
-// syncCall matches the beginning of a call in a line of strace. The rest of an
-// interrupted call is in another line.
+// syncCall matches the beginning of a call in a line of strace. The second part
+// of an interrupted call is in another line.
 var syncCall = regexp.MustCompile(`(?m)^\d+ +(fsync|fdatasync|sync_file_range|msync|sync|syncfs)\(`)
 
 // parseTrace counts the calls between the marks.

@@ -11,24 +11,24 @@ import (
 	"github.com/varvedb/varve/schemas"
 )
 
-// Options say what Torture does.
+// Options configure Torture.
 type Options struct {
 	Trials  []Trial
 	Engines []string
 	Layouts []string      // as Cell.Layout
 	For     time.Duration // how long; zero means until every cell has had Kills faults
-	Kills   int           // faults of each trial and cell after which it rests; zero means no limit
+	Kills   int           // a cell rests after this many faults of a trial; zero means no limit
 	Seed    uint64
-	Dir     string // for stores, removed as they are done with; empty means the system's
+	Dir     string // for stores, which are removed after use; empty means the system's
 	Keep    bool   // do not remove the directory of a round that found a violation
 
 	// Log, if given, is called after each round.
 	Log func(format string, args ...any)
 }
 
-// enough is how many violations a cell may show before its trial rests, because
-// further ones would repeat the first ones.
-const enough = 3
+// maxViolations is the number of violations after which a trial stops on a cell,
+// because further ones would repeat the first.
+const maxViolations = 3
 
 // job is a trial on an engine and layout.
 type job struct {
@@ -36,10 +36,10 @@ type job struct {
 	*Row
 }
 
-// Torture runs rounds of each trial on each engine and layout, over and over,
-// until the time is up, each has had its faults, or ctx is done, which is no
-// error. A violation ends the round only. An error means that a trial could not
-// go on; the report covers the rounds before it.
+// Torture runs rounds of each trial on each engine and layout repeatedly, until
+// the time is up, each has had its faults, or ctx is done, which is no error. A
+// violation ends only its round. An error means that a trial could not
+// continue; the report covers the rounds before.
 func Torture(ctx context.Context, o Options) (*Report, error) {
 	if o.For > 0 {
 		var cancel context.CancelFunc
@@ -53,7 +53,7 @@ func Torture(ctx context.Context, o Options) (*Report, error) {
 	for busy := true; busy; {
 		busy = false
 		for _, j := range jobs {
-			if ctx.Err() != nil || j.Skipped != "" || len(j.Violations) >= enough || o.Kills > 0 && j.Faults >= o.Kills {
+			if ctx.Err() != nil || j.Skipped != "" || len(j.Violations) >= maxViolations || o.Kills > 0 && j.Faults >= o.Kills {
 				continue
 			}
 			busy = o.For > 0 || o.Kills > 0
@@ -65,7 +65,8 @@ func Torture(ctx context.Context, o Options) (*Report, error) {
 	return r, nil
 }
 
-// jobs returns what there is, and of what cannot be done here why.
+// jobs returns the possible jobs, and for those that are impossible here the
+// reason.
 func (o *Options) jobs() (jobs []job) {
 	for _, t := range o.Trials {
 		for _, engine := range o.Engines {
@@ -85,9 +86,9 @@ func (o *Options) jobs() (jobs []job) {
 	return jobs
 }
 
-// round runs one round in its own directory. The rounds of a seed are the same
-// whatever else is run: the seed of a round is the torture's plus the number of
-// earlier rounds of the trial, so the first round repeats any.
+// round runs one round in a new directory. The seed of a round is the torture's
+// plus the number of earlier rounds of the trial. So the rounds do not depend
+// on which other trials run, and the first round can repeat any.
 func (o *Options) round(ctx context.Context, j job) (err error) {
 	c := Cell{Engine: j.Engine, Layout: j.Layout, Seed: o.Seed + uint64(j.Turns), Faults: j.Turn}
 	if o.Kills > 0 {
@@ -112,15 +113,15 @@ func (o *Options) round(ctx context.Context, j job) (err error) {
 		}
 		return err
 	}
-	// A process that was just killed may still write to it.
+	// A process that was just killed may still write to the directory.
 	return errors.Join(err, patiently(func() error { return os.RemoveAll(c.Dir) }))
 }
 
-// busyFor is how long a directory or disk may stay busy: processes that were killed
-// take a moment to end.
+// busyFor bounds how long a directory or disk may stay busy, because killed
+// processes take a moment to end.
 const busyFor = 10 * time.Second
 
-// patiently does what fails while something is busy.
+// patiently retries f while it fails because something is busy.
 func patiently(f func() error) error {
 	for end := time.Now().Add(busyFor); ; time.Sleep(10 * time.Millisecond) {
 		if err := f(); err == nil || time.Now().After(end) {

@@ -1,18 +1,17 @@
 // Package crashtest tries to make a store lose data. A worker process writes to
-// a store, acknowledges committed steps in its own journal, and is ended at a
-// random moment: killed (Crash), its disk taken away as it is (Power), or
-// filled (Full). The next worker opens the store, compares it with the journal,
-// and goes on.
+// a store, records acknowledged steps in a journal, and is interrupted at a
+// random moment: it is killed (Crash), its disk loses power (Power), or its
+// disk fills up (Full). The next worker opens the store, compares it with the
+// journal, and continues.
 //
-// A worker takes its expectations from the journal alone: every step is drawn
-// from a seed that the journal has, so that each process can rebuild the model
-// of the store (model.Model for entities, the list of appends for events). It
-// is a violation when an acknowledged step is missing, when an unknown step or
-// a part of one is present, or when an index and the model give different
-// answers.
+// A worker derives its expectations from the journal alone: every step is drawn
+// from a seed in the journal, so each process can rebuild the model of the
+// store (model.Model for entities, the list of appends for events). It is a
+// violation if an acknowledged step is missing, if an unknown step or a part of
+// one is present, or if an index and the model give different answers.
 //
-// Torture runs these trials and others (Trial) on every engine and layout,
-// round by round.
+// Torture runs these trials and others (Trial) on every engine and layout, in
+// rounds.
 package crashtest
 
 import (
@@ -28,21 +27,22 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Trial is one kind of fault that torture tries again and again, on every
-// engine and layout.
+// Trial is a kind of fault that torture injects repeatedly on every engine and
+// layout.
 type Trial struct {
 	Name string // one word in lower case, such as "crash"
 	Turn int    // faults on one store, after which a new one is made
 
-	// Skip, if given, says why the trial cannot be made on a cell here: a privilege, a device or a
-	// program is missing, or the engine has nothing to fail. "" means that it can.
+	// Skip, if given, returns why the trial cannot run on a cell here: a
+	// privilege, a device or a program is missing, or the engine has nothing
+	// that could fail. "" means that it can.
 	Skip func(c Cell) string
 
-	// Run does one round: it makes a store in c.Dir, which is empty, tries
-	// c.Faults faults on it and counts each in r. It draws only from rng, so
+	// Run runs one round: it makes a store in c.Dir, which is empty, injects
+	// c.Faults faults and counts each in r. It uses only rng for randomness, so
 	// that a round can be repeated by its seed. It ends early, without an
-	// error, when ctx is done. A broken promise goes into r and is no error: an
-	// error means that the trial itself could not go on.
+	// error, when ctx is done. A broken promise is recorded in r and is no
+	// error: an error means that the trial itself could not continue.
 	Run func(ctx context.Context, c Cell, rng *rand.Rand, r *Row) error
 }
 
@@ -56,16 +56,16 @@ type Cell struct {
 	Faults int    // how many to try in this round
 }
 
-// EventsLayout is the layout of a cell that has an event store.
+// EventsLayout is the layout name of a cell with an event store.
 const EventsLayout = "events"
 
-// ownLog reports whether the log of the engine is in the memory of a server
-// until it is written: a step that is acknowledged before that dies with the
-// server.
+// ownLog reports whether the engine's log is buffered in the memory of a
+// server. A step that is acknowledged before the log is written is lost with
+// the server.
 func (c Cell) ownLog() bool { return engine.Find(c.Engine).Server }
 
-// URL returns the URL of a database by a name within the cell's directory.
-// Parameters are name, value, ….
+// URL returns the URL of a named database in the cell's directory. Parameters
+// alternate name and value.
 func (c Cell) URL(name string, params ...string) string {
 	u := url.URL{Path: filepath.Join(c.Dir, name) + filepath.Ext(engine.Find(c.Engine).File)}
 	values := url.Values{}
@@ -75,9 +75,9 @@ func (c Cell) URL(name string, params ...string) string {
 	return strings.TrimSuffix(c.Engine+"://"+u.EscapedPath()+"?"+values.Encode(), "?")
 }
 
-// skipLevel returns why an engine cannot be tried on a level of durability, or
-// "". The driver refuses some levels; of a server, only one that we start has
-// our settings.
+// skipLevel returns why an engine cannot be tested at a durability level, or
+// "". The driver refuses some levels, and only a server that we start has our
+// settings.
 func (c Cell) skipLevel(level driver.Durability) string {
 	d, _ := driver.Lookup(c.Engine)
 	if slices.Contains(d.Capabilities.Durabilities, level) || c.ownLog() && level == driver.Unsafe {
@@ -91,14 +91,15 @@ func levelName(name string, level driver.Durability) string {
 	return strings.TrimSuffix(name+"-"+string(level), "-"+string(driver.Durable))
 }
 
-// smallMemory is the budget for caches: less than fits, and quick to set up.
+// smallMemory is the cache budget: too small for the data, and quick to set up.
 const smallMemory = "64MiB"
 
-// smallLog is the least log, in bytes, after which DuckDB may be told to checkpoint.
+// smallLog is the minimum log size, in bytes, at which DuckDB can be told to
+// checkpoint.
 const smallLog = 65536
 
-// drawParams draws the settings of one opening, so that an engine's background
-// work happens often: checkpoints of a small log, in the background or in the
+// drawParams draws the settings for one opening, so that background work
+// happens often: checkpoints of a small log, in the background or in the
 // commit, and merges of a small backlog.
 func (c Cell) drawParams(rng *rand.Rand) []string {
 	params := []string{"memory", smallMemory, "backlog", strconv.Itoa(1 + rng.IntN(60))}
@@ -117,7 +118,8 @@ func (c Cell) drawParams(rng *rand.Rand) []string {
 	return params
 }
 
-// config is what workers of the cell have in common, on a store in a directory.
+// config is the common configuration of the cell's workers, on a store in a
+// directory.
 func (c Cell) config(rng *rand.Rand, dir string, params ...string) workerConfig {
 	journal := filepath.Join(c.Dir, "journal")
 	c.Dir = dir

@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// The phases of a worker's life, as faults are counted by.
+// The phases of a worker's life, by which faults are counted.
 const (
 	phaseOpen       = "open"
 	phaseCheck      = "check"
@@ -28,32 +28,32 @@ const (
 // Exit codes of a worker that ends by itself.
 const (
 	exitDone      = 0
-	exitViolation = 3 // a promise was broken; the last line on stdout says which
-	exitTrouble   = 4 // an operation failed; so does the store when its server is killed
+	exitViolation = 3 // a promise was broken; the last line on stdout describes it
+	exitTrouble   = 4 // an operation failed, as expected when the store's server was killed
 )
 
-// workerConfig has a worker's task.
+// workerConfig describes a worker's task.
 type workerConfig struct {
 	URL     string `json:"url"`
 	Layout  string `json:"layout"`  // as Cell.Layout
 	Journal string `json:"journal"` // path; "": in memory
 	Seed    uint64 `json:"seed"`    // of the order of steps
 
-	// Target is a phase that the worker comes to after After steps; empty means
+	// Target is a phase that the worker enters after After steps; empty means
 	// none in particular.
 	Target string `json:"target,omitempty"`
 	After  int    `json:"after,omitempty"`
 
 	CheckOnly bool `json:"check_only,omitempty"` // end after the check
-	Lossy     bool `json:"lossy,omitempty"`      // acknowledged steps may be missing, from the end
+	Lossy     bool `json:"lossy,omitempty"`      // the last acknowledged steps may be missing
 	NoPrune   bool `json:"no_prune,omitempty"`   // keep the history, so that the digest can be computed
 
-	// EarlyAck breaks the worker: it acknowledges before it commits. Tests see by
-	// it that a store which loses commits is found out.
+	// EarlyAck breaks the worker: it acknowledges before it commits. With it
+	// tests show that a store which loses commits is detected.
 	EarlyAck bool `json:"early_ack,omitempty"`
 
-	// Syncs makes the worker commit so often after its check, with a mark before
-	// and behind that a tracer of system calls sees, and end.
+	// Syncs makes the worker, after its check, commit this many times and end.
+	// It marks the beginning and the end for a tracer of system calls.
 	Syncs int `json:"syncs,omitempty"`
 }
 
@@ -65,8 +65,8 @@ func violation(format string, args ...any) error {
 }
 
 // workerMain runs a worker until it is killed or finds a violation, and returns
-// its exit code. Config is a workerConfig as JSON. The worker's progress goes
-// to stdout, a line each, for the process that kills it.
+// its exit code. Config is a workerConfig as JSON. Progress goes to stdout, one
+// line each, for the parent process.
 func workerMain(ctx context.Context, config string, stdout io.Writer) int {
 	w := &worker{out: stdout}
 	if err := json.Unmarshal([]byte(config), &w.workerConfig); err != nil {
@@ -86,14 +86,14 @@ func workerMain(ctx context.Context, config string, stdout io.Writer) int {
 	return exitTrouble
 }
 
-// worker is what entities and events share.
+// worker has the common state of entity and event workers.
 type worker struct {
 	workerConfig
 	out     io.Writer
 	rng     *rand.Rand
 	journal *journal
 	db      *store.DB
-	checked bool // the store has checked itself; see Contents
+	checked bool // the store's check has run; see Contents
 }
 
 // subject is the store that a worker writes to: entities or events.
@@ -102,13 +102,13 @@ type subject interface {
 	step(ctx context.Context, phase string) error
 	phases() []phase
 
-	// compare compares the store with the journal, and returns the record that
-	// closes the unacknowledged steps, with the numbers of steps found and
-	// lost. resume writes it.
+	// compare compares the store with the journal. It returns the record that
+	// closes the unacknowledged steps, and how many steps were found and lost.
+	// resume then writes the record.
 	compare(ctx context.Context) (r record, found, lost int, err error)
 	resume(ctx context.Context, r record) error
 
-	grow(ctx context.Context) error // makes one step, which is one commit, while no other runs
+	grow(ctx context.Context) error // runs one step, which is one commit, while no other step runs
 }
 
 // phase is a kind of step and how often it is chosen.
@@ -131,7 +131,7 @@ func (w *worker) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() {
-		if w.db != nil { // it could be opened again
+		if w.db != nil { // nil if reopening failed
 			err = errors.Join(err, w.db.Close())
 		}
 	}()
@@ -140,7 +140,7 @@ func (w *worker) run(ctx context.Context) (err error) {
 		return err
 	}
 	w.say("processes", "%s", strings.Trim(fmt.Sprint(stats.EnginePIDs), "[]"))
-	// Compare the store with the journal, and write the result there.
+	// Compare the store with the journal, and record the result in the journal.
 	err = w.in(phaseCheck, func() error {
 		r, found, lost, err := s.compare(ctx)
 		if err != nil {
@@ -164,7 +164,7 @@ func (w *worker) run(ctx context.Context) (err error) {
 	return w.steps(ctx, s)
 }
 
-// subject returns the worker's store, in the state that a journal describes.
+// subject returns the worker's store with the state that a journal describes.
 func (w *worker) subject(records []record) (subject, error) {
 	if w.Layout == EventsLayout {
 		l, err := newLedger(records)
@@ -184,7 +184,7 @@ func (w *worker) open(ctx context.Context, s subject) (err error) {
 	return nil
 }
 
-// steps does steps until the worker is killed.
+// steps runs steps until the worker is killed.
 func (w *worker) steps(ctx context.Context, s subject) error {
 	w.say("running", "")
 	for n := 0; ctx.Err() == nil; n++ {
@@ -222,7 +222,7 @@ func (w *worker) choose(phases []phase) string {
 	return ""
 }
 
-// in tells the parent that a phase begins and ends.
+// in reports the beginning and the end of a phase to the parent.
 func (w *worker) in(phase string, f func() error) error {
 	w.say("begin", "%s", phase)
 	if err := f(); err != nil {
@@ -232,13 +232,15 @@ func (w *worker) in(phase string, f func() error) error {
 	return nil
 }
 
-// say writes a line to the parent. That the parent is gone shows elsewhere.
+// say writes a line to the parent. Errors are ignored, because a missing parent
+// is noticed elsewhere.
 func (w *worker) say(what, format string, args ...any) {
 	text := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; ")
 	_, _ = io.WriteString(w.out, what+" "+text+"\n")
 }
 
-// checkpoint moves the log, or empties it, where the engine lets callers ask.
+// checkpoint checkpoints the log, or empties it, if the engine lets callers do
+// so.
 func (w *worker) checkpoint(ctx context.Context) error {
 	_, err := driver.Checkpoint(ctx, w.db.Engine(), w.rng.IntN(2) == 0)
 	if errors.Is(err, store.ErrUnsupported) {
@@ -247,5 +249,5 @@ func (w *worker) checkpoint(ctx context.Context) error {
 	return err
 }
 
-// pause gives background work time to run.
+// pause leaves time for background work.
 func (w *worker) pause() { time.Sleep(time.Duration(w.rng.IntN(30)) * time.Millisecond) }

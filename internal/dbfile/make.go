@@ -10,19 +10,19 @@ import (
 	"github.com/varvedb/varve/internal/filesync"
 )
 
-// newMode is the mode of a new database: other users cannot read it.
+// newMode is the mode of a new database; other users cannot read it.
 const newMode = 0o600
 
-// Make makes the file of a database when there is none. Fill makes an empty
-// database, in a private directory. The file gets its name afterwards, because
-// a process that is killed must not leave an empty file under that name: an
-// empty file looks like a database that has lost its contents. Of several
-// processes that make one at once the first does, and the others find it.
+// Make creates the file of a database if there is none. Fill makes an empty
+// database in a private directory. The file is renamed afterwards, because a
+// killed process must not leave an empty file under the final name: it would
+// look like a database that has lost its contents. If several processes do this
+// concurrently, the first one wins and the others use its file.
 //
-// Durable says that the file is to survive the loss of power before anything is in
-// it. The process that makes the file syncs its name before it removes its
-// directory. So where such a directory lies, whether its process still runs or was
-// killed, the next process syncs the name as well.
+// With durable the file survives a power failure even before anything is
+// written to it. The creating process syncs the file's name before it removes
+// its private directory. So if such a directory exists, whether its process is
+// running or was killed, the next process syncs the name as well.
 func Make(path string, durable bool, fill func(path string) error) error {
 	_, err := os.Lstat(path)
 	switch {
@@ -40,11 +40,11 @@ func Make(path string, durable bool, fill func(path string) error) error {
 	return nil
 }
 
-// newSuffix follows the path of a database in the name of the directory in which it
-// is made.
+// newSuffix is appended to the path of a database to name the directory in
+// which it is made.
 const newSuffix = ".new"
 
-// create makes the file, unless another process is faster.
+// create creates the file, unless another process has done so first.
 func create(path string, durable bool, fill func(path string) error) error {
 	temp, err := filesync.TempDir(path+newSuffix, nil)
 	if err != nil {
@@ -52,7 +52,7 @@ func create(path string, durable bool, fill func(path string) error) error {
 	}
 	file := filepath.Join(temp.Path(), filepath.Base(path))
 	if err = fill(file); err == nil {
-		err = own(file, durable)
+		err = restrict(file, durable)
 	}
 	if err == nil {
 		err = filesync.Name(file, path)
@@ -66,8 +66,8 @@ func create(path string, durable bool, fill func(path string) error) error {
 	return errors.Join(err, temp.Remove())
 }
 
-// own takes a new file away from others, and makes it durable.
-func own(path string, durable bool) error {
+// restrict restricts the permissions of a new file, and makes it durable.
+func restrict(path string, durable bool) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return err

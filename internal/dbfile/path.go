@@ -1,5 +1,5 @@
-// Package dbfile is the file of a database: which one a path names, how it is made, and
-// whether it is still there.
+// Package dbfile handles the file of a database: which file a path names, how
+// it is created, and whether it still exists.
 package dbfile
 
 import (
@@ -13,14 +13,14 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// maxLinks is how many symbolic links may follow each other to a file that does not exist
-// yet, as many as Linux follows.
+// maxLinks bounds a chain of symbolic links to a file that does not exist yet,
+// as in Linux.
 const maxLinks = 40
 
 // Resolve returns the absolute path of a database without symbolic links,
-// whether it exists or not. Engines and leases name further files after the
-// database, so all processes must use the same name, whatever link a database
-// is opened by.
+// whether it exists or not. Engines and leases derive the names of further
+// files from it, so all processes must use the same name, whichever link they
+// open.
 func Resolve(path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		wd, err := os.Getwd()
@@ -58,8 +58,8 @@ func Resolve(path string) (string, error) {
 }
 
 // Check refuses a file that cannot be a database, and one whose further files
-// cannot be found by its name. It does not open the file: to close it would
-// drop the locks that this process has on it. The engine checks the contents.
+// cannot be found by its name. It does not open the file, because closing it
+// would drop this process's locks on it. The engine checks the contents.
 func Check(path string, readOnly bool) error {
 	st, err := os.Stat(path)
 	switch {
@@ -87,8 +87,9 @@ func Check(path string, readOnly bool) error {
 	return nil
 }
 
-// checkNew refuses a place where no database can be made. To a log that is left alone the
-// engine would add the new file, or the other way round.
+// checkNew refuses a place where no database can be created. It also refuses if
+// a log without its database is there, because the engine would combine the log
+// with the new file.
 func checkNew(path string) error {
 	for _, end := range []string{"-wal", ".wal", "-journal"} {
 		if st, err := os.Lstat(path + end); err == nil && st.Size() > 0 {
@@ -118,10 +119,10 @@ func checkNew(path string) error {
 	return nil
 }
 
-// CheckIndex refuses a file that has the name of SQLite's index of the log and is
-// not one, because SQLite overwrites it and removes it when the database is
-// closed. The size says so: an index is whole pages, after 3 bytes while it is
-// made. It is not opened, since to close it would drop the locks of this process.
+// CheckIndex refuses a file that has the name of SQLite's WAL index but is not
+// one, because SQLite overwrites it and removes it at the end. The size
+// decides: an index has whole pages, or 3 bytes while it is being created. The
+// file is not opened, because closing it would drop this process's locks.
 func CheckIndex(path string) error {
 	const begun, page = 3, 4096
 	st, err := os.Lstat(path + "-shm")
@@ -131,8 +132,8 @@ func CheckIndex(path string) error {
 	return driver.Of(driver.ErrUnsupported, fmt.Errorf("%q is not SQLite's, which would overwrite it; give that file or the store another name", path+"-shm"))
 }
 
-// Mode is the mode of the further files of a database: its users may use them,
-// too.
+// Mode returns the mode for a database's further files: the same users may use
+// them.
 func Mode(path string) os.FileMode {
 	st, err := os.Stat(path)
 	if err != nil {

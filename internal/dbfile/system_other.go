@@ -4,17 +4,17 @@ package dbfile
 
 import "os"
 
-// OnReadOnly does not know read-only file systems here.
+// OnReadOnly cannot detect read-only file systems here.
 func OnReadOnly(string) bool { return false }
 
-// MayWrite leaves it to the engine to say.
+// MayWrite checks nothing here; the engine reports errors.
 func MayWrite(string) error { return nil }
 
-// names does not know links here.
+// names cannot count links here.
 func names(os.FileInfo) int { return 1 }
 
-// MayRead leaves it to the engine to say.
+// MayRead checks nothing here; the engine reports errors.
 func MayRead(...string) error { return nil }
 
-// OwnLike does not know owners here.
+// OwnLike does nothing: owners are not known here.
 func OwnLike(string, string) error { return nil }

@@ -11,14 +11,15 @@ import (
 )
 
 // OnReadOnly reports whether a file is on a read-only file system. There SQLite
-// can make no WAL-index, and reads a database only as an immutable one.
+// cannot create a WAL index, and reads only a database that is opened as
+// immutable.
 func OnReadOnly(path string) bool { return errors.Is(unix.Access(path, unix.W_OK), unix.EROFS) }
 
-// MayWrite reports whether a file can be made in a directory, because an
-// engine's error only says that it was unable to open the file.
+// MayWrite returns an error if no file can be created in a directory, because
+// an engine's error only says that it was unable to open the file.
 func MayWrite(dir string) error { return unix.Access(dir, unix.W_OK|unix.X_OK) }
 
-// names is how many names a file has.
+// names returns how many names (hard links) a file has.
 func names(st os.FileInfo) int {
 	if system, ok := st.Sys().(*syscall.Stat_t); ok {
 		return int(system.Nlink)
@@ -26,7 +27,7 @@ func names(st os.FileInfo) int {
 	return 1
 }
 
-// MayRead reports whether files can be read.
+// MayRead returns an error if a file cannot be read.
 func MayRead(paths ...string) error {
 	for _, path := range paths {
 		if err := unix.Access(path, unix.R_OK); err != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Watch reports whether open files still have the names that they were opened
-// by. A file that was removed or replaced can be written to its end, and no
-// process would find its contents. To look at a file takes a microsecond. Its
-// methods may be called from several goroutines.
+// Watch checks whether open files still have the names under which they were
+// opened. A removed or replaced file can still be written, but its contents
+// could not be found again. A check takes a microsecond. Its methods may be
+// called from several goroutines.
 type Watch struct {
 	mu    sync.Mutex
 	files []watched
@@ -25,7 +25,7 @@ type watched struct {
 	is   os.FileInfo
 }
 
-// Add notes which file has a name now.
+// Add records which file a name refers to now.
 func (w *Watch) Add(path string) error {
 	is, err := os.Lstat(path)
 	if err != nil {
@@ -37,7 +37,8 @@ func (w *Watch) Add(path string) error {
 	return nil
 }
 
-// Check fails with driver.ErrMoved when a file is not where it was.
+// Check fails with driver.ErrMoved when a name refers to another file, or to
+// none.
 func (w *Watch) Check() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,7 +1,7 @@
-// Package engine lists the engines of this module, in one place: whoever needs their
-// names, files or order reads it here, and none is named elsewhere outside its own
-// packages. What an engine can do is not in the list; the engine tells it when it is
-// linked (driver.Capabilities).
+// Package engine lists the engines of this module. All code that needs their
+// names, files or order reads it here; outside of their own packages no engine
+// is named elsewhere. The list does not include what an engine can do: that is
+// in driver.Capabilities.
 package engine
 
 import (
@@ -19,26 +19,26 @@ const Main = "varve"
 // Engine is one engine.
 type Engine struct {
 	Name      string   // the URL's scheme, and the last element of its packages in store and bench
-	Internal  []string // what else of this module is for it alone, below internal
-	Libraries []string // patterns of the packages of others that only its own import
+	Internal  []string // internal packages that only this engine uses
+	Libraries []string // patterns of third-party packages that only this engine imports
 	File      string   // the name of a database in a private directory
 	Command   string   // the only command that links it; "" when all do
-	Client    string   // the library (driver.Info) that opens its servers, where another opens its paths: a program links one of them
+	Client    string   // the library (driver.Info) for its servers, if it differs from the one for files: a program links one of them
 	Serves    string   // the only command that links Client
 	Server    bool     // a path is the directory of a server that is started for it
-	Loads     float64  // rows a second, at least, into a layout of few indexes on two slow cores
+	Loads     float64  // estimated rows a second, at least, into a layout with few indexes on two slow cores
 }
 
 // Package returns the import path of the engine.
 func (e Engine) Package() string { return Module + "/store/" + e.Name }
 
-// Remote reports whether a URL names a server that Client opens.
+// Remote reports whether a URL is of a server that the client library opens.
 func (e Engine) Remote(u *url.URL) bool {
 	inner, _, _ := strings.Cut(u.Opaque, ":")
 	return e.Client != "" && (u.Host != "" || u.User != nil || slices.Contains([]string{"http", "https", "ws", "wss"}, strings.ToLower(inner)))
 }
 
-// All are the engines in the order in which they stand side by side.
+// All lists the engines in the order in which they are shown.
 var All = []Engine{
 	{Name: "sqlite", Loads: 150_000, Libraries: []string{"github.com/mattn/go-sqlite3/..."}, File: "varve.db", Command: Main},
 	{Name: "sqlitego", Loads: 100_000, Libraries: []string{"modernc.org/..."}, File: "varve.db"},
@@ -49,11 +49,11 @@ var All = []Engine{
 		Internal: []string{"pgembed", "pgtest"}, File: "varve", Server: true},
 }
 
-// Reference returns the engine that others are measured against, in the same
-// sitting: the first one.
+// Reference returns the engine with which others are compared in each sitting:
+// the first one.
 func Reference() string { return All[0].Name }
 
-// Names returns the names in this order.
+// Names returns the names in the order of All.
 func Names() []string {
 	names := make([]string, len(All))
 	for i, e := range All {
@@ -62,7 +62,7 @@ func Names() []string {
 	return names
 }
 
-// Rank returns the place of an engine in this order; unlisted ones come last.
+// Rank returns the index of an engine in All; unlisted ones come last.
 func Rank(name string) int {
 	if i := slices.Index(Names(), name); i >= 0 {
 		return i
@@ -70,7 +70,8 @@ func Rank(name string) int {
 	return len(All)
 }
 
-// Find returns the engine of a name, or of one that is not listed no more than that.
+// Find returns the engine with a name; for an unlisted name, an Engine with
+// only that name.
 func Find(name string) Engine {
 	if i := Rank(name); i < len(All) {
 		return All[i]

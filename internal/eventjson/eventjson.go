@@ -1,6 +1,6 @@
-// Package eventjson is events and queries as JSON, as the commands and the service have
-// them. Tags are pairs of key and value. Data and metadata that are JSON stand as they
-// are, and others in base 64.
+// Package eventjson converts events and queries to and from JSON, for the
+// commands and the service. Tags are pairs of key and value. Data and metadata
+// that are valid JSON are embedded as JSON, others as base 64.
 package eventjson
 
 import (
@@ -12,14 +12,14 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// Event is an event, stored when it has a position.
+// Event is a stored event, if it has a position.
 type Event struct {
 	Position jsonuint.Uint `json:"position,omitempty"`
 	Time     string        `json:"time,omitempty"`
 	New
 }
 
-// New is an event that is to be appended: the store gives it position and time.
+// New is an event to be appended; the store sets position and time.
 type New struct {
 	ID             string          `json:"id,omitempty"`
 	Type           string          `json:"type"`
@@ -50,7 +50,7 @@ type Condition struct {
 	After jsonuint.Uint `json:"after"`
 }
 
-// Event returns the event. Errors wrap event.ErrInvalid.
+// Event converts the event. Errors wrap event.ErrInvalid.
 func (e *New) Event() (ev event.Event, err error) {
 	if e.Data != nil && e.DataBase64 != nil || e.Metadata != nil && e.MetadataBase64 != nil {
 		return ev, fmt.Errorf("%w: the same bytes given as JSON and in base 64", event.ErrInvalid)
@@ -73,7 +73,7 @@ func (e *New) Event() (ev event.Event, err error) {
 	return ev, nil
 }
 
-// Of returns a stored event.
+// Of converts a stored event.
 func Of(ev *event.Sequenced) Event {
 	e := Event{Position: jsonuint.Uint(ev.Position), Time: ev.Time.Format("2006-01-02T15:04:05.000000Z"), New: New{Type: ev.Type}}
 	if !ev.ID.IsZero() {
@@ -87,8 +87,8 @@ func Of(ev *event.Sequenced) Event {
 	return e
 }
 
-// jsonOrBytes returns bytes that are JSON as such. A document of JSON is UTF-8, which
-// json.Valid does not ask for.
+// jsonOrBytes returns b as JSON if it is a JSON document in UTF-8, else as
+// bytes. json.Valid does not check for UTF-8.
 func jsonOrBytes(b []byte) (json.RawMessage, []byte) {
 	if json.Valid(b) && utf8.Valid(b) {
 		return b, nil
@@ -106,7 +106,8 @@ func (t Tags) tags() (list []event.Tag, err error) {
 	return list, nil
 }
 
-// Query returns the query. Errors wrap event.ErrInvalid; it is not validated otherwise.
+// Query converts the query. Errors wrap event.ErrInvalid; the query is not
+// validated otherwise.
 func (q *Query) Query() (all event.Query, err error) {
 	for i, item := range q.Items {
 		tags, err := item.Tags.tags()
@@ -118,7 +119,7 @@ func (q *Query) Query() (all event.Query, err error) {
 	return all, nil
 }
 
-// Condition returns the condition, nil of nil.
+// Condition converts the condition; nil gives nil.
 func (c *Condition) Condition() (*event.Condition, error) {
 	if c == nil {
 		return nil, nil

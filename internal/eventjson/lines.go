@@ -14,12 +14,12 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// MaxLine is the greatest length of an event's line, in bytes: somewhat more than the largest
-// event takes in base 64.
+// MaxLine is the maximum length of an event's line, in bytes: a little more
+// than the largest event in base 64.
 const MaxLine = 32 << 20
 
-// parse reads one event with its position and time, zero where they are not given. Errors
-// wrap event.ErrInvalid.
+// parse parses one event with its position and time, which are zero if absent.
+// Errors wrap event.ErrInvalid.
 func parse(text []byte) (ev event.Sequenced, err error) {
 	var e Event
 	if err := strictjson.Decode(text, &e); err != nil {
@@ -36,15 +36,16 @@ func parse(text []byte) (ev event.Sequenced, err error) {
 	}
 	ev.Time = ev.Time.UTC().Truncate(time.Microsecond)
 	if !ev.Time.After(time.Unix(0, 0)) {
-		// The store begins in 1970, and would take the zero time for none at all:
-		// the event would be of now, and the line after it refused as older.
+		// A time of zero or less would be taken for a missing one: the event
+		// would get the current time, and the next line would be refused as
+		// older.
 		return ev, fmt.Errorf("%w: time %s is not after 1970; correct it, or leave it out", event.ErrInvalid, ev.Time.Format(time.RFC3339Nano))
 	}
 	return ev, nil
 }
 
-// Exact returns a stored event in a form from which every byte of it is read back. Of does
-// not: an encoder writes JSON without the spaces that it may have.
+// Exact converts a stored event so that every byte of it can be read back. Of
+// does not preserve white space in JSON.
 func Exact(ev *event.Sequenced) Event {
 	e := Of(ev)
 	if e.Data != nil && !compact(e.Data) {
@@ -61,9 +62,9 @@ func compact(text []byte) bool {
 	return json.Compact(&b, text) == nil && bytes.Equal(b.Bytes(), text)
 }
 
-// Lines reads events, one a line, with their positions and times. It is as strict as the
-// service, and holds no more than a line of MaxLine bytes. Errors tell the line and end the
-// sequence.
+// Lines reads events, one a line, with their positions and times. It is as
+// strict as the service, and buffers at most one line of MaxLine bytes. An
+// error names the line and ends the sequence.
 func Lines(r io.Reader) iter.Seq2[event.Sequenced, error] {
 	return func(yield func(event.Sequenced, error) bool) {
 		in := bufio.NewScanner(r)
@@ -91,7 +92,7 @@ func Lines(r io.Reader) iter.Seq2[event.Sequenced, error] {
 	}
 }
 
-// failure tells the place of an error in a line.
+// failure adds the line number to an error.
 func failure(n int, err error) error {
 	place := new(strictjson.Error)
 	switch {
@@ -103,7 +104,8 @@ func failure(n int, err error) error {
 	return fmt.Errorf("line %d: %w", n, err)
 }
 
-// Write writes events, one a line, so that Lines reads back every byte of them.
+// Write writes events, one a line, so that Lines can read back every byte of
+// them.
 func Write(w io.Writer, events iter.Seq2[event.Sequenced, error]) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)

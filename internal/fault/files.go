@@ -11,18 +11,18 @@ import (
 	"strings"
 )
 
-// image is the files of a closed or stopped database, in memory.
+// image has the files of a closed or stopped database, in memory.
 type image []imageFile
 
 type imageFile struct {
 	path string // relative
 	mode fs.FileMode
 	data []byte
-	aim  string // "database" or "log" where a fault may hit it
+	aim  string // "database" or "log" if a fault may hit it
 }
 
-// takeImage reads all files below a directory, in its order. Aim tells which of them faults
-// hit; nil is all.
+// takeImage reads all files below a directory, in order. Aim selects the files
+// that faults may hit; nil means all.
 func takeImage(dir string, aim func(path string) bool) (image, error) {
 	var im image
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -55,8 +55,8 @@ func takeImage(dir string, aim func(path string) bool) (image, error) {
 	return im, err
 }
 
-// leftOut reports whether a file belongs to a running process, or is made at
-// each start.
+// leftOut reports whether a file belongs to a running process, or is recreated
+// at each start.
 func leftOut(path string) bool {
 	base := filepath.Base(path)
 	return strings.HasSuffix(base, "-shm") || base == "postmaster.pid" || strings.HasPrefix(base, ".s.")
@@ -70,12 +70,12 @@ type fault struct {
 	bit    uint
 }
 
-// describe names the fault.
+// describe describes the fault.
 func (f fault) describe(im image) string {
 	return fmt.Sprintf("%s at %d of %s", f.kind, f.offset, im[f.file].path)
 }
 
-// size is the bytes that can be hit of a kind of files.
+// size is the number of bytes that can be hit in files of a kind.
 func (im image) size(aim string) (n int64) {
 	for i := range im {
 		if im[i].aim == aim {
@@ -85,8 +85,9 @@ func (im image) size(aim string) (n int64) {
 	return n
 }
 
-// draw draws a fault: one of four in the log, where there is one; of ten, eight flip a bit, one cuts a file, one fills a
-// sector of 512 bytes with another's content.
+// draw draws a fault: if there is a log, one in four hits it. Of ten faults
+// eight flip a bit, one truncates a file, and one overwrites a sector of 512
+// bytes with another's content.
 func (im image) draw(rng *rand.Rand) fault {
 	f := fault{kind: "bit", bit: uint(rng.IntN(8))}
 	aim := "database"
@@ -113,7 +114,7 @@ func (im image) draw(rng *rand.Rand) fault {
 	return f
 }
 
-// damaged returns the content of a file after a fault.
+// damaged returns a file's content after a fault.
 func (f fault) damaged(data []byte) []byte {
 	switch f.kind {
 	case "cut":

@@ -33,16 +33,16 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// The outcomes that decide something; see the package comment.
+// The outcomes that count as results; see the package comment.
 const (
 	harmless = "harmless"
 	silent   = "SILENT"
 )
 
-// patience is how long one damaged store may take.
+// patience bounds the time for one damaged store.
 const patience = time.Minute
 
-// Flips is the trial that damages files. A blind one ignores the findings of
+// Flips is the trial that damages files. With blind it ignores the findings of
 // the check, to prove that the trial notices wrong answers.
 func Flips(blind bool) crashtest.Trial {
 	return crashtest.Trial{
@@ -59,7 +59,7 @@ func Flips(blind bool) crashtest.Trial {
 	}
 }
 
-// flips damages copies of one store. The first copy has no fault.
+// flips damages copies of one store. The first copy is undamaged, as a control.
 func flips(ctx context.Context, c crashtest.Cell, rng *rand.Rand, r *crashtest.Row, blind bool) error {
 	contents := crashtest.NewContents(c.Layout, rng.Uint64())
 	im, err := prepare(ctx, c, contents, rng)
@@ -98,14 +98,15 @@ func flips(ctx context.Context, c crashtest.Cell, rng *rand.Rand, r *crashtest.R
 	return nil
 }
 
-// The steps of a store before a checkpoint, where it has one, and after it.
+// How many steps are written before a checkpoint, if the engine has one, and
+// after it.
 const (
 	blocks  = 30
 	appends = 60
 )
 
-// prepare makes a store and returns its files: for two out of three seeds the
-// files of a closed store, else the files that a killed process leaves, with a
+// prepare makes a store and returns its files: for two of three seeds the files
+// of a closed store, otherwise the files that a killed process leaves, with a
 // log.
 func prepare(ctx context.Context, c crashtest.Cell, contents *crashtest.Contents, rng *rand.Rand) (im image, err error) {
 	params, steps := []string{"memory", "64MiB", "backlog", "60"}, blocks
@@ -140,8 +141,8 @@ func prepare(ctx context.Context, c crashtest.Cell, contents *crashtest.Contents
 	return takeImage(c.Dir, aim)
 }
 
-// aimAt selects the files of a database that are worth hitting: tables, indexes
-// and the log, because most of a directory is the server's own catalogue.
+// aimAt selects the database files worth hitting: tables, indexes and the log.
+// Most of a server's directory is its own catalogue.
 func aimAt(ctx context.Context, db *store.DB) (func(string) bool, error) {
 	if db.Engine().Info().Dialect != driver.Postgres {
 		return nil, nil
@@ -172,7 +173,7 @@ WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schem
 	}, rows.Err()
 }
 
-// where names the kind of a file.
+// where returns the kind of a file.
 func where(path string) string {
 	switch {
 	case strings.Contains(path, "pg_wal"), strings.HasSuffix(path, "wal"):
@@ -183,7 +184,8 @@ func where(path string) string {
 	return "database"
 }
 
-// examine opens a damaged store. A panic is a wrong answer of the worst kind.
+// examine opens a damaged store. A panic counts as the worst kind of wrong
+// answer.
 func examine(ctx context.Context, url string, contents *crashtest.Contents, blind bool) (outcome, why string) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -1,5 +1,5 @@
-// Package faulttest are the suites of tests that damage the stores of an engine
-// (package fault) and take its resources away.
+// Package faulttest has test suites that damage an engine's stores (package
+// fault) or limit their resources.
 package faulttest
 
 import (
@@ -22,13 +22,14 @@ func RunFlips(t *testing.T, engine string, faults int, layouts ...string) {
 	}
 }
 
-// RunBite proves that the trial bites: with the check switched off, damage to the
-// files of an engine without checksums of pages is a wrong answer.
+// RunBite proves that the trial detects damage: with the check switched off,
+// damage to the files of an engine without page checksums must lead to a wrong
+// answer.
 func RunBite(t *testing.T, engine, layout string, faults int) {
 	require.NotZero(t, flip(t, true, engine, layout, 1, faults), "%d faults", faults)
 }
 
-// flip tries faults and returns how many wrong answers nothing reports.
+// flip tries faults and returns the number of unreported wrong answers.
 func flip(t *testing.T, blind bool, engine, layout string, seed uint64, faults int) int {
 	t.Helper()
 	r, err := crashtest.Torture(t.Context(), crashtest.Options{

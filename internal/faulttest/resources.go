@@ -14,10 +14,10 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// RunResources takes file descriptors, memory and the right to write away from
-// stores of an engine. crashtest.Full takes disk space, in a separate process.
-// A store on a read-only file system can be opened for reading, unless
-// noReadOnly gives the reason why not.
+// RunResources limits file descriptors, memory and write permission of an
+// engine's stores. (crashtest.Full limits disk space, in a separate process.) A
+// store on a read-only file system must be readable, unless noReadOnly gives
+// the reason why not.
 func RunResources(t *testing.T, engine, noReadOnly string) {
 	t.Run("read-only file system", func(t *testing.T) { runReadOnly(t, engine, noReadOnly) })
 	t.Run("file descriptors", func(t *testing.T) { runDescriptors(t, engine) })
@@ -51,8 +51,8 @@ func (s subject) verify(t *testing.T, opts *store.Options) error {
 	return err
 }
 
-// runReadOnly: on a read-only file system a store cannot be opened for writing, and
-// what can be read is right.
+// runReadOnly: on a read-only file system a store cannot be opened for writing,
+// and everything that can be read is right.
 func runReadOnly(t *testing.T, engine, noReadOnly string) {
 	if reason := crashtest.CanMount(); reason != "" {
 		t.Skip(reason)
@@ -83,8 +83,8 @@ func runReadOnly(t *testing.T, engine, noReadOnly string) {
 	}
 }
 
-// runDescriptors opens and uses a store with few file descriptors left. It fails or
-// works; afterwards it is whole.
+// runDescriptors opens and uses a store with few file descriptors left.
+// Operations may fail; afterwards the store must be sound.
 func runDescriptors(t *testing.T, engine string) {
 	s := newSubject(t, engine, t.TempDir())
 	var was unix.Rlimit
@@ -102,13 +102,13 @@ func runDescriptors(t *testing.T, engine string) {
 	require.NoError(t, s.verify(t, nil))
 }
 
-// runMemory uses a store with next to no memory for caching.
+// runMemory uses a store with almost no memory for caching.
 func runMemory(t *testing.T, engine string) {
 	c := crashtest.Cell{Engine: engine, Layout: "compact", Dir: t.TempDir()}
 	s := crashtest.NewContents(c.Layout, 1)
 	db, err := store.Open(t.Context(), c.URL("store"), &store.Options{Memory: 4 << 20})
 	if errors.Is(err, store.ErrUnsupported) {
-		// It says how much it needs.
+		// The error says how much memory is needed.
 		db, err = store.Open(t.Context(), c.URL("store"), &store.Options{Memory: 64 << 20})
 	}
 	require.NoError(t, err)

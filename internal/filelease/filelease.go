@@ -1,6 +1,6 @@
-// Package filelease has locks on files, which the system drops with the process
-// that holds them, and the lease of a database file: such a lock on a file next
-// to the database.
+// Package filelease has file locks, which the system releases when the process
+// ends, and the lease of a database file: such a lock on a file next to the
+// database.
 package filelease
 
 import (
@@ -16,15 +16,15 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// suffix of the file, after the path of the database.
+// suffix is appended to the path of the database.
 const suffix = "-lease"
 
 // lease is a file that is locked.
 type lease struct{ file *os.File }
 
-// Take implements driver.Leaser for a database, which exists. Its path has no symbolic
-// links, so that everybody names the lease alike. Whoever may use the database may use the
-// lease, unless it is open for reading only.
+// Take implements driver.Leaser for an existing database. The path has no
+// symbolic links, so that all processes use the same lease file. Whoever may
+// write the database may take the lease.
 func Take(path string, readOnly bool) (driver.Lease, error) {
 	if readOnly {
 		return nil, fmt.Errorf("lease: %w", driver.ErrReadOnly)
@@ -45,7 +45,7 @@ func Take(path string, readOnly bool) (driver.Lease, error) {
 			return nil, errors.Join(fmt.Errorf("%w: process %s has the lease, %s", err, bytes.TrimSpace(owner[:n]), path), f.Close())
 		}
 		if current(f, path) {
-			if err := ours(f); err != nil {
+			if err := checkLeaseFile(f); err != nil {
 				return nil, errors.Join(err, f.Close())
 			}
 			l := lease{f}
@@ -57,8 +57,9 @@ func Take(path string, readOnly bool) (driver.Lease, error) {
 	}
 }
 
-// Open opens a file, which it makes if need be, with its lock; driver.ErrLocked when
-// another has that. Closing the file gives the lock back, and so does the end of the process.
+// Open opens or creates a file and locks it. It fails with driver.ErrLocked
+// when another process has the lock. Closing the file, or the end of the
+// process, releases the lock.
 func Open(path string, mode os.FileMode) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, mode)
 	if err != nil {
@@ -70,10 +71,10 @@ func Open(path string, mode os.FileMode) (*os.File, error) {
 	return f, nil
 }
 
-// poll is how often a lock that another has is tried.
+// poll is the interval at which Wait tries a lock.
 const poll = 50 * time.Millisecond
 
-// Wait is Open that waits for the lock until ctx is done.
+// Wait is Open, but waits for the lock until ctx is done.
 func Wait(ctx context.Context, path string, mode os.FileMode) (*os.File, error) {
 	for {
 		f, err := Open(path, mode)
@@ -88,7 +89,7 @@ func Wait(ctx context.Context, path string, mode os.FileMode) (*os.File, error) 
 	}
 }
 
-// current reports whether a path still names a file.
+// current reports whether a path still refers to an open file.
 func current(f *os.File, path string) bool {
 	mine, err := f.Stat()
 	if err != nil {
@@ -98,9 +99,10 @@ func current(f *os.File, path string) bool {
 	return err == nil && os.SameFile(mine, there)
 }
 
-// ours refuses a file that is no lease: a lease is empty, or has the number of
-// a process. Any other file is a user's, which taking the lease would remove.
-func ours(f *os.File) error {
+// checkLeaseFile refuses a file that is not a lease: a lease file is empty or has a
+// process number. Any other file is a user's, and taking the lease would remove
+// it.
+func checkLeaseFile(f *os.File) error {
 	text := make([]byte, 21)
 	n, err := f.ReadAt(text, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -112,7 +114,7 @@ func ours(f *os.File) error {
 	return nil
 }
 
-// sign writes who has the lease, for people.
+// sign writes into the file which process has the lease, for people.
 func (l lease) sign() error {
 	if err := l.file.Truncate(0); err != nil {
 		return errors.Join(fmt.Errorf("lease: %w", err), l.file.Close())
@@ -123,11 +125,11 @@ func (l lease) sign() error {
 	return nil
 }
 
-// Held implements driver.Lease: the lock cannot be lost.
+// Held implements driver.Lease. A file lock cannot be lost.
 func (l lease) Held(context.Context) error { return nil }
 
 // Release implements driver.Lease. The file is removed while it is locked, so
-// that no process locks a file that is about to go and thinks it has the lease.
+// that no other process can lock a file that is about to be removed.
 func (l lease) Release() error {
 	if err := errors.Join(os.Remove(l.file.Name()), l.file.Close()); err != nil {
 		return fmt.Errorf("lease: %w", err)

@@ -11,18 +11,18 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Lock fails: without it two processes would spoil what they share.
+// Lock fails, because without locks two processes would damage shared files.
 func Lock(*os.File) error {
 	return fmt.Errorf("%w: locks that end with a process, on this system", driver.ErrUnsupported)
 }
 
-// shared is of this process alone, on this system.
+// shared is limited to this process on this system.
 type shared struct {
 	mu    sync.Mutex
 	words [keptAt + Kept]atomic.Uint64
 }
 
-// Raise makes the number that is raised at least n, and returns it.
+// Raise sets the raised number to at least n, and returns it.
 func (s *Numbers) Raise(n uint64) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -30,14 +30,14 @@ func (s *Numbers) Raise(n uint64) uint64 {
 	return s.words[0].Load()
 }
 
-// Kept returns a number that is kept.
+// Kept returns a kept number.
 func (s *Numbers) Kept(i int) uint64 { return s.words[keptAt+i].Load() }
 
-// Keep replaces a number that is kept, if it is still the old one.
+// Keep replaces a kept number if it still equals old.
 func (s *Numbers) Keep(i int, old, n uint64) bool { return s.words[keptAt+i].CompareAndSwap(old, n) }
 
-// Confirm does nothing: no process leaves anything.
+// Confirm does nothing, because numbers do not survive a process here.
 func (*Numbers) Confirm(int) {}
 
-// Close ends the use. The numbers stay what they were.
+// Close does nothing here.
 func (*Numbers) Close() error { return nil }

@@ -16,8 +16,8 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Lock takes a lock that belongs to the open file and not, as fcntl's do, to the
-// process: two engines of one process are kept apart as well.
+// Lock takes a lock that belongs to the open file and not, like fcntl's, to the
+// process, so that two engines in one process exclude each other as well.
 func Lock(f *os.File) error {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	switch {
@@ -33,14 +33,14 @@ func Lock(f *os.File) error {
 
 // shared is the file, mapped into memory.
 type shared struct {
-	mu     sync.Mutex
-	opened bool
-	file   *os.File
-	memory []byte     // of the file, or of this process alone
-	left   [Kept]bool // found, and not confirmed
+	mu          sync.Mutex
+	opened      bool
+	file        *os.File
+	memory      []byte     // of the file, or private to this process
+	unconfirmed [Kept]bool // numbers of a killed process, not yet confirmed
 }
 
-// Raise makes the number that is raised at least n, and returns it.
+// Raise sets the raised number to at least n, and returns it.
 func (s *Numbers) Raise(n uint64) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,7 +53,7 @@ func (s *Numbers) Raise(n uint64) uint64 {
 	}
 }
 
-// Kept returns a number that is kept. It makes no file.
+// Kept returns a kept number. It does not create the file.
 func (s *Numbers) Kept(i int) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,47 +65,49 @@ func (s *Numbers) Kept(i int) uint64 {
 	return s.word(keptAt + i).Load()
 }
 
-// Keep replaces a number that is kept, if it is still the old one.
+// Keep replaces a kept number if it still equals old.
 func (s *Numbers) Keep(i int, old, n uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.word(keptAt+i).CompareAndSwap(old, n)
 }
 
-// Confirm says that a kept number which a process has left is right. Until then it is not
-// removed.
+// Confirm records that a number left by a killed process is right. Until then
+// Close does not remove the file.
 func (s *Numbers) Confirm(i int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.left[i] = false
+	s.unconfirmed[i] = false
 }
 
-// word returns a number, which others may change meanwhile. The caller holds mu.
+// word returns a number in the file, which other processes may change
+// concurrently. The caller holds mu.
 func (s *Numbers) word(i int) *atomic.Uint64 {
 	if !s.opened {
 		s.opened = true
 		if s.open() != nil {
-			s.memory = make([]byte, numberSize) // each has numbers of his own
+			s.memory = make([]byte, numberSize) // without a file each user has separate numbers
 		}
 	}
 	return (*atomic.Uint64)(unsafe.Pointer(&s.memory[8*i]))
 }
 
-// open maps the file. Who uses it has a shared lock; who has the file alone sets it back.
+// open maps the file. Each user has a shared lock; a user that can get an
+// exclusive lock is the first one and resets the numbers.
 func (s *Numbers) open() error {
 	for {
 		f, err := os.OpenFile(s.Path, os.O_RDWR|os.O_CREATE, s.Mode)
 		if err != nil {
 			return err
 		}
-		if err = recognise(f); err != nil {
+		if err = checkSize(f); err != nil {
 			return errors.Join(err, f.Close())
 		}
 		if err = Lock(f); err == nil {
-			err = s.setBack(f)
+			err = s.reset(f)
 		}
 		if err == nil || errors.Is(err, driver.ErrLocked) {
-			err = unix.Flock(int(f.Fd()), unix.LOCK_SH) // waits for who sets it back or removes it
+			err = unix.Flock(int(f.Fd()), unix.LOCK_SH) // waits for a user that resets or removes the file
 		}
 		if err == nil && !current(f, s.Path) {
 			if err = f.Close(); err == nil {
@@ -127,9 +129,9 @@ func (s *Numbers) open() error {
 	}
 }
 
-// recognise refuses a file whose size is wrong, because it is a user's. An
-// earlier version has made shorter ones.
-func recognise(f *os.File) error {
+// checkSize refuses a file of unexpected size, because it is a user's. Earlier
+// versions made shorter files.
+func checkSize(f *os.File) error {
 	st, err := f.Stat()
 	if err == nil && (!st.Mode().IsRegular() || st.Size() > numberSize || st.Size()%8 != 0) {
 		err = fmt.Errorf("%q is not a file of Varve's", f.Name())
@@ -137,24 +139,24 @@ func recognise(f *os.File) error {
 	return err
 }
 
-// setBack sets the raised number to zero, and also the kept ones when they are
-// of another start of the system, because writes that were not durable may be
-// gone since.
-func (s *Numbers) setBack(f *os.File) error {
+// reset resets the raised number. It resets the kept numbers only if the
+// system was restarted since, because writes that were not durable may then be
+// lost.
+func (s *Numbers) reset(f *os.File) error {
 	page, boot := make([]byte, numberSize), bootID()
 	if _, err := f.ReadAt(page, 0); err != nil || len(boot) == 0 || !bytes.Equal(page[bootAt:], boot) {
 		clear(page)
 		copy(page[bootAt:], boot)
 	}
 	clear(page[:8])
-	for i := range s.left {
-		s.left[i] = !bytes.Equal(page[8*(keptAt+i):][:8], make([]byte, 8))
+	for i := range s.unconfirmed {
+		s.unconfirmed[i] = !bytes.Equal(page[8*(keptAt+i):][:8], make([]byte, 8))
 	}
 	_, err := f.WriteAt(page, 0)
 	return err
 }
 
-// grow makes a file longer that an earlier version has made, which may use it.
+// grow extends a file of an earlier version, whose processes may be using it.
 func grow(f *os.File) error {
 	st, err := f.Stat()
 	if err == nil && st.Size() < numberSize {
@@ -163,7 +165,8 @@ func grow(f *os.File) error {
 	return err
 }
 
-// bootID tells one start of the system from others; it is empty where nothing does.
+// bootID identifies a start (boot) of the system; empty if the system has no
+// such id.
 func bootID() []byte {
 	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil || len(text) > bootSize {
@@ -172,8 +175,8 @@ func bootID() []byte {
 	return append(make([]byte, 0, bootSize), text...)[:bootSize]
 }
 
-// Close ends the use. The numbers stay as they were. The file of a killed
-// process stays, unless its numbers were confirmed.
+// Close ends the use of the numbers. The last user removes the file, unless a
+// killed process left numbers that were not confirmed.
 func (s *Numbers) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -186,7 +189,7 @@ func (s *Numbers) Close() error {
 		return nil
 	}
 	err := unix.Munmap(memory)
-	if s.left == [Kept]bool{} && Lock(s.file) == nil && current(s.file, s.Path) { // there is no other user
+	if s.unconfirmed == [Kept]bool{} && Lock(s.file) == nil && current(s.file, s.Path) { // there is no other user
 		err = errors.Join(err, os.Remove(s.Path))
 	}
 	err = errors.Join(err, s.file.Close())

@@ -2,12 +2,11 @@ package filelease
 
 import "os"
 
-// Numbers are numbers that all users of the file of a path share, in this
-// process and in others. They are zero at first, and again after the last user
-// has closed it: then the file is removed. A process that was killed leaves the
-// file. The next user begins with zero, except for the kept numbers, which it
-// finds unless the system was started since. Where there can be no such file,
-// each user has separate numbers.
+// Numbers are numbers in a small file that all its users share, in this process
+// and in others. They start at zero, and the last user removes the file. A
+// killed process leaves the file: the next user starts with zero, but finds the
+// kept numbers, unless the system was restarted since. Where no such file can
+// be made, each user has separate numbers.
 type Numbers struct {
 	Path string
 	Mode os.FileMode // of the file
@@ -15,11 +14,11 @@ type Numbers struct {
 	shared
 }
 
-// Kept is how many numbers are kept.
+// Kept is the number of kept numbers.
 const Kept = 2
 
-// The file: the raised number, the kept numbers, and the system's start that
-// they belong to.
+// The layout of the file: the raised number, the kept numbers, and the id of
+// the system start that they belong to.
 const (
 	keptAt     = 1 // in words of 8 bytes
 	bootAt     = (keptAt + Kept) * 8

@@ -7,7 +7,7 @@ import "os"
 // Data makes a file's content durable.
 func Data(f *os.File) error { return f.Sync() }
 
-// ReadAhead does nothing: only Linux has a call for it here.
+// ReadAhead does nothing here: only Linux has a call for it.
 func ReadAhead(*os.File, int64, int64) {}
 
 // RandomAccess does nothing.

@@ -9,14 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ReadAhead begins to read a part of a file into the page cache. That it cannot is no error:
-// whoever reads it next will tell.
+// ReadAhead starts to read a part of a file into the page cache. Errors are
+// ignored, because the real read will report them.
 func ReadAhead(f *os.File, offset, n int64) {
 	_ = unix.Fadvise(int(f.Fd()), offset, n, unix.FADV_WILLNEED)
 }
 
-// RandomAccess has the system read nothing but what is asked for by a
-// descriptor, or again what it takes to come next.
+// RandomAccess turns the system's read-ahead for a descriptor off or on.
 func RandomAccess(fd int, on bool) {
 	advice := unix.FADV_NORMAL
 	if on {
@@ -25,8 +24,8 @@ func RandomAccess(fd int, on bool) {
 	_ = unix.Fadvise(fd, 0, 0, advice)
 }
 
-// Descriptors returns the other descriptors of a file that this process has
-// open, as far as the system tells.
+// Descriptors returns this process's other descriptors of a file, as far as the
+// system lists them.
 func Descriptors(f *os.File) (list []int) {
 	var is, other unix.Stat_t
 	own := int(f.Fd())
@@ -43,9 +42,9 @@ func Descriptors(f *os.File) (list []int) {
 	return list
 }
 
-// Data makes a file's content durable, and of its metadata only the part that
-// reading needs, because the time of a write would be one more write to the
-// file system's journal.
+// Data makes a file's content durable, with only the metadata that reading
+// needs: the modification time would cost an extra write to the file system's
+// journal.
 func Data(f *os.File) error {
 	for {
 		err := unix.Fdatasync(int(f.Fd()))

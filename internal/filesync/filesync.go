@@ -1,5 +1,5 @@
-// Package filesync makes files durable and whole, and tells the room for them, where
-// package os stops short.
+// Package filesync writes files durably and atomically, and reports free disk
+// space, where package os is not enough.
 package filesync
 
 import (
@@ -10,9 +10,9 @@ import (
 	"syscall"
 )
 
-// Dir makes the entries of a directory durable: the names of new files, and that of
-// one that was renamed. Where the file system does not offer that, as network
-// shares do not, it does nothing: the files themselves are durable.
+// Dir makes the entries of a directory durable: the names of new and renamed
+// files. On file systems that do not support this, such as network shares, it
+// does nothing; the files' contents are durable anyway.
 func Dir(path string) error {
 	d, err := os.Open(path)
 	if err != nil {
@@ -25,7 +25,7 @@ func Dir(path string) error {
 	return errors.Join(err, d.Close())
 }
 
-// Replace writes a file, whole or not at all.
+// Replace writes a file atomically.
 func Replace(path string, text []byte, mode os.FileMode) error {
 	return Write(path, mode, func(f *os.File) error {
 		_, err := f.Write(text)
@@ -33,11 +33,11 @@ func Replace(path string, text []byte, mode os.FileMode) error {
 	})
 }
 
-// Write makes or replaces a file. It appears under its name when it is whole
-// and durable; when write fails no file is left, and an old file stays. Of
-// several writers at once each writes a separate file, and the last one stays.
-// The mode is for a new file; a replaced file keeps its own. If the path is no
-// regular file, such as a terminal or a pipe, it is written to.
+// Write creates or replaces a file. It appears under its name only when it is
+// complete and durable; when write fails no file is left, and an old file
+// stays. Concurrent writers write separate files, and the last one wins. The
+// mode is for a new file; a replaced file keeps its mode. If the path is not a
+// regular file, such as a terminal or a pipe, it is written directly.
 func Write(path string, mode os.FileMode, write func(f *os.File) error) (err error) {
 	switch st, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -58,7 +58,7 @@ func Write(path string, mode os.FileMode, write func(f *os.File) error) (err err
 	return publish(path, mode, write, os.Rename)
 }
 
-// Create is Write for a file that is new: when there is one of its name by then,
+// Create is Write for a new file: if a file with that name exists by the end,
 // it fails with fs.ErrExist.
 func Create(path string, mode os.FileMode, write func(f *os.File) error) error {
 	return publish(path, mode, write, Name)
@@ -81,8 +81,8 @@ func publish(path string, mode os.FileMode, write func(f *os.File) error, name f
 	return Dir(filepath.Dir(path))
 }
 
-// link is Name where a file cannot be renamed without replacing another. For a
-// moment it has both names. A directory cannot have two.
+// link is Name for systems where a rename would replace an existing file. For a
+// moment the file has both names. It does not work for directories.
 func link(from, to string) error {
 	if st, err := os.Lstat(from); err == nil && st.IsDir() {
 		if _, err := os.Lstat(to); err == nil {

@@ -4,5 +4,5 @@ package filesync
 
 import "math"
 
-// Free returns more than anybody needs: nothing asks this system.
+// Free returns the maximum, because it cannot ask this system.
 func Free(string) (uint64, error) { return math.MaxUint64, nil }

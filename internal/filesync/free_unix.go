@@ -4,7 +4,8 @@ package filesync
 
 import "golang.org/x/sys/unix"
 
-// Free returns the bytes that may still be written to the file system of a path.
+// Free returns how many bytes can still be written to the file system of a
+// path.
 func Free(path string) (uint64, error) {
 	var disk unix.Statfs_t
 	err := unix.Statfs(path, &disk)

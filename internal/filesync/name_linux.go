@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Name gives a file or directory another name, unless that is taken, which is
-// fs.ErrExist.
+// Name renames a file or directory. It fails with fs.ErrExist if the new name
+// is taken.
 func Name(from, to string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) { // the file system cannot

@@ -2,6 +2,6 @@
 
 package filesync
 
-// Name gives a file or directory another name, unless that is taken, which is
-// fs.ErrExist.
+// Name renames a file or directory. It fails with fs.ErrExist if the new name
+// is taken.
 func Name(from, to string) error { return link(from, to) }

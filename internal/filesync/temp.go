@@ -14,23 +14,24 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Temp is a file or a directory that this run has made, under a name that no
-// other run has. It recognises its file by device and inode: a file that a user
-// has put under the name since is not removed.
+// Temp is a file or directory that this run has made under a unique name. It
+// identifies its file by device and inode, so that a user's file under the same
+// name is not removed.
 //
-// The run has a lock on it. The next run that makes one of the same stem removes
-// those whose lock is free, because the runs that made them were killed.
+// The run holds a lock on it. The next run with the same stem removes those
+// whose lock is free, because their runs were killed.
 type Temp struct {
 	path string
-	file *os.File // of a directory it is for the lock alone
+	file *os.File // open for its lock; for a directory only for that
 	is   os.FileInfo
 }
 
-// nameBytes is the random part of a name, in hex after the stem and a dash.
+// nameBytes is the length of the random part of a name, written in hex after
+// the stem and a dash.
 const nameBytes = 8
 
-// TempDir makes a directory. Forget, which may be nil, gives back what else a
-// killed run has left, before its directory is removed.
+// TempDir makes a directory. For each directory of a killed run, forget, unless
+// nil, releases other resources before the directory is removed.
 func TempDir(stem string, forget func(path string) error) (*Temp, error) {
 	if _, err := sweep(stem, true, forget); err != nil {
 		return nil, fmt.Errorf("remove what a run has left that was killed: %w", err)
@@ -51,8 +52,8 @@ func tempFile(stem string, mode os.FileMode) (*Temp, error) {
 	})
 }
 
-// Sweep removes the directories of runs that were killed. Found reports whether there
-// were directories of runs, killed or not.
+// Sweep removes the directories of killed runs. Found reports whether any
+// directory existed, of a killed run or not.
 func Sweep(stem string) (found bool, err error) { return sweep(stem, true, nil) }
 
 func newTemp(stem string, create func(path string) (*os.File, error)) (*Temp, error) {
@@ -63,7 +64,7 @@ func newTemp(stem string, create func(path string) (*os.File, error)) (*Temp, er
 			if _, gone := os.Stat(filepath.Dir(path)); gone != nil {
 				return nil, fmt.Errorf("directory %q does not exist; make it first", filepath.Dir(path))
 			}
-			continue // another run has taken it for one that was left
+			continue // another run has taken it for a remain and removed it
 		}
 		if err != nil {
 			return nil, err
@@ -72,11 +73,11 @@ func newTemp(stem string, create func(path string) (*os.File, error)) (*Temp, er
 		if s.is, err = f.Stat(); err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
-		// Another run takes it for one that was left, and removes it, if that run has
-		// locked it first or is gone with it. Where there are no locks no run removes
-		// what another has left.
+		// Another run may lock it first and remove it as left over; then this
+		// run tries another name. Where locks are not supported, no run removes
+		// another's files.
 		locked := filelease.Lock(f)
-		if errors.Is(locked, driver.ErrLocked) || locked == nil && !s.mine() {
+		if errors.Is(locked, driver.ErrLocked) || locked == nil && !s.sameFile() {
 			_ = f.Close()
 			continue
 		}
@@ -84,8 +85,8 @@ func newTemp(stem string, create func(path string) (*os.File, error)) (*Temp, er
 	}
 }
 
-// sweep removes the files of runs that were killed. It leaves alone files that
-// it cannot lock, and names that are not a Temp's.
+// sweep removes the files of killed runs. It skips files that it cannot lock,
+// and names that are not a Temp's.
 func sweep(stem string, dirs bool, forget func(path string) error) (found bool, err error) {
 	entries, err := os.ReadDir(filepath.Dir(stem))
 	if err != nil {
@@ -114,34 +115,33 @@ func sweep(stem string, dirs bool, forget func(path string) error) (found bool, 
 	return found, errors.Join(errs...)
 }
 
-// IsTemp reports whether a name in the directory of a stem is one of its
-// temporary ones.
+// IsTemp reports whether a name in the directory of a stem is a temporary one.
 func IsTemp(stem, name string) bool {
 	end, ok := strings.CutPrefix(name, filepath.Base(stem)+"-")
 	random, err := hex.DecodeString(end)
 	return ok && err == nil && len(random) == nameBytes
 }
 
-// Path is its name.
+// Path is the file's name.
 func (s *Temp) Path() string { return s.path }
 
-// Lock is the file with its lock. A process that inherits it keeps the lock until
-// it ends too.
+// Lock is the locked file. A process that inherits it holds the lock until it
+// ends too.
 func (s *Temp) Lock() *os.File { return s.file }
 
-// mine reports whether its name still names the same file.
-func (s *Temp) mine() bool {
+// sameFile reports whether the name still refers to the same file.
+func (s *Temp) sameFile() bool {
 	is, err := os.Lstat(s.path)
 	return err == nil && os.SameFile(s.is, is)
 }
 
 func (s *Temp) remove() error {
-	if !s.mine() {
+	if !s.sameFile() {
 		return nil
 	}
 	return os.RemoveAll(s.path)
 }
 
-// Remove removes the file or directory, unless it has got another name, and
-// releases the lock.
+// Remove removes the file or directory, unless it was renamed, and releases the
+// lock.
 func (s *Temp) Remove() error { return errors.Join(s.remove(), s.file.Close()) }

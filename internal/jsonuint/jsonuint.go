@@ -1,7 +1,7 @@
-// Package jsonuint writes and reads unsigned integers as JSON that every client
-// can hold. JavaScript and other clients read numbers as floating point and
-// lose digits above 2^53: larger integers are strings of digits. The package
-// also has bytes and texts, for documents that are written by hand.
+// Package jsonuint encodes unsigned integers as JSON without loss. JavaScript
+// and other clients read numbers as floating point and lose digits above 2^53,
+// so larger integers are written as strings of digits. The package also encodes
+// bytes and text, for hand-written encoders.
 package jsonuint
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// maxExact is the largest integer that is written as a number.
+// maxExact is the largest integer that is written as a JSON number.
 const maxExact = 1<<53 - 1
 
 // Append appends n as JSON.
@@ -26,8 +26,8 @@ func Append(b []byte, n uint64) []byte {
 	return append(strconv.AppendUint(append(b, '"'), n, 10), '"')
 }
 
-// AppendExpiration appends the block at which an entity ends, null when it never
-// does.
+// AppendExpiration appends the block at which an entity ends, or null if it
+// never does.
 func AppendExpiration(b []byte, block uint64) []byte {
 	if block == entity.MaxBlock {
 		return append(b, "null"...)
@@ -38,7 +38,8 @@ func AppendExpiration(b []byte, block uint64) []byte {
 // AppendHex appends bytes as 0x and hexadecimal digits, without quotes.
 func AppendHex(b, data []byte) []byte { return hex.AppendEncode(append(b, "0x"...), data) }
 
-// AppendText appends a string, which is UTF-8. Most need no escapes; the others go the long way.
+// AppendText appends a string, which must be UTF-8. Most need no escapes; the
+// others take a slower path.
 func AppendText(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < 0x20 || c == '"' || c == '\\' {
@@ -49,7 +50,7 @@ func AppendText(b []byte, s string) []byte {
 	return append(append(append(b, '"'), s...), '"')
 }
 
-// Uint is an integer in a document of JSON. It is read from a number or a string.
+// Uint is an integer in a JSON document. It is read from a number or a string.
 type Uint uint64
 
 // MarshalJSON implements json.Marshaler.
@@ -65,7 +66,7 @@ func (n *Uint) UnmarshalJSON(text []byte) error {
 		*n = Uint(v)
 		return nil
 	}
-	// 1.0 and 1e3 are integers of JSON as well, and what some clients write.
+	// 1.0 and 1e3 are integers in JSON as well, and some clients write them.
 	if f, err := strconv.ParseFloat(string(text), 64); err == nil && f >= 0 && f <= maxExact && f == math.Trunc(f) {
 		*n = Uint(f)
 		return nil
@@ -73,10 +74,10 @@ func (n *Uint) UnmarshalJSON(text []byte) error {
 	return &Error{Literal: string(text)}
 }
 
-// Map returns the integers of a document.
+// Map converts the integers of a document.
 func Map(m map[string]Uint) map[string]uint64 { return convert[Uint, uint64](m) }
 
-// FromMap returns integers for a document.
+// FromMap converts integers for a document.
 func FromMap(m map[string]uint64) map[string]Uint { return convert[uint64, Uint](m) }
 
 func convert[A, B ~uint64](m map[string]A) map[string]B {
@@ -90,13 +91,13 @@ func convert[A, B ~uint64](m map[string]A) map[string]B {
 	return list
 }
 
-// Expiration is the block at which an entity ends, in a document of JSON.
+// Expiration is the block at which an entity ends, in a JSON document.
 type Expiration uint64
 
 // MarshalJSON implements json.Marshaler.
 func (e Expiration) MarshalJSON() ([]byte, error) { return AppendExpiration(nil, uint64(e)), nil }
 
-// Error tells of JSON that is no Uint.
+// Error reports JSON that is not a Uint.
 type Error struct{ Literal string }
 
 // Error implements error.

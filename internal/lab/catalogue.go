@@ -9,36 +9,40 @@ import (
 	"github.com/varvedb/varve/internal/report"
 )
 
-// section is the experiments whose IDs begin with the same letter.
+// section is a group of experiments whose IDs begin with the same letter.
 type section struct {
 	title       string
 	experiments []Experiment
 }
 
-// Experiment is a question, the way to answer it, and the tables that show the answer.
+// Experiment is a question, a plan of measurements that answer it, and the
+// tables that show the answer.
 type Experiment struct {
 	ID        string // section and number, such as "A5"
 	Title     string
 	Question  string
 	Published string        // what others measured, on their machines; "" for nothing
 	Views     []report.View // of the experiment's own lines
-	Layouts   []string      // that it measures where none are asked for
+	Layouts   []string      // to measure if none are requested
 
-	// Changes tells that it changes the data sets that it works on: it gets copies.
+	// Changes reports that the experiment modifies its data sets, so it gets
+	// copies.
 	Changes bool
 
-	// Own tells that it asks nothing about attributes of the base profile, and so runs on a
-	// source of the user's own too.
+	// Own reports that the experiment needs no attributes of the base profile,
+	// so it can also run on the user's own source.
 	Own bool
 
 	Plan func(l *Lab) ([]Variant, error) // fails when the options do not fit
-	core map[string]string               // values of keys in the core set; nil is none
+	core map[string]string               // values of keys in the core set; nil: no variant
 }
 
-// registered are the plans of experiments that bring much with them, such as the service.
+// registered are the plans of experiments with large dependencies, such as the
+// service. Their packages register them.
 var registered = map[string]func(l *Lab) ([]Variant, error){}
 
-// Register gives an experiment of the catalogue its plan. It is for init functions.
+// Register sets the plan of an experiment in the catalogue. It is for init
+// functions.
 func Register(id string, plan func(l *Lab) ([]Variant, error)) { registered[id] = plan }
 
 func elsewhere(id string) func(l *Lab) ([]Variant, error) {
@@ -50,8 +54,9 @@ func elsewhere(id string) func(l *Lab) ([]Variant, error) {
 	}
 }
 
-// Core reports whether a variant is of the core set, which is small enough to be repeated and read: what go test
-// -bench=. measures; of nil, whether any is.
+// Core reports whether a variant belongs to the core set, which go test
+// -bench=. runs: it is small enough to be repeated and read. For nil it reports
+// whether the experiment has any such variant.
 func (e *Experiment) Core(v *Variant) bool {
 	return e.core != nil && (v == nil || v.Keys.of(e.core))
 }
@@ -68,7 +73,7 @@ func All() (list []Experiment) {
 	return list
 }
 
-// Sections returns everything that a report shows.
+// Sections returns the sections of a report.
 func Sections() (list []report.Section) {
 	for _, s := range sections {
 		of := report.Section{Title: s.title}
@@ -80,8 +85,8 @@ func Sections() (list []report.Section) {
 	return list
 }
 
-// Report returns an experiment's part of a report: its tables have its lines
-// alone.
+// Report returns an experiment's part of a report, whose tables show only its
+// results.
 func (e Experiment) Report() report.Experiment {
 	x := report.Experiment{ID: e.ID, Title: e.Title, Question: e.Question, Published: e.Published}
 	for _, v := range e.Views {
@@ -91,7 +96,8 @@ func (e Experiment) Report() report.Experiment {
 	return x
 }
 
-// Find returns the experiments with the given IDs or sections, in the order of the catalogue; all for none.
+// Find returns the experiments with the given IDs or sections, in the order of
+// the catalogue; without ids it returns all.
 func Find(ids []string) ([]Experiment, error) {
 	all := All()
 	if len(ids) == 0 {
@@ -110,8 +116,8 @@ func Find(ids []string) ([]Experiment, error) {
 	}), nil
 }
 
-// FindOwn returns the experiments of Find that run on a source of the user's.
-// One that does not, and was asked for by its ID, is an error.
+// FindOwn returns the experiments of Find that can run on the user's source. It
+// is an error to name one by its ID that cannot.
 func FindOwn(ids []string) ([]Experiment, error) {
 	found, err := Find(ids)
 	if err != nil {
@@ -129,8 +135,8 @@ func FindOwn(ids []string) ([]Experiment, error) {
 	return own, nil
 }
 
-// Variants returns the variants of an experiment on an engine; variants on a
-// source of the user's are planned once it is prepared (Lab.Plan).
+// Variants returns the variants of an experiment on an engine. Variants on the
+// user's source are planned only after it is prepared (Lab.Plan).
 func (e Experiment) Variants(o Options, engine bench.Engine) ([]Variant, error) {
 	if o.Source != "" {
 		return nil, ErrSkip

@@ -101,7 +101,7 @@ func TestOrder(t *testing.T) {
 		for i := range list {
 			names = append(names, list[i].line())
 		}
-		return names, l.fresh()
+		return names, l.questionSeed()
 	}
 	first, seed := order(0)
 	again, same := order(0)

@@ -13,14 +13,15 @@ import (
 	"github.com/varvedb/varve/internal/report"
 )
 
-// commitLimit is the limit of the 99th percentile of commits.
+// commitLimit is the maximum 99th percentile of commits.
 const commitLimit = 2 * time.Second
 
 // readers is how many connections read while a writer works.
 const readers = 10
 
-// concurrent is a load of writes and reads at the same time, both a second. As the reads, ceiling
-// searches for the most that fit, and closed has as many as readers get that wait for their answers.
+// concurrent is a load of writes and reads at the same time, both per second.
+// For the reads, ceiling means to search for the highest sustainable rate, and
+// closed means a closed loop.
 type concurrent struct{ rows, reads float64 }
 
 const (
@@ -28,18 +29,18 @@ const (
 	closed  = -2
 )
 
-// The steps of the user's documents, and the lower end of a first version's
-// load.
+// The load steps of the user's documents, and the lower end of a first
+// version's load.
 var combinedLoads = []concurrent{{ArkivRowRate, 0}, {ArkivRowRate, 100}, {ArkivRowRate, 1_000}, {ArkivRowRate, 5_000}, {10_000, 1_000}, {ArkivRowRate, ceiling}}
 
 func besides(l *Lab) ([]Variant, error) {
 	return l.besides("Combined", []float64{l.Scale}, combinedLoads)
 }
 
-// frontierRates are of rows a second, from none on.
+// frontierRates are write rates in rows a second, starting without writes.
 var frontierRates = []float64{0, 2_000, ArkivRowRate, 10_000, 25_000, 50_000}
 
-// frontier measures the reads a second of clients at each rate of writes.
+// frontier measures the clients' reads a second at each write rate.
 func frontier(l *Lab) ([]Variant, error) {
 	var loads []concurrent
 	for _, rate := range l.RatesOr(frontierRates...) {
@@ -48,7 +49,8 @@ func frontier(l *Lab) ([]Variant, error) {
 	return l.besides("Frontier", l.scales(), loads)
 }
 
-// firstVersionScale is that of a first version, which has 621,000 entities.
+// firstVersionScale is the scale of a first version, which has 621,000
+// entities.
 const firstVersionScale = 621_000. / 800_000
 
 func firstVersion(l *Lab) ([]Variant, error) {
@@ -94,9 +96,9 @@ func (b concurrent) variant(l *Lab, name string, keys Keys, scale float64) Varia
 	return v
 }
 
-// withReads runs commits of so many rows a second with so many reads of a mix,
-// and reports whether both kept up: commits under their limit, reads not
-// skipped.
+// withReads runs commits at a rate of rows together with reads of a mix at
+// their rate. It reports whether both kept up: commits stayed under their
+// limit, and no read was skipped.
 func (t *Trial) withReads(ctx context.Context, b concurrent) (kept bool, err error) {
 	t.Store.Readers = readers
 	err = t.WithBase(ctx, func() error {
@@ -115,7 +117,7 @@ func (t *Trial) withReads(ctx context.Context, b concurrent) (kept bool, err err
 	return kept, err
 }
 
-// mixOf is a mix with a separate oracle, which follows the written blocks.
+// mixOf returns a mix with a separate oracle, which follows the written blocks.
 func (t *Trial) mixOf(name string) (mix.Reads, error) {
 	oracle, err := t.Oracle(t.Data)
 	if err != nil {
@@ -124,11 +126,11 @@ func (t *Trial) mixOf(name string) (mix.Reads, error) {
 	return mix.New(name, oracle)
 }
 
-// together runs commits of the blocks after the data set, none where they have
-// no rate, and reads at the same time, as many as there can be where they have
-// none. It records both: the commits' figures have no prefix; the reads' figures
-// have the reads' name before them, but for the rate and the late or skipped
-// ones.
+// together runs commits of the blocks after the data set concurrently with
+// reads. Without a write rate there are no commits; without a read rate the
+// reads run in a closed loop. It records both. Units of commits have no prefix.
+// Units of reads begin with the reads' name, except the rate and the numbers of
+// late and skipped reads.
 func (t *Trial) together(ctx context.Context, b concurrent, m mix.Reads) (wrote bench.Result, read *pace.Outcome, err error) {
 	writes := bench.CommitConfig{Blocks: t.Data.Rest(), RowRate: b.rows, Config: pace.Config{Duration: t.Phase, WarmUp: t.warmUp()}}
 	reading := bench.ReadMixConfig{Mix: m, Config: t.Loop(readers, max(b.reads, 0), 0)}
@@ -149,6 +151,7 @@ func (t *Trial) together(ctx context.Context, b concurrent, m mix.Reads) (wrote 
 		t.Kind("commit", commits)
 		t.Kind("all", reads)
 		t.Kinds = append(t.Kinds, read.Kinds...)
+		t.checking(read)
 		if b.rows == 0 {
 			return read, err
 		}
@@ -157,15 +160,17 @@ func (t *Trial) together(ctx context.Context, b concurrent, m mix.Reads) (wrote 
 	return wrote, read, err
 }
 
-// ceilingSteps halve the unknown range of the ceiling, on a logarithmic scale.
+// ceilingSteps is how often the unknown range of the ceiling is halved, on a
+// logarithmic scale.
 const (
 	ceilingSteps = 5
 	ceilingLow   = 100
 	ceilingHigh  = 20_000
 )
 
-// ceiling searches for the highest rate of reads at which commits and reads keep
-// up. The record is that of the highest that did; the notes have the others.
+// ceiling searches for the highest rate of reads at which commits and reads
+// keep up. The record has the figures at that rate; the notes list the other
+// rates.
 func (t *Trial) ceiling(ctx context.Context) error {
 	begun := *t.Record
 	low, high, best, notes := 0.0, float64(ceilingHigh), begun, []string(nil)
@@ -192,8 +197,9 @@ func (t *Trial) ceiling(ctx context.Context) error {
 	return nil
 }
 
-// grown measures run, of the cost of so many phases and loads, at each scale that was asked for, or at parts and multiples of the lab's.
-func grown(name string, phases, loads float64, run Run) func(*Lab) ([]Variant, error) {
+// atSizes plans run at each requested scale, or else at fractions and multiples
+// of the lab's scale. Phases and loads estimate its cost.
+func atSizes(name string, phases, loads float64, run Run) func(*Lab) ([]Variant, error) {
 	return func(l *Lab) ([]Variant, error) {
 		least := 0.25
 		if l.Source != "" { // which is taken whole
@@ -205,12 +211,13 @@ func grown(name string, phases, loads float64, run Run) func(*Lab) ([]Variant, e
 	}
 }
 
-// degradation measures reads of all mixes and then commits, on one size.
+// degradation measures reads of all mixes and then commits, at one size.
 func (t *Trial) degradation(ctx context.Context) error {
 	return t.WithBase(ctx, func() error { return t.readsThenWrites(ctx, t.mixes()) })
 }
 
-// readsThenWrites measures reads of some mixes by one client, whose units have the mix behind them, and then commits.
+// readsThenWrites measures reads of some mixes by one client, with the mix as a
+// suffix of the units, and then commits.
 func (t *Trial) readsThenWrites(ctx context.Context, mixes []string) error {
 	oracle, err := t.Oracle(t.Data)
 	if err != nil {
@@ -243,17 +250,18 @@ func (t *Trial) readsThenWrites(ctx context.Context, mixes []string) error {
 	return t.onRest(ctx, ArkivRowRate, t.Phase)
 }
 
-// loadChecks is the memory of the checks of a load of scale 1: twice some 300
-// bytes an entity.
+// loadChecks is the memory that the checks of a load need at scale 1: twice
+// some 300 bytes an entity.
 const loadChecks = 600 << 20
 
-// roomToLoad adds the memory of a load's checks to the budget.
+// roomToLoad adds the memory for the checks of a load to the budget.
 func (l *Lab) roomToLoad(scale float64) error {
 	return l.add(int64(l.worth(scale) * loadChecks))
 }
 
-// withLoaded runs f on a new store that was filled with the base profile. Room
-// for the checks of loading is added first, because they grow with the profile.
+// withLoaded runs f on a new store that is filled with the base profile. It
+// adds the memory for the checks to the budget first, because they grow with
+// the profile.
 func (t *Trial) withLoaded(ctx context.Context, f func(ready bench.Ready) error) error {
 	d, err := t.base()
 	if err == nil {
@@ -272,7 +280,7 @@ func (t *Trial) withLoaded(ctx context.Context, f func(ready bench.Ready) error)
 	})
 }
 
-// load measures filling a new store.
+// load measures the filling of a new store.
 func (t *Trial) load(ctx context.Context) error {
 	return t.withLoaded(ctx, func(ready bench.Ready) error {
 		t.Put(ready.Seconds, "load-s")

@@ -16,7 +16,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// The profiles of Arkiv's Experiments 5 and 6, and the one of 7.
+// The profiles of Arkiv's Experiments 5 to 7.
 var (
 	arkivProfiles = []bench.Profile{
 		bench.Typical, bench.Large, bench.Minimal,
@@ -25,7 +25,7 @@ var (
 	memoryProfile = bench.Profile{Name: "memory", Strings: 10, Numbers: 7, Payload: 50 << 10}
 )
 
-// commitPlan is commits of generated entities into an empty store.
+// commitPlan configures commits of generated entities into an empty store.
 type commitPlan struct {
 	profile  bench.Profile
 	entities int
@@ -34,7 +34,7 @@ type commitPlan struct {
 	more     []string // of the configuration
 }
 
-// minEntities are at least committed, perBlock a block.
+// The minimum number of committed entities, and the entities a block.
 const (
 	minEntities = 4_000
 	perBlock    = 100
@@ -55,10 +55,11 @@ func (l *Lab) seedCommits() (plans []commitPlan) {
 	return plans
 }
 
-// leastMemory is what every engine can work with.
+// leastMemory is enough for every engine.
 const leastMemory = 64 << 20
 
-// memoryCommits give the engine a part of the data's size, up to more than all.
+// memoryCommits give the engine caches of various fractions of the data's size,
+// up to more than all of it.
 func (l *Lab) memoryCommits() (plans []commitPlan) {
 	entities := l.Scaled(50_000, 2_000)
 	data := float64(entities * (memoryProfile.Payload + 8<<10))
@@ -70,7 +71,7 @@ func (l *Lab) memoryCommits() (plans []commitPlan) {
 	return plans
 }
 
-// storageCommits compare the disk with memory at every durability.
+// storageCommits compare disk and memory at every durability level.
 func (l *Lab) storageCommits() (plans []commitPlan) {
 	for _, d := range []driver.Durability{driver.Durable, driver.Relaxed, driver.Unsafe} {
 		for _, on := range [][2]string{{"", "disk"}, {memoryDir, "tmpfs"}} {
@@ -82,8 +83,8 @@ func (l *Lab) storageCommits() (plans []commitPlan) {
 	return plans
 }
 
-// committing measures the plans with each of the layouts: commits of whole entities,
-// 100 a block, from an empty store on.
+// committing measures the plans with each layout: commits of whole entities,
+// 100 a block, into an empty store.
 func committing(plans func(*Lab) []commitPlan, layouts ...string) func(*Lab) ([]Variant, error) {
 	return func(l *Lab) ([]Variant, error) {
 		return across(l.LayoutsOr(layouts...), plans(l), func(layout string, p commitPlan) Variant {
@@ -93,15 +94,16 @@ func committing(plans func(*Lab) []commitPlan, layouts ...string) func(*Lab) ([]
 	}
 }
 
-// commit fills an empty store with blocks of entities and records each commit and the sizes.
+// commit fills an empty store with blocks of entities and records each commit
+// and the sizes.
 func (p commitPlan) commit(ctx context.Context, t *Trial) error {
-	// Apart from its cache each has the same memory.
+	// All variants have the same memory besides the cache.
 	if err := memlimit.Resize(t.Memory - memlimit.Cache(t.Memory) + p.options.Memory); err != nil {
 		return err
 	}
 	t.Store = p.options
 	err := t.WithNew(ctx, p.dir, t.layout(), func() error {
-		gen, expect := bench.GenOptions{Entities: p.entities, PerBlock: perBlock, Seed: t.fresh()}, bench.NewExpectation(false)
+		gen, expect := bench.GenOptions{Entities: p.entities, PerBlock: perBlock, Seed: t.questionSeed()}, bench.NewExpectation(false)
 		res, err := bench.Commit(ctx, t.Entities, bench.CommitConfig{
 			Blocks: bench.Blocks(p.profile, gen), Expect: expect, Config: pace.Config{N: int64(p.entities / perBlock)},
 		})
@@ -112,14 +114,15 @@ func (p commitPlan) commit(ctx context.Context, t *Trial) error {
 		return err
 	})
 	if p.options.Durability != t.Durability && errors.Is(err, store.ErrUnsupported) {
-		// Which levels an engine has is certain only of an open one: an embedded
-		// server has more than one that others run.
+		// The levels of an engine are only known once it is open: an embedded
+		// server has more than a server that others run.
 		return fmt.Errorf("%w: %w", ErrSkip, err)
 	}
 	return err
 }
 
-// insertPlan is rows of one table, as in Arkiv's Experiments 1 to 4.
+// insertPlan configures inserts into one table, as in Arkiv's Experiments 1 to
+// 4.
 type insertPlan struct {
 	size      int // rows at scale 1
 	perCommit int
@@ -128,7 +131,8 @@ type insertPlan struct {
 	modes     []row.Mode
 }
 
-// minRows is how many rows an insertion has at least; it ends early where they take longer than so many phases.
+// minRows is the minimum number of inserted rows; the run ends early if they
+// take longer than maxPhases phases.
 const (
 	minRows      = 20_000
 	insertPhases = 2
@@ -147,7 +151,7 @@ func (p insertPlan) variants(l *Lab) (list []Variant, _ error) {
 	}
 	for _, indexes := range p.indexes {
 		for _, mode := range p.modes {
-			cfg := row.Config{Indexes: indexes, Rows: l.Scaled(p.size, minRows), PerCommit: p.perCommit, Mode: mode, Seed: l.fresh(), Limit: insertPhases * l.Phase}
+			cfg := row.Config{Indexes: indexes, Rows: l.Scaled(p.size, minRows), PerCommit: p.perCommit, Mode: mode, Seed: l.questionSeed(), Limit: insertPhases * l.Phase}
 			c := l.KeysOf("durability", string(o.Durability), "store", in, "indexes", itoa(indexes),
 				"commit", itoa(p.perCommit), "mode", string(mode), "rows", itoa(cfg.Rows))
 			list = append(list, Variant{Name: "Insert", Keys: c, Cost: Cost{Rows: float64(cfg.Rows)}, Run: func(t *Trial, ctx context.Context) error {
@@ -165,10 +169,10 @@ func (p insertPlan) variants(l *Lab) (list []Variant, _ error) {
 	return list, nil
 }
 
-// memoryDir is on a file system in memory.
+// memoryDir is a directory on a memory file system.
 var memoryDir = fmt.Sprintf("/dev/shm/varve-%d", os.Getuid())
 
-// typical is a data set of typical entities.
+// typical returns a data set of typical entities.
 func (l *Lab) typical(layout string) bench.Dataset {
 	return bench.Dataset{
 		Engine: l.Engine, Layout: layout, Profile: bench.Typical,
@@ -176,14 +180,14 @@ func (l *Lab) typical(layout string) bench.Dataset {
 	}
 }
 
-// measured is one workload on an open data set: all of it, and one operation at
-// a time.
+// measured is a workload on an open data set, in two forms: the whole run, and
+// single operations.
 type measured struct {
 	run  Workload
 	each func(ctx context.Context) (*bench.Operations, error)
 }
 
-// operation is one workload on a data set of typical entities.
+// operation plans one workload on a data set of typical entities.
 func (l *Lab) operation(name, layout string, prepare func(d *bench.Dataset, cp *bench.Copy) (measured, error), more ...string) Variant {
 	d := l.typical(layout)
 	v := Variant{Name: name, Keys: l.On(layout, d.Profile.Name, more...), Cost: Cost{Phases: 1, Set: float64(d.Gen.Entities * d.Profile.Rows())}}
@@ -201,8 +205,8 @@ func (l *Lab) operation(name, layout string, prepare func(d *bench.Dataset, cp *
 	return v
 }
 
-// operations measures single operations: the effects of a change of the code
-// are seen here first.
+// operations measures single operations, which show the effect of a code change
+// first.
 func operations(l *Lab) (list []Variant, _ error) {
 	for _, layout := range l.LayoutsOr() {
 		committed := func(name string, blocks func(d *bench.Dataset) bench.Stream) {
@@ -214,17 +218,17 @@ func operations(l *Lab) (list []Variant, _ error) {
 			return bench.Blocks(d.Profile, d.Gen.Next(bench.Endless))
 		})
 		committed("Update", func(d *bench.Dataset) bench.Stream {
-			return bench.Updates(d.Profile, d.Gen, l.fresh())
+			return bench.Updates(d.Profile, d.Gen, l.questionSeed())
 		})
 		list = append(list, l.operation("Get", layout, func(d *bench.Dataset, cp *bench.Copy) (measured, error) {
-			m, err := bench.Gets(d.Profile, d.Gen, l.fresh())
+			m, err := bench.Gets(d.Profile, d.Gen, l.questionSeed())
 			return l.held(cp, m, bench.Result{Entities: 1, Rows: uint64(d.Profile.Rows())}, eachReads), err
 		}))
 	}
 	return list, nil
 }
 
-// commits commits the blocks after a data set, for a phase where no number is
+// commits commits the blocks after a data set, for one phase if no number is
 // given.
 func (l *Lab) commits(d *bench.Dataset, cp *bench.Copy, cfg bench.CommitConfig) (_ measured, err error) {
 	cfg.Expect, err = d.Expectation(cp.Ready)
@@ -237,13 +241,14 @@ func (l *Lab) commits(d *bench.Dataset, cp *bench.Copy, cfg bench.CommitConfig) 
 	}, err
 }
 
-// eachReads are the reads that repeat where one is done at a time.
+// eachReads is the number of different reads that single-operation benchmarks
+// repeat.
 const eachReads = 500
 
-// held reads one open snapshot, for a phase, or the same number of reads again
-// and again. Of is the result of one read.
+// held reads one open snapshot, for a phase, or repeats a number of reads. Of
+// describes the result of one read.
 func (l *Lab) held(cp *bench.Copy, m mix.Reads, of bench.Result, reads int64) measured {
-	cfg := bench.ReadMixConfig{Mix: m, Held: true, Config: pace.Config{Duration: l.Phase, Seed: l.fresh()}}
+	cfg := bench.ReadMixConfig{Mix: m, Held: true, Config: pace.Config{Duration: l.Phase, Seed: l.questionSeed()}}
 	return measured{func(ctx context.Context) (res bench.Result, err error) {
 		res.Outcome, err = bench.ReadMix(ctx, cp.Entities, cfg)
 		n := uint64(res.Count)

@@ -11,7 +11,8 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// centre is the data set of a lab's scale: at scale 1 two data centres of 100,000 nodes and 500,000 workloads.
+// centre is the data set at a lab's scale: at scale 1 it has two data centres
+// of 100,000 nodes and 500,000 workloads.
 type centre struct {
 	bench.Dataset
 	model *dcseed.Model
@@ -23,8 +24,8 @@ func (l *Lab) centre(layout string, scale float64) (centre, error) {
 		return centre{}, err
 	}
 	cfg.Seed = l.Seed
-	// Blocks of updates shrink with the data centre, or each would rewrite a
-	// small one whole.
+	// Update blocks shrink with the data centre, because otherwise each would
+	// rewrite a small one completely.
 	cfg.NodeUpdates, cfg.WorkloadUpdates = ProductionBlock/4, 3*ProductionBlock/4
 	model, err := dcseed.New(cfg)
 	if err != nil {
@@ -33,13 +34,14 @@ func (l *Lab) centre(layout string, scale float64) (centre, error) {
 	return centre{bench.Dataset{Engine: l.Engine, Layout: layout, Source: bench.DataCentreSource(model)}, model}, nil
 }
 
-// reads returns the mix at the end of the loaded part. Lists of whole data
-// centres are asked for as numbers and first hundreds, as a scheduler would.
+// reads returns the mix at the end of the loaded part. For lists of a whole
+// data centre it asks for the count and the first hundred, as a scheduler
+// would.
 func (c *centre) reads() mix.Reads {
 	return mix.NewDataCentre(c.model, c.model.FirstLoadBlock()-1, 100)
 }
 
-// withCentre opens the data centre of a variant.
+// withCentre opens a variant's data set.
 func (t *Trial) withCentre(ctx context.Context, f func(d centre) error) error {
 	d, err := t.centre(t.layout(), t.scale())
 	if err != nil {
@@ -48,7 +50,8 @@ func (t *Trial) withCentre(ctx context.Context, f func(d centre) error) error {
 	return t.withDataset(ctx, d.Dataset, func() error { return f(d) })
 }
 
-// centres measure the data set of each layout under each value of a parameter.
+// centres plans a run on the data set of each layout, for each value of a
+// parameter.
 func centres(name, key string, values []int, run func(t *Trial, ctx context.Context, value int) error) func(*Lab) ([]Variant, error) {
 	return func(l *Lab) ([]Variant, error) {
 		return across(l.LayoutsOr(), values, func(layout string, value int) Variant {
@@ -72,8 +75,8 @@ func (t *Trial) centreWrites(ctx context.Context, percent int) error {
 	})
 }
 
-// mixed yields blocks in which a percentage of the operations updates the data
-// centre and the others create and update entities of the base profile.
+// mixed yields blocks in which a percentage of the operations update the data
+// centre; the others create and update entities of the base profile.
 func (l *Lab) mixed(d centre, percent int) bench.Stream {
 	base := scaler.Merged(scaler.Stream(scaler.Mendoza(), scaler.Options{Scale: max(l.Scale, 0.02), Seed: l.Seed}), 4*ProductionBlock)
 	if percent == 0 {
@@ -82,8 +85,8 @@ func (l *Lab) mixed(d centre, percent int) bench.Stream {
 	return dcseed.Mix(base, d.Source.Rest(), percent)
 }
 
-// numbered gives blocks the numbers from first on. Time passes faster for their
-// entities then, which ends none of them before its time.
+// numbered renumbers blocks from first on. The numbers are denser than before,
+// so no entity expires early.
 func numbered(blocks bench.Stream, first uint64) bench.Stream {
 	return func(yield func(entity.Block, error) bool) {
 		for b, err := range blocks {
@@ -96,12 +99,13 @@ func numbered(blocks bench.Stream, first uint64) bench.Stream {
 	}
 }
 
-// centreVersionScale is that of a first version, which has 621,000 entities.
+// centreVersionScale is the scale of a first version, which has 621,000
+// entities.
 const centreVersionScale = 621_000. / 1_200_000
 
 // centreVersion measures the loads of a first version on data centres, whose
-// own queries have known answers: updates and reads are both due at their
-// times. The updates of a data centre of that size with few reads come first.
+// queries have known answers. Updates and reads are both issued at their
+// scheduled times. The lightest load comes first.
 func centreVersion(l *Lab) ([]Variant, error) {
 	scale := centreVersionScale * l.Scale
 	loads := append([]concurrent{{rows: 2_000, reads: 100}, {rows: 2_000, reads: 500}}, firstVersionLoads()...)

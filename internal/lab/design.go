@@ -13,14 +13,14 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// A8 and A14 ask what drives the time of a commit. The seed contradicts itself:
-// its Experiments 5 to 7 say payload, 8 to 10 say attributes. In production
-// blocks entities, strings and numbers come and go together and payload hardly
-// varies, so a correlation cannot answer it; blocks that vary them
-// independently can.
+// A8 and A14 ask which contents determine the time of a commit. The seed
+// documents contradict each other: Experiments 5 to 7 say payload, 8 to 10 say
+// attributes. In production blocks the numbers of entities, strings and numbers
+// are correlated and payload hardly varies, so correlations cannot decide it.
+// Blocks that vary them independently can.
 
-// sampled applies n blocks, of so many rows, to a data set, and keeps the time
-// of each commit with the block's contents.
+// sampled applies n blocks to a data set, at a rate of rows if given, and
+// records the time of each commit with the block's contents.
 func sampled(name string, c Keys, rows float64, d bench.Dataset, n int, blocks iter.Seq2[entity.Block, error]) Variant {
 	return Variant{Name: name, Keys: c, Cost: Cost{Rows: rows}, Run: On(d, func(t *Trial) (_ Workload, err error) {
 		t.Columns = blockColumns
@@ -33,11 +33,12 @@ func sampled(name string, c Keys, rows float64, d bench.Dataset, n int, blocks i
 }
 
 // designLevels are the levels of A14, below and above the seed's: string
-// attributes, numeric attributes and payload of each entity, and entities of a
+// attributes, numeric attributes and payload of each entity, and entities in a
 // block.
 var designLevels = [][]float64{{1, 4, 12}, {1, 4, 12}, {256, 5 << 10, 50 << 10}, {10, 40, 120}}
 
-// Designed experiments repeat each combination, in random order, on a store of typical entities.
+// Designed experiments repeat each combination, in random order, on a store of
+// typical entities.
 const (
 	designRepeats = 4
 	minDesignBase = 5_000
@@ -45,7 +46,7 @@ const (
 
 func designed(l *Lab) (list []Variant, _ error) {
 	gen := bench.GenOptions{Entities: l.Scaled(10*minDesignBase, minDesignBase), PerBlock: perBlock, Seed: l.Seed}
-	points, rows := factorial(l.fresh(), designRepeats, designLevels...), 0.0
+	points, rows := factorial(l.questionSeed(), designRepeats, designLevels...), 0.0
 	for _, p := range points {
 		rows += p[3] * float64(designProfile(p).Rows())
 	}
@@ -56,8 +57,9 @@ func designed(l *Lab) (list []Variant, _ error) {
 	return list, nil
 }
 
-// designBlocks yields a block for each point, after others: so many entities, each with so many
-// strings, numbers and bytes of payload.
+// designBlocks yields one block for each point: a number of entities with given
+// numbers of strings, numeric attributes and payload bytes. They follow the
+// blocks of after.
 func designBlocks(after bench.GenOptions, points [][]float64) bench.Stream {
 	return func(yield func(entity.Block, error) bool) {
 		after := after // the same blocks each time
@@ -77,14 +79,15 @@ func designProfile(p []float64) bench.Profile {
 	return bench.Profile{Strings: int(p[0]), Numbers: int(p[1]), Payload: int(p[2])}
 }
 
-// minSampled is how many blocks are sampled at least, maxSampled how many at scale 1.
+// minSampled is the minimum number of sampled blocks, and maxSampled the number
+// at scale 1.
 const (
 	minSampled = 2_000
 	maxSampled = 50_000
 )
 
-// sampledBlocks measures commits of the blocks of the base profile or the source, which are as they
-// are but for empty ones.
+// sampledBlocks measures commits of the unmodified blocks of the base profile
+// or the source, without empty ones.
 func sampledBlocks(l *Lab) (list []Variant, _ error) {
 	for _, layout := range l.LayoutsOr() {
 		d, err := l.Base(layout, l.Scale, 0)
@@ -101,11 +104,11 @@ func sampledBlocks(l *Lab) (list []Variant, _ error) {
 	return list, nil
 }
 
-// blockColumns are what observe counts, and the time.
+// blockColumns are the columns of observe, and the time.
 var blockColumns = []string{"entities", "strings", "numbers", "payload_bytes", "ms"}
 
-// observe counts the contents of a block: creations and updates have attributes
-// and payload, other operations none.
+// observe returns the contents of a block. Only creations and updates have
+// attributes and payload.
 func observe(b *entity.Block) []float64 {
 	var strings, numbers, payload int
 	for i := range b.Ops {
@@ -116,9 +119,11 @@ func observe(b *entity.Block) []float64 {
 	return []float64{float64(len(b.Ops)), float64(strings), float64(numbers), float64(payload)}
 }
 
-// factorial returns the points of a full factorial experiment: every combination of the levels of its factors, as
-// many times as repeats says, in a random order of the seed. Each repetition is complete before the next begins, so
-// that what drifts while the experiment runs, such as a growing store, falls on all combinations alike.
+// factorial returns the points of a full factorial experiment: every
+// combination of the factors' levels, repeated, in an order that the seed
+// shuffles. Each repetition is complete before the next begins, so that a drift
+// during the experiment, such as a growing store, affects all combinations
+// equally.
 func factorial(seed uint64, repeats int, levels ...[]float64) (points [][]float64) {
 	sizes := make([]int, len(levels))
 	for i, factor := range levels {

@@ -9,10 +9,10 @@ import (
 	"github.com/varvedb/varve/bench/pace"
 )
 
-// manyEvents is the largest data set, of a lab's scale.
+// manyEvents is the size of the largest data set at scale 1.
 const manyEvents = 1_000_000
 
-// Enrolments are the data sets at the lab's scale.
+// Enrolments returns the data sets at the lab's scale.
 func (l *Lab) Enrolments() []enrolment.Data {
 	sizes := []enrolment.Data{enrolment.Tiny, enrolment.Small}
 	if n := l.Scaled(manyEvents, 0); n > enrolment.Small.Len() {
@@ -21,8 +21,9 @@ func (l *Lab) Enrolments() []enrolment.Data {
 	return sizes
 }
 
-// events measures groups of the list of package enrolment: courses, students and
-// enrolments, as go-crablet measures them. Phases are short: there are many.
+// events plans groups of the workloads of package enrolment: courses, students
+// and enrolments, as go-crablet measures them. Their phases are short, because
+// there are many.
 func events(groups ...string) func(*Lab) ([]Variant, error) {
 	return func(l *Lab) (list []Variant, _ error) {
 		for _, data := range l.Enrolments() {

@@ -19,25 +19,26 @@ var words = strings.Fields
 func columns(units ...string) []report.Column { return report.Columns("", units...) }
 func engines(units ...string) []report.Column { return report.Across("engine", units...) }
 
-// change compares the rows a second of one setting with others.
+// change makes a comparison of the rows a second under one setting with others.
 func change(key, from string, to ...string) *report.Compare {
 	return &report.Compare{Key: key, From: from, To: to, Unit: "rows/s"}
 }
 
-// indexCost shows what indexes cost, for each of the rows.
+// indexCost is a table of the cost of indexes.
 func indexCost(rows string) views {
 	return views{{Largest: "rows", Rows: rows, Columns: engines("rows/s"),
 		Compare: change("indexes", "0", "2", "6")}}
 }
 
-// looked shows engines and layouts that were given the same blocks to a newcomer.
+// looked is a view that shows a newcomer engines and layouts with the same
+// blocks.
 func looked(title, filter string) report.View {
 	return report.View{Title: title, Filter: filter, Rows: "/engine /layout@alpha", Ranked: true,
-		Columns: columns("commit-p50-ms=commit", "commit-p99-ms=its p99", "get-p50-ms=get",
+		Columns: columns("commit-p50-ms=commit", "commit-p95-ms=its p95", "get-p50-ms=get",
 			"query-p50-ms=query", "load-s=load, s", "B/ent=B/entity")}
 }
 
-// costs shows what an operation of a part takes of any machine.
+// costs is a view of the machine resources used by an operation of a part.
 func costs(title, part string) report.View {
 	return report.View{Title: title, Rows: "/engine /layout@alpha",
 		Columns: columns(part+"cpu-ns/op=CPU time, ns", part+"write-B/op=bytes written",
@@ -45,13 +46,14 @@ func costs(title, part string) report.View {
 }
 
 var (
-	// asked are writes and reads that are both due at their times: delivered,
-	// late and given up of each, and how long they took.
+	// asked are the columns for writes and reads at fixed rates: delivered,
+	// late and given up of each, and their latencies.
 	asked = columns("rows/s", "commit-late=commits late", "commit-skipped=given up",
 		"p50-ms=commit p50, ms", "p99-ms", "max-ms", "qps=reads/s", "late=reads late",
 		"skipped=given up", "read-p50-ms=read p50, ms", "read-p99-ms=p99 ms")
 
-	// synced shows how a store came to hold what another source has.
+	// synced is a view of the ways in which a store can receive another
+	// source's data.
 	synced = report.View{Rows: "/engine /layout /scale@num /source@alpha",
 		Columns: columns("sync-s=seconds", "rows/s", "data-MB=data, MB", "B/row=bytes a row")}
 )
@@ -60,7 +62,7 @@ const (
 	ablation = "/layout@(arkiv-0 arkiv-1 arkiv-2 arkiv-3 arkiv-4 arkiv-5 arkiv-6 arkiv-7 " +
 		"arkiv-8 arkiv-9 arkiv-10 arkiv-11 arkiv-12 arkiv-13)"
 
-	// eventRows are the rows of each number of events in the store.
+	// eventRows has a row for each number of events in the store.
 	eventRows = "/profile@(tiny small 1000000 10000000)"
 )
 
@@ -181,7 +183,7 @@ var sections = []section{
 		ID: "B1", Title: "Loading the base profile", Own: true, Layouts: written,
 		Question:  "How long does it take to load the base profile and then its indexes, and how large is it?",
 		Published: "planned: 13 GB at 1x, 27, 67 and 133 GB at 2x, 5x and 10x",
-		Plan:      grown("Load", 0, 1, (*Trial).load),
+		Plan:      atSizes("Load", 0, 1, (*Trial).load),
 		Views:     views{{Rows: "/scale@num", Columns: engines("rows/s", "data-MB")}},
 	}}},
 	{"Reads", []Experiment{{
@@ -252,7 +254,7 @@ var sections = []section{
 	}, {
 		ID: "D5", Title: "Growth", Own: true, Changes: true, Layouts: answers,
 		Question: "How do commits and reads slow down as the database grows?",
-		Plan:     grown("Degradation", 5, 0, (*Trial).degradation),
+		Plan:     atSizes("Degradation", 5, 0, (*Trial).degradation),
 		Views: views{{Rows: "/engine /layout /scale@num",
 			Columns: columns("p50-ms=commit p50, ms", "max-ms=max, ms", "late", "wal-MB=WAL, MB",
 				"qps-A=reads/s, A", "qps-C=reads/s, C", "qps-W=reads/s, W", "data-MB=data, MB")}},

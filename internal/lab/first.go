@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/latency"
@@ -12,24 +13,27 @@ import (
 	"github.com/varvedb/varve/bench/pace"
 )
 
-// FirstOptions are options of Q1 alone, and flags of varve compare. A zero has
-// a default.
+// FirstOptions are the options of experiment Q1, and flags of varve compare.
+// Zero values have defaults.
 type FirstOptions struct {
 	Entities int `min:"100" max:"100000000" json:"entities,omitempty" help:"Generated entities that the store holds before commits are measured." default:"5000"`
-	Commits  int `min:"1" max:"100000000" json:"commits,omitempty" help:"Commits to measure, of 100 generated entities each." default:"100"`
+	Commits  int `min:"1" max:"100000000" json:"commits,omitempty" help:"Commits to measure, of 100 generated entities each." default:"50"`
 }
 
-// ownReads are the reads of a first look.
-const ownReads = 1_000
+// A first look does ownReads reads, or as many as readTime allows.
+const (
+	ownReads = 1_000
+	readTime = 1500 * time.Millisecond
+)
 
-// DigestKey is the configuration line with the head and the digest of a store at the end,
-// which are the same for all that were given the same.
+// DigestKey is the configuration line with the store's final head and digest.
+// They are equal for all stores with the same input.
 const DigestKey = "head-digest"
 
 // firstLook measures generated blocks, or the source's.
 func firstLook(l *Lab) (list []Variant, _ error) {
 	o := *cmp.Or(l.First, &FirstOptions{})
-	o.Entities, o.Commits = cmp.Or(o.Entities, 5000), cmp.Or(o.Commits, 100)
+	o.Entities, o.Commits = cmp.Or(o.Entities, 5000), cmp.Or(o.Commits, 50)
 	profile := bench.Typical
 	gen := bench.GenOptions{Entities: o.Entities, PerBlock: perBlock, Seed: l.Seed}
 	source := func() (*bench.Source, error) {
@@ -61,8 +65,8 @@ func firstLook(l *Lab) (list []Variant, _ error) {
 	return list, nil
 }
 
-// look loads a source into a new store, reads it by the everyday mix, and goes
-// on with its own blocks.
+// look loads a source into a new store, reads it with mix W, and continues with
+// the source's blocks.
 func (t *Trial) look(ctx context.Context, commits int) error {
 	if t.Source != "" {
 		if err := t.roomToLoad(3 * t.Scale); err != nil { // and for the answers
@@ -107,7 +111,7 @@ func (t *Trial) look(ctx context.Context, commits int) error {
 	})
 }
 
-// everyday reads a store's part of a data set by mix W: entities by their keys,
+// everyday reads the store's part of a data set with mix W: entities by key,
 // and queries.
 func (t *Trial) everyday(ctx context.Context) error {
 	m, err := t.mixOf(mix.W)
@@ -116,7 +120,7 @@ func (t *Trial) everyday(ctx context.Context) error {
 	}
 	var out *pace.Outcome
 	err = t.metered(ctx, "read-", func() (err error) {
-		out, err = bench.ReadMix(ctx, t.Entities, bench.ReadMixConfig{Mix: m, Config: pace.Config{N: ownReads, Seed: t.fresh()}})
+		out, err = bench.ReadMix(ctx, t.Entities, bench.ReadMixConfig{Mix: m, Config: pace.Config{N: ownReads, Duration: readTime, Seed: t.questionSeed()}})
 		t.operations += out.Total
 		return err
 	})

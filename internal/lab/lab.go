@@ -1,10 +1,11 @@
-// Package lab is the catalogue of the project's experiments and the way to
-// measure them: for each experiment its question, published figures of others,
-// a plan (the configurations that are measured on one engine, a line of results
-// for each) and the tables that show the answer.
+// Package lab is the catalogue of the project's experiments and the code to
+// measure them. An experiment has a question, published figures of others, a
+// plan (the configurations that are measured on one engine, each giving a line
+// of results) and the tables that show the answer.
 //
-// The workloads themselves are in package bench and below it; here is which of them, with
-// which sizes. What go test -bench, varve run and varve compare measure are these entries.
+// The workloads are in package bench and its subpackages; this package chooses
+// among them and sets their sizes. go test -bench, varve run and varve compare
+// all measure these entries.
 package lab
 
 import (
@@ -21,6 +22,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/bench/probe"
 	"github.com/varvedb/varve/internal/memlimit"
 	"github.com/varvedb/varve/internal/splitmix"
@@ -29,9 +31,9 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Options are common to all experiments. Settings that change a result are in
-// its name or in the head of its file. Fields with a help are flags of varve
-// run.
+// Options are the options of all experiments. Settings that affect a result are
+// in its name or in the head of its file. Fields with a help tag are flags of
+// varve run.
 type Options struct {
 	Scale   float64           `above:"0" max:"1000" json:"scale" help:"Part of the sizes that Arkiv's documents ask for; 1 is theirs." default:"0.05"`
 	Phase   time.Duration     `min:"1ms" max:"720h" json:"phase" help:"Length of a timed phase." default:"10s"`
@@ -45,35 +47,35 @@ type Options struct {
 	Probe bool `json:"probe,omitempty" help:"Check the machine before each experiment on an engine, and note in the results when others use it." default:"true" negatable:""`
 
 	Repeat     int               `json:"repeat,omitempty" kong:"-"` // of the measuring, from 0
-	Sitting    string            `json:"sitting" kong:"-"`          // one run of the command, in which sides alternate
+	Sitting    string            `json:"sitting" kong:"-"`          // one run of the command, in which engines and layouts alternate
 	Durability driver.Durability `json:"durability" kong:"-"`
 	Memory     int64             `json:"memory" kong:"-"` // bytes of the engine's process, with the page cache
 
 	First *FirstOptions `json:"first,omitempty" kong:"-"`
 }
 
-// Lab is the place where an experiment runs: one engine, in a separate process.
+// Lab runs experiments on one engine, in a separate process.
 type Lab struct {
 	Options
 	Engine bench.Engine
 	Cache  *bench.Cache
 
-	// Log is called with the configuration that is being measured.
+	// Log is called with the configuration that is about to be measured.
 	Log func(format string, args ...any)
 
-	// Renew, if not nil, replaces this process by a new one that goes on with
-	// the rest. It is called where memory that earlier configurations or a load
-	// have used would not be freed.
+	// Renew, if not nil, replaces this process by a new one that continues with
+	// the remaining work. It is called when memory of earlier configurations or
+	// a load would not be freed.
 	Renew func() error
 
-	of       *Experiment
-	off      string         // why the machine cannot be relied on
-	manifest bench.Manifest // of this program and machine
-	added    int64          // memory that was added to the budget
-	used     bool           // something was measured or loaded in this process
+	of        *Experiment
+	disturbed string         // why the machine's measurements cannot be relied on
+	manifest  bench.Manifest // of this program and machine
+	added     int64          // memory added to the budget
+	used      bool           // this process has measured or loaded something
 }
 
-// Plan returns the configurations of an experiment in the order of measuring.
+// Plan returns the configurations of an experiment in measuring order.
 func (l *Lab) Plan(e Experiment) ([]Variant, error) {
 	l.of = &e
 	l.whole()
@@ -87,7 +89,8 @@ func (l *Lab) Plan(e Experiment) ([]Variant, error) {
 	return list, nil
 }
 
-// chosen returns the configurations of an experiment that are asked for, in its own order.
+// chosen returns the requested configurations of an experiment, in the plan's
+// order.
 func (l *Lab) chosen(e Experiment) ([]Variant, error) {
 	all, err := e.Plan(l)
 	list := slices.DeleteFunc(slices.Clone(all), func(v Variant) bool { return !v.Keys.of(l.Only) })
@@ -97,7 +100,7 @@ func (l *Lab) chosen(e Experiment) ([]Variant, error) {
 	return list, err
 }
 
-// describe returns the manifest of everything that is measured here.
+// describe returns the manifest of everything that this lab measures.
 func (l *Lab) describe() (bench.Manifest, error) {
 	m, err := bench.DescribeHost(l.Cache.Root())
 	if linked, ok := driver.Lookup(l.Engine.Name); ok {
@@ -109,13 +112,13 @@ func (l *Lab) describe() (bench.Manifest, error) {
 	if l.Source != "" {
 		m.Set("source", l.Source)
 	}
-	m.Set(machineOff, l.off)
+	m.Set(machineOff, l.disturbed)
 	return m, err
 }
 
-// Run measures the lines of an experiment that a set lacks, and adds them to
-// it. The failure of a configuration is in the set too; only an end of ctx or
-// of the set's file ends Run.
+// Run measures the lines of an experiment that a set lacks, and adds them. The
+// failure of a configuration is recorded in the set too; Run itself fails only
+// when ctx ends or the set cannot be written.
 func (l *Lab) Run(ctx context.Context, e Experiment, set *Set) error {
 	list, err := l.Plan(e)
 	if err != nil {
@@ -152,34 +155,36 @@ func (l *Lab) Run(ctx context.Context, e Experiment, set *Set) error {
 	return nil
 }
 
-// Run measures a variant and adds the figures to the record of the trial.
+// Run measures a variant and adds the figures to the trial's record.
 type Run func(t *Trial, ctx context.Context) error
 
-// Variant is a configuration with the way to measure it. It makes its own data
-// and leaves none to others.
+// Variant is one configuration and the function that measures it. It makes its
+// own data and leaves none for others.
 type Variant struct {
-	Name string // of its lines
+	Name string // name of its result lines
 	Keys Keys
 	Cost
 	Run Run
 
-	// Each, if not nil, gives f the same one operation at a time, and the store, for
-	// a benchmark of go test. Variants without it are measured at a rate, or their figures are not
-	// of an operation.
+	// Each, if not nil, passes the workload to f as single operations, with the
+	// store, for a benchmark of go test. Variants without it run at a rate, or
+	// their figures are not per operation.
 	Each func(ctx context.Context, f func(*bench.Copy, *bench.Operations) error) error
 }
 
-// Cost is the estimated time and room of measuring a variant, for planning.
+// Cost is the estimated time and disk space of measuring a variant, for
+// planning.
 type Cost struct {
 	Phases float64 // that are timed
-	Rows   float64 // that it writes, however long that takes
-	Set    float64 // rows of the data set that it works on, which is loaded once
+	Rows   float64 // rows written, in addition to phases
+	Set    float64 // rows of the data set, which is loaded once
 }
 
-// baseRows are the rows of the base profile at scale 1.
+// baseRows is the number of rows of the base profile at scale 1.
 const baseRows = 20_000_000
 
-// baseCost is that of phases on the base profile at a scale, and of loading it so many times.
+// baseCost estimates phases on the base profile at a scale, plus loading it
+// loads times.
 func baseCost(scale, phases, loads float64) Cost {
 	rows := baseRows * scale
 	return Cost{Phases: phases, Rows: loads * rows, Set: rows}
@@ -187,8 +192,8 @@ func baseCost(scale, phases, loads float64) Cost {
 
 func (v *Variant) line() string { return v.Name + "/" + v.Keys.String() }
 
-// Measure measures a variant once. Its error is in the record, after the
-// figures that were measured before it.
+// Measure measures a variant once. On an error the record has the error and the
+// figures measured before it.
 func (l *Lab) Measure(ctx context.Context, v *Variant) *Record {
 	if l.manifest == nil {
 		var err error
@@ -198,11 +203,12 @@ func (l *Lab) Measure(ctx context.Context, v *Variant) *Record {
 	}
 	r := &Record{Name: v.Name, Keys: v.Keys, Manifest: l.manifest}
 	r.Manifest.Set("repeat", strconv.Itoa(l.Repeat+1))
-	r.Manifest.Set("seed", strconv.FormatUint(l.fresh(), 10))
+	r.Manifest.Set("seed", strconv.FormatUint(l.questionSeed(), 10))
 	r.Manifest.Set("begun", time.Now().UTC().Format(time.RFC3339))
 	watched := memlimit.Watch()
-	r.Err = v.Run(l.trial(r), ctx)
-	r.lean(l.of)
+	t := l.trial(r)
+	r.Err = v.Run(t, pace.WithActivity(ctx, t.activity))
+	r.dropSpare(l.of)
 	l.used = true
 	if killed := watched(); killed > 0 {
 		r.Err = errors.Join(r.Err, fmt.Errorf("the kernel killed %d processes, which needed more memory than --memory gives", killed))
@@ -210,19 +216,18 @@ func (l *Lab) Measure(ctx context.Context, v *Variant) *Record {
 	return r
 }
 
-// fresh is the seed of questions, their order and their times: another in each
-// repeat of each sitting, the same for all sides.
-func (l *Lab) fresh() uint64 {
+// questionSeed is the seed of the questions, their order and their times. It differs
+// in each repeat and sitting, but is the same for all engines and layouts.
+func (l *Lab) questionSeed() uint64 {
 	h := fnv.New64a()
 	fmt.Fprint(h, l.Sitting)
 	return splitmix.Scramble(l.Seed + splitmix.Scramble(h.Sum64()+uint64(l.Repeat)+1))
 }
 
-// Turns puts a list into the order of a repeat. Two repeats are a round: the
-// reference, the others, the others backwards, the reference (ABBA). So a
-// machine that becomes faster or slower from the first to the last of them is
-// on average the same for all. The others are in random order, another in each
-// round.
+// Turns puts a list into the order of a repeat. Two repeats form a round: the
+// reference, the others, the others backwards, the reference (ABBA). A steady
+// drift of the machine then affects all equally on average. The order of the
+// others is random and different in each round.
 func Turns[T any](list []T, repeat int, reference func(T) bool, seed uint64, of ...any) {
 	Shuffle(list, seed, append(of, repeat/2)...)
 	slices.SortStableFunc(list, func(a, b T) int {
@@ -239,8 +244,7 @@ func Turns[T any](list []T, repeat int, reference func(T) bool, seed uint64, of 
 	}
 }
 
-// Shuffle puts a list into a random order, which follows from a seed and the
-// order's purpose.
+// Shuffle shuffles a list, depending on a seed and a purpose.
 func Shuffle[T any](list []T, seed uint64, of ...any) {
 	h := fnv.New64a()
 	fmt.Fprint(h, of...)
@@ -248,7 +252,7 @@ func Shuffle[T any](list []T, seed uint64, of ...any) {
 }
 
 // Scaled returns a size of the user's documents at the lab's scale, at least a
-// minimum below which nothing can be seen.
+// minimum below which the effect would not show.
 func (l *Lab) Scaled(size, minimum int) int {
 	return max(int(float64(size)*l.Scale), minimum)
 }
@@ -260,9 +264,9 @@ func (l *Lab) StoreOptions() *store.Options {
 
 // Aside runs unmeasured preparations: data sets, and the checks of answers. The
 // memory that they keep in this process is added to the engine's budget,
-// because it grows with the data and would leave a large store less than a
-// small one. Twice the used memory is added, because the garbage collector lets
-// the heap grow so far.
+// because it grows with the data, and a large store would otherwise get less
+// than a small one. Twice the used memory is added, because the garbage
+// collector lets the heap grow that far.
 func (l *Lab) Aside(prepare func() error) error {
 	debug.SetMemoryLimit(math.MaxInt64)
 	if err := memlimit.Resize(memlimit.None); err != nil {
@@ -275,20 +279,20 @@ func (l *Lab) Aside(prepare func() error) error {
 	return errors.Join(err, l.add(2*int64(m.HeapAlloc)))
 }
 
-// smallHeap is one that the collector may let grow as it does by default.
+// smallHeap is a heap size below which the collector's default limit is kept.
 const smallHeap = 256 << 20
 
-// add gives this process room in addition to the budget, for its heap. Unless
-// the heap is small, it stays within the room and a quarter of the budget. The
-// collector would let it grow to twice the used memory then, at the engine's
-// cost.
+// add adds room for this process's heap to the budget. Unless the heap is
+// small, it is limited to that room and a quarter of the budget, because the
+// collector would otherwise let it grow to twice the used memory, at the
+// engine's expense.
 func (l *Lab) add(room int64) error {
 	l.added = room
 	debug.SetMemoryLimit(max(room+l.Memory/4, l.Memory/2, smallHeap))
 	return memlimit.Resize(l.Memory + room)
 }
 
-// KeysOf begins the keys of a line.
+// KeysOf starts the keys of a line with the engine.
 func (l *Lab) KeysOf(pairs ...string) Keys {
 	k := Keys{{"engine", l.Engine.Label()}}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -297,18 +301,18 @@ func (l *Lab) KeysOf(pairs ...string) Keys {
 	return k
 }
 
-// On begins the keys of a line with a layout and a profile.
+// On starts the keys of a line with a layout and a profile.
 func (l *Lab) On(layout, profile string, more ...string) Keys {
 	return l.KeysOf(append([]string{"layout", layout, "profile", profile, "durability", string(l.Durability)}, more...)...)
 }
 
-// OnBase begins the keys of a line on the base profile or the source, at a
+// OnBase starts the keys of a line on the base profile or the source, at a
 // scale.
 func (l *Lab) OnBase(layout string, scale float64, more ...string) Keys {
 	return l.On(layout, l.profile(), append([]string{"scale", Ftoa(scale)}, more...)...)
 }
 
-// given returns the options that were given, or else others.
+// given returns the list, or the others if it is empty.
 func given[T any](list []T, others ...T) []T {
 	if len(list) > 0 {
 		return list
@@ -316,7 +320,7 @@ func given[T any](list []T, others ...T) []T {
 	return others
 }
 
-// scales are the sizes that were asked for, or the lab's alone.
+// scales are the requested sizes, or the lab's scale alone.
 func (l *Lab) scales() []float64 { return given(l.Sizes, l.Scale) }
 
 // across plans a variant for each layout and each of the values.
@@ -329,39 +333,41 @@ func across[T any](layouts []string, values []T, plan func(layout string, value 
 	return list, nil
 }
 
-// RatesOr returns the given rates of writes, or else others.
+// RatesOr returns the requested write rates, or else others.
 func (l *Lab) RatesOr(others ...float64) []float64 { return given(l.Rates, others...) }
 
-// LayoutsOr returns the given layouts, or else others, or the experiment's own.
+// LayoutsOr returns the requested layouts, or else others, or the experiment's
+// layouts.
 func (l *Lab) LayoutsOr(others ...string) []string {
 	return given(given(l.Layouts, others...), l.of.Layouts...)
 }
 
-// ErrSkip: the engine lacks a part that a configuration needs.
+// ErrSkip: the engine lacks something that the configuration needs.
 var ErrSkip = errors.New("skipped")
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// Ftoa writes a number as keys have it.
+// Ftoa formats a number as in keys.
 func Ftoa(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// machine is the experiment of looks at the machine, which come before each other one on an engine.
+// machine is the experiment that tests the machine; it runs before each other
+// experiment on an engine.
 const machine = "M1"
 
-// machineOff is the configuration line that says that others use the machine: what stands below
-// it counts, and is marked.
+// machineOff is the configuration line that records a disturbed machine.
+// Results below it are kept, but marked.
 const machineOff = "machine-off"
 
-// Look watches the machine for a second, keeps the figures in the set, and
-// notes for the next measurements why they cannot be relied on.
+// Look tests the machine for a second and adds the figures to the set. If the
+// machine is disturbed, it records the reason for the measurements that follow.
 func (l *Lab) Look(ctx context.Context, set *Set) error {
 	var m probe.Machine
 	err := l.Aside(func() (err error) { m, err = probe.Look(ctx, l.Cache.Root()); return err })
 	if err != nil {
 		return err
 	}
-	if l.off = m.Off(); l.off != "" {
-		l.Log("the results are marked †: %s", l.off)
+	if l.disturbed = m.Off(); l.disturbed != "" {
+		l.Log("the results are marked †: %s", l.disturbed)
 	}
 	if l.manifest, err = l.describe(); err != nil {
 		return err

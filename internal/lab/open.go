@@ -23,24 +23,26 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Trial is one measurement of a variant: the lab, the record of it, and the
-// store while it is open.
+// Trial is one measurement of a variant: the lab, its record, and the store
+// while it is open.
 type Trial struct {
 	*Lab
 	*Record
 	*bench.Copy
-	Data  *bench.Dataset // that the copy is of, where it is of one
-	Store *store.Options // of the stores that are opened
+	Data  *bench.Dataset // the data set of the copy, if it is one
+	Store *store.Options // options of the stores that are opened
+
+	activity *pace.Activity // of all loops of the trial
 }
 
 func (l *Lab) trial(r *Record) *Trial {
-	return &Trial{Lab: l, Record: r, Store: l.StoreOptions()}
+	return &Trial{Lab: l, Record: r, Store: l.StoreOptions(), activity: new(pace.Activity)}
 }
 
-// layout is the layout in the name of the variant.
+// layout is the layout in the variant's name.
 func (t *Trial) layout() string { return t.Keys.Get("layout") }
 
-// scale is the scale in the name of the variant.
+// scale is the scale in the variant's name.
 func (t *Trial) scale() float64 {
 	scale, _ := strconv.ParseFloat(t.Keys.Get("scale"), 64) // Ftoa wrote it
 	return scale
@@ -60,8 +62,9 @@ func (t *Trial) WithBase(ctx context.Context, f func() error) error {
 	return t.withDataset(ctx, *d, f)
 }
 
-// withDataset runs f on an open data set, which is built first if need be, or on a copy of it
-// where the experiment changes it, and adds the manifest and the size.
+// withDataset runs f on an open data set, and adds manifest and size to the
+// record. It builds the data set first if it is missing, and copies it if the
+// experiment modifies it.
 func (t *Trial) withDataset(ctx context.Context, d bench.Dataset, f func() error) (err error) {
 	var cp *bench.Copy
 	err = t.Aside(func() (err error) { cp, err = t.Cache.OpenCopy(ctx, d, t.Store); return err })
@@ -69,7 +72,7 @@ func (t *Trial) withDataset(ctx context.Context, d bench.Dataset, f func() error
 		return err
 	}
 	t.used = t.used || cp.Built
-	if err == nil && cp.Built && t.holdsTooMuch(t.Memory) { // what loading has used, the page cache would lack
+	if err == nil && cp.Built && t.holdsTooMuch(t.Memory) { // the memory that loading has used would be missing for the page cache
 		if err = cp.Close(); err == nil {
 			err = t.renew()
 		}
@@ -88,7 +91,7 @@ func (t *Trial) withDataset(ctx context.Context, d bench.Dataset, f func() error
 	})
 }
 
-// with runs f on an open store, unless opening it has failed, and closes it.
+// with runs f on an open store and closes it; err is the error of opening it.
 func (t *Trial) with(ctx context.Context, cp *bench.Copy, err error, f func() error) error {
 	outer := t.Copy
 	t.Copy = cp
@@ -102,13 +105,13 @@ func (t *Trial) with(ctx context.Context, cp *bench.Copy, err error, f func() er
 	return errors.Join(err, cp.Close())
 }
 
-// A warming has the engine answer before a phase begins; nil is none.
+// A warming makes the engine answer before a phase begins; nil means none.
 type warming func(ctx context.Context) error
 
-// Timed measures f on the open store. First the work that earlier phases
-// put off is done, and the pages of all files are dropped, whichever process
-// has read them. Then the engine is warmed up. The record has the part that is
-// resident then, and the disk reads meanwhile.
+// Timed measures f on the open store. First it completes deferred work of
+// earlier phases and drops the files' pages from the cache, whichever process
+// has read them. Then it warms up the engine. The record gets the resident part
+// at that time, and the disk reads of the phase.
 func (t *Trial) Timed(ctx context.Context, warm warming, f func() (*pace.Outcome, error)) error {
 	reach := t.Engine.Server == "" // of the files
 	err := t.flush(ctx)
@@ -130,7 +133,9 @@ func (t *Trial) Timed(ctx context.Context, warm warming, f func() (*pace.Outcome
 	err = t.metered(ctx, "", func() (err error) {
 		started = time.Now()
 		sampler := probe.Start(ctx, 0, t.DB.Engine().Stats)
+		watch := probe.Pauses(ctx, t.activity.Counts, sampler.PIDs)
 		out, err = f()
+		t.pauses(started, watch)
 		samples = sampler.Stop()
 		return err
 	})
@@ -150,8 +155,22 @@ func (t *Trial) Timed(ctx context.Context, warm warming, f func() (*pace.Outcome
 	return err
 }
 
-// flush does the work that earlier commits put off, because it would count as
-// the next part's, where that is metered.
+// pauses notes when no operation ended for a while, and what was going on then.
+// Where each tenth operation takes as long, the engine is slow and does not pause.
+func (t *Trial) pauses(started time.Time, watch *probe.Watch) {
+	count, longest := watch.Stop()
+	_, operations := t.activity.Counts()
+	if count == 0 || int64(count) > operations/10 {
+		return
+	}
+	t.Note(fmt.Sprintf("%d pauses of all operations of at least %v", count, probe.MinPause))
+	for _, p := range longest {
+		t.Note(fmt.Sprintf("pause of %.2f s at %.1f s: %s", p.Length.Seconds(), p.Begun.Sub(started).Seconds(), p.Seen))
+	}
+}
+
+// flush completes the work that earlier commits deferred. Otherwise it would be
+// charged to the next metered part.
 func (t *Trial) flush(ctx context.Context) error {
 	if t.Engine.Server != "" {
 		return nil
@@ -159,10 +178,10 @@ func (t *Trial) flush(ctx context.Context) error {
 	return t.Flush(ctx)
 }
 
-// metered runs a phase, or one of its parts, and adds the costs of each
-// operation, where the engine's processes can be seen. The caller has called
-// flush; the work that the part's own commits put off is done and counted at
-// the end, because they caused it.
+// metered runs a phase, or a part of one, and adds the costs of each operation,
+// if the engine's processes are visible. The caller has called flush. Work that
+// the part's commits deferred is completed and counted at the end, because they
+// caused it.
 func (t *Trial) metered(ctx context.Context, part string, f func() error) error {
 	if t.Engine.Server != "" {
 		return f()
@@ -190,8 +209,8 @@ func (t *Trial) metered(ctx context.Context, part string, f func() error) error 
 // Workload is the measured part of a phase.
 type Workload = func(ctx context.Context) (bench.Result, error)
 
-// timed is a phase of one workload, whose figures are the record's, and then
-// the check of its effects.
+// timed runs a phase of one workload, whose figures become the record's, and
+// then checks the workload's effects.
 func (t *Trial) timed(ctx context.Context, f Workload) error {
 	var res bench.Result
 	err := t.Timed(ctx, nil, func() (_ *pace.Outcome, err error) {
@@ -202,8 +221,8 @@ func (t *Trial) timed(ctx context.Context, f Workload) error {
 	return res.Checked(ctx, err)
 }
 
-// On is the Run of a variant of one workload on a data set. The checks of
-// the workload are prepared first, outside of the budget.
+// On returns the Run of a variant with one workload on a data set. The
+// workload's checks are prepared first, outside of the budget.
 func On(d bench.Dataset, prepare func(t *Trial) (Workload, error)) Run {
 	return func(t *Trial, ctx context.Context) error {
 		return t.withDataset(ctx, d, func() error {
@@ -216,7 +235,7 @@ func On(d bench.Dataset, prepare func(t *Trial) (Workload, error)) Run {
 	}
 }
 
-// eachOn is the Each of a variant on a data set.
+// eachOn returns the Each of a variant on a data set.
 func (l *Lab) eachOn(d bench.Dataset, open func(ctx context.Context, cp *bench.Copy) (*bench.Operations, error)) func(context.Context, func(*bench.Copy, *bench.Operations) error) error {
 	return func(ctx context.Context, f func(*bench.Copy, *bench.Operations) error) error {
 		t := l.trial(new(Record))
@@ -231,7 +250,7 @@ func (l *Lab) eachOn(d bench.Dataset, open func(ctx context.Context, cp *bench.C
 	}
 }
 
-// residency adds the part of the files that is in the page cache.
+// residency adds the share of the files that is in the page cache.
 func (r *Record) residency(dir, unit string) error {
 	res, err := probe.Residency(dir)
 	if err == nil {
@@ -240,10 +259,9 @@ func (r *Record) residency(dir, unit string) error {
 	return err
 }
 
-// WithNew runs f on a new database, as on a copy of an empty data set, on the
-// cache's disk or in a directory for others; with an empty store of a layout
-// where one is given. Its files, and the files next to its directory, are
-// removed afterwards: by a later run if this process is killed.
+// WithNew runs f on a new database, on the cache's disk or in a directory for
+// others; if a layout is given, with an empty store. The files are removed
+// afterwards, or by a later run if this process is killed.
 func (t *Trial) WithNew(ctx context.Context, in, layout string, f func() error) (err error) {
 	cache := t.Cache
 	if in != "" {
@@ -263,16 +281,17 @@ func (t *Trial) WithNew(ctx context.Context, in, layout string, f func() error) 
 	return t.with(ctx, cp, err, f)
 }
 
-// WithLayout runs f on a new store of the variant's layout.
+// WithLayout runs f on a new store with the variant's layout.
 func (t *Trial) WithLayout(ctx context.Context, f func() error) error {
 	return t.WithNew(ctx, "", t.layout(), f)
 }
 
-// file is the path of another file of a run, on the same disk as its database.
+// file returns the path of another file of the run, on the same disk as its
+// database.
 func (t *Trial) file(name string) string { return filepath.Join(filepath.Dir(t.Dir), name) }
 
-// within gives the trial another budget, where the machine has so much memory free; zero is the
-// lab's.
+// within gives the trial another memory budget, if the machine has that much
+// memory free; zero means the lab's.
 func (t *Trial) within(budget int64) error {
 	if budget == 0 {
 		return nil
@@ -294,13 +313,14 @@ func (t *Trial) within(budget int64) error {
 	return nil
 }
 
-// holdsTooMuch reports whether this process still holds memory of earlier work,
-// more than a quarter of a budget, and can be replaced by a new process.
+// holdsTooMuch reports whether this process can be replaced and still holds
+// memory of earlier work, more than a quarter of a budget.
 func (l *Lab) holdsTooMuch(budget int64) bool {
 	return l.used && l.Renew != nil && resident() > budget/4
 }
 
-// renew gives way to a new process. Where that cannot be, this one goes on and does not try again.
+// renew replaces this process by a new one. If that is not possible, this
+// process goes on and does not try again.
 func (l *Lab) renew() error {
 	err := memlimit.Resize(memlimit.None) // a limit is the group's, and outlives the process
 	if err == nil {
@@ -312,7 +332,8 @@ func (l *Lab) renew() error {
 	return err
 }
 
-// resident is the memory of this process in bytes, 0 where the system does not tell.
+// resident is the memory of this process in bytes, 0 if the system does not
+// report it.
 func resident() int64 {
 	if p, err := procfs.Self(); err == nil {
 		if st, err := p.Stat(); err == nil {
@@ -322,7 +343,8 @@ func resident() int64 {
 	return 0
 }
 
-// size adds the size of the database without its log, all told and for each of n rows.
+// size adds the size of the database without its log, in total and for each of
+// n rows.
 func (t *Trial) size(ctx context.Context, n int, each string) error {
 	if err := bench.FoldLog(ctx, t.DB); err != nil {
 		return err
@@ -335,18 +357,20 @@ func (t *Trial) size(ctx context.Context, n int, each string) error {
 	return err
 }
 
-// ProductionBlock is the entities of a block that has about the blockRows of the user's documents.
+// ProductionBlock is the number of entities in a block of about blockRows rows,
+// the block of the user's documents.
 const (
 	ProductionBlock = 20
 	blockRows       = 500
 )
 
-// loaded is the part of the base profile that a store holds before commits begin.
+// loaded is the share of the base profile that a store holds before commits
+// begin.
 const loaded = 0.6
 
-// Base is the data set of the base profile with a part of a scale loaded, in
-// blocks of so many entities; 0 leaves them as they are. With a source it is
-// the source's, with its own blocks.
+// Base is the data set of the base profile with a share of a scale loaded, in
+// blocks of perBlock entities; 0 leaves the blocks unmerged. With a source it
+// is the source's data, in its blocks.
 func (l *Lab) Base(layout string, scale float64, perBlock int) (*bench.Dataset, error) {
 	source, err := l.history(scale, perBlock)
 	if err != nil {
@@ -355,7 +379,7 @@ func (l *Lab) Base(layout string, scale float64, perBlock int) (*bench.Dataset, 
 	return &bench.Dataset{Engine: l.Engine, Layout: layout, Source: source}, nil
 }
 
-// history is a data set's blocks and the blocks after it.
+// history returns a data set's blocks and the blocks after it.
 func (l *Lab) history(scale float64, perBlock int) (*bench.Source, error) {
 	if l.Source != "" {
 		return bench.TarSource(l.Cache, l.Source, uint64(scale), l.Seed)
@@ -363,7 +387,8 @@ func (l *Lab) history(scale float64, perBlock int) (*bench.Source, error) {
 	return bench.MendozaSource(scale/loaded, l.Seed, perBlock, loaded)
 }
 
-// own is the prefix of a source's profile name. It keeps a source apart from the base profile.
+// own is the prefix of a source's profile name, which distinguishes it from the
+// base profile.
 const own = "own-"
 
 // profile is the name of the base profile or the source in records.
@@ -374,7 +399,8 @@ func (l *Lab) profile() string {
 	return "mendoza"
 }
 
-// mixes are the read mixes: those over the base profile ask for its attributes.
+// mixes are the possible read mixes: A, B and C need the attributes of the base
+// profile.
 func (l *Lab) mixes() []string {
 	if l.Source != "" {
 		return []string{mix.W}
@@ -382,7 +408,7 @@ func (l *Lab) mixes() []string {
 	return mix.Names
 }
 
-// whole makes scales of a source whole multiples of it.
+// whole rounds the scales of a source to whole multiples of it.
 func (o *Options) whole() {
 	if o.Source == "" {
 		return
@@ -394,10 +420,12 @@ func (o *Options) whole() {
 	}
 }
 
-// scaleBytes is about the size of a block tar of the base profile at scale 1.
+// scaleBytes is the approximate size of a block tar of the base profile at
+// scale 1.
 const scaleBytes = 5 << 30
 
-// worth is about the scale of the base profile that has as much as a scale of the data.
+// worth converts a scale of the data into the scale of the base profile with
+// about as much data.
 func (o *Options) worth(scale float64) float64 {
 	if o.Source == "" {
 		return scale
@@ -409,7 +437,7 @@ func (o *Options) worth(scale float64) float64 {
 	return scale * float64(st.Size()) / scaleBytes
 }
 
-// Oracle knows the answers on the loaded part.
+// Oracle returns the oracle of the loaded part.
 func (l *Lab) Oracle(m *bench.Dataset) (*mix.Oracle, error) {
 	o := mix.NewOracle()
 	return o, l.Aside(func() error { return o.Follow(m.Source.Blocks()) })

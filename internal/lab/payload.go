@@ -11,15 +11,16 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// payloadBytes are written at scale 1, of each size of payloads: some of the user's documents' 13
-// GB. Of large payloads fewer are in a commit.
+// payloadBytes are written at scale 1 for each payload size: a part of the 13
+// GB of the user's documents. A commit has fewer large payloads than small
+// ones.
 const (
 	payloadBytes      = 10 << 30
 	leastPayloadBytes = 10 << 20
 	mostInCommit      = 5 << 20
 )
 
-// payloads measures where payloads are best kept, below the store.
+// payloads measures where payloads are best kept, below the level of the store.
 func payloads(l *Lab) (list []Variant, _ error) {
 	for _, content := range []string{"json", "random"} {
 		for _, kb := range []int{1, 5, 50, 500} {
@@ -40,7 +41,7 @@ func payloads(l *Lab) (list []Variant, _ error) {
 }
 
 func (t *Trial) payload(ctx context.Context, cfg payload.Config) error {
-	cfg.Path, cfg.Seed, cfg.Reads = t.file("payloads"), t.fresh(), t.Phase/2
+	cfg.Path, cfg.Seed, cfg.Reads = t.file("payloads"), t.questionSeed(), t.Phase/2
 	commits, reads, files, err := payload.Run(ctx, t.DB, cfg)
 	t.Result(commits)
 	t.Metrics = append(t.Metrics, reads.All().Metrics("read-")...)
@@ -57,7 +58,8 @@ func (t *Trial) payload(ctx context.Context, cfg payload.Config) error {
 	return err
 }
 
-// The rows that A16 writes at scale 1, and at least; and how many a block may have.
+// The number of rows that A16 writes at scale 1, the minimum number, and the
+// block sizes.
 const (
 	cappedRows      = 1_000_000
 	leastCappedRows = 20_000
@@ -79,14 +81,14 @@ func capped(l *Lab) ([]Variant, error) {
 	})
 }
 
-// pageParam is the parameter of engines whose pages can be chosen.
+// pageParam is the parameter for the page size, on engines that have one.
 const pageParam = "page_size"
 
 // leastBudget is enough for a process of every engine.
 const leastBudget = 256 << 20
 
-// pageSizes measures loading, reads and commits with pages of each size: with
-// data that fit into memory twice, and with data ten times as large as memory.
+// pageSizes measures loading, reads and commits for each page size: with data
+// that fit into memory twice, and with data ten times as large as memory.
 func pageSizes(l *Lab) (list []Variant, _ error) {
 	linked, _ := driver.Lookup(l.Engine.Name)
 	for _, layout := range l.LayoutsOr() {
@@ -106,8 +108,8 @@ func pageSizes(l *Lab) (list []Variant, _ error) {
 	return list, nil
 }
 
-// paged loads the base profile within a budget that is a part of its size,
-// reads it and goes on with commits.
+// paged loads the base profile within a memory budget that is a fraction of its
+// size, reads it and continues with commits.
 func (t *Trial) paged(ctx context.Context, page string, part float64) error {
 	d, err := t.base()
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// tables are what packages rebac and social keep in an engine: their data, made when they are
-// needed first, and the loading of them.
+// tables load the data of packages rebac or social into an engine. The data are
+// generated when they are first needed.
 type tables struct {
 	data    string // of the data set
 	readers int
@@ -23,7 +23,7 @@ type tables struct {
 	fill    Run
 }
 
-// loading measures how they are loaded.
+// loading plans the measurement of the load.
 func (s *tables) loading(name string, c Keys, rows int) Variant {
 	return Variant{Name: name, Keys: c, Cost: Cost{Rows: float64(rows)}, Run: func(t *Trial, ctx context.Context) error {
 		if err := t.Aside(s.made); err != nil {
@@ -34,7 +34,7 @@ func (s *tables) loading(name string, c Keys, rows int) Variant {
 	}}
 }
 
-// loaded measures run on them.
+// loaded plans run on the loaded data.
 func (s *tables) loaded(name string, c Keys, run Run) Variant {
 	return Variant{Name: name, Keys: c, Cost: Cost{Phases: 1}, Run: func(t *Trial, ctx context.Context) error {
 		if err := t.Aside(s.made); err != nil {
@@ -51,7 +51,7 @@ func (s *tables) loaded(name string, c Keys, run Run) Variant {
 	}}
 }
 
-// askers are the numbers of clients that ask for permissions at once.
+// askers are the numbers of concurrent clients that ask for permissions.
 var askers = []int{1, 8, 32}
 
 func measurePermissions(l *Lab) (list []Variant, _ error) {
@@ -92,7 +92,7 @@ func measurePermissions(l *Lab) (list []Variant, _ error) {
 // ask measures a scenario's questions in random order.
 func (t *Trial) ask(ctx context.Context, scenario rebac.Scenario, closure rebac.Closure, clients int) error {
 	scenario.Questions = slices.Clone(scenario.Questions)
-	Shuffle(scenario.Questions, t.fresh())
+	Shuffle(scenario.Questions, t.questionSeed())
 	return t.Timed(ctx, nil, func() (*pace.Outcome, error) {
 		out, err := rebac.Ask(ctx, t.DB, &scenario, closure, t.Loop(clients, 0, 0))
 		if out != nil {
@@ -105,10 +105,10 @@ func (t *Trial) ask(ctx context.Context, scenario rebac.Scenario, closure rebac.
 // socialRates are the rates of AuthZed's first tests, and a tenth of them.
 var socialRates = []float64{100, 1000, 10_000}
 
-// socialWorkers is how many requests its load has at a time.
+// socialWorkers is the number of concurrent requests of its load.
 const socialWorkers = 8
 
-// measureSocial measures the loading of a graph, and the load at each rate over it.
+// measureSocial measures loading a graph, and then the load at each rate.
 func measureSocial(l *Lab) (list []Variant, _ error) {
 	n := l.Scaled(10_000_000, social.MinRelationships)
 	var graph *social.Graph
@@ -134,7 +134,8 @@ func measureSocial(l *Lab) (list []Variant, _ error) {
 	return list, nil
 }
 
-// socialLoad puts a load on a graph and compares the store with the oracle afterwards.
+// socialLoad runs a load on a graph and compares the store with the oracle
+// afterwards.
 func (t *Trial) socialLoad(ctx context.Context, graph *social.Graph, rate float64) error {
 	s, err := social.NewStore(t.DB)
 	if err != nil {

@@ -12,47 +12,50 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// readLayouts are the layouts that readers choose between.
+// readLayouts are the layouts that are compared for reads.
 var readLayouts = []string{"arkiv", "arkiv-analyzed", "arkiv-ordered", "arkiv-pruned", "compact", "simple"}
 
-// readLoad is how a mix is read: at a temperature, or warmed up by clients, in a closed loop where there is no rate.
+// readLoad is how a mix is read: at a cache temperature, or warmed up by
+// clients; without a rate in a closed loop.
 type readLoad struct {
 	mix         string
 	clients     int
 	rate        float64
-	reads       int64 // after which a closed loop ends before the phase does; 0 is never
+	reads       int64 // number of reads after which a closed loop ends early; 0 is never
 	temperature string
-	memory      int64                   // budget in place of the lab's; 0 is the lab's
-	oracles     map[float64]*mix.Oracle // by scale, made when they are needed first
+	memory      int64                   // budget instead of the lab's; 0 is the lab's
+	oracles     map[float64]*mix.Oracle // by scale, built on first use
 }
 
 // The warm-up is as in the user's documents. They measure 10,000 reads, which
-// take two seconds: a phase is longer, because a store larger than its memory
-// is not steady by then. Short is the least that still shows it.
+// take two seconds. A phase here is longer, because a store larger than its
+// memory is not steady by then. Short is the minimum that still shows it.
 const (
 	shortReads  = 1_000
 	warmUpReads = 1_000
 )
 
-// reading measures each of the read mixes of the user's documents under each load on the base profile, every
-// answer compared with the generator's. The mixes are the same for all layouts: they are over the same source.
+// reading measures each read mix of the user's documents under each load on the
+// base profile. Every answer is compared with the generator's. All layouts get
+// the same mixes over the same source.
 func reading(loads []readLoad, layouts ...string) func(*Lab) ([]Variant, error) {
 	return func(l *Lab) ([]Variant, error) {
 		return l.reads([]float64{l.Scale}, l.mixes(), loads, l.LayoutsOr(layouts...))
 	}
 }
 
-// capacity measures in closed loops at each of the sizes.
+// capacity measures closed loops at each size.
 func capacity(l *Lab) ([]Variant, error) {
 	loads := []readLoad{{clients: 1}, {clients: readers}}
 	return l.reads(l.scales(), l.mixes(), loads, l.LayoutsOr())
 }
 
-// budgets are in GiB: the budgets of the user's documents, and smaller ones for
+// budgets are in GiB: the user's documents' budgets, and smaller ones for
 // smaller data.
 var budgets = []float64{0.25, 1, 2, 4, 16}
 
-// againstMemory measures two mixes with budgets of memory, as far as the machine has them. A reads few pages, B many.
+// againstMemory measures two mixes with various memory budgets, as far as the
+// machine has the memory. Mix A reads few pages, B many.
 func againstMemory(l *Lab) ([]Variant, error) {
 	var loads []readLoad
 	for _, gib := range budgets {
@@ -87,7 +90,7 @@ func (v readLoad) variant(l *Lab, keys Keys, scale float64) Variant {
 		of.Each = func(ctx context.Context, f func(*bench.Copy, *bench.Operations) error) error {
 			t := l.trial(&Record{Keys: keys})
 			return v.on(ctx, t, func(m mix.Reads) error {
-				cfg := bench.ReadMixConfig{Mix: m, Config: pace.Config{Workers: v.clients, N: eachReads, Seed: l.fresh()}}
+				cfg := bench.ReadMixConfig{Mix: m, Config: pace.Config{Workers: v.clients, N: eachReads, Seed: l.questionSeed()}}
 				ops, err := bench.EachRead(ctx, t.Entities, cfg)
 				if err != nil {
 					return err
@@ -135,14 +138,15 @@ func (v readLoad) keys() []string {
 	return []string{"mix", v.mix, "clients", itoa(v.clients), "loop", "closed"}
 }
 
-// read measures a load: after a warm-up, at a rate after one more of the loop's own.
+// read measures a load after a warm-up. A load at a rate also has the loop's
+// warm-up.
 func (v readLoad) read(ctx context.Context, t *Trial, m mix.Reads) error {
 	if v.temperature != "" && v.temperature != warm && t.Engine.Server != "" {
 		return fmt.Errorf("%w: a server's files are out of reach", ErrSkip)
 	}
 	loop, warming := t.Loop(v.clients, v.rate, v.reads), t.warmed(m, v.clients, warmUpReads)
 	if v.temperature != "" {
-		loop = pace.Config{N: coldReads, Duration: t.Phase, Seed: t.fresh()}
+		loop = pace.Config{N: coldReads, Duration: t.Phase, Seed: t.questionSeed()}
 	}
 	switch v.temperature {
 	case cold:
@@ -167,19 +171,19 @@ func (t *Trial) readMix(ctx context.Context, warm warming, m mix.Reads, loop pac
 	})
 }
 
-// warmed is an engine that has answered so many reads, other than the measured
-// ones, or as many as it can in a phase.
+// warmed is a warming by reads other than the measured ones: a number of them,
+// or as many as a phase allows.
 func (t *Trial) warmed(m mix.Reads, clients int, reads int64) warming {
-	cfg := pace.Config{Workers: clients, N: reads, Duration: t.Phase, Seed: t.fresh() + 1}
+	cfg := pace.Config{Workers: clients, N: reads, Duration: t.Phase, Seed: t.questionSeed() + 1}
 	return func(ctx context.Context) error {
 		_, err := bench.ReadMix(ctx, t.Entities, bench.ReadMixConfig{Mix: m, Config: cfg})
 		return err
 	}
 }
 
-// filled is a page cache that holds the files, as far as the budget goes,
-// before another warming. It is right for a store that fits: in a smaller cache
-// these pages stay in place of the requested ones.
+// filled reads the files into the page cache, up to the budget, before another
+// warming. It suits a store that fits; in a smaller cache these pages would
+// displace the requested ones.
 func (t *Trial) filled(next warming) warming {
 	return func(ctx context.Context) (err error) {
 		if t.Engine.Server == "" { // else the files are out of reach
@@ -192,10 +196,10 @@ func (t *Trial) filled(next warming) warming {
 	}
 }
 
-// Loop is a phase of operations of clients, at a rate if there is one; n, if not 0, are enough.
-// Where nothing else says so, what comes in its first part is not measured.
+// Loop configures a phase of clients' operations, at a rate if given; n, if not
+// 0, ends it after so many. By default the first part is not recorded.
 func (l *Lab) Loop(clients int, rate float64, n int64) pace.Config {
-	cfg := pace.Config{Workers: clients, Rate: rate, N: n, Duration: l.Phase, Seed: l.fresh()}
+	cfg := pace.Config{Workers: clients, Rate: rate, N: n, Duration: l.Phase, Seed: l.questionSeed()}
 	if n == 0 {
 		cfg.WarmUp = l.warmUp()
 	}
@@ -205,16 +209,17 @@ func (l *Lab) Loop(clients int, rate float64, n int64) pace.Config {
 // warmUp is how long operations are not recorded at first.
 func (l *Lab) warmUp() time.Duration { return min(l.Phase/5, 2*time.Second) }
 
-// Milliseconds returns a time as results have it.
+// Milliseconds returns a duration in milliseconds, as in results.
 func Milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// The temperatures of an engine that was just opened: cold has files that the page cache does
-// not hold, lukewarm has them in it, and warm has answered before.
+// The temperatures of a newly opened engine: with cold its files are not in the
+// page cache, with lukewarm they are, and with warm it has already answered
+// queries.
 const (
 	cold     = "cold"
 	lukewarm = "lukewarm"
 	warm     = "warm"
 )
 
-// coldReads are few: each makes those after it warmer.
+// coldReads is small, because each read warms the cache for the next ones.
 const coldReads = 200

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -15,7 +16,7 @@ import (
 	"github.com/varvedb/varve/internal/report"
 )
 
-// Key is a key with its value, as names of benchmarks have them.
+// Key is a key with its value, as in names of benchmarks.
 type Key struct{ Name, Value string }
 
 // Keys are in the order of names: engine, layout, profile, durability, then the
@@ -30,8 +31,8 @@ func (k Keys) Get(name string) string {
 	return ""
 }
 
-// of reports whether keys have values that are among some, which spaces
-// separate.
+// of reports whether each of the given keys has one of its allowed values,
+// which are separated by spaces.
 func (k Keys) of(values map[string]string) bool {
 	for name, value := range values {
 		if !slices.Contains(strings.Fields(value), k.Get(name)) {
@@ -41,7 +42,7 @@ func (k Keys) of(values map[string]string) bool {
 	return true
 }
 
-// With returns the keys with one set, which goes to the end if it is new.
+// With returns the keys with one of them set; a new key goes to the end.
 func (k Keys) With(name, value string) Keys {
 	k = slices.Clone(k)
 	for i := range k {
@@ -53,7 +54,8 @@ func (k Keys) With(name, value string) Keys {
 	return append(k, Key{name, value})
 }
 
-// String writes "engine=sqlite/layout=arkiv". What would end a value is replaced.
+// String returns a name such as "engine=sqlite/layout=arkiv". Characters that
+// would end a value are replaced.
 func (k Keys) String() string {
 	parts := make([]string, len(k))
 	for i, p := range k {
@@ -69,19 +71,19 @@ type Record struct {
 	Name     string
 	Keys     Keys
 	Manifest bench.Manifest
-	Count    int64 // operations that were measured
+	Count    int64 // number of measured operations
 	Metrics  []bench.Metric
-	Kinds    []pace.Kind      // latencies of each kind of operation, where there are several
+	Kinds    []pace.Kind      // latencies by kind of operation, if there are several
 	Timeline []latency.Second // of operations at a rate
 	Columns  []string         // of Rows
 	Rows     [][]float64      // observations of single blocks
 	Notes    []string         // for readers: omissions and their reasons
-	Err      error            // why it did not end well
+	Err      error            // why it failed
 
-	operations int64 // of its phase, warm-up included: the divisor of costs
+	operations int64 // of its phase, including the warm-up: the divisor of costs
 }
 
-// Metric returns the figure of a unit; false when the record has none.
+// Metric returns the figure with a unit; false when the record has none.
 func (r *Record) Metric(unit string) (float64, bool) {
 	i := slices.IndexFunc(r.Metrics, func(m bench.Metric) bool { return m.Unit == unit })
 	if i < 0 {
@@ -90,7 +92,8 @@ func (r *Record) Metric(unit string) (float64, bool) {
 	return r.Metrics[i].Value, true
 }
 
-// glance is what there is to see of a record before everything is measured: medians and rates.
+// glance is a preview of a record while others are still being measured:
+// medians and rates.
 func (r *Record) glance() string {
 	var parts []string
 	for _, m := range r.Metrics {
@@ -101,7 +104,7 @@ func (r *Record) glance() string {
 	return strings.Join(parts, ", ")
 }
 
-// Note adds a remark for readers of the results.
+// Note adds a remark for the readers of the results.
 func (r *Record) Note(text string) { r.Notes = append(r.Notes, text) }
 
 // Put adds a figure.
@@ -125,15 +128,16 @@ func (r *Record) Result(res bench.Result) {
 	}
 }
 
-// part adds the latencies of one of several workloads, with its name before their units.
+// part adds the latencies of one of several workloads, with its name as a
+// prefix of the units.
 func (r *Record) part(name string, rec *latency.Recorder) {
 	r.Count += rec.Count()
 	r.Metrics = append(r.Metrics, rec.Metrics(name+"-")...)
 	r.Kind(name, rec)
 }
 
-// Outcome adds the counts of a loop, and how long all and each kind of its
-// operations took.
+// Outcome adds the counts of a loop, and the latencies of all operations and of
+// each kind.
 func (r *Record) Outcome(out *pace.Outcome) {
 	all := out.All()
 	r.operations += out.Total
@@ -142,15 +146,27 @@ func (r *Record) Outcome(out *pace.Outcome) {
 	if len(out.Kinds) > 1 {
 		r.Kinds = append(r.Kinds, out.Kinds...)
 	}
+	r.checking(out)
 }
 
-// spare are figures that another one of the line says too, or that are nearly
-// always the same: errors are 0 where a run ended well, and the page cache ends
-// with the pages that were read.
+// checking notes a loop whose checks of answers take much of the machine.
+func (r *Record) checking(out *pace.Outcome) {
+	if part := out.Checking.Seconds() / max(out.Elapsed.Seconds(), 1e-9); part > muchChecking {
+		r.Note(fmt.Sprintf("checking answers kept %.1f goroutines busy: on few cores it slowed the engine", part))
+	}
+}
+
+// muchChecking is how many goroutines may check answers all the time without a
+// note. Their processor is the engine's, where there are few cores.
+const muchChecking = 0.2
+
+// spare are units that follow from another figure of the line, or that hardly
+// vary: errors are 0 in a successful run, and the page cache ends with the
+// pages that were read.
 var spare = []string{"errors", "op/s", "ent/s", "resident-after"}
 
-// lean leaves out the spare figures that no table of the experiment shows.
-func (r *Record) lean(e *Experiment) {
+// dropSpare removes the spare figures that no table of the experiment shows.
+func (r *Record) dropSpare(e *Experiment) {
 	shown := func(unit string) bool {
 		return slices.ContainsFunc(e.Views, func(v report.View) bool {
 			return slices.ContainsFunc(v.Columns, func(c report.Column) bool { return c.Unit == unit })
@@ -162,7 +178,7 @@ func (r *Record) lean(e *Experiment) {
 	})
 }
 
-// costs adds what each of the operations of a part took of the machine.
+// costs adds the machine resources used per operation of a part.
 func (r *Record) costs(part string, operations int64, c probe.Cost) {
 	if operations > 0 {
 		for _, m := range c.Each(operations) {
@@ -171,9 +187,9 @@ func (r *Record) costs(part string, operations int64, c probe.Cost) {
 	}
 }
 
-// samples joins samples to the seconds of a measurement, and sums them up: the
-// longest log, and the pages that were read from the disk. Where operations
-// were not counted by the second, the seconds are the duration's.
+// samples adds samples to the timeline of a measurement, and summarises them:
+// the longest log, and the pages read from the disk. Without per-second
+// operation counts, the timeline covers the duration.
 func (r *Record) samples(s *probe.Samples, started time.Time, seconds []latency.Second) {
 	if r.Timeline = seconds; seconds == nil {
 		seconds = make([]latency.Second, int(math.Ceil(time.Since(started).Seconds())))
@@ -202,12 +218,12 @@ func (r *Record) samples(s *probe.Samples, started time.Time, seconds []latency.
 	}
 }
 
-// leastSteady is the seconds of a phase from which its ends are compared.
+// leastSteady is the minimum duration, in seconds, of a phase for steady.
 const leastSteady = 10
 
-// steady returns the operations of the last fifth of a phase over the
-// operations of the first one: 1 where the rate did not change. It is false for
-// a phase that is too short, or did nothing in the first fifth.
+// steady returns the rate in the last fifth of a phase divided by the rate in
+// the first fifth: 1 if it did not change. It is not known for a phase that is
+// too short, or idle in its first fifth.
 func steady(seconds []latency.Second) (rate float64, known bool) {
 	if len(seconds) < leastSteady {
 		return 0, false
@@ -224,7 +240,7 @@ func steady(seconds []latency.Second) (rate float64, known bool) {
 	return last / first, first > 0
 }
 
-// diskPage is the unit in which reads from the disk are counted.
+// diskPage is the unit, in bytes, in which disk reads are counted.
 const diskPage = 4 << 10
 
 func mean(values []float64) float64 { return stat.Mean(values, nil) }

@@ -20,7 +20,7 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// took adds how long something took.
+// took adds the duration of f.
 func (r *Record) took(unit string, f func() error) error {
 	start := time.Now()
 	err := f()
@@ -62,7 +62,8 @@ func (t *Trial) backup(ctx context.Context) error {
 	})
 }
 
-// backUp writes a backup while commits go on at the rate of the user's documents.
+// backUp writes a backup while commits continue at the rate of the user's
+// documents.
 func (t *Trial) backUp(ctx context.Context, file *os.File) error {
 	err := t.Timed(ctx, nil, func() (*pace.Outcome, error) {
 		var group errgroup.Group
@@ -87,7 +88,8 @@ func (t *Trial) backUp(ctx context.Context, file *os.File) error {
 	return err
 }
 
-// restart measures how soon a store serves again, after the end that the record is of.
+// restart measures how soon a store serves again, after the kind of end that
+// the variant names.
 func (t *Trial) restart(ctx context.Context) error {
 	killed := t.Keys.Get("after") == "kill"
 	switch {
@@ -131,10 +133,12 @@ func (t *Trial) restart(ctx context.Context) error {
 	})
 }
 
-// full is the part of the rate of warm reads at which they count as fast again.
-const full = 0.9
+// fastShare is the share of the rate of warm reads from which reads count as fast
+// again.
+const fastShare = 0.9
 
-// reopen opens a database whose files the page cache holds, as far as the budget goes, and reads at once.
+// reopen opens a database whose files are in the page cache, as far as the
+// budget allows, and starts to read at once.
 func (t *Trial) reopen(ctx context.Context, dir string, m mix.Reads, head uint64) (err error) {
 	if err := errors.Join(probe.Evict(dir), probe.Fill(dir, t.Memory)); err != nil && !errors.Is(err, probe.ErrUnsupported) {
 		return err
@@ -151,13 +155,13 @@ func (t *Trial) reopen(ctx context.Context, dir string, m mix.Reads, head uint64
 		return err
 	}
 	t.Put(Milliseconds(time.Since(start)), "open-ms")
-	cfg := bench.ReadMixConfig{Mix: m, Head: func() uint64 { return head }, Config: pace.Config{N: 1, Seed: t.fresh()}}
+	cfg := bench.ReadMixConfig{Mix: m, Head: func() uint64 { return head }, Config: pace.Config{N: 1, Seed: t.questionSeed()}}
 	if _, err := bench.ReadMix(ctx, ents, cfg); err != nil {
 		return err
 	}
 	first := time.Since(start)
 	t.Put(Milliseconds(first), "first-read-ms")
-	cfg.Config = pace.Config{Workers: readers, Duration: t.Phase, Seed: t.fresh()}
+	cfg.Config = pace.Config{Workers: readers, Duration: t.Phase, Seed: t.questionSeed()}
 	out, err := bench.ReadMix(ctx, ents, cfg)
 	t.Outcome(out)
 	if err != nil {
@@ -171,7 +175,7 @@ func (t *Trial) reopen(ctx context.Context, dir string, m mix.Reads, head uint64
 	warm := mean(rates[len(rates)/2:])
 	t.Put(rates[0], "first-second-qps")
 	t.Put(warm, "warm-qps")
-	t.Put(first.Seconds()+float64(slices.IndexFunc(rates, func(rate float64) bool { return rate >= full*warm })), "full-rate-s")
+	t.Put(first.Seconds()+float64(slices.IndexFunc(rates, func(rate float64) bool { return rate >= fastShare*warm })), "full-rate-s")
 	now, err := ents.Head(ctx)
 	if err == nil && now.Number != head {
 		err = fmt.Errorf("%w: the head is block %d, %d was committed", bench.ErrMismatch, now.Number, head)
@@ -179,8 +183,8 @@ func (t *Trial) reopen(ctx context.Context, dir string, m mix.Reads, head uint64
 	return err
 }
 
-// growth commits as fast as it goes and does all put-off work: then the size of
-// a row does not depend on the rate.
+// growth commits as fast as possible and completes all deferred work, so that
+// the size of a row does not depend on the rate.
 func (t *Trial) growth(ctx context.Context) error {
 	return t.WithBase(ctx, func() error {
 		var rows uint64

@@ -36,7 +36,7 @@ type Set struct {
 	files map[string]*file
 }
 
-// runID is what no two runs of a set share.
+// runID identifies a run within a set.
 type runID struct {
 	experiment, name string
 	repeat           int
@@ -48,14 +48,15 @@ type ending struct {
 	host, sitting string // where and in which it was
 }
 
-// The ends of names of files that have no results of whole runs, and the file of other programs' figures.
+// File name suffixes of files without results of whole runs, and the file with
+// other programs' figures.
 const (
 	timelineFile = "-timeline"
 	blocksFile   = "-blocks"
 	peersFile    = "peers.txt"
 )
 
-// Keys of configuration lines that readers ask for.
+// Keys of configuration lines that readers use.
 const (
 	experimentKey = "experiment"
 	repeatKey     = "repeat"
@@ -65,8 +66,7 @@ const (
 	hostKey       = "host"
 )
 
-// OpenSet opens a directory of results, makes it when it is missing, and reads
-// its results.
+// OpenSet opens or creates a directory of results, and reads its results.
 func OpenSet(dir string) (*Set, error) {
 	s := &Set{dir: dir, has: map[runID]ending{}, files: map[string]*file{}}
 	err := os.MkdirAll(dir, 0o755)
@@ -82,7 +82,7 @@ func OpenSet(dir string) (*Set, error) {
 	return s, err
 }
 
-// open reads a file. It cuts off the line that a process left torn when it was ended.
+// open reads a file. It cuts off an incomplete last line of a killed process.
 func (s *Set) open(name string) error {
 	path := filepath.Join(s.dir, name)
 	text, err := os.ReadFile(path)
@@ -114,8 +114,8 @@ func (s *Set) open(name string) error {
 	return err
 }
 
-// file is one of a set. Its contents decide how the next lines are written: the
-// configuration that holds at its end, and the declared units.
+// file is a file of a set. Its contents determine how the next lines are
+// written: the configuration at its end, and the declared units.
 type file struct {
 	text  bytes.Buffer // that is not yet in it
 	lines *benchfmt.Writer
@@ -128,7 +128,7 @@ func newFile() *file {
 	return f
 }
 
-// write adds a line that readers accept, in the units of files.
+// write adds a line that readers accept, in the file's units.
 func (f *file) write(r *benchfmt.Result) error {
 	if err := result.Check(r); err != nil {
 		return err
@@ -144,15 +144,15 @@ func (f *file) write(r *benchfmt.Result) error {
 	return f.lines.Write(r)
 }
 
-// Done reports whether the set has a run of this host, because figures of two
-// are not comparable. One that failed is to be done again, but not in the same
-// sitting, because its process may be the second (see Lab.Renew).
+// Done reports whether the set has a run on this host, because figures of
+// different hosts are not comparable. A failed run is repeated, but not in the
+// same sitting, because its process may be the second one (see Lab.Renew).
 func (s *Set) Done(experiment, line string, repeat int, host, sitting string) bool {
 	end, has := s.has[runID{experiment, string(benchName(line)), repeat + 1}]
 	return has && end.host == host && (!end.failed || end.sitting == sitting)
 }
 
-// Failed returns how many runs the set has that failed, and nothing else of them.
+// Failed returns descriptions of failed runs only.
 func (s *Set) Failed() (list []string) {
 	for id, end := range s.has {
 		if end.failed {
@@ -194,7 +194,8 @@ func (s *Set) Add(experiment, engine, sitting string, r *Record) error {
 	return nil
 }
 
-// configOf returns the manifest of a record with what else its lines are of.
+// configOf returns a record's manifest and the other configuration of its
+// lines.
 func configOf(experiment string, r *Record) []benchfmt.Config {
 	m := slices.Clone(r.Manifest)
 	m = append(bench.Manifest{{Key: experimentKey, Value: []byte(experiment), File: true}}, m...)
@@ -205,9 +206,9 @@ func configOf(experiment string, r *Record) []benchfmt.Config {
 	return m
 }
 
-// benchName returns the name after "Benchmark". A value that ends like
-// "arkiv-13" would be read as arkiv with a GOMAXPROCS of 13; the testing
-// package leaves out a GOMAXPROCS of 1, so a "-1" behind it changes nothing.
+// benchName returns the name after "Benchmark". A value such as "arkiv-13" at
+// the end would be read as arkiv with a GOMAXPROCS of 13. The testing package
+// omits a GOMAXPROCS of 1, so an appended "-1" changes nothing.
 func benchName(line string) benchfmt.Name {
 	if _, parts := benchfmt.Name(line).Parts(); len(parts) > 0 && parts[len(parts)-1][0] == '-' {
 		line += "-1"
@@ -215,9 +216,9 @@ func benchName(line string) benchfmt.Name {
 	return benchfmt.Name(line)
 }
 
-// Figures are the metrics that are written. A second one of a unit is left out,
-// because it would be taken for a repetition, and so is a quotient by nothing, as of
-// a phase in which no operation finished.
+// Figures are the metrics that are written. A second metric with the same unit
+// is dropped, because it would be taken for a repetition, and so is a division
+// by zero, as of a phase in which no operation finished.
 func (r *Record) Figures() []bench.Metric {
 	seen := make(map[string]bool, len(r.Metrics))
 	return slices.DeleteFunc(slices.Clone(r.Metrics), func(m bench.Metric) bool {
@@ -227,11 +228,11 @@ func (r *Record) Figures() []bench.Metric {
 	})
 }
 
-// timelineStep is the seconds of a line of a timeline.
+// timelineStep is the number of seconds in a line of a timeline.
 const timelineStep = 10
 
-// timeline returns a line for each ten seconds. Counts are summed, of
-// everything else it is the largest.
+// timeline returns a line for each ten seconds: counts are summed, of other
+// figures it has the maximum.
 func timeline(config []benchfmt.Config, r *Record) (list []*benchfmt.Result) {
 	for part := range slices.Chunk(r.Timeline, timelineStep) {
 		sum := latency.Second{At: part[len(part)-1].At, Sampled: map[string]float64{}}
@@ -261,7 +262,7 @@ func timeline(config []benchfmt.Config, r *Record) (list []*benchfmt.Result) {
 	return list
 }
 
-// blocks returns a line for each observed block.
+// blocks returns a line for each recorded block.
 func blocks(config []benchfmt.Config, r *Record) (list []*benchfmt.Result) {
 	for i, row := range r.Rows {
 		values := make([]bench.Metric, len(row))
@@ -277,7 +278,7 @@ func line(config []benchfmt.Config, name string, keys Keys, count int64, values 
 	return &benchfmt.Result{Config: config, Name: benchName(name + "/" + keys.String()), Iters: int(max(count, 1)), Values: values}
 }
 
-// append adds lines to a file, all of them or none, and has them on the disk.
+// append adds lines to a file durably, all of them or none.
 func (s *Set) append(name string, list []*benchfmt.Result) (err error) {
 	if s.files[name] == nil {
 		s.files[name] = newFile()
@@ -306,11 +307,12 @@ func (s *Set) append(name string, list []*benchfmt.Result) (err error) {
 	return errors.Join(err, filesync.Dir(s.dir))
 }
 
-// neutral begin the units of figures that describe and are neither good nor bad.
+// neutral are prefixes of units whose values are neither good nor bad.
 var neutral = []string{"share-", "busy", "steady", "resident", "ops", "block", "entities", "strings", "numbers", "attributes", "payload_bytes"}
 
-// Better returns which values of a unit are good ones by its name, "higher" or "lower": rates (…/s, qps) are
-// better when higher; everything else is a time, a size or a count of things that went wrong. "" is neither.
+// Better returns which values of a unit are better, "higher" or "lower",
+// judging by its name. Rates (…/s, qps) are better when higher; everything else
+// is a time, a size or a number of failures. "" means neither.
 func Better(unit string) string {
 	switch {
 	case slices.ContainsFunc(neutral, func(prefix string) bool { return strings.HasPrefix(unit, prefix) }):

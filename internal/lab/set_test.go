@@ -98,7 +98,7 @@ func TestLean(t *testing.T) {
 		for _, unit := range []string{"errors", "op/s", "ev/s", "rows/s", "ent/s", "resident-before", "resident-after"} {
 			r.Put(errors, unit)
 		}
-		r.lean(&e)
+		r.dropSpare(&e)
 		for _, m := range r.Metrics {
 			list = append(list, m.Unit)
 		}

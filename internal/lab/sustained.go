@@ -12,7 +12,8 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// ArkivRowRate is the sustained load that Arkiv's engineers ask for, in rows a second.
+// ArkivRowRate is the sustained load that Arkiv's engineers require, in rows a
+// second.
 const ArkivRowRate = 6_000
 
 // Arkiv's layout and ours are compared everywhere. arkiv-ordered is Arkiv's
@@ -39,7 +40,7 @@ func sustain(l *Lab) (list []Variant, _ error) {
 	return list, nil
 }
 
-// The policies that are compared, and the sizes of the log at which each acts.
+// The compared checkpoint policies, and the log size at which each acts.
 var policies = []struct {
 	policy driver.CheckpointPolicy
 	frames int
@@ -66,8 +67,8 @@ func checkpoints(l *Lab) (list []Variant, _ error) {
 	return list, nil
 }
 
-// sustained is commits of so many rows a second of what comes after the loaded part of the
-// base profile; 0 is as fast as possible.
+// sustained plans commits of the blocks after the loaded part of the base
+// profile, at a rate of rows a second; 0 means as fast as possible.
 func (l *Lab) sustained(name, layout string, scale, rate float64, o *store.Options, more ...string) Variant {
 	phases := sustainedPhases(scale, rate)
 	return Variant{Name: name, Keys: l.OnBase(layout, scale, more...), Cost: baseCost(scale, phases, 0), Run: func(t *Trial, ctx context.Context) error {
@@ -76,9 +77,9 @@ func (l *Lab) sustained(name, layout string, scale, rate float64, o *store.Optio
 	}}
 }
 
-// sustainedPhases is how many phases commits go on for. At full rate they are
-// as long for every engine and layout, and longer for a larger store, because
-// an engine adds the same share to each size then and meets its deep merges.
+// sustainedPhases is the duration of commits in phases. At full rate it is the
+// same for every engine and layout, and longer for a larger store, so that each
+// size grows by the same share and its deep merges occur.
 func sustainedPhases(scale, rate float64) float64 {
 	if rate > 0 {
 		return 2
@@ -86,14 +87,14 @@ func sustainedPhases(scale, rate float64) float64 {
 	return 2 * max(scale, 1)
 }
 
-// onRest runs commits of so many rows a second of what comes after the loaded part.
+// onRest commits the blocks after the loaded part, at a rate of rows a second.
 func (t *Trial) onRest(ctx context.Context, rate float64, length time.Duration) error {
 	return t.paced(ctx, bench.CommitConfig{Blocks: t.Data.Rest(), RowRate: rate, Config: pace.Config{Duration: length}})
 }
 
-// paced runs commits; another goroutine samples the engine's counters meanwhile
-// (Timed), because a look at counters between two commits costs a server five
-// round trips and SQLite next to nothing.
+// paced runs commits, while another goroutine samples the engine's counters
+// (Timed). Reading counters between two commits would cost a server five round
+// trips and SQLite almost nothing.
 func (t *Trial) paced(ctx context.Context, cfg bench.CommitConfig) error {
 	cfg.WarmUp = t.warmUp()
 	return t.Timed(ctx, nil, func() (*pace.Outcome, error) {
@@ -122,7 +123,7 @@ func reorgs(l *Lab) (list []Variant, _ error) {
 func (t *Trial) reorg(ctx context.Context) error {
 	return t.WithBase(ctx, func() error {
 		var reorg *bench.Reorg
-		err := t.Aside(func() (err error) { reorg, err = bench.NewReorg(t.Copy, t.fresh()); return err })
+		err := t.Aside(func() (err error) { reorg, err = bench.NewReorg(t.Copy, t.questionSeed()); return err })
 		if t.Source != "" && errors.Is(err, store.ErrInvalid) {
 			return fmt.Errorf("%w: %w", ErrSkip, err) // it has no entities for it
 		}
@@ -139,8 +140,8 @@ func (t *Trial) reorg(ctx context.Context) error {
 	})
 }
 
-// sizesAround returns the bytes of a database before f, and after it and the
-// work that it put off; 0 where the engine does not report them.
+// sizesAround returns a database's size in bytes before f, and after it and its
+// deferred work; 0 if the engine does not report it.
 func (t *Trial) sizesAround(ctx context.Context, f func() error) (before, after int64, err error) {
 	first, err := t.DB.Engine().Stats(ctx)
 	if err == nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/varvedb/varve/store/feed"
 )
 
-// Operated measures operations on the base profile with each layout; a key tells them apart. Each takes so many
-// phases, and as long as loading the data so many times.
+// Operated plans operations on the base profile for each layout; a key names
+// the operation. Phases and loads estimate the cost of each.
 func Operated(name, key string, phases, loads float64, operations map[string]Run) func(*Lab) ([]Variant, error) {
 	return func(l *Lab) ([]Variant, error) {
 		return across(l.LayoutsOr(), slices.Sorted(maps.Keys(operations)), func(layout, value string) Variant {
@@ -26,7 +26,7 @@ func Operated(name, key string, phases, loads float64, operations map[string]Run
 	}
 }
 
-// FromTar writes the base profile into a block tar, and loads that.
+// FromTar writes the base profile into a block tar, and measures loading that.
 func (t *Trial) FromTar(ctx context.Context) error {
 	d, err := t.base()
 	if err == nil {
@@ -52,7 +52,7 @@ func (t *Trial) FromTar(ctx context.Context) error {
 	})
 }
 
-// Synced adds the time of receiving so many rows.
+// Synced adds the time of receiving a number of rows.
 func (t *Trial) Synced(ctx context.Context, rows uint64, took time.Duration) error {
 	t.Count = int64(rows)
 	t.Put(took.Seconds(), "sync-s")
@@ -60,7 +60,8 @@ func (t *Trial) Synced(ctx context.Context, rows uint64, took time.Duration) err
 	return t.size(ctx, int(rows), "B/row")
 }
 
-// importArkiv imports a database such as Arkiv's sqlite-store makes.
+// importArkiv measures importing a database in the form of Arkiv's
+// sqlite-store.
 func (t *Trial) importArkiv(ctx context.Context) error {
 	d, err := t.Base("arkiv", t.Scale, ProductionBlock)
 	if err != nil {
@@ -89,8 +90,8 @@ func (t *Trial) importArkiv(ctx context.Context) error {
 	})
 }
 
-// readsArkiv is an engine of this program that reads SQLite files, as Arkiv's are: that which is
-// measured, if it does.
+// readsArkiv returns an engine of this program that can read Arkiv's SQLite
+// files: the measured engine, if it can.
 func (l *Lab) readsArkiv() (bench.Engine, error) {
 	linked := driver.Linked()
 	if own, err := l.Engine.Driver(); err == nil {
@@ -104,8 +105,8 @@ func (l *Lab) readsArkiv() (bench.Engine, error) {
 	return bench.Engine{}, fmt.Errorf("%w: no engine of this program reads SQLite files", ErrSkip)
 }
 
-// asArkiv gives a store of layout arkiv, which has the tables and rows of
-// Arkiv's sqlite-store, the two other small tables of that store.
+// asArkiv adds to a store of layout arkiv the two other small tables of Arkiv's
+// sqlite-store. It already has the same main tables and rows.
 func asArkiv(ctx context.Context, cp *bench.Copy) error {
 	s := graph.Store{DB: cp.DB}
 	return s.Exec(ctx,

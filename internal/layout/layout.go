@@ -1,8 +1,8 @@
-// Package layout is the contract of a layout of the entity store: the tables of
-// its versions, and the ways to write and find them. The store owns blocks,
-// digests and transactions; a layout owns data tables; an engine owns the
-// database. A new layout is a package next to eav and an entry in the store's
-// newLayout.
+// Package layout defines the contract of a layout of the entity store: the
+// tables of entity versions, and the ways to write and find them. The store
+// owns blocks, digests and transactions; a layout owns data tables; an engine
+// owns the database. A new layout is a package next to eav and an entry in the
+// store's newLayout.
 package layout
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// Layout is the tables of the versions of entities. It keeps no state that a
+// Layout stores the versions of entities in tables. It keeps no state that a
 // rolled-back transaction could falsify. Optional abilities are in the
 // interfaces Indexed, Analyzed and Maintained.
 type Layout interface {
@@ -25,43 +25,46 @@ type Layout interface {
 	// Temporal reports whether past blocks can be read and rewound to.
 	Temporal() bool
 
-	// Tables returns every table with all of its columns, for a copy row by row.
+	// Tables returns every table with all of its columns, for copying row by
+	// row.
 	Tables() []*driver.Table
 
-	// Create makes the tables in an empty database, and the indexes. With
+	// Create creates the tables in an empty database, and the indexes. With
 	// deferred it leaves out the indexes that an Indexed names.
 	Create(ctx context.Context, tx driver.Tx, deferred bool) error
 
-	// View returns what q shows at a block. It is valid as long as q is, and not safe for
-	// concurrent use.
+	// View returns a view of the block at in q. It is valid as long as q is,
+	// and not safe for concurrent use.
 	View(ctx context.Context, q driver.Querier, at uint64) (View, error)
 
-	// Writer returns what changes the store in a transaction, which has not written
-	// anything of the layout's yet.
+	// Writer returns a writer for a transaction that has not yet written to the
+	// layout's tables.
 	Writer(ctx context.Context, tx driver.Tx) (Writer, error)
 
-	// Check compares everything that the layout keeps twice, reading up to
-	// three views of the same block side by side. It calls report with each
-	// contradiction until that returns false. With whole, Openings has given
-	// every version of this block without an error, so all payloads are there.
+	// Check compares all redundant data of the layout, using up to three views
+	// of the same block in parallel. It calls report for each contradiction
+	// until that returns false. Whole means that Openings has returned every
+	// version of this block without an error, so all payloads are readable.
 	Check(ctx context.Context, a, b, c driver.Querier, whole bool, report func(problem string) bool) error
 
-	// Rebuild replaces derived data in the transaction: everything but the
-	// versions. Q is a view of the commits before it.
+	// Rebuild rebuilds derived data, everything but the versions, in a
+	// transaction. Q is a view of the commits before it.
 	Rebuild(ctx context.Context, tx driver.Tx, q driver.Querier) error
 }
 
-// View is the versions that are visible at a block, and all that there are.
+// View gives access to the versions that are visible at a block, and for
+// exports to all versions.
 type View interface {
 	// Get returns the version of a key, or entity.ErrNotFound.
 	Get(ctx context.Context, key entity.Key) (*entity.Entity, error)
 
 	// Versions streams the versions of a key that began at the view's block or
-	// before, the newest first, each with its end in the store's last block. It is
-	// called only on temporal layouts.
+	// before, newest first, each with its end as of the store's last block. It
+	// is called only on temporal layouts.
 	Versions(ctx context.Context, key entity.Key) iter.Seq2[entity.Version, error]
 
-	// Query streams the entities that match. Rows of the querier stay open until the sequence ends.
+	// Query streams the matching entities. The querier has an open result until
+	// the sequence ends.
 	Query(ctx context.Context, req Request) iter.Seq2[*entity.Entity, error]
 
 	// Count returns how many entities match; a nil expression matches all.
@@ -70,7 +73,7 @@ type View interface {
 	// Openings streams every version in order of (first block, key), and
 	// Closings the versions that ended before their expiration, in order of
 	// (last block, key). An export needs both (entity.History). ClosingsBetween
-	// streams the closings of a range of blocks.
+	// streams the closings in a range of blocks.
 	Openings(ctx context.Context) iter.Seq2[*entity.Entity, error]
 	Closings(ctx context.Context) iter.Seq2[entity.Closing, error]
 	ClosingsBetween(ctx context.Context, from, to uint64) iter.Seq2[entity.Closing, error]
@@ -82,28 +85,32 @@ type View interface {
 // Writer changes the store in one transaction, block by block.
 type Writer interface {
 	// Prior returns the stored states of keys before a block. Unknown keys may
-	// be left out.
+	// be missing.
 	Prior(ctx context.Context, block uint64, needs map[entity.Key]entity.Need) (map[entity.Key]entity.Prior, error)
 
-	// Write makes a block's changes. Old versions are as Prior gave them.
+	// Write writes a block's changes. Old versions are those that Prior
+	// returned.
 	Write(ctx context.Context, set entity.Changeset) error
 
-	// Rewind undoes every change above block to, which is the head then, or -1 when no
-	// block is left, of a store whose head is head. It is called only on temporal layouts.
+	// Rewind undoes every change above block to, of a store whose head is head.
+	// To is -1 when no block remains. It is called only on temporal layouts.
 	Rewind(ctx context.Context, head uint64, to int64) error
 
-	// Prune drops versions that are not visible at block before or later.
+	// Prune deletes the versions that end before block before becomes visible:
+	// they are not visible at it or later.
 	Prune(ctx context.Context, before uint64) error
 }
 
-// Prefetched is a layout that can name the queries that a transaction or a view will
-// run first, as far as it knows the store. A wrong guess costs a round trip and no
-// more, because an answer is used only for the query that it is of.
+// Prefetched is a layout that can predict the first queries of a transaction or
+// view. A wrong prediction costs only a query, because an answer is used only
+// for exactly the query that it belongs to.
 type Prefetched interface {
-	// PrefetchWrite returns the queries of a Writer, and of its Prior at a block.
+	// PrefetchWrite returns the queries of a Writer, and of its Prior at a
+	// block.
 	PrefetchWrite(block uint64, needs map[entity.Key]entity.Need) []driver.Prefetch
 
-	// PrefetchView returns the queries of a View at a block, and of its Get of keys.
+	// PrefetchView returns the queries of a View at a block, and of its Get for
+	// keys.
 	PrefetchView(at uint64, keys []entity.Key) []driver.Prefetch
 }
 
@@ -111,80 +118,82 @@ type Prefetched interface {
 type Indexed interface {
 	DeferredIndexes() []string
 
-	// CreateIndex makes one of them, unless it is there.
+	// CreateIndex creates one of them, unless it exists.
 	CreateIndex(ctx context.Context, tx driver.Tx, name string) error
 }
 
-// Analyzed is a layout that may live on planner statistics.
+// Analyzed is a layout that may depend on planner statistics.
 type Analyzed interface {
 	Analyzed() bool
 
-	// Analyze gathers them. It is called only when Analyzed.
+	// Analyze gathers statistics. It is called only if Analyzed returns true.
 	Analyze(ctx context.Context, tx driver.Tx) error
 }
 
-// Maintained is a layout that puts work off. A block is readable at once and
-// costs little to commit; what readers are helped by is made later, between blocks, in
-// slices. Work is counted in changes of entities. The layout says when, how much and how
-// long; its caller has the goroutines, views and transactions.
+// Maintained is a layout that defers work. A block is readable at once and
+// cheap to commit; structures that speed up reads are built later, between
+// blocks, in slices. Work is counted in changes of entities. The layout decides
+// when, how much and how long; its caller provides goroutines, views and
+// transactions.
 type Maintained interface {
-	// Owed returns the amount of put-off work.
+	// Owed returns the amount of deferred work.
 	Owed(ctx context.Context, q driver.Querier) (int, error)
 
-	// Due returns how long to wait before the next slice, after a time without
-	// writers, and whether the backlog is so large that writers should wait
-	// until it is Prepared.
+	// Due returns how long to wait before the next slice, after an idle time
+	// without writers. Late reports that the backlog is so large that writers
+	// should wait until the next slice is Prepared.
 	Due(idle time.Duration) (rest time.Duration, late bool)
 
-	// Prepared reports whether the next slice is prepared or, with ahead,
-	// whether preparing more is not worth it yet.
+	// Prepared reports whether the next slice is prepared; with ahead, whether
+	// preparing another one is not worth it yet.
 	Prepared(ahead bool) bool
 
 	// Prepare computes the writes of the next slices, in a view of committed
-	// data. An outdated result is dropped. It may run concurrently with
-	// Maintain, but not with itself.
+	// data. A result that is outdated is discarded. It may run concurrently
+	// with Maintain, but not with itself.
 	Prepare(ctx context.Context, q driver.Querier) error
 
-	// Maintain does a slice of the work in its own transaction, short enough
-	// that a block may wait for it, and shorter when wanted reports that a
-	// block waits. It returns the remaining backlog. The work counts when the
-	// transaction commits.
+	// Maintain does a slice of the work in a transaction of its own. The slice
+	// is short enough that a block may wait for it, and shorter when wanted
+	// reports that a block waits. It returns the remaining backlog. The work
+	// counts when the transaction commits.
 	Maintain(ctx context.Context, tx driver.Tx, wanted func() bool) (owed int, err error)
 }
 
-// Request is a compiled-to-be query with its order and limits.
+// Request is a query with its order and limits.
 type Request struct {
 	Expr  query.Expr
 	Order []Order // none: by sequence, newest first, and then by key, as ties are
 	Limit int     // 0: no limit
 	After *Position
 
-	// The parts of the matches that are needed besides their metadata. More
-	// does no harm.
+	// The parts of the matches that are needed besides metadata. Returning more
+	// is allowed.
 	Attributes, Content bool
 }
 
-// Order sorts by one attribute, entities without it last whatever the direction.
+// Order sorts by one attribute. Entities without it come last in either
+// direction.
 type Order struct {
 	Name string
 	Kind entity.AttributeKind
 	Desc bool
 }
 
-// Position is where a page of results ended: what its last entity is sorted by.
+// Position is the end of a page of results: the sort values of its last entity.
 type Position struct {
 	Values   []SortValue // one for each of Request.Order
 	Sequence uint64
 	Key      entity.Key
 }
 
-// SortValue is an entity's value of an attribute that results are sorted by.
+// SortValue is an entity's value of an attribute to sort by.
 type SortValue struct {
 	Missing bool // it has none
 	Value   query.Value
 }
 
-// TableRows is the size of a table.
+// TableRows is the number of rows of a table.
 type TableRows struct {
 	Table string
 	Rows  uint64

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Command is a command line that a document shows.
+// Command is a command line in a document.
 type Command struct {
 	Path  string
 	Line  int
@@ -22,21 +22,21 @@ func (c *Command) String() string {
 var (
 	fence   = regexp.MustCompile("^\\s*```(\\w*)")
 	comment = regexp.MustCompile(`^//\t`)
-	// A unit of systemd says where the program is.
+	// In a systemd unit the line begins with the path of the program.
 	prompt = regexp.MustCompile(`^(\$ |ExecStart=/usr/local/bin/)`)
-	// A word, with its quoted parts, or what ends a command.
+	// A word with its quoted parts, or an operator that ends a command.
 	word       = regexp.MustCompile(`\d?>>?|<|(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\|&;<>])+|[|;&]`)
 	quoted     = regexp.MustCompile(`'([^']*)'|"((?:\\.|[^"\\])*)"|\\(.)`)
 	assignment = regexp.MustCompile(`^[A-Z_]+=`)
 	inner      = regexp.MustCompile(`\$\([^()]*\)`) // an argument from the output of another command
 )
 
-// Commands returns the commands that a text shows: all in fenced shell blocks,
-// and in indented lines of Markdown and of Go comments the commands of this
+// Commands returns the commands in a text: all commands in fenced shell blocks,
+// and in indented lines of Markdown and Go comments only the commands of this
 // module and of Go.
 func Commands(name string, text []byte) []Command {
 	var found []Command
-	fenced, shell, said := false, false, false // said to be a shell's
+	fenced, shell, said := false, false, false // said: its info string names a shell
 	lines := strings.Split(string(text), "\n")
 	for i := 0; i < len(lines); i++ {
 		first, line := i+1, lines[i]
@@ -72,14 +72,14 @@ func Commands(name string, text []byte) []Command {
 	return found
 }
 
-// open reports whether a line ends within single quotes.
+// open reports whether a line ends inside single quotes.
 func open(line string) bool {
 	before, _, _ := strings.Cut(line, " #")
 	return !strings.HasPrefix(line, "#") && strings.Count(before, "'")%2 == 1
 }
 
-// split splits a shell's line into the words of its commands, without variables that
-// are set for them, redirections and comments.
+// split splits a shell line into the words of its commands, without variable
+// assignments, redirections and comments.
 func split(line string) (commands [][]string) {
 	var words []string
 	redirected := false

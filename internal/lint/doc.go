@@ -1,9 +1,10 @@
-// Package lint holds the rules of this repository that golangci-lint does not know: what its
-// documents may say (document.go) and which commands they show (command.go). Its tests apply
-// them, look at what programs link, and at SQL files. Figures in documents are held by the
-// tests of report. Which package may import which is in .golangci.yml.
+// Package lint has the repository's rules that golangci-lint cannot check: what
+// its documents may say (document.go) and which commands they show
+// (command.go). Its tests apply them, and check what programs link, and SQL
+// files. Figures in documents are checked by the tests of report. The allowed
+// imports between packages are in .golangci.yml.
 //
-// Run it with -count=1: the test cache does not see new imports.
+// Run it with -count=1, because the test cache does not notice new imports.
 package lint
 
 import (
@@ -19,7 +20,7 @@ import (
 	"github.com/varvedb/varve/internal/engine"
 )
 
-// Problem is a rule broken at a place.
+// Problem is a violation of a rule at a place.
 type Problem struct {
 	Path    string
 	Line    int
@@ -47,9 +48,9 @@ func Root() (string, error) {
 	}
 }
 
-// Files returns the files below root whose names end in one of the suffixes, relative to root
-// and with slashes, in order. Built programs, test data and hidden directories other than .ci
-// are left out.
+// Files returns the files below root whose names end in one of the suffixes,
+// relative to root, with slashes and sorted. Built programs, test data and
+// hidden directories other than .ci are left out.
 func Files(root string, suffixes ...string) ([]string, error) {
 	var files []string
 	err := fs.WalkDir(os.DirFS(root), ".", func(path string, entry fs.DirEntry, err error) error {

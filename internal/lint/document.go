@@ -14,13 +14,13 @@ import (
 	"strings"
 )
 
-// Superseded reports whether a later decision record has taken the place of
-// this one, which then describes the past.
+// Superseded reports whether a later decision record has replaced this one,
+// which then describes the past.
 func Superseded(text []byte) bool {
 	return bytes.Contains(text, []byte("\n## Status\n\nSuperseded by "))
 }
 
-// Tree has the names in a repository that documents may use.
+// Tree has the names in a repository that documents may refer to.
 type Tree struct {
 	paths    map[string]bool // of files and directories
 	bases    map[string]bool // last elements of these
@@ -91,7 +91,7 @@ var (
 )
 
 // CheckNames finds names in a Markdown file, between backticks outside of
-// fenced blocks, that the repository does not have: paths below one of its
+// fenced blocks, that do not exist in the repository: paths below one of its
 // directories, files, tests, and declarations of its Go packages.
 func (t *Tree) CheckNames(name string, text []byte) []Problem {
 	var problems []Problem
@@ -122,8 +122,8 @@ func (t *Tree) lacks(s, dir string) bool {
 		!t.names[m[1]+"."+m[2]] && !t.aliases[m[1]]
 }
 
-// Matches reports whether a pattern of go test's -run or -bench matches a test
-// or benchmark.
+// Matches reports whether a pattern for go test's -run or -bench matches an
+// existing test or benchmark.
 func (t *Tree) Matches(pattern string) bool {
 	first, _, _ := strings.Cut(pattern, "/")
 	re, err := regexp.Compile(first)
@@ -135,8 +135,8 @@ func (t *Tree) Matches(pattern string) bool {
 	return false
 }
 
-// Fences returns the lines of a Markdown text, with empty lines for fenced
-// blocks, and the kinds of these blocks.
+// Fences returns the lines of a Markdown text, with empty lines in place of
+// fenced blocks, and the kinds of these blocks.
 func Fences(text []byte) (prose, kinds []string) {
 	fenced := false
 	for line := range strings.SplitSeq(string(text), "\n") {
@@ -160,8 +160,8 @@ var (
 	linked  = regexp.MustCompile(`!?\[([^\]]*)\]\([^)]*\)`)
 )
 
-// CheckLinks finds links in a Markdown file to files and headings that are not there.
-// Name is relative to root.
+// CheckLinks finds links in a Markdown file to missing files and headings. Name
+// is relative to root.
 func CheckLinks(root, name string, text []byte) []Problem {
 	var problems []Problem
 	prose, _ := Fences(text)
@@ -187,7 +187,8 @@ func CheckLinks(root, name string, text []byte) []Problem {
 	return problems
 }
 
-// anchors are the places of a Markdown text that links can lead to, as GitHub names them.
+// anchors returns the link targets within a Markdown text, as GitHub names
+// them.
 func anchors(text []byte) map[string]bool {
 	found := map[string]bool{}
 	prose, _ := Fences(text)

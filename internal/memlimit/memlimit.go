@@ -1,6 +1,7 @@
-// Package memlimit gives a process, and all that it starts, a budget of memory that the
-// kernel keeps: a control group with a limit, in which the page cache counts. It is Linux's;
-// elsewhere, and where no group may be made, it says why there is none.
+// Package memlimit gives a process and its children a memory budget that the
+// kernel enforces: a control group with a limit, which includes the page cache.
+// It works on Linux; elsewhere, and where no group may be created, it returns
+// the reason.
 package memlimit
 
 import (
@@ -19,19 +20,19 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// Cache returns the part of a budget that an engine is given for its own
-// caches: a half. The other half is for everything else: the program and its
+// Cache returns the part of a budget that an engine gets for its caches: a
+// half. The other half is for everything else: the program and its
 // measurements, the engine's other memory, and the page cache.
 func Cache(budget int64) int64 { return budget / 2 }
 
-// Group is a control group. It is for processes that Start starts.
+// Group is a control group for processes that Start starts.
 type Group struct {
 	*version
 	dir  string
 	home string // the group of this process
 }
 
-// version has the files of a group.
+// version has the names of a cgroup version's files.
 type version struct{ name, limit, swap, events string }
 
 var (
@@ -39,19 +40,21 @@ var (
 	v2 = &version{"cgroup v2", "memory.max", "memory.swap.max", "memory.events"}
 )
 
-// Variable of the environment tells a process why it was started without a limit.
+// Variable is an environment variable that tells a process why it was started
+// without a limit.
 const Variable = "VARVE_MEMORY_UNLIMITED"
 
-// None is a limit above any memory: version 1 has no other word for none.
+// None is a limit above any memory, because version 1 cannot express "no
+// limit".
 const None = math.MaxInt64 >> 1
 
 const (
 	prefix    = "varve-"        // of groups' names; after it comes the process that made one
 	writeback = time.Minute     // of a process's dirty pages
-	patience  = 5 * time.Second // with processes that have ended and are still in a group
+	patience  = 5 * time.Second // wait for ended processes to leave a group
 )
 
-// own returns the group that this process is in, and where its hierarchy is mounted.
+// own returns the group of this process, and where its hierarchy is mounted.
 func own() (*Group, string, error) {
 	self, err := procfs.Self()
 	if err != nil {
@@ -84,9 +87,10 @@ func handsDown(dir, file string) bool {
 	return slices.Contains(strings.Fields(string(text)), "memory")
 }
 
-// New makes a group with a limit in bytes, which must be closed. It fails where that may not
-// be. In version 1 it is below the group of this process. In version 2 one with processes
-// has none below it, so it is the nearest above that this process may write to.
+// New creates a group with a limit in bytes, which must be closed. It fails
+// where that is not permitted. In version 1 the group is a child of this
+// process's group. In version 2 a group with processes cannot have children, so
+// the parent is the nearest ancestor that this process may write to.
 func New(limit int64) (*Group, error) {
 	g, mount, err := own()
 	if err != nil {
@@ -109,7 +113,7 @@ func New(limit int64) (*Group, error) {
 	return g, nil
 }
 
-// sweep removes the groups of processes that were killed.
+// sweep removes the groups of killed processes.
 func sweep(parent string) {
 	left, _ := filepath.Glob(filepath.Join(parent, prefix+"*")) // the pattern is good
 	for _, dir := range left {
@@ -124,7 +128,8 @@ func (g *Group) write(file string, value int64) error {
 	return os.WriteFile(filepath.Join(g.dir, file), []byte(strconv.FormatInt(value, 10)), 0)
 }
 
-// Killed returns how many processes of the group were killed because it had no more memory.
+// Killed returns how many processes of the group the kernel killed for lack of
+// memory.
 func (g *Group) Killed() (n int64) {
 	text, _ := os.ReadFile(filepath.Join(g.dir, g.events))
 	_, rest, _ := strings.Cut(string(text), "oom_kill ")
@@ -132,7 +137,7 @@ func (g *Group) Killed() (n int64) {
 	return n
 }
 
-// Close removes the group, whose processes have ended.
+// Close removes the group. Its processes must have ended.
 func (g *Group) Close() error {
 	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
 		err := os.Remove(g.dir)
@@ -142,9 +147,9 @@ func (g *Group) Close() error {
 	}
 }
 
-// Own returns the limit of this process, the least of all that apply to it, in
-// bytes as they were read back, and its source: cgroup v1 or v2. Where there is
-// none it returns the reason.
+// Own returns the effective memory limit of this process in bytes, read back
+// from the kernel, and its source: cgroup v1 or v2. Without a limit it returns
+// the reason.
 func Own() (limit int64, how string, err error) {
 	g, mount, err := own()
 	if err != nil {
@@ -163,7 +168,8 @@ func Own() (limit int64, how string, err error) {
 	return limit, g.name, nil
 }
 
-// given returns the group of a process that was started in one of New's; nil in others, whose group is not ours.
+// given returns the group of a process that was started in a group of New; nil
+// for other processes, whose group is not ours.
 func given() *Group {
 	if g, _, err := own(); err == nil && strings.HasPrefix(filepath.Base(g.dir), prefix) {
 		return g
@@ -172,7 +178,7 @@ func given() *Group {
 }
 
 // Resize changes the limit of this process, if it was started with one. To get
-// below the memory in use it waits until the page cache is written to the disk.
+// below the memory in use it waits until the page cache is written back.
 func Resize(limit int64) error {
 	g := given()
 	if g == nil {
@@ -186,8 +192,9 @@ func Resize(limit int64) error {
 	}
 }
 
-// Watch begins to watch this process, with all that it starts. The function that it returns tells how many processes
-// were killed since because there was no more memory; none of a process that was started without a limit.
+// Watch starts to watch this process and its children. The returned function
+// gives the number of processes killed since for lack of memory; 0 for a
+// process that was started without a limit.
 func Watch() (killed func() int64) {
 	g := given()
 	if g == nil {

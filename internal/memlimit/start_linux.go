@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// Start starts a command in the group, in which it is before it has any memory. In version
-// 1 it inherits the group of the thread that starts it.
+// Start starts a command inside the group, before the command uses any memory.
+// In version 1 it inherits the group of the thread that starts it.
 func (g *Group) Start(cmd *exec.Cmd) error {
 	if g.version == v2 {
 		dir, err := os.Open(g.dir)

@@ -7,5 +7,5 @@ import (
 	"os/exec"
 )
 
-// Start fails: there are no groups.
+// Start fails, because there are no groups here.
 func (g *Group) Start(*exec.Cmd) error { return errors.ErrUnsupported }

@@ -1,6 +1,6 @@
-// Package packed reads bytes that were written with varints and lengths, as rows of
-// the layout compact and postings of events are. A reader remembers that it met an
-// end too early, so that callers ask once, when they are done.
+// Package packed reads bytes that were written with varints and length
+// prefixes, such as rows of layout compact and postings of events. A reader
+// remembers a premature end, so that callers check for it once, at the end.
 package packed
 
 import (
@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Reader reads Rest from its beginning. After an error everything it reads is zero,
-// and Rest is empty.
+// Reader reads from the beginning of Rest. After an error everything it returns
+// is zero, and Rest is empty.
 type Reader struct {
 	Rest []byte
 	Torn bool // something ended too early
@@ -37,12 +37,11 @@ func (r *Reader) Bytes(n uint64) []byte {
 	return b
 }
 
-// Text reads a length and as many bytes.
+// Text reads a length and that many bytes.
 func (r *Reader) Text() []byte { return r.Bytes(r.Uint()) }
 
-// Count reads the number of things that follow, of at least a byte each. It
-// bounds the number by the bytes that are left, because damage may have made it
-// large.
+// Count reads the number of following items, each at least a byte long. A
+// number above the remaining bytes is damage.
 func (r *Reader) Count() uint64 {
 	n := r.Uint()
 	if n > uint64(len(r.Rest)) {
@@ -60,8 +59,8 @@ func AppendText[T string | []byte](to []byte, s T) []byte {
 	return append(binary.AppendUvarint(to, uint64(len(s))), s...)
 }
 
-// AppendOrdered appends a number so that bytes sort as numbers do: how many bytes it has,
-// then these.
+// AppendOrdered appends a number so that byte order equals numeric order: first
+// its length in bytes, then the bytes.
 func AppendOrdered(to []byte, n uint64) []byte {
 	var b [9]byte
 	binary.BigEndian.PutUint64(b[1:], n)
@@ -73,7 +72,7 @@ func AppendOrdered(to []byte, n uint64) []byte {
 	return append(to, b[i-1:]...)
 }
 
-// Ordered is the inverse of AppendOrdered. It does not look at the length.
+// Ordered is the inverse of AppendOrdered. It ignores the length byte.
 func Ordered[T string | []byte](value T) (n uint64) {
 	for i := 1; i < len(value); i++ {
 		n = n<<8 | uint64(value[i])
@@ -81,7 +80,7 @@ func Ordered[T string | []byte](value T) (n uint64) {
 	return n
 }
 
-// Names returns the keys of a map, sorted, in buf if they fit into it.
+// Names returns the sorted keys of a map, in buf if they fit.
 func Names[V any](buf []string, m map[string]V) []string {
 	buf = buf[:0]
 	for name := range m {

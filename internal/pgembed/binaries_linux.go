@@ -20,17 +20,17 @@ type binaries struct {
 	initdb, postgres string
 }
 
-// sums are the SHA-256 of the archives that hold Version, for each platform, as
-// the repository publishes them. Pinning them makes any repository as good as
-// another; a new Version needs new sums.
+// sums are the SHA-256 of the archives of Version, for each platform, as
+// published by the repository. Because they are pinned, any mirror can be used;
+// a new Version needs new sums.
 var sums = map[string]string{
 	"linux-amd64":        "1974c3a59c3ae010e9818e81637e425aad94eaac26e4ef533b42e081fe7ca345",
 	"linux-amd64-alpine": "510fd314da39f1eeccef774a92428474168fedf55403342548e2adeaed66b483",
 	"linux-arm64v8":      "1fb555a6602c13a113ab1f0cc9224d599948e85e51ac5f001393605505eaf78e",
 }
 
-// findBinaries returns the binaries of a directory, which are of version Major, or else of
-// the cache, after fetching them when they are not there.
+// findBinaries returns the binaries in dir, which must be of version Major;
+// without dir those in the cache, which it downloads if they are missing.
 func findBinaries(ctx context.Context, dir string, owner *identity) (binaries, error) {
 	if dir == "" {
 		root, err := install(ctx)
@@ -41,7 +41,7 @@ func findBinaries(ctx context.Context, dir string, owner *identity) (binaries, e
 	if err != nil {
 		return binaries{}, err
 	}
-	// Postgres tells its version.
+	// Run postgres to learn its version.
 	bins := binaries{filepath.Join(dir, "initdb"), filepath.Join(dir, "postgres")}
 	out, err := run(ctx, owner.command(bins.postgres, "--version"))
 	if err != nil {
@@ -55,8 +55,8 @@ func findBinaries(ctx context.Context, dir string, owner *identity) (binaries, e
 
 var versionLine = regexp.MustCompile(`\(PostgreSQL\) (\d+)`)
 
-// install returns the directory of the unpacked binaries in the cache. Several
-// processes may install at once: one fetches, the others wait for it.
+// install returns the cache directory of the unpacked binaries. Several
+// processes may install concurrently: one downloads, the others wait.
 func install(ctx context.Context) (string, error) {
 	platform := platformName()
 	sum, ok := sums[platform]
@@ -91,11 +91,11 @@ func install(ctx context.Context) (string, error) {
 	return dir, nil
 }
 
-// repository is the address of the Maven repository that has the archives.
+// repository is the address of the Maven repository with the archives.
 var repository = "https://repo1.maven.org/maven2"
 
-// fill fetches and unpacks the binaries under another name and renames the
-// directory when it is complete, marked as such, and on disk.
+// fill downloads and unpacks the binaries into a temporary directory, and
+// renames it when it is complete, marked and synced.
 func fill(ctx context.Context, platform, sum, dir string) (err error) {
 	name := "embedded-postgres-binaries-" + platform
 	address := fmt.Sprintf("%s/io/zonky/test/postgres/%s/%s/%s-%s.jar", repository, name, Version, name, Version)
@@ -115,7 +115,7 @@ func fill(ctx context.Context, platform, sum, dir string) (err error) {
 	if err := errors.Join(os.Remove(archive), os.WriteFile(marker, []byte(sum+"\n"), 0o644), syncTree(part)); err != nil {
 		return err
 	}
-	// A directory of this name without a marker is damaged or from another
+	// An existing directory without a marker is damaged or from another
 	// version.
 	if err := errors.Join(os.RemoveAll(dir), os.Rename(part, dir)); err != nil {
 		return err
@@ -123,7 +123,8 @@ func fill(ctx context.Context, platform, sum, dir string) (err error) {
 	return filesync.Dir(filepath.Dir(dir))
 }
 
-// markerName is the file that marks a directory of the cache as complete. It names the archive.
+// markerName is the file that marks a cache directory as complete. It contains
+// the archive's name.
 const markerName = "READY"
 
 func isReady(dir, sum string) bool {
@@ -131,7 +132,7 @@ func isReady(dir, sum string) bool {
 	return err == nil && strings.TrimSpace(string(text)) == sum
 }
 
-// platformName names this system as the archives do.
+// platformName is this system's name in the archives.
 func platformName() string {
 	name := runtime.GOOS + "-" + strings.Replace(runtime.GOARCH, "arm64", "arm64v8", 1)
 	if _, err := os.Stat("/etc/alpine-release"); err == nil {

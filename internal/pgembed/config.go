@@ -39,51 +39,54 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Version is the release of PostgreSQL that is fetched when Config.BinDir is
-// empty, and Major is the one that data and binaries must have.
+// Version is the release of PostgreSQL that is downloaded when Config.BinDir is
+// empty. Major is the required major version of data and binaries.
 const (
 	Version = "18.3.0"
 	Major   = "18"
 )
 
-// User and Database are the server's superuser and the database made for it.
+// User and Database are the server's superuser and the database created for it.
 const (
 	User     = "varve"
 	Database = "varve"
 )
 
-// startTimeout bounds the wait, in time, from the server's start until it accepts
-// connections; recovery after a crash counts. stopTimeout bounds the orderly shutdown, which
-// writes all dirty pages; then the server is stopped at once and recovers on its next start.
+// startTimeout bounds the time from the server's start until it accepts
+// connections, including recovery after a crash. stopTimeout bounds the orderly
+// shutdown, which writes all dirty pages; after that the server is stopped at
+// once and recovers on its next start.
 const (
 	startTimeout = 2 * time.Minute
 	stopTimeout  = time.Minute
 )
 
-// Config says which server to start. Only Dir is required.
+// Config configures a server. Only Dir is required.
 type Config struct {
-	// Dir holds the data, the log and the lock. It is made when it does not exist.
+	// Dir holds the data, the log and the lock. It is created when it does not
+	// exist.
 	Dir string
 
-	// Settings are given to the server on its command line, so they hold for
-	// this start only and win over postgresql.conf. Settings that decide where
-	// the server listens and where its files are cannot be given.
+	// Settings are passed on the server's command line, so they apply to this
+	// start only and override postgresql.conf. Settings for where the server
+	// listens and where its files are cannot be given.
 	Settings []driver.Setting
 
-	// BinDir is the directory of an installed PostgreSQL's initdb and postgres,
-	// of version Major. Empty means: fetch Version, once, into "varve/postgres" in the user's
-	// cache directory, which several processes may share.
+	// BinDir is the directory with an installed PostgreSQL's initdb and
+	// postgres, of version Major. Empty means to download Version, once, into
+	// "varve/postgres" in the user's cache directory, which several processes
+	// may share.
 	BinDir string
 }
 
-// reserved are the settings that this package decides.
+// reserved are the settings that this package sets.
 var reserved = []string{
 	"cluster_name", "config_file", "data_directory", "external_pid_file", "hba_file", "ident_file",
 	"listen_addresses", "log_destination", "logging_collector", "port",
 	"unix_socket_directories", "unix_socket_group", "unix_socket_permissions",
 }
 
-// check returns c with an absolute path, or an error with its faults.
+// check returns c with an absolute path, or an error that lists its faults.
 func (c Config) check() (Config, error) {
 	if c.Dir == "" {
 		return c, errors.New("no directory given")
@@ -98,8 +101,8 @@ func (c Config) check() (Config, error) {
 	return c, err
 }
 
-// checkSetting refuses what would change the meaning of the command line.
-// Whether the server knows the setting is for the server to say.
+// checkSetting refuses a setting that would change the meaning of the command
+// line. The server itself checks whether it knows the setting.
 func checkSetting(s driver.Setting) error {
 	if s.Name == "" || strings.ContainsAny(s.Name, "= \t\n") || strings.ContainsRune(s.Name+s.Value, 0) {
 		return fmt.Errorf("setting %q is not of the form name=value", s.Name+"="+s.Value)

@@ -9,14 +9,15 @@ import (
 	"strings"
 )
 
-// The name of a server's section in its service file.
+// serviceName is the section of the server in its service file.
 const serviceName = "varve"
 
-// servicePath is the server's service file, in the form of PostgreSQL's clients.
+// servicePath is the path of the server's service file, in the format of
+// PostgreSQL's clients.
 func (c Config) servicePath() string { return filepath.Join(c.Dir, "service.conf") }
 
 // writeService writes the file with everything that psql needs. The directory
-// may be another user's, so an existing file or link is replaced and not
+// may belong to another user, so an existing file or link is replaced and not
 // followed.
 func writeService(path, socketDir string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -30,9 +31,10 @@ func writeService(path, socketDir string) error {
 	return errors.Join(err, f.Close())
 }
 
-// connString returns a connection string in the keyword form that pgx reads. It names
-// everything that pgx would else take from the environment, or from files in the home
-// directory. That a service is named there can only be answered by one named here.
+// connString returns a connection string in the keyword form of pgx. It sets
+// everything that pgx would otherwise take from the environment, or from files
+// in the home directory. It even names a service, because that is the only way
+// to override a service named in the environment.
 func connString(socketDir, servicePath string) string {
 	var text []string
 	for _, s := range [][2]string{

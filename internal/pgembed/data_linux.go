@@ -16,8 +16,8 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// checkData reports whether a data directory exists, and refuses one that a
-// server of version Major cannot use, or that has other contents.
+// checkData reports whether a data directory exists. It refuses one with other
+// contents, or of another version than Major.
 func checkData(dataDir string) (exists bool, err error) {
 	text, err := os.ReadFile(filepath.Join(dataDir, "PG_VERSION"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -37,16 +37,16 @@ func checkData(dataDir string) (exists bool, err error) {
 	return err == nil, err
 }
 
-// initData makes a data directory with the user and the database. It is made
-// under another name and renamed when complete, so that a data directory either
-// works or does not exist. Everything is synced, by initdb and by the database
-// server's shutdown.
+// initData creates a data directory with the user and the database. It uses a
+// temporary name and renames the directory when it is complete, so that a data
+// directory either works or does not exist. Everything is synced, by initdb and
+// by the server's shutdown.
 func initData(ctx context.Context, bins binaries, owner *identity, dataDir string) (err error) {
-	if owner, err = owner.named(); err != nil {
+	if owner, err = owner.forInit(); err != nil {
 		return err
 	}
 	part := dataDir + ".part"
-	// An initdb that was killed may have left its server for a moment.
+	// The server of a killed initdb may still run for a moment.
 	if err := errors.Join(endHolders(part), os.RemoveAll(part)); err != nil {
 		return err
 	}
@@ -66,15 +66,15 @@ func initData(ctx context.Context, bins binaries, owner *identity, dataDir strin
 	if _, err := run(ctx, single); err != nil {
 		return fmt.Errorf("create database: %w", err)
 	}
-	// Not os.Rename: it refuses a directory in the way, also an empty one.
+	// os.Rename would refuse to replace a directory, even an empty one.
 	if err := syscall.Rename(part, dataDir); err != nil {
 		return &os.LinkError{Op: "rename", Old: part, New: dataDir, Err: err}
 	}
 	return filesync.Dir(filepath.Dir(dataDir))
 }
 
-// run runs a program to its end and returns its output. When ctx is done
-// before, the program is killed with everything it started.
+// run runs a program to its end and returns its output. If ctx ends first, the
+// program is killed with everything it started.
 func run(ctx context.Context, cmd *exec.Cmd) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", context.Cause(ctx)

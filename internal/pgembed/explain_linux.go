@@ -14,16 +14,16 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// minFree is the room, in bytes, below which a file system counts as full: the
-// little that is left of one may hold a log line but no page of a database.
+// minFree is the free space, in bytes, below which a file system counts as
+// full: it may be enough for a log line but not for a database page.
 const minFree = 64 << 10
 
-// noSharedMemory matches the line of a server that finds no room in /dev/shm, which
-// ends as if a disk were full.
+// noSharedMemory matches the message of a server that found no space in
+// /dev/shm. It looks like a full disk.
 var noSharedMemory = regexp.MustCompile(`shared memory segment.*No space left on device`)
 
-// explain adds the sentinel for the cause of a failed start, which it finds in
-// the error or in a program's output.
+// explain adds the matching sentinel error for a failed start, judging by the
+// error and the program's output.
 func explain(dir string, err error) error {
 	var log *logError
 	wrote := ""
@@ -43,13 +43,13 @@ func explain(dir string, err error) error {
 	return err
 }
 
-// isFull reports whether the file system of a directory has no room left.
+// isFull reports whether the file system of a directory is full.
 func isFull(dir string) bool {
 	free, err := filesync.Free(dir)
 	return err == nil && free < minFree
 }
 
-// logError is an error together with the end of a program's output.
+// logError is an error with the end of a program's output.
 type logError struct {
 	err  error
 	text string
@@ -64,7 +64,7 @@ func (e *logError) Error() string {
 
 func (e *logError) Unwrap() error { return e.err }
 
-// The part of a log that errors carry.
+// How much of a log is included in errors.
 const (
 	tailBytes = 4 << 10
 	tailLines = 12
@@ -82,7 +82,8 @@ func readTail(path string) (string, error) {
 	return lastLines(end), err
 }
 
-// lastLines returns the last lines of a text that may begin within a line.
+// lastLines returns the last whole lines of a text, which may begin within a
+// line.
 func lastLines(text []byte) string {
 	text = bytes.ToValidUTF8(bytes.TrimSpace(text), []byte("?"))
 	if n := len(text) - tailBytes; n > 0 {

@@ -13,10 +13,12 @@ import (
 )
 
 const (
-	// fetchTries and fetchPause are for servers and networks that fail once.
+	// fetchTries and fetchPause are for temporary failures of servers and
+	// networks.
 	fetchTries = 3
 	fetchPause = 500 * time.Millisecond
-	// maxArchive bounds the size of an archive, in bytes; they have about 15 MB.
+	// maxArchive bounds the size of an archive, in bytes; real ones are about
+	// 15 MB.
 	maxArchive = 128 << 20
 )
 

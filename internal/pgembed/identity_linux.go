@@ -10,20 +10,20 @@ import (
 	"syscall"
 )
 
-// identity says as whom the server runs: as this process's user, or, because
-// PostgreSQL refuses root, as another or in a user namespace.
+// identity is the user as whom the server runs: this process's user, or,
+// because PostgreSQL refuses root, another user or one in a user namespace.
 type identity struct {
 	uid, gid int // who owns the server's files
 
-	// change makes files over to uid; it is set when root runs the server as
-	// another user.
+	// change gives files to uid; it is set when root runs the server as another
+	// user.
 	change bool
-	// inside is the user that uid is called inside a user namespace; zero without a
+	// inside is the number that uid has inside a user namespace; zero without a
 	// namespace.
 	inside int
 }
 
-// identify decides as whom the server of a directory runs.
+// identify decides as which user the server of a directory runs.
 func identify(dir string) (*identity, error) {
 	if os.Geteuid() != 0 {
 		return &identity{uid: os.Geteuid(), gid: os.Getegid()}, nil
@@ -42,10 +42,11 @@ func identify(dir string) (*identity, error) {
 	return &identity{inside: inside}, nil
 }
 
-// named returns the identity as which data are made. Initdb and a server of a single user
-// ask the system for their user's name, which one that a container made up has not: inside
-// a user namespace it is called like one that has. A server does not ask.
-func (id *identity) named() (*identity, error) {
+// forInit returns the identity that creates data. Initdb and a single-user server
+// look up their user's name, which a user invented by a container does not
+// have. Inside a user namespace it gets the number of a user with a name. A
+// normal server does not look it up.
+func (id *identity) forInit() (*identity, error) {
 	if _, err := user.LookupId(strconv.Itoa(id.uid)); err == nil || id.inside != 0 {
 		return id, nil
 	}
@@ -58,12 +59,12 @@ func (id *identity) named() (*identity, error) {
 	return &named, nil
 }
 
-// ordinaryUsers are tried one after the other: the first user of most systems,
-// nobody, and two that are older than either.
+// ordinaryUsers are tried in turn: the first user of most systems, nobody, and
+// two old system users.
 var ordinaryUsers = []int{1000, 65534, 1, 2}
 
-// ordinaryUser returns the number of a user other than root that the system has
-// a name for: initdb asks for it.
+// ordinaryUser returns the number of a user other than root that has a name,
+// because initdb looks it up.
 func ordinaryUser() (int, bool) {
 	for _, id := range ordinaryUsers {
 		if _, err := user.LookupId(strconv.Itoa(id)); err == nil {
@@ -73,9 +74,9 @@ func ordinaryUser() (int, bool) {
 	return 0, false
 }
 
-// command returns a command that runs as this identity. It is in a separate
-// session, so that a terminal's Ctrl-C reaches this process only, and has an
-// environment that cannot change its behaviour. It has no Pdeathsig yet.
+// command returns a command that runs as this identity. It gets a separate
+// session, so that a terminal's Ctrl-C reaches only this process, and a clean
+// environment. Pdeathsig is not set yet.
 func (id *identity) command(path string, args ...string) *exec.Cmd {
 	cmd := exec.Command(path, args...)
 	cmd.Dir = "/"
@@ -95,8 +96,8 @@ func (id *identity) command(path string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// environment is what PostgreSQL's programs are given: messages in English, and where
-// the libraries of an installed one are.
+// environment is the environment of PostgreSQL's programs: messages in English,
+// and the library path of an installed PostgreSQL.
 func environment() []string {
 	env := []string{"LC_ALL=C"}
 	if path, ok := os.LookupEnv("LD_LIBRARY_PATH"); ok {
@@ -105,7 +106,7 @@ func environment() []string {
 	return env
 }
 
-// own makes a file over to the user that the server runs as.
+// own gives a file to the user as whom the server runs.
 func (id *identity) own(path string) error {
 	if !id.change {
 		return nil
@@ -113,8 +114,8 @@ func (id *identity) own(path string) error {
 	return os.Lchown(path, id.uid, id.gid)
 }
 
-// explainStart says what to do when a program could not be started because of
-// this identity.
+// explainStart adds advice when a program could not be started because of this
+// identity.
 func (id *identity) explainStart(err error) error {
 	refused := id.inside != 0 && (errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL))
 	switch {

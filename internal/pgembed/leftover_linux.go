@@ -16,11 +16,11 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// pidFile is the description of a running server in its data directory.
+// pidFile is a file in the data directory that describes the running server.
 const pidFile = "postmaster.pid"
 
-// readPIDFile reads the file as far as it has been written: the number of the
-// process, zero when there is no such file, and whether it accepts connections.
+// readPIDFile reads the file as far as it has been written: the process number,
+// zero when there is no such file, and whether the server accepts connections.
 func readPIDFile(dataDir string) (pid int, ready bool) {
 	text, _ := os.ReadFile(filepath.Join(dataDir, pidFile)) // one that cannot be read tells nothing
 	lines := strings.Split(string(text), "\n")
@@ -29,11 +29,11 @@ func readPIDFile(dataDir string) (pid int, ready bool) {
 	return pid, len(lines) >= 8 && strings.TrimSpace(lines[7]) == "ready"
 }
 
-// clearLeftovers makes way for a new server on a data directory whose lock this
-// process holds. A server of ours that still runs there has lost its parent and
-// is shut down; a server that another program started is ErrLocked. A lock file
-// that names an unrelated process, which has the number of a dead server, is
-// removed, because the server would refuse to start for it.
+// clearLeftovers prepares a data directory, whose lock this process holds, for
+// a new server. A server of this package that still runs there has lost its
+// parent and is shut down; a server of another program is ErrLocked. A pid file
+// that names an unrelated process, which has reused the number of a dead
+// server, is removed, because the new server would refuse to start.
 func clearLeftovers(ctx context.Context, dataDir string) error {
 	main, _ := readPIDFile(dataDir)
 	found := workersIn(dataDir)
@@ -54,9 +54,9 @@ func clearLeftovers(ctx context.Context, dataDir string) error {
 	return nil
 }
 
-// endLeftover shuts a server down that is not our child, and waits for the end
-// of all its processes. When the main process has gone the others end by
-// themselves once their statement has; SIGINT cancels it.
+// endLeftover shuts down a server that is not our child, and waits for all its
+// processes. Workers end by themselves, once their statement ends, after the
+// main process is gone; SIGINT cancels the statement.
 func endLeftover(ctx context.Context, dataDir string, main int) error {
 	gone := func() bool { return len(workersIn(dataDir)) == 0 || ctx.Err() != nil }
 	for _, step := range []struct {
@@ -78,9 +78,9 @@ func endLeftover(ctx context.Context, dataDir string, main int) error {
 }
 
 // isOurs reports whether a postgres process belongs to a server that this
-// package started: the cluster's name is on the command line of the main
-// process and in the title of the others. A process that has ended meanwhile
-// counts, too.
+// package started. The cluster's name is on the command line of the main
+// process and in the titles of its workers. A process that has ended meanwhile
+// counts too.
 func isOurs(pid int) bool {
 	line, err := os.ReadFile(procFile(pid, "cmdline"))
 	if err != nil || len(line) == 0 {

@@ -11,8 +11,8 @@ import (
 )
 
 // workersIn returns the postgres processes whose working directory is the data
-// directory. Every one of them works there from the first moment of its start,
-// whereas the data directory's lock file may be wrong after a crash.
+// directory. Every such process works there from its start, while the pid file
+// may be wrong after a crash.
 func workersIn(dataDir string) (pids []int) {
 	dir, err := os.Stat(dataDir)
 	if err != nil {
@@ -38,9 +38,9 @@ func worksIn(pid int, dir os.FileInfo) bool {
 	return err == nil && os.SameFile(cwd, dir)
 }
 
-// endHolders waits until no process works in a data directory whose server has
-// ended. They notice that by themselves; the wait is short, and they are killed
-// after it.
+// endHolders waits until no process of a server that has ended works in its
+// data directory. They notice the end by themselves, so the wait is short; then
+// they are killed.
 func endHolders(dataDir string) error {
 	gone := func() bool { return len(workersIn(dataDir)) == 0 }
 	if waitFor(quitGrace, gone) {
@@ -57,8 +57,8 @@ func endHolders(dataDir string) error {
 }
 
 // signalHolder sends a signal to pid if it still works in the data directory.
-// The handle is taken before the check, so a process that got the same number
-// since is not hit. A process that has ended needs no signal.
+// It opens a handle before the check, so that a process which has reused the
+// number is not hit. A process that has ended needs no signal.
 func signalHolder(pid int, dataDir string, sig syscall.Signal) {
 	dir, err := os.Stat(dataDir)
 	if err != nil {

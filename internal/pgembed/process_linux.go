@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// quitGrace is how long a server may take to stop at once before it is killed.
+// quitGrace is how long an immediate shutdown may take before the server is
+// killed.
 const quitGrace = 10 * time.Second
 
 // process is a child that the kernel ends when this process dies.
@@ -21,9 +22,9 @@ type process struct {
 	err  error         // of Wait; set before done is closed
 }
 
-// launch starts cmd, whose SysProcAttr names a Pdeathsig. The kernel sends that
-// signal when the starting thread ends, so the goroutine that starts the child
-// keeps its thread until the child has ended.
+// launch starts cmd, whose SysProcAttr must set Pdeathsig. The kernel sends
+// that signal when the starting thread ends, so a goroutine keeps the thread
+// until the child has ended.
 func launch(cmd *exec.Cmd) (*process, error) {
 	p := &process{cmd: cmd, done: make(chan struct{})}
 	started := make(chan error)
@@ -46,7 +47,7 @@ func launch(cmd *exec.Cmd) (*process, error) {
 
 func (p *process) pid() int { return p.cmd.Process.Pid }
 
-// status tells how an ended process ended, as an error also when it ended well.
+// status describes how a process ended, as an error even for a successful end.
 func (p *process) status() error {
 	if p.err != nil {
 		return p.err
@@ -54,8 +55,8 @@ func (p *process) status() error {
 	return errors.New("exit status 0")
 }
 
-// stop shuts a server down and waits for it: orderly until stopTimeout has
-// passed or ctx is done, then at once.
+// stop shuts a server down and waits: orderly until stopTimeout or the end of
+// ctx, then at once.
 func (p *process) stop(ctx context.Context) error {
 	select {
 	case <-p.done:
@@ -75,7 +76,7 @@ func (p *process) stop(ctx context.Context) error {
 	return errors.Join(fmt.Errorf("stopped without a checkpoint: %w", context.Cause(ctx)), p.kill())
 }
 
-// kill stops a server at once and waits for it. How it ended is no error.
+// kill stops a server at once and waits for it. It ignores the exit status.
 func (p *process) kill() error {
 	err := p.signal(syscall.SIGQUIT)
 	timer := time.NewTimer(quitGrace)
@@ -90,7 +91,7 @@ func (p *process) kill() error {
 	return err
 }
 
-// signal sends a signal; that the process has ended is no error.
+// signal sends a signal; it ignores the error of a process that has ended.
 func (p *process) signal(sig syscall.Signal) error {
 	err := p.cmd.Process.Signal(sig)
 	if err == nil || errors.Is(err, os.ErrProcessDone) {

@@ -22,7 +22,7 @@ import (
 // their command line and in the titles of their processes.
 const ours = "varve"
 
-// pollEvery is how often conditions are checked that no event tells of.
+// pollEvery is the polling interval for conditions that cause no event.
 const pollEvery = 10 * time.Millisecond
 
 // Server is a running server. Its methods may be called from several goroutines.
@@ -31,20 +31,21 @@ type Server struct {
 	bins  binaries
 	owner *identity
 
-	// Each of these is nil or empty until Start has made it.
+	// Each of these is nil or empty until start has created it.
 	lock   *os.File
-	socket string // its directory
+	socket string // directory of its socket
 	proc   *process
 
 	mu      sync.Mutex // guards stopped and serialises Stop
 	stopped bool
 }
 
-// Start starts the server of cfg.Dir and returns once it accepts connections. It fails with
-// driver.ErrLocked when another process has the directory started, with driver.ErrUnsupported for
-// data of another major version, and with driver.ErrDiskFull or driver.ErrReadOnly when that is why
-// the server did not start. An error carries the last lines that the server wrote; after one
-// nothing runs. The context bounds the start alone.
+// Start starts the server of cfg.Dir and returns once it accepts connections.
+// It fails with driver.ErrLocked when another process has a server running in
+// the directory, with driver.ErrUnsupported for data of another major version,
+// and with driver.ErrDiskFull or driver.ErrReadOnly when that kept the server
+// from starting. The error includes the last lines of the server's log; after
+// an error nothing is running. The context bounds the start only.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
 	cfg, err := cfg.check()
 	if err != nil {
@@ -58,7 +59,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// start takes the steps of Start; release undoes the steps that were taken.
+// start does the steps of Start; release undoes the completed ones.
 func (s *Server) start(ctx context.Context) (err error) {
 	if err := os.MkdirAll(s.cfg.Dir, 0o700); err != nil {
 		return err
@@ -93,10 +94,11 @@ func (s *Server) start(ctx context.Context) (err error) {
 // launches is how often the server is started before it must be ready.
 const launches = 3
 
-// launchReady starts the server and waits until it is ready. A server that a killed
-// process had just started can be overlooked: until it works in the data directory
-// nothing tells it from other programs. Then ours finds its lock file and ends; the
-// other one has lost its parent, is found now, and makes way.
+// launchReady starts the server and waits until it is ready. A server that a
+// killed process had just started may be overlooked at first, because nothing
+// identifies it until it works in the data directory. Then the new server finds
+// the other's lock file and ends; the other one is now found as orphaned, is
+// shut down, and the launch is repeated.
 func (s *Server) launchReady(ctx context.Context) error {
 	for n := 1; ; n++ {
 		if err := s.launch(); err != nil {
@@ -117,8 +119,8 @@ func (s *Server) launchReady(ctx context.Context) error {
 	}
 }
 
-// launch starts the server's process. It writes straight into the log file:
-// nothing in this process stands between a server and its log.
+// launch starts the server's process. The server writes directly into the log
+// file.
 func (s *Server) launch() error {
 	log, err := os.OpenFile(s.cfg.logPath(), os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -132,14 +134,14 @@ func (s *Server) launch() error {
 	for _, set := range s.cfg.Settings {
 		args = append(args, "-c", set.Name+"="+set.Value)
 	}
-	// The settings that this package decides come last and so would win.
+	// The settings of this package come last, so that they override the user's.
 	args = append(args, "-c", "listen_addresses=", "-c", "port="+socketPort,
 		"-c", "unix_socket_directories="+s.socket, "-c", "unix_socket_permissions=0700",
 		"-c", "logging_collector=off", "-c", "log_destination=stderr", "-c", "cluster_name="+ours)
 	cmd := s.owner.command(s.bins.postgres, args...)
 	cmd.Stdout, cmd.Stderr = log, log
-	// SIGQUIT stops the server at once, without the checkpoint that an orderly
-	// shutdown would still spend after its parent has died.
+	// SIGQUIT stops the server at once when its parent dies, without the
+	// checkpoint of an orderly shutdown.
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGQUIT
 	s.proc, err = launch(cmd)
 	return s.owner.explainStart(err)
@@ -168,11 +170,12 @@ func (s *Server) waitReady(ctx context.Context) error {
 // SocketDir returns the directory of the server's Unix socket.
 func (s *Server) SocketDir() string { return s.socket }
 
-// Ended is closed when the server has ended: after Stop, or by itself, because
-// it is not restarted.
+// Ended returns a channel that is closed when the server has ended, after Stop
+// or by itself. It is not restarted.
 func (s *Server) Ended() <-chan struct{} { return s.proc.done }
 
-// ConnConfig returns how to connect to the server, to which the environment adds nothing.
+// ConnConfig returns the configuration of connections to the server. It takes
+// nothing from the environment.
 func (s *Server) ConnConfig() (*pgx.ConnConfig, error) {
 	cfg, err := pgx.ParseConfig(connString(s.socket, s.cfg.servicePath()))
 	if err != nil {
@@ -182,7 +185,7 @@ func (s *Server) ConnConfig() (*pgx.ConnConfig, error) {
 	return cfg, nil
 }
 
-// PIDs returns the server's processes, the first one being the parent of the
+// PIDs returns the server's processes; the first one is the parent of the
 // others. It is empty once the server has ended.
 func (s *Server) PIDs() []int {
 	select {
@@ -195,10 +198,11 @@ func (s *Server) PIDs() []int {
 	}
 }
 
-// Stop shuts the server down and waits until none of its processes is left. Open connections are
-// ended. When ctx is done or stopTimeout has passed the server is stopped at once, without a
-// checkpoint, and Stop says so; nothing that was committed is lost by that. Stop also tells when
-// the server had ended before. A second Stop returns nil.
+// Stop shuts the server down and waits until all of its processes have ended.
+// Open connections are closed. When ctx ends or stopTimeout has passed, the
+// server is stopped at once, without a checkpoint, and Stop returns an error
+// that says so; committed data are not lost by that. Stop also returns an error
+// if the server had ended before. A second Stop returns nil.
 func (s *Server) Stop(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -216,7 +220,8 @@ func (s *Server) Stop(ctx context.Context) error {
 	return nil
 }
 
-// release gives back what start took. The server's main process has ended.
+// release releases everything that start acquired. The server's main process
+// has ended.
 func (s *Server) release() error {
 	var errs []error
 	if s.proc != nil {
@@ -237,12 +242,13 @@ func (s *Server) withLog(err error) error {
 	return errors.Join(&logError{err: err, text: text}, readErr)
 }
 
-// lockPatience is how long an abandoned lock may stay: a child that a killed
-// process was just starting has it until it runs its program.
+// lockPatience is how long to wait for an abandoned lock: a child that a killed
+// process was just starting holds it until it runs its program.
 const lockPatience = time.Second
 
-// lockDir takes the lock of a server's directory. The lock goes with the file, and so with the
-// process; the file itself stays, because removing it would let two processes hold two locks.
+// lockDir takes the lock of a server's directory. The lock ends with the open
+// file, and so with the process. The file itself stays, because if it were
+// removed, two processes could hold two locks.
 func lockDir(ctx context.Context, dir string) (*os.File, error) {
 	locked := fmt.Errorf("another process has this server started: %w", driver.ErrLocked)
 	ctx, cancel := context.WithTimeoutCause(ctx, lockPatience, locked)

@@ -13,7 +13,8 @@ const (
 	// socketPort is part of the socket's name; no port is opened.
 	socketPort = "5432"
 	socketName = ".s.PGSQL." + socketPort
-	// socketLink is the socket's directory in the server's own, or a link to it.
+	// socketLink is the name of the socket's directory, or of a link to it, in
+	// the server's directory.
 	socketLink = "socket"
 	// maxSocketPath is the longest path of a Unix socket, in bytes.
 	maxSocketPath = 107
@@ -21,10 +22,10 @@ const (
 	tempPrefix = "varve-postgres-"
 )
 
-// makeSocketDir makes the directory of the socket, open to its owner only: in
-// dir, or among the temporary files when a socket's path in dir would be too
-// long or would have characters that a connection string cannot. An earlier
-// server's socket is removed.
+// makeSocketDir creates the directory of the socket, accessible only to its
+// owner. It is in dir, or among the temporary files if the socket's path in dir
+// would be too long or contain characters that a connection string cannot. An
+// earlier server's socket is removed.
 func makeSocketDir(dir string, owner *identity) (path string, err error) {
 	link := filepath.Join(dir, socketLink)
 	if err := clearSocketDir(link); err != nil {
@@ -44,8 +45,8 @@ func makeSocketDir(dir string, owner *identity) (path string, err error) {
 	return path, nil
 }
 
-// makeTempSocketDir makes the directory outside of the server's own. The link
-// tells the next start where it was.
+// makeTempSocketDir creates the directory outside of the server's directory.
+// The link tells the next start where it is.
 func makeTempSocketDir(link string) (string, error) {
 	for _, temp := range []string{os.TempDir(), "/tmp"} {
 		if !usableSocketDir(filepath.Join(temp, tempPrefix+"1234567890")) {
@@ -64,16 +65,17 @@ func makeTempSocketDir(link string) (string, error) {
 		maxSocketPath, link)
 }
 
-// usableSocketDir reports whether a socket can be made in the directory and be
-// named in a connection string and in the server's list of directories.
+// usableSocketDir reports whether a socket in the directory has a valid path,
+// and can be named in a connection string and in the server's list of
+// directories.
 func usableSocketDir(path string) bool {
 	special := func(r rune) bool { return r <= ' ' || strings.ContainsRune(`'",\`, r) }
 	return len(path)+len("/"+socketName) <= maxSocketPath && !strings.ContainsFunc(path, special)
 }
 
-// clearSocketDir removes the directory of a server that has ended, found by its path or its
-// link, with the socket and its lock file, and nothing else: a directory that holds something
-// else stays, with an error.
+// clearSocketDir removes the socket directory of a server that has ended, found
+// by its path or its link, with the socket and its lock file. If the directory
+// contains anything else, it stays, and an error is returned.
 func clearSocketDir(link string) error {
 	dir, err := os.Readlink(link)
 	if err != nil {
@@ -89,7 +91,8 @@ func clearSocketDir(link string) error {
 	return nil
 }
 
-// RemoveSockets removes what killed servers below a directory have left outside of it.
+// RemoveSockets removes the socket directories that killed servers below a
+// directory have left outside of it.
 func RemoveSockets(root string) error {
 	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.Type() != fs.ModeSymlink || entry.Name() != socketLink {

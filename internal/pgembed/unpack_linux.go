@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unpackArchive unpacks the one .txz in a zip file into a directory.
+// unpackArchive unpacks the only .txz in a zip file into a directory.
 func unpackArchive(ctx context.Context, path, dir string) error {
 	archive, err := zip.OpenReader(path)
 	if err != nil {
@@ -40,7 +40,7 @@ func unpackArchive(ctx context.Context, path, dir string) error {
 }
 
 // unpackTar writes the directories, files and symbolic links of a tar stream
-// below dir. A name or a link that leads out of it is an error.
+// below dir. A name or link that leads out of dir is an error.
 func unpackTar(ctx context.Context, stream io.Reader, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -87,8 +87,8 @@ func unpackEntry(root *os.Root, header *tar.Header, content io.Reader) error {
 	return fmt.Errorf("type %q is not expected in the archive", header.Typeflag)
 }
 
-// syncTree makes all files of a file system durable; a thousand small files
-// are synced faster together than one by one.
+// syncTree makes all files of a file system durable. For a thousand small files
+// one sync of the whole file system is faster than syncing each.
 func syncTree(path string) error {
 	d, err := os.Open(path)
 	if err != nil {

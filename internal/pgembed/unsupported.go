@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Server is a running server. There is none on this system, because ending a
-// server together with its parent and finding its remains needs Linux.
+// Server does not exist on this system, because ending a server together with
+// its parent, and finding its remains, needs Linux.
 type Server struct{}
 
 // Start fails with driver.ErrUnsupported.

@@ -28,8 +28,8 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// settings keep the server small. It syncs as any other, because stores refuse
-// a server that does not.
+// settings keep the server small. Its durability is the default, because stores
+// refuse a lower one.
 var settings = []driver.Setting{
 	{Name: "max_connections", Value: "60"},
 	{Name: "shared_buffers", Value: "32MB"},
@@ -37,7 +37,8 @@ var settings = []driver.Setting{
 	{Name: "autovacuum", Value: "off"}, // no table lives long enough to need it
 }
 
-// shared is the server of this process, with a connection that makes and drops schemas.
+// shared is the server of this process, with a connection that creates and
+// drops schemas.
 var shared struct {
 	sync.Mutex
 	server  *pgembed.Server
@@ -47,7 +48,7 @@ var shared struct {
 	schemas int
 }
 
-// Main runs a package's tests, stops the server if one was started and returns
+// Main runs a package's tests, stops the server if one was started, and returns
 // the exit code. M is a *testing.M.
 func Main(m interface{ Run() int }) int {
 	code := m.Run()
@@ -59,9 +60,9 @@ func Main(m interface{ Run() int }) int {
 }
 
 // NewURL returns the URL of a new, empty schema, which is dropped with its
-// contents when the test ends. A store fills a schema; making a database takes
-// a hundred times as long. The name must be quoted in SQL, so that every test
-// tests quoting, too. The test is skipped where no server can be embedded.
+// contents when the test ends. A schema is used because creating a database
+// takes a hundred times as long. Its name must be quoted in SQL, so that every
+// test also tests quoting. The test is skipped where no server can be embedded.
 func NewURL(t testing.TB) string {
 	t.Helper()
 	server := start(t)
@@ -106,8 +107,8 @@ func parse(t testing.TB, rawURL string) (*url.URL, url.Values) {
 }
 
 // Exec runs statements in a URL's schema, over a new connection, and returns
-// the first value of the last result's first row, or "". The test fails if they
-// do.
+// the first value of the last result's first row, or "". The test fails if a
+// statement fails.
 func Exec(t testing.TB, rawURL, sql string) string {
 	t.Helper()
 	u, query := parse(t, rawURL)
@@ -125,7 +126,8 @@ func Exec(t testing.TB, rawURL, sql string) string {
 	return mustRun(t, conn, sql)
 }
 
-// Pages runs a statement and returns how many pages the server reads for it, in memory or not.
+// Pages runs a statement and returns how many pages the server reads for it,
+// from memory or disk.
 func Pages(t testing.TB, q driver.Querier, text string, args ...any) int64 {
 	t.Helper()
 	var answer []byte
@@ -156,7 +158,7 @@ func mustRun(t testing.TB, conn *pgconn.PgConn, sql string) string {
 	return ""
 }
 
-// start returns the server of this process, started by the first call.
+// start returns the server of this process; the first call starts it.
 func start(t testing.TB) *pgembed.Server {
 	t.Helper()
 	shared.Lock()

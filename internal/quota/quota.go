@@ -1,6 +1,7 @@
-// Package quota bounds the memory that requests hold together: bodies that are being received
-// and answers that are being sent. A request that wants more than is left waits, and whoever
-// has held memory for long while another request waits is cut off.
+// Package quota bounds the total memory of requests: bodies that are being
+// received and answers that are being sent. A request that wants more than is
+// left waits, and a request that holds memory for long while another one waits
+// is cut off.
 package quota
 
 import (
@@ -19,21 +20,23 @@ import (
 )
 
 const (
-	// Free is how many bytes a hold has without being counted: small requests never wait.
+	// Free is how many bytes each request may use without counting, so that
+	// small requests never wait.
 	Free = 16 << 10
 
-	// DefaultGrace is how long a request may hold memory that another one waits for.
+	// DefaultGrace is how long a request may hold memory that another one waits
+	// for.
 	DefaultGrace = 2 * time.Second
 
 	// DefaultWait is how long a request waits for memory.
 	DefaultWait = 5 * time.Second
 )
 
-// ErrFull: other requests held the memory for as long as this one waited.
+// ErrFull: the request has waited for memory for the maximum time.
 var ErrFull = errors.New("other requests hold the memory that this one needs; try again")
 
-// Quota is what all requests may hold together. Its fields are set before it is used, and its
-// methods may be called from several goroutines.
+// Quota is a memory budget for all requests together. Its fields are set before
+// it is used, and its methods may be called from several goroutines.
 type Quota struct {
 	Grace, Wait time.Duration
 
@@ -42,16 +45,18 @@ type Quota struct {
 	used atomic.Int64
 
 	mu   sync.Mutex
-	held map[*Hold]struct{} // holds that wait for their clients
+	held map[*Hold]struct{} // holds whose requests wait for their clients
 }
 
-// New returns a quota of so many bytes.
+// New returns a quota of a number of bytes.
 func New(bytes int64) *Quota {
 	return &Quota{Grace: DefaultGrace, Wait: DefaultWait, size: bytes, room: semaphore.NewWeighted(bytes), held: map[*Hold]struct{}{}}
 }
 
-// Hold returns what one request holds: nothing so far. To cut it off, cut is called, which may
-// not wait; nil: it is not cut off. Of a nil Quota it is nil, which holds anything. A Hold is for one goroutine.
+// Hold returns the Hold of one request, which holds nothing yet. To cut the
+// request off, cut is called, which must not block; with nil it is not cut off.
+// A nil Quota returns a nil Hold, which is unlimited. A Hold is for one
+// goroutine.
 func (q *Quota) Hold(cut func()) *Hold {
 	if q == nil {
 		return nil
@@ -59,15 +64,16 @@ func (q *Quota) Hold(cut func()) *Hold {
 	return &Hold{quota: q, cut: cut}
 }
 
-// Hold is what one request holds of a quota.
+// Hold is the memory that one request holds of a quota.
 type Hold struct {
 	quota *Quota
 	cut   func()
 	n     int64
-	since time.Time // that it waits for its client; guarded by quota.mu
+	since time.Time // when it began to wait for its client; guarded by quota.mu
 }
 
-// need returns how many bytes there must be more to hold n. More than there are of all is all.
+// need returns how many more bytes are needed to hold n, which is limited to
+// the whole quota.
 func (h *Hold) need(n int64) int64 {
 	if h == nil || n <= Free {
 		return 0
@@ -75,7 +81,7 @@ func (h *Hold) need(n int64) int64 {
 	return max(min(n, h.quota.size)-h.n, 0)
 }
 
-// Try holds n bytes in all, if there are so many, and does not wait.
+// Try sets the held memory to n bytes, if that much is free, without waiting.
 func (h *Hold) Try(n int64) bool {
 	more := h.need(n) // of a nil Hold there is never more
 	if more == 0 {
@@ -89,7 +95,8 @@ func (h *Hold) Try(n int64) bool {
 	return true
 }
 
-// Take holds n bytes in all and waits for them. It fails with ErrFull, or with ctx's error.
+// Take sets the held memory to n bytes and waits until that much is free. It
+// fails with ErrFull, or with ctx's error.
 func (h *Hold) Take(ctx context.Context, n int64) error {
 	if h.Try(n) {
 		return nil
@@ -114,7 +121,7 @@ func (h *Hold) Take(ctx context.Context, n int64) error {
 	}
 }
 
-// Shrink gives back all but n bytes.
+// Shrink releases all but n bytes.
 func (h *Hold) Shrink(n int64) {
 	if h == nil || h.n == 0 || n >= h.n {
 		return
@@ -127,7 +134,8 @@ func (h *Hold) Shrink(n int64) {
 	h.n = n
 }
 
-// Await says that the request waits for its client from now on: it may be cut off.
+// Await marks the request as waiting for its client: from now on it may be cut
+// off.
 func (h *Hold) Await() {
 	if h == nil || h.n == 0 || h.cut == nil {
 		return
@@ -138,7 +146,7 @@ func (h *Hold) Await() {
 	h.quota.held[h] = struct{}{}
 }
 
-// Work says that the request does not wait for its client any more.
+// Work marks the request as no longer waiting for its client.
 func (h *Hold) Work() {
 	if h == nil || h.n == 0 {
 		return
@@ -148,7 +156,7 @@ func (h *Hold) Work() {
 	delete(h.quota.held, h)
 }
 
-// Release gives all back. The Hold can be used again.
+// Release releases all memory. The Hold can be used again.
 func (h *Hold) Release() {
 	if h == nil || h.n == 0 {
 		return
@@ -159,14 +167,15 @@ func (h *Hold) Release() {
 	h.n = 0
 }
 
-// collectFrom is the size of a request from which its memory is collected at
-// its end. Go would let the heap grow to twice as much first, while the next
-// request holds as much again.
+// collectFrom is the size of a request after which garbage is collected.
+// Otherwise the heap might first grow to twice that size, while the next
+// request already holds as much.
 const collectFrom = 8 << 20
 
-// use notes that requests hold so many bytes more. While they hold a quarter of a quota together, the
-// collector lets the heap grow by a tenth and not to twice as much, because what large requests leave
-// behind would count as much as what they hold.
+// use records that requests hold delta more bytes. While they hold at least a
+// quarter of a quota, the collector lets the heap grow by a tenth only and not
+// to twice its size, because the garbage of large requests would take as much
+// memory as the requests.
 func (q *Quota) use(delta int64) {
 	now, much := q.used.Add(delta), q.size/4
 	switch before := now - delta; {
@@ -177,16 +186,16 @@ func (q *Quota) use(delta int64) {
 	}
 }
 
-// collector is how Go collects garbage, which all quotas share.
+// collector controls Go's garbage collector for all quotas.
 var collector tightening
 
 type tightening struct {
 	mu    sync.Mutex
-	full  int // quotas that are nearly used up
-	usual int // the percentage while there is none
+	full  int // number of quotas that are nearly used up
+	usual int // the percentage to restore afterwards
 }
 
-// tightPercent is that of debug.SetGCPercent meanwhile.
+// tightPercent is the value for debug.SetGCPercent in that time.
 const tightPercent = 10
 
 func (c *tightening) add(quotas int) {
@@ -202,7 +211,8 @@ func (c *tightening) add(quotas int) {
 	}
 }
 
-// Done gives all back, when nothing refers any more to the memory that was held.
+// Done releases all memory. It is called when nothing refers to that memory any
+// more.
 func (h *Hold) Done() {
 	if h != nil && h.n >= collectFrom {
 		runtime.GC()
@@ -210,8 +220,8 @@ func (h *Hold) Done() {
 	h.Release()
 }
 
-// cutOff cuts off who has held memory longer than the grace, and returns after which time to
-// look again.
+// cutOff cuts off requests that have held memory longer than the grace, and
+// returns when to look again.
 func (q *Quota) cutOff() (again time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -227,22 +237,23 @@ func (q *Quota) cutOff() (again time.Duration) {
 	return max(again, time.Millisecond)
 }
 
-// spare is what bytes.Buffer wants free before it reads on without growing.
-const spare = bytes.MinRead
+// minSpare is the free space that bytes.Buffer needs to read on without growing.
+const minSpare = bytes.MinRead
 
-// Read reads all of a body into a buffer and holds what that takes. The body's length is known,
-// or below zero: then the buffer grows with it.
+// Read reads a whole body into a buffer and holds the memory for it. If length,
+// the body's length, is below zero it is unknown, and the buffer grows with the
+// body.
 func (h *Hold) Read(ctx context.Context, b *bytes.Buffer, body io.Reader, length int64) error {
 	size := int64(Free)
 	for {
-		switch _, err := io.CopyN(b, body, size-spare-int64(b.Len())); {
+		switch _, err := io.CopyN(b, body, size-minSpare-int64(b.Len())); {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
 			return err
 		}
 		if size *= 2; length >= 0 {
-			size = max(length+spare+1, int64(b.Len())+2*spare) // the one byte is for the end
+			size = max(length+minSpare+1, int64(b.Len())+2*minSpare) // the one byte is for the end
 		}
 		h.Work()
 		if err := h.Take(ctx, size); err != nil {

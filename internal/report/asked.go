@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// MinBusy is the part of the wall clock that the operations of a closed loop must
-// take. Below it the loop measures its own work, and its rate is not the engine's.
+// MinBusy is the minimum share of the wall clock that the operations of a
+// closed loop must take. Below it the loop measures its own overhead, and its
+// rate is not the engine's.
 const MinBusy = 0.95
 
 var (
@@ -16,17 +17,17 @@ var (
 	relative   = regexp.MustCompile(`(/s|/op|qps|-ms|-ns|-s)(-[A-Z])?$`) // times and rates, which a host changes
 )
 
-// delivered reports whether the operations were due at the times of a rate:
-// then the figure is the delivered part of that rate, and no capacity.
+// delivered reports whether the operations were scheduled at a rate. Then the
+// figure is the delivered part of that rate, and not a capacity.
 func delivered(l *Line, unit string) bool {
 	_, late := l.Value("late")
 	_, commits := l.Value("commit-late")
 	return capacity.MatchString(unit) && (late || commits && unit != "qps")
 }
 
-// atLimit reports whether a percentile, or the longest time, is that of an
-// arrival that was given up. Older results do not count these in percentiles:
-// there it is seen by the part of the asked reads that was not delivered.
+// atLimit reports whether a percentile or maximum belongs to an arrival that
+// was given up. Older results do not include these in percentiles; there it is
+// inferred from the share of requested reads that were not delivered.
 func atLimit(l *Line, unit string, v float64) bool {
 	of := percentile.FindStringSubmatch(unit)
 	if of == nil {

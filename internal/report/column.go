@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// column is a Column, for one value of the key that it goes across.
+// column is a Column for one value of the key that it is repeated for.
 type column struct {
 	head, unit string
 	of         func(*Line) bool
-	peer       string // in place of that: another program, whose figure it is
+	peer       string // instead of a key's value: another program whose figure it is
 }
 
-// cell is what lines say in a column: an absolute figure, or where others are
-// compared with a reference and their sittings have it, a ratio to that.
+// cell computes the cell of lines in a column: an absolute figure, or, if there
+// is a reference in the same sittings, the ratio to it.
 func (s *Set) cell(lines Lines, c column, with *reference) Cell {
 	if c.peer != "" {
 		cell := figure(s.published(lines.having(c.unit)), column{unit: c.unit, of: func(p *Line) bool { return Key(p, "peer") == c.peer }}).cell()
@@ -22,7 +22,7 @@ func (s *Set) cell(lines Lines, c column, with *reference) Cell {
 	}
 	of := lines.where(c.of)
 	f := figure(of, c)
-	if r := Pair(f, figure(with.alongside(of, c.unit), column{unit: c.unit})); r != nil {
+	if r := Pair(f, figure(with.linesFor(of, c.unit), column{unit: c.unit})); r != nil {
 		cell := r.cell()
 		cell.Rank = &r.Median
 		return cell
@@ -38,7 +38,7 @@ func (s *Set) cell(lines Lines, c column, with *reference) Cell {
 	return cell
 }
 
-// figure is what lines say in a column, nil for nothing.
+// figure returns the figure of lines in a column; nil for none.
 func figure(lines Lines, c column) *Figure {
 	var sittings []Runs
 	var flags Figure
@@ -63,23 +63,24 @@ func figure(lines Lines, c column) *Figure {
 	return f
 }
 
-// published returns the figures of other programs with the settings of lines.
+// published returns other programs' published figures with the settings of
+// lines.
 func (s *Set) published(lines Lines) Lines {
 	return s.Peers.where(func(p *Line) bool {
 		return slices.ContainsFunc(lines, func(l *Line) bool { return matches(p, l) })
 	})
 }
 
-// matches reports whether a figure of another program is of the setting of a line. What its name
-// leaves out may be anything.
+// matches reports whether another program's figure has the setting of a line.
+// Keys that its name leaves out match anything.
 func matches(peer, line *Line) bool {
 	return line.GetConfig("experiment") == peer.GetConfig("experiment") && !slices.ContainsFunc(nameKeys(peer), func(pair [2]string) bool {
 		return pair[0] != "peer" && Key(line, pair[0]) != pair[1]
 	})
 }
 
-// peerColumns are the figures of other programs behind the columns of a unit: one for each that has
-// some. About says how each was run.
+// peerColumns returns columns of other programs' figures for a unit: one for
+// each program that has some. About describes how each was run.
 func (s *Set) peerColumns(lines Lines, unit string) (list []column, about []string) {
 	var names []string
 	for _, p := range s.published(lines).having(unit) {

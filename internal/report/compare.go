@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// compare makes a row for each pair of settings and each other key of the table, and a column
-// for each engine and each report of others: the ratio to the first setting.
+// compare makes a table with a row for each pair of settings and each value of
+// the table's other keys, and a column for each engine and each other program:
+// the ratio to the first setting.
 func (s *Set) compare(sel *selection, c Compare) *Table {
 	rest := func(l *Line) string {
 		var values []string
@@ -52,8 +53,8 @@ func (s *Set) compare(sel *selection, c Compare) *Table {
 	return t
 }
 
-// rank marks the best rows of each column of a table, and says below it which row is the best most
-// often, and why that cannot be relied on.
+// rank marks the best rows in each column of a table. Below the table it says
+// which row is the best most often, and which doubts there are.
 func (s *Set) rank(sel *selection, t *Table, rows []row) {
 	won, unsure, of := make([]int, len(rows)), 0, 0 // columns
 	for i, c := range sel.columns {
@@ -97,7 +98,8 @@ func (s *Set) rank(sel *selection, t *Table, rows []row) {
 	}
 }
 
-// winners is a sentence on the rows that have won most columns, and on what makes that doubtful.
+// winners is a sentence about the rows that are the best in most columns, and
+// the doubts about that.
 func winners(sel *selection, rows []row, won []int, unsure, of int) string {
 	most := slices.Max(won)
 	var names, doubts []string

@@ -11,16 +11,16 @@ import (
 	"github.com/varvedb/varve/internal/result"
 )
 
-// Judged is the number of runs below which no limit is judged.
+// Judged is the minimum number of runs for judging a limit.
 const Judged = 3
 
-// Runs are the repeats of one setting in one sitting, in one unit.
+// Runs are the repeats of one setting in one sitting, with one unit.
 type Runs struct {
 	Sitting, Host string
 	Values        []float64
 }
 
-// AddRun adds a value to the runs of its sitting on its host.
+// AddRun adds a value to the runs of its sitting and host.
 func AddRun(list []Runs, sitting, host string, value float64) []Runs {
 	i := slices.IndexFunc(list, func(r Runs) bool { return r.Sitting == sitting && r.Host == host })
 	if i < 0 {
@@ -30,8 +30,7 @@ func AddRun(list []Runs, sitting, host string, value float64) []Runs {
 	return list
 }
 
-// Paired returns the runs of a and b that are of the same sitting on the same
-// host, in pairs.
+// Paired returns the pairs of runs of a and b with the same sitting and host.
 func Paired(a, b []Runs) (pairs [][2]Runs) {
 	for _, of := range a {
 		for _, with := range b {
@@ -43,21 +42,22 @@ func Paired(a, b []Runs) (pairs [][2]Runs) {
 	return pairs
 }
 
-// Figure is a median over sittings. The sitting is the unit, because its runs
-// share a host and an hour: more of them say nothing about other hours.
+// Figure is a median over sittings. The statistical unit is the sitting,
+// because the runs of a sitting share its host and hour, so more runs say
+// nothing about other hours.
 type Figure struct {
 	N       int     `json:"n"` // sittings
 	Hosts   int     `json:"hosts"`
 	Center  float64 `json:"median"` // of the sittings' medians
-	Lo      float64 `json:"low"`    // the smallest of these, and the largest; of one sitting, of its runs
+	Lo      float64 `json:"low"`    // the smallest and largest of the sittings; with one sitting, of its runs
 	Hi      float64 `json:"high"`
-	Off     bool    `json:"off,omitempty"`     // a run was measured while the machine was not at rest
+	Off     bool    `json:"off,omitempty"`     // a run was measured while other programs used the machine
 	AtLimit bool    `json:"atLimit,omitempty"` // a run's percentile is an arrival that was given up: its latency is at least result.MaxWait
-	Busy    float64 `json:"busy,omitempty"`    // if not 0, the least part of the time that was operations: the figure is no capacity
+	Busy    float64 `json:"busy,omitempty"`    // if not 0, the smallest busy share: the figure is not the engine's capacity
 	Runs    []Runs  `json:"-"`
 }
 
-// NewFigure returns the figure of sittings, nil when there is none.
+// NewFigure returns the figure of sittings; nil when there are none.
 func NewFigure(sittings []Runs) *Figure {
 	if len(sittings) == 0 {
 		return nil
@@ -84,7 +84,8 @@ func (f *Figure) Total() (n int) {
 	return n
 }
 
-// Part is one figure in percent of another, run by run in each sitting that has both; nil for none.
+// Part is one figure as a percentage of another, run by run in each sitting
+// that has both; nil for none.
 func Part(of, whole *Figure) *Figure {
 	var sittings []Runs
 	for _, pair := range Paired(of.Runs, whole.Runs) {
@@ -107,7 +108,7 @@ func median(values []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// extent describes the data of a median.
+// extent describes the amount of data behind a median.
 func extent(sittings, hosts, runs int) string {
 	switch {
 	case sittings == 1 && runs == 1:
@@ -120,24 +121,24 @@ func extent(sittings, hosts, runs int) string {
 	return fmt.Sprintf("n=%d, %d hosts", sittings, hosts)
 }
 
-// plural writes a number of things.
-func plural(n int, noun string) string {
+// Plural formats a number of things: 1 block, 2 blocks.
+func Plural(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
 	}
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// Cell is what stands in a table.
+// Cell is a table cell.
 type Cell struct {
 	Text  string `json:"text"`
 	Range string `json:"range,omitempty"` // the smallest and the largest
-	Of    string `json:"of,omitempty"`    // how many sittings and hosts it is of
+	Of    string `json:"of,omitempty"`    // its data: how many sittings and hosts
 
 	Rank *float64 `json:"-"` // what rows of a column are compared by; nil where they cannot be
 }
 
-// cellsOf are cells of texts.
+// cellsOf makes cells of texts.
 func cellsOf(texts []string) (list []Cell) {
 	for _, text := range texts {
 		list = append(list, Cell{Text: text})
@@ -145,7 +146,7 @@ func cellsOf(texts []string) (list []Cell) {
 	return list
 }
 
-// numbers has the places of some sittings among all.
+// numbers formats the numbers of some sittings in the list of all.
 func numbers(sittings, all []string) Cell {
 	list := make([]string, len(sittings))
 	for i, id := range sittings {
@@ -154,10 +155,10 @@ func numbers(sittings, all []string) Cell {
 	return Cell{Text: strings.Join(list, ", ")}
 }
 
-// More is what stands behind the text.
+// More is the text after the figure: its range and its data.
 func (c Cell) More() string { return strings.Trim(c.Range+", "+c.Of, ", ") }
 
-// String is the cell in plain text.
+// String is the cell as plain text.
 func (c Cell) String() string {
 	if more := c.More(); more != "" {
 		return c.Text + " (" + more + ")"
@@ -165,7 +166,7 @@ func (c Cell) String() string {
 	return c.Text
 }
 
-// cell writes a figure, "–" for none.
+// cell formats a figure, "–" for none.
 func (f *Figure) cell() Cell {
 	switch {
 	case f == nil:
@@ -187,7 +188,7 @@ func (f *Figure) cell() Cell {
 // waitLimit is result.MaxWait in milliseconds.
 const waitLimit = float64(result.MaxWait / time.Millisecond)
 
-// number writes a value of a figure.
+// number formats a value.
 func (f *Figure) number(v float64) string {
 	if f.AtLimit && v >= waitLimit {
 		return "≥ 2 s"
@@ -198,7 +199,7 @@ func (f *Figure) number(v float64) string {
 // String is the figure in plain text, "–" for none.
 func (f *Figure) String() string { return f.cell().String() }
 
-// In writes a figure with its unit and its data: "248K rows/s (207K–249K, n=3,
+// In formats a figure with its unit and its data: "248K rows/s (207K–249K, n=3,
 // 2 hosts)".
 func (f *Figure) In(unit string) string {
 	c := f.cell()
@@ -208,7 +209,8 @@ func (f *Figure) In(unit string) string {
 	return c.String()
 }
 
-// Number writes a figure with three significant digits, and thousands as they are read.
+// Number formats a number with three significant digits and thousands
+// separators or suffixes.
 func Number(v float64) string {
 	switch size := math.Abs(v); {
 	case v == math.Trunc(v) && size < 1000:

@@ -11,15 +11,16 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// response is the unit of the blocks of a designed experiment that its other units explain.
+// response is the unit that the other units of blocks explain in a designed
+// experiment.
 const response = "ms"
 
-// confidence is that of the intervals of coefficients.
+// confidence is the level of the confidence intervals.
 const confidence = 0.95
 
-// fit makes a row for each regression of the time of blocks over their
-// contents: one for each sitting, of the medians of its repeats, because the
-// same block again is no further observation.
+// fit makes a table with a row for each regression of commit times over block
+// contents. There is one for each sitting, over the medians of its repeats,
+// because the same block again is not a further observation.
 func fit(sel *selection, all []string) *Table {
 	t := sel.table("µs that each adds to a commit (95 % interval of one sitting), and its correlation with the time")
 	var predictors []string
@@ -44,7 +45,8 @@ func fit(sel *selection, all []string) *Table {
 	return t
 }
 
-// repeated makes one line of the repeats of each block, with the median of their times.
+// repeated combines the repeats of each block into one line, with the median of
+// their times.
 func repeated(lines Lines, predictors []string) (list Lines) {
 	times := make(map[string][]float64)
 	for _, l := range lines {
@@ -90,14 +92,18 @@ func unitOf(lines Lines, unit string) []float64 {
 	return list
 }
 
-// term is the coefficient of a predictor in a regression, with its interval of 95 %.
+// term is the coefficient of a predictor in a regression, with its 95 %
+// confidence interval.
 type term struct{ coefficient, low, high float64 }
 
-// regress fits the response to a few predictors by ordinary least squares with an intercept. Its
-// intervals hold although residuals spread more in some places than in others, as times do (the
-// standard errors HC3 of MacKinnon and White): x/perf and gonum have no function for these. R² is the
-// part of the variance that all explain. It returns nil where the data cannot tell: there are not more observations than terms, the response
-// or a predictor does not vary, or a predictor is a linear combination of others.
+// regress fits the response to a few predictors by ordinary least squares with
+// an intercept. Its intervals are valid even if the variance of residuals
+// varies, as it does for times (the HC3 standard errors of MacKinnon and
+// White); x/perf and gonum have no function for these. R² is the share of the
+// variance that the predictors explain together. It returns nil if the data
+// cannot determine the coefficients: there are too few observations, the
+// response or a predictor does not vary, or a predictor is a linear combination
+// of others.
 func regress(y []float64, predictors [][]float64) (terms []term, r2 float64) {
 	n, k := len(y), len(predictors)+1
 	if n <= k || slices.ContainsFunc(append(slices.Clone(predictors), y), func(c []float64) bool { return slices.Min(c) == slices.Max(c) }) {
@@ -115,11 +121,14 @@ func regress(y []float64, predictors [][]float64) (terms []term, r2 float64) {
 	return terms, 1 - rest/(stat.Variance(y, nil)*float64(n-1))
 }
 
-// illConditioned is how many times errors of the data may grow in the coefficients.
+// illConditioned bounds the condition number: how much errors in the data may
+// grow in the coefficients.
 const illConditioned = 1e10
 
-// leastSquares returns the coefficients of columns and their standard errors HC3, for which each observation
-// brings its own variance, larger where it has much leverage; nil where columns depend on each other. Rest is the sum of the squares that they do not explain.
+// leastSquares returns the coefficients of columns and their HC3 standard
+// errors, in which each observation contributes its squared residual, more if
+// it has much leverage. It returns nil if columns are linearly dependent. Rest
+// is the residual sum of squares.
 func leastSquares(columns [][]float64, y []float64) (coefficients, errors []float64, rest float64) {
 	n, k := len(y), len(columns)
 	x, lengths := mat.NewDense(n, k, nil), make([]float64, k)

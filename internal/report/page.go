@@ -21,11 +21,11 @@ import (
 	"time"
 )
 
-// Page is all that is shown of a set.
+// Page has everything that is shown of a set.
 type Page struct {
 	Title     string
 	Set, Date string   // the name of the results, and when and where they were measured
-	Glance    *Table   // what decides between engines and layouts, nil where nothing of it was measured
+	Glance    *Table   // the table of the deciding figures; nil if none was measured
 	Questions []Answer // the five that the lab is for
 	Sections  []Section
 	Sittings  *Table
@@ -35,7 +35,7 @@ type Page struct {
 	Lines     int
 }
 
-// Section is the experiments whose IDs begin with the same letter.
+// Section has the experiments whose IDs begin with the same letter.
 type Section struct {
 	Title       string
 	Experiments []Experiment
@@ -43,13 +43,13 @@ type Section struct {
 	Missing     []string // titles of the other experiments
 }
 
-// Letter begins the IDs of the experiments.
+// Letter is the first letter of the IDs.
 func (s Section) Letter() string { return s.Experiments[0].ID[:1] }
 
 // Answer is an experiment with its results.
 type Answer struct {
 	Experiment
-	Sentence string     `json:"sentence"`           // package answer makes the sentences of the five questions: two at most
+	Sentence string     `json:"sentence"`           // from package answer, at most two sentences, for the five questions
 	Unjudged string     `json:"unjudged,omitempty"` // engines and layouts that the sentence leaves out, and why
 	Tables   []*Table   `json:"tables"`
 	Pictures []*Picture `json:"-"`
@@ -60,14 +60,15 @@ func (a *Answer) Empty() bool {
 	return !slices.ContainsFunc(a.Tables, func(t *Table) bool { return !t.Empty() })
 }
 
-// Excluded is a reason for which lines do not count.
+// Excluded is a reason why lines do not count, and their number.
 type Excluded struct {
 	Why         string
 	Lines       int
 	Experiments string
 }
 
-// NewPage makes the tables and pictures of a set: the five questions, then sections of experiments.
+// NewPage makes the tables and pictures of a set: the five questions, then the
+// sections of experiments.
 func NewPage(s *Set, title string, sections []Section) (*Page, error) {
 	glance, err := s.atAGlance()
 	if err != nil {
@@ -98,8 +99,8 @@ func NewPage(s *Set, title string, sections []Section) (*Page, error) {
 	return p, nil
 }
 
-// atAGlance is the table of the figures that decide, at the size of which most is
-// known, and of sizes that are known alike at the largest.
+// atAGlance returns the table of the deciding figures, at the size with the
+// most figures; of several such sizes at the largest.
 func (s *Set) atAGlance() (best *Table, err error) {
 	known := 0
 	for _, scale := range slices.SortedFunc(slices.Values(s.Values("scale")), byNumber) {
@@ -120,7 +121,7 @@ func (s *Set) atAGlance() (best *Table, err error) {
 	return best, nil
 }
 
-// Answers are the answers to the five questions and of all experiments.
+// Answers returns the answers to the five questions and of all experiments.
 func (p *Page) Answers() []Answer {
 	all := slices.Clone(p.Questions)
 	for _, section := range p.Sections {
@@ -129,7 +130,7 @@ func (p *Page) Answers() []Answer {
 	return all
 }
 
-// Check returns why figures of the page cannot be published: lines that could not be read, and tables
+// Check returns why the page must not be published: unreadable lines, or tables
 // that mix settings.
 func (p *Page) Check() error {
 	var problems []error
@@ -171,7 +172,7 @@ func (s *Set) Answer(x Experiment) (Answer, error) {
 	return a, nil
 }
 
-// date says when the lines were measured, and on how many hosts.
+// date describes when the lines were measured, and on how many hosts.
 func (s *Set) date() string {
 	var days []string
 	for _, id := range sittingsOf(s.Lines) {
@@ -179,9 +180,9 @@ func (s *Set) date() string {
 			days = appendNew(days, at.Format("2 January 2006"))
 		}
 	}
-	text := plural(len(sittingsOf(s.Lines)), "sitting")
+	text := Plural(len(sittingsOf(s.Lines)), "sitting")
 	if hosts := distinct(s.Lines, "host"); len(hosts) > 0 {
-		text += " on " + plural(len(hosts), "host")
+		text += " on " + Plural(len(hosts), "host")
 	}
 	if len(days) > 0 {
 		text += ", " + strings.Join(slices.Compact([]string{days[0], days[len(days)-1]}), " to ")
@@ -189,7 +190,7 @@ func (s *Set) date() string {
 	return text
 }
 
-// sittings says where and when the lines were measured.
+// sittings is a table of the hosts and times of the measurements.
 func (s *Set) sittings() *Table {
 	t := &Table{Heads: []string{"#", "sitting", "host", "kernel", "processor", "revision", "fsync, µs", "memory of an engine, MB", "experiments", "lines"}, Keys: 2}
 	for i, id := range sittingsOf(s.Lines) {
@@ -211,7 +212,7 @@ func (s *Set) sittings() *Table {
 	return t
 }
 
-// excluded counts the excluded lines, by reason.
+// excluded counts the excluded lines by reason.
 func (s *Set) excluded() (list []Excluded) {
 	for _, why := range distinct(s.Excluded, "excluded") {
 		of := s.Excluded.with("excluded", why)
@@ -234,7 +235,7 @@ func (s *Set) others() (list []string) {
 	return list
 }
 
-// HowToRead explains what stands in tables.
+// HowToRead explains the notation in tables.
 var HowToRead = []string{
 	"In a table of engines or layouts the rows of a setting stand best first, by the column with ▾; a click on another head chooses that. “÷ 2” in the last column is half of the best rate, “× 2” twice the best time or size.",
 	"A sitting is measured on one host without a pause. A figure is the median of the sittings' medians, in brackets with the smallest and the largest, n sittings and their hosts. Of one sitting the brackets have the range of its runs; “one run” has none.",

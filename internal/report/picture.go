@@ -21,42 +21,43 @@ import (
 	"github.com/varvedb/varve/schemas"
 )
 
-// Kind is how a picture shows its lines.
+// Kind is a kind of chart.
 type Kind int
 
 // Kinds of pictures.
 const (
 	Quantiles   Kind = iota // latency by quantile
-	TimeLine                // a figure a second, with checkpoints below, on one axis of time
+	TimeLine                // a figure for each second, with checkpoints marked below
 	Degradation             // medians over the size, both logarithmic
-	Frontier                // reads a second over the rows a second that were asked for
+	Frontier                // reads a second by requested rows a second
 )
 
-// Sketch says how a picture is made of lines.
+// Sketch specifies a chart of a set's lines.
 type Sketch struct {
 	Title  string
 	Kind   Kind
 	Filter string
 	Unit   string   // on the vertical axis; of Quantiles and Frontier it is fixed
 	Label  string   // of that axis, in words
-	Series []string // keys of the name that tell curves apart
+	Series []string // keys whose values make separate curves
 }
 
-// Picture is a drawn sketch.
+// Picture is a drawn chart.
 type Picture struct {
 	Title, Name string // Name is that of a file, without its end
-	SVG         []byte // nil where nothing was measured, or one size of several
+	SVG         []byte // nil if nothing was measured, or only one of several sizes
 }
 
-// Limits of the third question: commits and reads that are slower do not count as carried.
+// Limits of the third question: commits and reads that are slower count as not
+// sustained.
 const (
 	CommitLimit = 2000 // ms
 	ReadLimit   = 100  // ms
 )
 
-// An engine has the same colour in every picture, by its place in the list of
-// engines, and a layout the same dash: the default one has none. What else
-// curves of both differ in is the shape of their dots.
+// An engine has the same colour in every picture, by its position in the list
+// of engines, and a layout has the same dash; the default layout's line is
+// solid. Curves that share both differ in the shape of their dots.
 var (
 	colours = []color.Color{
 		color.RGBA{0x1f, 0x5f, 0xa8, 255}, color.RGBA{0x1a, 0x9c, 0xa8, 255}, color.RGBA{0x2e, 0x8b, 0x57, 255},
@@ -67,7 +68,7 @@ var (
 	grid   = color.RGBA{0xdd, 0xdd, 0xdd, 255}
 )
 
-// Draw draws a sketch.
+// Draw draws a chart.
 func (s *Set) Draw(k Sketch) (*Picture, error) {
 	svg, err := s.svg(k)
 	if err != nil {
@@ -112,7 +113,7 @@ func (s *Set) svg(k Sketch) ([]byte, error) {
 			return nil, err
 		}
 		if mark != nil {
-			legend = explain(legend, c, mark)
+			legend = addToLegend(legend, c, mark)
 		}
 	}
 	if legend == nil { // no operation finished; tables show that
@@ -128,8 +129,8 @@ func (s *Set) svg(k Sketch) ([]byte, error) {
 	head.Font.Size = vg.Points(9)
 	all.FillText(head, vg.Point{X: all.Min.X, Y: all.Max.Y - vg.Points(16)}, about(lines))
 	all = draw.Crop(all, 0, 0, 0, vg.Points(-30))
-	// The labels of axes are written here: at a logarithmic axis gonum leaves
-	// room for them above its end.
+	// The axis labels are drawn here, because gonum reserves space for them
+	// above the end of a logarithmic axis.
 	across, up := p.X.Label, p.Y.Label
 	p.X.Label.Text, p.Y.Label.Text = "", ""
 	area := draw.Crop(all, vg.Points(16), 0, vg.Points(13), 0)
@@ -147,11 +148,11 @@ func (s *Set) svg(k Sketch) ([]byte, error) {
 	return canvas.text()
 }
 
-// about says of how much the figures of a picture are, and on which host they
-// were measured, with the sizes and mixes that all of them have in common.
+// about describes how much data a chart shows and on which host they were
+// measured, and the sizes and mixes that all lines share.
 func about(lines Lines) string {
 	runs := len(lines.each(func(l *Line) string { return sittingOf(l) + " " + l.GetConfig("repeat") }))
-	text := "n=" + plural(runs, "run") + " in " + plural(len(sittingsOf(lines)), "sitting")
+	text := "n=" + Plural(runs, "run") + " in " + Plural(len(sittingsOf(lines)), "sitting")
 	if host := lines[0].GetConfig("host"); host != "" {
 		text += ", host " + host
 	}
@@ -166,11 +167,12 @@ func about(lines Lines) string {
 // sans is the font of all texts.
 var sans = font.Font{Typeface: "Liberation", Variant: "Sans", Size: vg.Points(10)}
 
-// legendRows are the rows of a column of the legend.
+// legendRows is the number of rows in a column of the legend.
 const legendRows = 3
 
-// explain adds a curve to the columns of a legend; index is how many it has.
-func explain(columns []*plot.Legend, c curve, mark plot.Thumbnailer) []*plot.Legend {
+// addToLegend adds a curve to the columns of a legend; index is the number of
+// entries so far.
+func addToLegend(columns []*plot.Legend, c curve, mark plot.Thumbnailer) []*plot.Legend {
 	if c.index%legendRows == 0 || len(columns) == 0 {
 		l := plot.NewLegend()
 		l.Top, l.Left, l.TextStyle.Font = true, true, sans
@@ -181,7 +183,8 @@ func explain(columns []*plot.Legend, c curve, mark plot.Thumbnailer) []*plot.Leg
 	return columns
 }
 
-// fitted is a canvas whose texts are as wide as they were measured, whatever font shows them.
+// fitted is a canvas that gives each text the width that was measured for it,
+// whatever font displays it.
 type fitted struct {
 	*vgsvg.Canvas
 	widths []vg.Length
@@ -193,7 +196,7 @@ func (c *fitted) FillString(f font.Face, at vg.Point, text string) {
 	c.Canvas.FillString(f, at, text)
 }
 
-// text is the picture without the head of a file.
+// text is the picture without a file header.
 func (c *fitted) text() ([]byte, error) {
 	var out bytes.Buffer
 	if _, err := c.WriteTo(&out); err != nil {
@@ -207,9 +210,9 @@ func (c *fitted) text() ([]byte, error) {
 	return []byte("<svg" + strings.Join(parts, "")), nil
 }
 
-// leaveRoom keeps the legend, at the top, from hiding curves. It widens axes of
-// one value, which gonum would begin one below it: not above 0, where a logarithmic
-// axis has to be.
+// leaveRoom makes room for the legend at the top, so that it hides no curve. It
+// also widens axes with a single value. gonum would begin such an axis one
+// below the value, which may not be above 0, as a logarithmic axis needs.
 func leaveRoom(p *plot.Plot) {
 	const room = 0.4
 	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
@@ -224,15 +227,15 @@ func leaveRoom(p *plot.Plot) {
 	}
 }
 
-// curve has one entry in the legend.
+// curve is one entry of the legend with its lines.
 type curve struct {
-	name  string
-	index int
-	alike int // curves before it of the same engine and layout
-	lines Lines
+	name     string
+	index    int
+	sameSide int // number of earlier curves with the same engine and layout
+	lines    Lines
 }
 
-// side is the engine and the layout of a curve.
+// side returns the engine and the layout of a curve.
 func (c *curve) side() (name, layout string) {
 	name, _, _ = strings.Cut(Key(c.lines[0], "engine"), "@") // a server of the user's has its engine's colour
 	return name, Key(c.lines[0], "layout")
@@ -251,13 +254,14 @@ func (c *curve) line() draw.LineStyle {
 	return style
 }
 
-// drawers draw a curve, and return its mark for the legend, nil where it has no
+// drawers draw a curve, and return its mark for the legend; nil if it has no
 // points.
 var drawers = map[Kind]func(*plot.Plot, Sketch, curve) (plot.Thumbnailer, error){
 	Quantiles: drawQuantiles, TimeLine: drawTimeLine, Degradation: drawDegradation, Frontier: drawFrontier,
 }
 
-// drawQuantiles shows the medians over the lines of the quantiles that they have.
+// drawQuantiles draws the median over the lines for each quantile that they
+// have.
 func drawQuantiles(p *plot.Plot, _ Sketch, c curve) (plot.Thumbnailer, error) {
 	var points plotter.XYs
 	var names plot.ConstantTicks
@@ -271,7 +275,8 @@ func drawQuantiles(p *plot.Plot, _ Sketch, c curve) (plot.Thumbnailer, error) {
 	return addLine(p, c, points, true), nil
 }
 
-// drawTimeLine shows a figure a second, and a mark below for each second with a checkpoint.
+// drawTimeLine draws a figure over the seconds, and a mark below for each
+// second with a checkpoint.
 func drawTimeLine(p *plot.Plot, k Sketch, c curve) (plot.Thumbnailer, error) {
 	var points, marks plotter.XYs
 	for _, l := range c.lines {
@@ -293,7 +298,7 @@ func drawTimeLine(p *plot.Plot, k Sketch, c curve) (plot.Thumbnailer, error) {
 	return addLine(p, c, points, false), nil
 }
 
-// drawDegradation shows medians over the scale.
+// drawDegradation draws medians over the scale.
 func drawDegradation(p *plot.Plot, k Sketch, c curve) (plot.Thumbnailer, error) {
 	var points plotter.XYs
 	for _, size := range inNames(c.lines, "scale") {
@@ -313,9 +318,9 @@ func drawDegradation(p *plot.Plot, k Sketch, c curve) (plot.Thumbnailer, error) 
 	return addLine(p, c, points, true), nil
 }
 
-// drawFrontier shows the reads that were answered at each rate of rows that was
-// asked for, with a dot where all runs kept the limits of commits and reads, and
-// a ring where one did not.
+// drawFrontier draws the reads a second at each requested write rate. A dot
+// means that all runs kept the limits of commits and reads, a ring that one did
+// not.
 func drawFrontier(p *plot.Plot, _ Sketch, c curve) (plot.Thumbnailer, error) {
 	var points, kept, missed plotter.XYs
 	for _, rate := range inNames(c.lines, "rate") {
@@ -342,14 +347,14 @@ func drawFrontier(p *plot.Plot, _ Sketch, c curve) (plot.Thumbnailer, error) {
 	return mark, nil
 }
 
-// within reports whether a percentile of a line is below a limit. Where nothing
-// was asked there is none, which is within.
+// within reports whether a percentile of a line is below a limit. A missing
+// percentile, because nothing was requested, counts as within.
 func within(l *Line, unit string, limit float64) bool {
 	v, has := l.Value(unit)
 	return !has || v < limit && !atLimit(l, unit, v)
 }
 
-// dots are marks of a curve with so many points of radius.
+// dots are the marks of a curve's points, with a radius in points.
 func (c *curve) dots(points plotter.XYs, radius float64, shape draw.GlyphDrawer) *plotter.Scatter {
 	return &plotter.Scatter{XYs: points, GlyphStyle: draw.GlyphStyle{Color: c.colour(), Radius: vg.Points(radius), Shape: shape}}
 }
@@ -361,7 +366,7 @@ func addLine(p *plot.Plot, c curve, points plotter.XYs, dots bool) plot.Thumbnai
 	line := &plotter.Line{XYs: points, LineStyle: c.line()}
 	p.Add(line)
 	if dots {
-		p.Add(c.dots(points, 2.5, shapes[c.alike%len(shapes)]))
+		p.Add(c.dots(points, 2.5, shapes[c.sameSide%len(shapes)]))
 	}
 	return line
 }
@@ -370,8 +375,8 @@ func logarithmic(a *plot.Axis) {
 	a.Scale, a.Tick.Marker = plot.LogScale{}, words{plot.LogTicks{Prec: -1}}
 }
 
-// words are ticks whose labels are written as in tables. Labels beyond the axis
-// would take room.
+// words are ticks with labels formatted as in tables. Labels beyond the axis
+// are left out, because they would take space.
 type words struct{ plot.Ticker }
 
 // Ticks implements plot.Ticker.
@@ -385,7 +390,7 @@ func (w words) Ticks(low, high float64) []plot.Tick {
 	return list
 }
 
-// ticks are marks at values.
+// ticks are ticks at given values.
 func ticks(values ...float64) words {
 	var list plot.ConstantTicks
 	for _, v := range values {
@@ -394,7 +399,7 @@ func ticks(values ...float64) words {
 	return words{list}
 }
 
-// curvesOf puts lines that are of one curve together.
+// curvesOf groups lines into curves.
 func curvesOf(lines Lines, keys []string) (list []curve) {
 	name := func(l *Line) string {
 		var words []string
@@ -411,14 +416,15 @@ func curvesOf(lines Lines, keys []string) (list []curve) {
 	for i, of := range lines.each(name) {
 		c := curve{name: of, index: i, lines: lines.where(func(l *Line) bool { return name(l) == of })}
 		engine, layout := c.side()
-		c.alike = alike[[2]string{engine, layout}]
+		c.sameSide = alike[[2]string{engine, layout}]
 		alike[[2]string{engine, layout}]++
 		list = append(list, c)
 	}
 	return list
 }
 
-// at is the point of a figure of the curve's lines, none where there is none or it is no capacity.
+// at returns the point of a curve's figure at x; none if there is no figure, or
+// it is not a capacity.
 func (c *curve) at(x float64, unit string) plotter.XYs {
 	if f := figure(c.lines, column{unit: unit}); f != nil && f.Busy == 0 && f.Center > 0 {
 		return plotter.XYs{{X: x, Y: f.Center}}
@@ -426,7 +432,7 @@ func (c *curve) at(x float64, unit string) plotter.XYs {
 	return nil
 }
 
-// numberOf is a number in the name of a line.
+// numberOf parses a number in the name of a line.
 func numberOf(l *Line, key string) (float64, error) {
 	v, err := strconv.ParseFloat(Key(l, key), 64)
 	if err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
@@ -442,7 +448,7 @@ func byX(points plotter.XYs) {
 	slices.SortFunc(points, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
 }
 
-// fileName makes a title the name of a file.
+// fileName converts a title into a file name.
 func fileName(title string) string {
 	return strings.Trim(strings.Join(strings.FieldsFunc(strings.ToLower(title), func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9')

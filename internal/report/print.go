@@ -10,11 +10,11 @@ import (
 	"unicode/utf8"
 )
 
-// Width is the columns of a terminal into which texts are written.
+// Width is the number of terminal columns for text.
 const Width = 100
 
-// Wrap breaks the lines of a text to Width, and leaves out empty ones. What
-// continues a line begins with an indent.
+// Wrap breaks the lines of a text at Width, and leaves out empty ones.
+// Continuation lines are indented.
 func Wrap(text, indent string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -57,7 +57,8 @@ func WriteTables(w io.Writer, tables []*Table) error {
 	return err
 }
 
-// WriteMarkdown writes a page. Pictures are linked by the name that link makes of theirs, unless that is "".
+// WriteMarkdown writes a page. Pictures are linked by the name that link
+// returns; "" means no link.
 func WriteMarkdown(w io.Writer, p *Page, link func(*Picture) string) error {
 	page, err := markdown.Clone()
 	if err != nil {
@@ -89,11 +90,11 @@ var markdown = text.Must(text.New("page").Funcs(text.FuncMap{
 	},
 }).Parse(markdownTemplate))
 
-// caption is the title of a table with the unit of all its columns.
+// caption is the title of a table, with the unit if all columns share it.
 func (t *Table) caption() string { return strings.Trim(t.Title+", "+t.Unit, ", ") }
 
-// writeRows writes a table whose columns are as wide as their widest cell. In a
-// terminal it is read as it is, and in Markdown it is a table.
+// writeRows writes a table with aligned columns, which is readable in a
+// terminal and is a table in Markdown.
 func writeRows(b *strings.Builder, t *Table) {
 	if len(t.Rows) == 0 {
 		b.WriteString("not measured\n")
@@ -154,5 +155,5 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	},
 }).Parse(pageTemplate))
 
-// WriteHTML writes a page as one file that needs no other.
+// WriteHTML writes a page as a single self-contained file.
 func WriteHTML(w io.Writer, p *Page) error { return page.Execute(w, p) }

@@ -23,8 +23,8 @@ var (
 	both      = Columns("", append(slices.Clone(writes), "late=reads late", "skipped=given up", "read-p99-ms=read p99, ms")...)
 )
 
-// glance has the figures that decide between engines and layouts, which are its
-// rows, at a scale.
+// glance is a table of the deciding figures at a scale, with a row for each
+// engine and layout.
 func (s *Set) glance(scale string) View {
 	mix := func(experiment string) string {
 		return " /mix:" + cmp.Or(MainMix(inNames(s.Lines.with("experiment", experiment), "mix")), "none")
@@ -37,8 +37,8 @@ func (s *Set) glance(scale string) View {
 	)}
 }
 
-// questions are the five that the lab is for. The first campaign's results of
-// them with D4 and D5 come last.
+// questions are the five questions of the lab. Results of the first campaign,
+// measured by D4 and D5, come last.
 var questions = []Experiment{
 	{ID: "1", Title: "Most writes", Question: "How many rows a second does each engine and layout keep up, and how long do commits take meanwhile?",
 		Views: []View{
@@ -85,7 +85,8 @@ var questions = []Experiment{
 		}},
 }
 
-// FirstVersion are the loads of a first version, in rows and reads a second, on 621,000 entities.
+// FirstVersion are the loads of a first version, in rows and reads a second, on
+// 621,000 entities.
 var FirstVersion = [][2]float64{
 	{10_000, 1_000}, {10_000, 5_000}, {10_000, 10_000},
 	{25_000, 1_000}, {25_000, 5_000}, {25_000, 10_000},

@@ -11,28 +11,29 @@ import (
 	"gonum.org/v1/gonum/stat/combin"
 )
 
-// Side is the measurements of a side and of the reference in one sitting, in
-// one unit: the runs of each, around each other.
+// Side has the measurements of one side and of the reference in one sitting,
+// with one unit. Their runs alternate.
 type Side struct {
 	Host            string
 	Runs, Reference []float64
 }
 
-// Ratio is a side over the reference. Hosts and days change both by the same
-// factor, so that the ratio of a sitting carries to other hosts where the
-// figures do not. The sitting is the unit: its runs share its host and hour.
+// Ratio is a side divided by the reference. Host and day change both by about
+// the same factor, so ratios are valid for other hosts, where absolute figures
+// are not. The statistical unit is the sitting, because the runs of a sitting
+// share its host and hour.
 type Ratio struct {
 	Sittings, Hosts  int
 	Median, Min, Max float64 // over the sittings
-	P                float64 // how often runs without a difference would be as far apart; 1 if that cannot be said
-	Least            float64 // the least that P could be with so many runs
+	P                float64 // p-value of the permutation test; 1 if it is not known
+	Least            float64 // smallest possible P with this number of runs
 
-	runs int  // of the side in the first sitting
-	off  bool // as of Figure
+	runs int  // number of the side's runs in the first sitting
+	off  bool // as Figure.Off
 }
 
 // Pair returns the ratio of a side to a reference over the sittings that have
-// measured both; nil where there is none, or the ratio of a sitting cannot be known.
+// both; nil if there are none, or a ratio cannot be computed.
 func Pair(side, reference *Figure) *Ratio {
 	if side == nil || reference == nil || side.AtLimit || reference.AtLimit || side.Busy+reference.Busy > 0 {
 		return nil
@@ -50,8 +51,8 @@ func Pair(side, reference *Figure) *Ratio {
 	return r
 }
 
-// NewRatio returns the ratio of a side, whose values are above 0. Sittings without
-// runs of both do not count; it is nil when none is left.
+// NewRatio returns the ratio of a side, whose values are above 0. Sittings
+// without runs of both are left out; it is nil when none remains.
 func NewRatio(sittings []Side) *Ratio {
 	sittings = slices.DeleteFunc(slices.Clone(sittings), func(s Side) bool { return len(s.Runs) == 0 || len(s.Reference) == 0 })
 	if len(sittings) == 0 {
@@ -60,27 +61,28 @@ func NewRatio(sittings []Side) *Ratio {
 	var ratios []float64
 	var hosts []string
 	for _, s := range sittings {
-		ratios, hosts = append(ratios, math.Exp(apart(logarithms(s)))), appendNew(hosts, s.Host)
+		ratios, hosts = append(ratios, math.Exp(meanDifference(logarithms(s)))), appendNew(hosts, s.Host)
 	}
 	r := &Ratio{Sittings: len(ratios), Hosts: len(hosts), Median: median(ratios), Min: slices.Min(ratios), Max: slices.Max(ratios), runs: len(sittings[0].Runs)}
 	r.P, r.Least = Separated(sittings)
 	return r
 }
 
-// Alpha is the part of comparisons of equal sides that may be called
-// different: below one in twenty, since a simulation of campaigns has to stay
-// under that.
+// Alpha is the significance level: the share of comparisons of equal sides that
+// may be reported as different. It is a little below one in twenty, because a
+// simulation of whole campaigns must stay below that.
 const Alpha = 0.04
 
-// Differs reports whether the side is told apart from the reference. Of one or
-// two sittings that is said of these, on this machine, and of no other.
+// Differs reports whether the side differs significantly from the reference.
+// With one or two sittings that is only valid for these, on their machine.
 func (r *Ratio) Differs() bool { return r.P <= Alpha }
 
-// Enough reports whether there are so many runs that a difference could be
-// found: from four of both in one sitting on.
+// Enough reports whether there are enough runs for a difference to be
+// significant: in one sitting that is four of both.
 func (r *Ratio) Enough() bool { return r.Least <= Alpha }
 
-// cell writes a ratio, with "~" before one that is not told apart from 1, and "?" of too few runs for that.
+// cell formats a ratio, with "~" if it does not differ significantly from 1,
+// and "?" if there are too few runs.
 func (r *Ratio) cell() Cell {
 	c := Cell{Text: "× " + Number(r.Median), Of: extent(r.Sittings, r.Hosts, r.runs)}
 	if r.off {
@@ -98,7 +100,8 @@ func (r *Ratio) cell() Cell {
 	return c
 }
 
-// In writes the ratio of a rate in words: "26 % fewer rows/s than sqlite compact (20–30 %, n=3, 2 hosts)".
+// In describes the ratio of a rate: "26 % fewer rows/s than sqlite compact
+// (20–30 %, n=3, 2 hosts)".
 func (r *Ratio) In(unit, to string) string {
 	c := r.cell() // for the brackets
 	switch {
@@ -115,8 +118,8 @@ func (r *Ratio) In(unit, to string) string {
 	return c.String()
 }
 
-// logarithms returns a side with the logarithm of each value, or the side itself
-// where a value is not above 0.
+// logarithms returns a side with logarithms of its values, or the side itself
+// if a value is not above 0.
 func logarithms(s Side) Side {
 	if min(slices.Min(s.Runs), slices.Min(s.Reference)) <= 0 {
 		return s
@@ -130,35 +133,36 @@ func logarithms(s Side) Side {
 	return Side{s.Host, of(s.Runs), of(s.Reference)}
 }
 
-// apart is the mean of the runs less that of the reference.
-func apart(s Side) float64 { return stat.Mean(s.Runs, nil) - stat.Mean(s.Reference, nil) }
+// meanDifference is the difference between the means of the runs and of the reference.
+func meanDifference(s Side) float64 { return stat.Mean(s.Runs, nil) - stat.Mean(s.Reference, nil) }
 
 // Separated is a permutation test stratified by sitting (Good, Permutation,
-// Parametric and Bootstrap Tests of Hypotheses, 2005, chapter 7): if side and
-// reference are equal, the names of the runs within a sitting mean nothing, and
-// the sum of the sittings' log ratios is as far from none as that of other
-// namings of the same runs. A test over sittings alone could not say anything
-// of five: all five ratios are on one side in one of 16 campaigns of equals.
-// It returns how often namings are as far apart, and the least that this could be.
+// Parametric and Bootstrap Tests of Hypotheses, 2005, chapter 7). If side and
+// reference are equal, the labels of the runs within a sitting are
+// exchangeable, and relabelling the runs gives equally large sums of log
+// ratios. A test over sittings alone could not decide with five sittings: for
+// equal sides, all five ratios are on the same side in one of 16 campaigns. It
+// returns the share of labellings with at least as large a difference, and the
+// smallest share that is possible.
 func Separated(sittings []Side) (p, least float64) {
-	all := 0.0 // logarithm of the number of namings
+	all := 0.0 // logarithm of the number of labellings
 	for _, s := range sittings {
 		all += combin.LogGeneralizedBinomial(float64(len(s.Runs)+len(s.Reference)), float64(len(s.Runs)))
 	}
-	if p = permuted(sittings, 1_000); p < 0.1 { // which has to be known better
+	if p = permuted(sittings, 1_000); p < 0.1 { // near the threshold a more precise value is needed
 		p = permuted(sittings, 20_000)
 	}
 	return p, min(1, 2*math.Exp(-all))
 }
 
-// permuted looks at all namings of the runs, or draws as many as a limit.
+// permuted tries all labellings of the runs, or as many random ones as a limit.
 func permuted(sittings []Side, limit int) float64 {
 	random := rand.New(rand.NewPCG(uint64(len(sittings)), 0x7065726d))
 	found, sums := 0.0, []float64{0}
 	for _, s := range sittings {
 		s = logarithms(s)
-		found += apart(s)
-		named := s.named(limit, random)
+		found += meanDifference(s)
+		named := s.labellings(limit, random)
 		var next []float64
 		if len(sums)*len(named) <= limit {
 			for _, sum := range sums {
@@ -182,9 +186,9 @@ func permuted(sittings []Side, limit int) float64 {
 	return max(float64(as), 1) / float64(len(sums))
 }
 
-// named is how far side and reference of a sitting are apart under each naming
-// of their runs, or under as many random ones as a limit.
-func (s Side) named(limit int, random *rand.Rand) (list []float64) {
+// labellings returns the difference between side and reference of a sitting for each
+// labelling of their runs, or for a limited number of random ones.
+func (s Side) labellings(limit int, random *rand.Rand) (list []float64) {
 	pool, n := slices.Concat(s.Runs, s.Reference), len(s.Runs)
 	rest := float64(len(s.Reference))
 	total := floats.Sum(pool)

@@ -9,15 +9,16 @@ import (
 	"github.com/varvedb/varve/schemas"
 )
 
-// reference is what others are compared with: the reference engine, with the
-// default layout where that is measured and else with the same layout.
+// reference is the side that others are compared with: the reference engine
+// with the default layout, or, if that was not measured, with the same layout.
 type reference struct {
 	layout string
-	lines  map[string]Lines // by sitting, and what else sides have in common
-	sides  map[string]bool  // names that share a sitting with it
+	lines  map[string]Lines // the reference's lines, by the key of their setting and sitting
+	sides  map[string]bool  // names of sides that share a sitting with it
 }
 
-// newReference looks for a reference among lines of the experiments of some.
+// newReference finds the reference for some lines among the lines of their
+// experiments.
 func newReference(lines, of Lines, layout bool) *reference {
 	experiments := of.configured("experiment")
 	lines = lines.where(func(l *Line) bool { return slices.Contains(experiments, l.GetConfig("experiment")) })
@@ -44,7 +45,7 @@ func (r *reference) is(l *Line) bool {
 	return Key(l, "engine") == engine.Reference() && (r.layout == "" || Key(l, "layout") == r.layout)
 }
 
-// key is the sitting of a line with its name, in which the reference stands for the side.
+// key identifies the sitting of a line and its name without the side.
 func (r *reference) key(l *Line) string {
 	parts := []string{sittingOf(l), l.GetConfig("host"), l.GetConfig("experiment"), string(l.Name.Base())}
 	for _, pair := range nameKeys(l) {
@@ -59,15 +60,16 @@ func (r *reference) key(l *Line) string {
 	return strings.Join(parts, "/")
 }
 
-// absolute reports whether rows are compared by their figures in a unit, and not
-// by ratios to the reference.
+// absolute reports whether rows show absolute figures of a unit instead of
+// ratios to the reference.
 func (r *reference) absolute(lines Lines, unit string) bool {
 	return r == nil || len(r.lines) == 0 || !relative.MatchString(unit) || slices.ContainsFunc(lines, func(l *Line) bool { return delivered(l, unit) })
 }
 
-// alongside returns the lines of the reference in the sittings of a side, none where
-// a unit describes the data, or the requested rate, and not the side's speed.
-func (r *reference) alongside(lines Lines, unit string) (list Lines) {
+// linesFor returns the reference's lines in the sittings of a side. There are
+// none for a unit that describes the data, or a requested rate, and not the
+// side's speed.
+func (r *reference) linesFor(lines Lines, unit string) (list Lines) {
 	if r == nil || !relative.MatchString(unit) {
 		return nil
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/schemas"
 )
 
-// selection is a view that was applied to a set.
+// selection is the result of applying a view to a set.
 type selection struct {
 	view    View
 	lines   Lines
@@ -90,7 +90,7 @@ func largest(lines Lines, key string) Lines {
 	return lines.where(func(l *Line) bool { return size(l) >= most })
 }
 
-// columnsOf are the columns for the values that the lines have of the key.
+// columnsOf returns the columns for the values that the lines have of the key.
 func columnsOf(c Column, lines Lines) (list []column) {
 	name := cmp.Or(c.Name, c.Unit)
 	switch {
@@ -114,7 +114,7 @@ func columnsOf(c Column, lines Lines) (list []column) {
 	return list
 }
 
-// byNumber orders numbers as such, and words behind them.
+// byNumber orders numbers numerically, before words.
 func byNumber(a, b string) int {
 	number := func(text string) float64 {
 		if v, err := strconv.ParseFloat(text, 64); err == nil {
@@ -125,7 +125,7 @@ func byNumber(a, b string) int {
 	return cmp.Or(cmp.Compare(number(a), number(b)), strings.Compare(a, b))
 }
 
-// table begins a table with the keys of the rows.
+// table starts a table with the keys of the rows.
 func (sel *selection) table(note string) *Table {
 	t := &Table{Title: sel.view.Title, Note: note, Keys: len(sel.fields)}
 	for _, f := range sel.fields {
@@ -134,13 +134,13 @@ func (sel *selection) table(note string) *Table {
 	return t
 }
 
-// row is one of a table: its keys, and the lines that they project to.
+// row is a row of a table: its keys, and its lines.
 type row struct {
 	key   []string
 	lines Lines
 }
 
-// group puts the lines into their rows, in order.
+// group divides the lines into rows, in order.
 func (sel *selection) group() (list []row) {
 	var found []benchproc.Key
 	lines := make(map[benchproc.Key]Lines)
@@ -168,8 +168,9 @@ func (sel *selection) group() (list []row) {
 	return list
 }
 
-// mixesHosts reports whether several hosts measured the same without the
-// reference: absolute figures of two hosts have no median.
+// mixesHosts reports whether several hosts measured the same thing without the
+// reference. Then there is no median, because absolute figures of different
+// hosts are not comparable.
 func (sel *selection) mixesHosts(lines Lines) bool {
 	host := make(map[string]string) // of each setting
 	for _, l := range lines {
@@ -182,7 +183,7 @@ func (sel *selection) mixesHosts(lines Lines) bool {
 	return false
 }
 
-// byHost takes lines apart by their hosts.
+// byHost divides lines by host.
 func byHost(lines Lines) (parts []Lines) {
 	for _, host := range lines.configured("host") {
 		parts = append(parts, lines.with("host", host))
@@ -190,8 +191,9 @@ func byHost(lines Lines) (parts []Lines) {
 	return parts
 }
 
-// Figure returns the figure in a unit of the lines that a filter matches, nil when there is none. They are
-// of one setting: sizes and experiments are not figures of each other, and neither are other settings.
+// Figure returns the figure in a unit of the lines that a filter matches; nil
+// when there is none. The lines must be of one setting, because different
+// sizes, experiments or settings have no common median.
 func (s *Set) Figure(filter, unit string) (*Figure, error) {
 	lines, err := s.Lines.matching(filter)
 	lines = lines.having(unit)
@@ -203,7 +205,8 @@ func (s *Set) Figure(filter, unit string) (*Figure, error) {
 	return figure(lines, column{unit: unit}), err
 }
 
-// OnHosts returns a filter for each host of the lines that it matches, and its name; one where they name none.
+// OnHosts returns a filter and a name for each host of the lines that a filter
+// matches; a single one if the lines name no host.
 func (s *Set) OnHosts(filter string) (filters, hosts []string) {
 	lines, _ := s.Lines.matching(filter) // a filter of names matches whole lines
 	hosts = distinct(lines, "host")
@@ -216,8 +219,9 @@ func (s *Set) OnHosts(filter string) (filters, hosts []string) {
 	return filters, hosts
 }
 
-// Failed counts the runs that a filter matches and that were killed or failed. Where a process was
-// and its error names no run, those count that the sitting has in another repeat and not in that.
+// Failed counts the killed or failed runs that a filter matches. If an error
+// does not say which run a process was in, it counts the runs that the sitting
+// has in another repeat and not in that one.
 func (s *Set) Failed(filter string) (n int) {
 	measured, _ := s.Lines.matching(filter)
 	matched, _ := s.Excluded.matching(filter)
@@ -233,8 +237,9 @@ func (s *Set) Failed(filter string) (n int) {
 	return n
 }
 
-// note lists the common settings of the lines that are not in rows and columns.
-// Keys that differ and are in neither are named: such a table mixes settings.
+// note lists the settings that all lines share and that are not in rows and
+// columns. It also names the keys that vary without being in either: such a
+// table mixes settings.
 func (sel *selection) note() string {
 	values := make(map[string][]string)
 	var order, parts []string
@@ -253,7 +258,7 @@ func (sel *selection) note() string {
 	return strings.Join(parts, ", ")
 }
 
-// projected reports whether rows or columns differ by a key.
+// projected reports whether rows or columns are distinguished by a key.
 func (sel *selection) projected(key string) bool {
 	for _, c := range sel.view.Columns {
 		if c.Across == key || strings.Contains(c.Filter, "/"+key+":") {

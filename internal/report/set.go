@@ -22,7 +22,7 @@ import (
 	"github.com/varvedb/varve/schemas"
 )
 
-// documents are published figures that are compared with ours.
+// documents are published figures of other programs.
 //
 //go:embed documents.txt
 var documents []byte
@@ -33,7 +33,7 @@ type Line = benchfmt.Result
 // Lines are some lines of a set.
 type Lines []*Line
 
-// where returns the lines of which keep is true.
+// where returns the lines for which keep is true.
 func (lines Lines) where(keep func(*Line) bool) (list Lines) {
 	for _, l := range lines {
 		if keep(l) {
@@ -59,7 +59,8 @@ func (lines Lines) matching(filter string) (Lines, error) {
 	}), err
 }
 
-// newFilter parses a filter. Lines of one kind of operation are left out unless it asks for kinds.
+// newFilter parses a filter. Lines for single kinds of operations are left out
+// unless it asks for kinds.
 func newFilter(filter string) (*benchproc.Filter, error) {
 	if filter == "" {
 		filter = "*"
@@ -70,7 +71,7 @@ func newFilter(filter string) (*benchproc.Filter, error) {
 	return benchproc.NewFilter(filter)
 }
 
-// each returns the values of a function of the lines, each once, in the order of the lines.
+// each returns the distinct values of a function over the lines, in order.
 func (lines Lines) each(of func(*Line) string) (list []string) {
 	for _, l := range lines {
 		list = appendNew(list, of(l))
@@ -78,17 +79,19 @@ func (lines Lines) each(of func(*Line) string) (list []string) {
 	return list
 }
 
-// configured returns the values of a configuration key, "" where lines have none.
+// configured returns the distinct values of a configuration key, "" for lines
+// without it.
 func (lines Lines) configured(key string) []string {
 	return lines.each(func(l *Line) string { return l.GetConfig(key) })
 }
 
-// disturbed counts the lines that were measured while others used the machine.
+// disturbed counts the lines that were measured while other programs used the
+// machine.
 func (lines Lines) disturbed() int {
 	return len(lines.where(func(l *Line) bool { return l.GetConfig("machine-off") != "" }))
 }
 
-// Disturbance says once for a whole set what † marks, "" for nothing.
+// Disturbance explains, once for a whole set, the mark †; "" if no line has it.
 func (s *Set) Disturbance() string {
 	n := s.Lines.disturbed()
 	if n == 0 {
@@ -112,7 +115,8 @@ func (lines Lines) with(key, value string) Lines {
 	return lines.where(func(l *Line) bool { return l.GetConfig(key) == value })
 }
 
-// Set is what result files hold. Values have the units of the files.
+// Set has the lines of result files. Values have the units of figures in
+// memory.
 type Set struct {
 	Name     string
 	Lines    Lines // measurements that count
@@ -123,7 +127,8 @@ type Set struct {
 	Warnings []string // lines that could not be read
 }
 
-// Load reads a file in the Go benchmark format, or all *.txt of a directory. Published figures are added.
+// Load reads a file in the Go benchmark format, or all *.txt files of a
+// directory. It adds the published figures.
 func Load(path string) (*Set, error) {
 	files := []string{path}
 	if info, err := os.Stat(path); err != nil {
@@ -149,7 +154,7 @@ func Load(path string) (*Set, error) {
 	if len(s.Lines)+len(s.Excluded)+len(s.Series)+len(s.Warnings) == 0 {
 		errs = append(errs, fmt.Errorf("%s has no benchmark lines; varve run writes them", path))
 	}
-	slices.SortStableFunc(s.Lines, func(a, b *Line) int { return place(a) - place(b) })
+	slices.SortStableFunc(s.Lines, func(a, b *Line) int { return engineOrder(a) - engineOrder(b) })
 	return s, errors.Join(errs...)
 }
 
@@ -168,8 +173,8 @@ func (s *Set) read(r io.Reader, name string) error {
 	return err
 }
 
-// running is the line that a process was measuring when it was killed, in its
-// error.
+// running matches the error of a killed process, which names the line that it
+// was measuring.
 var running = regexp.MustCompile(`^error: .*: \w+ (\S+/\S+), repeat \d+$`)
 
 func (s *Set) add(line *Line) {
@@ -188,9 +193,9 @@ func (s *Set) add(line *Line) {
 	}
 }
 
-// place puts engines into the order of the list, and the default layout of each
-// first; rows and columns of tables follow it, so that the reference comes first.
-func place(line *Line) int {
+// engineOrder orders engines as in the list, with the default layout of each first.
+// Rows and columns of tables use this order, so the reference comes first.
+func engineOrder(line *Line) int {
 	at := 2 * slices.Index(append(engine.Names(), Key(line, "engine")), Key(line, "engine"))
 	if Key(line, "layout") != schemas.DefaultLayout {
 		at++
@@ -209,16 +214,17 @@ func Key(line *Line, key string) string {
 	return ""
 }
 
-// Values returns the values of a key in the names of the lines, each once, in the order of the lines.
+// Values returns the distinct values of a key in the names of the lines, in
+// order.
 func (s *Set) Values(key string) []string { return inNames(s.Lines, key) }
 
-// inNames are the values of a key in the names of some lines.
+// inNames returns the distinct values of a key in the names of some lines.
 func inNames(lines Lines, key string) []string {
 	return lines.each(func(l *Line) string { return Key(l, key) })
 }
 
-// MainMix returns the mix of questions that is spoken of where several were
-// measured: tables have the others.
+// MainMix returns the mix that sentences refer to if several were measured;
+// tables have the others.
 func MainMix(measured []string) string {
 	for _, mix := range []string{"W", "B", "A", "C"} {
 		if slices.Contains(measured, mix) {
@@ -228,7 +234,7 @@ func MainMix(measured []string) string {
 	return ""
 }
 
-// nameKeys returns the keys in the name of a line with their values.
+// nameKeys returns the keys and values in the name of a line.
 func nameKeys(line *Line) (pairs [][2]string) {
 	_, parts := line.Name.Parts()
 	for _, part := range parts {
@@ -244,21 +250,21 @@ func failed(line *Line) bool {
 	return strings.HasPrefix(line.GetConfig("excluded"), "error: ")
 }
 
-// setting is the settings of a line.
+// setting returns the settings of a line.
 func setting(line *Line) string {
 	return strings.TrimSpace(line.GetConfig("experiment") + " " + string(line.Name))
 }
 
-// sittingOf is the sitting in which a line was measured.
+// sittingOf returns the sitting in which a line was measured.
 func sittingOf(line *Line) string { return cmp.Or(line.GetConfig("sitting"), "?") }
 
-// sittingsOf are the sittings of some lines, in order. The sittings of a whole
-// set are numbered so.
+// sittingsOf returns the sittings of some lines, in order. Sittings are
+// numbered by this order over the whole set.
 func sittingsOf(lines Lines) []string {
 	return slices.Sorted(slices.Values(lines.each(sittingOf)))
 }
 
-// distinct are the values of a configuration key, without "".
+// distinct returns the distinct values of a configuration key, without "".
 func distinct(lines Lines, key string) []string {
 	return slices.DeleteFunc(lines.configured(key), func(v string) bool { return v == "" })
 }

@@ -65,8 +65,9 @@ func (s *Set) Table(v View) (*Table, error) {
 	return t, nil
 }
 
-// unfinished names the rows with runs that failed, and with phases in which no commit, or no read,
-// finished: their times are missing and not unmeasured.
+// unfinished names the rows with failed runs, and with phases in which no
+// commit or no read finished: their times are missing, but not because they
+// were not measured.
 func (s *Set) unfinished(rows []row) (note string) {
 	for _, r := range rows {
 		killed := s.Excluded.where(func(x *Line) bool {
@@ -93,7 +94,7 @@ func (s *Set) unfinished(rows []row) (note string) {
 	return note
 }
 
-// each calls f with the cells of figures.
+// each calls f with each cell that has a figure.
 func (t *Table) each(f func(*Cell)) {
 	for _, row := range t.Rows {
 		for i := range row[t.Keys:] {
@@ -102,13 +103,14 @@ func (t *Table) each(f func(*Cell)) {
 	}
 }
 
-// has reports whether a figure has a sign.
+// has reports whether any figure has a sign.
 func (t *Table) has(sign string) (has bool) {
 	t.each(func(c *Cell) { has = has || strings.Contains(c.Text, sign) })
 	return has
 }
 
-// sayOnce moves below the table how many sittings most of its figures are of.
+// sayOnce states below the table the number of sittings that most figures
+// share, instead of in each cell.
 func (t *Table) sayOnce() {
 	counts, figures, most := make(map[string]int), 0, ""
 	t.each(func(c *Cell) {

@@ -2,29 +2,30 @@ package report
 
 import "strings"
 
-// View says how a table is made of lines: the rows and columns into which they are
-// projected, in the words of golang.org/x/perf/benchproc/syntax.
+// View specifies a table: how lines are projected into rows and columns, in the
+// syntax of golang.org/x/perf/benchproc/syntax.
 type View struct {
 	Title   string
-	Filter  string // lines that the table is of; "" leaves it to the columns
+	Filter  string // selects the table's lines; "" leaves that to the columns
 	Largest string // key of a size, such as "scale": only the largest is shown
 	Rows    string // projection
 	Columns []Column
 	Compare *Compare // two settings that are compared below the table
 	Fit     bool     // a regression over blocks instead of figures
-	Short   bool     // a screen has room for it: without the sittings of each figure
-	Ranked  bool     // the rows compete: the best of each column is marked, and the row that is best most often is named below
+	Short   bool     // for a screen: without the number of sittings of each figure
+	Ranked  bool     // mark the best row in each column, and name the row with the most marks below
 }
 
-// Column is one figure of each row, or one of each value of a key.
+// Column is one figure of each row, or, with a key, one for each value of the
+// key.
 type Column struct {
 	Name   string // of the column; the unit when empty
 	Unit   string
-	Filter string // its lines, within the view's
-	Across string // key that has a column for each of its values
+	Filter string // selects its lines among the view's
+	Across string // a key, for a separate column for each of its values
 }
 
-// Columns are columns of lines by their units, or by "unit=name".
+// Columns returns columns by their units, each as "unit" or "unit=name".
 func Columns(filter string, units ...string) (list []Column) {
 	for _, u := range units {
 		unit, name, named := strings.Cut(u, "=")
@@ -36,7 +37,8 @@ func Columns(filter string, units ...string) (list []Column) {
 	return list
 }
 
-// Across are columns for each value of a key, by their units, or by "unit=name".
+// Across returns columns by their units, repeated for each value of a key, each
+// as "unit" or "unit=name".
 func Across(key string, units ...string) (list []Column) {
 	for _, u := range units {
 		unit, name, _ := strings.Cut(u, "=")
@@ -45,7 +47,7 @@ func Across(key string, units ...string) (list []Column) {
 	return list
 }
 
-// Table is a view of a set.
+// Table is the result of a view.
 type Table struct {
 	Title string   `json:"title,omitempty"`
 	Unit  string   `json:"unit,omitempty"` // of all columns; "" when their heads tell it
@@ -59,7 +61,7 @@ type Table struct {
 	Under *Table `json:"under,omitempty"` // a comparison
 }
 
-// Compare asks how much a figure changes from one setting to others.
+// Compare specifies a comparison of one setting with others.
 type Compare struct {
 	Key  string // such as "indexes"
 	From string

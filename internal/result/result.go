@@ -1,6 +1,5 @@
 // Package result reads result files, which have the Go benchmark format. All
-// that reads them does it here, so that they keep one rule: a figure is a
-// finite number.
+// readers use it, so that all apply one rule: a figure is a finite number.
 package result
 
 import (
@@ -14,28 +13,29 @@ import (
 	"golang.org/x/perf/benchunit"
 )
 
-// Files have nanoseconds, because benchstat gives those the prefix that fits:
-// p50-ns. People read milliseconds, which all times have once they are read:
-// p50-ms. Files of before have these too. Sizes are megabytes in both, which
-// benchstat scales: data-MB. They cannot be data-B, because B is a mix: qps-B.
+// Files have times in nanoseconds, because benchstat scales those to a suitable
+// unit: p50-ns. In memory all times are in milliseconds, for people: p50-ms.
+// Older files already have these. Sizes are in megabytes in both, which
+// benchstat scales: data-MB. They cannot be data-B, because B is also the name
+// of a mix: qps-B.
 var (
 	inFiles  = strings.NewReplacer("-ms-", "-ns-")
 	inMemory = strings.NewReplacer("-ns-", "-ms-")
 )
 
 // MaxWait is how long an arrival of a rate waits before it is given up. A
-// percentile of at least that is one of arrivals that were given up.
+// percentile of at least MaxWait belongs to arrivals that were given up.
 const MaxWait = 2 * time.Second
 
 // million is nanoseconds in a millisecond.
 const million = 1e6
 
-// renamed returns a unit with some of its words, which hyphens separate, replaced.
+// renamed replaces some of the hyphen-separated words of a unit.
 func renamed(unit string, words *strings.Replacer) string {
 	return strings.Trim(words.Replace("-"+unit+"-"), "-")
 }
 
-// ForFile returns a figure in the unit that files have.
+// ForFile converts a figure to the unit in files.
 func ForFile(v benchfmt.Value) benchfmt.Value {
 	if unit := renamed(v.Unit, inFiles); unit != v.Unit {
 		return benchfmt.Value{Value: math.Round(v.Value * million), Unit: unit}
@@ -43,7 +43,7 @@ func ForFile(v benchfmt.Value) benchfmt.Value {
 	return v
 }
 
-// fromFile returns a figure of a file in the unit that figures in memory have.
+// fromFile converts a figure of a file to the unit in memory.
 func fromFile(v benchfmt.Value) benchfmt.Value {
 	if v.OrigUnit != "" { // the reader has made B of MB and sec of ns
 		v = benchfmt.Value{Value: v.OrigValue, Unit: v.OrigUnit}
@@ -54,10 +54,10 @@ func fromFile(v benchfmt.Value) benchfmt.Value {
 	return v
 }
 
-// Read calls each with the records of a file, whose name is for messages: results
-// with times in milliseconds, and lines that could not be read, as
-// *benchfmt.SyntaxError. A record is the caller's. Read returns the metadata of
-// units. It ends at the first error of each, of the file, or of Check.
+// Read calls each for the records of a file, whose name is for messages:
+// results with times in milliseconds, and unreadable lines as
+// *benchfmt.SyntaxError. Each owns its record. Read returns the metadata of
+// units. It ends at the first error, of each, of the file, or of Check.
 func Read(r io.Reader, name string, each func(benchfmt.Record) error) (benchfmt.UnitMetadataMap, error) {
 	in := benchfmt.NewReader(r, name)
 	for in.Scan() {
@@ -89,9 +89,9 @@ func Read(r io.Reader, name string, each func(benchfmt.Record) error) (benchfmt.
 	return units, nil
 }
 
-// Check refuses a line with a figure that is not a finite number, because no
-// median or test of it means anything. A line that is excluded does not count
-// and passes.
+// Check refuses a line with a figure that is not a finite number, because
+// medians and tests of it are meaningless. An excluded line passes, because it
+// does not count.
 func Check(line *benchfmt.Result) error {
 	if line.GetConfig("excluded") != "" {
 		return nil

@@ -33,7 +33,7 @@ const (
 	maxValue = 1 << 30
 )
 
-// ErrFormat: the file is no row file, or is damaged or cut.
+// ErrFormat: the file is not a row file, or is damaged or incomplete.
 var ErrFormat = errors.New("not a whole backup")
 
 // Writer writes tables. Close ends the file.
@@ -48,7 +48,8 @@ type Writer struct {
 
 // NewWriter begins a file.
 func NewWriter(w io.Writer, head []byte) (*Writer, error) {
-	// With two the encoder compresses and writes while the caller reads rows.
+	// With two goroutines the encoder compresses and writes while the caller
+	// reads rows.
 	z, err := zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(2))
 	if err != nil {
 		return nil, err
@@ -154,12 +155,12 @@ func NewReader(r io.Reader) (*Reader, error) {
 	return fr, nil
 }
 
-// Close frees the reader's memory.
+// Close releases the reader's memory.
 func (r *Reader) Close() { r.z.Close() }
 
-// Next returns the next row and its table; the values are int64, uint64, string
-// for Text and []byte for Blob, and the caller's own. It returns io.EOF after the
-// last row of a whole file. A table that has no rows is not named.
+// Next returns the next row and its table. The values are int64, uint64, string
+// for Text and []byte for Blob, and belong to the caller. It returns io.EOF
+// after the last row of a complete file. Tables without rows are not returned.
 func (r *Reader) Next() (*driver.Table, []any, error) {
 	for {
 		tag, err := r.r.ReadByte()
@@ -256,7 +257,7 @@ func (r *Reader) row() ([]any, error) {
 	return values, nil
 }
 
-// text reads a length and so many bytes.
+// text reads a length and that many bytes.
 func (r *Reader) text() ([]byte, error) {
 	n, err := binary.ReadUvarint(&r.r)
 	if err != nil || n > maxValue {
@@ -267,8 +268,8 @@ func (r *Reader) text() ([]byte, error) {
 	return b, err
 }
 
-// summed is a reader with a checksum of everything read. The end of the file
-// within a record is an error.
+// summed is a reader that computes a checksum of everything read. The end of
+// the file within a record is an error.
 type summed struct {
 	r   *bufio.Reader
 	sum hash.Hash32

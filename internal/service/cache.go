@@ -11,27 +11,27 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// stripes is the number of counters by which readers notice that a key was
+// stripes is the number of counters by which readers detect that a key was
 // written meanwhile.
 const stripes = 1 << 10
 
-// entryBytes is about the memory of an entry besides its texts and payload.
+// entryBytes estimates the memory of an entry without its texts and payload.
 const entryBytes = 400
 
-// cache keeps entities as they are at the head, with opened payloads, up to a
-// number of bytes. A nil cache keeps nothing.
+// cache holds entities as of the head, with decrypted payloads, up to a number
+// of bytes. A nil cache holds nothing.
 //
-// The committer changes it before it acknowledges a write. A reader who misses
-// reads from the store and offers the result; the counters make sure that it is
-// not kept when the key was written since the reader began, because it may have
-// seen the store before that write.
+// The committer updates it before it acknowledges a write. After a miss a
+// reader reads from the store and offers the result. Counters ensure that the
+// result is not kept if the key was written since the reader began, because the
+// reader may have seen the older state.
 type cache struct {
 	entries *otter.Cache[entity.Key, *entity.Entity]
 	metrics *Metrics
 	epochs  [stripes]atomic.Uint64
 
-	// forgetting waits for offers under way: one that has read the epoch
-	// already would put back a dropped entry.
+	// forgetting makes forget wait for running offers: an offer that has
+	// already checked the epoch could otherwise put back a dropped entry.
 	forgetting sync.RWMutex
 }
 
@@ -75,8 +75,7 @@ func (c *cache) get(key entity.Key) (*entity.Entity, bool) {
 	return e, ok
 }
 
-// peek is get for the committer. Its look-ups are not counted, because they are
-// not the readers'.
+// peek is get for the committer, without counting a hit or miss.
 func (c *cache) peek(key entity.Key) (*entity.Entity, bool) {
 	if c == nil {
 		return nil, false
@@ -84,7 +83,7 @@ func (c *cache) peek(key entity.Key) (*entity.Entity, bool) {
 	return c.entries.GetIfPresent(key)
 }
 
-// epoch returns the counter of a key, to be read before the store is.
+// epoch returns the counter of a key, which must be read before the store.
 func (c *cache) epoch(key entity.Key) uint64 {
 	if c == nil {
 		return 0
@@ -97,10 +96,10 @@ func (c *cache) stripe(key entity.Key) *atomic.Uint64 {
 	return &c.epochs[h*0x9e3779b97f4a7c15>>54]
 }
 
-// offer keeps an entity that a reader has found, unless its key was written
-// since the reader took the epoch. The check is made under the entry's lock,
-// which a publication waits for: either the publication comes later and
-// replaces the entry, or it has come and has changed the epoch.
+// offer caches an entity that a reader has found, unless its key was written
+// since the reader read the epoch. The check is made under the entry's lock,
+// which publish also takes: either publish comes later and replaces the entry,
+// or it came before and has changed the epoch.
 func (c *cache) offer(e *entity.Entity, epoch uint64) {
 	if c == nil {
 		return
@@ -115,7 +114,7 @@ func (c *cache) offer(e *entity.Entity, epoch uint64) {
 	})
 }
 
-// publish takes a committed write before it is acknowledged: the entity after
+// publish caches a committed write before it is acknowledged: the entity after
 // the write, or nil when it was deleted.
 func (c *cache) publish(key entity.Key, e *entity.Entity) {
 	if c == nil {
@@ -129,7 +128,7 @@ func (c *cache) publish(key entity.Key, e *entity.Entity) {
 	c.entries.Set(key, e)
 }
 
-// forget drops everything, when the store may hold something else than thought.
+// forget drops everything, when the store may have changed in an unknown way.
 func (c *cache) forget() {
 	if c == nil {
 		return

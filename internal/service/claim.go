@@ -9,12 +9,12 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Origin is recorded in a store when a service makes its blocks.
+// Origin is recorded in a store when a service creates its blocks.
 const Origin = "service"
 
-// claim makes the service the only writer of its store: it takes the lease, where
-// the engine has one, and refuses blocks that come from elsewhere, which its own
-// would continue as if they were the same chain's.
+// claim makes the service the only writer of its store: it takes the lease, if
+// the engine has one. It refuses a store with blocks from elsewhere, because
+// the service's blocks would continue them as if they were of the same chain.
 func (s *Service) claim(ctx context.Context) (err error) {
 	s.lease, err = driver.TakeLease(ctx, s.db.Engine())
 	switch {
@@ -43,7 +43,7 @@ func (s *Service) claim(ctx context.Context) (err error) {
 	return driver.Of(store.ErrHistory, fmt.Errorf("the store's blocks up to %d come from %s, and a write would fork them; serve it with --read-only, give a new store, or go on from here with --adopt", head.Number, origin))
 }
 
-// release gives the lease back.
+// release releases the lease.
 func (s *Service) release() {
 	if s.lease != nil {
 		_ = s.lease.Release() // it ends with the process in any case
@@ -51,10 +51,10 @@ func (s *Service) release() {
 	}
 }
 
-// keep checks that the lease is still there, and takes another when it was lost.
+// keep checks that the lease is still held, and takes another if it was lost.
 // Until it has one, every write is refused.
 func (s *Service) keep(ctx context.Context) {
-	if s.lease == nil && s.lost == nil {
+	if s.lease == nil && s.leaseError == nil {
 		return
 	}
 	if s.lease != nil {
@@ -63,5 +63,5 @@ func (s *Service) keep(ctx context.Context) {
 		}
 		s.release()
 	}
-	s.lease, s.lost = driver.TakeLease(ctx, s.db.Engine())
+	s.lease, s.leaseError = driver.TakeLease(ctx, s.db.Engine())
 }

@@ -14,22 +14,22 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// write is a put or a delete on its way into a block.
+// write is a queued put or delete.
 type write struct {
-	ctx     context.Context // of the request, until the block is made
-	op      entity.Op       // Create stands for a put until the block is planned
-	owner   *entity.Address // that the put names, or nil
-	payload []byte          // of the put, as it was given
-	when    Guard
-	waits   trace.Span // until its block is made
+	ctx      context.Context // the request's, until the block is made
+	op       entity.Op       // a put is a Create until the block is planned
+	owner    *entity.Address // owner given by the put, or nil
+	payload  []byte          // of the put, as it was given
+	when     Guard
+	waitSpan trace.Span // span of the wait until its block is made
 
 	written Written // the verdict, with err
 	err     error
-	done    chan struct{} // receives when there is one
+	done    chan struct{} // receives when the write has its verdict
 }
 
 func newWrite(ctx context.Context) *write {
-	return &write{ctx: ctx, waits: trace.SpanFromContext(context.Background()), done: make(chan struct{}, 1)}
+	return &write{ctx: ctx, waitSpan: trace.SpanFromContext(context.Background()), done: make(chan struct{}, 1)}
 }
 
 func (w *write) answer(err error) {
@@ -37,11 +37,11 @@ func (w *write) answer(err error) {
 	w.done <- struct{}{}
 }
 
-// submit queues a write and waits for its verdict. When the request is given up
-// before its block is made, it leaves no trace; after that it takes its course.
+// submit queues a write and waits for its verdict. If the request is cancelled
+// before its block is made, nothing is written; after that the write completes.
 func (s *Service) submit(w *write) (Written, error) {
-	w.waits = span(w.ctx, "varve.wait")
-	defer w.waits.End()
+	w.waitSpan = span(w.ctx, "varve.wait")
+	defer w.waitSpan.End()
 	enqueue := func() error {
 		s.mu.RLock()
 		defer s.mu.RUnlock()
@@ -65,8 +65,8 @@ func (s *Service) submit(w *write) (Written, error) {
 	return w.written, w.err
 }
 
-// loop makes the blocks, one after another, until the queue is closed and empty.
-// Between them it looks at the store.
+// loop makes blocks, one after another, until the queue is closed and empty.
+// Between blocks it checks the store's head.
 func (s *Service) loop(ctx context.Context) {
 	defer close(s.done)
 	defer s.release()
@@ -81,8 +81,8 @@ func (s *Service) loop(ctx context.Context) {
 			}
 			group = s.collect(append(group[:0], first))
 			s.metrics.group.Observe(float64(len(group)))
-			if s.lost != nil {
-				answer(group, s.lost)
+			if s.leaseError != nil {
+				answer(group, s.leaseError)
 			} else {
 				s.commit(group)
 			}
@@ -94,7 +94,7 @@ func (s *Service) loop(ctx context.Context) {
 	}
 }
 
-// collect adds the waiting writes, and writes that come within the window.
+// collect adds the waiting writes, and writes that arrive within the window.
 func (s *Service) collect(group []*write) []*write {
 	bytes := len(group[0].op.Content)
 	var window <-chan time.Time
@@ -104,23 +104,23 @@ func (s *Service) collect(group []*write) []*write {
 		window = timer.C
 	}
 	for len(group) < s.opts.MaxGroup && bytes < maxGroupBytes {
-		// The writers of the blocks before were answered just now. Clients that
-		// go on have their next request half read: they join this block when
-		// they are scheduled first. A lone writer does not wait for others.
-		w, ok := s.next(window, len(group) < s.lately)
+		// Yield, because the writers of the last block have just been answered:
+		// clients that continue have their next request half read, and can join
+		// this block if they run first. A lone writer does not wait for others.
+		w, ok := s.next(window, len(group) < s.recentWrites)
 		if !ok {
 			break
 		}
 		group = append(group, w)
 		bytes += len(w.op.Content)
 	}
-	s.lately = max(len(group), s.lately-1)
+	s.recentWrites = max(len(group), s.recentWrites-1)
 	return group
 }
 
-// next returns a write that waits or that comes before the window ends; nil is
-// no window. Without a window it can yield to other goroutines before it finds
-// none.
+// next returns a write that is waiting or arrives before the window ends; a nil
+// window has ended. Without a window it can yield to other goroutines before it
+// gives up.
 func (s *Service) next(window <-chan time.Time, yield bool) (w *write, ok bool) {
 	if window != nil {
 		select {
@@ -143,9 +143,9 @@ func (s *Service) next(window <-chan time.Time, yield bool) (w *write, ok bool) 
 	}
 }
 
-// commit makes a block of a group and answers every write in it. A write that is
-// refused is taken out and the rest tried again: none fails for what another
-// brings.
+// commit makes a block of a group and answers every write in it. A refused
+// write is taken out and the rest is tried again, so that no write fails
+// because of another.
 func (s *Service) commit(group []*write) {
 	group = slices.DeleteFunc(group, func(w *write) bool {
 		err := w.ctx.Err()
@@ -180,8 +180,8 @@ func (s *Service) commit(group []*write) {
 			w.answer(withoutPlace(err))
 			group = slices.DeleteFunc(group, func(other *write) bool { return other == w })
 		case errors.Is(err, store.ErrBlockOrder) && !reread:
-			// Another writer wrote to the store, which is forbidden; cached
-			// entities may be wrong, but the next block need not be.
+			// Another writer wrote to the store, which is forbidden. Cached
+			// entities may be wrong, but the next block need not fail.
 			reread = true
 			s.cache.forget()
 			if err := s.readHead(context.Background()); err != nil {
@@ -197,7 +197,8 @@ func (s *Service) commit(group []*write) {
 				answer(group, err)
 				return
 			}
-			// One of the writes may be the cause: each gets a separate block.
+			// One of the writes may be the cause, so give each a separate
+			// block.
 			for _, w := range slices.Clone(group) {
 				s.commit([]*write{w})
 			}
@@ -206,7 +207,8 @@ func (s *Service) commit(group []*write) {
 	}
 }
 
-// failures are the errors of the store, whichever write it was that met one.
+// failures are the errors of the store as a whole, whichever write encounters
+// them.
 var failures = []error{
 	store.ErrClosed, store.ErrLocked, driver.ErrDiskFull, store.ErrReadOnly, store.ErrCorrupt, store.ErrUnknownOutcome, store.ErrBlockOrder,
 }
@@ -214,7 +216,7 @@ var failures = []error{
 // publish passes the changes of a block to the cache, and then answers the
 // writers.
 func (s *Service) publish(p *plan, to store.BlockHeader) {
-	s.head.move(to, func() {}) // the cache gets the changes below
+	s.head.move(to, func() {}) // publish updates the cache below, so moved has nothing to do
 	for key, st := range p.states {
 		if st.changed {
 			s.cache.publish(key, st.now)

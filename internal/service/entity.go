@@ -15,7 +15,8 @@ import (
 )
 
 // Put is a write of an entity: it creates the entity, or replaces its contents.
-// The service keeps the maps and the payload; the caller does not change them.
+// The service retains the maps and the payload, so the caller must not change
+// them.
 type Put struct {
 	Key         entity.Key
 	ContentType string
@@ -24,29 +25,29 @@ type Put struct {
 	StringAttributes  map[string]string
 	NumericAttributes map[string]uint64
 
-	// Lifetime in blocks, counted from the block of the write; nil means for
+	// Lifetime is in blocks, counted from the block of the write; nil means for
 	// ever.
 	Lifetime *uint64
 
-	// Owner of the entity from now on. Nil keeps the owner of an entity that
-	// exists, and gives a new one Options.Owner.
+	// Owner is the entity's owner from now on. Nil keeps the owner of an
+	// existing entity, and gives a new one Options.Owner.
 	Owner *entity.Address
 
-	// When is what must hold of the entity before.
+	// When is a condition on the entity before the write.
 	When Guard
 }
 
 // Written is the result of a write.
 type Written struct {
 	Block      uint64 // that holds it
-	Created    bool   // by a put: there was no such entity
+	Created    bool   // by a put of an entity that did not exist
 	Expiration uint64 // of a put entity: the first block at which it is gone
-	Replaced   bool   // a later write of the same block has changed it again
+	Replaced   bool   // a later write in the same block has replaced it
 }
 
-// Put creates or replaces an entity and returns once that is committed, as the
-// durability level of the store promises. It fails with store.ErrInvalid,
-// ErrTooLarge, ErrChanged, ErrClosing, or as store.Entities.Apply does.
+// Put creates or replaces an entity and returns once that is committed, with
+// the durability of the store. It fails with store.ErrInvalid, ErrTooLarge,
+// ErrChanged, ErrClosing, or as store.Entities.Apply does.
 func (s *Service) Put(ctx context.Context, p *Put) (Written, error) {
 	if err := s.checkPut(p); err != nil {
 		return Written{}, fmt.Errorf("put %s: %w", p.Key, err)
@@ -60,7 +61,7 @@ func (s *Service) Put(ctx context.Context, p *Put) (Written, error) {
 		w.op.BTL = *p.Lifetime
 	}
 	w.owner, w.payload, w.when = p.Owner, p.Payload, p.When
-	// Checks that need no store are made here, concurrently with the writer.
+	// Make the checks that need no store here, concurrently with the writer.
 	alone := entity.Block{Ops: []entity.Op{w.op}}
 	if err := alone.Validate(); err != nil {
 		return Written{}, fmt.Errorf("put %s: %w", p.Key, withoutPlace(err))
@@ -86,10 +87,11 @@ func (s *Service) Delete(ctx context.Context, key entity.Key, when Guard) (Writt
 	return done, nil
 }
 
-// Get returns an entity as it is at the head, with its payload opened, and holds the memory of
-// the answer; a nil hold does not count. While others hold that it waits, and keeps nothing. The
-// entity is shared with the cache: the caller does not change it. It fails with
-// store.ErrNotFound, or as seal.Keyring.Open and quota.Hold.Take do.
+// Get returns an entity as of the head, with its payload decrypted. It reserves
+// the memory of the answer in hold; a nil hold does not count. While it waits
+// for memory it holds nothing else. The entity is shared with the cache, so the
+// caller must not change it. It fails with store.ErrNotFound, or as
+// seal.Keyring.Open and quota.Hold.Take do.
 func (s *Service) Get(ctx context.Context, key entity.Key, hold *quota.Hold) (*entity.Entity, error) {
 	for {
 		e, err := s.get(ctx, key)
@@ -131,7 +133,7 @@ func (s *Service) get(ctx context.Context, key entity.Key) (*entity.Entity, erro
 	return e, nil
 }
 
-// checkPut refuses a payload that a reader could later take for a sealed one,
+// checkPut refuses a payload that a reader would later take for a sealed one,
 // and an entity that is too large.
 func (s *Service) checkPut(p *Put) error {
 	if p.Lifetime != nil && *p.Lifetime == 0 {
@@ -159,8 +161,8 @@ func (s *Service) checkPut(p *Put) error {
 	return nil
 }
 
-// maxContentType is the length in bytes of a content type. A media type has 127 for each of its two
-// names, and few have a parameter.
+// maxContentType is the maximum length of a content type in bytes. A media type
+// may have 127 for each of its two names, and few have a parameter.
 const maxContentType = 256
 
 // IsContentType reports whether a text can be sent as the header Content-Type.
@@ -168,14 +170,15 @@ func IsContentType(text string) bool {
 	return len(text) <= maxContentType && strings.IndexFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) < 0
 }
 
-// The most that a gRPC message has besides payload, texts and names: keys,
-// addresses and numbers; for each attribute or tag its number or the lengths.
+// The maximum overhead of a gRPC message besides payload, texts and names:
+// keys, addresses and numbers; and for each attribute or tag its number or
+// lengths.
 const (
 	messageOverhead   = 256
 	attributeOverhead = 24
 )
 
-// checkMessage refuses an event that is too large a message of gRPC.
+// checkMessage refuses an event that would be too large as a gRPC message.
 func (s *Service) checkMessage(size int) error {
 	if most := s.MaxMessage(); size > most {
 		return fmt.Errorf("%w: with its tags a message of %d bytes, at most %d; store the content elsewhere and keep a reference", ErrTooLarge, size, most)
@@ -192,9 +195,9 @@ func (s *Service) seal(key entity.Key, payload []byte) []byte {
 	return keys.Seal(key[:], payload)
 }
 
-// unseal opens a stored payload. Without keys a sealed payload is an error
-// and not a result, and with keys one that is not sealed is: who can write to the store
-// could otherwise put anything there.
+// unseal decrypts a stored payload. Without keys, a sealed payload is an error.
+// With keys, an unsealed payload is an error, because otherwise anyone who can
+// write to the store could insert payloads.
 func unseal(keys *seal.Keyring, key entity.Key, stored []byte) ([]byte, error) {
 	if keys != nil {
 		return keys.Open(key[:], stored)

@@ -21,41 +21,42 @@ import (
 var (
 	// ErrMalformed: a request that cannot be read.
 	ErrMalformed = errors.New("malformed request")
-	// ErrUnauthenticated: no token, or another one.
+	// ErrUnauthenticated: no token, or a wrong one.
 	ErrUnauthenticated = errors.New("not authenticated")
-	// ErrHost: a request for a host that is not this one.
+	// ErrHost: the request is for another host.
 	ErrHost = errors.New("wrong host")
 	// ErrTooLarge: a body or a payload above its limit.
 	ErrTooLarge = errors.New("too large")
-	// ErrMediaType: a body of a kind that the operation does not take.
+	// ErrMediaType: the operation does not accept this type of body.
 	ErrMediaType = errors.New("unsupported media type")
-	// ErrRate: more requests a second than the service takes.
+	// ErrRate: more requests a second than the service accepts.
 	ErrRate = errors.New("too many requests")
-	// ErrBusy: more requests at a time than the service takes.
+	// ErrBusy: more concurrent requests than the service accepts.
 	ErrBusy = errors.New("busy")
 	// ErrClosing: the service is shutting down.
 	ErrClosing = errors.New("shutting down")
 	// ErrReadOnly: a write to a service that only reads.
 	ErrReadOnly = errors.New("this service only reads")
-	// ErrNoEvents: the store has none, and the service only reads.
+	// ErrNoEvents: the store has no events, and the service only reads.
 	ErrNoEvents = errors.New("the store has no events")
-	// ErrSlow: the client did not send or take the data in time.
+	// ErrSlow: the client did not send or receive the data in time.
 	ErrSlow = errors.New("client is too slow")
-	// ErrTime: the store has worked for a request as long as it may.
+	// ErrTime: the store reached the time limit of a request.
 	ErrTime = errors.New("this takes too long")
 )
 
-// StatusGone counts requests whose client has left before the answer; none gets it.
+// StatusGone is the metrics code of requests whose client left before the
+// answer; no client receives it.
 const StatusGone = 499
 
-// Class is what an error means to a client.
+// Class is the meaning of an error for a client.
 type Class struct {
 	cause  error
 	Slug   string // a name that does not change
 	Title  string
 	Status int        // of HTTP
 	Code   codes.Code // of gRPC
-	Hidden bool       // the text does not help a client and may reveal too much
+	Hidden bool       // the text is not sent, because it may reveal too much
 	Retry  bool       // the same request may succeed later
 }
 
@@ -68,7 +69,7 @@ const (
 // internal is the class of an unknown error.
 var internal = Class{nil, "internal", "Internal error", http.StatusInternalServerError, codes.Internal, hidden, final}
 
-// classes in the order in which they are tried: an error may wrap several.
+// classes are tried in this order, because an error may wrap several.
 var classes = []Class{
 	{ErrUnauthenticated, "unauthenticated", "Not authenticated", http.StatusUnauthorized, codes.Unauthenticated, shown, final},
 	{ErrHost, "host", "Not this host", http.StatusForbidden, codes.PermissionDenied, shown, final},
@@ -106,13 +107,13 @@ var classes = []Class{
 	{store.ErrReadOnly, "read-only", "Store is read-only", http.StatusServiceUnavailable, codes.FailedPrecondition, hidden, final},
 	{context.DeadlineExceeded, "timeout", "Timed out", http.StatusServiceUnavailable, codes.DeadlineExceeded, hidden, again},
 	{context.Canceled, "cancelled", "Cancelled", StatusGone, codes.Canceled, shown, final},
-	// An engine calls a constraint that forbids a write by the same name; only an
-	// append's condition gets this far.
+	// Engines use the same error for a violated constraint, but here only an
+	// append's condition can cause it.
 	{store.ErrConflict, "conflict", "Condition of the append does not hold", http.StatusConflict, codes.Aborted, shown, final},
 }
 
-// Classify returns the class of an error for clients. An error that it does not
-// know is internal.
+// Classify returns the class of an error for clients. An unknown error is
+// internal.
 func Classify(err error) Class {
 	for _, c := range classes {
 		if errors.Is(err, c.cause) {
@@ -122,7 +123,7 @@ func Classify(err error) Class {
 	return internal
 }
 
-// Detail is the text of an error for a client.
+// Detail returns the text of an error for a client.
 func (c Class) Detail(err error) string {
 	if c.Hidden {
 		return ""
@@ -130,7 +131,8 @@ func (c Class) Detail(err error) string {
 	return err.Error()
 }
 
-// withoutPlace leaves block and operation out of an error: the client knows nothing of them.
+// withoutPlace removes block and operation from an error, because the client
+// does not know them.
 func withoutPlace(err error) error {
 	var op *entity.OpError
 	if errors.As(err, &op) {

@@ -14,7 +14,7 @@ import (
 )
 
 // Events is the event store of a service as its clients see it: store.Events,
-// whose events are sealed when the service has keys. Its methods fail as
+// with sealed events when the service has keys. Its methods fail as
 // store.Events does, and with ErrClosing and ErrNoEvents; appends also with
 // ErrReadOnly, and reads as seal.Keyring.Open does.
 type Events struct{ service *Service }
@@ -25,7 +25,7 @@ var _ event.Checkpointer = Events{}
 func (s *Service) Events() Events { return Events{s} }
 
 // open returns the event store, or an error when there is none or the service
-// closes.
+// is closing.
 func (e Events) open() (*store.Events, error) {
 	s := e.service
 	s.mu.RLock()
@@ -67,12 +67,12 @@ func (e Events) Subscribe(ctx context.Context, q event.Query, from uint64) iter.
 	return e.opened(ctx, events.Subscribe(ctx, q, from))
 }
 
-// failed is a sequence that ends with an error before it has begun.
+// failed returns a sequence that only yields an error.
 func failed(err error) iter.Seq2[event.Sequenced, error] {
 	return func(yield func(event.Sequenced, error) bool) { yield(event.Sequenced{}, err) }
 }
 
-// opened opens the events of a sequence, and counts their bytes for the log.
+// opened decrypts the events of a sequence, and counts their bytes for the log.
 func (e Events) opened(ctx context.Context, list iter.Seq2[event.Sequenced, error]) iter.Seq2[event.Sequenced, error] {
 	return func(yield func(event.Sequenced, error) bool) {
 		n := 0
@@ -86,7 +86,7 @@ func (e Events) opened(ctx context.Context, list iter.Seq2[event.Sequenced, erro
 	}
 }
 
-// unsealed opens the events of a sequence.
+// unsealed decrypts the events of a sequence.
 func (e Events) unsealed(list iter.Seq2[event.Sequenced, error]) iter.Seq2[event.Sequenced, error] {
 	return func(yield func(event.Sequenced, error) bool) {
 		for ev, err := range list {
@@ -103,7 +103,7 @@ func (e Events) unsealed(list iter.Seq2[event.Sequenced, error]) iter.Seq2[event
 	}
 }
 
-// Append implements event.Store. Appends that come together share commits.
+// Append implements event.Store. Concurrent appends share commits.
 func (e Events) Append(ctx context.Context, events []event.Event, cond *event.Condition) ([]uint64, error) {
 	stored, err := e.writable()
 	if err == nil {
@@ -140,7 +140,7 @@ func (e Events) Advance(ctx context.Context, c event.Checkpoint, events []event.
 	})
 }
 
-// writable is open for what appends.
+// writable is open, for appends.
 func (e Events) writable() (*store.Events, error) {
 	stored, err := e.open()
 	if err == nil && e.service.reads {
@@ -149,9 +149,10 @@ func (e Events) writable() (*store.Events, error) {
 	return stored, err
 }
 
-// sealed appends events sealed, if the service has keys.
+// sealed appends events, sealed if the service has keys.
 func (e Events) sealed(ctx context.Context, events []event.Event, cond *event.Condition, write appender) (positions []uint64, err error) {
-	// The group that it shares a commit with is the store's, so one span has the wait too.
+	// The store combines appends into groups, so the span includes the wait for
+	// a group.
 	appends := span(ctx, "varve.append")
 	defer func() { endSpan(appends, err, "varve.events", uint64(len(positions))) }()
 	keys := e.service.keys.Load()
@@ -162,9 +163,9 @@ func (e Events) sealed(ctx context.Context, events []event.Event, cond *event.Co
 	if !errors.Is(err, event.ErrDuplicate) {
 		return positions, err
 	}
-	// A repeated event may be sealed under a key that was the newest then. An
-	// append that repeats several events under different keys stays a
-	// duplicate.
+	// A repeated event may have been sealed under a key that was the newest at
+	// that time, so try the older keys. An append that repeats events of
+	// several keys is refused as a duplicate.
 	for _, id := range keys.IDs()[1:] {
 		if again, older := write(e.service.sealEvents(keys, id, events), unlessAny); older == nil {
 			return again, nil
@@ -176,15 +177,15 @@ func (e Events) sealed(ctx context.Context, events []event.Event, cond *event.Co
 // appender appends events under a condition.
 type appender func([]event.Event, *event.Condition) ([]uint64, error)
 
-// unlessAny is a condition that holds of no store with events: with it an append is
-// either a repetition or refused.
+// unlessAny is a condition that never holds in a store with events: an append
+// under it is either a repetition or refused.
 var unlessAny = event.Unless(event.All())
 
-// checkEvents refuses events that could not be stored once they are sealed, and
-// events that a reader could later take for sealed ones.
+// checkEvents refuses events that could not be stored after sealing, and events
+// that a reader would later take for sealed ones.
 func (s *Service) checkEvents(events []event.Event) error {
 	if s.Sealed() {
-		// By their own size, and before work is spent on them.
+		// Check the sizes before sealing, and before doing any work.
 		if err := event.Validate(events); err != nil {
 			return err
 		}
@@ -205,7 +206,7 @@ func (s *Service) checkEvents(events []event.Event) error {
 	return nil
 }
 
-// eventBytes is the size of an event as a message of gRPC, at most.
+// eventBytes is the maximum size of an event as a gRPC message.
 func eventBytes(e *event.Event) int {
 	n := messageOverhead + len(e.Type) + len(e.Data) + len(e.Metadata)
 	for _, tag := range e.Tags {
@@ -214,9 +215,9 @@ func eventBytes(e *event.Event) int {
 	return n
 }
 
-// checkEventKeys checks that the key of the newest event is there. An event
-// that is not sealed does not keep a service with keys from starting: it may be
-// older than the sealing of events, and its reader gets the error.
+// checkEventKeys checks that the keyring has the key of the newest event. A
+// service with keys also starts if that event is not sealed: it may be older
+// than the sealing of events, and its reader will get an error.
 func (s *Service) checkEventKeys(ctx context.Context, keys *seal.Keyring) error {
 	if s.events == nil {
 		return nil

@@ -19,16 +19,17 @@ type Subscription struct {
 	From     uint64 // the first position
 
 	Ending context.Context // done when the server goes down
-	Idle   time.Duration   // after which an empty batch is sent; zero: never
+	Idle   time.Duration   // after this time without events an empty batch is sent; zero: never
 	Hold   *quota.Hold     // of large events; nil does not count
 }
 
 // Follow passes the events of a subscription to send, in batches and as soon as
-// they are there, and counts its client among the subscribers. While a batch is
-// sent no other event is kept for the client, and no view of the store: a
-// stalled client costs one batch. A large event is a batch alone, and is held.
-// Follow ends with the error of the subscription or of send, or with ErrClosing
-// when sub.Ending is done. Send must not keep the events.
+// they are available, and counts its client as a subscriber. While a batch is
+// being sent, no further event and no view of the store is held for the client,
+// so a stalled client costs one batch. A large event is a batch of its own, and
+// its memory is reserved. Follow ends with the error of the subscription or of
+// send, or with ErrClosing when sub.Ending is closed. Send must not retain the
+// events.
 func (e Events) Follow(ctx context.Context, sub Subscription, send func([]event.Sequenced) error) (err error) {
 	f := &subscriber{protocol: sub.Protocol, query: sub.Query}
 	f.has.Store(max(sub.From, 1) - 1)
@@ -53,8 +54,8 @@ func (e Events) Follow(ctx context.Context, sub Subscription, send func([]event.
 	var b batch
 	for from := sub.From; ; {
 		b.reset()
-		// Large events enter the quota before they are read, because each of a
-		// hundred subscribers would otherwise have read one before the first is
+		// Reserve memory for large events before reading them, because a
+		// hundred subscribers could otherwise each read one before the first is
 		// counted. A subscription to small events never waits.
 		if b.usual == 0 || b.usual > batchBytes {
 			if err := sub.Hold.Take(ctx, readBytes); err != nil {
@@ -66,7 +67,7 @@ func (e Events) Follow(ctx context.Context, sub Subscription, send func([]event.
 				return err
 			}
 			if err != nil || !b.add(&ev) {
-				break // an error comes again
+				break // the next read will return the error again
 			}
 		}
 		if wants := b.memory(); sub.Hold.Try(wants) {
@@ -102,8 +103,8 @@ func (e Events) Follow(ctx context.Context, sub Subscription, send func([]event.
 	}
 }
 
-// await waits for an event from a position on, and returns its position; unless idle is zero, only
-// so long.
+// await waits for an event from a position on, and returns its position; unless
+// idle is zero, it waits at most that long.
 func await(ctx context.Context, events *store.Events, q event.Query, from uint64, idle time.Duration) (found uint64, err error) {
 	if idle > 0 {
 		var cancel context.CancelFunc

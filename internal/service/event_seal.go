@@ -11,19 +11,19 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// sealEvents returns events whose data are their data and metadata, sealed
+// sealEvents returns events whose data contain data and metadata, sealed
 // together under a key. Type and tags stay readable, because queries and
 // conditions need them.
 //
-// Sealed content is bound to the event's ID, type and tags, in any order, and
-// not to its position, which is given later: among events with the same ID,
-// type and tags, an attacker with write access to the store can swap the
-// contents.
+// Sealed content is bound to the event's ID, type and tags (in any order), but
+// not to its position, which is only assigned later. So an attacker with write
+// access to the store can swap the contents of events with the same ID, type
+// and tags.
 //
 // The store compares a repeated event with the stored one, so an event with an
-// ID is sealed to the same bytes every time. Comparing opened contents instead
-// would have the store decrypt under the writer's lock. An event without ID is
-// never compared and has a random nonce.
+// ID is sealed to the same bytes every time. The alternative, comparing
+// decrypted contents, would make the store decrypt under the writer's lock. An
+// event without an ID is never compared and has a random nonce.
 func (s *Service) sealEvents(keys *seal.Keyring, id seal.ID, events []event.Event) []event.Event {
 	sealed := make([]event.Event, len(events))
 	for i := range events {
@@ -42,13 +42,13 @@ func (s *Service) sealEvents(keys *seal.Keyring, id seal.ID, events []event.Even
 	return sealed
 }
 
-// sealedSize is how many bytes of data an event has once it is sealed.
+// sealedSize is the size of an event's data after sealing.
 func sealedSize(e *event.Event) int {
 	return seal.Overhead + len(binary.AppendUvarint(nil, uint64(len(e.Data)))) + len(e.Data) + len(e.Metadata)
 }
 
-// unsealEvent opens a stored event in place. As with entities, the keys decide
-// whether an event must be sealed, not the stored bytes.
+// unsealEvent decrypts a stored event in place. As with entities, the keyring
+// decides whether an event must be sealed, not the stored bytes.
 func unsealEvent(keys *seal.Keyring, e *event.Event) error {
 	if keys == nil {
 		if seal.IsSealed(e.Data) {
@@ -71,8 +71,8 @@ func unsealEvent(keys *seal.Keyring, e *event.Event) error {
 	return nil
 }
 
-// eventOwner is the value that the content of an event is bound to. It differs
-// in length from an entity's key, so that neither can be taken for the other.
+// eventOwner is the value that an event's content is bound to. Its length
+// differs from an entity key's, so that the two cannot be confused.
 func eventOwner(e *event.Event) []byte {
 	tags := slices.Clone(e.Tags)
 	slices.SortFunc(tags, func(a, b event.Tag) int {

@@ -8,28 +8,28 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// A batch of a stream of events is sent when it has as many events or bytes. One event
-// may have more.
+// The limits at which a batch of a stream of events is sent. A single event may
+// exceed them.
 const (
 	batchEvents = 256
 	batchBytes  = 64 << 10
 )
 
-// readAhead is the bytes of events that the store reads at once, if no event is
-// larger.
+// readAhead is how many bytes of events the store reads at once, unless one
+// event is larger.
 const readAhead = 1 << 20
 
-// batch is events on their way to a client.
+// batch has the events of one message to a client.
 type batch struct {
 	events []event.Sequenced
 	bytes  int
-	usual  int // bytes of an event, by the batch before
+	usual  int // average bytes of an event in the previous batch
 }
 
-// fits is how many events are about a batch.
+// fits estimates how many events fit into a batch.
 func (b *batch) fits() int { return max(1, min(batchEvents, batchBytes/max(b.usual, 1))) }
 
-// add adds an event, unless the batch has some and would be too large with it.
+// add adds an event, unless the batch has events and would become too large.
 func (b *batch) add(e *event.Sequenced) bool {
 	n := eventBytes(&e.Event)
 	if len(b.events) > 0 && (len(b.events) == batchEvents || b.bytes+n > batchBytes) {
@@ -40,10 +40,10 @@ func (b *batch) add(e *event.Sequenced) bool {
 	return true
 }
 
-// memory is that of a batch and of the answer that is made of it.
+// memory is the memory of a batch and of the answer made from it.
 func (b *batch) memory() int64 {
 	if b.bytes <= batchBytes {
-		return 0 // every stream has so much
+		return 0 // every stream may use that much
 	}
 	return 3 * int64(b.bytes)
 }
@@ -56,9 +56,9 @@ func (b *batch) reset() {
 	b.events, b.bytes = b.events[:0], 0
 }
 
-// TimeBound returns a bound of event.ReadOptions, where the zero time is none. A
-// request that gives the zero time has a bound nonetheless, and no event is as
-// old as the first microsecond after it.
+// TimeBound converts a time bound for event.ReadOptions, where the zero time
+// means none. If a client sends the zero time, that is a bound nonetheless; one
+// microsecond is added, since no event is that old.
 func TimeBound(given *time.Time) time.Time {
 	switch {
 	case given == nil:
@@ -69,12 +69,13 @@ func TimeBound(given *time.Time) time.Time {
 	return *given
 }
 
-// ReadBatches passes the events of a read to send in batches, and returns the
-// last of them, so that the caller can send them together with the end. It also
-// returns the position up to which the store was searched, if that was its
-// head. Before an error of the read all events are sent. Memory for events that
-// the store may have read ahead is held. Send must not keep the events. It
-// fails as Read does, and with ErrTime, quota.ErrFull and send's errors.
+// ReadBatches passes the events of a read to send in batches, except the last
+// batch, which it returns, so that the caller can send it together with the
+// end. It also returns the position up to which the store was searched, if that
+// was its head. Before an error of the read, all events are sent. Memory for
+// events that the store may have read ahead is reserved. Send must not retain
+// the events. It fails as Read does, and with ErrTime, quota.ErrFull and send's
+// errors.
 func (e Events) ReadBatches(ctx context.Context, q event.Query, opts event.ReadOptions, hold *quota.Hold, send func([]event.Sequenced) error) (rest []event.Sequenced, head *uint64, err error) {
 	work := e.service.worktime(ctx)
 	defer work.end()

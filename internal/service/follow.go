@@ -9,46 +9,46 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// DefaultPoll is how often a service looks at the head of its store.
+// DefaultPoll is the interval at which a service reads the head of its store.
 const DefaultPoll = 200 * time.Millisecond
 
-// head is the last block that the service knows of.
+// head is the last block known to the service.
 type head struct {
-	block  atomic.Uint64
-	looked atomic.Int64 // when it was last compared with the store's, Unix nanoseconds
-	moved  atomic.Int64 // when another came
+	block    atomic.Uint64
+	lastRead atomic.Int64 // when the store's head was last read, Unix nanoseconds
+	lastMove atomic.Int64 // when the head last changed
 
 	mu    sync.Mutex
 	known store.BlockHeader
 }
 
-// move sets the head. When the head is a different one it calls moved, and a
-// concurrent caller with the same head waits until moved has returned. The
-// block's number is not sufficient to compare, because after a rewind another
-// block may have the same number.
+// move sets the head. If it has changed, move calls moved, and a concurrent
+// caller with the same head waits until moved has returned. Comparing the
+// block's number is not enough, because after a rewind another block may have
+// the same number.
 func (h *head) move(to store.BlockHeader, moved func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := time.Now().UnixNano()
-	h.looked.Store(now)
+	h.lastRead.Store(now)
 	if to != h.known {
 		h.known = to
 		h.block.Store(to.Number)
-		h.moved.Store(now)
+		h.lastMove.Store(now)
 		moved()
 	}
 }
 
-// age is how long ago the service looked.
-func (h *head) age() time.Duration { return time.Since(time.Unix(0, h.looked.Load())) }
+// age is the time since the head was last read.
+func (h *head) age() time.Duration { return time.Since(time.Unix(0, h.lastRead.Load())) }
 
-// observe takes the store's head. When another process has moved it, no cached
-// entity may be returned any more.
+// observe records the store's head. If another process has moved it, the cache
+// is emptied.
 func (s *Service) observe(to store.BlockHeader) { s.head.move(to, s.cache.forget) }
 
-// at opens a snapshot. Where others write, the head that it shows is observed
-// before anything of it is given out: a later read, from the cache too, is never
-// of an older one.
+// at opens a snapshot. If other processes write, its head is observed before
+// anything of it is returned, so that a later read, even from the cache, never
+// returns an older state.
 func (s *Service) at(ctx context.Context, block uint64) (*store.Snapshot, error) {
 	snap, err := s.ents.At(ctx, block)
 	if err != nil {
@@ -61,11 +61,12 @@ func (s *Service) at(ctx context.Context, block uint64) (*store.Snapshot, error)
 	return snap, nil
 }
 
-// look compares the head with the store's. The committer of a service that writes
-// looks too: others must not write, but if they do, the cache knows soon.
+// look reads the store's head. The committer of a writing service does so too:
+// other writers are forbidden, but if there are any, the cache is soon
+// corrected.
 func (s *Service) look(ctx context.Context) {
 	if !s.reads {
-		// A writer does not wait long for a reader of the store that is free.
+		// A writer must not wait long for a free reader of the store.
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, s.opts.Poll/10)
 		defer cancel()

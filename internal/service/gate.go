@@ -17,18 +17,18 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// MaxHeader bounds the bytes of a request's head, or of its metadata.
+// MaxHeader bounds the bytes of a request's headers or metadata.
 const MaxHeader = 16 << 10
 
-// The bounds of a decoded request. They are checked before decoding, because a
-// few bytes, compressed fewer, can stand for much memory.
+// The limits of a decoded request. They are checked before decoding, because a
+// few bytes, even fewer when compressed, can become much memory.
 const (
 	MaxList    = event.MaxEvents // items of a list
 	MaxMembers = 4096            // of an object of JSON; attributes have fewer
 	MaxDecoded = 48 << 20        // bytes of all items, besides the request's own bytes
 )
 
-// MinToken is the length in bytes below which a token is refused.
+// MinToken is the minimum length of a token in bytes.
 const MinToken = 16
 
 // The defaults of GateOptions.
@@ -38,27 +38,29 @@ const (
 	DefaultMemory        = 16 << 20
 )
 
-// Gate decides which requests come in: who shows the token, while there is room.
+// Gate decides which requests are admitted: those with the token, while there
+// is capacity.
 type Gate struct {
 	token atomic.Pointer[[sha256.Size]byte] // nil: none is needed
-	hosts []string                          // that a request may be for, besides this machine
-	any   bool                              // it may be for any
+	hosts []string                          // accepted hosts, in addition to this machine
+	any   bool                              // all hosts are accepted
 
 	rate *rate.Limiter // nil: no limit
 
-	requests      places       // of requests, but for the next kind
-	subscriptions places       // of requests that the client ends
+	requests      places       // for requests, except the following ones
+	subscriptions places       // for requests that the client ends
 	Memory        *quota.Quota // for bodies and answers
 	Decoding      *quota.Quota // for decoded bodies, besides the bodies themselves
 }
 
 // GateOptions are the limits of a gate. A zero limit means its default.
 type GateOptions struct {
-	Token string // that requests show; empty: none is needed
+	Token string // that requests must send; empty: none is needed
 
-	// Local lets in only requests for this machine, by a loopback address or as localhost, or
-	// for one of Hosts: so that no page can, whose name was made to mean 127.0.0.1. It is for
-	// a service without a token.
+	// Local admits only requests for this machine, addressed to a loopback
+	// address, to localhost, or to one of Hosts. This protects a service
+	// without a token from web pages whose host name resolves to 127.0.0.1 (DNS
+	// rebinding).
 	Local bool
 	Hosts []string
 
@@ -91,7 +93,7 @@ func NewGate(o GateOptions) (*Gate, error) {
 	return g, nil
 }
 
-// SetToken changes the token that later requests show.
+// SetToken changes the token that later requests must send.
 func (g *Gate) SetToken(token string) error {
 	if len(token) < MinToken {
 		return fmt.Errorf("a token of %d bytes is too short: want at least %d, such as the output of openssl rand -hex 32", len(token), MinToken)
@@ -101,9 +103,9 @@ func (g *Gate) SetToken(token string) error {
 	return nil
 }
 
-// Authorize checks whom a request is for, and the value of its Authorization header. It is
-// called before any of the body is read. Hashes of the same length are compared in constant
-// time, so that neither the token nor its length shows in how long it takes.
+// Authorize checks which host a request is for, and its Authorization header.
+// It is called before any of the body is read. It compares hashes in constant
+// time, so that timing reveals neither the token nor its length.
 func (g *Gate) Authorize(host, header string) error {
 	if err := g.Host(host); err != nil {
 		return err
@@ -123,7 +125,8 @@ func (g *Gate) Authorize(host, header string) error {
 	return nil
 }
 
-// Host checks whom a request is for: the Host header of HTTP, the authority of gRPC.
+// Host checks which host a request is for: the Host header of HTTP, or the
+// authority of gRPC.
 func (g *Gate) Host(host string) error {
 	if g.any {
 		return nil
@@ -143,8 +146,8 @@ func (g *Gate) Host(host string) error {
 	return fmt.Errorf("%w: %q; without a token a request must be for localhost, a loopback address, or a name that --host gives", ErrHost, host)
 }
 
-// Enter takes a place for a request, among the subscriptions if it follows events. It fails with
-// ErrRate or ErrBusy.
+// Enter takes a place for a request, among the subscriptions if it follows
+// events. It fails with ErrRate or ErrBusy.
 func (g *Gate) Enter(follows bool) (leave func(), err error) {
 	if g.rate != nil && !g.rate.Allow() {
 		return nil, ErrRate
@@ -155,7 +158,7 @@ func (g *Gate) Enter(follows bool) (leave func(), err error) {
 	return g.requests.enter()
 }
 
-// places bound how many there are of something at a time.
+// places bounds the concurrent number of something.
 type places struct {
 	taken chan struct{}
 	of    string
@@ -167,8 +170,8 @@ func newPlaces(n int, of string) places {
 	return places{taken, of, func() { <-taken }}
 }
 
-// enter takes a place, which leave gives back. It fails with ErrBusy and does
-// not wait, so that the client can try another server.
+// enter takes a place, which leave returns. It fails with ErrBusy instead of
+// waiting, so that the client can try another server.
 func (p places) enter() (leave func(), err error) {
 	select {
 	case p.taken <- struct{}{}:

@@ -8,20 +8,20 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// ErrChanged: an entity is not as the guard of a write wants it.
+// ErrChanged: an entity does not satisfy the guard of a write.
 var ErrChanged = errors.New("the entity has changed")
 
-// Guard is what must hold of an entity for it to be written. It is judged where
-// blocks are made, so that nothing comes between the judgement and the write. The
-// zero value asks for nothing.
+// Guard is a condition on an entity for writing it. It is checked where blocks
+// are made, so that no other write can come between the check and the write.
+// The zero value always holds.
 type Guard struct {
-	Match     *Versions // the entity is there, at one of these
-	NoneMatch *Versions // it is not there, or at none of these
+	Match     *Versions // the entity exists, with one of these versions
+	NoneMatch *Versions // the entity does not exist, or has none of these versions
 }
 
-// Versions are block numbers. A guard asks that an entity was last modified in
-// one of them, or in any block. Two states of an entity never have the same
-// number.
+// Versions is a condition on the version of an entity: its number, the block of
+// the last modification, must be one of them, or any if the entity must only
+// exist. Two states of an entity never have the same number.
 type Versions struct {
 	Any  bool
 	List []uint64
@@ -30,13 +30,13 @@ type Versions struct {
 // VersionOf returns the version of an entity.
 func VersionOf(e *entity.Entity) uint64 { return e.LastModifiedAtBlock }
 
-// Has reports whether an entity, nil when there is none, is at one of the
+// Has reports whether an entity (nil when there is none) has one of the
 // versions.
 func (v *Versions) Has(e *entity.Entity) bool {
 	return e != nil && (v.Any || slices.Contains(v.List, VersionOf(e)))
 }
 
-// check fails with ErrChanged when the guard does not hold of an entity.
+// check fails with ErrChanged when the guard does not hold for an entity.
 func (g *Guard) check(e *entity.Entity) error {
 	if (g.Match == nil || g.Match.Has(e)) && (g.NoneMatch == nil || !g.NoneMatch.Has(e)) {
 		return nil

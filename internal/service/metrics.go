@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Metrics are the counters of a service, in a registry of their own.
+// Metrics are the counters of a service, in a separate registry.
 type Metrics struct {
 	registry *prometheus.Registry
 
@@ -51,7 +51,7 @@ func newMetrics() *Metrics {
 	return m
 }
 
-// observe adds metrics that are read from the service itself.
+// observe adds metrics that are computed from the service's state.
 func (m *Metrics) observe(s *Service) {
 	for name, gauge := range map[string]struct {
 		help  string
@@ -59,7 +59,7 @@ func (m *Metrics) observe(s *Service) {
 	}{
 		"varve_head_block":                   {"Number of the last block.", func() float64 { return float64(s.Head()) }},
 		"varve_head_age_seconds":             {"Time since the service last looked at the head.", func() float64 { return s.head.age().Seconds() }},
-		"varve_head_moved_timestamp_seconds": {"When the last block was made, or was first seen.", func() float64 { return float64(s.head.moved.Load()) / 1e9 }},
+		"varve_head_moved_timestamp_seconds": {"When the last block was made, or was first seen.", func() float64 { return float64(s.head.lastMove.Load()) / 1e9 }},
 		"varve_cache_bytes":                  {"Bytes of the cached entities, estimated.", func() float64 { return float64(s.cache.bytes()) }},
 		"varve_queued_writes":                {"Writes that wait for a block.", func() float64 { return float64(len(s.queue)) }},
 	} {
@@ -86,21 +86,21 @@ type Operation struct {
 	latency  prometheus.Observer
 }
 
-// Operation returns the counters of an operation. The counter of its usual code
-// exists from the start.
+// Operation returns the counters of an operation. The counter for its usual
+// code exists from the start.
 func (m *Metrics) Operation(protocol, name string, usual int) *Operation {
 	requests := m.requests.MustCurryWith(prometheus.Labels{"protocol": protocol, "operation": name})
 	requests.WithLabelValues(strconv.Itoa(usual))
 	return &Operation{m, requests, m.latency.WithLabelValues(protocol, name)}
 }
 
-// Begin counts a request that begins and returns when it did.
+// Begin counts the beginning of a request and returns the time.
 func (o *Operation) Begin() time.Time {
 	o.metrics.inFlight.Inc()
 	return time.Now()
 }
 
-// End counts a request that ends with a code of its protocol.
+// End counts the end of a request, with a code of its protocol.
 func (o *Operation) End(begun time.Time, code int) {
 	o.metrics.inFlight.Dec()
 	o.latency.Observe(time.Since(begun).Seconds())

@@ -10,15 +10,15 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// plan is a planned block, and the state after it.
+// plan is a planned block, and the entities after it.
 type plan struct {
 	block  entity.Block
 	writes []*write // of the block: operation i has transaction index i
 	states map[entity.Key]*state
 
-	// refused are the writes that are not in the block, each with its error.
-	// They are answered when the block is committed, because another write of
-	// it may be the reason.
+	// refused are the writes that are left out of the block, each with its
+	// error. They are answered after the block's commit, because another write
+	// of the block may be the reason.
 	refused []*write
 }
 
@@ -29,16 +29,16 @@ func (p *plan) refuse() {
 	}
 }
 
-// state is an entity while a block is planned.
+// state is the state of an entity while a block is planned.
 type state struct {
-	now     *entity.Entity // nil: there is none
-	changed bool           // by the block
-	by      *write         // that changed it last
+	now     *entity.Entity // nil: the entity does not exist
+	changed bool           // this block changes it
+	by      *write         // the write that changed it last
 }
 
-// plan makes a block of writes, in their order: a put creates a missing entity
-// and updates an existing one. A delete of a missing entity is refused, and so
-// is a write whose guard fails.
+// plan plans a block of writes, in order: a put creates a missing entity and
+// updates an existing one. A delete of a missing entity is refused, and so is a
+// write whose guard fails.
 func (s *Service) plan(group []*write) (*plan, error) {
 	p := &plan{writes: make([]*write, 0, len(group)), states: make(map[entity.Key]*state, len(group))}
 	p.block = entity.Block{Number: s.head.block.Load() + 1, Ops: make([]entity.Op, 0, len(group))}
@@ -75,7 +75,7 @@ func (s *Service) plan(group []*write) (*plan, error) {
 	return p, nil
 }
 
-// put completes the operation of a put and moves the entity's state on.
+// put completes the operation of a put and updates the entity's state.
 func (s *Service) put(p *plan, st *state, w *write, op *entity.Op) {
 	op.Kind, op.Owner = entity.Create, s.opts.Owner
 	if st.now != nil {
@@ -97,8 +97,8 @@ func (s *Service) put(p *plan, st *state, w *write, op *entity.Op) {
 	st.now = next
 }
 
-// prior finds what there is of each key: in the cache, which the committer alone
-// changes, else in the store.
+// prior finds the entity of each key: in the cache, which only the committer
+// changes, otherwise in the store.
 func (s *Service) prior(p *plan, group []*write) (err error) {
 	var snap *store.Snapshot
 	defer func() {
@@ -127,7 +127,7 @@ func (s *Service) prior(p *plan, group []*write) (err error) {
 			}
 		}
 		if e != nil && e.Expiration <= p.block.Number {
-			e = nil // its life ends before this block, or with it
+			e = nil // it ends before this block, or in it
 		}
 		p.states[key] = &state{now: e}
 	}

@@ -13,19 +13,20 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// A query is read in parts, so that no client, however slow, holds a reader of
-// the store while it takes the results. Where memory is short, parts are smaller.
+// A query is read in parts, so that no client, however slow, occupies a reader
+// of the store while it receives the results. When memory is short, parts are
+// smaller.
 const (
 	partEntities = 256
 	partBytes    = 1 << 20
 
-	// readBytes is the memory that a query holds while it reads a part, because
-	// a payload counts only after it was read, so that sixteen queries at a
-	// time had 64 MB uncounted.
+	// readBytes is the memory that a query reserves while it reads a part. A
+	// payload counts only after it was read, and sixteen concurrent queries had
+	// 64 MB uncounted.
 	readBytes = 4 << 20
 )
 
-// Query asks for entities.
+// Query selects entities.
 type Query struct {
 	Text   string        // in the query language
 	Order  []store.Order // none: newest creation first
@@ -41,10 +42,10 @@ type Page struct {
 	Cursor store.Cursor // of the next page; empty when there is none
 }
 
-// Query passes the matching entities to yield, one after another, with their
-// payloads opened; the caller owns them. Entities that were read and not yet
-// taken by yield are held; a nil hold does not count. Query ends with the first
-// error of yield. It fails with query.ErrSyntax, store.ErrInvalid,
+// Query passes the matching entities to yield one by one, with decrypted
+// payloads; the caller owns them. Memory is reserved in hold for entities that
+// were read and not yet passed on; a nil hold does not count. Query ends with
+// the first error of yield. It fails with query.ErrSyntax, store.ErrInvalid,
 // store.ErrBlockRange, store.ErrUnsupported, ErrTime, or as seal.Keyring.Open
 // and quota.Hold.Take do.
 func (s *Service) Query(ctx context.Context, q *Query, hold *quota.Hold, yield func(*entity.Entity) error) (page Page, err error) {
@@ -124,11 +125,12 @@ type part struct {
 	bytes    int64
 }
 
-// part reads results until there are enough of them or of their bytes, or no more of them
-// can be held. For one that alone cannot it waits, without a reader of the store.
+// part reads results until there are enough of them or of their bytes, or no
+// more memory can be reserved. If not even one result fits, it waits for
+// memory, without occupying a reader of the store.
 func (s *Service) part(work *worktime, at uint64, expr query.Expr, opts store.QueryOptions, hold *quota.Hold) (p part, err error) {
 	for {
-		// As many read at a time as there is room for what they read, and not as many as ask.
+		// This limits concurrent reads to those for which there is memory.
 		if err := hold.Take(work.ctx, readBytes); err != nil {
 			return p, err
 		}
@@ -139,15 +141,15 @@ func (s *Service) part(work *worktime, at uint64, expr query.Expr, opts store.Qu
 			hold.Shrink(p.bytes)
 			return p, err
 		}
-		hold.Release() // who waits with something in its hands may wait for another who does
+		hold.Release() // a request that holds memory while it waits for more could deadlock
 		if err := hold.Take(work.ctx, wants); err != nil {
 			return p, err
 		}
 	}
 }
 
-// readPart reads a part. When not even the first result can be held, it returns how much that
-// one wants.
+// readPart reads a part. If there is no memory for even the first result, it
+// returns how much that one needs.
 func (s *Service) readPart(ctx context.Context, at uint64, expr query.Expr, opts store.QueryOptions, hold *quota.Hold) (p part, wants int64, err error) {
 	snap, err := s.at(ctx, at)
 	if err != nil {
@@ -179,8 +181,9 @@ func (s *Service) readPart(ctx context.Context, at uint64, expr query.Expr, opts
 	return p, 0, err
 }
 
-// answerBytes is the memory of an entity and of the answer that is made of it: the answer has the
-// payload in base 64, or sealed and opened it is there twice.
+// answerBytes is the memory of an entity and of the answer made from it. The
+// answer contains the payload in base 64; or, when sealed, it exists twice,
+// encrypted and decrypted.
 func answerBytes(e *entity.Entity) int64 {
 	n := len(e.Content)
 	for name, value := range e.StringAttributes {

@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// reportEvery is how often an error is logged that a client can mend by trying again.
+// reportEvery is the minimum interval between log lines of an error that passes
+// when the client tries again.
 const reportEvery = time.Second
 
-// reports logs the errors of requests. A service that has too much to do refuses a thousand requests
-// a second, and must not write as many lines.
+// reports limits the logging of request errors, because an overloaded service
+// may refuse a thousand requests a second.
 type reports struct {
 	log *slog.Logger
 
@@ -21,11 +22,13 @@ type reports struct {
 // reported is an error that was logged.
 type reported struct {
 	last time.Time
-	more int // that were not logged since
+	more int // occurrences since the last log line
 }
 
-// Report logs the error of a request: one of the service or the store each time, one that goes by at
-// most once a second, with how many there were since. A Serving has it after WithDefaults.
+// Report logs the error of a request. Errors of the service or the store are
+// all logged. An error that passes when the client tries again is logged at
+// most once a second, with the number of occurrences since. Call it only after
+// WithDefaults.
 func (s *Serving) Report(class Class, err error, attrs ...any) {
 	r := s.reports
 	attrs = append(attrs, "problem", class.Slug, "error", err)

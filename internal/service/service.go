@@ -1,12 +1,12 @@
 // Package service serves a store to programs that do not link it: put, get,
-// delete and query of entities, and the event store. Service is the core; the
+// delete and query of entities, and the event store. Service is the core. The
 // packages below it are its transports (rest, rpc), the encryption of payloads
 // (seal) and the server that binds them to addresses (server).
 //
-// The service makes the blocks: writes that arrive while a block commits share
-// the next one. It must be the only writer of its store, because it keeps read
-// entities in a cache. Over a database that is open for reading it follows
-// another writer, and drops cached entities when the head moves.
+// The service creates the blocks: writes that arrive while a block commits
+// share the next one. It must be the only writer of its store, because it
+// caches entities. On a database that is open for reading it follows another
+// writer, and drops cached entities when the head moves.
 package service
 
 import (
@@ -33,46 +33,49 @@ const (
 	DefaultMaxGroup   = 1024
 )
 
-// envelope is the most that the message of an entity or of an event may have
-// besides the largest payload.
+// envelope bounds the size of a message of an entity or event in addition to
+// its payload.
 const envelope = 64 << 10
 
 // maxGroupBytes bounds the payloads of one block. A single write may exceed it.
 const maxGroupBytes = 32 << 20
 
-// Options of a service. The zero value stores payloads as they are given, with the defaults above.
+// Options configure a service. The zero value stores payloads unencrypted, with
+// the defaults above.
 type Options struct {
-	// Keys seal the payloads; nil stores them as they are.
+	// Keys encrypt the payloads; nil stores them unencrypted.
 	Keys *seal.Keyring
 
-	// CacheBytes bounds the memory of the cache of entities; zero means
-	// DefaultCacheBytes, below zero there is none.
+	// CacheBytes bounds the memory of the entity cache; zero means
+	// DefaultCacheBytes, and a negative value turns the cache off.
 	CacheBytes int64
 
-	// MaxPayload bounds the bytes of one payload. With all that belongs to it, an entity or an
-	// event may have 64 KiB more. Zero means DefaultMaxPayload.
+	// MaxPayload bounds the size of one payload in bytes. Everything else in an
+	// entity or event may have another 64 KiB. Zero means DefaultMaxPayload.
 	MaxPayload int
 
-	// Work bounds how long the store may work for one query or read of events, without the
-	// time that the client takes for the answer; zero means DefaultWork.
+	// Work bounds how long the store may work for one query or read of events,
+	// not counting the time that the client takes to receive the answer; zero
+	// means DefaultWork.
 	Work time.Duration
 
-	// Window is how long a block waits for further writes after the first. Zero
-	// waits for nothing but the block before it.
+	// Window is how long a block waits for further writes after the first. With
+	// zero it waits only for the previous block's commit.
 	Window time.Duration
 
 	// MaxGroup bounds the writes of one block; zero means DefaultMaxGroup.
 	MaxGroup int
 
-	// Owner is that of new entities whose writer names none.
+	// Owner is the owner of new entities whose writer names none.
 	Owner entity.Address
 
-	// Adopt writes a store that something else has fed so far. What fed it cannot go on.
+	// Adopt allows writing to a store that was so far written by other means,
+	// such as an import, which then cannot be continued.
 	Adopt bool
 
-	// Poll is how often the service looks whether another process has moved the
-	// head; zero means DefaultPoll. A service that only reads may return
-	// entities that are older by that.
+	// Poll is the interval at which the service checks whether another process
+	// has moved the head; zero means DefaultPoll. Entities returned by a
+	// read-only service may be that old.
 	Poll time.Duration
 }
 
@@ -95,7 +98,7 @@ type Service struct {
 	db      *store.DB
 	ents    *store.Entities
 	events  *store.Events // nil when there are none
-	reads   bool          // it only reads: others write
+	reads   bool          // it only reads: other processes write
 	cache   *cache
 	head    head
 	keys    atomic.Pointer[seal.Keyring] // nil: payloads are as they are
@@ -103,23 +106,25 @@ type Service struct {
 	lastRead    atomic.Int64 // when the store was last read, Unix nanoseconds
 	subscribers sync.Map     // of *subscriber
 
-	queue  chan *write
-	lately int                // writes of a block, the most of late; the committer's own
-	lease  driver.Lease       // nil where the engine has none; the committer's own
-	lost   error              // why there is none any more
-	leased bool               // there was one at the start
-	stop   context.CancelFunc // ends a look under way
-	done   chan struct{}      // closed when the committer has ended
+	queue        chan *write
+	recentWrites int                // largest number of writes in a recent block; for the committer only
+	lease        driver.Lease       // nil if the engine has none; for the committer only
+	leaseError   error              // why the lease was lost
+	leased       bool               // a lease was taken at the start
+	stop         context.CancelFunc // cancels a running read of the head
+	done         chan struct{}      // closed when the committer has ended
 
 	mu     sync.RWMutex // held for reading while a write is queued
 	closed bool
 }
 
-// New returns a service over an open database, whose entities and events it makes when there are
-// none. Over one that is open for reading only it makes nothing, refuses writes and follows the
-// head. It fails with store.ErrLocked when another service writes the store, with store.ErrHistory
-// when something else has fed it, and with seal.ErrUnknownKey or seal.ErrNotSealed when the newest
-// payload cannot be opened with the keys. The caller closes the service, and then the database.
+// New returns a service over an open database, and creates its entity store and
+// event store if there are none. On a read-only database it creates nothing,
+// refuses writes and follows the head. It fails with store.ErrLocked when
+// another service writes to the store, with store.ErrHistory when the store was
+// written by other means, and with seal.ErrUnknownKey or seal.ErrNotSealed when
+// the keys cannot open the newest payload. The caller closes the service, and
+// then the database.
 func New(ctx context.Context, db *store.DB, opts Options) (*Service, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -137,9 +142,9 @@ func New(ctx context.Context, db *store.DB, opts Options) (*Service, error) {
 	return s, nil
 }
 
-// open prepares what New returns.
+// open does the work of New.
 func (s *Service) open(ctx context.Context) (err error) {
-	// A service that only reads makes no indexes, and does not need them.
+	// A read-only service builds no deferred indexes, and does not need them.
 	if s.ents, err = s.db.Entities(ctx, &store.EntityOptions{DeferIndexes: s.reads}); err != nil {
 		return err
 	}
@@ -163,7 +168,7 @@ func (s *Service) open(ctx context.Context) (err error) {
 }
 
 // checkKeys opens the newest payload and the newest event, so that a service
-// with the wrong keys does not start. A forged payload is an error for its
+// with the wrong keys does not start. A forged payload is reported only to its
 // reader.
 func (s *Service) checkKeys(ctx context.Context, keys *seal.Keyring) (err error) {
 	snap, err := s.ents.At(ctx, store.Head)
@@ -183,9 +188,10 @@ func (s *Service) checkKeys(ctx context.Context, keys *seal.Keyring) (err error)
 	return s.checkEventKeys(ctx, keys)
 }
 
-// newest returns the entity whose payload was written last, nil if there is none. It asks for blocks
-// from the head down, in steps that double, and then halves the last step, because sorting by the
-// block would read every entity of a large store.
+// newest returns the entity whose payload was written last; nil if there is
+// none. It queries ranges of blocks below the head, doubling the range each
+// time, and then halves the last one, because sorting by the block would read
+// every entity of a large store.
 func newest(ctx context.Context, snap *store.Snapshot) (found *entity.Entity, err error) {
 	since := func(block uint64) (*entity.Entity, error) {
 		expr, err := query.Parse(fmt.Sprintf("%s >= %d", entity.AttrLastModifiedAtBlock, block))
@@ -218,15 +224,15 @@ func newest(ctx context.Context, snap *store.Snapshot) (found *entity.Entity, er
 }
 
 const (
-	// readyTimeout is for the store to show that it can be read.
+	// readyTimeout bounds the readiness check of the store.
 	readyTimeout = time.Second
-	// readLately is how long ago it has shown that by itself, while it has too much to do for
-	// one more reader.
+	// readLately is for how long a successful read proves readiness, while the
+	// store is too busy for one more reader.
 	readLately = 5 * time.Second
 )
 
-// Ready reports whether the service takes requests: nil, ErrClosing, or the
-// reason why the store cannot be read or written.
+// Ready returns nil if the service accepts requests, ErrClosing, or the reason
+// why the store cannot be read or written.
 func (s *Service) Ready(ctx context.Context) error {
 	s.mu.RLock()
 	closed := s.closed
@@ -244,7 +250,7 @@ func (s *Service) Ready(ctx context.Context) error {
 	case err == nil:
 		return snap.Close()
 	case within.Err() != nil && time.Since(time.Unix(0, s.lastRead.Load())) < readLately:
-		return nil // it is busy
+		return nil // the store was read lately, but is too busy for this check
 	}
 	return err
 }
@@ -252,7 +258,7 @@ func (s *Service) Ready(ctx context.Context) error {
 // ReadOnly reports whether the service only reads.
 func (s *Service) ReadOnly() bool { return s.reads }
 
-// Leased reports whether a lease keeps a second writing service away. Some
+// Leased reports whether a lease keeps out a second writing service. Some
 // engines have no lease.
 func (s *Service) Leased() bool { return s.leased }
 
@@ -262,8 +268,8 @@ func (s *Service) Head() uint64 { return s.head.block.Load() }
 // Sealed reports whether payloads are encrypted.
 func (s *Service) Sealed() bool { return s.keys.Load() != nil }
 
-// SetKeys changes the keys of a service that has some. It fails, and changes nothing, when
-// the newest payload cannot be opened with the new ones.
+// SetKeys replaces the keys of a service that has keys. It fails, and changes
+// nothing, when the new keys cannot open the newest payload.
 func (s *Service) SetKeys(ctx context.Context, keys *seal.Keyring) error {
 	if !s.Sealed() || keys == nil {
 		return fmt.Errorf("%w: keys can be changed, but not added or removed while the service runs; restart it", store.ErrInvalid)
@@ -275,7 +281,8 @@ func (s *Service) SetKeys(ctx context.Context, keys *seal.Keyring) error {
 	return nil
 }
 
-// MaxMessage returns the bytes that an entity or an event may have as a message of gRPC.
+// MaxMessage returns the maximum size, in bytes, of an entity or event as a
+// gRPC message.
 func (s *Service) MaxMessage() int { return s.opts.MaxPayload + envelope }
 
 // Metrics returns the counters of the service.

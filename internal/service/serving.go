@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Serving has the common parts of a service's transports. All but the gate may
-// be left out.
+// Serving has the common parts of a service's transports. All except the gate
+// are optional.
 type Serving struct {
 	Gate     *Gate           // decides which requests come in
 	Timeouts Timeouts        // a zero one is no bound
@@ -29,7 +29,7 @@ type Timeouts struct {
 	Drain  time.Duration // for requests under way when the server ends; 15s
 }
 
-// WithDefaults returns the timeouts with the default of each that is zero.
+// WithDefaults replaces zero timeouts by their defaults.
 func (t Timeouts) WithDefaults() Timeouts {
 	t.Header = cmp.Or(t.Header, 5*time.Second)
 	t.Read = cmp.Or(t.Read, 20*time.Second)
@@ -40,7 +40,7 @@ func (t Timeouts) WithDefaults() Timeouts {
 	return t
 }
 
-// WithDefaults returns it with defaults for missing parts, but for timeouts.
+// WithDefaults adds defaults for missing parts, except timeouts.
 func (s Serving) WithDefaults() Serving {
 	s.Ending = cmp.Or(s.Ending, context.Background())
 	s.Log = cmp.Or(s.Log, slog.New(slog.DiscardHandler))

@@ -8,8 +8,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// span begins a child span of the request in a context. When the request is not
-// traced it returns a span that does nothing and costs nothing.
+// span begins a child span of the request in a context. If the request is not
+// traced, the span does nothing and costs nothing.
 func span(ctx context.Context, name string) trace.Span {
 	above := trace.SpanFromContext(ctx)
 	if !above.IsRecording() {
@@ -19,9 +19,9 @@ func span(ctx context.Context, name string) trace.Span {
 	return below
 }
 
-// spanCommit begins the span of a block's commit. It is in the trace of the first of the
-// writes that has one, and it and the waiting of each are linked with one another, so that
-// every trace leads to it.
+// spanCommit begins the span of a block's commit. It belongs to the trace of
+// the first traced write. It is linked with the waiting spans of all writes, in
+// both directions, so that every trace leads to it.
 func spanCommit(p *plan) trace.Span {
 	commit := trace.SpanFromContext(context.Background())
 	for _, w := range p.writes {
@@ -32,9 +32,9 @@ func spanCommit(p *plan) trace.Span {
 			commit = span(w.ctx, "varve.commit")
 			commit.SetAttributes(attribute.Int64("varve.block", int64(p.block.Number)), attribute.Int("varve.ops", len(p.block.Ops)))
 		}
-		commit.AddLink(trace.Link{SpanContext: w.waits.SpanContext()})
-		w.waits.AddLink(trace.Link{SpanContext: commit.SpanContext()})
-		w.waits.End()
+		commit.AddLink(trace.Link{SpanContext: w.waitSpan.SpanContext()})
+		w.waitSpan.AddLink(trace.Link{SpanContext: commit.SpanContext()})
+		w.waitSpan.End()
 	}
 	return commit
 }

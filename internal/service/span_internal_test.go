@@ -23,9 +23,9 @@ func TestUntraced(t *testing.T) {
 		w := newWrite(ctx)
 		p := &plan{writes: []*write{w}, block: entity.Block{Number: 1}}
 		require.Zero(t, testing.AllocsPerRun(100, func() {
-			w.waits = span(w.ctx, "wait")
+			w.waitSpan = span(w.ctx, "wait")
 			endSpan(spanCommit(p), nil, "n", 1)
-			w.waits.End()
+			w.waitSpan.End()
 			accesslog.Add(ctx, slog.Bool("cached", true), slog.Uint64("block", 1), slog.Int("entities", 1))
 		}), name)
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// askTimeout bounds the store's part of a scrape, so that a database that is
-// down does not hold up the other counters.
+// askTimeout bounds the store's part of a scrape, so that an unreachable
+// database does not delay the other metrics.
 const askTimeout = time.Second
 
 // The metrics of the store. An unknown value is left out.
@@ -35,16 +35,16 @@ var (
 			func(s *driver.Stats) *time.Duration { return s.ReplicaLag }),
 		stat("varve_checkpoints_total", "Checkpoints of the log that moved something.", prometheus.CounterValue, 1,
 			func(s *driver.Stats) *int64 { return s.Checkpoints }),
-		stat("varve_checkpoint_seconds_total", "Time spent in them.", prometheus.CounterValue, time.Second,
+		stat("varve_checkpoint_seconds_total", "Time spent in checkpoints.", prometheus.CounterValue, time.Second,
 			func(s *driver.Stats) *time.Duration { return s.CheckpointTime }),
-		stat("varve_checkpoint_stall_seconds_total", "Time that commits waited for them.", prometheus.CounterValue, time.Second,
+		stat("varve_checkpoint_stall_seconds_total", "Time that commits waited for checkpoints.", prometheus.CounterValue, time.Second,
 			func(s *driver.Stats) *time.Duration { return s.CheckpointStall }),
 	}
 )
 
 func desc(name, help string) *prometheus.Desc { return prometheus.NewDesc(name, help, nil, nil) }
 
-// statistic is a counter of an engine, nil where the engine does not report it.
+// statistic is a counter of an engine; nil if the engine does not report it.
 type statistic struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
@@ -62,14 +62,14 @@ func stat[T ~int64](name, help string, kind prometheus.ValueType, unit T, of fun
 	}}
 }
 
-// Observe adds the build and the store's state to the metrics of a process;
+// Observe registers the build and the store's state as metrics of a process;
 // events may be nil.
 func Observe(r prometheus.Registerer, db *store.DB, ents *store.Entities, events *store.Events) {
 	r.MustRegister(&storeMetrics{db: db, ents: ents, events: events}, buildInfo(),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 }
 
-// storeMetrics are read from the store when they are asked for.
+// storeMetrics are read from the store at each scrape.
 type storeMetrics struct {
 	db     *store.DB
 	ents   *store.Entities
@@ -77,15 +77,15 @@ type storeMetrics struct {
 
 	mu       sync.Mutex // held while entities are counted
 	entities uint64
-	counted  error     // why they are unknown
-	next     time.Time // when they are counted again
+	counted  error     // error of the last count
+	next     time.Time // earliest time of the next count
 }
 
-// countShare is how much longer than a count the pause after it is: on a large
-// store some layouts read every row for it.
+// countShare is the minimum pause after a count, as a multiple of its duration,
+// because some layouts read every row of a large store to count.
 const countShare = 100
 
-// count returns how many entities there are at the head, or lately were.
+// count returns the number of entities at the head, or a recent number.
 func (m *storeMetrics) count(ctx context.Context) (uint64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -148,8 +148,8 @@ func (m *storeMetrics) Collect(c chan<- prometheus.Metric) {
 	}
 }
 
-// buildInfo describes the program, as labels of a constant with which other
-// series are joined.
+// buildInfo describes the program, as labels of a constant, for joins with
+// other series.
 func buildInfo() prometheus.Collector {
 	b := build.Read()
 	labels := prometheus.Labels{"version": b.Version, "revision": b.Revision, "goversion": b.Go, "engines": ""}

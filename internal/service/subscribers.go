@@ -15,13 +15,13 @@ import (
 type subscriber struct {
 	protocol string
 	query    event.Query
-	has      atomic.Uint64 // the position up to which it lacks nothing
+	has      atomic.Uint64 // the position up to which it has received all events
 }
 
-// lag returns how many positions a subscriber is behind a head, from the first
-// event on that it has not received. Events that its query skips do not count,
-// which only the store can find out; if the store fails, lag returns the
-// largest possible number.
+// lag returns how many positions a subscriber is behind a head, counted from
+// the first event it has yet to receive. Events that its query does not select
+// are skipped, which only the store can tell; if the store fails, lag returns
+// the largest number.
 func (f *subscriber) lag(ctx context.Context, events *store.Events, head uint64) uint64 {
 	has := f.has.Load()
 	if has >= head {
@@ -35,7 +35,7 @@ func (f *subscriber) lag(ctx context.Context, events *store.Events, head uint64)
 			return head - e.Position + 1
 		}
 	}
-	f.has.CompareAndSwap(has, head) // so that the next look begins at new events
+	f.has.CompareAndSwap(has, head) // so that the next call starts after these events
 	return 0
 }
 

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// worktime bounds how long the store works for one request. While the client takes the
-// answer it stands still.
+// worktime bounds how long the store works for one request. The clock is
+// stopped while the client receives the answer.
 type worktime struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -18,7 +18,8 @@ type worktime struct {
 	err    error // when no time is left
 }
 
-// worktime returns what bounds a request; it stands still at first. The caller ends it.
+// worktime returns the worktime of a request, with the clock stopped. The
+// caller ends it.
 func (s *Service) worktime(ctx context.Context) *worktime {
 	w := &worktime{left: s.opts.Work, err: fmt.Errorf("%w: the store has worked for it for %s; ask for less at a time", ErrTime, s.opts.Work)}
 	w.ctx, w.cancel = context.WithCancelCause(ctx)
@@ -43,7 +44,8 @@ func (w *worktime) end() {
 	w.cancel(nil)
 }
 
-// cause returns the error of a read, which may have ended because no time was left.
+// cause returns the error of a read, or the time limit's if that ended the
+// read.
 func (w *worktime) cause(err error) error {
 	if err != nil && errors.Is(context.Cause(w.ctx), ErrTime) {
 		return w.err

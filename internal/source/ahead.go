@@ -10,18 +10,18 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// How far a stream is read ahead. Blocks are small in most streams, and may be
-// large in any.
+// How far a stream is read ahead, in blocks and in bytes, because blocks are
+// usually small but may be large.
 const (
 	aheadItems = 256
 	aheadBytes = 8 << 20
 )
 
-// opBytes is the memory of an operation without its payload, about.
+// opBytes estimates the memory of an operation without its payload.
 const opBytes = 512
 
-// Ahead returns the source with its stream read by a goroutine, ahead of the loop
-// over it, so that decoding and applying take a processor each.
+// Ahead returns the source with its stream read ahead by a goroutine, so that
+// decoding and applying run on different processors.
 func (s *Source) Ahead() *Source {
 	ahead := *s
 	if s.Blocks != nil {
@@ -45,8 +45,8 @@ func (s *Source) Ahead() *Source {
 	return &ahead
 }
 
-// readAhead reads a stream in a goroutine. Size returns the memory that an item
-// takes. The goroutine has ended when the loop has, so that the stream can be closed.
+// readAhead reads a stream in a goroutine. Size returns the memory of an item.
+// The goroutine ends before the loop does, so that the stream can be closed.
 func readAhead[T any](stream iter.Seq2[T, error], size func(*T) int) iter.Seq2[T, error] {
 	type item struct {
 		value T

@@ -14,9 +14,9 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Generated is a stream of blocks that follows from a few numbers. As text,
+// Generated is a stream of blocks that is determined by a few numbers. As text,
 // such as "mendoza:scale=0.05,seed=1", it names a source on the command line;
-// as JSON it is recorded as the origin of a store.
+// as JSON it is recorded as a store's origin.
 type Generated struct {
 	Model string  `json:"model"` // "mendoza" or "dc"
 	Scale float64 `json:"scale"`
@@ -27,7 +27,7 @@ type Generated struct {
 // models are the generated streams.
 var models = []string{"mendoza", "dc"}
 
-// String returns the text that names it.
+// String returns the text of the stream.
 func (g Generated) String() string {
 	s := fmt.Sprintf("%s:scale=%s,seed=%d", g.Model, strconv.FormatFloat(g.Scale, 'g', -1, 64), g.Seed)
 	if g.Load > 0 {
@@ -36,7 +36,8 @@ func (g Generated) String() string {
 	return s
 }
 
-// ParseGenerated reads "model:name=value,…"; false when s is no such text.
+// ParseGenerated parses "model:name=value,…"; ok is false when s does not have
+// that form.
 func ParseGenerated(s string) (g Generated, ok bool, err error) {
 	model, rest, _ := strings.Cut(s, ":")
 	if !slices.Contains(models, model) {
@@ -65,14 +66,14 @@ func ParseGenerated(s string) (g Generated, ok bool, err error) {
 	return g, true, nil
 }
 
-// origin is the text recorded in a store.
+// origin is the text that is recorded in a store.
 func (g Generated) origin() string {
 	text, _ := json.Marshal(g) // plain fields cannot fail
 	return string(text)
 }
 
-// Continues reports whether a stream continues another one, by their recorded
-// origins: they differ only in the number of updates.
+// Continues reports whether a stream continues another one, given their
+// recorded origins: they may differ only in the number of updates.
 func Continues(origin, other string) bool {
 	var a, b Generated
 	same := json.Unmarshal([]byte(origin), &a) == nil && json.Unmarshal([]byte(other), &b) == nil
@@ -90,11 +91,11 @@ type Amount struct {
 	PayloadBytes uint64 `json:"payload_bytes"`
 }
 
-// dcRows is the rows of a data-centre version: attributes, synthetic ones
-// included, and payload.
+// dcRows is the number of rows of a data-centre version: attributes, including
+// synthetic ones, and payload.
 const dcRows = 20
 
-// Plan returns the amount of the stream.
+// Plan returns the counts of the stream.
 func (g Generated) Plan() (Amount, error) {
 	if g.Scale == 0 { // which package scaler takes for one
 		return Amount{}, errors.New("scale 0: want above 0")
@@ -127,7 +128,7 @@ func (g Generated) options(from uint64) scaler.Options {
 	return scaler.Options{Scale: g.Scale, Seed: g.Seed, From: from}
 }
 
-// centre is the model of the data centres.
+// centre returns the model of the data centres.
 func (g Generated) centre() (*dcseed.Model, error) {
 	cfg, err := dcseed.ForScale(g.Scale)
 	if err != nil {

@@ -64,7 +64,7 @@ func (t *Text) Close() error {
 	return t.file.Close()
 }
 
-// counting reads the file of a text.
+// counting counts the bytes read from the file.
 type counting struct{ t *Text }
 
 func (c counting) Read(p []byte) (int, error) {
@@ -73,9 +73,9 @@ func (c counting) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// openLines returns the blocks of lines of JSON. A file is opened by each loop.
+// openLines returns the blocks in JSON lines. Each loop opens the file again.
 func openLines(name string) *Source {
-	var now atomic.Pointer[Text] // of the last loop
+	var now atomic.Pointer[Text] // the text that the last loop has opened
 	s := &Source{Close: func() error { return nil }, identity: func() (string, error) { return fileIdentity(name) }}
 	if name == stdin {
 		s.identity = func() (string, error) {

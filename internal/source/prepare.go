@@ -19,10 +19,10 @@ import (
 	"github.com/varvedb/varve/store/feed"
 )
 
-// Prepare makes a block tar of a source and returns its path: whoever reads a source again
-// and again, in programs that link other engines, reads that. A block tar is used where it
-// lies. Of all else the cache keeps a tar, which is made once and is called after the
-// source. A source without an operation is an error.
+// Prepare makes a block tar of a source and returns its path, for programs that
+// read the source repeatedly and link other engines. A block tar is used where
+// it is. For other sources the tar is created once, in the cache, and named
+// after the source. A source without operations is an error.
 func Prepare(ctx context.Context, src string, cache *bench.Cache) (path string, err error) {
 	s, err := Open(ctx, src)
 	if err != nil {
@@ -45,7 +45,7 @@ func Prepare(ctx context.Context, src string, cache *bench.Cache) (path string, 
 		return "", err
 	}
 	sum := sha256.Sum256([]byte(identity))
-	bar := cache.Told("  "+driver.Redact(src)+" as a block tar", "blocks", 0)
+	bar := cache.StartProgress("  "+driver.Redact(src)+" as a block tar", "blocks", 0)
 	defer bar.Finish()
 	return cache.File(ctx, "source-"+hex.EncodeToString(sum[:12]), Name(src)+".tar", func(f *os.File) error {
 		blocks, changing := int64(0), false
@@ -65,9 +65,9 @@ func empty(src string) error {
 	return driver.Of(store.ErrInvalid, fmt.Errorf("%s holds no entities: none of its blocks has an operation", driver.Redact(src)))
 }
 
-// Name is the name of a source in results and in names of files: its file
-// without the ending, or else its text, with nothing but letters, digits, dots,
-// underscores and hyphens.
+// Name is the name of a source in results and file names: its file name without
+// the extension, or else its text, with only letters, digits, dots, underscores
+// and hyphens.
 func Name(src string) string {
 	name := src
 	if _, generated, _ := ParseGenerated(src); !generated {
@@ -86,7 +86,7 @@ func Name(src string) string {
 	}, name), "source")
 }
 
-// fileIdentity tells one state of a SQLite database from another.
+// fileIdentity identifies one state of a SQLite database.
 func fileIdentity(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -105,8 +105,8 @@ func fileIdentity(path string) (string, error) {
 	return text, nil
 }
 
-// storeIdentity identifies one state of a store. It has the horizon, which the
-// digest does not cover.
+// storeIdentity identifies one state of a store. It includes the horizon, which
+// the digest does not cover.
 func storeIdentity(ctx context.Context, rawURL string, ents *store.Entities) (string, error) {
 	snap, err := ents.At(ctx, store.Head)
 	if err != nil {

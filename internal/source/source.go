@@ -1,4 +1,4 @@
-// Package source opens what blocks come from: block tars, lines of JSON, Arkiv's
+// Package source opens sources of blocks: block tars, JSON lines, Arkiv's
 // SQLite databases, stores, and generated streams.
 package source
 
@@ -21,7 +21,7 @@ import (
 	"github.com/varvedb/varve/store/feed"
 )
 
-// Source is a stream of blocks or of changesets. Who opens it closes it.
+// Source is a stream of blocks or of changesets. The opener must close it.
 type Source struct {
 	Blocks   iter.Seq2[entity.Block, error]     // nil where there is a History
 	History  iter.Seq2[entity.Changeset, error] // nil where there are Blocks
@@ -29,17 +29,17 @@ type Source struct {
 	Close    func() error
 
 	// For a generated stream: its counts, its blocks from a number on, and the
-	// record of a store that is begun with it.
+	// origin to record in a new store.
 	Amount *Amount
 	From   func(block uint64) iter.Seq2[entity.Block, error]
 	Origin string
 
 	tar      bool                   // it is a block tar
-	identity func() (string, error) // another with the same identity streams the same
+	identity func() (string, error) // two sources with the same identity have the same stream
 }
 
-// Reopen streams the source as blocks, from the first on; it may be called
-// again. A history is turned back into the operations that make it.
+// Reopen streams the source as blocks from the first on; it may be called
+// repeatedly. A history is converted back into operations.
 func (s *Source) Reopen() iter.Seq2[entity.Block, error] {
 	if s.Blocks != nil {
 		return s.Blocks
@@ -47,8 +47,8 @@ func (s *Source) Reopen() iter.Seq2[entity.Block, error] {
 	return entity.Operations(s.History)
 }
 
-// Open finds out what src is: a store's URL, a block tar, lines of JSON, an Arkiv
-// database, or the text of a generated stream.
+// Open recognises src as a store's URL, a block tar, JSON lines, an Arkiv
+// database, or the text of a generated stream, and opens it.
 func Open(ctx context.Context, src string) (*Source, error) {
 	if g, ok, err := ParseGenerated(src); ok || err != nil {
 		return openGenerated(g, err)
@@ -89,7 +89,7 @@ func openGenerated(g Generated, err error) (*Source, error) {
 	}, nil
 }
 
-// IsURL tells a store's URL from a path.
+// IsURL reports whether a text is a store's URL and not a path.
 func IsURL(s string) bool {
 	scheme, _, ok := strings.Cut(s, ":")
 	if !ok || strings.ContainsAny(scheme, `/\.`) {
@@ -99,7 +99,7 @@ func IsURL(s string) bool {
 	return errors.Is(err, os.ErrNotExist)
 }
 
-// sniff reads the beginning of a file.
+// sniff recognises the kind of a file by its first bytes.
 func sniff(path string) (kind string, err error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package splitmix has the parts of SplitMix64 (Steele, Lea and Flood, "Fast
-// Splittable Pseudorandom Number Generators", 2014) that generators of data
-// derive their numbers with: any number of a sequence without those before it.
+// Splittable Pseudorandom Number Generators", 2014) with which data generators
+// can compute any number of a sequence directly.
 package splitmix
 
 import (
@@ -11,25 +11,25 @@ import (
 // Step is the increment of a generator's state: 2⁶⁴ over the golden ratio.
 const Step = 0x9e3779b97f4a7c15
 
-// Mix is the finaliser: a permutation of the 64-bit numbers in which each bit of
-// the input changes each bit of the output with probability one half. Mix(0) is 0.
+// Mix is the finaliser: a permutation of the 64-bit numbers in which each input
+// bit flips each output bit with probability one half. Mix(0) is 0.
 func Mix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
 }
 
-// Scramble returns the number that a generator in state x gives next: a
-// permutation that leaves nothing alike of neighbours.
+// Scramble returns the next number of a generator in state x: a permutation
+// that maps neighbours to unrelated numbers.
 func Scramble(x uint64) uint64 { return Mix(x + Step) }
 
-// Below maps a random number to 0 … n-1. Its bias, n/2⁶⁴, is beyond measuring.
+// Below maps a random number to 0 … n-1. Its bias, n/2⁶⁴, is negligible.
 func Below(random, n uint64) uint64 {
 	high, _ := bits.Mul64(random, n)
 	return high
 }
 
-// Fill writes the bytes of a generator that is seeded with seed.
+// Fill fills b with the bytes of a generator with the given seed.
 func Fill(b []byte, seed uint64) {
 	for ; len(b) >= 8; b = b[8:] {
 		seed += Step

@@ -11,11 +11,11 @@ import (
 	"github.com/varvedb/varve/internal/sqlstore"
 )
 
-// readAhead has the system read the pages of rows of a table from the database
-// at the same time, before SQLite reads them one after the other. Ids are
-// int64. It finds the pages as SQLite does, by the inner pages of the table
+// readAhead makes the system read the pages of a table's rows concurrently,
+// before SQLite reads them one after the other. Ids are int64. It finds the
+// pages as SQLite does, through the inner pages of the table
 // (https://www.sqlite.org/fileformat2.html#b_tree_pages). The pages are only a
-// hint, because they may be newer in the log, or be written meanwhile. The file
+// hint, because newer ones may be in the log, or be written meanwhile. The file
 // may be nil.
 func (f *sharedFile) readAhead(ctx context.Context, c *sqlstore.Conn, table string, ids []any) {
 	if f == nil {
@@ -35,7 +35,7 @@ func (f *sharedFile) readAhead(ctx context.Context, c *sqlstore.Conn, table stri
 	}
 	var root int64
 	if rows.Next() {
-		_ = rows.Scan(&root) // a page 0 there is none of
+		_ = rows.Scan(&root) // if it fails, root is 0, which is no page
 	}
 	_ = rows.Close()
 	sorted := make([]int64, len(ids))
@@ -51,8 +51,8 @@ func (f *sharedFile) readAhead(ctx context.Context, c *sqlstore.Conn, table stri
 	}
 }
 
-// pages returns the pages that rows of a table lie on, in their order. It reads that of the first
-// row, which tells how deep they are.
+// pages returns the pages of a table's rows, in order. It reads the page of the
+// first row to learn the depth of the tree.
 func (f *sharedFile) pages(root uint32, size int64, ids []int64) []uint32 {
 	depth, page := 0, f.page(root, size)
 	for ; inner(page) && depth < maxDepth; depth++ {
@@ -67,7 +67,7 @@ func (f *sharedFile) pages(root uint32, size int64, ids []int64) []uint32 {
 	return list
 }
 
-// leaves appends the pages that rows lie on, which are so far below one.
+// leaves appends the pages of rows, which are depth levels below page at.
 func (f *sharedFile) leaves(list []uint32, at uint32, size int64, depth int, ids []int64) []uint32 {
 	page := f.page(at, size)
 	for len(ids) > 0 && inner(page) {
@@ -98,7 +98,7 @@ func (f *sharedFile) page(n uint32, size int64) []byte {
 	return page
 }
 
-// The first byte of a page of a table, and more levels than a table has.
+// The first byte of a table's inner page, and more levels than any table has.
 const (
 	innerPage = 5
 	leafPage  = 13
@@ -107,7 +107,8 @@ const (
 
 func inner(page []byte) bool { return page != nil && page[0] == innerPage }
 
-// child returns the page below an inner one that a row lies on, or 0, and the last row on it.
+// child returns the page below an inner page that contains a row, or 0, and the
+// last row in it.
 func child(page []byte, id int64) (child uint32, last int64) {
 	cells := min(int(binary.BigEndian.Uint16(page[3:])), (len(page)-12)/2)
 	cell := func(i int) []byte {
@@ -121,7 +122,8 @@ func child(page []byte, id int64) (child uint32, last int64) {
 	return binary.BigEndian.Uint32(cell(i)), rowID(cell(i)[4:])
 }
 
-// rowID reads an integer of SQLite's: seven bits a byte, the highest first, and eight of a ninth.
+// rowID decodes SQLite's integer format: seven bits a byte, the highest first,
+// and eight bits in a ninth byte.
 func rowID(b []byte) (id int64) {
 	for i, c := range b {
 		if i == 8 {
@@ -134,18 +136,18 @@ func rowID(b []byte) (id int64) {
 	return id
 }
 
-// Linux takes a read for a sequential one when the pages before it are in the
-// page cache, and then reads the pages behind it as well. In a database these
-// are as good as any others: they were more than half of all that questions
-// read beyond memory, and they drove out pages that were read again
-// (docs/compact.md). So the descriptor of a connection is marked while it reads
-// here and there. SQLite does not name its descriptors.
+// Linux treats a read as sequential when the pages before it are in the page
+// cache, and then also reads the following pages. In a database that is
+// useless: these pages were more than half of all reads of queries beyond
+// memory, and displaced pages that were needed again (docs/compact.md). So a
+// connection's descriptor is marked for random access while it reads that way.
+// SQLite does not expose its descriptors.
 
-// claim finds the descriptor of a connection that was just opened: the only one
-// of the file that no connection has. When there are several, as after another
-// engine of this process has opened the same file meanwhile, it has none. SQLite
-// may give the descriptor of a closed connection to a new one. The file may be
-// nil.
+// claim finds the descriptor of a newly opened connection: the only one of the
+// file that no other connection has. If there are several, for example because
+// another engine of this process has just opened the same file, the connection
+// gets none. SQLite may give the descriptor of a closed connection to a new
+// one. The file may be nil.
 func (f *sharedFile) claim(c *sqlstore.Conn) {
 	if f == nil {
 		return
@@ -166,7 +168,7 @@ func (f *sharedFile) claim(c *sqlstore.Conn) {
 	}
 }
 
-// randomAccess marks the descriptor of a connection, or takes the mark off.
+// randomAccess sets or clears the mark on a connection's descriptor.
 func (f *sharedFile) randomAccess(c *sqlstore.Conn, on bool) {
 	if f == nil {
 		return

@@ -18,32 +18,32 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// The log's size, in multiples of Options.WALFrames, at which the checkpointer
-// does more than copy pages while the writer goes on.
+// The log sizes, in multiples of Options.WALFrames, at which the checkpointer
+// does more than copy pages while the writer continues.
 const (
 	// restartAt: while a writer is busy, a PASSIVE checkpoint never reaches the
-	// end of the log, so the log would grow for ever. From this size on PASSIVE
-	// ones follow each other, and the writer itself restarts the log between
-	// two blocks as soon as nearly all pages are copied, so that the pause is
-	// short.
+	// end of the log, so the log would grow without limit. From this size on
+	// PASSIVE checkpoints run one after the other. As soon as almost all pages
+	// are copied, the writer itself restarts the log between two blocks, which
+	// is then a short pause.
 	restartAt = 4
-	// restartAnyway: the writer does so whatever is left to copy.
+	// restartAnyway: the writer restarts the log however much is left to copy.
 	restartAnyway = 6
-	// capAt: the hard cap. Writers wait until the log could be restarted, and
+	// capAt: the hard limit. Writers wait until the log could be restarted, and
 	// snapshots older than Options.MaxReaderAge are ended.
 	capAt = 16
 )
 
-// nearly is the part of Options.WALFrames that the writer copies without a pause that
-// anybody would notice.
-const nearly = 32
+// writerShare is the fraction of Options.WALFrames that the writer can copy without
+// a noticeable pause.
+const writerShare = 32
 
-// retryBusy is the pause between attempts to restart a log at its cap.
+// retryBusy is the pause between attempts to restart a log at its limit.
 const retryBusy = 10 * time.Millisecond
 
-// Checkpointer moves the log into the database as the policy says. It also gives
-// the engine what both libraries tell in the same way: settings and statistics, and
-// whether the files are there.
+// Checkpointer checkpoints the log as the policy says. It also provides what
+// both libraries report in the same way: settings, statistics, and whether the
+// files still exist.
 type Checkpointer struct {
 	filelease.Numbers // in a file next to the database; they make it a driver.Keeper
 
@@ -59,16 +59,16 @@ type Checkpointer struct {
 	done     sync.WaitGroup
 
 	count, nanos, stall atomic.Int64
-	nextRestart         int64 // log size for the next attempt; the writer's alone
+	nextRestart         int64 // log size for the next attempt; for the writer only
 }
 
-// NewCheckpointer prepares a checkpointer of the database at path. Its hooks go into the
-// sqlstore.Config before Start is called with the database.
+// NewCheckpointer prepares a checkpointer of the database at path. Its hooks
+// must be set in the sqlstore.Config before Start is called with the database.
 func NewCheckpointer(cfg Config, path string, onWriter bool) *Checkpointer {
 	return &Checkpointer{cfg: cfg, path: path, onWriter: onWriter, wake: make(chan struct{}, 1), stop: func() {}}
 }
 
-// Setup is Config.Setup, which notes the files that are open then.
+// Setup is Config.Setup. It also records the open files.
 func (k *Checkpointer) Setup(ctx context.Context, c *sqlstore.Conn, write bool) error {
 	if err := k.cfg.Setup(ctx, c, write); err != nil {
 		return err
@@ -76,8 +76,9 @@ func (k *Checkpointer) Setup(ctx context.Context, c *sqlstore.Conn, write bool) 
 	if c.Seat() != sqlstore.Writer {
 		return nil
 	}
-	// The log and its index exist once a connection has read in WAL mode. They may be others
-	// when the writer is connected again: SQLite removes them with the last connection.
+	// The log and its index exist once a connection has read in WAL mode. They
+	// may be new files when the writer reconnects, because SQLite removes them
+	// with the last connection.
 	if _, err := c.QueryText(ctx, "SELECT count(*) FROM sqlite_master"); err != nil {
 		return err
 	}
@@ -96,7 +97,7 @@ func (k *Checkpointer) Start(db *sqlstore.DB) error {
 	k.Path, k.Mode = k.path+"-durable", dbfile.Mode(k.path)
 	index, err := openWALIndex(k.path)
 	if k.index = index; k.cfg.Options.ReadOnly {
-		return nil // who only reads has it to listen, where there is one
+		return nil // a reader only needs the index to listen, if it exists
 	}
 	if err == nil {
 		err = k.measure()
@@ -116,7 +117,7 @@ func (k *Checkpointer) Start(db *sqlstore.DB) error {
 	return nil
 }
 
-// measure reads the size of the pages, from which follows how many the log may have.
+// measure reads the page size, from which the log sizes in pages are computed.
 func (k *Checkpointer) measure() error {
 	return k.db.WithWriter(context.Background(), func(c *sqlstore.Conn) error {
 		text, err := c.QueryText(context.Background(), "PRAGMA page_size")
@@ -131,15 +132,15 @@ func (k *Checkpointer) measure() error {
 	})
 }
 
-// Stop ends the goroutine. The database may be closed after it; then Release
+// Stop ends the goroutine. Then the database may be closed; after that Release
 // must be called.
 func (k *Checkpointer) Stop() {
 	k.stop()
 	k.done.Wait()
 }
 
-// Release closes the WAL-index and the numbers, after the database was closed;
-// see sharedFile.
+// Release closes the WAL index and the kept numbers, after the database was
+// closed; see sharedFile.
 func (k *Checkpointer) Release() error {
 	err := k.Numbers.Close()
 	if k.index != nil {
@@ -160,22 +161,24 @@ func (k *Checkpointer) run(ctx context.Context) {
 			if !k.due(logged, pending) {
 				continue
 			}
-			// A failed attempt is repeated after the next commit; a log that
-			// keeps growing reaches its cap, where the writer gets the error.
+			// Ignore the error: the checkpoint is tried again after the next
+			// commit, and if the log keeps growing to its limit, the writer
+			// gets the error.
 			_, _ = k.passive(ctx)
 		}
 	}
 }
 
-// due reports whether enough pages wait to be copied while the writer goes on.
-// On the writer's own connection a checkpoint is a pause anyway.
+// due reports whether enough pages wait to be copied while the writer
+// continues. On the writer's connection a checkpoint always blocks the writer,
+// so fewer pages are copied at a time.
 func (k *Checkpointer) due(logged, pending int64) bool {
 	unit := int64(k.cfg.Options.WALFrames)
-	return pending >= unit || !k.onWriter && logged >= restartAt*unit && pending > unit/nearly
+	return pending >= unit || !k.onWriter && logged >= restartAt*unit && pending > unit/writerShare
 }
 
-// AfterWrite wakes the checkpointer when the log has grown enough, or has little
-// room left in its file.
+// AfterWrite wakes the checkpointer when the log has grown enough, or its file
+// is almost full.
 func (k *Checkpointer) AfterWrite(*sqlstore.Conn) {
 	if k.cfg.Options.Checkpoint != driver.Background {
 		return
@@ -186,13 +189,13 @@ func (k *Checkpointer) AfterWrite(*sqlstore.Conn) {
 	}
 	select {
 	case k.wake <- struct{}{}:
-	default: // it is awake
+	default: // it has been woken already
 	}
 }
 
-// BeforeWrite restarts a log that has grown too much.
+// BeforeWrite restarts a log that has grown too large.
 func (k *Checkpointer) BeforeWrite(ctx context.Context, c *sqlstore.Conn) error {
-	if k.index == nil || k.cfg.Options.Checkpoint != driver.Background { // measure is at work, or there is no checkpointer
+	if k.index == nil || k.cfg.Options.Checkpoint != driver.Background { // measure is still running, or there is no checkpointer
 		return nil
 	}
 	logged, pending := k.index.frames()
@@ -201,7 +204,7 @@ func (k *Checkpointer) BeforeWrite(ctx context.Context, c *sqlstore.Conn) error 
 		k.nextRestart = 0
 		return nil
 	}
-	if logged < k.nextRestart || !k.onWriter && pending > unit/nearly && logged < restartAnyway*unit {
+	if logged < k.nextRestart || !k.onWriter && pending > unit/writerShare && logged < restartAnyway*unit {
 		return nil
 	}
 	start := time.Now()
@@ -218,7 +221,7 @@ func (k *Checkpointer) BeforeWrite(ctx context.Context, c *sqlstore.Conn) error 
 	return k.waitForRestart(ctx, c, start)
 }
 
-// waitForRestart holds the writer until the log at its cap can be restarted.
+// waitForRestart blocks the writer until a log at its limit can be restarted.
 func (k *Checkpointer) waitForRestart(ctx context.Context, c *sqlstore.Conn, start time.Time) error {
 	age := k.cfg.Options.MaxReaderAge
 	for {
@@ -239,17 +242,16 @@ func (k *Checkpointer) waitForRestart(ctx context.Context, c *sqlstore.Conn, sta
 	}
 }
 
-// restart copies the rest of the log and makes the next commit write from its
-// beginning.
-// It returns false when readers are in the way.
+// restart copies the rest of the log, so that the next commit writes at its
+// beginning. It returns false when readers prevent that.
 func (k *Checkpointer) restart(ctx context.Context, c *sqlstore.Conn) (bool, error) {
-	res, err := k.impatient(ctx, c, "RESTART")
+	res, err := k.checkpointNow(ctx, c, "RESTART")
 	return !res.Busy, err
 }
 
-// impatient runs a checkpoint that does not wait for readers. It is short, and
-// is not cut short by ctx: the connection would keep the wrong timeout.
-func (k *Checkpointer) impatient(ctx context.Context, c *sqlstore.Conn, mode string) (driver.CheckpointResult, error) {
+// checkpointNow runs a checkpoint that does not wait for readers. It is short, and
+// ignores ctx, because otherwise the connection would keep the wrong timeout.
+func (k *Checkpointer) checkpointNow(ctx context.Context, c *sqlstore.Conn, mode string) (driver.CheckpointResult, error) {
 	ctx = context.WithoutCancel(ctx)
 	if err := k.cfg.Pragma(ctx, c, "PRAGMA busy_timeout = 0"); err != nil {
 		return driver.CheckpointResult{}, err
@@ -285,11 +287,11 @@ func (k *Checkpointer) Checkpoint(ctx context.Context, truncate bool) (res drive
 	})
 }
 
-// truncate empties the log. It asks again and again rather than let SQLite wait
-// for the readers, which would not end with ctx.
+// truncate empties the log. It polls, because SQLite's own wait for readers
+// would not end with ctx.
 func (k *Checkpointer) truncate(ctx context.Context, c *sqlstore.Conn) (driver.CheckpointResult, error) {
 	for {
-		res, err := k.impatient(ctx, c, "TRUNCATE")
+		res, err := k.checkpointNow(ctx, c, "TRUNCATE")
 		if err != nil || !res.Busy {
 			return res, err
 		}
@@ -323,7 +325,7 @@ func (k *Checkpointer) checkpoint(ctx context.Context, c *sqlstore.Conn, mode st
 	return res, nil
 }
 
-// Settings implements driver.Engine: the pragmas as read back from the writer's
+// Settings implements driver.Engine: the pragmas, read back from the writer's
 // connection.
 func (k *Checkpointer) Settings(ctx context.Context) ([]driver.Setting, error) {
 	return k.cfg.settings(ctx, k.db)
@@ -346,12 +348,12 @@ func (k *Checkpointer) Stats(context.Context) (driver.Stats, error) {
 	}
 	logged, pending := k.index.frames()
 	if pending == 0 {
-		logged = 0 // what all is copied the next commit overwrites
+		logged = 0 // everything is copied, so the next commit overwrites the log
 	}
 	wal := logged * int64(k.cfg.PageSize+frameHeader)
 	count, took, stall := k.count.Load(), time.Duration(k.nanos.Load()), time.Duration(k.stall.Load())
 	s.WALBytes = &wal
-	if k.cfg.Options.Checkpoint != driver.Inline { // SQLite does not tell about its own
+	if k.cfg.Options.Checkpoint != driver.Inline { // SQLite does not report its own checkpoints
 		s.Checkpoints, s.CheckpointTime, s.CheckpointStall = &count, &took, &stall
 	}
 	return s, nil
@@ -360,15 +362,17 @@ func (k *Checkpointer) Stats(context.Context) (driver.Stats, error) {
 // frameHeader is the bytes before each page in the log.
 const frameHeader = 24
 
-// lookEvery is the time between two looks at the WAL-index: a microsecond each.
+// lookEvery is the interval for reading the WAL index, which takes a
+// microsecond.
 const lookEvery = 5 * time.Millisecond
 
-// indexHeader is the part of the WAL-index that each commit changes.
+// indexHeader is the size of the part of the WAL index that each commit
+// changes.
 const indexHeader = 48
 
 // Listen implements driver.Listener. SQLite has no notifications, but each
-// commit changes the head of the WAL-index, which can be read without a
-// statement. Commits of this process are reported, too.
+// commit changes the header of the WAL index, which can be read without a
+// statement. Commits of this process are reported too.
 func (k *Checkpointer) Listen(context.Context) (driver.Listening, error) {
 	if k.index == nil {
 		return nil, fmt.Errorf("listen: %w: on a read-only file system there is no WAL-index", driver.ErrUnsupported)

@@ -12,9 +12,9 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Place returns the path of a database for this family of engines: where its links lead. It
-// makes the file when there is none, and refuses what cannot be opened, with an error that
-// says more than SQLite's "unable to open database file".
+// Place returns the path of a database with its links resolved. It creates the
+// file if there is none, and refuses a file that cannot be opened, with a
+// clearer error than SQLite's "unable to open database file".
 func (cfg *Config) Place(path string) (string, error) {
 	o := cfg.Options
 	path, err := dbfile.Resolve(path)
@@ -33,8 +33,8 @@ func (cfg *Config) Place(path string) (string, error) {
 }
 
 // checkReadable refuses a database that cannot be read without writing next to
-// it: in WAL mode a reader, too, makes the log and its index, or has to find
-// them.
+// it: in WAL mode even a reader needs the log and its index, and creates them
+// if they are missing.
 func checkReadable(path string) error {
 	if dbfile.OnReadOnly(path) {
 		if hasLog(path) {
@@ -59,9 +59,9 @@ func hasLog(path string) bool {
 	return err == nil && st.Size() > 0
 }
 
-// emptyFile is the one page of a database in WAL mode that holds nothing
-// (https://www.sqlite.org/fileformat.html): the file's header and a table of tables without
-// a row.
+// emptyFile is the single page of an empty database in WAL mode
+// (https://www.sqlite.org/fileformat.html): the file header and an empty schema
+// table.
 func emptyFile(pageSize int) []byte {
 	page := make([]byte, pageSize)
 	put16 := func(at, n int) { binary.BigEndian.PutUint16(page[at:], uint16(n)) }

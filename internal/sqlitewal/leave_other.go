@@ -4,5 +4,6 @@ package sqlitewal
 
 import "os"
 
-// keepLog does nothing: this system has no locks of open files.
+// keepLog does nothing, because this system has no locks that belong to open
+// files.
 func keepLog(*os.File) error { return nil }

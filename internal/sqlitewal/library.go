@@ -24,37 +24,38 @@ import (
 // (https://www.sqlite.org/wal.html).
 const minVersion = 3051003
 
-// Library is one of the libraries that carry SQLite: all in which the engines made of them
-// differ.
+// Library is a library that contains SQLite; its fields are the differences
+// between the engines made from them.
 type Library struct {
 	Info     driver.Info
 	Number   int // of the version, as SQLITE_VERSION_NUMBER
 	TextNUL  bool
 	SQLDepth int
-	Gaps     []driver.Gap // what SQLite does and this library does not
+	Gaps     []driver.Gap // abilities of SQLite that this library lacks
 	MapError func(error) error
 
-	// Open opens a database by its path; see URI. Connections have varve_glob, if TextNUL.
+	// Open opens a database by its path; see URI. Connections have the function
+	// varve_glob if TextNUL is set.
 	Open func(path string, readOnly bool) (*sql.DB, error)
 
-	// IsBroken is that of sqlstore.Config. It may be nil.
+	// IsBroken is as in sqlstore.Config. It may be nil.
 	IsBroken func(error) bool
 
-	// Direct is the field of sqlstore.Config, with its duties: statements run on the
-	// driver's own connection, past database/sql. Leave it false for a driver
-	// that reuses the memory of a row's values or keeps arguments.
+	// Direct is as in sqlstore.Config, with the same requirements: statements
+	// run on the driver's connection, without database/sql. Leave it false for
+	// a driver that reuses the memory of a row's values or keeps arguments.
 	Direct bool
 
-	// OnWriter has every checkpoint run on the writer's connection, for libraries where one
-	// on another connection is unsafe.
+	// OnWriter makes every checkpoint run on the writer's connection, for
+	// libraries where a checkpoint on another connection is unsafe.
 	OnWriter bool
 
-	// Closed, if given, runs after the library was told to close a database, or has failed
-	// to open it.
+	// Closed, if given, runs after the library was told to close a database, or
+	// has failed to open it.
 	Closed func(u *User, readOnly bool) error
 }
 
-// Register makes the engine available under its name.
+// Register registers the engine under its name.
 func (l *Library) Register() {
 	driver.Register(driver.Driver{
 		Name:         l.Info.Name,
@@ -110,8 +111,8 @@ func (l *Library) OpenFile(ctx context.Context, path string, opts driver.Options
 			err = errors.Join(err, e.closed(true))
 		}
 	}()
-	if l.Closed == nil { // else the library is waited for until nothing has the file open
-		e.file, _ = openShared(path) // if it cannot be, SQLite will tell
+	if l.Closed == nil { // otherwise Closed waits until the library has closed the file
+		e.file, _ = openShared(path) // on an error SQLite will report it
 	}
 	pool, err := l.Open(path, opts.ReadOnly)
 	if err != nil {
@@ -143,7 +144,7 @@ func (l *Library) OpenFile(ctx context.Context, path string, opts driver.Options
 		},
 		BeforeCommit: func(context.Context, *sqlstore.Conn) error { return e.files.Check() },
 		AfterWrite:   e.AfterWrite,
-		Late:         cfg.late,
+		Late:         cfg.deferSync,
 		ReadAhead:    e.file.readAhead,
 		RandomAccess: e.file.randomAccess,
 	})
@@ -156,7 +157,7 @@ func (l *Library) OpenFile(ctx context.Context, path string, opts driver.Options
 	return e, nil
 }
 
-// URI is that of a database, with what connections may do.
+// URI returns the URI of a database, including what its connections may do.
 func URI(path string, readOnly bool) string {
 	mode := "rwc"
 	if readOnly {
@@ -169,8 +170,8 @@ func URI(path string, readOnly bool) string {
 	return u.String()
 }
 
-// Probe implements driver.Prober: a file that is open has been removed or replaced, or was not
-// synced.
+// Probe implements driver.Prober. It fails when an open file was removed or
+// replaced, or could not be synced.
 func (e *Engine) Probe(context.Context) error { return errors.Join(e.log.failure(), e.files.Check()) }
 
 // Lease implements driver.Leaser.
@@ -185,7 +186,7 @@ func (e *Engine) Leave() { e.left.Store(true) }
 func (e *Engine) Close() (err error) {
 	e.once.Do(func() {
 		e.Stop()
-		if e.left.Load() && e.user.Alone() { // else another user keeps the log
+		if e.left.Load() && e.user.Alone() { // otherwise another user keeps the log
 			err = e.keepLog()
 		}
 		err = errors.Join(err, e.DB.Close(), e.closed(e.cfg.Options.ReadOnly))
@@ -193,8 +194,8 @@ func (e *Engine) Close() (err error) {
 	return err
 }
 
-// keepLog has the log stay where it is. The file with the lock is closed after the
-// database; see sharedFile.
+// keepLog makes the log stay in place. The file with the lock is closed after
+// the database; see sharedFile.
 func (e *Engine) keepLog() (err error) {
 	if e.file == nil {
 		if e.file, err = openShared(e.path); err != nil {
@@ -205,8 +206,8 @@ func (e *Engine) keepLog() (err error) {
 	return keepLog(e.file.file)
 }
 
-// closed closes everything but the library's database, which is closed already.
-// The WAL-index must go after it; see sharedFile.
+// closed closes everything but the library's database, which is already closed.
+// The WAL index must be closed after that; see sharedFile.
 func (e *Engine) closed(readOnly bool) (err error) {
 	e.user.Leave()
 	if e.library.Closed != nil {
@@ -275,8 +276,8 @@ const (
 	codeNotADB     = 26
 )
 
-// Joined joins an error with the contract's sentinel for its result code, primary or
-// extended, and for the system's error behind it, which may be 0.
+// Joined joins an error with the driver package's error for its result code,
+// primary or extended, and with the underlying system error, which may be 0.
 func Joined(err error, code int, system syscall.Errno) error {
 	if sentinel := Sentinel(code&0xff, system); sentinel != nil {
 		return fmt.Errorf("%w: %w", sentinel, err)
@@ -284,7 +285,8 @@ func Joined(err error, code int, system syscall.Errno) error {
 	return err
 }
 
-// Sentinel is the contract's error for a primary result code, or nil.
+// Sentinel returns the driver package's error for a primary result code, or
+// nil.
 func Sentinel(code int, system syscall.Errno) error {
 	switch code {
 	case codeBusy, codeLocked:
@@ -311,15 +313,15 @@ func Sentinel(code int, system syscall.Errno) error {
 }
 
 // User is a library that has a database open in this process, or is about to
-// open it. SQLite's locks are the process's: two libraries in one would not see
-// each other's locks, and closing a file drops the locks of both. So a database
-// is open by one library at a time.
+// open it. SQLite's locks belong to the process: two libraries in one process
+// would not see each other's locks, and closing a file would drop the locks of
+// both. So only one library at a time may have a database open.
 type User struct {
 	library string
 	path    string
-	is      os.FileInfo // nil until there is a file
+	info    os.FileInfo // nil until there is a file
 	leaving bool
-	kept    *os.File // the database, when its log is to stay; see Kept
+	kept    *os.File // the database file with the lock that keeps the log; see Kept
 }
 
 var users struct {
@@ -327,9 +329,10 @@ var users struct {
 	list []*User
 }
 
-// Claim notes that a library is to open a database, and fails when another one has it. It
-// comes before the file is opened, since to close it again is what does the damage, and
-// so that of two which make a new one at once only one does.
+// Claim records that a library is about to open a database, and fails when
+// another library has it. It must come before the file is opened, because
+// opening and closing the file would already drop locks, and so that only one
+// of two libraries creates a new database.
 func Claim(library, path string) (*User, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -352,19 +355,20 @@ func Claim(library, path string) (*User, error) {
 }
 
 func (u *User) shares(o *User) bool {
-	return u.path == o.path || u.stat() && o.stat() && os.SameFile(u.is, o.is)
+	return u.path == o.path || u.stat() && o.stat() && os.SameFile(u.info, o.info)
 }
 
-// stat reports whether there is a file, which stays the user's when it is renamed.
+// stat reports whether the file exists, and records its identity, which
+// survives renaming.
 func (u *User) stat() bool {
-	if u.is == nil {
-		u.is, _ = os.Stat(u.path) // when that fails, opening it tells
+	if u.info == nil {
+		u.info, _ = os.Stat(u.path) // when that fails, opening it tells
 	}
-	return u.is != nil
+	return u.info != nil
 }
 
-// Leave says that a user is closing the database. To those who do so at the same time each is
-// the last one.
+// Leave records that a user is closing the database. Of several users that
+// close it concurrently, each may be the last one.
 func (u *User) Leave() {
 	users.Lock()
 	defer users.Unlock()
@@ -372,18 +376,18 @@ func (u *User) Leave() {
 }
 
 // Alone reports whether no other user in this process has the database open or
-// is about to open it. Users that are leaving do not count.
+// is about to open it. Users that are closing it do not count.
 func (u *User) Alone() bool {
 	users.Lock()
 	defer users.Unlock()
 	return !slices.ContainsFunc(users.list, func(other *User) bool { return other != u && !other.leaving && other.shares(u) })
 }
 
-// Path is that of the database.
+// Path returns the database's path.
 func (u *User) Path() string { return u.path }
 
-// Kept returns the database's file that this package has open while the library closes
-// it, because the log is to stay; nil when it is not.
+// Kept returns the open database file with the lock that keeps the log in place
+// while the library closes the database; nil if there is none.
 func (u *User) Kept() *os.File { return u.kept }
 
 // End ends the use.

@@ -16,17 +16,17 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// logFile makes the log durable in SQLite's place, so that the next transaction
-// can go on meanwhile. SQLite syncs within the commit, under its lock, at
-// synchronous=FULL. At NORMAL it leaves out that sync and no other: it still
-// syncs the header of a restarted log, the log before a checkpoint copies it,
-// and the database after.
+// logFile syncs the log instead of SQLite, so that the next transaction can run
+// meanwhile. At synchronous=FULL, SQLite syncs within the commit, under its
+// lock. At NORMAL it omits only that sync: it still syncs the header of a
+// restarted log, the log before a checkpoint copies it, and the database
+// afterwards.
 //
-// The file stays open, since an error of the disk is told once to each descriptor that
-// was open at the time. SQLite holds no locks on it.
+// The file stays open, because the system reports a disk error once to each
+// descriptor that was open at the time. SQLite holds no locks on it.
 type logFile struct {
 	path     string
-	durable  bool // that is the level of durability
+	durable  bool // the durability level is Durable
 	readOnly bool
 
 	mu     sync.Mutex // held while a sync runs
@@ -34,13 +34,14 @@ type logFile struct {
 	is     os.FileInfo
 	closed bool
 
-	used   atomic.Bool           // there were commits that need a sync
+	used   atomic.Bool           // there were commits that sync must make durable
 	failed atomic.Pointer[error] // why the last sync failed
 	syncs  atomic.Int64
 }
 
-// late switches a writer's connection to commits that are made durable by sync, or back.
-func (cfg *Config) late(ctx context.Context, c *sqlstore.Conn, late bool) error {
+// deferSync switches a writer's connection to commits that sync makes durable later,
+// or back.
+func (cfg *Config) deferSync(ctx context.Context, c *sqlstore.Conn, late bool) error {
 	if cfg.Options.Durability != driver.Durable {
 		return nil
 	}
@@ -71,9 +72,9 @@ func (l *logFile) sync() error {
 	return l.flush()
 }
 
-// flush syncs the file. When that fails the system may have dropped the pages
-// that it could not write, and reports that only once: a later sync succeeds
-// without them. The caller holds mu.
+// flush syncs the file. After a failure the system may have dropped the
+// unwritten pages, and a later sync would succeed without them; so the failure
+// is remembered. The caller holds mu.
 func (l *logFile) flush() error {
 	l.syncs.Add(1)
 	err := filesync.Data(l.file)
@@ -84,8 +85,8 @@ func (l *logFile) flush() error {
 	return err
 }
 
-// reopen opens the current log. SQLite removes it when the last process closes
-// the database, and makes another.
+// reopen opens the current log. SQLite removes the log when the last process
+// closes the database, and later creates another.
 func (l *logFile) reopen() error {
 	is, err := os.Stat(l.path)
 	if err != nil {
@@ -112,7 +113,7 @@ func (l *logFile) reopen() error {
 	return nil
 }
 
-// failure is that of an earlier sync.
+// failure returns the error of an earlier sync.
 func (l *logFile) failure() error {
 	if err := l.failed.Load(); err != nil {
 		return *err
@@ -120,8 +121,9 @@ func (l *logFile) failure() error {
 	return nil
 }
 
-// close syncs commits that were not synced yet. The database is closed before:
-// when no other process has it open, the log is in the database and gone.
+// close syncs commits that were not synced yet. The database must be closed
+// before. If no other process has it open, the log was merged into the database
+// and removed.
 func (l *logFile) close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -144,41 +146,40 @@ func (l *logFile) close() error {
 	return err
 }
 
-// reserve makes the log's file longer before it is needed, concurrently with
-// the writer. A commit that makes a file longer waits for the file system's
-// journal, and one that overwrites existing bytes does not: on ext4 that is
-// half of a small commit's wait. SQLite overwrites the log from its beginning
-// once it is restarted, so only the first round would be slow, but a round is
-// 64 MB.
+// reserve extends the log file before it is needed, concurrently with the
+// writer. A commit that extends a file waits for the file system's journal, but
+// one that overwrites existing bytes does not: on ext4 that wait is half of a
+// small commit's time. SQLite overwrites the log from its beginning after a
+// restart, so only the first round is slow, but a round is 64 MB.
 //
-// The file is extended with zeros. Recovery ends at them as it does at the
-// frames of an earlier round, because a frame of page 0 is not valid. They are
-// written with O_APPEND, so they cannot overwrite frames, whichever process
-// writes.
+// The file is extended with zeros. Recovery stops there, as at the frames of an
+// earlier round, because a frame of page 0 is not valid. The zeros are written
+// with O_APPEND, so they cannot overwrite frames of any process.
 type reserve struct {
 	path  string
 	frame int64        // bytes
-	limit int64        // frames at which the log is restarted; none is needed above
-	ready atomic.Int64 // frames that the file has room for, or too many to ask again
+	limit int64        // log size in frames at which the log is restarted, so no reserve is needed above
+	ready atomic.Int64 // frames that the file has room for; after a failure the limit, so that it is not tried again
 }
 
 // The sizes of a reserve in bytes.
 const (
-	reserveFrom  = 1 << 20 // a log that stays shorter gets none
-	reserveAhead = 2 << 20 // it is made longer when less room than this is left
-	reserveChunk = 4 << 20 // by so many
+	reserveFrom  = 1 << 20 // bytes; a log below that gets no reserve
+	reserveAhead = 2 << 20 // bytes of room below which the file is extended
+	reserveChunk = 4 << 20 // bytes of one extension
 )
 
-// spareDisk is the part of the free space that a reserve may take.
+// spareDisk: a reserve may take one spareDisk-th of the free disk space.
 const spareDisk = 16
 
-// wanted reports whether a log of so many frames is near the end of its file.
+// wanted reports whether a log with this many frames is near the end of its
+// file.
 func (r *reserve) wanted(logged int64) bool {
 	return logged*r.frame >= reserveFrom && logged+reserveAhead/r.frame > r.ready.Load() && logged < r.limit
 }
 
-// extend makes the file longer. When it cannot, the log grows as it would without:
-// a commit gets the error, if there is one.
+// extend makes the file longer. If that fails, the log grows as it would
+// without a reserve, and a commit gets the error, if there is one.
 func (r *reserve) extend(ctx context.Context, logged int64) {
 	if !r.wanted(logged) {
 		return
@@ -197,7 +198,7 @@ func (r *reserve) extend(ctx context.Context, logged int64) {
 	if free, err := filesync.Free(r.path); err != nil || uint64(max(want-size, 0)) > free/spareDisk {
 		return
 	}
-	zeros := make([]byte, 512<<10) // a commit syncs all bytes written by then, so no more at once
+	zeros := make([]byte, 512<<10) // a commit also syncs these bytes, so not more at once
 	for ; size < want && ctx.Err() == nil; size += int64(len(zeros)) {
 		if _, err := f.Write(zeros); err != nil {
 			return
@@ -209,21 +210,22 @@ func (r *reserve) extend(ctx context.Context, logged int64) {
 	r.ready.Store(size / r.frame)
 }
 
-// forget is called when the file was cut.
+// forget is called after the file was truncated.
 func (r *reserve) forget() { r.ready.Store(0) }
 
-// walIndex reads the size of the log from the WAL-index, the "-shm" file next
+// walIndex reads the size of the log from the WAL index, the "-shm" file next
 // to the database (format: https://www.sqlite.org/walformat.html, section 2.1).
-// One pread after a commit costs a microsecond and takes no lock, where a
-// checkpoint pragma would cost a statement.
+// One pread after a commit takes a microsecond and no lock, while a checkpoint
+// pragma would be a whole statement.
 type walIndex struct{ *sharedFile }
 
-// sharedFile is a file of SQLite's that is read past it. It stays open until the database is
-// closed: closing any descriptor of it would drop the POSIX locks that SQLite holds on it in this
-// process. So engines on the same database share one.
+// sharedFile is a file of SQLite's that this package reads directly. It stays
+// open until the database is closed, because closing any descriptor of it would
+// drop SQLite's POSIX locks in this process. So engines on the same database
+// share one.
 type sharedFile struct {
 	file  *os.File
-	is    os.FileInfo // which file it is
+	info  os.FileInfo // which file it is
 	users int         // engines of this process that read it
 
 	mu    sync.Mutex
@@ -258,7 +260,7 @@ func openShared(path string) (*sharedFile, error) {
 		return nil, err
 	}
 	for _, f := range sharedFiles.list {
-		if os.SameFile(f.is, is) {
+		if os.SameFile(f.info, is) {
 			f.users++
 			return f, nil
 		}
@@ -267,7 +269,7 @@ func openShared(path string) (*sharedFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &sharedFile{file: file, is: is, users: 1}
+	f := &sharedFile{file: file, info: is, users: 1}
 	sharedFiles.list = append(sharedFiles.list, f)
 	return f, nil
 }

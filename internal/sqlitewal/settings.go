@@ -1,7 +1,7 @@
-// Package sqlitewal holds what SQLite and libSQL share beyond database/sql:
-// the pragmas of a connection, their read-back, and the checkpointer of the
-// write-ahead log. It links neither library, so that each engine package can
-// (the two cannot be in one binary).
+// Package sqlitewal has the common parts of the SQLite and libSQL engines
+// beyond database/sql: the pragmas of a connection, reading them back, and the
+// checkpointer of the write-ahead log. It links neither library, because the
+// two cannot be in one binary.
 package sqlitewal
 
 import (
@@ -22,8 +22,9 @@ import (
 const (
 	defaultPageSize = 4 << 10 // of a new database
 
-	// Sizes of the write-ahead log from which it is copied: SQLite's own default for
-	// wal_autocheckpoint in frames (one page each), and ours in bytes.
+	// The log sizes at which a checkpoint starts: SQLite's default for
+	// wal_autocheckpoint in frames (one page each), and Varve's default in
+	// bytes.
 	inlineFrames  = 1000
 	backgroundLog = 16 << 20
 )
@@ -34,13 +35,13 @@ var Params = map[string]string{
 	"mmap":      "bytes of the database that each connection maps into memory, at least 0 (default 0)",
 }
 
-// Config is the settings of a database.
+// Config has the settings of a database.
 type Config struct {
 	Options  driver.Options
-	PageSize int // of a new database; once it is open, that which it has
+	PageSize int // of a new database; later the actual size
 	MMap     int64
 
-	// Pragma runs a statement that sets a pragma. libSQL refuses them through
+	// Pragma runs a statement that sets a pragma; libSQL refuses pragmas in
 	// Exec.
 	Pragma func(ctx context.Context, c *sqlstore.Conn, text string) error
 }
@@ -92,7 +93,7 @@ var synchronous = map[driver.Durability]string{
 }
 
 // Setup sets the pragmas of a new connection. The order matters: page_size has
-// no effect once WAL mode has made the file.
+// no effect after WAL mode has created the file.
 func (cfg *Config) Setup(ctx context.Context, c *sqlstore.Conn, write bool) error {
 	for _, text := range cfg.pragmas(c.Seat(), write) {
 		if err := cfg.patiently(ctx, func() error { return c.Mapped(cfg.Pragma(ctx, c, text)) }); err != nil {
@@ -109,8 +110,8 @@ func (cfg *Config) Setup(ctx context.Context, c *sqlstore.Conn, write bool) erro
 	return err
 }
 
-// patiently runs f again while the database is locked. SQLite does not wait by itself
-// where two connections make a new file one with a write-ahead log.
+// patiently retries f while the database is locked. SQLite does not wait by
+// itself when two connections convert a new file to WAL mode.
 func (cfg *Config) patiently(ctx context.Context, f func() error) error {
 	for deadline := time.Now().Add(cfg.Options.LockTimeout); ; {
 		err := f()
@@ -154,15 +155,17 @@ func (cfg *Config) autocheckpoint() int {
 	return 0
 }
 
-// firstShare is how many times the cache of another connection those readers have that are used
-// first. It is not more, since these may be views that are kept open.
+// firstShare is the cache size of the readers that are used first, as a
+// multiple of another connection's. It is limited because these readers may be
+// views that are kept open.
 const firstShare = 4
 
-// cacheKiB divides the memory budget: SQLite's page cache belongs to a connection, so the
-// writer gets one half, and the readers that are used first most of the other.
+// cacheKiB divides the memory budget. SQLite has a page cache for each
+// connection: the writer gets one half, and the readers that are used first get
+// most of the other.
 func (cfg *Config) cacheKiB(seat int) int64 {
 	o := cfg.Options
-	half, first, others := o.Memory/2/1024, min(o.Concurrency, o.Readers), 1 // the spare
+	half, first, others := o.Memory/2/1024, min(o.Concurrency, o.Readers), 1 // the spare connection's share
 	switch {
 	case o.ReadOnly:
 		half, others = 2*half, 2
@@ -177,7 +180,7 @@ func (cfg *Config) cacheKiB(seat int) int64 {
 }
 
 // queryPragma sets a pragma by a query, which SQLite and libSQL both accept,
-// and reads away the row that some answer with.
+// and discards the row that some pragmas return.
 func queryPragma(ctx context.Context, c *sqlstore.Conn, text string) error {
 	rows, err := c.QueryOnce(ctx, text)
 	if err != nil {
@@ -222,7 +225,7 @@ func (cfg *Config) settings(ctx context.Context, db *sqlstore.DB) ([]driver.Sett
 	}
 	list = append(list,
 		driver.Setting{Name: "memory", Value: strconv.FormatInt(cfg.Options.Memory, 10)},
-		// As the pragma would say of a reader at work, and of a further one.
+		// The cache sizes of an active reader, and of a further one.
 		driver.Setting{Name: "reader_cache_size", Value: strconv.FormatInt(-cfg.cacheKiB(0), 10)},
 		driver.Setting{Name: "further_reader_cache_size", Value: strconv.FormatInt(-cfg.cacheKiB(cfg.Options.Readers), 10)},
 		driver.Setting{Name: "readers", Value: strconv.Itoa(cfg.Options.Readers)},

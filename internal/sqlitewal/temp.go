@@ -9,9 +9,10 @@ import (
 	"github.com/varvedb/varve/internal/dbfile"
 )
 
-// explainTemp adds to SQLite's I/O error that it has no directory for its
-// temporary files, because SQLite's message lacks that. Libraries with codes
-// have one for it, and libSQL has none, so it is looked up here.
+// explainTemp adds to SQLite's I/O error that there is no directory for
+// temporary files, which SQLite's message does not say. Libraries with result
+// codes have a code for it, but libSQL does not, so the directories are checked
+// here.
 func explainTemp(err error) error {
 	if err == nil || !strings.Contains(err.Error(), "disk I/O error") || slices.ContainsFunc(tempDirs(), mayHold) {
 		return err

@@ -13,36 +13,37 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// maxStatements is the most prepared statements of one connection. The texts in
-// use come from a small set. A workload of ever new query shapes starts over.
+// maxStatements bounds the prepared statements of a connection; beyond that all
+// are dropped. Usually the texts are a small set, and only a workload of ever
+// new query shapes reaches the limit.
 const maxStatements = 512
 
 // Conn is a pinned connection with its prepared statements. It is not safe for
 // concurrent use.
 //
-// Statements run in one of three ways, because each way made reads at least a
-// tenth cheaper where it is used: on the connection of a server (remote), so that
-// several share a round trip; on the driver's own connection (native), without
-// the locks and copies of database/sql; or through database/sql.
+// Statements run in one of three ways, because each made reads at least a tenth
+// cheaper where it is used: on a server's connection (remote), so that several
+// share a round trip; on the driver's connection (native), without the locks
+// and copies of database/sql; or through database/sql.
 type Conn struct {
 	conn     *sql.Conn
 	seat     int // see Seat
-	native   any // nil unless statements run on it
+	native   any // the driver's connection, nil unless statements run on it
 	remote   Remote
 	stmts    map[string]statement
-	unkept   statement // the last one that is not kept; closed when the next comes
+	unkept   statement // the last statement that is not kept; closed when the next one runs
 	codec    Codec
 	mapError func(error) error
 	isBroken func(error) bool
 	broken   bool // its state is unknown, so it is not used again
 	closed   atomic.Bool
-	failed   error    // of the first statement that failed in this transaction
-	late     bool     // commits are made durable after they have returned
+	failed   error    // the first error of a statement in this transaction
+	late     bool     // commits become durable after they have returned
 	settings []string // of each transaction; see Share
-	args     []any    // scratch: arguments after the codec
+	args     []any    // reused memory: arguments after the codec
 }
 
-// The seats of connections that serve no reader.
+// The seat numbers of connections that serve no reader.
 const (
 	Writer = -1
 	Spare  = -2 // see WithSpare
@@ -62,8 +63,8 @@ func (db *DB) connect(ctx context.Context, seat int) (*Conn, error) {
 		conn: conn, seat: seat, stmts: map[string]statement{},
 		codec: db.cfg.Codec, mapError: db.mapError, isBroken: db.cfg.IsBroken,
 	}
-	// The driver's connection may be used after Raw, because conn is pinned and
-	// one goroutine uses it at a time.
+	// The driver's connection may be used after Raw returns, because conn is
+	// pinned and one goroutine uses it at a time.
 	err = db.mapError(conn.Raw(func(native any) error {
 		if db.cfg.Direct {
 			c.native = native
@@ -95,27 +96,27 @@ func (db *DB) mapError(err error) error {
 	return err
 }
 
-// Seat returns the number of the reader that the connection serves, or Writer or
-// Spare. A view gets the lowest free number, so those below Options.Concurrency
-// are used most.
+// Seat returns the number of the reader that the connection serves, or Writer
+// or Spare. A view gets the lowest free number, so numbers below
+// Options.Concurrency are used most.
 func (c *Conn) Seat() int { return c.seat }
 
-// Raw gives access to the driver's own connection, as sql.Conn.Raw does.
+// Raw gives access to the driver's connection, as sql.Conn.Raw does.
 func (c *Conn) Raw(f func(driverConn any) error) error { return c.conn.Raw(f) }
 
-// Share notes that each transaction may get another session of the server, which
-// other clients use afterwards. So nothing may be left behind in a session:
-// statements are not kept prepared, DB opens a transaction for a statement that
-// runs outside of one, and each BEGIN sends the settings along, in one message.
-// The effect of the settings must end with the transaction. The connection must
-// be a Remote's.
+// Share declares that each transaction may get another session of the server,
+// which other clients use afterwards, as behind a pooler. So nothing may remain
+// in a session: statements are not kept prepared, DB opens a transaction for a
+// statement that runs outside of one, and each BEGIN sends the settings along
+// in the same message. The effect of the settings must end with the
+// transaction. The connection must be a Remote's.
 func (c *Conn) Share(settings []string) { c.settings = settings }
 
 // Shared reports whether Share was called.
 func (c *Conn) Shared() bool { return c.settings != nil }
 
-// InSession runs f where settings hold: outside a transaction, or inside one on a
-// shared connection.
+// InSession runs f with the connection's settings in effect: outside a
+// transaction, or inside one on a shared connection.
 func (c *Conn) InSession(ctx context.Context, f func(c *Conn) error) error {
 	if !c.Shared() {
 		return f(c)
@@ -145,8 +146,8 @@ func (c *Conn) Exec(ctx context.Context, text string, args ...any) (int64, error
 	return n, nil
 }
 
-// begin runs a statement that begins a transaction and may wait for a lock. After
-// an error the connection is in no transaction, or broken.
+// begin runs a statement that begins a transaction and may wait for a lock.
+// After an error the connection is either in no transaction or broken.
 func (c *Conn) begin(ctx context.Context, text string) (err error) {
 	c.failed = nil
 	// A Remote sends it with the next statement.
@@ -157,8 +158,8 @@ func (c *Conn) begin(ctx context.Context, text string) (err error) {
 		}
 		return nil
 	}
-	// On the driver's own connection a query needs no goroutine that watches ctx,
-	// where Exec may.
+	// On the driver's connection a query needs no goroutine that watches ctx,
+	// while Exec may.
 	if c.native != nil && ctx.Done() != nil {
 		var rows driver.Rows
 		if rows, err = c.Query(ctx, text); err == nil {
@@ -168,16 +169,17 @@ func (c *Conn) begin(ctx context.Context, text string) (err error) {
 	} else {
 		_, err = c.Exec(ctx, text)
 	}
-	// A driver may report that ctx has ended although the transaction has begun.
-	// If it has not, the error of ROLLBACK says so, which is right.
+	// A driver may report that ctx has ended although the transaction has
+	// begun, so roll back. If it has not begun, ROLLBACK fails, which is
+	// harmless.
 	if err != nil && !c.broken {
 		_, _ = c.conn.ExecContext(context.Background(), "ROLLBACK")
 	}
 	return err
 }
 
-// ExecOnce runs one statement that sets something, without preparing or
-// translating it. DDL may come by Exec as well; see keeps.
+// ExecOnce runs one settings statement, without preparing or translating it.
+// DDL may also use Exec; see keeps.
 func (c *Conn) ExecOnce(ctx context.Context, text string) (err error) {
 	if c.remote != nil {
 		_, err = c.remote.Exec(ctx, text, false, nil)
@@ -197,8 +199,7 @@ func (c *Conn) QueryOnce(ctx context.Context, text string) (rows driver.Rows, er
 	return rows, c.Mapped(err)
 }
 
-// Mapped returns an error of rows that QueryOnce gave, joined with the contract's
-// sentinel.
+// Mapped adds the driver package's error to an error of rows from QueryOnce.
 func (c *Conn) Mapped(err error) error {
 	if err == nil {
 		return nil
@@ -287,7 +288,7 @@ func (c *Conn) prepare(ctx context.Context, text string) (stmt statement, err er
 	return stmt, nil
 }
 
-// forgetUnkept closes the statement that is not kept.
+// forgetUnkept closes the statement of the last run if it is not kept.
 func (c *Conn) forgetUnkept() {
 	if c.unkept != nil {
 		_ = c.unkept.Close()
@@ -296,16 +297,15 @@ func (c *Conn) forgetUnkept() {
 }
 
 // kept are the first words of statements that stay prepared, because a store
-// runs them again and again.
+// runs them repeatedly.
 var kept = []string{
 	"SELECT", "WITH", "VALUES", "INSERT", "UPDATE", "DELETE", "BEGIN", "COMMIT", "ROLLBACK",
 }
 
-// keeps reports whether a statement stays prepared. All others, DDL among them,
-// are prepared for each run, because a plan for making a table may be good for
-// one run only: DuckDB 1.5.5 takes the columns out of it, and runs it again as
-// CREATE TABLE without columns when the transaction of the first run was rolled
-// back.
+// keeps reports whether a statement stays prepared. All others, including DDL,
+// are prepared for each run, because a plan for creating a table may work only
+// once: DuckDB 1.5.5 removes the columns from the plan, and after a rollback of
+// the first run it executes CREATE TABLE without columns.
 func keeps(text string) bool {
 	word := strings.TrimLeft(text, " \t\r\n(")
 	if i := strings.IndexAny(word, " \t\r\n(;"); i >= 0 {
@@ -331,8 +331,8 @@ func (c *Conn) encode(args []any) []any {
 	return c.args
 }
 
-// fail maps an error, and notes the first error of the transaction and whether
-// the connection is broken.
+// fail maps an error, and records the first error of the transaction and
+// whether the connection is broken.
 func (c *Conn) fail(err error) error {
 	if errors.Is(err, sqldriver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
 		c.isBroken != nil && c.isBroken(err) {
@@ -377,7 +377,7 @@ func (c *Conn) close() error {
 	return nil
 }
 
-// abandon closes a connection for good instead of returning it to the pool.
+// abandon closes a connection permanently instead of returning it to the pool.
 func (c *Conn) abandon() {
 	c.forget()
 	_ = c.conn.Raw(func(any) error { return sqldriver.ErrBadConn })
@@ -397,32 +397,33 @@ func dropBroken(c *Conn) *Conn {
 	return c
 }
 
-// Remote is a driver's connection to a server, used past database/sql: how often its
-// answer is waited for is what counts there. Like a Conn it is for one goroutine at a
-// time. A statement that is kept is prepared once for the connection.
+// Remote is a driver's connection to a server, used without database/sql,
+// because here the number of round trips counts. Like a Conn it is for one
+// goroutine at a time. A statement that is kept is prepared once for the
+// connection.
 type Remote interface {
-	// Later queues a statement, which is sent in one message with the next one,
-	// and before it. The arguments are not kept. Its error is returned by the
-	// next statement.
+	// Later queues a statement. It is sent before the next statement, in the
+	// same message. The arguments are not retained. Its error is returned by
+	// the next statement.
 	Later(ctx context.Context, text string, keep bool, args []any) error
 
-	// Prefetch queues a query, which is sent in one message with the next statement
-	// that returns rows or is executed, and behind it. The first Query of the same text
-	// and arguments gets its answer, unless Later or Exec came between.
+	// Prefetch queues a query. It is sent after the next statement that returns
+	// rows or is executed, in the same message. The first Query of the same
+	// text and arguments gets its answer, unless Later or Exec came between.
 	Prefetch(ctx context.Context, text string, keep bool, args []any) error
 
 	// Flush sends the queued statements.
 	Flush(ctx context.Context) error
 
-	// Exec runs one statement, and without arguments and not kept also several, and
-	// returns the number of rows it changed.
+	// Exec runs one statement, or several if they have no arguments and are not
+	// kept, and returns the number of changed rows.
 	Exec(ctx context.Context, text string, keep bool, args []any) (int64, error)
 
 	// Query runs one statement.
 	Query(ctx context.Context, s driver.Statement, keep bool, args []any) (driver.Rows, error)
 
-	// Rollback ends the transaction, under open rows if need be. It does not wait for
-	// the answer: whether the connection was lost over it shows at the next call.
+	// Rollback ends the transaction, even while rows are open. It does not wait
+	// for the answer; a lost connection is noticed by the next call.
 	Rollback() error
 }
 
@@ -431,7 +432,7 @@ type remoteStatement struct {
 	conn  Remote
 	text  string
 	keep  bool
-	hints driver.Statement // its text is not used
+	hints driver.Statement // only its hints are used
 }
 
 func (s remoteStatement) exec(ctx context.Context, args []any) (int64, error) {
@@ -444,15 +445,15 @@ func (s remoteStatement) query(ctx context.Context, args []any) (resultSet, erro
 	return s.conn.Query(ctx, native, s.keep, args)
 }
 
-// later leaves a statement without arguments to a Remote's next one; see there.
+// later queues a statement without arguments; see Remote.Later.
 func (c *Conn) later(text string) { _ = c.remote.Later(context.Background(), text, false, nil) }
 
-// Defer leaves a statement to a Remote's next one, whose error may be this one's.
+// Defer queues a statement; the next statement may return its error.
 func (c *Conn) Defer(ctx context.Context, text string, args ...any) error {
 	return c.Mapped(c.remote.Later(ctx, c.codec.Rebind(text), c.keepsRemote(text), c.encode(args)))
 }
 
-// prefetch leaves queries to a Remote that are sent behind its next statement.
+// prefetch queues queries that are sent after the next statement.
 func (c *Conn) prefetch(ctx context.Context, expected []driver.Prefetch) error {
 	for _, p := range expected {
 		text := c.codec.Rebind(p.Text)
@@ -471,13 +472,14 @@ func (c *Conn) keepsRemote(text string) bool { return !c.Shared() && keeps(text)
 // queue.
 func (c *Conn) Flush(ctx context.Context) error { return c.Mapped(c.remote.Flush(ctx)) }
 
-// Close implements statement. How many are kept is the Remote's affair.
+// Close implements statement. It does nothing: the Remote manages its
+// statements.
 func (s remoteStatement) Close() error { return nil }
 
-// renew opens the view of a reader on another connection. Its own was lost before
-// anything was read, so the caller sees no difference.
+// renew opens a reader's view on another connection. The old one was lost
+// before anything was read, so the caller notices no difference.
 func (r *Reader) renew(ctx context.Context) error {
-	r.conn.abandon() // first: there may be no more connections than are open
+	r.conn.abandon() // before a new one is made, because the number of connections is limited
 	c, err := r.db.connect(ctx, r.conn.seat)
 	if err != nil {
 		return err
@@ -486,8 +488,8 @@ func (r *Reader) renew(ctx context.Context) error {
 	return r.db.beginRead(ctx, c, false, nil)
 }
 
-// asTx and asReader add the methods of driver.Remote to transactions and views of
-// a server.
+// asTx and asReader add the methods of driver.Remote to transactions and views
+// of a server.
 func asTx(tx *Tx) driver.Tx {
 	if tx.remote != nil {
 		return remoteTx{tx}
@@ -551,8 +553,8 @@ func (db *DB) liftTimeouts(ctx context.Context, of driver.Remote) error {
 	return of.Defer(ctx, db.cfg.LiftTimeouts)
 }
 
-// DriverRows converts rows of a driver to rows of the contract, for a Remote. The
-// driver allocates each value.
+// DriverRows converts a driver's rows for a Remote. The driver must allocate
+// each value.
 func DriverRows(ctx context.Context, rows sqldriver.Rows) driver.Rows {
 	return &directRows{ctx: ctx, rows: rows, values: make([]sqldriver.Value, len(rows.Columns()))}
 }

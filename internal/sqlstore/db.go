@@ -1,8 +1,8 @@
-// Package sqlstore is the common part of the engines behind database/sql: one
-// pinned connection of the writer, a bounded pool of pinned connections of
-// readers, prepared statements for each connection, and the translation of values
-// and errors. An engine package gives it a Config and adds its connection string,
-// settings, bulk path and error map.
+// Package sqlstore is the common part of the engines that use database/sql: one
+// pinned connection for the writer, a bounded pool of pinned connections for
+// readers, prepared statements for each connection, and the translation of
+// values and errors. An engine package provides a Config with its connection
+// string, settings, bulk path and error map.
 package sqlstore
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Config is what an engine gives to New.
+// Config is an engine's configuration for New.
 type Config struct {
 	Info         driver.Info
 	Capabilities driver.Capabilities
@@ -33,28 +33,29 @@ type Config struct {
 	// Setup prepares a new connection: session settings and, for readers, whatever forbids writing.
 	Setup func(ctx context.Context, c *Conn, write bool) error
 
-	// Direct runs statements on the driver's own connection, past database/sql.
+	// Direct runs statements on the driver's connection, without database/sql.
 	// The driver must allocate each value of a row, copy arguments before it
-	// returns, and obey a context without one goroutine a row.
+	// returns, and obey a context without starting a goroutine for each row.
 	Direct bool
 
-	// Remote, if given, returns how statements run on the driver's own connection
-	// to a server. Then a transaction begins with its first statement.
-	// LiftTimeouts is the statement that keeps the server from ending a
-	// transaction; it may be empty.
+	// Remote, if given, returns a Remote for the driver's connection to a
+	// server. Then a transaction begins with its first statement. LiftTimeouts
+	// is the statement that keeps the server from ending a transaction by a
+	// timeout; it may be empty.
 	Remote       func(driverConn any) Remote
 	LiftTimeouts string
 
-	// BeginWrite starts a transaction that holds the write lock, BeginRead one
-	// whose view is fixed once Pin (a query, may be empty) has run.
+	// BeginWrite starts a transaction that holds the write lock. BeginRead
+	// starts one whose view is fixed once the query Pin (which may be empty)
+	// has run.
 	BeginWrite, BeginRead, Pin string
 
-	// AfterBegin, if given, runs as the first thing inside a write transaction:
-	// a lock that keeps out writers of other processes.
+	// AfterBegin, if given, runs first inside a write transaction, to take a
+	// lock against writers of other processes.
 	AfterBegin func(ctx context.Context, c *Conn) error
 
-	// IsBroken reports whether a native error means that the connection is lost.
-	// The errors of database/sql are known already. It may be nil.
+	// IsBroken reports whether a native error means that the connection is
+	// lost. The errors of database/sql are handled already. It may be nil.
 	IsBroken func(error) bool
 
 	// Codec translates values.
@@ -63,30 +64,32 @@ type Config struct {
 	// Bulk writes rows.
 	Bulk Bulk
 
-	// MapError joins a native error with a sentinel of package driver. It is
+	// MapError adds one of package driver's errors to a native error. It is
 	// never called with nil and may be nil.
 	MapError func(error) error
 
 	// BeforeWrite, if given, runs before each write transaction while the
-	// writer's connection is held, to push back when a log has grown too much.
+	// writer's connection is held, to delay writers when a log has grown too
+	// large.
 	BeforeWrite func(ctx context.Context, c *Conn) error
 
 	// Late, if given, switches the writer's connection between commits that are
-	// durable when they return and others; see BeginLate.
+	// durable when they return and commits that become durable later; see
+	// BeginLate.
 	Late func(ctx context.Context, c *Conn, late bool) error
 
-	// BeforeCommit, if given, may refuse a commit, which is rolled back then.
+	// BeforeCommit, if given, may refuse a commit, which is then rolled back.
 	BeforeCommit func(ctx context.Context, c *Conn) error
 
-	// ReadAhead, if given, is that of driver.Reader.
+	// ReadAhead, if given, implements driver.Reader's.
 	ReadAhead func(ctx context.Context, c *Conn, table string, ids []any)
 
-	// RandomAccess, if given, is that of driver.Reader. It is only called with what
-	// the connection does not have yet.
+	// RandomAccess, if given, implements driver.Reader's. It is only called
+	// when the connection's state changes.
 	RandomAccess func(c *Conn, on bool)
 
-	// AfterWrite, if given, runs after each commit, before the writer's connection
-	// is given back.
+	// AfterWrite, if given, runs after each commit, before the writer's
+	// connection is returned.
 	AfterWrite func(c *Conn)
 }
 
@@ -100,7 +103,7 @@ type Bulk interface {
 // DB is an open database: the part of driver.Engine that engines share.
 type DB struct {
 	cfg    Config
-	writer chan *Conn // holds the writer's connection between transactions; nil inside: connect again
+	writer chan *Conn // holds the writer's connection between transactions; nil means to connect again
 	slots  *slots     // of readers
 
 	spareMu sync.Mutex
@@ -114,7 +117,7 @@ type DB struct {
 	open   map[*Reader]struct{}
 }
 
-// New returns a DB over cfg.Pool after it has made one connection. After an error
+// New returns a DB over cfg.Pool after it has made one connection. On an error
 // the pool is closed.
 func New(ctx context.Context, cfg Config) (*DB, error) {
 	cfg.Pool.SetMaxOpenConns(cfg.Options.Readers + 2) // readers, writer, and one for settings and statistics
@@ -143,12 +146,13 @@ func (db *DB) Capabilities() driver.Capabilities { return db.cfg.Capabilities }
 // Begin implements driver.Engine.
 func (db *DB) Begin(ctx context.Context) (driver.Tx, error) { return db.beginWrite(ctx, false, nil) }
 
-// BeginExpecting is that of driver.Prefetcher, for engines with a Remote.
+// BeginExpecting implements driver.Prefetcher's BeginPrefetching, for engines
+// with a Remote.
 func (db *DB) BeginExpecting(ctx context.Context, expected []driver.Prefetch) (driver.Tx, error) {
 	return db.beginWrite(ctx, false, expected)
 }
 
-// BeginLate is Begin, but the engine makes the commit durable after it has returned.
+// BeginLate is Begin, but the commit may become durable after it has returned.
 func (db *DB) BeginLate(ctx context.Context) (driver.Tx, error) { return db.beginWrite(ctx, true, nil) }
 
 func (db *DB) beginWrite(ctx context.Context, late bool, expected []driver.Prefetch) (driver.Tx, error) {
@@ -209,7 +213,7 @@ func (db *DB) WithWriter(ctx context.Context, f func(c *Conn) error) error {
 	return c.InSession(ctx, f)
 }
 
-// setLate switches the writer's connection when it is not as wanted.
+// setLate switches the writer's connection if necessary.
 func (db *DB) setLate(ctx context.Context, c *Conn, late bool) error {
 	if db.cfg.Late == nil || c.late == late {
 		return nil
@@ -222,8 +226,8 @@ func (db *DB) setLate(ctx context.Context, c *Conn, late bool) error {
 	return nil
 }
 
-// WithSpare runs f on a connection that is neither the writer's nor a reader's. The
-// connection is kept for the next call.
+// WithSpare runs f on a connection that is neither the writer's nor a reader's.
+// The connection is kept for the next call.
 func (db *DB) WithSpare(ctx context.Context, f func(c *Conn) error) error {
 	db.spareMu.Lock()
 	defer db.spareMu.Unlock()
@@ -246,8 +250,8 @@ func (db *DB) WithSpare(ctx context.Context, f func(c *Conn) error) error {
 	return err
 }
 
-// takeWriter waits for the writer's connection, and reports whether it is an old
-// one.
+// takeWriter waits for the writer's connection, and reports whether the
+// connection existed before.
 func (db *DB) takeWriter(ctx context.Context) (c *Conn, kept bool, err error) {
 	if c, err = take(ctx, db, db.writer); err != nil {
 		return nil, false, fmt.Errorf("wait for the writer: %w", err)
@@ -263,9 +267,9 @@ func (db *DB) takeWriter(ctx context.Context) (c *Conn, kept bool, err error) {
 
 func (db *DB) giveWriter(c *Conn) { db.writer <- dropBroken(c) }
 
-// take waits for a value of a channel until ctx is done or the database closes.
-// A value that is there at once is always taken, and a closed database always
-// wins.
+// take waits for a value from a channel until ctx ends or the database closes.
+// An available value is always taken, and a closed database always takes
+// precedence.
 func take[T any](ctx context.Context, db *DB, from chan T) (v T, err error) {
 	if db.isClosed() {
 		return v, driver.ErrClosed
@@ -295,7 +299,8 @@ func (db *DB) View(ctx context.Context) (driver.Reader, error) {
 	return db.reader(ctx, db.cfg.Remote == nil)
 }
 
-// ViewExpecting is that of driver.Prefetcher, for engines with a Remote.
+// ViewExpecting implements driver.Prefetcher's ViewPrefetching, for engines
+// with a Remote.
 func (db *DB) ViewExpecting(ctx context.Context, expected []driver.Prefetch) (driver.Reader, error) {
 	return db.reader(ctx, false, expected...)
 }
@@ -334,21 +339,21 @@ func (db *DB) readers(ctx context.Context, n int, pin bool, expected ...driver.P
 	return list, nil
 }
 
-// openReader starts a read transaction for a slot that was taken. Without pin
-// the first query fixes the view.
+// openReader starts a read transaction for an acquired slot. Without pin the
+// first query fixes the view.
 func (db *DB) openReader(ctx context.Context, l *lease, pin bool, expected []driver.Prefetch) (driver.Reader, error) {
 	if db.isClosed() {
 		return nil, driver.ErrClosed
 	}
-	// Begin on the connection that the last reader left at the seat.
+	// Begin on the connection that the seat's last reader has left.
 	seat, c := db.slots.seat()
 	var err error
 	kept := c != nil
 	if kept {
 		err = db.beginRead(ctx, c, pin, expected)
 	}
-	// Where there is none, or where it was lost meanwhile, by a restart of the
-	// server for example, begin on a new connection.
+	// If there is none, or it was lost meanwhile, for example by a restart of
+	// the server, begin on a new connection.
 	if !kept || err != nil && c.broken && ctx.Err() == nil {
 		dropBroken(c)
 		if c, err = db.connect(ctx, seat); err == nil {
@@ -362,7 +367,7 @@ func (db *DB) openReader(ctx context.Context, l *lease, pin bool, expected []dri
 		}
 		return nil, fmt.Errorf("begin read: %w", err)
 	}
-	// Close ends the readers that it finds in db.open.
+	// Register the reader, because Close ends all readers in db.open.
 	r := &Reader{db: db, conn: c, lease: l, unread: !pin}
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -376,10 +381,10 @@ func (db *DB) openReader(ctx context.Context, l *lease, pin bool, expected []dri
 }
 
 // beginRead begins a read transaction and, with pin, fixes its view. After an
-// error the connection is in no transaction, because it is used again.
+// error the connection is in no transaction, so it can be used again.
 func (db *DB) beginRead(ctx context.Context, c *Conn, pin bool, expected []driver.Prefetch) error {
 	if c.native != nil {
-		// To watch the context would take longer than to begin.
+		// Watching the context would take longer than beginning.
 		ctx = context.WithoutCancel(ctx)
 	}
 	if err := c.begin(ctx, db.cfg.BeginRead); err != nil {
@@ -434,8 +439,8 @@ func (db *DB) Close() error {
 	for _, r := range readers {
 		errs = append(errs, r.end(driver.ErrClosed))
 	}
-	// A caller that waits for a slot or opens a reader finds the database closed
-	// and gives its slots back.
+	// A caller that is waiting for a slot, or opening a reader, notices that
+	// the database is closed and returns its slots.
 	_ = db.slots.open.Acquire(context.Background(), int64(db.slots.total))
 	for _, at := range db.slots.seats {
 		errs = append(errs, at.conn.close())
@@ -462,14 +467,14 @@ func (db *DB) isClosed() bool {
 	return db.closed
 }
 
-// slots bounds how many readers are open and how many of them are at work.
+// slots bounds how many readers are open and how many of them are working.
 //
 // A caller acquires a slot for each reader, and one lease for all readers that
 // it opens together. Both semaphores are first come, first served, because
-// otherwise a busy process would starve some of its callers.
+// otherwise a busy process could starve some of its callers.
 type slots struct {
-	total  int                 // readers
-	leases int                 // readers or groups of them at work
+	total  int                 // number of readers
+	leases int                 // maximum number of leases at a time
 	open   *semaphore.Weighted // a unit for each reader
 	atWork *semaphore.Weighted // a unit for each lease; nil: all readers may be at work
 
@@ -487,32 +492,32 @@ type seat struct {
 // lease lets readers that were opened together work, until all of them are
 // closed or until leaseTime has passed.
 //
-// More readers at work than processors get no more done, because Go lets a
-// goroutine run for 10 ms before all others get their 10 ms. The small reads
-// that are interrupted then wait for every other reader. While readers wait for
-// a lease instead, each waits only for those before it.
+// With more working readers than processors no more work gets done, because Go
+// lets a goroutine run for 10 ms before the others get their turn. A small read
+// that is interrupted then waits for every other reader. If readers wait for a
+// lease instead, each waits only for those before it.
 type lease struct {
 	readers  int // not closed yet; guarded by slots.mu
 	since    time.Time
-	deadline *time.Timer // nil without a bound of readers at work
-	release  func()      // gives the lease back, once
+	deadline *time.Timer // nil if working readers are not limited
+	release  func()      // releases the lease; only the first call counts
 }
 
-// leaseTime ends a lease whose readers are still open, because a caller may keep
-// a reader for as long as it likes and open another one meanwhile. The reader
-// goes on without a lease. The time is longer than most reads, and as short as
-// the callers that wait can bear.
+// leaseTime ends a lease whose readers are still open, because a caller may
+// keep a reader for any time and open another one meanwhile. The reader
+// continues without a lease. The time is longer than most reads take, but short
+// enough for the waiting callers.
 const leaseTime = 20 * time.Millisecond
 
-// severalWait is how long a caller that wants several readers keeps its place in
-// the queue before it goes to the end. Without this wait, callers that want one
-// reader would take every slot that becomes free. Without an end of the wait, a
-// caller that holds a reader and asks for another one could be queued behind the
-// caller that waits for the held one, for ever.
+// severalWait is how long a caller that wants several readers keeps its place
+// in the queue before it goes to the end. Without this wait, callers that want
+// one reader would take every slot that becomes free. Without the limit, a
+// caller that holds a reader and asks for another could queue behind a caller
+// that waits for the held one: a deadlock.
 const severalWait = 100 * time.Millisecond
 
-// newSlots returns slots for a number of readers. Some of them may run a query
-// at a time.
+// newSlots returns slots for a number of readers, of which atWork may work at a
+// time.
 func newSlots(readers, atWork int) *slots {
 	s := &slots{
 		total: readers, leases: atWork,
@@ -534,7 +539,8 @@ func (s *slots) take(ctx context.Context, n int) (*lease, error) {
 		return nil, err
 	}
 	for n > 1 {
-		// All n at once: two callers that each hold a part would wait for ever.
+		// Take all n at once, because two callers that each hold a part would
+		// deadlock.
 		wait, cancel := context.WithTimeout(ctx, severalWait)
 		err := s.open.Acquire(wait, int64(n))
 		cancel()
@@ -563,8 +569,8 @@ func (s *slots) take(ctx context.Context, n int) (*lease, error) {
 	return l, nil
 }
 
-// seat takes the lowest free seat for a slot that was taken. Its connection is
-// nil when there is none yet.
+// seat takes the lowest free seat for an acquired slot. Its connection is nil
+// when there is none yet.
 func (s *slots) seat() (n int, c *Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -573,7 +579,7 @@ func (s *slots) seat() (n int, c *Conn) {
 	return n, s.seats[n].conn
 }
 
-// free gives a seat back, with its connection unless that is nil or broken.
+// free returns a seat, with its connection unless that is nil or broken.
 func (s *slots) free(n int, c *Conn) {
 	c = dropBroken(c)
 	s.mu.Lock()
@@ -581,7 +587,7 @@ func (s *slots) free(n int, c *Conn) {
 	s.seats[n] = seat{conn: c}
 }
 
-// give gives back n slots of a lease, and the lease with the last of them.
+// give returns n slots of a lease, and the lease with the last of them.
 func (s *slots) give(l *lease, n int) {
 	s.mu.Lock()
 	l.readers -= n

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// SQLite adds the upkeep that SQLite and its relatives do by SQL to a DB.
+// SQLite adds to a DB the maintenance that SQLite and its relatives do by SQL.
 type SQLite struct{ *DB }
 
-// Check implements driver.Checker. It runs PRAGMA integrity_check, which compares
-// every tree with itself and every index with its table, and stops after 100
+// Check implements driver.Checker. It runs PRAGMA integrity_check, which checks
+// every tree, and every index against its table, and stops after 100
 // contradictions.
 func (db SQLite) Check(ctx context.Context, report func(problem string) bool) (did string, err error) {
 	err = db.WithSpare(ctx, func(c *Conn) (err error) {

@@ -22,7 +22,7 @@ type statement interface {
 	Close() error
 }
 
-// resultSet is what *sql.Rows and directRows have in common.
+// resultSet has the common methods of *sql.Rows and directRows.
 type resultSet interface {
 	Next() bool
 	Scan(dest ...any) error
@@ -30,7 +30,7 @@ type resultSet interface {
 	Close() error
 }
 
-// pooled is a statement behind database/sql.
+// pooled is a statement of database/sql.
 type pooled struct{ *sql.Stmt }
 
 func (s pooled) exec(ctx context.Context, args []any) (int64, error) {
@@ -45,8 +45,8 @@ func (s pooled) query(ctx context.Context, args []any) (resultSet, error) {
 	return s.QueryContext(ctx, args...)
 }
 
-// direct is a statement of the driver's own connection. A pinned connection
-// needs no lock against other goroutines, no copy of scanned values, and no
+// direct is a statement on the driver's connection. A pinned connection needs
+// no lock against other goroutines, no copies of scanned values, and no
 // goroutine for each query that can be cancelled. Without these, which
 // database/sql adds, a read of twenty events takes a tenth less processor time.
 type direct struct {
@@ -93,7 +93,7 @@ func (s *direct) query(ctx context.Context, args []any) (resultSet, error) {
 	return DriverRows(ctx, rows), nil
 }
 
-// bind makes values of arguments, as database/sql does.
+// bind converts arguments to driver values, as database/sql does.
 func (s *direct) bind(ctx context.Context, args []any) ([]sqldriver.NamedValue, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -119,7 +119,8 @@ func (s *direct) bind(ctx context.Context, args []any) ([]sqldriver.NamedValue, 
 // Close implements statement.
 func (s *direct) Close() error { return s.stmt.Close() }
 
-// directRows is the result of a direct statement. The driver allocates each value.
+// directRows is the result of a direct statement. The driver must allocate each
+// value.
 type directRows struct {
 	ctx    context.Context // checked between rows, because not every driver does
 	rows   sqldriver.Rows
@@ -160,8 +161,8 @@ func (r *directRows) Scan(dest ...any) error {
 	return nil
 }
 
-// assign scans one value: a type of the contract directly, others by the rules of
-// database/sql.
+// assign scans one value: a type of package driver directly, others by the
+// rules of database/sql.
 func assign(dest any, src sqldriver.Value) error {
 	switch d := dest.(type) {
 	case *int64:
@@ -223,7 +224,7 @@ func (r *directRows) Close() error {
 	return r.rows.Close()
 }
 
-// Rows is a result whose values go through the connection's codec.
+// Rows is a result whose values are decoded by the connection's codec.
 type Rows struct {
 	rows  resultSet
 	conn  *Conn
@@ -314,13 +315,13 @@ func (r *Rows) Close() error {
 
 var _ driver.Rows = (*Rows)(nil)
 
-// Codec translates values and placeholders between the contract of package
-// driver and a native engine.
+// Codec translates values and placeholders between package driver and a native
+// engine.
 type Codec interface {
 	// Encode converts an argument into a value that the engine's database/sql
 	// driver binds.
 	Encode(arg any) any
-	// DecodeUint reads back what Encode made of a uint64.
+	// DecodeUint is the inverse of Encode for a uint64.
 	DecodeUint(src any) (uint64, error)
 	// Rebind rewrites the "?" placeholders of a statement.
 	Rebind(sql string) string

@@ -68,8 +68,8 @@ func (tx *Tx) Update(ctx context.Context, u *driver.Update, value any, keys []an
 	return nil
 }
 
-// Commit implements driver.Tx. The context is not passed on: a commit that was
-// started is finished.
+// Commit implements driver.Tx. It does not pass ctx on, so that a commit that
+// was started also completes.
 func (tx *Tx) Commit(ctx context.Context) error {
 	if tx.done {
 		return driver.ErrClosed
@@ -113,13 +113,13 @@ func (tx *Tx) Rollback() error {
 // it from another goroutine, so every use takes its mutex.
 type Reader struct {
 	db    *DB
-	lease *lease // with which its slot was taken
+	lease *lease // under which its slot was taken
 
 	mu     sync.Mutex
 	conn   *Conn // nil once ended
 	rows   *Rows // open result, or nil
-	why    error // after the end: what calls return
-	unread bool  // the first query has yet to fix the view
+	why    error // after the end: the error that calls return
+	unread bool  // the first query has not yet fixed the view
 	random bool  // see RandomAccess
 }
 
@@ -174,10 +174,10 @@ func (r *Reader) setRandom(on bool) {
 	}
 }
 
-// Close ends the read transaction and gives the connection back.
+// Close ends the read transaction and returns the connection.
 func (r *Reader) Close() error { return r.end(driver.ErrClosed) }
 
-// end ends the transaction, under open rows if need be.
+// end ends the transaction, even while rows are open.
 func (r *Reader) end(why error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -200,14 +200,15 @@ func (r *Reader) end(why error) error {
 	return err
 }
 
-// MultiRow is the Bulk of engines that run fastest on prepared statements of
+// MultiRow is the Bulk of engines that are fastest with prepared statements of
 // many rows (SQLite, libSQL): INSERT … VALUES (…),(…) and UPDATE of the keys in
-// a list of VALUES. Rows are cut into a few fixed sizes so that each table needs
-// only a few prepared statements.
+// a list of VALUES. Rows are divided into a few fixed sizes so that each table
+// needs only a few prepared statements.
 //
-// The statements say OR FAIL: with the default, ABORT, SQLite keeps a journal of
-// each statement of several rows, in a file, to undo it alone. Here an error
-// always ends the transaction, and the journal costs a fifth of a commit.
+// The statements say OR FAIL. With the default, ABORT, SQLite writes a
+// statement journal to a file, to undo a statement of several rows alone. Here
+// an error always ends the transaction, and the journal would cost a fifth of a
+// commit.
 type MultiRow struct {
 	// Run runs a statement; nil means Conn.Exec.
 	Run func(c *Conn, ctx context.Context, text string, args ...any) error
@@ -222,13 +223,14 @@ type manyOf struct {
 	rows int
 }
 
-// rowSizes are the rows in one statement, largest first. Five columns × 1024
-// rows stay well below SQLite's 32,766 variables.
+// rowSizes are the possible numbers of rows in a statement, largest first. Five
+// columns × 1024 rows stay well below SQLite's 32,766 variables.
 var rowSizes = []int{1024, 256, 64, 16, 4, 1}
 
-// indexedSizes are the sizes of an update whose rows an index finds. Measured
-// on 5,000 rows of the 13-index layout: one by one 60 ms, 1,024 in one
-// statement 50 ms, 16 to 256 in one 70 to 140 ms.
+// indexedSizes are the numbers of rows in an update statement when an index
+// finds each row. Only the extremes are used: updating 5,000 rows of the
+// 13-index layout took 60 ms one by one, 50 ms with 1,024 in a statement, and
+// 70 to 140 ms with 16 to 256.
 var indexedSizes = []int{1024, 1}
 
 // maxValues bounds the values of one statement.
@@ -264,7 +266,8 @@ func (m *MultiRow) run(ctx context.Context, c *Conn, text string, args []any) er
 	return err
 }
 
-// inChunks cuts rows of width values into the largest fitting sizes.
+// inChunks divides rows of width values into chunks of the largest fitting
+// sizes.
 func inChunks(sizes []int, width int, rows []any, f func(n int, chunk []any) error) error {
 	for _, n := range sizes {
 		if n > 1 && n*width > maxValues {
@@ -300,10 +303,10 @@ func insertText(t *driver.Table, n int) string {
 }
 
 // updateText returns the update of n keys. SQLite uses an index for a list of
-// VALUES only when it is joined, and without one joins row by row, where IN
-// makes one pass. The + keeps it from making an index of the list instead and
-// reading the whole table: before 3.46, and so in libSQL, it takes a list of n
-// for 2^(n/10) rows.
+// VALUES only when the list is joined; without an index IN makes one pass where
+// a join would go row by row. The + keeps SQLite from indexing the list instead
+// and reading the whole table: before 3.46, and so in libSQL, it estimates a
+// list of n at 2^(n/10) rows.
 func updateText(u *driver.Update, n int) string {
 	text := "UPDATE OR FAIL " + u.Table + " SET " + u.Set.Name + " = ?"
 	columns := make([]string, len(u.Key))
@@ -320,7 +323,8 @@ func updateText(u *driver.Update, n int) string {
 	return text + " WHERE (" + ColumnList(u.Key) + ") IN (SELECT " + strings.Join(columns, ", ") + " FROM " + values + ")"
 }
 
-// equalities compares columns with placeholders or with columns of k.
+// equalities returns comparisons of columns with placeholders or with columns
+// of k.
 func equalities(key []driver.Column, with []string) string {
 	terms := make([]string, len(key))
 	for i, c := range key {

@@ -1,5 +1,5 @@
-// Package statement runs statements by name, also such that are over a list:
-// what stands in braces in them is repeated as often as the list is long.
+// Package statement runs named SQL statements, including statements over a
+// list: their parts in braces are repeated once for each item.
 package statement
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Set is statements by name. Its errors begin with the name.
+// Set has statements by name. Its errors begin with the name.
 type Set struct {
 	all map[string]driver.Statement
 
@@ -48,7 +48,7 @@ func (s *Set) PrefetchIn(name string, list, more []any) (expected []driver.Prefe
 	return expected
 }
 
-// List returns a statement over a list of a size.
+// List returns the text of a statement over a list of a size.
 func (s *Set) List(name string, size int) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +63,7 @@ func (s *Set) List(name string, size int) string {
 	return text
 }
 
-// Exec runs a statement, which the transaction may defer.
+// Exec runs a statement. The transaction may defer it.
 func (s *Set) Exec(ctx context.Context, tx driver.Tx, name string, args ...any) error {
 	if err := driver.Run(ctx, tx, s.all[name].Text, args...); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -71,13 +71,14 @@ func (s *Set) Exec(ctx context.Context, tx driver.Tx, name string, args ...any) 
 	return nil
 }
 
-// Int returns the one number that a statement gives.
+// Int returns the single number that a statement returns.
 func (s *Set) Int(ctx context.Context, q driver.Querier, name string, args ...any) (n int64, err error) {
 	err = s.Row(ctx, q, name, args, &n)
 	return n, err
 }
 
-// Row scans the first row of a statement; driver.ErrNoRows when there is none.
+// Row scans the first row of a statement. It fails with driver.ErrNoRows when
+// there is none.
 func (s *Set) Row(ctx context.Context, q driver.Querier, name string, args []any, dest ...any) error {
 	if err := s.all[name].Row(ctx, q, args, dest...); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -102,7 +103,7 @@ func (s *Set) Each(ctx context.Context, q driver.Querier, name string, args []an
 	return nil
 }
 
-// EachOf is Each of a statement over a list of a size.
+// EachOf is Each for a statement over a list of a size.
 func (s *Set) EachOf(ctx context.Context, q driver.Querier, name string, size int, args []any, f func(driver.Rows) error) error {
 	if err := Each(ctx, q, driver.Statement{Text: s.List(name, size)}, args, f); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -110,8 +111,8 @@ func (s *Set) EachOf(ctx context.Context, q driver.Querier, name string, size in
 	return nil
 }
 
-// ErrEnough is returned by a function that is called with rows and wants no more
-// of them. It ends the query without an error.
+// ErrEnough is returned by a row function that wants no more rows. It ends the
+// query without an error.
 var ErrEnough = errors.New("enough rows")
 
 // Each calls f with each row that a statement selects.
@@ -123,12 +124,13 @@ func Each(ctx context.Context, q driver.Querier, s driver.Statement, args []any,
 	return err
 }
 
-// sizes are the lengths of lists: few, so that few statements are prepared.
+// sizes are the list lengths in use; they are few, so that few statements are
+// prepared.
 var sizes = [...]int{1, 4, 16, 32, 64, 128, 256}
 
-// EachIn is Each over a list of any length, followed by more arguments. The list is
-// filled up by repeating its last item, so f may see a row more than once when the list
-// stands in a join.
+// EachIn is Each over a list of any length, followed by more arguments. The
+// list is padded by repeating its last item, so f may see a row more than once
+// when the list is joined.
 func (s *Set) EachIn(ctx context.Context, q driver.Querier, name string, list, more []any, f func(driver.Rows) error) error {
 	for size, args := range parts(list, more) {
 		if err := s.EachOf(ctx, q, name, size, args, f); err != nil {
@@ -138,8 +140,8 @@ func (s *Set) EachIn(ctx context.Context, q driver.Querier, name string, list, m
 	return nil
 }
 
-// parts cuts a list into parts that are filled up to one of the sizes, and adds the
-// other arguments to each.
+// parts divides a list into parts, pads each to one of the sizes, and appends
+// the other arguments.
 func parts(list, more []any) iter.Seq2[int, []any] {
 	return func(yield func(int, []any) bool) {
 		for len(list) > 0 {

@@ -7,10 +7,10 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Scratch makes a new, empty database at the server of a URL, for measurements
+// Scratch creates an empty database at the server of a URL, for measurements
 // and tests. It returns the database's URL, with all settings of the given one,
 // and a function that removes the database with its contents. It changes
-// nothing else at the server. It fails with driver.ErrUnsupported on engines
+// nothing else on the server. It fails with driver.ErrUnsupported on engines
 // without servers.
 func Scratch(ctx context.Context, rawURL string) (own string, drop func(ctx context.Context) error, err error) {
 	t, err := Parse(rawURL, nil)

@@ -1,4 +1,5 @@
-// Package storeurl reads the URLs that name a store: which engine opens it, and with which options.
+// Package storeurl parses the URLs of stores: the engine that opens a store,
+// and its options.
 package storeurl
 
 import (
@@ -19,7 +20,7 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Target is the meaning of a URL and options.
+// Target is the result of parsing a URL with options.
 type Target struct {
 	Driver  driver.Driver
 	URL     *url.URL // without parameters
@@ -28,9 +29,9 @@ type Target struct {
 	Backlog int    // store.EntityOptions.Backlog, or 0
 }
 
-// Parse reads a URL. Options that are not zero win over it. The error is driver.ErrURL. It is
-// entity.ErrInvalid too, or driver.ErrUnsupported for an engine that is not linked, and shows no
-// password or token.
+// Parse parses a URL. Options that are not zero take precedence. The error is
+// driver.ErrURL, and also entity.ErrInvalid, or driver.ErrUnsupported for an
+// engine that is not linked. It shows no password or token.
 func Parse(rawURL string, opts *driver.Options) (Target, error) {
 	t, err := parse(rawURL, opts)
 	if err != nil {
@@ -87,8 +88,8 @@ func notLinked(scheme string) error {
 	return driver.Of(driver.ErrUnsupported, fmt.Errorf("unknown engine %q (%s)", scheme, linked))
 }
 
-// set takes one URL parameter. Names that are not the store's are left to the
-// engine, if it knows them.
+// set applies one URL parameter. Unknown names are left to the engine, if it
+// knows them.
 func (t *Target) set(name string, list []string) (err error) {
 	if len(list) != 1 {
 		return fmt.Errorf("given %d times, want once", len(list))
@@ -104,7 +105,7 @@ func (t *Target) set(name string, list []string) (err error) {
 	return nil
 }
 
-// param is a parameter that is the store's and so of every engine.
+// param is a parameter that all engines share.
 type param struct {
 	name, meaning string
 	set           func(t *Target, value string) error
@@ -125,7 +126,7 @@ var params = []param{
 		func(t *Target, v string) (err error) { t.Options.WALFrames, err = positive(v); return err }},
 	{"readers", fmt.Sprintf("snapshots that are open at once, above 0 (default %d)", driver.DefaultReaders),
 		func(t *Target, v string) (err error) { t.Options.Readers, err = positive(v); return err }},
-	{"concurrency", "snapshots that are at work beside each other, above 0 (default the processors that Go uses; of a server, readers)",
+	{"concurrency", "how many snapshots work at the same time, above 0 (default the processors that Go uses; of a server, readers)",
 		func(t *Target, v string) (err error) { t.Options.Concurrency, err = positive(v); return err }},
 	{"memory", fmt.Sprintf("bytes for caching, above 0, with a suffix such as KiB or GiB (default %dMiB)", driver.DefaultMemory>>20),
 		func(t *Target, v string) (err error) { t.Options.Memory, err = driver.ParseBytes(v); return err }},
@@ -135,13 +136,13 @@ var params = []param{
 		func(t *Target, v string) (err error) { t.Options.MaxReaderAge, err = duration(v); return err }},
 	{"read_only", "true to open what is there and write nothing, or false (default false)",
 		func(t *Target, v string) (err error) { t.Options.ReadOnly, err = strconv.ParseBool(v); return err }},
-	{"layout", "that of entities (default what the database has, else " + schemas.DefaultLayout + ")", (*Target).setLayout},
+	{"layout", "layout of the entities (default what the database has, else " + schemas.DefaultLayout + ")", (*Target).setLayout},
 	{"backlog", fmt.Sprintf("changes that compact may leave unmerged, above 0 (default %d)", compact.DefaultBacklog),
 		func(t *Target, v string) (err error) { t.Backlog, err = positive(v); return err }},
 }
 
-// Params documents the parameters of URLs that every engine takes: name to meaning. Those
-// of one engine are in its driver.Driver.
+// Params documents the URL parameters that all engines share: name to meaning.
+// An engine's own parameters are in its driver.Driver.
 func Params() map[string]string {
 	all := make(map[string]string, len(params))
 	for _, p := range params {
@@ -150,8 +151,8 @@ func Params() map[string]string {
 	return all
 }
 
-// setLayout takes the layout of a URL. It is checked here, so that a mistyped one makes no
-// database.
+// setLayout sets the layout of a URL. It is checked here, so that a mistyped
+// layout does not create a database.
 func (t *Target) setLayout(value string) error {
 	if !slices.Contains(schemas.EntityLayouts(), value) {
 		return fmt.Errorf("unknown layout %q; known are %s", value, strings.Join(schemas.Layouts(), ", "))
@@ -182,8 +183,8 @@ func duration(value string) (time.Duration, error) {
 	return d, nil
 }
 
-// checkOptions refuses options that no engine accepts. A URL's options have
-// been checked; this is for options given in Go.
+// checkOptions refuses options that no engine accepts. A URL's options are
+// already checked; this is for options given in Go.
 func checkOptions(o driver.Options) error {
 	_, err := driver.ParseDurability(string(o.Durability))
 	if err == nil && o.Checkpoint != "" {
@@ -196,7 +197,7 @@ func checkOptions(o driver.Options) error {
 	return err
 }
 
-// override returns base with the fields that over sets.
+// override returns base with the non-zero fields of over.
 func override(base, over driver.Options) driver.Options {
 	base.Durability = cmp.Or(over.Durability, base.Durability)
 	base.Checkpoint = cmp.Or(over.Checkpoint, base.Checkpoint)

@@ -19,7 +19,7 @@ import (
 	"github.com/varvedb/varve/internal/jsonuint"
 )
 
-// Error tells where a document is wrong.
+// Error describes where a document is wrong.
 type Error struct {
 	Offset int // of the byte at fault
 	Err    error
@@ -38,40 +38,40 @@ func wrong(offset int, format string, args ...any) error {
 var byteOrderMark = []byte("\ufeff")
 
 // Limits bound the size of a decoded document. They are checked before
-// decoding, because two bytes of the document can stand for a hundred of
+// decoding, because two bytes of the document may become a hundred bytes of
 // memory.
 type Limits struct {
 	List    int // items of a list
 	Members int // of an object
 
 	// Admit is called with the memory that the items of all lists and the
-	// attributes take, without their bytes, before any of it is allocated; nil
-	// is no limit.
+	// attributes will take, without their bytes, before it is allocated; nil
+	// means no limit.
 	Admit func(memory int64) error
-	// Memory is how much that may be.
+	// Memory is the maximum of that memory.
 	Memory int64
 
-	TooLarge error // what an error wraps when there is more of something
+	TooLarge error // wrapped by errors about exceeded limits
 }
 
-// The memory of an item besides its bytes, at most: of a list or an object,
-// with the values made of it later, and of a text or a number. An attribute is
-// the entry of a map.
+// Upper bounds of the memory of an item in addition to its bytes: of a list or
+// an object, including the values made of it later, and of a text or a number.
+// An attribute is an entry of a map.
 const (
 	compositeBytes = 200
 	textBytes      = 48
 	attributeBytes = 96
 )
 
-// Decode reads a document of one value into the value that dst points to. It
-// fails with an *Error when the document is not UTF-8, has text behind the
-// value, a member that dst does not know or a name twice, half of a surrogate
-// pair, or a null where a member cannot be left out. The contents of the
-// members "data" and "metadata" are kept as they are, so they may have all of
-// these but invalid UTF-8.
+// Decode decodes a document of one value into the value that dst points to. It
+// fails with an *Error when the document is not UTF-8, or has text after the
+// value, a member that dst does not know or that occurs twice, half of a
+// surrogate pair, or a null where a member cannot be left out. The contents of
+// the members "data" and "metadata" are kept as they are, so they may have all
+// of these except invalid UTF-8.
 func Decode(text []byte, dst any) error { return DecodeWithin(text, dst, nil) }
 
-// DecodeWithin does the same within limits; nil: there are none.
+// DecodeWithin is Decode within limits; nil means none.
 func DecodeWithin(text []byte, dst any, limits *Limits) error {
 	switch {
 	case bytes.HasPrefix(text, byteOrderMark):
@@ -84,9 +84,9 @@ func DecodeWithin(text []byte, dst any, limits *Limits) error {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	if limits != nil {
-		// When the walk stops early the rest is unknown. A syntax error is
-		// found again, with a better message, before encoding/json makes
-		// anything.
+		// If the walk stops early, the rest is unchecked. That is safe, because
+		// json.Unmarshal finds the syntax error again, with a better message,
+		// before it allocates anything.
 		place := new(Error)
 		switch {
 		case errors.As(walked, &place), errors.Is(walked, limits.TooLarge):
@@ -120,7 +120,7 @@ func invalidUTF8(text []byte) int {
 	return len(text)
 }
 
-// located finds where the decoder stopped.
+// located adds the position at which the decoder stopped.
 func located(text []byte, dec *json.Decoder, err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
@@ -140,7 +140,7 @@ func located(text []byte, dec *json.Decoder, err error) error {
 	return &Error{int(dec.InputOffset()), err}
 }
 
-// endOf returns where a value of a document ends, given its text.
+// endOf returns the end of a value in a document, given the value's text.
 func endOf(text []byte, literal string) int {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
@@ -153,24 +153,25 @@ func endOf(text []byte, literal string) int {
 	}
 }
 
-// The places that a value can be in, apart from an object that is a member: its name. No
-// member of ours is called so.
+// The context of a value: list for an item of a list, otherwise the name of its
+// member. No member has this name.
 const list = "["
 
-// Names that users choose, so that they may differ in case alone.
+// Names that users choose; two of them may differ in case only.
 func attributes(name string) bool {
 	return name == "string_attributes" || name == "numeric_attributes"
 }
 
-// walker passes over a document before it is decoded.
+// walker scans a document before it is decoded.
 type walker struct {
 	doc    []byte
 	dec    *jsontext.Decoder
 	limits *Limits // nil: none
-	memory int64   // of the values that were passed
+	memory int64   // of the values scanned so far
 }
 
-// count notes one more of n items or members, which takes memory.
+// count adds one to the number of items or members, and its memory, and checks
+// the limits.
 func (w *walker) count(n, most int, of string, memory int64) error {
 	w.memory += memory
 	switch {
@@ -187,10 +188,10 @@ func (w *walker) tooLarge(format string, args ...any) error {
 	return &Error{int(w.dec.InputOffset()), fmt.Errorf("%w: %s", w.limits.TooLarge, fmt.Sprintf(format, args...))}
 }
 
-// value passes a value, with the name of its member, if it is one. Null as a
-// member means that the member is left out, but an item of a list and an
-// attribute would become an empty text or a zero, which the client did not ask
-// for.
+// value scans a value; name is its member's name, if it is one. Null as a
+// member means that the member is left out. In a list or as an attribute it is
+// refused, because it would become an empty text or a zero, which the client
+// did not send.
 func (w *walker) value(in, name string) (err error) {
 	switch w.dec.PeekKind() {
 	case '{':
@@ -207,7 +208,7 @@ func (w *walker) value(in, name string) (err error) {
 	return err
 }
 
-// array passes a list.
+// array scans a list.
 func (w *walker) array() error {
 	_, err := w.dec.ReadToken()
 	for n := 1; err == nil && w.dec.PeekKind() != ']'; n++ {
@@ -232,7 +233,7 @@ func (w *walker) most() Limits {
 	return *w.limits
 }
 
-// object passes an object with the name of its member, if it is one.
+// object scans an object; name is its member's name, if it is one.
 func (w *walker) object(in, name string) error {
 	_, err := w.dec.ReadToken()
 	var seen names
@@ -267,8 +268,8 @@ func (w *walker) object(in, name string) error {
 	return cmp.Or(err, end)
 }
 
-// text passes a number, a word or a string, in which no half of a surrogate pair may be, and
-// returns it as it stands, until the next is read, with its place.
+// text scans a number, a word or a string, and refuses half of a surrogate
+// pair. It returns the raw text, valid until the next read, and its position.
 func (w *walker) text() (raw []byte, at int, err error) {
 	raw, err = w.dec.ReadValue()
 	at = int(w.dec.InputOffset()) - len(raw)
@@ -282,7 +283,7 @@ func (w *walker) text() (raw []byte, at int, err error) {
 	return raw, at, err
 }
 
-// nameOf returns the text of a name, which is valid as long as the document.
+// nameOf decodes a member's name. The result is valid as long as the document.
 func (w *walker) nameOf(raw []byte, at int) []byte {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return w.doc[at+1 : at+len(raw)-1]
@@ -294,7 +295,7 @@ func (w *walker) nameOf(raw []byte, at int) []byte {
 	return name
 }
 
-// placeOf returns the name of a member as far as value wants to know it.
+// placeOf maps a member's name to the context that value needs.
 func placeOf(member []byte) string {
 	switch string(member) {
 	case "string_attributes":
@@ -305,15 +306,16 @@ func placeOf(member []byte) string {
 	return "" // most, so it costs no memory
 }
 
-// names has the names of an object's members. Most objects have few, and a
-// document a hundred thousand objects, so the first ones are in a list.
+// names has the names of an object's members. The first ones are in a list,
+// because most objects have few members, and a document may have a hundred
+// thousand objects.
 type names struct {
 	count int
 	first [12][]byte
 	more  map[string]bool
 }
 
-// add adds a name, and reports whether it was not there.
+// add adds a name, and reports whether it is new.
 func (n *names) add(name []byte) bool {
 	first := n.first[:min(n.count, len(n.first))]
 	if slices.ContainsFunc(first, func(other []byte) bool { return bytes.Equal(other, name) }) || n.more[string(name)] {

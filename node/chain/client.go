@@ -19,15 +19,15 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// MaxBatch is how many calls are sent in one request at most.
+// MaxBatch is the maximum number of calls in one request.
 const MaxBatch = 50
 
-// How many blocks are asked for in one request: largest, half of it, and so on, down to one,
-// and then that one's calls by themselves.
+// How many blocks one request asks for: largest, half of it, and so on down to
+// one, and then the calls for that block one by one.
 const (
 	largest  = (MaxBatch - 1) / 2
-	smallest = 5  // times that largest is halved until nothing of it is left
-	steady   = 16 // answers after which twice as many are asked for
+	smallest = 5  // number of halvings of largest after which blocks are asked for call by call
+	steady   = 16 // successful answers after which twice as many blocks are asked for
 )
 
 // The defaults of a Client.
@@ -38,36 +38,38 @@ const (
 	longestPause     = 15 * time.Second
 )
 
-// ErrRefused: the execution client refuses a request in a way that does not
-// pass by itself. ErrAnswer: its answer is malformed.
+// ErrRefused: the execution client refuses a request, and repeating it cannot
+// help. ErrAnswer: its answer is malformed.
 var (
 	ErrRefused = errors.New("the execution client refuses the request")
 	ErrAnswer  = errors.New("the execution client's answer is malformed")
 )
 
-// Client asks an execution client by JSON-RPC over HTTP. What may pass by itself –
-// broken connections, HTTP 429 and 5xx, truncated answers, blocks that are not there
-// yet – it asks again, after pauses that grow and are drawn at random.
+// Client queries an execution client by JSON-RPC over HTTP. It repeats requests
+// after failures that may be temporary – broken connections, HTTP 429 and 5xx,
+// truncated answers, blocks that do not exist yet – after random and growing
+// pauses.
 type Client struct {
 	URL string
 
-	// HTTP sends the requests; nil is a new client with DefaultTimeout.
+	// HTTP sends the requests; nil means a new client with DefaultTimeout.
 	HTTP *http.Client
 	// MaxAnswer bounds an answer, in bytes; zero is DefaultMaxAnswer.
 	MaxAnswer int64
-	// Attempts is how often a request is sent at most that cannot be made smaller; zero is
-	// until ctx is done.
+	// Attempts is how often the smallest possible request is sent; zero means
+	// until ctx ends.
 	Attempts int
-	// Retried, if given, is called with the reason why a request is sent again.
+	// Retried, if given, is called with the reason for repeating a request.
 	Retried func(err error)
-	// Pause waits before the nth repetition, from 1, at least so long; nil is a timer.
+	// Pause waits before repetition n (from 1), for at least least; nil means a
+	// timer.
 	Pause func(ctx context.Context, n int, least time.Duration) error
 
-	halved   int // how often largest is halved now
-	answered int // requests for blocks since that changed
+	halved   int // current number of halvings of largest
+	answered int // successful requests for blocks since that changed
 }
 
-// call is one of a request, and where its result goes.
+// call is a call in a request, and the destination of its result.
 type call struct {
 	method string
 	params []any
@@ -99,33 +101,33 @@ func (c *Client) Hash(ctx context.Context, number uint64) (h entity.Hash, ok boo
 	return header.Hash, true, nil
 }
 
-// Linked is a block and the hash of the one before it.
+// Linked is a block and the hash of its parent.
 type Linked struct {
 	entity.Block
 	Parent entity.Hash
 }
 
-// Blocks returns some blocks from a number on, from 1 to n of them, and the
-// number of the chain's last block. All n must exist. Each is checked for its
-// number and its receipts.
+// Blocks returns between 1 and n blocks from a number on, and the number of the
+// chain's last block. All n must exist. It checks the number and receipts of
+// each.
 //
-// Execution clients limit requests and answers, and have many codes and
-// messages for that. So whenever a request for blocks fails, for whatever
-// reason, the next one asks for fewer, and later ones for more again. Only the
-// calls for one block, each by itself, fail for good.
+// Execution clients limit requests and answers, and report that with many
+// different codes and messages. So whenever a request for blocks fails, for
+// whatever reason, the next one asks for fewer, and later ones for more again.
+// It gives up only if the calls for a single block fail one by one.
 //
 // Only one goroutine at a time may call it.
 func (c *Client) Blocks(ctx context.Context, from uint64, n int) (list []Linked, last uint64, err error) {
 	err = c.retry(ctx, func() (less bool, err error) {
 		asked := min(n, largest>>c.halved)
 		if list, last, err = c.blocks(ctx, from, max(asked, 1), asked == 0); err == nil {
-			// After so many answers more blocks are asked for again.
+			// After a number of successful answers ask for more blocks again.
 			if c.answered++; c.answered >= steady && c.halved > 0 {
 				c.halved--
 				c.answered = 0
 			}
 		} else if asked > 0 {
-			// Fewer blocks are asked for than were.
+			// Ask for fewer blocks than last time.
 			for c.halved < smallest && largest>>c.halved >= asked {
 				c.halved++
 			}
@@ -139,7 +141,7 @@ func (c *Client) Blocks(ctx context.Context, from uint64, n int) (list []Linked,
 	return list, last, nil
 }
 
-// blocks asks once, in one request, or in one request for each call.
+// blocks asks once: in one request, or with apart in one request for each call.
 func (c *Client) blocks(ctx context.Context, from uint64, n int, apart bool) (list []Linked, last uint64, err error) {
 	var number Quantity
 	blocks, receipts := make([]*Block, n), make([]*[]Receipt, n)
@@ -181,8 +183,8 @@ func (c *Client) ask(ctx context.Context, calls ...call) error {
 	return c.retry(ctx, func() (bool, error) { return false, c.send(ctx, calls) })
 }
 
-// retry repeats f until it succeeds, or fails for good. Where f asks for less next time that is
-// another request, and none of the attempts.
+// retry repeats f until it succeeds, or fails permanently. If f will ask for
+// less next time, that is a new request and does not count as an attempt.
 func (c *Client) retry(ctx context.Context, f func() (less bool, err error)) error {
 	for failed, attempts := 1, 1; ; failed++ {
 		less, err := f()
@@ -208,13 +210,11 @@ func (c *Client) retry(ctx context.Context, f func() (less bool, err error)) err
 	}
 }
 
-// finals are the errors that a repetition does not remove. Answers that
-// contradict each other are not among them, because a reorganisation between
-// two calls looks the same.
+// finals are the errors that repeating cannot fix. Contradictory answers are
+// not among them, because a reorganisation between two calls looks the same.
 var finals = []error{ErrRefused, ErrTooLarge, ErrCompression, ErrRLP, ErrTooMany, ErrDuplicate}
 
-// pause waits before the nth repetition, at least as long as the error asks
-// for.
+// pause waits before repetition n, at least as long as the error asks for.
 func (c *Client) pause(ctx context.Context, n int, err error) error {
 	least := time.Duration(0)
 	var busy *busyError
@@ -239,7 +239,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// busyError is an answer that asks for a later repetition.
+// busyError is an answer that asks the client to try later.
 type busyError struct {
 	status string
 	after  time.Duration
@@ -264,8 +264,8 @@ type response struct {
 	} `json:"error"`
 }
 
-// send makes one request and takes its answer. A call alone is no batch, which some
-// execution clients refuse.
+// send makes one request and decodes its answer. A single call is not sent as a
+// batch, because some execution clients refuse that.
 func (c *Client) send(ctx context.Context, calls []call) error {
 	batch := make([]request, len(calls))
 	for i, call := range calls {
@@ -322,11 +322,11 @@ func (c *Client) send(ctx context.Context, calls []call) error {
 }
 
 // tooMuch matches errors about the length of an answer, whatever their code is,
-// and not errors about too many requests.
+// but not errors about too many requests.
 var tooMuch = regexp.MustCompile(`(?i)\btoo (large|big|long)\b|\b(size|results?)\b.*\b(exceed|limit)|more than \d+ results`)
 
-// failure returns the error of a call. The codes from -32600 down to -32602, and -32700, mean
-// that the request is wrong, and no repetition makes it right.
+// failure returns the error of a call. The codes -32600 to -32602 and -32700
+// mean that the request is wrong, so repeating it cannot help.
 func (r *response) failure(what string) error {
 	err := fmt.Errorf("%s: error %d: %.200s", what, r.Error.Code, r.Error.Message)
 	switch r.Error.Code {
@@ -366,7 +366,7 @@ func (c *Client) post(ctx context.Context, body []byte) ([]byte, error) {
 	return answer, nil
 }
 
-// status returns the error of an answer that is none.
+// status returns the error for an HTTP status other than success.
 func status(res *http.Response) error {
 	code := res.StatusCode
 	switch {
@@ -381,7 +381,7 @@ func status(res *http.Response) error {
 	return fmt.Errorf("%w: HTTP %s", ErrRefused, res.Status)
 }
 
-// hideURL drops the URL from an error: services put keys into it.
+// hideURL removes the URL from an error, because services put keys into URLs.
 func hideURL(err error) error {
 	var with *url.Error
 	if errors.As(err, &with) {

@@ -18,15 +18,15 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Processor is the account to which transactions with operations are sent, and which
-// their logs are of.
+// Processor is the account that receives transactions with operations, and that
+// emits their logs.
 var Processor = Address{15: 'a', 16: 'r', 17: 'k', 18: 'i', 19: 'v'}
 
-// Registry is the contract that later networks have in the Processor's place. A
+// Registry is the contract that later networks have instead of the Processor. A
 // Follower does not read its transactions.
 var Registry = Address{0: 0x44, 19: 0x44}
 
-// The first topics of the Processor's logs. Key and addresses are indexed.
+// The first topics of the Processor's logs. Keys and addresses are indexed.
 var (
 	TopicCreated      = topic("ArkivEntityCreated(uint256,address,uint256,uint256)")
 	TopicUpdated      = topic("ArkivEntityUpdated(uint256,address,uint256,uint256,uint256)")
@@ -36,7 +36,7 @@ var (
 	TopicOwnerChanged = topic("ArkivEntityOwnerChanged(uint256,address,address)")
 )
 
-// TopicOperation is the first topic of the Registry's one event.
+// TopicOperation is the first topic of the Registry's only event.
 var TopicOperation = topic("EntityOperation(bytes32,uint8,address,uint32,bytes32)")
 
 func topic(signature string) (h entity.Hash) {
@@ -55,7 +55,7 @@ const word = 32
 
 // Decode returns the entity operations of a block. It fails with ErrReceipts or
 // with an error of DecodeOperations, and names the transaction. The BTL of an
-// extension is the expiration in its log, counted from the block.
+// extension is the expiration in its log minus the block.
 func Decode(b *Block, receipts []Receipt) (entity.Block, error) {
 	out := entity.Block{Number: uint64(b.Number), Hash: b.Hash, Time: uint64(b.Timestamp)}
 	if len(receipts) != len(b.Transactions) {
@@ -91,8 +91,8 @@ type decoder struct {
 
 func (d *decoder) add(i int, op entity.Op) {
 	op.TxIndex = d.tx
-	// The index of a create is a part of its sequence, and MaxCreates bounds it. Of all
-	// others it only names the operation in errors.
+	// The index of a create is a part of its sequence, and is bounded by
+	// MaxCreates. For other operations it is only used in errors.
 	op.OpIndex = uint32(min(i, math.MaxUint16))
 	d.block.Ops = append(d.block.Ops, op)
 }
@@ -107,8 +107,8 @@ func (d *decoder) of(kind entity.Hash) (list []Log) {
 	return list
 }
 
-// key returns the key that a log is about: its second topic or, where that is not
-// indexed, the first word of the data.
+// key returns the key of a log: its second topic or, if that is not indexed,
+// the first word of the data.
 func (l *Log) key() (k entity.Key, err error) {
 	switch {
 	case len(l.Topics) > 1:
@@ -130,7 +130,8 @@ func (d *decoder) expirations() error {
 	return nil
 }
 
-// transaction adds the operations in the order in which the chain executes them.
+// transaction adds the operations in the order in which the chain executes
+// them.
 func (d *decoder) transaction(input []byte) error {
 	ops, err := DecodeOperations(input)
 	if err != nil {
@@ -201,7 +202,7 @@ func (d *decoder) extensions(list []Extension) error {
 	return nil
 }
 
-// saturated reads a word as a number, at most the highest of 64 bits.
+// saturated reads a word as a number, at most the largest uint64.
 func saturated(b []byte) uint64 {
 	for _, c := range b[:word-8] {
 		if c != 0 {

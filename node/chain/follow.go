@@ -13,21 +13,22 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Follower keeps a store at the head of a chain. Only it may write the store.
+// Follower keeps a store at the head of a chain. It must be the only writer of
+// the store.
 type Follower struct {
 	Client *Client
 	Store  *store.Entities
 
-	// Adopt takes a store that was fed without hashes, such as from a block
-	// tar: blocks whose hash the store does not know are assumed to be the
-	// chain's.
+	// Adopt accepts a store that was filled without hashes, for example from a
+	// block tar: blocks whose hash the store does not know are assumed to be
+	// the chain's.
 	Adopt bool
 	// Until, if not zero, is the block after which Run returns.
 	Until uint64
-	// Once makes Run return when it has reached the block that is the chain's
-	// last one then.
+	// Once makes Run return when it has reached the block that was the chain's
+	// last one when it looked.
 	Once bool
-	// Interval is the time between two questions for a new block; zero is a second.
+	// Interval is how often it asks for a new block; zero means a second.
 	Interval time.Duration
 	// Progress, if given, is called after each commit and rewind, by one goroutine.
 	Progress func(Status)
@@ -36,7 +37,7 @@ type Follower struct {
 	status Status
 }
 
-// Status is how far a follower is.
+// Status describes how far a follower is.
 type Status struct {
 	Store   uint64 `json:"block"`      // last block of the store
 	Chain   uint64 `json:"chain_head"` // last block of the chain, as far as is known
@@ -63,13 +64,13 @@ var (
 )
 
 const (
-	// behind is the lag from which on blocks share transactions.
+	// behind is the lag from which on several blocks share a transaction.
 	behind = 2 * largest
-	// perCommit is how many changes they share one with.
+	// perCommit is the number of changes in such a transaction.
 	perCommit = 2000
 )
 
-// Status returns how far it is. It may be called while Run runs.
+// Status returns the follower's progress. It may be called while Run runs.
 func (f *Follower) Status() Status {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -83,24 +84,24 @@ func (f *Follower) set(change func(*Status)) Status {
 	return f.status
 }
 
-// moved updates the status after a write.
-func (f *Follower) moved(change func(*Status)) {
+// update updates the status after a write.
+func (f *Follower) update(change func(*Status)) {
 	s := f.set(change)
 	if f.Progress != nil {
 		f.Progress(s)
 	}
 }
 
-// heard notes an answer of the execution client.
-func (f *Follower) heard(last uint64) {
+// sawChainHead records an answer of the execution client.
+func (f *Follower) sawChainHead(last uint64) {
 	f.set(func(s *Status) { s.Chain, s.Heard = last, time.Now().Unix() })
 }
 
-// Run follows until ctx is done, Until is reached or, with Once, the chain's
-// head is reached. It can be called again and continues from the store's head.
-// It fails with ErrOtherChain, with ErrTooDeep, when the execution client fails
-// for good (Client.Attempts), and when a block does not fit the store, which
-// then ends at the block before.
+// Run follows until ctx ends, Until is reached or, with Once, the chain's head
+// is reached. It can be called again and continues from the store's head. It
+// fails with ErrOtherChain, with ErrTooDeep, when the execution client fails
+// permanently (Client.Attempts), and when a block does not fit the store, which
+// then stays at the block before.
 func (f *Follower) Run(ctx context.Context) error {
 	if err := f.run(ctx); err != nil {
 		return fmt.Errorf("follow: %w", err)
@@ -109,11 +110,11 @@ func (f *Follower) Run(ctx context.Context) error {
 }
 
 func (f *Follower) run(ctx context.Context) error {
-	if err := f.bind(ctx); err != nil {
+	if err := f.checkChain(ctx); err != nil {
 		return err
 	}
 	for {
-		head, last, err := f.look(ctx)
+		head, last, err := f.readHeads(ctx)
 		if err != nil {
 			return err
 		}
@@ -141,8 +142,8 @@ func (f *Follower) run(ctx context.Context) error {
 	}
 }
 
-// bind makes sure that store and execution client are of one chain.
-func (f *Follower) bind(ctx context.Context) error {
+// checkChain checks that store and execution client are of the same chain.
+func (f *Follower) checkChain(ctx context.Context) error {
 	if f.Store.ExtendAdds() {
 		return fmt.Errorf("%w: in this store extensions count from the old expiration, the chain's logs tell to which block; make a store without that", store.ErrUnsupported)
 	}
@@ -177,9 +178,9 @@ func (f *Follower) bind(ctx context.Context) error {
 	return err
 }
 
-// adopt reports whether a store that has blocks and names no chain may belong
-// to one: because of its block 0, which a copy of a store that followed has, or
-// because the caller says so.
+// adopt returns an error unless a store that has blocks but names no chain may
+// belong to this one: either its block 0 matches, as in a copy of a store that
+// followed the chain, or the caller set Adopt.
 func (f *Follower) adopt(ctx context.Context, genesis entity.Hash) error {
 	first, err := f.Store.HeaderAt(ctx, 0)
 	switch {
@@ -193,26 +194,26 @@ func (f *Follower) adopt(ctx context.Context, genesis entity.Hash) error {
 	return nil
 }
 
-// look asks for both heads.
-func (f *Follower) look(ctx context.Context) (head store.BlockHeader, last uint64, err error) {
+// readHeads reads both heads.
+func (f *Follower) readHeads(ctx context.Context) (head store.BlockHeader, last uint64, err error) {
 	if last, err = f.Client.BlockNumber(ctx); err != nil {
 		return head, 0, err
 	}
 	if head, err = f.Store.Head(ctx); err != nil {
 		return head, 0, err
 	}
-	f.heard(last)
+	f.sawChainHead(last)
 	f.set(func(s *Status) { s.Store = head.Number })
 	return head, last, nil
 }
 
 // confirm checks, when there is no new block, that the chain's last block is
-// still the store's, because another block of the same number may have replaced
-// it. It ignores a chain that is shorter than the store, because of several
-// execution clients behind one address some lag. The replacing blocks show a
-// reorganisation.
+// still the store's, because another block with the same number may have
+// replaced it. It ignores a chain that is shorter than the store, because one
+// of several execution clients behind an address may lag. If it was a
+// reorganisation, the replacing blocks will show it.
 func (f *Follower) confirm(ctx context.Context, head store.BlockHeader, last uint64) error {
-	held, err := f.held(ctx, min(head.Number, last))
+	held, err := f.storeBlock(ctx, min(head.Number, last))
 	if err != nil || held.Hash == (entity.Hash{}) {
 		return err
 	}
@@ -234,7 +235,7 @@ func (f *Follower) advance(ctx context.Context, head store.BlockHeader, goal uin
 			if err != nil {
 				return err
 			}
-			f.moved(func(s *Status) {
+			f.update(func(s *Status) {
 				s.Store, s.Blocks, s.Changes = b.Number, s.Blocks+1, s.Changes+uint64(applied.Changes)
 			})
 		}
@@ -242,15 +243,15 @@ func (f *Follower) advance(ctx context.Context, head store.BlockHeader, goal uin
 	}
 	before := f.Status()
 	_, err := f.Store.Load(ctx, f.blocks(ctx, head, goal), &store.LoadOptions{Changes: perCommit, Progress: func(l store.Applied) {
-		f.moved(func(s *Status) {
+		f.update(func(s *Status) {
 			s.Store, s.Blocks, s.Changes = l.Head.Number, before.Blocks+uint64(l.Blocks), before.Changes+uint64(l.Changes)
 		})
 	}})
 	return err
 }
 
-// blocks fetches the blocks after a head, one request ahead, and checks that each is the
-// child of the one before. It ends with errReorg where one is not.
+// blocks fetches the blocks after a head, one request ahead, and checks that
+// each is the child of the one before. If one is not, it ends with errReorg.
 func (f *Follower) blocks(ctx context.Context, head store.BlockHeader, goal uint64) iter.Seq2[entity.Block, error] {
 	return func(yield func(entity.Block, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -284,7 +285,7 @@ type batch struct {
 	err    error
 }
 
-// fetch sends the blocks after a head in batches, and closes.
+// fetch sends the blocks after a head to a channel in batches, and closes it.
 func (f *Follower) fetch(ctx context.Context, head store.BlockHeader, goal uint64, to chan<- batch) {
 	defer close(to)
 	next := head.Number + 1
@@ -294,7 +295,7 @@ func (f *Follower) fetch(ctx context.Context, head store.BlockHeader, goal uint6
 	for next <= goal {
 		list, last, err := f.Client.Blocks(ctx, next, int(min(largest, goal-next+1)))
 		if err == nil {
-			f.heard(last)
+			f.sawChainHead(last)
 		}
 		select {
 		case to <- batch{list, err}:
@@ -308,10 +309,10 @@ func (f *Follower) fetch(ctx context.Context, head store.BlockHeader, goal uint6
 	}
 }
 
-// rewind finds the last block that store and chain have in common, and returns the store
-// to it.
+// rewind finds the last block that store and chain have in common, and rewinds
+// the store to it.
 func (f *Follower) rewind(ctx context.Context) error {
-	head, last, err := f.look(ctx)
+	head, last, err := f.readHeads(ctx)
 	if err != nil {
 		return err
 	}
@@ -324,13 +325,13 @@ func (f *Follower) rewind(ctx context.Context) error {
 		err = fmt.Errorf("%w: it goes back to block %d, the store is at %d: %w; follow into a new store", ErrTooDeep, common, head.Number, err)
 	}
 	if err == nil {
-		f.moved(func(s *Status) { s.Store, s.Reorgs, s.Rewound = common, s.Reorgs+1, s.Rewound+head.Number-common })
+		f.update(func(s *Status) { s.Store, s.Reorgs, s.Rewound = common, s.Reorgs+1, s.Rewound+head.Number-common })
 	}
 	return err
 }
 
-// common returns the last block up to a number that store and chain both have:
-// it steps back by growing steps, and then halves the range.
+// common returns the last block up to a number that store and chain both have.
+// It steps back by growing steps, and then halves the range.
 func (f *Follower) common(ctx context.Context, from uint64) (uint64, error) {
 	differs, step := from+1, uint64(1) // the lowest block known to differ
 	low := from
@@ -364,9 +365,9 @@ func (f *Follower) common(ctx context.Context, from uint64) (uint64, error) {
 	return low, nil
 }
 
-// same reports whether the store has the chain's block of a number.
+// same reports whether the store has the chain's block with a number.
 func (f *Follower) same(ctx context.Context, number uint64) (bool, error) {
-	held, err := f.held(ctx, number)
+	held, err := f.storeBlock(ctx, number)
 	if err != nil || held.Hash == (entity.Hash{}) {
 		return true, err // adopted
 	}
@@ -374,8 +375,9 @@ func (f *Follower) same(ctx context.Context, number uint64) (bool, error) {
 	return ok && hash == held.Hash, err
 }
 
-// held returns the store's block of a number, without a hash where it was adopted.
-func (f *Follower) held(ctx context.Context, number uint64) (store.BlockHeader, error) {
+// storeBlock returns the store's block with a number; without a hash if it was
+// adopted.
+func (f *Follower) storeBlock(ctx context.Context, number uint64) (store.BlockHeader, error) {
 	h, err := f.Store.HeaderAt(ctx, number)
 	if err != nil {
 		return h, err

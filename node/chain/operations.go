@@ -18,19 +18,20 @@ const (
 	// MaxOperations is the size of a transaction's operations after decompression, in
 	// bytes: the chain's own limit.
 	MaxOperations = 20 << 20
-	// MaxCreates is how many entities a transaction may create: the index of an
-	// operation in its transaction is a part of the entity's sequence.
+	// MaxCreates bounds the entities that a transaction may create, because 16
+	// bits of an entity's sequence hold the operation's index in its
+	// transaction.
 	MaxCreates = 1 << 16
-	// MaxList is the length of any other list.
+	// MaxList bounds the length of any other list.
 	MaxList = 1 << 20
 )
 
-// The faults of a transaction's input.
+// The errors of a transaction's input.
 var (
 	// ErrCompression: the input is not Brotli.
 	ErrCompression = errors.New("input is not valid Brotli")
-	// ErrTooLarge: the input is above MaxOperations after decompression, or an answer of
-	// the execution client above what Client takes.
+	// ErrTooLarge: the input is above MaxOperations after decompression, or an
+	// answer of the execution client is above Client's limit.
 	ErrTooLarge = errors.New("too large")
 	// ErrRLP: the decompressed input is not the RLP of operations.
 	ErrRLP = errors.New("malformed RLP")
@@ -148,7 +149,7 @@ func put[V any](r *reader, m *map[string]V, name string, value V) {
 }
 
 // Encode returns the input of a transaction that carries the operations, with
-// attributes in the order of their names. It is made quickly, not small.
+// attributes sorted by name. It compresses quickly rather than well.
 func (ops *Operations) Encode() ([]byte, error) {
 	var out bytes.Buffer
 	w := brotli.NewWriterLevel(&out, brotli.BestSpeed)
@@ -187,7 +188,7 @@ func (ops *Operations) encodeRLP() []byte {
 	return appendList(nil, lists)
 }
 
-// joined returns the encoded lists one after the other.
+// joined concatenates encoded lists.
 func joined[T any](list []T, items func([]byte, T) []byte) (all []byte) {
 	for _, v := range list {
 		all = appendList(all, items(nil, v))

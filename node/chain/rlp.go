@@ -7,31 +7,32 @@ import (
 	"unicode/utf8"
 )
 
-// RLP is Ethereum's encoding of nested lists of byte strings. This is the part
-// that operations need. It accepts exactly the texts that the chain's own
-// decoder accepts: each length and integer in its shortest form, no list with
-// more or fewer items.
+// RLP is Ethereum's encoding of nested lists of byte strings. This reader
+// covers the part that operations need, and accepts exactly the inputs that the
+// chain's decoder accepts: each length and integer in its shortest form, and no
+// list with more or fewer items.
 
-// reader reads the items of a list one after the other. After an error it gives zero
-// values, so that callers look at the error once.
+// reader reads the items of a list one after the other. After an error it
+// returns zero values, so that callers check the error once at the end.
 type reader struct {
 	rest []byte
 	err  error
 }
 
-// fail keeps the first fault.
+// fail keeps the first error.
 func (r *reader) fail(format string, args ...any) []byte {
 	r.err = fmt.Errorf("%w: %s", ErrRLP, fmt.Sprintf(format, args...))
 	return nil
 }
 
-// cut takes bytes off the beginning, which are there.
+// cut removes and returns the first n bytes, which must exist.
 func (r *reader) cut(n int) (b []byte) {
 	b, r.rest = r.rest[:n], r.rest[n:]
 	return b
 }
 
-// next returns the content of the next item, which is to be a list or a byte string.
+// next returns the content of the next item, which must be a list or a byte
+// string, as list says.
 func (r *reader) next(list bool) []byte {
 	switch {
 	case r.err != nil:
@@ -73,9 +74,8 @@ func integer(b []byte) (n uint64) {
 
 func (r *reader) bytes() []byte { return r.next(false) }
 
-// text returns a string. Invalid UTF-8, which the chain accepts and no store
-// keeps, becomes U+FFFD byte by byte, as it does in the JSON of a node's
-// answers.
+// text returns a string. The chain accepts invalid UTF-8, but no store does:
+// each invalid byte becomes U+FFFD, as in the JSON of a node's answers.
 func (r *reader) text() string {
 	b := r.bytes()
 	if utf8.Valid(b) {
@@ -92,7 +92,7 @@ func (r *reader) uint() uint64 {
 	return integer(b)
 }
 
-// fixed fills dst with bytes of exactly its length.
+// fixed fills dst with a byte string of exactly its length.
 func (r *reader) fixed(dst []byte) {
 	b := r.bytes()
 	if r.err == nil && len(b) != len(dst) {
@@ -101,7 +101,7 @@ func (r *reader) fixed(dst []byte) {
 	copy(dst, b)
 }
 
-// end checks that no bytes are left.
+// end checks that no bytes remain.
 func (r *reader) end() error {
 	if r.err == nil && len(r.rest) > 0 {
 		r.fail("%d bytes more than the values", len(r.rest))

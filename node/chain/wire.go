@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// What an execution client answers, as far as a follower reads it.
+// The parts of an execution client's answers that a follower reads.
 type (
 	// Block is an answer of eth_getBlockByNumber with whole transactions.
 	Block struct {
@@ -20,14 +20,14 @@ type (
 		Timestamp    Quantity      `json:"timestamp"`
 		Transactions []Transaction `json:"transactions"`
 	}
-	// Transaction is one of a block.
+	// Transaction is one transaction of a block.
 	Transaction struct {
 		Hash  entity.Hash `json:"hash"`
 		From  Address     `json:"from"`
 		To    *Address    `json:"to"` // nil for one that makes a contract
 		Input Data        `json:"input"`
 	}
-	// Receipt is one of eth_getBlockReceipts.
+	// Receipt is one receipt of eth_getBlockReceipts.
 	Receipt struct {
 		BlockHash       entity.Hash `json:"blockHash"`
 		TransactionHash entity.Hash `json:"transactionHash"`
@@ -85,8 +85,8 @@ type Address entity.Address
 // MarshalText implements encoding.TextMarshaler.
 func (a Address) MarshalText() ([]byte, error) { return []byte(entity.Address(a).String()), nil }
 
-// UnmarshalText is the inverse of MarshalText. It accepts capitals, too,
-// because some clients use them as a checksum.
+// UnmarshalText is the inverse of MarshalText. It also accepts capitals, which
+// some clients use as a checksum.
 func (a *Address) UnmarshalText(text []byte) error {
 	parsed, err := entity.ParseAddress(string(text))
 	*a = Address(parsed)

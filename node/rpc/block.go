@@ -9,9 +9,10 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// blockTag is a block's number, or one of the words that Ethereum has for blocks.
+// blockTag is a block number, or one of Ethereum's names for blocks such as
+// "latest".
 type blockTag struct {
-	word   string // of several of one meaning one
+	word   string // such as "latest"; synonyms are replaced by one word
 	number uint64 // when there is no word
 }
 
@@ -30,7 +31,7 @@ func (b *blockTag) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// given returns the block's number, if the caller gave one.
+// given returns the block number, if the caller gave a number.
 func (b *blockTag) given() (number uint64, ok bool) {
 	if b == nil || b.word != "" {
 		return 0, false
@@ -38,10 +39,10 @@ func (b *blockTag) given() (number uint64, ok bool) {
 	return min(b.number, entity.MaxBlock), true
 }
 
-// at returns the number of the block in a snapshot of the head. A store does
-// not know which blocks its chain calls final. A block counts as final when it
-// is so far back that clients would not be told of its reorganisation. The
-// earliest block is the first that is kept, because clients read from there.
+// at resolves the block in a snapshot of the head. A store does not know which
+// blocks its chain calls final: a block counts as final when it is so deep that
+// its reorganisation would not be reported to clients. "Earliest" is the first
+// block that is kept, because clients start reading there.
 func (b *blockTag) at(ctx context.Context, snap *store.Snapshot) (uint64, error) {
 	head := snap.Head().Number
 	switch {
@@ -51,19 +52,19 @@ func (b *blockTag) at(ctx context.Context, snap *store.Snapshot) (uint64, error)
 		oldest, err := snap.OldestHeader(ctx)
 		return oldest.Number, err
 	case b.word == "finalized":
-		return max(head, maxTold) - maxTold, nil
+		return max(head, maxSent) - maxSent, nil
 	}
 	return min(b.number, entity.MaxBlock), nil
 }
 
-// blockRef names a block by number, by a word, or by its hash.
+// blockRef identifies a block by number, by name, or by hash.
 type blockRef struct {
 	tag  blockTag
 	hash *topic
 }
 
-// UnmarshalJSON implements json.Unmarshaler. An object has one of blockHash and
-// blockNumber, as EIP-1898 has it.
+// UnmarshalJSON implements json.Unmarshaler. An object has either blockHash or
+// blockNumber, as in EIP-1898.
 func (r *blockRef) UnmarshalJSON(text []byte) error {
 	if text[0] == '{' {
 		var named struct {
@@ -88,7 +89,7 @@ func (r *blockRef) UnmarshalJSON(text []byte) error {
 	return r.tag.UnmarshalJSON(text)
 }
 
-// What names the block that a method is about, as its first parameter.
+// The first parameter of a method about a block: by number, or by hash.
 func byNumber(r *blockRef) any { return &r.tag }
 func byEither(r *blockRef) any { return r }
 func byHash(r *blockRef) any {
@@ -96,7 +97,8 @@ func byHash(r *blockRef) any {
 	return r.hash
 }
 
-// ofBlock makes a method that answers about a block, with null where there is none.
+// ofBlock makes a method that answers about a block, or null if there is no
+// such block.
 func ofBlock(
 	by func(*blockRef) any,
 	answer func(h *Handler, ctx context.Context, c *call, snap *store.Snapshot, b store.BlockHeader) error,
@@ -133,8 +135,8 @@ func ofBlock(
 }
 
 // block serves eth_getBlockByNumber and eth_getBlockByHash. The second
-// parameter, which asks for whole transactions, has no effect: a store has
-// none.
+// parameter, which asks for whole transactions, has no effect, because a store
+// keeps no transactions.
 func (h *Handler) block(ctx context.Context, c *call, snap *store.Snapshot, b store.BlockHeader) error {
 	var parent topic
 	if b.Number > 0 {

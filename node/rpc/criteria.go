@@ -9,7 +9,7 @@ import (
 	"github.com/varvedb/varve/node/chain"
 )
 
-// criteria is which logs are asked for.
+// criteria selects logs by block range, address and topics.
 type criteria struct {
 	From      *blockTag            `json:"fromBlock"` // nil: the head
 	To        *blockTag            `json:"toBlock"`
@@ -18,7 +18,7 @@ type criteria struct {
 	Topics    topics               `json:"topics"`
 }
 
-// topics are the topics that a log may have, by position.
+// topics are the accepted topics of a log, by position.
 type topics []anyOf[topic]
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -27,7 +27,7 @@ func (t *topics) UnmarshalJSON(text []byte) (err error) {
 	return err
 }
 
-// The bounds of criteria. Logs have at most four topics.
+// The limits of criteria. Logs have at most four topics.
 const (
 	maxTopics = 4
 	maxAnyOf  = 1000
@@ -45,9 +45,9 @@ func (c *criteria) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// anyOf is a list of values. A log must have one of them; an empty list matches
-// all. In JSON it is a value or a list, and null, or a null in the list, is no
-// value.
+// anyOf is a list of accepted values: a log must have one of them; an empty
+// list accepts all. In JSON it is a value or a list. Null, also within a list,
+// accepts all.
 type anyOf[T any] []T
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -77,7 +77,7 @@ func (a *anyOf[T]) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// bytes is the memory of the criteria.
+// bytes returns the memory that the criteria take.
 func (c *criteria) bytes() int64 {
 	n := len(c.Addresses) * len(chain.Address{})
 	for _, list := range c.Topics {
@@ -86,7 +86,7 @@ func (c *criteria) bytes() int64 {
 	return int64(n)
 }
 
-// match reports whether the criteria select a log, of any block.
+// match reports whether the criteria select a log, regardless of its block.
 func (c *criteria) match(l *Log) bool {
 	if len(c.Addresses) > 0 && !slices.Contains(c.Addresses, l.Address) || len(c.Topics) > len(l.Topics) {
 		return false
@@ -99,8 +99,8 @@ func (c *criteria) match(l *Log) bool {
 	return true
 }
 
-// within reports whether a block is in the range of a filter that is polled:
-// words for the head are no bound.
+// within reports whether a block is in the range of a polled filter. Names for
+// the head are no bound.
 func (c *criteria) within(block uint64) bool {
 	if from, ok := c.From.given(); ok && block < from {
 		return false
@@ -109,7 +109,7 @@ func (c *criteria) within(block uint64) bool {
 	return !ok || block <= to
 }
 
-// last returns the last block whose number is given, zero for none.
+// last returns the last block, if it was given as a number; otherwise zero.
 func (c *criteria) last() uint64 {
 	from, _ := c.From.given()
 	to, _ := c.To.given()

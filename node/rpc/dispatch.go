@@ -11,15 +11,15 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// method answers a call by adding its result.
+// method answers a call by appending its result.
 type method func(h *Handler, ctx context.Context, c *call) error
 
 // methods returns the methods by name.
 //
-// A store has blocks without transactions and fees, keeps no keys, and is never
-// behind itself. Clients that ask for these, as many do before anything else,
-// get the answers of a chain on which no transactions were sent, because an
-// error would end the client, and no number would be truer.
+// A store's blocks have no transactions or fees, it keeps no keys, and it is
+// never syncing. Many clients ask for these first. They get the answers of a
+// chain on which no transactions were sent, because an error would stop the
+// client, and no other number would be more accurate.
 func methods() map[string]method {
 	zero, none, empty := constant(`"0x0"`), constant("null"), constant("[]")
 	list := map[string]method{
@@ -57,11 +57,11 @@ func methods() map[string]method {
 	for name, m := range list {
 		list[name] = timed(m)
 	}
-	list["arkiv_query"] = (*Handler).query // each part of its answer has the time of a call
+	list["arkiv_query"] = (*Handler).query // not timed: each part of its answer has the time limit of a call
 	return list
 }
 
-// constant always adds the same text.
+// constant makes a method that always returns the same text.
 func constant(text string) method {
 	return func(_ *Handler, _ context.Context, c *call) error {
 		c.out = append(c.out, text...)
@@ -69,14 +69,14 @@ func constant(text string) method {
 	}
 }
 
-// ofAny answers about a block as a method does without one.
+// ofAny turns a method that needs no block into one that answers about a block.
 func ofAny(m method) func(*Handler, context.Context, *call, *store.Snapshot, store.BlockHeader) error {
 	return func(h *Handler, ctx context.Context, c *call, _ *store.Snapshot, _ store.BlockHeader) error {
 		return m(h, ctx, c)
 	}
 }
 
-// timed bounds a method by the time of a call.
+// timed makes a method fail after the time limit of a call.
 func timed(m method) method {
 	return func(h *Handler, ctx context.Context, c *call) error {
 		ctx, cancel := context.WithTimeout(ctx, h.opts.Limits.Time)
@@ -85,30 +85,31 @@ func timed(m method) method {
 	}
 }
 
-// message is a request or a batch, and the answer to it.
+// message is a request or a batch, with its answer.
 type message struct {
-	out    []byte      // the part of the answer that was not sent yet
-	hold   *quota.Hold // of the request and the answer; nil does not count
+	out    []byte      // the unsent part of the answer
+	hold   *quota.Hold // memory of the request and the answer; nil does not count
 	size   int64       // bytes of the request
 	socket *socket     // that it came over, nil for HTTP
-	after  []func()    // what to do when the answer was sent
+	after  []func()    // functions to call after the answer was sent
 
-	most   int                // bytes of the answer, unless it is sent in parts
-	usual  int64              // the memory of a query before it asks the store
-	full   bool               // a query was refused because the answer would be too long: no others are asked
-	part   func([]byte) error // sends a part of the answer; nil: all of it is held
-	sent   bool               // a part was
-	broken bool               // a part was, and the rest cannot be had
+	most   int                // maximum bytes of the answer, unless it is sent in parts
+	usual  int64              // memory that a query reserves before it asks the store
+	full   bool               // a query was refused because the answer would be too long, so no others are run
+	part   func([]byte) error // sends a part of the answer; nil: the answer is sent as a whole
+	sent   bool               // a part was sent
+	broken bool               // a part was sent, and the rest failed
 }
 
-// call is a request that is being answered. It adds the result to the answer.
+// call is a request that is being answered; its result is appended to the
+// answer.
 type call struct {
 	*message
 	params []json.RawMessage
 }
 
-// send sends what there is of an answer. A client may take long for it, and its call does
-// not count meanwhile.
+// send sends the answer so far. A slow client may take long, and the time limit
+// of its call does not run meanwhile.
 func (h *Handler) send(m *message) error {
 	<-h.places
 	defer func() { h.places <- struct{}{} }()
@@ -122,7 +123,7 @@ func (h *Handler) send(m *message) error {
 	return nil
 }
 
-// param reads a parameter; it may be absent, or null, when it is optional.
+// param decodes a parameter. An optional one may be absent or null.
 func (c *call) param(n int, name string, optional bool, dst any) error {
 	if n >= len(c.params) || string(c.params[n]) == "null" {
 		if optional {
@@ -130,9 +131,9 @@ func (c *call) param(n int, name string, optional bool, dst any) error {
 		}
 		return failf(CodeParams, "parameter %d, %s, is missing", n+1, name)
 	}
-	// Unknown members are an error if the type of dst refuses them. The text is
-	// JSON: where the type reads it itself, json.Unmarshal would first go
-	// through all of it twice.
+	// Unknown members are an error if the type of dst refuses them. If dst
+	// decodes the text itself, json.Unmarshal is avoided, because it would
+	// first scan the whole text twice.
 	read := func(text []byte) error { return json.Unmarshal(text, dst) }
 	if own, ok := dst.(json.Unmarshaler); ok {
 		read = own.UnmarshalJSON
@@ -143,8 +144,9 @@ func (c *call) param(n int, name string, optional bool, dst any) error {
 	return nil
 }
 
-// handle answers a body: a request or a batch. The answer is empty when none is due, and that
-// to a request alone may be sent in parts, before its rest. The note is for the log.
+// handle answers a body: a request or a batch. The answer is empty when none is
+// due. The answer to a single request may be sent in parts, of which the rest
+// is left in m. The note is for the log.
 func (h *Handler) handle(ctx context.Context, m *message, body []byte) (note string) {
 	list, batch, fault := decode(body, h.opts.Limits.Batch)
 	if fault != nil {
@@ -155,8 +157,8 @@ func (h *Handler) handle(ctx context.Context, m *message, body []byte) (note str
 	note = list[0].method
 	m.most, m.usual = h.opts.Limits.Answer, usualAnswer
 	if len(list) > 1 {
-		// A batch may take only the memory of a query, because its clients can
-		// send several batches.
+		// A batch may take only the memory of a single query, because a client
+		// can send several batches.
 		m.most, m.usual = int(min(int64(m.most), h.opts.Limits.Memory)), usualBatch
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, h.opts.Limits.Time)
@@ -181,8 +183,8 @@ func (h *Handler) handle(ctx context.Context, m *message, body []byte) (note str
 	return note
 }
 
-// tooLarge refuses a query whose answer is too long. In a batch that is all of its answer, so the
-// store is not asked for what comes next.
+// tooLarge refuses a query whose answer is too long. In a batch the error
+// replaces the whole answer, so the store is not asked further.
 func (m *message) tooLarge() *failure {
 	m.full = true
 	return failf(CodeTooLarge, "the answer would be of more than %d bytes; ask for less at a time", m.most)
@@ -192,7 +194,8 @@ func appendHead(b []byte, id json.RawMessage) []byte {
 	return append(append(append(b, `{"jsonrpc":"2.0","id":`...), id...), ',')
 }
 
-// answer adds the answer to one request, and what goes before it, unless it is a notification.
+// answer appends the answer to one request, preceded by before, unless the
+// request is a notification.
 func (h *Handler) answer(ctx context.Context, m *message, r *request, before string) bool {
 	start, after := len(m.out), len(m.after)
 	m.out = append(m.out, before...)
@@ -235,7 +238,7 @@ func (h *Handler) answer(ctx context.Context, m *message, r *request, before str
 	return true
 }
 
-// call calls a method. A panic in it is an error as others are.
+// call calls a method. It converts a panic into an error.
 func (h *Handler) call(ctx context.Context, m method, r *request, c *call) (err error) {
 	switch {
 	case r.err != nil:
@@ -264,7 +267,7 @@ func clip(s string) string {
 	return s
 }
 
-// The methods that need no more than a line.
+// The methods that fit on one line.
 
 func (h *Handler) chainID(_ context.Context, c *call) error {
 	c.out = appendQuantity(c.out, h.opts.ChainID)
@@ -282,8 +285,8 @@ func (h *Handler) blockNumber(ctx context.Context, c *call) error {
 	return err
 }
 
-// getBlockTiming returns when the head was made, as far as that is known;
-// otherwise when it was first seen here.
+// getBlockTiming returns when the head was made, if that is known; otherwise
+// when it was first seen here.
 func (h *Handler) getBlockTiming(ctx context.Context, c *call) error {
 	if _, err := h.head(ctx); err != nil {
 		return err

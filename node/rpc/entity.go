@@ -9,7 +9,7 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// include selects the fields of entities.
+// include selects the fields of entities in an answer.
 type include struct {
 	Key               bool `json:"key"`
 	Attributes        bool `json:"attributes"`
@@ -28,8 +28,8 @@ type include struct {
 // usual selects the parts of an entity that are returned by default.
 var usual = include{Key: true, ContentType: true, Payload: true, Owner: true, Attributes: true, Expiration: true}
 
-// appendEntity adds an entity with the fields that are asked for. It is written by hand
-// because it is much of what an answer costs.
+// appendEntity appends an entity with the requested fields. It is hand-written
+// because encoding is a large part of the cost of an answer.
 func appendEntity(b []byte, e *entity.Entity, in *include) []byte {
 	b = append(b, '{')
 	open := len(b)
@@ -69,8 +69,8 @@ var (
 	}
 )
 
-// appendAttributes adds the user's attributes in the order of their names, and the
-// synthetic ones before them.
+// appendAttributes appends the user's attributes by name, after the synthetic
+// ones.
 func appendAttributes(b []byte, e *entity.Entity, in *include) []byte {
 	var space [16]string
 	b = append(b, `"stringAttributes":[`...)
@@ -120,7 +120,8 @@ func appendNumericAttribute(b []byte, name string, value uint64) []byte {
 	return append(b, '}', ',')
 }
 
-// withoutComma takes off the comma after the last member of a list that was opened.
+// withoutComma removes the comma after the last member of the list that began
+// at open.
 func withoutComma(b []byte, open int) []byte {
 	if len(b) > open {
 		return b[:len(b)-1]

@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// The codes of errors: from JSON-RPC 2.0, from Ethereum's clients, and from
-// -32010 on our own.
+// The error codes: from JSON-RPC 2.0, from Ethereum's clients, and, from -32010
+// on, Varve's.
 const (
 	CodeParse         = -32700 // the request is not JSON
 	CodeRequest       = -32600 // it is not a request
@@ -34,7 +34,7 @@ const (
 	CodeTooManyOpened = -32017 // more filters, subscriptions or connections than are allowed
 )
 
-// failure is an error as clients see it.
+// failure is an error as clients receive it.
 type failure struct {
 	code    int
 	message string
@@ -49,11 +49,11 @@ func failf(code int, format string, args ...any) *failure {
 	return &failure{code: code, message: fmt.Sprintf(format, args...)}
 }
 
-// errAhead: a block is ahead of the head.
+// errAhead: the block is above the head.
 var errAhead = errors.New("ahead of the head")
 
-// classes in the order in which they are tried, because an error may wrap
-// several. A class without a message uses the text of the error.
+// classes maps errors to codes. The first match counts, because an error may
+// wrap several. A class without a message uses the error's text.
 var classes = []struct {
 	cause   error
 	code    int
@@ -74,8 +74,8 @@ var classes = []struct {
 	{store.ErrClosed, CodeUnavailable, "the node is shutting down"},
 }
 
-// classify converts any error into one for a client. An unknown error is
-// internal, and its text is for the log.
+// classify converts any error into one for a client. An unknown error becomes
+// an internal one; its text is only logged.
 func classify(err error) *failure {
 	var f *failure
 	if errors.As(err, &f) {
@@ -98,7 +98,7 @@ func classify(err error) *failure {
 	return &failure{code: CodeInternal, message: "internal error", cause: err}
 }
 
-// appendError adds the member with the error.
+// appendError appends the member "error".
 func appendError(b []byte, f *failure) []byte {
 	text, err := json.Marshal(struct {
 		Code    int    `json:"code"`

@@ -13,21 +13,21 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// filters has the filters that clients have installed.
+// filters holds the filters that clients have installed.
 type filters struct {
 	mu   sync.Mutex
 	list map[string]*installed
 }
 
-// installed is a filter.
+// installed is an installed filter.
 type installed struct {
-	mu       sync.Mutex // held while it is asked
+	mu       sync.Mutex // held during a poll
 	follower *follower
-	asked    time.Time // under the lock of filters
+	asked    time.Time // last poll; guarded by the lock of filters
 }
 
-// newID returns an id that cannot be guessed, because the id alone gives access
-// to a filter.
+// newID returns an unguessable id, because the id alone gives access to a
+// filter.
 func newID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -40,7 +40,7 @@ func (f *filters) count() int {
 	return len(f.list)
 }
 
-// expire removes the filters that were not polled since a time.
+// expire removes the filters that were last polled before a time.
 func (f *filters) expire(since time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -120,7 +120,8 @@ func (h *Handler) filterOf(c *call) (*installed, error) {
 	return h.filters.find(id, h.opts.Now())
 }
 
-// getFilterChanges serves eth_getFilterChanges: what came since it was last asked.
+// getFilterChanges serves eth_getFilterChanges: the logs or blocks since the
+// last poll.
 func (h *Handler) getFilterChanges(ctx context.Context, c *call) error {
 	filter, err := h.filterOf(c)
 	if err != nil {
@@ -157,7 +158,7 @@ func (h *Handler) uninstallFilter(_ context.Context, c *call) error {
 	return nil
 }
 
-// getFilterLogs serves eth_getFilterLogs: all that a filter asks for.
+// getFilterLogs serves eth_getFilterLogs: all logs that a filter selects.
 func (h *Handler) getFilterLogs(ctx context.Context, c *call) error {
 	filter, err := h.filterOf(c)
 	if err != nil {
@@ -202,8 +203,8 @@ func (h *Handler) appendLogs(ctx context.Context, c *call, criteria *criteria) e
 	c.out = append(c.out, '[')
 	open := len(c.out)
 	defer func() { c.out = append(withoutComma(c.out, open), ']') }()
-	// The changes of the block at the horizon are not known, only the state
-	// after it.
+	// Of the block at the horizon only the resulting state is known, not its
+	// changes.
 	if horizon := snap.Horizon(); horizon > 0 && criteria.From != nil && criteria.From.word == "earliest" {
 		if from = max(from, horizon+1); to == horizon {
 			return nil

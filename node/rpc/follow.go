@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// blockLogs is a block with its selected logs.
+// blockLogs is a block with the selected logs.
 type blockLogs struct {
 	head    store.BlockHeader
 	parent  topic // its hash; zero when it is not known
@@ -18,12 +18,12 @@ type blockLogs struct {
 	removed bool // the block is no longer part of the chain
 }
 
-// recentCount is how many logs of the last blocks are held, which every subscription wants, with
-// one for each block.
+// recentCount bounds the cache of the last blocks' logs, which every
+// subscription reads. Each block counts as one more.
 const recentCount = 64 << 10
 
-// eachBlock gives the logs of the blocks of a range, in order, until give
-// returns false. From the first block on whose logs are not known they are made
+// eachBlock passes the logs of a range of blocks to give, in order, until give
+// returns false. From the first block whose logs are not cached, it makes them
 // from the changes in the store.
 func (h *Handler) eachBlock(ctx context.Context, snap *store.Snapshot, from, to uint64, give func(store.BlockHeader, []*Log) bool) error {
 	blocks, err := snap.Headers(ctx, from, to)
@@ -62,24 +62,25 @@ func (h *Handler) eachBlock(ctx context.Context, snap *store.Snapshot, from, to 
 	return ctx.Err()
 }
 
-// follower is the state of a filter or a subscription.
+// follower is the state of a filter or subscription.
 type follower struct {
-	criteria *criteria           // nil: of blocks only
+	criteria *criteria           // nil: it sends blocks only
 	next     uint64              // the first block that was not sent
-	told     []store.BlockHeader // the last blocks that were sent
-	logs     map[uint64][]*Log   // of these, by number, where there are some
-	hold     *quota.Hold         // its memory
+	sent     []store.BlockHeader // the last blocks that were sent
+	logs     map[uint64][]*Log   // logs that were sent with these blocks, by number
+	hold     *quota.Hold         // memory of the follower
 }
 
 const (
-	// maxTold is the deepest reorganisation whose blocks are sent as removed.
-	maxTold = 128
-	// maxStep is how many blocks are sent at once.
+	// maxSent is how many sent blocks a follower remembers: in a deeper
+	// reorganisation not all are sent as removed.
+	maxSent = 128
+	// maxStep is how many blocks are sent in one step.
 	maxStep = 1000
 )
 
-// advance returns the new logs since the last call, up to as many as an answer
-// may have, and whether there are more.
+// advance returns the new logs since the last call, at most as many as an
+// answer may have, and whether there are more.
 func (h *Handler) advance(ctx context.Context, f *follower) (news []blockLogs, more bool, err error) {
 	snap, err := h.ents.At(ctx, store.Head)
 	if err != nil {
@@ -97,8 +98,8 @@ func (h *Handler) advance(ctx context.Context, f *follower) (news []blockLogs, m
 	count, last := 0, to
 	tell := func(b store.BlockHeader, all []*Log) bool {
 		step := blockLogs{head: b}
-		if n := len(f.told); n > 0 {
-			step.parent = blockHash(f.told[n-1])
+		if n := len(f.sent); n > 0 {
+			step.parent = blockHash(f.sent[n-1])
 		}
 		if f.criteria != nil && f.criteria.within(b.Number) {
 			for _, l := range all {
@@ -108,7 +109,7 @@ func (h *Handler) advance(ctx context.Context, f *follower) (news []blockLogs, m
 			}
 		}
 		news = append(news, step)
-		f.tell(b, step.logs)
+		f.markSent(b, step.logs)
 		f.next, last = b.Number+1, b.Number
 		count += len(step.logs)
 		return count < h.opts.Limits.Logs
@@ -123,7 +124,7 @@ func (h *Handler) advance(ctx context.Context, f *follower) (news []blockLogs, m
 		}
 	} else if err := h.eachBlock(ctx, snap, f.next, to, tell); err != nil {
 		if errors.Is(err, store.ErrBlockRange) {
-			f.next = head.Number + 1 // pruned before it was asked for
+			f.next = head.Number + 1 // pruned before it could be sent
 		}
 		return news, false, err
 	}
@@ -133,14 +134,14 @@ func (h *Handler) advance(ctx context.Context, f *follower) (news []blockLogs, m
 	return news, last < head.Number, nil
 }
 
-// tell notes that a block was sent. A follower lives long and there are many,
-// so the oldest block makes room for it.
-func (f *follower) tell(b store.BlockHeader, logs []*Log) {
-	if len(f.told) == maxTold {
-		delete(f.logs, f.told[0].Number)
-		f.told = f.told[:copy(f.told, f.told[1:])]
+// markSent records a block as sent. It drops the oldest, because followers live
+// long and there are many.
+func (f *follower) markSent(b store.BlockHeader, logs []*Log) {
+	if len(f.sent) == maxSent {
+		delete(f.logs, f.sent[0].Number)
+		f.sent = f.sent[:copy(f.sent, f.sent[1:])]
 	}
-	f.told = append(f.told, b)
+	f.sent = append(f.sent, b)
 	if len(logs) > 0 {
 		if f.logs == nil {
 			f.logs = map[uint64][]*Log{}
@@ -149,25 +150,25 @@ func (f *follower) tell(b store.BlockHeader, logs []*Log) {
 	}
 }
 
-// retract returns the blocks that were sent and are no longer part of the
-// chain, the newest first.
+// retract returns the sent blocks that are no longer part of the chain, newest
+// first.
 func (f *follower) retract(ctx context.Context, snap *store.Snapshot) (removed []blockLogs, err error) {
-	for len(f.told) > 0 {
-		last := f.told[len(f.told)-1]
+	for len(f.sent) > 0 {
+		last := f.sent[len(f.sent)-1]
 		now, err := snap.HeaderAt(ctx, last.Number)
 		if err != nil || now == last {
 			return removed, err
 		}
 		removed = append(removed, blockLogs{head: last, logs: f.logs[last.Number], removed: true})
 		delete(f.logs, last.Number)
-		f.told = f.told[:len(f.told)-1]
+		f.sent = f.sent[:len(f.sent)-1]
 		f.next = last.Number
-		if n := len(f.told); n > 0 {
-			f.next = f.told[n-1].Number + 1 // other blocks may be where there was a gap
+		if n := len(f.sent); n > 0 {
+			f.next = f.sent[n-1].Number + 1 // other blocks may be where there was a gap
 		}
 	}
-	// The blocks sent before are forgotten, or there was only a head that is
-	// gone.
+	// The previously sent blocks were dropped, or the only one was a head that
+	// is gone.
 	if head := snap.Head(); f.next > head.Number+1 {
 		f.next = head.Number + 1
 	}
@@ -181,8 +182,8 @@ func (h *Handler) newFollower(ctx context.Context, c *criteria) (_ *follower, er
 		return nil, failf(CodeNotSupported, "layout %s keeps only the head, and so no events; they need a store with history", h.ents.Layout())
 	}
 	f := &follower{criteria: c, hold: h.followers.Hold(nil)}
-	// It remembers so many blocks, and its criteria.
-	bytes := maxTold * int64(unsafe.Sizeof(store.BlockHeader{}))
+	// It holds the headers of maxSent blocks, and its criteria.
+	bytes := maxSent * int64(unsafe.Sizeof(store.BlockHeader{}))
 	if c != nil {
 		bytes += c.bytes()
 	}
@@ -203,12 +204,12 @@ func (h *Handler) newFollower(ctx context.Context, c *criteria) (_ *follower, er
 	if head.Empty {
 		return f, nil
 	}
-	// Blocks that were not sent need not be withdrawn, but the follower must
-	// know where another history begins.
-	blocks, err := snap.Headers(ctx, max(head.Number, maxTold-1)-(maxTold-1), head.Number)
+	// Blocks that were not sent need not be withdrawn, but the follower needs
+	// their headers to detect where another history begins.
+	blocks, err := snap.Headers(ctx, max(head.Number, maxSent-1)-(maxSent-1), head.Number)
 	if err != nil {
 		return nil, err
 	}
-	f.next, f.told = head.Number+1, append(make([]store.BlockHeader, 0, maxTold), blocks...)
+	f.next, f.sent = head.Number+1, append(make([]store.BlockHeader, 0, maxSent), blocks...)
 	return f, nil
 }

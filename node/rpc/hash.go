@@ -8,28 +8,27 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// hashIndex finds blocks by their hashes, because stores have no index of them.
-// It holds four bytes of each hash, by spans of blocks, and is filled as far as
-// it is needed: from the head down. The blocks of a span in which a hash may be
-// are read again and compared.
+// hashIndex finds blocks by hash, because stores have no such index. It holds
+// four bytes of each hash, in spans of blocks, and is filled on demand from the
+// head down. Blocks of a span that may have the hash are read and compared.
 type hashIndex struct {
-	turn  chan struct{}   // of who uses what follows
+	lock  chan struct{}   // a lock of the fields below that can be awaited with a context
 	spans map[uint64]span // by the numbers of their blocks, divided by spanBlocks
 }
 
-// spanBlocks is how many numbers of blocks a span has.
+// spanBlocks is the number of block numbers in a span.
 const spanBlocks = 1024
 
 type span struct {
-	last   store.BlockHeader // when it was read: where it is another one, so may those before be
-	begins []uint32          // of the hashes
+	last   store.BlockHeader // last header when it was read: if that has changed, earlier ones may have too
+	begins []uint32          // first four bytes of each hash
 }
 
-// find returns the block of a snapshot that has a hash.
+// find returns the block with a hash in a snapshot.
 func (x *hashIndex) find(ctx context.Context, snap *store.Snapshot, hash topic) (b store.BlockHeader, ok bool, err error) {
 	select {
-	case x.turn <- struct{}{}:
-		defer func() { <-x.turn }()
+	case x.lock <- struct{}{}:
+		defer func() { <-x.lock }()
 	case <-ctx.Done():
 		return b, false, ctx.Err()
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// heads is the last block that the handler knows of, for whoever waits for the next.
+// heads holds the last known head, and wakes the goroutines that wait for the
+// next.
 type heads struct {
 	mu    sync.Mutex
 	known store.BlockHeader
@@ -17,7 +18,7 @@ type heads struct {
 	moved chan struct{}
 }
 
-// observe notes the store's head and the time.
+// observe records the store's head and the time.
 func (h *heads) observe(head store.BlockHeader, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -36,7 +37,7 @@ func (h *heads) last() (store.BlockHeader, time.Time) {
 	return h.known, h.seen
 }
 
-// next waits for another head than one.
+// next waits until the head differs from than.
 func (h *heads) next(ctx context.Context, than store.BlockHeader) (store.BlockHeader, error) {
 	for {
 		h.mu.Lock()
@@ -62,8 +63,8 @@ func (h *Handler) head(ctx context.Context) (store.BlockHeader, error) {
 	return head, err
 }
 
-// watch looks at the head from time to time, because another process may write
-// the store, and removes filters that are no longer polled.
+// watch polls the head, because another process may write the store, and
+// removes filters that are no longer polled.
 func (h *Handler) watch(ctx context.Context) {
 	ticker := time.NewTicker(h.opts.Poll)
 	defer ticker.Stop()
@@ -83,16 +84,17 @@ func (h *Handler) watch(ctx context.Context) {
 	}
 }
 
-// countCache holds the number of entities at a head, which clients like to ask for.
+// countCache caches the number of entities at the head, because clients ask for
+// it often.
 type countCache struct {
-	turn  chan struct{} // of who uses what follows
+	lock  chan struct{} // a lock of the fields below that can be awaited with a context
 	head  store.BlockHeader
 	count uint64
 	valid bool
 }
 
-// getEntityCount serves arkiv_getEntityCount. Who waits for another one's count
-// holds no reader, and gets the same.
+// getEntityCount serves arkiv_getEntityCount. Concurrent calls share one count;
+// those that wait for it hold no reader.
 func (h *Handler) getEntityCount(ctx context.Context, call *call) (err error) {
 	head, err := h.head(ctx)
 	if err != nil {
@@ -100,8 +102,8 @@ func (h *Handler) getEntityCount(ctx context.Context, call *call) (err error) {
 	}
 	c := &h.count
 	select {
-	case c.turn <- struct{}{}:
-		defer func() { <-c.turn }()
+	case c.lock <- struct{}{}:
+		defer func() { <-c.lock }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}

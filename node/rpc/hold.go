@@ -13,23 +13,22 @@ import (
 	"github.com/varvedb/varve/internal/quota"
 )
 
-// Limits.Memory bounds the memory of all requests and answers together. A
-// request that needs more waits. A request whose client is slow is cut off
-// while others wait for its memory.
+// Limits.Memory bounds the total memory of all requests and answers. A request
+// that needs more waits. While others wait, a request with a slow client is cut
+// off.
 
-// decodeFactor is how many times the length of its body a request holds while
-// it is decoded: once for the body, and the rest for copies of its parts, such
-// as strings.
+// decodeFactor estimates the memory of a request during decoding, as a multiple
+// of its body: once for the body, the rest for copies of its parts.
 const decodeFactor = 4
 
 // whileDecoded is the memory that a request with a body of n bytes holds while
 // it is decoded. It includes the memory of a batch's queries, because requests
-// that hold some memory and wait for more could wait for each other.
+// that hold some memory and wait for more could deadlock.
 func whileDecoded(n int64) int64 { return max(decodeFactor*n, n+usualBatch+quota.Free) }
 
-// receive reads a body. When the body is longer than a free one, the request
-// waits for all the memory that it will hold before it reads on. An unknown
-// length, below zero, counts as the longest until the body is there.
+// receive reads a body. If it is longer than a body that needs no reservation,
+// the request first waits for all the memory that it will hold. An unknown
+// length (below zero) is taken as the maximum until the body is read.
 func (h *Handler) receive(ctx context.Context, mine *quota.Hold, b *bytes.Buffer, body io.Reader, length int64) error {
 	switch _, err := io.CopyN(b, body, quota.Free-bytes.MinRead); {
 	case errors.Is(err, io.EOF):
@@ -54,16 +53,17 @@ func (h *Handler) receive(ctx context.Context, mine *quota.Hold, b *bytes.Buffer
 	return err
 }
 
-// usualAnswer is the memory that a query holds before it asks the store: few
+// usualAnswer is the memory that a query reserves before it asks the store; few
 // need more.
 const usualAnswer = 1 << 20
 
-// usualBatch is the same of a batch. A large payload is counted when it was read, and a batch can
-// read one after another: 16 at a time had 64 MB that were not counted.
+// usualBatch is the same for a batch. It is larger because a payload counts
+// only after it was read, and a batch can read one after another: 16 concurrent
+// batches had 64 MB that were not counted.
 const usualBatch = 4 << 20
 
-// room holds memory for n more bytes of an answer, and does not wait, because
-// others wait for the reader of the store, and for the held memory.
+// room reserves memory for n more bytes of an answer. It does not wait, because
+// the call holds a reader of the store, and memory, that others wait for.
 func (m *message) room(n int) error {
 	wants := m.size + int64(len(m.out)+n)
 	if wants > usualAnswer {
@@ -75,8 +75,8 @@ func (m *message) room(n int) error {
 	return nil
 }
 
-// receiveFault returns the error of a body that could not be read, and its HTTP
-// status.
+// receiveFault returns the error for a body that could not be read, and its
+// HTTP status.
 func receiveFault(err error, most int64) (int, *failure) {
 	var large *http.MaxBytesError
 	switch {

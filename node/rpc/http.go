@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/internal/accesslog"
 )
 
-// serve answers one request of HTTP.
+// serve answers one HTTP request.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet && strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		h.serveSocket(w, r)
@@ -31,7 +31,8 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// allow lets a page of an origin read the answer, if it may.
+// allow adds the headers that let a page of an origin read the answer, if it
+// may.
 func (h *Handler) allow(header http.Header, origin string) {
 	if len(h.opts.Origins) == 0 {
 		return
@@ -47,13 +48,14 @@ func (h *Handler) allow(header http.Header, origin string) {
 	header.Set("Access-Control-Max-Age", "600")
 }
 
-// allowed reports whether pages of another origin may call.
+// allowed reports whether pages of another origin may make calls.
 func (h *Handler) allowed(origin string) bool {
 	return slices.ContainsFunc(h.opts.Origins, func(o string) bool { return o == "*" || strings.EqualFold(o, origin) })
 }
 
-// mediaTypes are what clients call JSON-RPC. A page of another origin has to ask whether it may send
-// them. It need not ask for a body of no type, which a browser sends of a Blob, nor for text/plain.
+// mediaTypes are the content types that clients use for JSON-RPC. For these a
+// browser asks for permission (a CORS preflight) before it sends a request of
+// another origin's page. For text/plain, or without a type, it would not ask.
 var mediaTypes = []string{"application/json", "application/json-rpc", "application/jsonrequest"}
 
 func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
@@ -69,8 +71,8 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 	}
 	var in bytes.Buffer
 	control := http.NewResponseController(w)
-	// One hold is of the body and then of its answer too: between two there would be bodies that
-	// are decoded and not counted. Each part of an answer sets the time for it again.
+	// One hold covers the body and then its answer: between two holds a decoded
+	// body would not be counted.
 	mine := h.memory.Hold(func() {
 		past := time.Unix(1, 0)
 		_, _ = control.SetReadDeadline(past), control.SetWriteDeadline(past)
@@ -92,8 +94,9 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 		note = h.handle(r.Context(), &m, in.Bytes())
 		out = m.out
 		if m.broken {
-			// The connection ends with the answer unfinished, because a client takes
-			// data for the whole answer, whatever stands behind them.
+			// Break the connection in the middle of the answer, because a
+			// client would take the data for the whole answer, even with an
+			// error after them.
 			accesslog.Add(r.Context(), slog.String("call", clip(note)))
 			panic(http.ErrAbortHandler)
 		}
@@ -118,7 +121,8 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(out) // a client that does not take it is gone
 }
 
-// parts sends an answer in parts. The client has to take each within a time.
+// parts sends an answer in parts. The client must read each part within a time
+// limit.
 type parts struct {
 	to      http.ResponseWriter
 	control *http.ResponseController

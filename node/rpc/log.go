@@ -17,8 +17,8 @@ import (
 // topic is an indexed word of a log.
 type topic = entity.Hash
 
-// happening is an event in both of its forms: the first topic of the processor's
-// and the operation type of the contract's.
+// happening is a kind of event in both forms: its first topic in the
+// processor's form, and its operation type in the contract's.
 type happening struct {
 	topic topic
 	op    byte
@@ -34,8 +34,8 @@ var (
 )
 
 // Log is an event of a block. In logs that are made from a block's changes
-// TxHash is zero, and so is TxIndex unless the event is a creation, because a
-// store keeps neither.
+// TxHash is zero, and TxIndex is set only for creations, because a store keeps
+// neither.
 type Log struct {
 	Address chain.Address
 	Topics  []entity.Hash
@@ -45,11 +45,11 @@ type Log struct {
 	Index   uint64 // in the block
 }
 
-// logWriter makes the logs of a block.
+// logWriter collects the logs of a block.
 type logWriter struct{ logs []*Log }
 
-// logsOf returns the logs of a block: expirations before operations, creations
-// in their order before other changes in the order of keys.
+// logsOf returns the logs of a block: expirations, then creations in their
+// order, then other changes by key.
 func logsOf(set *store.BlockChanges) []*Log {
 	var w logWriter
 	for _, e := range set.Expired {
@@ -63,7 +63,7 @@ func logsOf(set *store.BlockChanges) []*Log {
 	return w.logs
 }
 
-// rank puts creations first, in their order.
+// rank sorts creations first, in their order.
 func rank(c entity.Change) uint64 {
 	if slices.Contains(c.Kinds(), entity.Create) {
 		return c.New.Sequence
@@ -71,7 +71,7 @@ func rank(c entity.Change) uint64 {
 	return math.MaxUint64
 }
 
-// change adds what happened to an entity.
+// change adds the events of a changed entity.
 func (w *logWriter) change(c *entity.Change) {
 	for _, kind := range c.Kinds() {
 		switch before, after := c.Old, c.New; kind {
@@ -90,8 +90,8 @@ func (w *logWriter) change(c *entity.Change) {
 	}
 }
 
-// add adds an event of an entity in both of its forms and returns the first. In
-// the contract's the hash of the entity, which a store does not keep, is zero.
+// add adds an event of an entity in both forms and returns the first. In the
+// contract's form the entity's hash is zero, because a store does not keep it.
 func (w *logWriter) add(e *entity.Entity, h happening, numbers ...uint64) *Log {
 	owner, index := addressTopic(e.Owner), uint64(len(w.logs))
 	l := &Log{Address: chain.Processor, Topics: []topic{h.topic, topic(e.Key), owner}, Index: index}
@@ -114,9 +114,9 @@ func appendWord(b []byte, n uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(b, make([]byte, 24)...), n)
 }
 
-// blockHash returns the hash of a block. If the store was not given one, it
-// returns a hash that differs where the blocks differ, by their number or by
-// the history up to them.
+// blockHash returns the hash of a block. If the store has none, it derives one
+// from the block's number and the history up to it, so that different blocks
+// have different hashes.
 func blockHash(head store.BlockHeader) topic {
 	if head.Hash != (entity.Hash{}) {
 		return head.Hash
@@ -124,8 +124,8 @@ func blockHash(head store.BlockHeader) topic {
 	return sha256.Sum256(append(binary.BigEndian.AppendUint64([]byte("varve block "), head.Number), head.Digest[:]...))
 }
 
-// blockTime returns when a block was made in seconds since 1970, if that is known, and else
-// when it was first seen here.
+// blockTime returns when a block was made, in seconds since 1970; if that is
+// unknown, when it was first seen here.
 func blockTime(head store.BlockHeader, seen time.Time) uint64 {
 	if head.Time != 0 {
 		return head.Time
@@ -133,7 +133,7 @@ func blockTime(head store.BlockHeader, seen time.Time) uint64 {
 	return uint64(max(seen.Unix(), 0))
 }
 
-// appendLog adds a log of a block as JSON.
+// appendLog appends a log as JSON.
 func appendLog(b []byte, head store.BlockHeader, l *Log, removed bool) []byte {
 	hash := blockHash(head)
 	b = append(jsonuint.AppendHex(append(b, `{"address":"`...), l.Address[:]), `","topics":[`...)

@@ -15,7 +15,7 @@ type metrics struct {
 	inFlight prometheus.Gauge
 }
 
-// unknown is the method of requests without one that there is.
+// unknown is the metric label of requests for methods that do not exist.
 const unknown = "unknown"
 
 func newMetrics(r prometheus.Registerer, h *Handler) (*metrics, error) {

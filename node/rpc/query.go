@@ -20,15 +20,14 @@ type queryOptions struct {
 	Cursor         store.Cursor `json:"cursor"`
 }
 
-// UnmarshalJSON implements json.Unmarshaler. An unknown option is refused: a
-// misspelt one would otherwise be answered for another block, or in another
-// order.
+// UnmarshalJSON implements json.Unmarshaler. An unknown option is refused,
+// because a misspelt one would silently lead to another block or order.
 func (o *queryOptions) UnmarshalJSON(text []byte) error {
 	type plain queryOptions
 	return strictly(text, (*plain)(o))
 }
 
-// strictly decodes an object whose members are all known.
+// strictly decodes an object and refuses unknown members.
 func strictly(text []byte, dst any) error {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
@@ -38,7 +37,7 @@ func strictly(text []byte, dst any) error {
 // orders is the sort order of a page.
 type orders []orderBy
 
-// maxOrders bounds them where they are decoded; the store takes fewer.
+// maxOrders bounds the list during decoding; the store accepts fewer.
 const maxOrders = 64
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -59,24 +58,25 @@ func (by *orderBy) UnmarshalJSON(text []byte) error {
 	return strictly(text, (*plain)(by))
 }
 
-// page is a query that is ready to run.
+// page is a decoded query.
 type page struct {
 	expr    query.Expr
 	options store.QueryOptions
 	in      include
 	at      uint64
-	block   uint64       // that it is of
+	block   uint64       // the block of the page
 	next    store.Cursor // of the next page, or empty
 	started bool
-	bytes   int64 // sent
+	bytes   int64 // bytes sent so far
 }
 
-// query serves arkiv_query. As in Arkiv, a full page has a cursor, even when it
-// is the last: the JavaScript SDK goes on then, and fails without one. A page
-// has as many entities as were asked for, up to Limits.MaxResults and
-// Limits.Page, unless there are no more. A page that is too long for memory is
-// sent in parts. Between them no view of the store is open, so that a slow
-// client holds up no other; a cursor leads from one part to the next.
+// query serves arkiv_query. As in Arkiv, a full page has a cursor, even if it
+// is the last, because the JavaScript SDK asks for the next page and fails
+// without one. A page has as many entities as were asked for, up to
+// Limits.MaxResults and Limits.Page, unless there are no more. A page that is
+// too long for memory is sent in parts. Between the parts no view of the store
+// is open, so that a slow client does not block others; each part continues
+// from a cursor.
 func (h *Handler) query(ctx context.Context, c *call) error {
 	p, err := h.readQuery(ctx, c)
 	if err != nil {
@@ -102,7 +102,7 @@ func (h *Handler) query(ctx context.Context, c *call) error {
 	return nil
 }
 
-// readQuery reads the parameters.
+// readQuery decodes the parameters.
 func (h *Handler) readQuery(ctx context.Context, c *call) (p page, err error) {
 	if n := len(c.params); n > 2 {
 		return p, failf(CodeParams, "%d parameters, at most %d are taken", n, 2)
@@ -155,7 +155,7 @@ func (h *Handler) readQuery(ctx context.Context, c *call) (p page, err error) {
 			return p, failf(CodeParams, "sorted by %q of type %q: want string or numeric", clip(by.Name), clip(by.Type))
 		}
 		if _, synthetic := entity.SyntheticKind(by.Name); !synthetic {
-			p.options.Parts |= store.Attributes // a cursor is made of them
+			p.options.Parts |= store.Attributes // a cursor is made from them
 		}
 		p.options.Order = append(p.options.Order, order)
 	}
@@ -169,19 +169,19 @@ func (h *Handler) readQuery(ctx context.Context, c *call) (p page, err error) {
 	if p.at != store.Head && p.at != block && h.ents.Temporal() {
 		return p, failf(CodeCursor, "the cursor is of block %d, asked for was block %d", block, p.at)
 	}
-	p.at = store.Head // the cursor knows its block, and the store finds it
+	p.at = store.Head // the store finds the block from the cursor
 	return p, nil
 }
 
-// appendPart adds entities until the page is whole, or there are as many bytes as a part
-// has and they can be sent.
+// appendPart appends entities until the page is complete, or, if parts can be
+// sent, until the part is full.
 func (h *Handler) appendPart(ctx context.Context, c *call, p *page) (whole bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, h.opts.Limits.Time)
 	defer cancel()
 	if c.full {
 		return false, c.tooLarge()
 	}
-	// The memory of the answer is waited for before the store is asked.
+	// Reserve the memory of the answer before asking the store.
 	if err := c.hold.Take(ctx, c.size+int64(len(c.out))+c.usual); err != nil {
 		return false, err
 	}
@@ -204,13 +204,14 @@ func (h *Handler) appendPart(ctx context.Context, c *call, p *page) (whole bool,
 	n, full, options := 0, false, p.options
 	for e, err := range snap.Query(ctx, p.expr, &options) {
 		if err != nil {
-			// A fault that is not the query's, which was checked before, is the cursor's.
+			// The query was checked before, so another invalid input is the
+			// cursor.
 			if p.options.After != "" && errors.Is(err, store.ErrInvalid) {
 				err = &failure{code: CodeCursor, message: err.Error(), cause: err}
 			}
 			return false, err
 		}
-		// An answer that is refused is not made first.
+		// Refuse an answer that will be too long before encoding it.
 		if c.part == nil && len(c.out)+2*len(e.Content) > c.most {
 			return false, c.tooLarge()
 		}
@@ -260,13 +261,13 @@ func appendByKey(ctx context.Context, c *call, snap *store.Snapshot, key entity.
 	return err
 }
 
-// cursorAfter returns a cursor of what comes after an entity.
+// cursorAfter returns a cursor that continues after an entity.
 func cursorAfter(snap *store.Snapshot, e *entity.Entity, options store.QueryOptions) (store.Cursor, error) {
 	options.Parts = 0 // the entity has all fields that a cursor in this order needs
 	return snap.Cursor(e, &options)
 }
 
-// textBytes is about what an entity has as JSON.
+// textBytes estimates the length of an entity as JSON.
 func textBytes(e *entity.Entity) int {
 	n := 1024 + 2*len(e.Content)
 	for name, value := range e.StringAttributes {
@@ -275,8 +276,8 @@ func textBytes(e *entity.Entity) int {
 	return n + 64*len(e.NumericAttributes)
 }
 
-// byKey reports whether a query asks for one entity by its key, which has a
-// faster path.
+// byKey reports whether a query asks for one entity by its key; there is a
+// faster path for it.
 func byKey(expr query.Expr) (key entity.Key, ok bool) {
 	compare, ok := expr.(query.Compare)
 	if !ok || compare.Name != entity.AttrKey || compare.Op != query.Equal {

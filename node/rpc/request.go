@@ -15,7 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// request is one call as it came.
+// request is one decoded call.
 type request struct {
 	id     json.RawMessage // nil: a notification, which is not answered
 	method string
@@ -23,8 +23,8 @@ type request struct {
 	err    *failure // why it cannot be called
 }
 
-// envelope is a request as JSON. Pointers distinguish missing from empty
-// members.
+// envelope is a request as JSON. Pointers distinguish missing members from
+// empty ones.
 type envelope struct {
 	Version *string `json:"jsonrpc"`
 	ID      shared  `json:"id"`
@@ -32,12 +32,12 @@ type envelope struct {
 	Params  shared  `json:"params"`
 }
 
-// shared is JSON in the memory of the text that it was decoded from. A json.RawMessage is a copy,
-// and parameters can be almost all of a body.
+// shared is JSON that shares the memory of the text it was decoded from.
+// json.RawMessage would be a copy, and parameters can be almost all of a body.
 type shared json.RawMessage
 
-// UnmarshalJSON implements json.Unmarshaler. It may keep the text because the caller of
-// json.Unmarshal keeps what that is a part of.
+// UnmarshalJSON implements json.Unmarshaler. It may keep the text, because the
+// caller of json.Unmarshal keeps the whole text.
 func (s *shared) UnmarshalJSON(text []byte) error {
 	*s = text
 	return nil
@@ -45,8 +45,8 @@ func (s *shared) UnmarshalJSON(text []byte) error {
 
 var null = json.RawMessage("null")
 
-// decode reads a request or a batch of at most `most`. A batch may have members
-// that cannot be called; a member that is no request is an error.
+// decode reads a request or a batch of at most `most` requests. Members of a
+// batch may be invalid calls; a member that is no request at all is an error.
 func decode(body []byte, most int) (list []request, batch bool, fault *failure) {
 	body = bytes.TrimLeft(body, " \t\r\n")
 	if len(body) == 0 || body[0] != '[' {
@@ -60,8 +60,8 @@ func decode(body []byte, most int) (list []request, batch bool, fault *failure) 
 	members, err := elements(body, most)
 	switch {
 	case errors.Is(err, errTooMany):
-		// The answer is a list, and has the id of the first call, as with go-ethereum,
-		// because clients look there for what became of their batch.
+		// Answer with a list that has the id of the first call, like
+		// go-ethereum, because clients look there for the result of a batch.
 		first, _ := decodeOne(members[0])
 		first.id = properID(first.id)
 		first.err = failf(CodeTooLarge, "a batch of more than %d calls", most)
@@ -73,7 +73,7 @@ func decode(body []byte, most int) (list []request, batch bool, fault *failure) 
 	}
 	list = make([]request, len(members))
 	for i, text := range members {
-		// The text is JSON, so a fault is one of the member.
+		// The text is valid JSON, so an error concerns this member.
 		if list[i], fault = decodeOne(text); fault != nil {
 			list[i] = request{id: null, err: failf(CodeRequest, "%s", fault.message)}
 		}
@@ -81,8 +81,7 @@ func decode(body []byte, most int) (list []request, batch bool, fault *failure) 
 	return list, true, nil
 }
 
-// inWords describes a fault in JSON without Go's types, which clients do not
-// know.
+// inWords describes a JSON error without Go types, which clients do not know.
 func inWords(err error) string {
 	var unfit *json.UnmarshalTypeError
 	if !errors.As(err, &unfit) {
@@ -114,13 +113,13 @@ func kindInWords(t reflect.Type) string {
 	return "a number"
 }
 
-// errTooMany: a list has more elements than are taken.
+// errTooMany: a list has more elements than are accepted.
 var errTooMany = errors.New("too many elements")
 
-// elements returns the elements of a list, with errTooMany the first of them
-// when there are more than most. Further elements cost no memory, because a
-// list of a million numbers is two million bytes and was forty times as many as
-// a slice of them. The elements share the memory of the text, which is JSON.
+// elements returns the elements of a JSON list; if there are more than most,
+// the first of them with errTooMany. Further elements take no memory: a list of
+// a million numbers is two million bytes, but a slice of its elements was forty
+// times that. The elements share the memory of the text.
 func elements(text []byte, most int) (list []json.RawMessage, err error) {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if token, err := dec.ReadToken(); err != nil || token.Kind() != '[' {
@@ -140,8 +139,8 @@ func elements(text []byte, most int) (list []json.RawMessage, err error) {
 	return list, nil
 }
 
-// readList reads a list of at most as many values, which are counted before they are read. Null is
-// no list.
+// readList decodes a list of at most `most` values. It counts them before it
+// decodes them. Null is not a list.
 func readList[T any](text []byte, most int) ([]T, error) {
 	if string(text) == "null" {
 		return nil, nil
@@ -164,7 +163,7 @@ func readList[T any](text []byte, most int) ([]T, error) {
 
 func parseFault(err error) *failure { return failf(CodeParse, "the request is not JSON: %v", err) }
 
-// decodeOne reads one request. It fails when the text is not JSON.
+// decodeOne reads one request. It fails when the text is not a JSON request.
 func decodeOne(text []byte) (r request, fault *failure) {
 	var e envelope
 	if err := json.Unmarshal(text, &e); err != nil {
@@ -202,10 +201,10 @@ func decodeOne(text []byte) (r request, fault *failure) {
 	return r, nil
 }
 
-// maxParams bounds the parameters of a call. No method takes as many.
+// maxParams bounds the parameters of a call; no method takes that many.
 const maxParams = 16
 
-// maxID bounds an id, which is sent back.
+// maxID bounds an id in bytes, because it is echoed.
 const maxID = 1024
 
 func isID(text json.RawMessage) bool {
@@ -219,7 +218,8 @@ func properID(text json.RawMessage) json.RawMessage {
 	return null
 }
 
-// quantity is a number as Ethereum writes it, 0x and hexadecimal digits, or a plain one.
+// quantity is a number in Ethereum's form (0x and hexadecimal digits), or a
+// plain JSON number.
 type quantity uint64
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -243,7 +243,7 @@ func (q *quantity) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// appendQuantity adds a number as Ethereum writes it.
+// appendQuantity appends a number in Ethereum's form.
 func appendQuantity(b []byte, n uint64) []byte {
 	return append(strconv.AppendUint(append(b, `"0x`...), n, 16), '"')
 }

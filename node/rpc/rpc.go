@@ -20,10 +20,10 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// DefaultChainID is that of the chain which Arkiv's SDKs call localhost.
+// DefaultChainID is the id of the chain that Arkiv's SDKs call localhost.
 const DefaultChainID = 1337
 
-// Options of a handler. The zero value is usable.
+// Options configure a handler. The zero value is usable.
 type Options struct {
 	ChainID   uint64        // zero: DefaultChainID
 	BlockTime time.Duration // from one block to the next; zero: 2s
@@ -31,18 +31,18 @@ type Options struct {
 	Poll      time.Duration // how often to look whether the head has moved; zero: 100ms
 	Limits    Limits
 
-	// Origins are the web pages that browsers let call: "*" for any, else such as
-	// "https://example.com". None means only pages of the same host.
+	// Origins are the web origins that may call, such as "https://example.com";
+	// "*" means any. None means only pages of the same host.
 	Origins []string
 
 	// Methods are the chain's own methods, by name. They come in addition to
 	// the store's methods, or replace them.
 	Methods map[string]Method
 
-	// Logs returns the logs of a block as its chain has them, which is more
-	// than a store keeps, or false where the chain does not have the block.
+	// Logs returns the logs of a block as its chain has them, which are more
+	// complete than a store's, or false if the chain does not have the block.
 	// When Logs is nil or returns false, logs are made from the block's
-	// changes. The logs are not written to.
+	// changes. The logs must not be modified.
 	Logs func(block store.BlockHeader) ([]*Log, bool)
 
 	Log     *slog.Logger          // errors that clients do not get; nil drops them
@@ -52,12 +52,12 @@ type Options struct {
 }
 
 // Method answers calls of a method, in JSON. If its error has a method
-// ErrorCode, as errors of go-ethereum's package rpc have, clients get the
-// error; any other is internal. The parameters are part of the request, so the
-// method must not keep them.
+// ErrorCode, like errors of go-ethereum's package rpc, clients receive it; any
+// other error is reported as internal. The parameters are part of the request,
+// so the method must not retain them.
 type Method func(ctx context.Context, params []json.RawMessage) (result json.RawMessage, err error)
 
-// Limits bound what clients may ask for. A zero field means its default.
+// Limits bound the requests of clients. A zero field means its default.
 type Limits struct {
 	Time          time.Duration // for a call or a batch; 10s
 	Receive       time.Duration // for a message that has begun over WebSocket; 20s
@@ -80,7 +80,7 @@ type Limits struct {
 	Following     int           // subscriptions of all connections; 1,024
 }
 
-// defaultLimits are those of the fields that are zero.
+// defaultLimits replace zero fields.
 var defaultLimits = Limits{
 	Time: 10 * time.Second, Receive: 20 * time.Second, Send: 20 * time.Second,
 	Memory: 16 << 20, Request: 1 << 20, Page: 512 << 20, Part: 2 << 20, Answer: 32 << 20,
@@ -88,7 +88,7 @@ var defaultLimits = Limits{
 	Filters: 1000, FilterIdle: 5 * time.Minute, Sockets: 1000, Subscriptions: 32, Following: 1024,
 }
 
-// withDefaults replaces zero values, and refuses what is below zero.
+// withDefaults replaces zero values, and refuses negative ones.
 func (o Options) withDefaults() (Options, error) {
 	limits, defaults := reflect.ValueOf(&o.Limits).Elem(), reflect.ValueOf(defaultLimits)
 	for i := range limits.NumField() {
@@ -115,14 +115,15 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// Handler answers Arkiv's JSON-RPC over a store, which anybody may write meanwhile.
+// Handler answers Arkiv's JSON-RPC over a store, which may be written
+// meanwhile, by this process or another.
 type Handler struct {
 	ents    *store.Entities
 	opts    Options
 	methods map[string]method
 	metrics *metrics
 	http    http.Handler
-	places  chan struct{} // one for each call at a time
+	places  chan struct{} // a place for each concurrent call
 	memory  *quota.Quota  // of requests and answers
 
 	followers *quota.Quota  // of filters and subscriptions, which outlive their requests
@@ -134,13 +135,14 @@ type Handler struct {
 	hashes   hashIndex
 	filters  filters
 	sockets  chan struct{} // one for each connection
-	notified sync.Map      // of *atomic.Uint64: of each subscription the next block
+	notified sync.Map      // of *atomic.Uint64: the next block of each subscription
 
 	closing <-chan struct{} // closed when Close begins
 	close   func()
 }
 
-// New returns a handler over a store, which must stay open until the handler was closed.
+// New returns a handler over a store. The store must stay open until the
+// handler is closed.
 func New(ctx context.Context, ents *store.Entities, o Options) (*Handler, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -150,7 +152,7 @@ func New(ctx context.Context, ents *store.Entities, o Options) (*Handler, error)
 	h := &Handler{ents: ents, opts: o, places: make(chan struct{}, l.Concurrent), sockets: make(chan struct{}, l.Sockets), hashes: hashIndex{make(chan struct{}, 1), map[uint64]span{}}, memory: quota.New(l.Memory)}
 	h.followers, h.following = quota.New(l.Memory), make(chan struct{}, l.Following)
 	h.filters.list, h.heads.moved = map[string]*installed{}, make(chan struct{})
-	h.count.turn = make(chan struct{}, 1)
+	h.count.lock = make(chan struct{}, 1)
 	h.methods = methods()
 	for name, own := range o.Methods {
 		h.methods[name] = timed(func(_ *Handler, ctx context.Context, c *call) error {
@@ -180,7 +182,7 @@ func New(ctx context.Context, ents *store.Entities, o Options) (*Handler, error)
 	watching.Go(func() { h.watch(ctx) })
 	h.close = sync.OnceFunc(func() {
 		stop()
-		for range cap(h.sockets) { // until all have ended; and there will be no others
+		for range cap(h.sockets) { // wait until all have ended, and keep new ones out
 			h.sockets <- struct{}{}
 		}
 		watching.Wait()
@@ -189,19 +191,20 @@ func New(ctx context.Context, ents *store.Entities, o Options) (*Handler, error)
 	return h, nil
 }
 
-// ServeHTTP implements http.Handler: a POST is a request or a batch, an upgrade a
-// WebSocket connection. The path does not matter.
+// ServeHTTP implements http.Handler: a POST is a request or a batch, and an
+// upgrade opens a WebSocket connection. The path is ignored.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.http.ServeHTTP(w, r) }
 
 // Close ends WebSocket connections, with their subscriptions, and background
-// work. Before it, the server of the handler must stop sending it requests.
+// work. The server of the handler must stop sending requests before.
 func (h *Handler) Close() error {
 	h.close()
 	return nil
 }
 
-// at opens a snapshot. For a block that is ahead of the head it waits. When there is none
-// it looks once more, since the block may have come before the head was looked at.
+// at opens a snapshot of a block. It waits for a block above the head. After a
+// failed wait it tries once more, because the block may have come before the
+// wait began.
 func (h *Handler) at(ctx context.Context, block uint64) (*store.Snapshot, error) {
 	snap, err := h.ents.At(ctx, block)
 	if !errors.Is(err, store.ErrBlockRange) {
@@ -213,7 +216,7 @@ func (h *Handler) at(ctx context.Context, block uint64) (*store.Snapshot, error)
 	return h.ents.At(ctx, block)
 }
 
-// reached opens a snapshot of the head when that is not below a block.
+// reached opens a snapshot of the head if the head has reached a block.
 func (h *Handler) reached(ctx context.Context, block uint64) (*store.Snapshot, error) {
 	for {
 		snap, err := h.ents.At(ctx, store.Head)
@@ -227,7 +230,7 @@ func (h *Handler) reached(ctx context.Context, block uint64) (*store.Snapshot, e
 	}
 }
 
-// reach waits a while until the head is not below a block.
+// reach waits, up to a limit, until the head has reached a block.
 func (h *Handler) reach(ctx context.Context, block uint64) error {
 	head, err := h.head(ctx)
 	if err != nil {

@@ -28,13 +28,13 @@ type socket struct {
 	conn    *websocket.Conn
 	timeout time.Duration // for the client to take a message
 	work    sync.WaitGroup
-	calls   int // answered, for the log
+	calls   int // number of answered calls, for the log
 
 	mu            sync.Mutex
-	subscriptions map[string]func() // by id, what ends one
+	subscriptions map[string]func() // functions that end a subscription, by id
 }
 
-// serveSocket answers what comes over a WebSocket connection until it ends.
+// serveSocket serves the messages of a WebSocket connection until it ends.
 func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 	select {
 	case h.sockets <- struct{}{}:
@@ -63,18 +63,19 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 	h.readSocket(s)
 	s.cancel()
 	s.work.Wait()
-	for _, end := range s.subscriptions { // whose messages have not begun
+	for _, end := range s.subscriptions { // subscriptions whose messages have not begun
 		end()
 	}
 	accesslog.Add(r.Context(), slog.Int("calls", s.calls))
 }
 
-// closeWith sends the client a closing message, when the handler is closing.
+// closeWith sends the client a closing message when the handler closes.
 func (s *socket) closeWith(closing <-chan struct{}, below net.Conn) {
 	select {
 	case <-s.ctx.Done():
 	case <-closing:
-		// The library waits without end for a message that has begun.
+		// Close the connection after a timeout, because the library waits
+		// without limit for the rest of a message.
 		timer := time.AfterFunc(closeTimeout, func() { _ = below.Close() })
 		defer timer.Stop()
 		_ = s.conn.Close(websocket.StatusGoingAway, "the node is shutting down") // the client may be gone
@@ -82,7 +83,7 @@ func (s *socket) closeWith(closing <-chan struct{}, below net.Conn) {
 	}
 }
 
-// hijacked remembers a connection that is taken over.
+// hijacked keeps the connection that was taken over from the HTTP server.
 type hijacked struct {
 	http.ResponseWriter
 	conn net.Conn
@@ -95,8 +96,8 @@ func (h *hijacked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, rw, err
 }
 
-// readSocket reads messages and has them answered, several at a time, until the connection
-// ends.
+// readSocket reads messages and answers them, several concurrently, until the
+// connection ends.
 func (h *Handler) readSocket(s *socket) {
 	places := make(chan struct{}, socketCalls)
 	for {
@@ -136,7 +137,7 @@ func (h *Handler) readSocket(s *socket) {
 	}
 }
 
-// send sends a message. A client that does not take it is cut off.
+// send sends a message. A client that does not read it in time is cut off.
 func (s *socket) send(ctx context.Context, text []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()

@@ -35,8 +35,8 @@ func (h *Handler) subscribe(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	// It takes a place among all subscriptions and one on its connection. It
-	// gives both back, with its memory, when it ends.
+	// Reserve a place among all subscriptions and one on this connection. Both
+	// are released, with the memory, when it ends.
 	select {
 	case h.following <- struct{}{}:
 	default:
@@ -56,7 +56,7 @@ func (h *Handler) subscribe(ctx context.Context, c *call) error {
 		end()
 		return failf(CodeTooManyOpened, "more than %d subscriptions of a connection", h.opts.Limits.Subscriptions)
 	}
-	// Its messages come after its id.
+	// Send its messages only after the answer with its id.
 	c.after = append(c.after, func() {
 		s.work.Go(func() {
 			defer s.unsubscribe(id)
@@ -83,8 +83,8 @@ func (h *Handler) unsubscribe(_ context.Context, c *call) error {
 }
 
 // notify sends new blocks or logs to a subscription until its connection ends.
-// It asks the store whenever the client has taken the previous ones, so a slow
-// client gets them later and holds no memory.
+// It asks the store again only when the client has read the previous ones, so a
+// slow client is served later and takes no memory.
 func (h *Handler) notify(ctx context.Context, s *socket, id string, f *follower) error {
 	var next atomic.Uint64 // the first block that was not sent
 	next.Store(f.next)
@@ -113,7 +113,7 @@ func (h *Handler) notify(ctx context.Context, s *socket, id string, f *follower)
 		next.Store(f.next)
 		switch {
 		case errors.Is(err, context.DeadlineExceeded), errors.Is(err, store.ErrReaderExpired), errors.Is(err, store.ErrBlockRange):
-			// After a while everything is sent that is new then.
+			// Wait, and then continue with everything that is new by that time.
 			h.opts.Log.Warn("a subscription lags behind", "error", err)
 			select {
 			case <-ctx.Done():
@@ -130,8 +130,8 @@ func (h *Handler) notify(ctx context.Context, s *socket, id string, f *follower)
 	}
 }
 
-// notifications counts the subscriptions, and the blocks that the one is behind which is
-// furthest behind.
+// notifications returns the number of subscriptions, and the largest number of
+// blocks that one is behind.
 func (h *Handler) notifications() (count, lag int) {
 	head, _ := h.heads.last()
 	for next := range h.notified.Range {
@@ -145,9 +145,8 @@ func appendNotice(b []byte, id string) []byte {
 	return append(append(append(b, `{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"`...), id...), `","result":`...)
 }
 
-// unknownFields are the fields of a header that a store does not have. Lists
-// are empty, so their hashes are the hashes of empty lists, because clients
-// compare them.
+// unknownFields are the header fields that a store does not have. Lists are
+// empty, with the hashes of empty lists, because clients compare them.
 const unknownFields = `,"nonce":"0x0000000000000000","sha3Uncles":"0x` + emptyUncles + `","logsBloom":"0x` + zeroBloom +
 	`","transactionsRoot":"0x` + emptyRoot + `","stateRoot":"0x` + emptyRoot + `","receiptsRoot":"0x` + emptyRoot +
 	`","miner":"0x0000000000000000000000000000000000000000","difficulty":"0x0","totalDifficulty":"0x0","extraData":"0x",` +
@@ -163,7 +162,7 @@ const (
 	zeroBloom = zeroHash + zeroHash + zeroHash + zeroHash + zeroHash + zeroHash + zeroHash + zeroHash
 )
 
-// appendHeader adds a block's header. The store has its number, hashes and
+// appendHeader appends a block's header. The store has its number, hashes and
 // time.
 func (h *Handler) appendHeader(b []byte, head store.BlockHeader, parent topic) []byte {
 	seen := h.opts.Now()

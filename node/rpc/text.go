@@ -7,7 +7,8 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// parse reads the text of a query as Arkiv's SDKs send it. A nil expression matches all.
+// parse parses the text of a query as Arkiv's SDKs send it. A nil expression
+// matches all.
 func parse(text string) (query.Expr, error) {
 	text = strings.TrimSpace(text)
 	switch text {
@@ -26,11 +27,10 @@ func parse(text string) (query.Expr, error) {
 	return nil, err
 }
 
-// requote escapes the characters between the quotes of a text whose writer did
-// not escape them, as the SDKs do not. A quote ends a string when an operator,
-// a bracket, a comma or the end of the text follows, or another string inside a
-// list. A value with such a sequence inside is ambiguous, and cannot be
-// repaired here.
+// requote escapes characters inside quoted strings, which the SDKs leave
+// unescaped. A quote ends a string if an operator, a bracket, a comma or the
+// end of the text follows, or, inside a list, another string. A value that
+// contains such a sequence is ambiguous, and cannot be repaired here.
 func requote(text string) string {
 	var b strings.Builder
 	lists := 0 // brackets open
@@ -74,10 +74,10 @@ func requote(text string) string {
 	return b.String()
 }
 
-// space is a space of the language: unicode.IsSpace.
+// space matches the white space of the query language: unicode.IsSpace.
 const space = "[\\t-\\r\\x{85}\\p{Z}]"
 
-// What follows a quote that is the last of a string; inside a list another string may, too.
+// The text that may follow a closing quote; inside a list also another string.
 var (
 	stringEnd = regexp.MustCompile(`"(` + space + `*($|[),]|&&|\|\|)|` + space + `+(?i:and|or)(` + space + `|[(!` + "`" + `]))`)
 	itemEnd   = regexp.MustCompile(stringEnd.String() + `|"` + space + `+"`)

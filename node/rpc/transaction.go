@@ -9,13 +9,13 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// The bounds of eth_feeHistory, as go-ethereum has them.
+// The limits of eth_feeHistory, as in go-ethereum.
 const (
 	maxFeeBlocks   = 1024
 	maxPercentiles = 100
 )
 
-// percentiles are the wanted percentiles of rewards.
+// percentiles are the requested percentiles of rewards.
 type percentiles []float64
 
 // UnmarshalJSON implements json.Unmarshaler.

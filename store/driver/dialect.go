@@ -1,7 +1,7 @@
 package driver
 
-// Dialect is a family of SQL. Every schema has one file for each dialect whose
-// text differs from the common one.
+// Dialect is an SQL dialect. A schema has one file for each dialect that
+// differs from the common one.
 type Dialect string
 
 // The dialects. libSQL reads SQLite's.
@@ -11,17 +11,17 @@ const (
 	Postgres Dialect = "postgres"
 )
 
-// Traits describe how a dialect's engines run statements. Callers that build SQL
-// choose by them and never by the dialect's name.
+// Traits describe how a dialect's engines run statements. Callers choose SQL by
+// these traits and never by the dialect's name.
 type Traits struct {
-	// Compiled: a statement is compiled once and then runs in this process whatever
-	// its arguments are, so one more statement or row costs little. Elsewhere each
+	// Compiled: a statement is compiled once and then runs in this process with
+	// any arguments, so one more statement or row is cheap. Otherwise each
 	// statement is planned again or sent to a server, which costs as much as
 	// reading hundreds of rows.
 	Compiled bool
 
-	// OrderedIndexes: an index returns its rows in order, and finds the rows of a
-	// join. Elsewhere a lookup reads the table.
+	// OrderedIndexes: an index returns its rows in order, and finds the rows of
+	// a join. Otherwise a lookup scans the table.
 	OrderedIndexes bool
 
 	// BufferedResults: the whole result of a query is in memory before its first
@@ -39,12 +39,12 @@ type Traits struct {
 	// planner from searching by a column.
 	IndexHints bool
 
-	// JoinedSubqueries: the planner turns EXISTS into a join, and misjudges its
-	// number of rows.
+	// JoinedSubqueries: the planner turns EXISTS into a join, and estimates its
+	// number of rows badly.
 	JoinedSubqueries bool
 
-	// Regexp is the condition that the column in place of {} matches a regular
-	// expression from its start to its end; "" means that GLOB is used.
+	// Regexp is the condition that a column (written as {}) matches a regular
+	// expression from start to end; "" means that GLOB is used.
 	Regexp string
 }
 
@@ -63,7 +63,7 @@ var traits = map[Dialect]Traits{
 // Traits returns how the dialect's engines run statements.
 func (d Dialect) Traits() Traits { return traits[d] }
 
-// TextColumn returns the expression that selects a column of text as it is.
+// TextColumn returns the expression that selects a column of text unchanged.
 func (t Traits) TextColumn(column string) string {
 	if t.TextAsBlob {
 		return "CAST(" + column + " AS BLOB)"

@@ -47,14 +47,14 @@ type Engine interface {
 	// until ctx is done. The view is fixed when Snapshot returns: later commits are not seen.
 	Snapshot(ctx context.Context) (Reader, error)
 
-	// View is Snapshot for a caller that reads at once: where it saves a message to a
-	// server, the first query fixes the view.
+	// View is Snapshot for a caller that reads at once. On servers that saves a
+	// round trip, because the view is fixed only by the first query.
 	View(ctx context.Context) (Reader, error)
 
 	// Snapshots opens n read views. It waits until that many readers are free
 	// and takes all of them or none. It fails with ErrUnsupported, and names
-	// the option to raise, when there are fewer in all. Views may show
-	// different commits: the caller compares.
+	// the option to raise, when there are fewer in all. The views may be of
+	// different commits; the caller must compare them.
 	Snapshots(ctx context.Context, n int) ([]Reader, error)
 
 	// Settings reads back, from the running engine, every setting that
@@ -66,8 +66,8 @@ type Engine interface {
 	Stats(ctx context.Context) (Stats, error)
 
 	// Close waits for the open transaction, closes every connection and stops
-	// whatever the engine started. Nothing of it remains: no goroutine, file
-	// descriptor or child process. A second Close returns nil.
+	// everything that the engine started: no goroutine, file descriptor or
+	// child process remains. A second Close returns nil.
 	Close() error
 }
 
@@ -87,20 +87,20 @@ type Querier interface {
 type Reader interface {
 	Querier
 
-	// ReadAhead announces that the rows of a table with these integer keys are
-	// read next. Where the engine can, it reads them from the disk at the same
-	// time; it changes nothing else.
+	// ReadAhead announces that the rows of a table with these integer keys will
+	// be read next. The engine may prefetch them from the disk concurrently; it
+	// changes nothing else.
 	ReadAhead(ctx context.Context, table string, ids []any)
 
-	// RandomAccess announces that statements read pages here and there, or no
-	// longer do, as at first. Where the engine can, it keeps the system from
-	// reading the neighbours of a page meanwhile; it changes nothing else.
+	// RandomAccess announces whether the following statements read pages in
+	// random order; at first they do not. The engine may turn off the system's
+	// read-ahead meanwhile; it changes nothing else.
 	RandomAccess(on bool)
 
 	Close() error
 }
 
-// CloseReaders closes every view of a list.
+// CloseReaders closes several views.
 func CloseReaders(list []Reader) error {
 	var errs []error
 	for _, r := range list {
@@ -118,13 +118,14 @@ type Tx interface {
 	Exec(ctx context.Context, sql string, args ...any) (int64, error)
 
 	// Insert adds rows to a table by the engine's fastest way that keeps
-	// constraints. Rows holds the values of all rows one after the other,
-	// len(table.Columns) values a row; it is not kept. That a constraint forbids them
-	// may be the error of a later call, Commit at the latest. So it is with Update.
+	// constraints. Rows holds the values row after row, len(table.Columns)
+	// values each; it is not retained. A violated constraint may be reported by
+	// a later call, at the latest by Commit. The same holds for Update.
 	Insert(ctx context.Context, table *Table, rows []any) error
 
-	// Update sets one column to one value in the rows that the key columns select. Keys holds
-	// len(u.Key) values a row; it is not kept. Keys that select no row are ignored.
+	// Update sets one column to one value in the rows that the key columns
+	// select. Keys holds len(u.Key) values for each row; it is not retained.
+	// Keys without a row are ignored.
 	Update(ctx context.Context, u *Update, value any, keys []any) error
 
 	// Commit makes the transaction durable as the durability level promises. After an error the
@@ -159,15 +160,16 @@ type Column struct {
 	Type Type
 }
 
-// Table names a table and the columns that bulk rows give values for, in order. A Table is made
-// once and kept: engines cache statements by its address.
+// Table names a table and the columns that bulk rows give values for, in order.
+// Create a Table once and keep it, because engines cache statements by its
+// address.
 type Table struct {
 	Name    string
 	Columns []Column
 }
 
-// Update describes a bulk update: in Table, set Set where Key matches. Like a
-// Table it is made once and kept.
+// Update describes a bulk update: in Table, set Set where Key matches. Create
+// it once and keep it, as a Table.
 type Update struct {
 	Table string
 	Set   Column
@@ -197,31 +199,33 @@ type Capabilities struct {
 	// WALCheckpoint: the engine has a log that Checkpoint moves and obeys checkpoint policies.
 	WALCheckpoint bool
 
-	// SQLDepth is how many levels of parentheses the engine's parser takes, beyond which statements
-	// fail with ErrUnsupported; 0 means more than any query has.
+	// SQLDepth is the maximum nesting of parentheses that the engine's parser
+	// accepts; deeper statements fail with ErrUnsupported. 0 means no practical
+	// limit.
 	SQLDepth int
 
-	// MaxConditions is how many subqueries the planner takes in one statement
-	// before it runs out of time or memory; layouts refuse a query that needs
-	// more with ErrUnsupported. 0 means more than any query has.
+	// MaxConditions is the maximum number of subqueries in one statement that
+	// the planner handles within reasonable time and memory; layouts refuse a
+	// query that needs more with ErrUnsupported. 0 means no practical limit.
 	MaxConditions int
 
 	// MultiProcess: several processes may have the database open at once.
 	MultiProcess bool
 
-	// Spreads: new tables are spread over several machines, by the statements that a
-	// schema has for it (schemas.Layout.Spread). The engine sees to it that views are of
-	// one commit on all of them.
+	// Spreads: new tables are spread over several machines, by the statements
+	// that a schema has for that (schemas.Layout.Spread). The engine ensures
+	// that a view is of one commit on all machines.
 	Spreads bool
 
 	// Durabilities lists the levels that Open accepts.
 	Durabilities []Durability
 
-	// Gaps lists, in words for people, what this engine does not do that others do.
+	// Gaps lists, in words for people, the abilities that this engine lacks and
+	// others have.
 	Gaps []Gap
 }
 
-// Gap is something an engine does not do.
+// Gap is an ability that an engine lacks.
 type Gap struct {
 	Name   string // short, stable name, such as "text-nul"
 	Reason string // why, and what happens instead
@@ -239,7 +243,7 @@ type Stats struct {
 	WALBytes        *int64         `json:"wal_bytes,omitempty"`        // of the log that recovery would read, whatever the size of its files
 	Checkpoints     *int64         `json:"checkpoints,omitempty"`      // that moved at least one page since Open
 	CheckpointTime  *time.Duration `json:"checkpoint_time,omitempty"`  // time spent in them, nanoseconds
-	CheckpointStall *time.Duration `json:"checkpoint_stall,omitempty"` // time that commits waited for them, nanoseconds
+	CheckpointStall *time.Duration `json:"checkpoint_stall,omitempty"` // time that commits waited for checkpoints, nanoseconds
 	Syncs           *int64         `json:"syncs,omitempty"`            // of the log, outside of transactions, since Open; see Overlapper
 	CacheHits       *int64         `json:"cache_hits,omitempty"`       // page reads served from the engine's cache
 	CacheMisses     *int64         `json:"cache_misses,omitempty"`     // page reads that were not
@@ -247,17 +251,17 @@ type Stats struct {
 	EnginePIDs      []int          `json:"engine_processes,omitempty"` // processes of the engine other than this one
 }
 
-// Statement is a query with hints about how it is used. Engines that cannot use
-// a hint ignore it.
+// Statement is a query with hints for the engine, which may ignore them.
 type Statement struct {
 	Text string
 
-	// PlanByValue: the best plan depends on the arguments. Engines that keep plans
-	// make one for each run, and for what follows in the transaction.
+	// PlanByValue: the best plan depends on the arguments. Engines that cache
+	// plans then plan each run anew, and the following queries of the
+	// transaction as well.
 	PlanByValue bool
 
-	// Final: it is the last query of its view. An engine whose server is far away
-	// ends the view in the same message.
+	// Final: this is the last query of its view. A remote engine then ends the
+	// view in the same message.
 	Final bool
 }
 
@@ -270,8 +274,8 @@ func (s Statement) Query(ctx context.Context, q Querier, args ...any) (Rows, err
 	return q.Query(ctx, s.Text, args...)
 }
 
-// Row runs the statement and scans its first row into dest. It fails with
-// ErrNoRows when there is none, and leaves dest as it is.
+// Row runs the statement and scans its first row into dest. Without a row it
+// fails with ErrNoRows and leaves dest unchanged.
 func (s Statement) Row(ctx context.Context, q Querier, args []any, dest ...any) error {
 	rows, err := s.Query(ctx, q, args...)
 	if err != nil {
@@ -314,7 +318,7 @@ func QueryRows(ctx context.Context, q Querier, text string, args []any, f func(r
 	return Statement{Text: text}.Each(ctx, q, args, f)
 }
 
-// QueryInt returns the one integer that a query answers with.
+// QueryInt returns the single integer that a query returns.
 func QueryInt(ctx context.Context, q Querier, text string, args ...any) (n int64, err error) {
 	err = QueryRow(ctx, q, text, args, &n)
 	return n, err

@@ -2,8 +2,9 @@ package driver
 
 import "errors"
 
-// The errors callers branch on. An engine wraps its native error together with
-// one of them, so that errors.Is finds the sentinel and errors.As the cause.
+// The errors that callers branch on. An engine wraps its native error together
+// with one of them, so that errors.Is finds the sentinel and errors.As the
+// cause.
 var (
 	// ErrClosed: the database, transaction or reader is closed.
 	ErrClosed = errors.New("closed")
@@ -30,17 +31,18 @@ var (
 	// ErrMemory: the engine's memory budget, or the machine's memory, is too
 	// small for the call.
 	ErrMemory = errors.New("not enough memory")
-	// ErrUnavailable: the server cannot be reached, or takes no connection now;
-	// the same call may succeed later.
+	// ErrUnavailable: the server cannot be reached, or accepts no connection
+	// now; the same call may succeed later.
 	ErrUnavailable = errors.New("server unavailable")
-	// ErrUnknownOutcome: the connection broke during a commit; whether it
-	// took effect is found out by reading the head again.
+	// ErrUnknownOutcome: the connection broke during a commit; read the head
+	// again to learn whether it took effect.
 	ErrUnknownOutcome = errors.New("commit outcome unknown")
-	// ErrURL: a URL, or options, that cannot be meant; nothing was opened.
+	// ErrURL: an invalid URL or option; nothing was opened.
 	ErrURL = errors.New("wrong URL")
 )
 
-// Of returns an error of a kind, one of the above, that its text need not repeat; nil for none.
+// Of returns err marked as one of the kinds above, without repeating the kind
+// in the text; nil if err is nil.
 func Of(kind, err error) error {
 	if err == nil {
 		return nil

@@ -27,41 +27,42 @@ type Overlapper interface {
 	Durable(n uint64) uint64
 }
 
-// Listener is implemented by engines that can be notified of another process's
-// commit.
+// Listener is implemented by engines that can report the commits of other
+// processes.
 type Listener interface {
-	// Listen begins to hear. It fails with ErrUnsupported where nothing can be heard, such
-	// as through a pooler. The caller closes it before the engine.
+	// Listen starts to listen. It fails with ErrUnsupported where notifications
+	// cannot arrive, such as through a pooler. The caller closes it before the
+	// engine.
 	Listen(ctx context.Context) (Listening, error)
 
-	// Announcement returns the statement by which a write transaction has its commit wake
-	// the listeners of this database in other processes; "" where every commit does.
+	// Announcement returns the statement that a write transaction runs so that
+	// its commit wakes the listeners of this database in other processes; ""
+	// where every commit does.
 	Announcement() string
 }
 
-// Listening hears the announced commits of other processes. It is not safe for concurrent
-// use.
+// Listening receives the announced commits of other processes. It is not safe
+// for concurrent use.
 type Listening interface {
-	// Wait returns after the next one, or with ctx's error, or when the connection is
-	// lost: whoever listens again has to look for what came between. The caller then
-	// closes it.
+	// Wait returns after the next announced commit, with ctx's error, or when
+	// the connection is lost. After a loss the caller closes it, listens again,
+	// and looks for commits that came between.
 	Wait(ctx context.Context) error
 	Close() error
 }
 
 // Keeper is implemented by engines whose databases are files. It keeps two
-// numbers in a file next to the database. They record, also after a process was
-// killed, how far the database had come, because a database that has lost a
-// part since, such as its log, looks as if it had never had it. The numbers are
-// zero when no process has the database open, unless a process was killed while
-// it had, and the system has not been restarted: then they are the numbers of
-// that process.
+// numbers in a file next to the database. They record how far the database had
+// come, because a database that has lost its end, for example with its log,
+// looks complete. The numbers survive the death of a process, but not a restart
+// of the system. They are zero when no process has the database open, unless a
+// process was killed while it had; then they are that process's numbers.
 type Keeper interface {
-	// Kept returns a number, the i-th of two.
+	// Kept returns number i, 0 or 1.
 	Kept(i int) uint64
 
-	// Keep replaces the number if it is still the old one, and reports whether
-	// it was.
+	// Keep replaces number i if it still equals old, and reports whether it
+	// did.
 	Keep(i int, old, n uint64) bool
 
 	// Confirm records that the database holds the state that a number stands
@@ -69,22 +70,24 @@ type Keeper interface {
 	// confirmed.
 	Confirm(i int)
 
-	// Leave has Close leave the database and its log as they are, because the
-	// database was refused: the unreadable part of a log may still be repaired.
+	// Leave makes Close leave the database and its log as they are. It is
+	// called when the database was refused, because the unreadable part of a
+	// log may still be repaired.
 	Leave()
 }
 
-// Remote is implemented by transactions and views of servers, to which a statement is a message.
+// Remote is implemented by transactions and views of servers, where each
+// statement is sent as a message.
 type Remote interface {
-	// Defer runs a statement like Exec, but perhaps not before the next call, whose error
-	// may then be this statement's.
+	// Defer runs a statement like Exec, but may send it only with the next
+	// call, which may then return this statement's error.
 	Defer(ctx context.Context, sql string, args ...any) error
 
 	// QueryStatement is Query for a statement with hints.
 	QueryStatement(ctx context.Context, s Statement, args ...any) (Rows, error)
 
-	// LiftTimeouts keeps the server from ending this transaction, or a statement in it,
-	// because of the time that it takes.
+	// LiftTimeouts keeps the server's timeouts from ending this transaction, or
+	// a statement in it.
 	LiftTimeouts(ctx context.Context) error
 }
 
@@ -94,21 +97,23 @@ type Prefetch struct {
 	Args []any
 }
 
-// Prefetcher is implemented by engines to whose server a statement is a message.
-// Expected queries travel in the message that begins the transaction or view. The
-// first Query of the same text and arguments then has its answer without a round
-// trip, unless the transaction has written before it. A query that is not run after
-// all costs its work on the server and no more.
+// Prefetcher is implemented by engines with a server. Expected queries are sent
+// in the message that begins the transaction or view. The first Query of the
+// same text and arguments is then answered without a round trip, unless the
+// transaction has written before it. A prefetched query that is not run costs
+// only its work on the server.
 type Prefetcher interface {
-	// BeginPrefetching is Begin. The queries see what was committed before the
+	// BeginPrefetching is Begin. The queries see the data committed before the
 	// transaction got its lock.
 	BeginPrefetching(ctx context.Context, expected []Prefetch) (Tx, error)
 
-	// ViewPrefetching is View. The queries are sent with the view's first one.
+	// ViewPrefetching is View. The queries are sent with the view's first
+	// query.
 	ViewPrefetching(ctx context.Context, expected []Prefetch) (Reader, error)
 }
 
-// Begin begins a write transaction that is expected to run queries.
+// Begin begins a write transaction, with the queries that it is expected to
+// run.
 func Begin(ctx context.Context, e Engine, expected func() []Prefetch) (Tx, error) {
 	if p, ok := e.(Prefetcher); ok {
 		return p.BeginPrefetching(ctx, expected())
@@ -116,7 +121,7 @@ func Begin(ctx context.Context, e Engine, expected func() []Prefetch) (Tx, error
 	return e.Begin(ctx)
 }
 
-// View opens a view that is expected to run queries.
+// View opens a view, with the queries that it is expected to run.
 func View(ctx context.Context, e Engine, expected func() []Prefetch) (Reader, error) {
 	if p, ok := e.(Prefetcher); ok {
 		return p.ViewPrefetching(ctx, expected())
@@ -133,8 +138,9 @@ func Run(ctx context.Context, tx Tx, sql string, args ...any) error {
 	return err
 }
 
-// LiftTimeouts is for a transaction or view that loads, exports or checks: work that takes
-// as long as there is data, and could else never be finished. What bounds it is ctx.
+// LiftTimeouts is for a transaction or view that loads, exports or checks,
+// because such work grows with the data and a timeout could keep it from ever
+// finishing. It is bounded by ctx.
 func LiftTimeouts(ctx context.Context, q Querier) error {
 	if r, ok := q.(Remote); ok {
 		return r.LiftTimeouts(ctx)

@@ -36,27 +36,27 @@ func Checkpoint(ctx context.Context, e Engine, truncate bool) (CheckpointResult,
 
 // Checker is implemented by engines that can look for damage in their own files.
 type Checker interface {
-	// Check reads the database's structures and calls report with each
-	// contradiction that it finds, until report returns false. It returns in a
-	// few words which check ran to its end and which checks this server or
-	// library lacks, or "" when it can do nothing here. An error that wraps
-	// ErrCorrupt is a finding too. Any other error means that a part could not
-	// be read, and its text has the remedy.
+	// Check reads the database's structures and calls report for each
+	// contradiction, until report returns false. It returns in a few words
+	// which checks completed and which checks this server or library lacks, or
+	// "" when it can check nothing. An error that wraps ErrCorrupt is a finding
+	// too. Any other error means that a part could not be read, and its text
+	// has the remedy.
 	Check(ctx context.Context, report func(problem string) bool) (did string, err error)
 }
 
-// Reindexer is implemented by engines that can build the indexes of an existing
-// database again.
+// Reindexer is implemented by engines that can rebuild the indexes of an
+// existing database.
 type Reindexer interface {
-	// Reindex builds every index again from its table. It changes no table.
+	// Reindex rebuilds every index from its table. It changes no table.
 	Reindex(ctx context.Context) error
 }
 
-// Tuner is implemented by engines that keep settings of their upkeep for each
+// Tuner is implemented by engines that have maintenance settings for each
 // table, such as how often it is vacuumed.
 type Tuner interface {
-	// Tune sets the missing settings. It leaves a table for the next opening
-	// when this user may not change it, or another session has it locked.
+	// Tune sets the missing settings. It skips a table, until the next opening,
+	// when this user may not change it or another session has it locked.
 	Tune(ctx context.Context, tables []*Table) error
 }
 
@@ -64,10 +64,10 @@ type Tuner interface {
 // engines declare the gap "lease".
 type Leaser interface {
 	// Lease takes the database's only lease. The process that has it serves the
-	// database, and may keep in memory the data that it has read. Lease does
-	// not wait: it fails with ErrLocked while this process or another has the
-	// lease, and with ErrReadOnly on a database that is open for reading. The
-	// lease binds only processes that ask for it: others may write. It ends
+	// database, and may cache data that it has read. Lease does not wait: it
+	// fails with ErrLocked while this process or another has the lease, and
+	// with ErrReadOnly on a database that is open for reading. Other processes
+	// may still write; the lease binds only processes that ask for it. It ends
 	// with Release or with the process, however that ends. The caller releases
 	// it before Close.
 	Lease(ctx context.Context) (Lease, error)
@@ -91,12 +91,12 @@ func TakeLease(ctx context.Context, e Engine) (Lease, error) {
 	return nil, unsupported(e, "a lease")
 }
 
-// Prober is implemented by engines that notice without a statement that commits
-// will fail.
+// Prober is implemented by engines that can notice, without running a
+// statement, that commits will fail.
 type Prober interface {
-	// Probe returns the reason why every commit would fail now: ErrMoved when the
-	// database's file was moved or replaced, or the error of a sync. It is cheap
-	// and takes no connection.
+	// Probe returns why every commit would fail now: ErrMoved when the
+	// database's file was moved or replaced, or the error of a sync. It is
+	// cheap and takes no connection.
 	Probe(ctx context.Context) error
 }
 

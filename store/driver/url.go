@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// ParseURL parses a URL. Its error repeats nothing of the URL, which may hold a
-// password. A "#" is refused: behind it would be a fragment, which no database has, and what
-// was meant as a part of a path or as parameters would be lost.
+// ParseURL parses a URL. Its error does not quote the URL, which may hold a
+// password. A "#" is refused, because the fragment after it would be lost, and
+// it was probably meant as a part of a path or parameter.
 func ParseURL(raw string) (*url.URL, error) {
 	if strings.Contains(raw, "#") {
 		return nil, Of(ErrURL, errors.New(`it has a "#"; in a path, a password or a parameter write %23`))
@@ -49,14 +49,14 @@ func FilePath(u *url.URL) (string, error) {
 	return path, Of(ErrURL, err)
 }
 
-// Redact returns a URL, or a malformed one, for messages and records: without
+// Redact returns a URL, even a malformed one, for messages and records: without
 // the password and without parameters, because a parameter may be a token.
 func Redact(raw string) string {
 	text, _, _ := strings.Cut(Hide(raw, raw), "?")
 	return text
 }
 
-// Hide takes the passwords and tokens that URLs hold out of a text.
+// Hide removes the passwords and tokens of URLs from a text.
 func Hide(text string, urls ...string) string {
 	for _, raw := range urls {
 		if user, ok := userinfo(raw); ok {
@@ -75,7 +75,7 @@ func Hide(text string, urls ...string) string {
 var secretSetting = regexp.MustCompile(`(?i)(\w*(?:pass|pwd|token|secret)\w*\s*=\s*)('[^']*'|[^&\s]+)`)
 
 // userinfo returns the part of an address before its last @. The password in it
-// may have any characters, also characters that a URL may not have.
+// may have any characters, even characters that a URL may not have.
 func userinfo(raw string) (string, bool) {
 	address, _, _ := strings.Cut(raw, "?")
 	if !strings.Contains(address, "@") {

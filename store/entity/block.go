@@ -42,8 +42,8 @@ type Op struct {
 	// with 0 ends the entity at the block.
 	BTL uint64
 
-	// Owner is for Create, Update and ChangeOwner. An Update must not leave it
-	// out where the entity has an owner: only ChangeOwner takes that away.
+	// Owner is for Create, Update and ChangeOwner. If the entity has an owner,
+	// an Update must give one, because only ChangeOwner may remove it.
 	Owner Address
 
 	// Create, Update.
@@ -53,8 +53,8 @@ type Op struct {
 	NumericAttributes map[string]uint64
 }
 
-// Block is a numbered, ordered list of operations. Numbers rise; they may have
-// gaps, and a block may be empty.
+// Block is a numbered, ordered list of operations. Numbers increase, perhaps
+// with gaps, and a block may be empty.
 type Block struct {
 	Number uint64
 	Ops    []Op
@@ -67,10 +67,9 @@ type Block struct {
 	Hash Hash
 	Time uint64
 
-	// Horizon, if not zero, says that the history of this block is incomplete
-	// below block Horizon, and must not be read there. A store that takes the
-	// block refuses to read earlier blocks. The first block of a history that
-	// was made of a pruned store has it.
+	// Horizon, if not zero, means that the history is incomplete below block
+	// Horizon. A store that takes the block refuses to read earlier blocks. The
+	// first block exported from a pruned store has it.
 	Horizon uint64
 }
 
@@ -101,12 +100,11 @@ func (b *Block) Validate() error {
 }
 
 // repeatedSequence returns the index of the first Create whose sequence an
-// earlier one of the block has, or -1. Only creates are compared, because feeds
-// count each kind of operation in a transaction for itself, and no other kind
-// makes a sequence.
+// earlier one of the block has, or -1. Only creates are compared: no other kind
+// makes a sequence, and feeds may number each kind of operation separately.
 func (b *Block) repeatedSequence() int {
-	// Most feeds count upwards, and where sequences rise none repeats: the usual
-	// block needs no set.
+	// Most feeds count upwards, and increasing sequences cannot repeat, so the
+	// usual block needs no set.
 	rising, next := true, uint64(0)
 	for i := range b.Ops {
 		if op := &b.Ops[i]; op.Kind == Create {
@@ -141,7 +139,7 @@ func (op *Op) validate() error {
 		return nil
 	}
 	if op.BTL == 0 {
-		// Whoever means to end an entity has Delete, or ExtendBTL with 0.
+		// To end an entity, the caller uses Delete, or ExtendBTL with 0.
 		return fmt.Errorf("BTL is 0, with which the entity would be gone at once; "+
 			"give the blocks to live, %d for ever", uint64(MaxBlock))
 	}

@@ -7,11 +7,10 @@ import (
 )
 
 // Confirm checks that a block makes a changeset that History has rebuilt. It
-// does not need the versions before the block: operations replace their
-// contents, or leave contents that the new version has too. With forgotten,
-// versions that later blocks ended may be missing in the set, and only the
-// present ones are compared. The block must be valid. The error describes the
-// difference.
+// does not need the versions before the block, because an operation either
+// replaces content or leaves it for the new version. With forgotten, the set
+// may lack versions that later blocks ended, and only the present ones are
+// compared. The block must be valid. The error describes the difference.
 func (b *Block) Confirm(set Changeset, rules Rules, forgotten bool) error {
 	if b.Hash != set.Hash && b.Hash != (Hash{}) && set.Hash != (Hash{}) {
 		return fmt.Errorf("it has hash %s, the other one %s", b.Hash, set.Hash)
@@ -48,7 +47,7 @@ func (b *Block) Confirm(set Changeset, rules Rules, forgotten bool) error {
 	return nil
 }
 
-// prior makes up the versions before the block: a live entity is given the
+// prior invents the versions before the block: a live entity is given the
 // version that it has afterwards.
 func (b *Block) prior(set Changeset, forgotten bool) map[Key]Prior {
 	there := make(map[Key]*Change, len(set.Changes))
@@ -63,8 +62,8 @@ func (b *Block) prior(set Changeset, forgotten bool) map[Key]Prior {
 		}
 		c := there[key]
 		live := c != nil && c.Old != nil
-		// A version that was never visible is what Fold leaves of a key that ran out
-		// before and was made and ended here.
+		// Fold leaves a version that is never visible if a key expired earlier
+		// and was created and ended in this block.
 		ranOut := c != nil && c.Old == nil && c.New != nil && c.New.Expiration <= b.Number && c.New.CreatedAtBlock() == b.Number
 		if forgotten {
 			live = b.Ops[i].Kind != Create && (b.Ops[i].Kind != Expire || !ranOut)
@@ -85,8 +84,8 @@ func (b *Block) prior(set Changeset, forgotten bool) map[Key]Prior {
 	return prior
 }
 
-// onlyExtends reports whether the new lifetime on a key still counts from the
-// old one after all of the block's operations on it.
+// onlyExtends reports whether, after all of the block's operations on a key,
+// its lifetime still counts from the old one.
 func (b *Block) onlyExtends(key Key) bool {
 	return !slices.ContainsFunc(b.Ops, func(op Op) bool {
 		return op.Key == key && (op.Kind == Create || op.Kind == Update)

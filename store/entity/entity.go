@@ -1,7 +1,7 @@
-// Package entity is the vocabulary of the entity store: keys, operations,
+// Package entity defines the terms of the entity store: keys, operations,
 // blocks, the versions that blocks make, and the chained digest over them. It
 // does no I/O and knows no engine, so that generators and readers of block
-// feeds can speak it without importing the store.
+// feeds can use it without importing the store.
 package entity
 
 import (
@@ -73,7 +73,7 @@ type Entity struct {
 	ContentType string
 	Content     []byte
 
-	// The user's attributes. One name may be in both.
+	// The user's attributes. A name may occur in both maps.
 	StringAttributes  map[string]string
 	NumericAttributes map[string]uint64
 
@@ -82,8 +82,8 @@ type Entity struct {
 	Expiration          uint64 // the first block at which it is gone, unless changed before
 }
 
-// MakeSequence packs where an entity was created into one number that orders
-// entities by creation: block<<32 | tx<<16 | op.
+// MakeSequence packs the place of an entity's creation into one number that
+// orders entities by creation: block<<32 | tx<<16 | op.
 func MakeSequence(block uint64, tx, op uint32) uint64 {
 	return block<<32 | uint64(tx)<<16 | uint64(op)
 }

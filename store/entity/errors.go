@@ -14,7 +14,7 @@ var (
 	ErrInvalid = errors.New("invalid")
 )
 
-// OpError tells which operation of a block could not be applied.
+// OpError identifies the operation of a block that could not be applied.
 type OpError struct {
 	Block            uint64
 	TxIndex, OpIndex uint32

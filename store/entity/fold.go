@@ -19,16 +19,16 @@ type Change struct {
 	// ended. When its expiration is not above the block, it is never visible.
 	New *Entity
 
-	// ContentKept tells that New has the content of Old (ExtendBTL,
-	// ChangeOwner), which a layout need not write again.
+	// ContentKept reports that New has the content of Old (ExtendBTL,
+	// ChangeOwner), so that a layout need not write it again.
 	ContentKept bool
 }
 
-// Kinds returns the operations that lead from the old version to the new one, as
-// far as the versions show: a Delete and a Create where the new one is of another
-// creation, else an Update or an ExtendBTL, and a ChangeOwner. An Update that
-// changed nothing but the owner, or nothing but the expiration, is not
-// distinguished from the operation that does so. Both versions must be whole.
+// Kinds returns the operations that lead from the old version to the new one,
+// as far as the versions show: a Delete and a Create if the new version is of
+// another creation, else an Update or an ExtendBTL, and a ChangeOwner. An
+// Update that only changed the owner, or only the expiration, cannot be told
+// from a ChangeOwner or ExtendBTL. Both versions must be whole.
 func (c *Change) Kinds() (list []Kind) {
 	before, after := c.Old, c.New
 	created := after != nil && (before == nil || before.Sequence != after.Sequence)
@@ -72,28 +72,29 @@ type Changeset struct {
 
 // Prior is the stored state of a key before a block.
 type Prior struct {
-	// Live is the version visible at the block if nothing happened to it, or
-	// nil. Its content may be absent when no operation of the block keeps it.
+	// Live is the version that would be visible at the block without its
+	// operations, or nil. Its content may be absent when no operation of the
+	// block keeps it.
 	Live *Entity
 
-	// Expired tells that there is no live version because the last one, which is
-	// no Trace, reached its expiration by itself, so that an Expire has nothing
-	// left to do.
+	// Expired reports that the last version (not a Trace) reached its
+	// expiration by itself, so that there is no live version and an Expire has
+	// no effect.
 	Expired bool
 }
 
-// Rules are the choices that feeds differ in. The zero value is Arkiv's SQLite
-// store.
+// Rules are the points in which feeds differ. The zero value follows Arkiv's
+// SQLite store.
 type Rules struct {
 	// ExtendAdds makes ExtendBTL add to the old expiration instead of counting
 	// from the block, as Arkiv's later stores do.
 	ExtendAdds bool
 
-	// Pruned says that versions which ran out may have been forgotten, so that
-	// an Expire of an unknown key has no effect and is not an error.
+	// Pruned reports that expired versions may have been removed, so that an
+	// Expire of an unknown key has no effect and is not an error.
 	Pruned bool
 
-	// madeUp says that the owners before the block are not known.
+	// madeUp reports that the owners before the block are not known.
 	madeUp bool
 }
 
@@ -139,7 +140,7 @@ func (set *Changeset) sort() {
 	slices.SortFunc(set.Changes, func(a, b Change) int { return bytes.Compare(a.Key[:], b.Key[:]) })
 }
 
-// state follows one key through a block.
+// state is the state of one key during a block.
 type state struct {
 	old         *Entity // before the block
 	now         *Entity // after the operations so far; old itself while untouched
@@ -189,14 +190,14 @@ func (s *state) apply(block uint64, op *Op, rules Rules) error {
 	return nil
 }
 
-// begin makes s.now a version of this block that may be written to.
+// begin makes s.now a version of this block that may be modified.
 func (s *state) begin(block uint64) {
 	next := *s.now
 	next.LastModifiedAtBlock = block
 	s.now = &next
 }
 
-// replace sets what Create and Update have in common.
+// replace sets the fields that Create and Update share.
 func (s *state) replace(block uint64, op *Op) {
 	e := s.now
 	e.Owner = op.Owner
@@ -222,10 +223,10 @@ func (s *state) change(key Key, block uint64) (Change, bool) {
 // AttrEnded is the attribute of a version that is a Trace. No query can name it.
 const AttrEnded = "$ended"
 
-// trace returns the kept version of an entity that began and ended within a
-// block, after another life of its key had run out. The version is never
-// visible. Without it an Expire in a later block would be taken for one of the
-// former life.
+// trace returns the version that is kept of an entity which began and ended
+// within a block, after an earlier entity with the same key had expired. The
+// version is never visible. Without it, an Expire in a later block would be
+// applied to the earlier entity.
 func (e *Entity) trace(block uint64) *Entity {
 	return &Entity{
 		Key: e.Key, Creator: e.Creator, Owner: e.Owner, Sequence: e.Sequence, LastModifiedAtBlock: block, Expiration: block,
@@ -234,10 +235,10 @@ func (e *Entity) trace(block uint64) *Entity {
 }
 
 // Trace reports whether a version was never visible, because its entity was
-// ended in the block that had made it.
+// created and ended in the same block.
 func (e *Entity) Trace() bool { return e.NumericAttributes[AttrEnded] != 0 }
 
-// AddBlocks returns block + n, or MaxBlock when that would pass it.
+// AddBlocks returns block + n, at most MaxBlock.
 func AddBlocks(block, n uint64) uint64 {
 	if n > MaxBlock || block > MaxBlock-n {
 		return MaxBlock
@@ -245,17 +246,17 @@ func AddBlocks(block, n uint64) uint64 {
 	return block + n
 }
 
-// Need tells what of a key's prior state the operations of a block ask for
-// beyond attributes and metadata.
+// Need is the part of a key's prior state that Fold needs in addition to
+// attributes and metadata.
 type Need uint8
 
-// The needs.
+// The parts.
 const (
 	NeedContent Need = 1 << iota // the payload: ExtendBTL and ChangeOwner keep it
 	NeedEnd                      // Prior.Expired: an Expire may find no live version, a Delete one that the block has made
 )
 
-// Needs returns the keys of the block, each with what Fold must be told of it.
+// Needs returns the keys of the block, each with the parts that Fold needs.
 func (b *Block) Needs() map[Key]Need {
 	needs := make(map[Key]Need, len(b.Ops))
 	for i := range b.Ops {

@@ -6,15 +6,15 @@ import (
 	"iter"
 )
 
-// Closing is a version that was ended by a block before its expiration, by a
-// later version or for good.
+// Closing is the end of a version before its expiration, by a later version or
+// by deletion.
 type Closing struct {
 	Block uint64 // at which it ended
 	Key   Key
 	From  uint64 // at which it began
 }
 
-// Version is one version of an entity with its end.
+// Version is one version of an entity and the block where it ends.
 type Version struct {
 	Entity *Entity
 	End    uint64 // the first block at which it is not visible: Expiration, unless a block ended it before
@@ -45,7 +45,7 @@ func History(openings iter.Seq2[*Entity, error], closings iter.Seq2[Closing, err
 	}
 }
 
-// merger reads two ordered streams one ahead.
+// merger reads two ordered streams, one item ahead of each.
 type merger struct {
 	nextOpening func() (*Entity, error, bool)
 	nextClosing func() (Closing, error, bool)
@@ -68,7 +68,7 @@ func (m *merger) advanceClosing() {
 	m.closing, m.more, m.err = c, ok, cmp.Or(m.err, err)
 }
 
-// block collects the changes of the lowest block ahead.
+// block collects the changes of the lowest block that was read ahead.
 func (m *merger) block() Changeset {
 	set := Changeset{}
 	switch {

@@ -5,14 +5,17 @@ import (
 	"math"
 )
 
-// Operations converts a history back into blocks whose application makes it: a
-// Create for each first version, an Update for each later one, a Delete where
-// one ended. A history does not keep the operations of a feed, so the blocks
-// lead to the same states by other operations. An entity whose creation was
-// pruned is created with its first kept version. Two states need a second
-// operation, because no Create or Update may ask for them: a version that is
-// never visible gets an ExtendBTL of 0 (which ends an entity where extensions
-// count from the block), and an update without an owner follows a ChangeOwner.
+// Operations converts a history into blocks that reproduce it: a Create for
+// each first version, an Update for each later one, a Delete where an entity
+// ended. A history does not keep the operations of a feed, so the blocks may
+// reach the same states by other operations. An entity whose creation was
+// pruned is created with its first kept version.
+//
+// Two states need a second operation, because a Create or Update cannot produce
+// them. A version that is never visible gets an ExtendBTL of 0, which ends an
+// entity where extensions count from the block. An update that removes the
+// owner follows a ChangeOwner.
+//
 // A Create has the transaction and operation indexes of the creation; the
 // indexes of other operations count up from the highest of these.
 func Operations(history iter.Seq2[Changeset, error]) iter.Seq2[Block, error] {
@@ -64,8 +67,8 @@ func operations(set Changeset) Block {
 			later = append(later, Op{Kind: ExtendBTL, Key: c.Key})
 		}
 	}
-	// Where there is no room above the creations the rest goes between them,
-	// because two creates in one place are refused.
+	// If there is no room above the creations, the remaining operations are
+	// numbered between them, because two creates must not share a number.
 	var taken map[uint64]bool
 	if free+uint64(len(later)) > 1<<32 {
 		free, taken = 0, make(map[uint64]bool, len(b.Ops))
@@ -84,8 +87,8 @@ func operations(set Changeset) Block {
 	return b
 }
 
-// operation returns the Create or Update that makes a version, or one that is
-// visible at the block alone where the version never is.
+// operation returns the Create or Update that makes a version. For a version
+// that is never visible it makes one that is visible at the block alone.
 func (e *Entity) operation(kind Kind, block uint64) Op {
 	return Op{
 		Kind: kind, Key: e.Key, BTL: max(e.Expiration, block+1) - block, Owner: e.Owner,

@@ -12,23 +12,25 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Decision chooses events by the states of projectors.
+// Decision chooses events from the states of projectors.
 type Decision struct {
-	// Reads are the projectors that the choice depends on: no event that one of
-	// them selects is appended between its read and the decision's events. At
-	// least one is needed.
+	// Reads are the projectors that the choice depends on. The events are
+	// appended only if no event that a projector selects was appended since its
+	// read. At least one is needed.
 	Reads []Projector
 
-	// Choose returns the events to append, or why there are none. It looks at the states
-	// alone and does nothing else, for it is called again when they have changed. No
-	// events and no error means that there is nothing to do.
+	// Choose returns the events to append, or an error that says why there are
+	// none. It must depend on the states alone and have no side effects,
+	// because it is called again when they have changed. No events and no error
+	// means that there is nothing to do.
 	Choose func() ([]Event, error)
 
-	// Attempts is how often to append before giving up. Zero means 16.
+	// Attempts is the maximum number of appends. Zero means 16.
 	Attempts int
 }
 
-// The waits between attempts: random ones up to the first, then up to twice as much each time, up to the last.
+// The waits between attempts are random, at first up to firstPause; the bound
+// doubles each time, up to lastPause.
 const (
 	firstWait = time.Millisecond
 	lastWait  = 128 * time.Millisecond
@@ -36,14 +38,15 @@ const (
 
 // Decide reads, lets the decision choose, and appends the chosen events under
 // the condition that no event that a projector selects was appended meanwhile.
-// When one was, it reads the new events, after a short random wait, and lets
+// If one was, it waits for a short random time, reads the new events, and lets
 // the decision choose again. It returns the positions of the events, none when
 // it chose none.
 //
-// It fails with the error of Choose as it is; with ErrConflict when all attempts were
-// overtaken, telling how many; and as Store.Append does. When the outcome of an append is
-// unknown, it is repeated if all its events have IDs, which the store knows again;
-// otherwise the error is ErrUnknownOutcome, and the events may be stored or not.
+// It returns an error of Choose unchanged; ErrConflict, with the number of
+// attempts, when all attempts conflicted; and the errors of Store.Append. When
+// the outcome of an append is unknown, the append is repeated if all its events
+// have IDs, by which the store recognises them. Otherwise the error is
+// ErrUnknownOutcome, and the events may or may not be stored.
 func Decide(ctx context.Context, s Store, d Decision) ([]uint64, error) {
 	reads, err := newPass(d.Reads)
 	if err != nil {
@@ -72,10 +75,12 @@ func Decide(ctx context.Context, s Store, d Decision) ([]uint64, error) {
 	}
 }
 
-// repeats is how often an append of unknown outcome is repeated.
+// repeats is the maximum number of repetitions of an append with an unknown
+// outcome.
 const repeats = 8
 
-// appendKnown appends until the outcome is known, if the events can be repeated.
+// appendKnown appends until the outcome is known, if the events can be
+// repeated.
 func appendKnown(ctx context.Context, s Store, events []Event, cond *Condition) ([]uint64, error) {
 	positions, err := s.Append(ctx, events, cond)
 	if !errors.Is(err, driver.ErrUnknownOutcome) || slices.ContainsFunc(events, func(e Event) bool { return e.ID.IsZero() }) {
@@ -83,8 +88,8 @@ func appendKnown(ctx context.Context, s Store, events []Event, cond *Condition) 
 	}
 	for n := 1; n <= repeats && pause(ctx, n) == nil; n++ {
 		positions, again := s.Append(ctx, events, cond)
-		// A verdict by the condition says that the first one was not stored: its
-		// repetition would have been known by the IDs.
+		// A conflict means that the first append was not stored: otherwise the
+		// store would have recognised the IDs of the repetition.
 		if conflict := new(ConflictError); again == nil || errors.As(again, &conflict) {
 			return positions, again
 		}

@@ -1,8 +1,7 @@
-// Package event has the terms of the event store: events with tags, queries
-// over them, and the conditions under which they are appended, as the
-// specification of Dynamic Consistency Boundaries (https://dcb.events) defines
-// them. It also has projections and decisions on a Store of any kind. It does
-// no input or output.
+// Package event defines the terms of the event store: events with tags, queries
+// over them, and the conditions under which they are appended, after the
+// specification of Dynamic Consistency Boundaries (https://dcb.events). It also
+// has projections and decisions that work on any Store. It does no I/O.
 package event
 
 import (
@@ -32,7 +31,7 @@ func (t Tag) String() string { return t.Key + ":" + t.Value }
 // event has none. It is a UUID by convention; the store compares bytes.
 type ID [16]byte
 
-// ErrID: text that is no ID.
+// ErrID: the text is not an ID.
 var ErrID = errors.New("not an ID: want 32 hexadecimal digits, with or without hyphens")
 
 // ParseID reads 32 hexadecimal digits, with hyphens anywhere between them.
@@ -52,7 +51,8 @@ func (id ID) String() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 }
 
-// Event is something that happened. Data and Metadata are bytes that the store keeps and does not look into.
+// Event is something that happened. Data and Metadata are bytes that the store
+// does not interpret.
 type Event struct {
 	Type     string
 	Tags     []Tag
@@ -64,8 +64,8 @@ type Event struct {
 // HasTag reports whether the event has a tag.
 func (e *Event) HasTag(t Tag) bool { return slices.Contains(e.Tags, t) }
 
-// Equal reports whether two events have the same content. The order of tags
-// does not count, and empty data are the same as nil.
+// Equal reports whether two events have the same content. The order of tags is
+// ignored, and empty data equal nil.
 func (e *Event) Equal(o *Event) bool {
 	if e.Type != o.Type || e.ID != o.ID || len(e.Tags) != len(o.Tags) ||
 		!bytes.Equal(e.Data, o.Data) || !bytes.Equal(e.Metadata, o.Metadata) {

@@ -2,8 +2,8 @@ package event
 
 import "slices"
 
-// index finds the queries that select an event without comparing it with all of them: an
-// item is under its first tag, or under its types.
+// index finds the queries that select an event without comparing it with all of
+// them: each item is filed under its first tag, or under its types.
 type index struct {
 	all    []int // queries for every event
 	byTag  map[Tag][]entry

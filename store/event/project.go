@@ -13,36 +13,39 @@ type Projector interface {
 	Apply(e *Sequenced) error
 }
 
-// Resumer is a Projector that knows how far its state goes. Project gives it only what comes after that, so
-// that a state may come from a snapshot, or be carried on by another pass.
+// Resumer is a Projector that knows how far its state goes. Project gives it
+// only later events, so the state may come from a snapshot or from an earlier
+// pass.
 type Resumer interface {
 	Projector
 
-	// Reached returns the position up to which the state has every event.
+	// Reached returns the position up to which the state includes every event.
 	Reached() uint64
-	// Reach tells that no event up to a position is missing any more.
+	// Reach records that the state now includes every event up to a position.
 	Reach(position uint64)
 }
 
-// Projection is a Projector whose state has a type. It begins with the State that it is
-// given, which has the events up to After, and goes on from there each time it is given to
-// Project: State and After together are a snapshot.
+// Projection is a Projector with a typed state. It starts with the given State,
+// which includes the events up to After, and continues from there each time it
+// is passed to Project. State and After together are a snapshot.
 type Projection[S any] struct {
 	Query Query
 	State S
 	After uint64 // zero: State is of no event
 
-	// Next makes the next state. When it fails, the state stays as it was before the event.
+	// Next returns the next state. If it fails, the state stays as before the
+	// event.
 	Next func(state S, e *Sequenced) (S, error)
 }
 
-// NewProjection returns a projection that begins with a state, and whose steps cannot fail.
+// NewProjection returns a projection with an initial state, whose steps cannot
+// fail.
 func NewProjection[S any](q Query, initial S, next func(S, *Sequenced) S) *Projection[S] {
 	return TryProjection(q, initial, func(s S, e *Sequenced) (S, error) { return next(s, e), nil })
 }
 
-// TryProjection returns a projection that begins with a state, and whose steps may fail,
-// because an event cannot be read for example.
+// TryProjection returns a projection with an initial state, whose steps may
+// fail, for example because an event cannot be decoded.
 func TryProjection[S any](q Query, initial S, next func(S, *Sequenced) (S, error)) *Projection[S] {
 	return &Projection[S]{Query: q, State: initial, Next: next}
 }
@@ -50,7 +53,8 @@ func TryProjection[S any](q Query, initial S, next func(S, *Sequenced) (S, error
 // Selects implements Projector.
 func (p *Projection[S]) Selects() Query { return p.Query }
 
-// Apply implements Projector. An event that the state has already changes nothing.
+// Apply implements Projector. An event that the state already includes is
+// ignored.
 func (p *Projection[S]) Apply(e *Sequenced) error {
 	if e.Position <= p.After {
 		return nil
@@ -83,11 +87,11 @@ func Project(ctx context.Context, s Store, projectors ...Projector) (*Condition,
 	return p.run(ctx, s)
 }
 
-// pass reads for several projectors, once or again and again.
+// pass reads for several projectors, perhaps repeatedly.
 type pass struct {
 	projectors []Projector
-	all        Query    // what any of them selects
-	after      []uint64 // what each has
+	all        Query    // selects the events of all projectors
+	after      []uint64 // position that each projector has reached
 	index      index
 }
 

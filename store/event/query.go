@@ -65,15 +65,17 @@ func (it *Item) matches(e *Event) bool {
 type Condition struct {
 	FailIfEventsMatch Query
 
-	// After is the position up to which events are known to the caller: zero
-	// when none may match at all. It may lie beyond the last event.
+	// After is the position up to which the caller knows the events; zero means
+	// that no matching event may exist at all. It may lie beyond the last
+	// event.
 	After uint64
 }
 
 // Unless returns the condition that no event matches a query.
 func Unless(q Query) *Condition { return &Condition{FailIfEventsMatch: q} }
 
-// ConflictError tells which event kept an append from happening. It wraps driver.ErrConflict.
+// ConflictError names the event that kept an append from happening. It wraps
+// driver.ErrConflict.
 type ConflictError struct {
 	Position uint64 // of an event that matches the condition
 	Item     int    // of the condition's query, from 0
@@ -87,10 +89,12 @@ func (e *ConflictError) Error() string {
 
 func (e *ConflictError) Unwrap() error { return driver.ErrConflict }
 
-// ErrTruncated: an event's data was removed for good. The error is a *TruncatedError.
+// ErrTruncated: an event's data was removed permanently. The error is a
+// *TruncatedError.
 var ErrTruncated = errors.New("event is truncated")
 
-// TruncatedError tells which event a read came to that has no data any more. It wraps ErrTruncated.
+// TruncatedError names the event without data at which a read ended. It wraps
+// ErrTruncated.
 type TruncatedError struct {
 	Position uint64
 	Before   uint64 // events at positions below this are truncated; zero when it is not known

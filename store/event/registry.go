@@ -7,17 +7,19 @@ import (
 	"reflect"
 )
 
-// ErrUnregistered: a registry does not know a type of event, or of Go, or the version of an event.
+// ErrUnregistered: a registry does not know an event type, a Go type, or the
+// version of an event.
 var ErrUnregistered = errors.New("not registered")
 
-// Registry makes events of Go values and back; their data are JSON. Programs fill it with Register before they
-// use it; after that it may be used from several goroutines.
+// Registry converts Go values into events and back; event data are JSON. Fill
+// it with Register before use; after that several goroutines may use it.
 //
-// A type of event keeps its name for ever, since queries and conditions name it. When its data gets another
-// shape, it gets another version: one more Upcast at its registration, which makes data of the version before
-// it that of the new one when it is read. Nothing that is stored changes. An event tells its version in the
-// field "version" of its metadata, which then are a JSON object; other fields are the program's. Metadata
-// without that field, or none, are of version 1.
+// An event type keeps its name for ever, because queries and conditions use it.
+// When the shape of its data changes, it gets a new version: add one Upcast to
+// its registration, which converts data of the previous version when they are
+// read. Stored events do not change. The version is the field "version" in the
+// event's metadata, which then are a JSON object; other fields are the
+// program's. Metadata without that field, or no metadata, mean version 1.
 type Registry struct {
 	byName map[string]*registered
 	byType map[reflect.Type]*registered
@@ -32,7 +34,7 @@ type registered struct {
 
 func (r *registered) version() int { return 1 + len(r.upcasts) }
 
-// Upcast makes data of one version that of the next one.
+// Upcast converts data of one version to the next.
 type Upcast func(data []byte) ([]byte, error)
 
 // Upcasting returns the Upcast that decodes data as the old type and encodes the new one.
@@ -55,9 +57,10 @@ func NewRegistry() *Registry {
 	return &Registry{byName: map[string]*registered{}, byType: map[reflect.Type]*registered{}}
 }
 
-// Register says that values of type T are events of a type. Tags returns the tags of a
-// value; nil is none. The first upcast is from version 1 to 2, the next one from 2 to 3,
-// and so on; T is the last version. It panics when the name or T is registered already.
+// Register registers type T for an event type. Tags returns the tags of a
+// value; nil means none. The first upcast converts version 1 to 2, the next one
+// 2 to 3, and so on; T is the last version. It panics when the name or T is
+// registered already.
 func Register[T any](r *Registry, name string, tags func(T) []Tag, upcasts ...Upcast) {
 	goType := reflect.TypeFor[T]()
 	if r.byName[name] != nil || r.byType[goType] != nil {
@@ -100,9 +103,10 @@ func (r *Registry) Encode(v any) (e Event, err error) {
 	return e, err
 }
 
-// Decode returns the value of an event, of the Go type that is registered for its type, with data of an older
-// version brought to the last one. The error wraps ErrUnregistered when the type is not known, or the version
-// newer than this program; or it is that of encoding/json or an upcast's.
+// Decode returns the value of an event as the Go type that is registered for
+// its type. It converts data of an older version first. The error wraps
+// ErrUnregistered when the type is unknown or the version is newer than this
+// program; otherwise it comes from encoding/json or an upcast.
 func (r *Registry) Decode(e *Event) (any, error) {
 	one := r.byName[e.Type]
 	if one == nil {

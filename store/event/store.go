@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Store is an event store as its users see it, in the process or over a network:
-// everything that deciding takes. Its methods may be called from several goroutines.
+// Store is the part of an event store that decisions need, in this process or
+// over a network. Its methods may be called from several goroutines.
 type Store interface {
 	// Head returns the highest position, zero when there is no event.
 	Head(ctx context.Context) (uint64, error)
@@ -31,14 +31,14 @@ type ReadOptions struct {
 	// Zero means the beginning, or the end when reading backwards.
 	From uint64
 
-	// Since, unless it is zero, leaves out events before that time, and Until
-	// events at that time or later. Times never fall from one event to the
-	// next. Until bounds the events that exist when the read begins.
+	// Since and Until, unless zero, select events by time: from Since on, and
+	// before Until. Times never decrease from one event to the next. Until
+	// bounds the events that exist when the read begins.
 	Since, Until time.Time
 
 	// OnlyLast reads, for each item of the query, only the last event that
-	// matches it within From, Since and Until; of a query without items, the
-	// last event. An event that is the last one of several items comes once.
+	// matches it within From, Since and Until; without items, the last event.
+	// An event that is the last one of several items is returned once.
 	// Backwards and Limit then order and bound these events.
 	OnlyLast bool
 
@@ -48,14 +48,14 @@ type ReadOptions struct {
 	// Limit is the number of events after which to stop. Zero means no limit.
 	Limit int
 
-	// Visible also reads events that are committed, but not acknowledged yet,
-	// and may be lost when power fails.
+	// Visible also reads events that are committed but not yet acknowledged; a
+	// power failure may still lose them.
 	Visible bool
 
-	// Head, unless it is nil, receives the position up to which the store was
+	// Head, unless nil, receives the position up to which the store was
 	// searched, whether or not the last event matched. A condition on this read
-	// takes it as Condition.After. It is set when a read forwards without a
-	// limit has come to its end. With Until it is the position of the last
-	// event before that time.
+	// uses it as Condition.After. It is set when a forward read without a limit
+	// has reached its end. With Until it is the position of the last event
+	// before that time.
 	Head *uint64
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // The limits of an append. They keep index entries below every engine's
-// maximum, and one request from filling the memory.
+// maximum, and bound the memory of one request.
 const (
 	MaxType        = 256       // bytes of a type
 	MaxTag         = 1024      // bytes of a tag, key and value together
@@ -116,7 +116,7 @@ func checkTags(tags []Tag) error {
 	return nil
 }
 
-// Validate checks a query. The error wraps ErrInvalid and tells which item.
+// Validate checks a query. The error wraps ErrInvalid and names the item.
 func (q Query) Validate() error {
 	if len(q.Items) > MaxItems {
 		return invalid("a query of %d items, at most %d", len(q.Items), MaxItems)

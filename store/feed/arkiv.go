@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// schema is what one of Arkiv's stores keeps in a database.
+// schema describes the tables of one of Arkiv's stores.
 type schema struct {
 	store   string
 	version int64 // the migration that this package reads
@@ -56,20 +56,21 @@ func IsArkiv(ctx context.Context, q driver.Querier) (bool, error) {
 // Arkiv streams the changes of the blocks that a database of Arkiv's
 // sqlite-store has followed, in block order: the changes that entity.Fold would
 // have made of those blocks, as far as entity.Digest covers them. Old has only
-// Key and LastModifiedAtBlock, and ContentKept is false. Blocks without changes
-// leave no trace in the database; only if the last block is one, an empty
-// changeset for it ends the stream.
+// Key and LastModifiedAtBlock, and ContentKept is false. The database does not
+// record blocks without changes, except the last block: if it is one, an empty
+// changeset ends the stream.
 //
 // A database of sqlite-bitmap-store has only the entities as they are after its
 // last block. They come in the same way, each in the recorded block of its last
-// change, and the first changeset's Horizon is the last block. Among them are
-// entities that have run out without an operation of a block: their versions
-// end by themselves, as everywhere.
+// change, and the first changeset's Horizon is the last block. They may include
+// entities that expired without an operation, whose versions end by themselves
+// as usual.
 //
-// The stream holds two of the engine's readers while it runs, so eng must allow that many. It ends
-// at the first error. A database that is not Arkiv's, has another schema version or holds rows that
-// contradict themselves gives an error that names table and row and wraps ErrFormat; an engine of
-// another dialect gives driver.ErrUnsupported.
+// The stream holds two of the engine's readers while it runs, so eng must allow
+// that many. It ends at the first error. A database that is not Arkiv's, has
+// another schema version or holds contradictory rows gives an error that names
+// table and row and wraps ErrFormat; an engine of another dialect gives
+// driver.ErrUnsupported.
 func Arkiv(ctx context.Context, eng driver.Engine) iter.Seq2[entity.Changeset, error] {
 	return func(yield func(entity.Changeset, error) bool) {
 		a := new(arkiv)
@@ -81,8 +82,9 @@ func Arkiv(ctx context.Context, eng driver.Engine) iter.Seq2[entity.Changeset, e
 	}
 }
 
-// arkiv is an open database. Versions are read by the block that opened them and by the block that
-// ended them at once, and a reader runs one query at a time, hence two.
+// arkiv is an open database. It needs two readers, because versions are read by
+// the block that opened them and, concurrently, by the block that ended them,
+// and a reader runs one query at a time.
 type arkiv struct {
 	schema  *schema
 	readers []driver.Reader
@@ -96,7 +98,7 @@ func (a *arkiv) stream(ctx context.Context, eng driver.Engine, yield func(entity
 		return false, err
 	}
 	var done uint64
-	horizon, some := uint64(0), false // the oldest block with a trace in the database
+	horizon, some := uint64(0), false // oldest block that the database has data of
 	if a.schema == &stateSchema {
 		horizon = a.last
 	}
@@ -127,8 +129,8 @@ func (a *arkiv) history(ctx context.Context) iter.Seq2[entity.Changeset, error] 
 	return entity.History(openings(ctx, a.readers[0], a.last), closings(ctx, a.readers[1], a.last))
 }
 
-// open checks the database and opens two views of one state of it. Arkiv may be
-// writing, so they may come to differ.
+// open checks the database and opens two views, which must be of the same
+// state. Arkiv may be writing, so they may differ.
 func (a *arkiv) open(ctx context.Context, eng driver.Engine) error {
 	if info := eng.Info(); info.Dialect != driver.SQLite {
 		return fmt.Errorf("%w: it is a SQLite file, which %s does not read", driver.ErrUnsupported, info.Name)
@@ -169,8 +171,8 @@ func (a *arkiv) close() (err error) {
 	return err
 }
 
-// checkSchema finds out which of Arkiv's stores wrote the database, and refuses
-// what this package does not read.
+// checkSchema determines which of Arkiv's stores wrote the database, and
+// refuses those that this package cannot read.
 func checkSchema(ctx context.Context, q driver.Querier) (*schema, error) {
 	found, missing, err := findSchema(ctx, q)
 	if err != nil {
@@ -199,7 +201,8 @@ func checkSchema(ctx context.Context, q driver.Querier) (*schema, error) {
 	return found, nil
 }
 
-// findSchema tells which schema the tables come closest to, and what they lack.
+// findSchema returns the schema that the tables resemble most, and what they
+// lack.
 func findSchema(ctx context.Context, q driver.Querier) (found *schema, missing []string, err error) {
 	state, history := slices.Clone(stateSchema.tables), slices.Clone(historySchema.tables)
 	err = each(ctx, q, tablesSQL, nil, func(rows driver.Rows) error {

@@ -22,8 +22,8 @@ func openings(ctx context.Context, q driver.Querier, last uint64) iter.Seq2[*ent
 		if err != nil {
 			return nil, false, rowError(r.key, r.from, err)
 		}
-		// A version that ended in the block that opened it, before its
-		// lifetime was over, was never seen: that block did nothing to it.
+		// A version that ended before its expiration in the block that opened
+		// it was never visible, so it is no change of that block.
 		hidden := r.to == r.from && e.Expiration > uint64(r.to)
 		return e, !hidden, nil
 	})
@@ -55,8 +55,8 @@ func rowError(key []byte, from int64, err error) error {
 	return malformed("entity_key 0x%x, from_block %d: %w", key, from, err)
 }
 
-// payloads streams what read makes of the rows of a query over that table,
-// without those for which it returns false.
+// payloads streams the results of read for the rows of a query on that table,
+// except those for which it returns false.
 func payloads[T any](
 	ctx context.Context, q driver.Querier, sql string, args []any,
 	read func(driver.Rows) (T, bool, error),
@@ -83,7 +83,7 @@ func payloads[T any](
 	}
 }
 
-// each runs a query and calls row for every row.
+// each runs a query and calls row for each row.
 func each(ctx context.Context, q driver.Querier, sql string, args []any, row func(driver.Rows) error) (err error) {
 	rows, err := q.Query(ctx, sql, args...)
 	if err != nil {

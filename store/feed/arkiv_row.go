@@ -8,19 +8,20 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// row has the columns of payloads that both schemas have.
+// row has the columns of table payloads that both schemas share.
 type row struct {
 	key, payload, contentType []byte
 	strings, numbers          []byte // JSON
 }
 
-// versionRow is a row of sqlite-store, with to_block of the version before it.
+// versionRow is a row of sqlite-store, with the to_block of the version before
+// it.
 type versionRow struct {
 	row
 	from, to, previousTo int64
 }
 
-// entity checks the row and makes the version of it.
+// entity checks the row and converts it.
 func (r *versionRow) entity(last uint64) (*entity.Entity, error) {
 	switch {
 	case len(r.key) != len(entity.Key{}):
@@ -50,8 +51,8 @@ func (r *row) keyError() error {
 	return fmt.Errorf("the key has %d bytes, want %d", len(r.key), len(entity.Key{}))
 }
 
-// read makes an entity of the row, with all its attributes as the user's. State says that the
-// row is of sqlite-bitmap-store.
+// read converts the row into an entity, with all attributes as user attributes.
+// State reports that the row is of sqlite-bitmap-store.
 func (r *row) read(state bool) (e *entity.Entity, err error) {
 	e = &entity.Entity{Key: entity.Key(r.key), ContentType: string(r.contentType)}
 	if len(r.payload) > 0 {
@@ -66,7 +67,8 @@ func (r *row) read(state bool) (e *entity.Entity, err error) {
 	return e, nil
 }
 
-// column reads a column of attributes, which sqlite-bitmap-store has in an object of their own.
+// column reads a column of attributes, which sqlite-bitmap-store wraps in
+// another object.
 func column[V any](text []byte, state bool) (m map[string]V, err error) {
 	if !state {
 		err = unmarshal(text, &m)
@@ -104,7 +106,7 @@ func synthetic(e *entity.Entity) (err error) {
 	case block > e.LastModifiedAtBlock:
 		return fmt.Errorf("attribute %s is %d, after the version began", entity.AttrCreatedAtBlock, block)
 	}
-	// An empty map is nil, as in blocks read from a tar.
+	// An empty map becomes nil, as in blocks read from a tar.
 	if len(e.StringAttributes) == 0 {
 		e.StringAttributes = nil
 	}
@@ -114,7 +116,7 @@ func synthetic(e *entity.Entity) (err error) {
 	return nil
 }
 
-// take removes an attribute that must be there.
+// take removes and returns a required attribute.
 func take[V any](m map[string]V, name string, err *error) V {
 	v, ok := m[name]
 	if !ok {
@@ -124,21 +126,22 @@ func take[V any](m map[string]V, name string, err *error) V {
 	return v
 }
 
-// validate checks the user's part as the store will when a block brings it.
+// validate checks the user's attributes by the rules that the store has for a
+// block.
 func validate(e *entity.Entity) error {
 	op := entity.Op{
-		Kind: entity.Create, Key: e.Key, BTL: 1, ContentType: e.ContentType, // a row may be over at once
+		Kind: entity.Create, Key: e.Key, BTL: 1, ContentType: e.ContentType, // a row may have expired already
 		StringAttributes: e.StringAttributes, NumericAttributes: e.NumericAttributes,
 	}
 	b := entity.Block{Number: e.LastModifiedAtBlock, Ops: []entity.Op{op}}
 	err := b.Validate()
 	if opErr := (*entity.OpError)(nil); errors.As(err, &opErr) {
-		return opErr.Err // the row's place is told already
+		return opErr.Err // without the operation's place, because the row's is already named
 	}
 	return err
 }
 
-// expirationOf reads one attribute of the column numeric_attributes.
+// expirationOf reads the expiration from the column numeric_attributes.
 func expirationOf(numbers []byte) (uint64, error) {
 	m, err := column[uint64](numbers, false)
 	if err != nil {

@@ -33,7 +33,7 @@ func entities(ctx context.Context, q driver.Querier, last uint64) iter.Seq2[*ent
 	}
 }
 
-// stateReader makes entities of rows of payloads.
+// stateReader converts rows of table payloads into entities.
 type stateReader struct {
 	last   uint64         // block of the database
 	before *entity.Entity // the row before
@@ -60,7 +60,7 @@ func compareChange(a, b *entity.Entity) int {
 	return cmp.Or(cmp.Compare(a.LastModifiedAtBlock, b.LastModifiedAtBlock), bytes.Compare(a.Key[:], b.Key[:]))
 }
 
-// entity checks a row of sqlite-bitmap-store and makes the entity of it.
+// entity checks a row of sqlite-bitmap-store and converts it.
 func (r *row) entity(last uint64) (*entity.Entity, error) {
 	if len(r.key) != len(entity.Key{}) {
 		return nil, r.keyError()

@@ -34,8 +34,8 @@ func OpenTar(path string) (*Tar, error) {
 	return &Tar{file: file, size: info.Size()}, nil
 }
 
-// Blocks streams the blocks from the first on, as ReadTar does; errors name
-// the file. It can be ranged over again, but by one loop at a time.
+// Blocks streams the blocks from the first on, as ReadTar does; errors name the
+// file. It can be iterated repeatedly, but only by one loop at a time.
 func (t *Tar) Blocks() iter.Seq2[entity.Block, error] {
 	return func(yield func(entity.Block, error) bool) {
 		t.done.Store(0)
@@ -51,8 +51,8 @@ func (t *Tar) Blocks() iter.Seq2[entity.Block, error] {
 	}
 }
 
-// TarBlocks streams the blocks of the block tar in a file, which is open meanwhile. It can be
-// ranged over again, by several loops at a time.
+// TarBlocks streams the blocks of a block tar, and opens the file for each
+// loop. It can be iterated repeatedly, also by several loops at a time.
 func TarBlocks(path string) iter.Seq2[entity.Block, error] {
 	return func(yield func(entity.Block, error) bool) {
 		t, err := OpenTar(path)
@@ -65,8 +65,8 @@ func TarBlocks(path string) iter.Seq2[entity.Block, error] {
 	}
 }
 
-// Progress tells how many bytes of the file the loop over Blocks has read, and
-// the size of the file. It may be called from another goroutine.
+// Progress returns how many bytes the loop over Blocks has read, and the size
+// of the file. It may be called from another goroutine.
 func (t *Tar) Progress() (done, total int64) { return t.done.Load(), t.size }
 
 // Close closes the file. No loop over Blocks may be running.

@@ -17,7 +17,7 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// MaxBlockLine is the greatest length of a block's line of JSON, in bytes.
+// MaxBlockLine is the maximum length of a block's JSON line, in bytes.
 const MaxBlockLine = 256 << 20
 
 // blockLine is a block as a line of JSON. docs/blocks.md describes the members.
@@ -44,17 +44,17 @@ type opLine struct {
 	Numbers     map[string]jsonuint.Uint `json:"numeric_attributes,omitempty"`
 }
 
-// opNames are the operations as lines name them.
+// opNames are the names of the operations in JSON lines.
 var opNames = []string{
 	entity.Create: "create", entity.Update: "update", entity.ExtendBTL: "extend",
 	entity.ChangeOwner: "change_owner", entity.Delete: "delete", entity.Expire: "expire",
 }
 
-// ReadLines streams the blocks of lines of JSON, one block a line, in the order
-// of their numbers. Lines without text are passed over. The sequence can be
-// ranged over once. It ends at the first error, which names the line, and the
-// member where one is at fault, and wraps ErrFormat unless reading r itself
-// failed. Blocks have passed entity.Block.Validate and belong to the caller.
+// ReadLines streams the blocks of JSON lines, one block a line, in the order of
+// their numbers. It skips blank lines. The sequence can be iterated once. It
+// ends at the first error, which names the line, and the member if one is at
+// fault, and wraps ErrFormat unless reading r itself failed. Blocks have passed
+// entity.Block.Validate and belong to the caller.
 func ReadLines(r io.Reader) iter.Seq2[entity.Block, error] { return readLines(r, MaxBlockLine) }
 
 func readLines(r io.Reader, most int) iter.Seq2[entity.Block, error] {
@@ -123,7 +123,7 @@ func (l *opLine) operation(i int) (op entity.Op, err error) {
 		return op, err
 	}
 
-	// Operations are numbered in their order where the line does not number them.
+	// If the line does not number its operations, they are numbered in order.
 	op.TxIndex, op.OpIndex = uint32(i)>>16, uint32(i)&math.MaxUint16
 	switch {
 	case (l.TxIndex == nil) != (l.OpIndex == nil):
@@ -160,8 +160,8 @@ func (l *opLine) operation(i int) (op entity.Op, err error) {
 	return op, nil
 }
 
-// fits refuses members that an operation does not use, because the writer of the
-// line means something by them, and the members that it lacks.
+// fits refuses an operation that lacks a member it needs, or has a member it
+// does not use: the writer of such a line meant something by it.
 func (l *opLine) fits(kind entity.Kind) error {
 	put := kind == entity.Create || kind == entity.Update
 	for _, member := range []struct {
@@ -191,9 +191,9 @@ func (l *opLine) fits(kind entity.Kind) error {
 	return nil
 }
 
-// WriteLines writes blocks as lines of JSON, from which ReadLines reads the same
-// blocks. It stops at the first error, of the stream too, and when ctx ends.
-// Wrote, if not nil, is told of each block.
+// WriteLines writes blocks as JSON lines, from which ReadLines reads the same
+// blocks. It stops at the first error, including the stream's, and when ctx
+// ends. Wrote, if not nil, is called after each block.
 func WriteLines(ctx context.Context, w io.Writer, blocks iter.Seq2[entity.Block, error], wrote func(b *entity.Block)) error {
 	out := bufio.NewWriterSize(w, sourceBuffer)
 	for b, err := range blocks {
@@ -232,8 +232,8 @@ func appendBlock(to *bufio.Writer, b *entity.Block) error {
 	return err
 }
 
-// lineOf returns a valid operation of a block. A lifetime that does not end is
-// left out.
+// lineOf converts a valid operation of a block. An unlimited lifetime is left
+// out.
 func lineOf(op *entity.Op, block uint64) opLine {
 	tx, index, owner := uint16(op.TxIndex), uint16(op.OpIndex), op.Owner.String()
 	l := opLine{Op: of(opNames[op.Kind]), Key: of(op.Key.String()), TxIndex: &tx, OpIndex: &index}

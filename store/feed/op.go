@@ -14,16 +14,17 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// strict reads JSON without guessing: encoding/json would silently accept
-// repeated names, names in another case, invalid UTF-8, lone surrogates, and a
-// null for a text or a number.
+// strict refuses JSON that encoding/json accepts silently: repeated names,
+// names in another case, invalid UTF-8, lone surrogates, and null for a text or
+// a number.
 var strict = json.JoinOptions(
 	json.RejectUnknownMembers(true),
 	json.WithUnmarshalers(json.JoinUnmarshalers(noNull[string](), noNull[uint64](), noNull[uint16](), noNull[uint8](), noNull[jsonuint.Uint](), json.UnmarshalFromFunc(content))),
 )
 
-// unmarshal reads JSON as strict says. Where a value does not fit, the library words the error
-// in one of two ways by chance; this one is always the same.
+// unmarshal reads JSON as strict says. For a value that does not fit, the
+// library returns one of two wordings at random; this function always returns
+// the same.
 func unmarshal(text []byte, to any) error {
 	err := json.Unmarshal(text, to, strict)
 	var unfit *json.SemanticError
@@ -47,7 +48,7 @@ func noNull[T any]() *json.Unmarshalers {
 	})
 }
 
-// content reads base 64 in its canonical form.
+// content decodes canonical base 64.
 func content(dec *jsontext.Decoder, to *[]byte) error {
 	if dec.PeekKind() == 'n' {
 		return json.SkipFunc
@@ -63,7 +64,7 @@ func content(dec *jsontext.Decoder, to *[]byte) error {
 	return err
 }
 
-// line is the line of an operation, with the fields in Arkiv's order.
+// line is an operation's line, with the fields in Arkiv's order.
 type line struct {
 	TxIndex     field[uint16] `json:"tx_index"`
 	OpIndex     field[uint16] `json:"op_index"`
@@ -95,7 +96,8 @@ type handOver struct {
 	Owner field[string] `json:"owner"`
 }
 
-// field is a member that Arkiv writes always: a line without it is of another writer.
+// field is a member that Arkiv always writes; a line without it comes from
+// another writer.
 type field[T any] struct {
 	value T
 	given bool
@@ -112,7 +114,7 @@ func (f *field[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return json.UnmarshalDecode(dec, &f.value)
 }
 
-// get returns the value. Of several errors the first stays.
+// get returns the value. Only the first of several errors is kept.
 func (f *field[T]) get(name string, err *error) T {
 	if !f.given && *err == nil {
 		*err = fmt.Errorf("field %q is missing", name)
@@ -120,7 +122,7 @@ func (f *field[T]) get(name string, err *error) T {
 	return f.value
 }
 
-// parsed returns what parse makes of a text.
+// parsed converts a text with parse.
 func parsed[T any](text field[string], name string, parse func(string) (T, error), err *error) T {
 	v, wrong := parse(text.get(name, err))
 	if *err == nil && wrong != nil {
@@ -176,8 +178,8 @@ func decode(text []byte) (op entity.Op, err error) {
 	return op, err
 }
 
-// fill gives an operation the fields. Empty and null values become nil, because
-// Go writes a nil slice or map as null.
+// fill sets the fields of an operation. Empty and null values become nil,
+// because Go writes a nil slice or map as null.
 func (p *put) fill(op *entity.Op, err *error) {
 	op.Key = parsed(p.Key, "key", entity.ParseKey, err)
 	op.Owner = parsed(p.Owner, "owner", entity.ParseAddress, err)
@@ -193,7 +195,8 @@ func (p *put) fill(op *entity.Op, err *error) {
 	}
 }
 
-// written is how lines are written: as encoding/json does, which Arkiv uses.
+// written has the options for writing lines, the same as encoding/json's, which
+// Arkiv uses.
 var written = json.JoinOptions(json.Deterministic(true), jsontext.EscapeForHTML(true), jsontext.EscapeForJS(true))
 
 // appendLine writes the line of a valid operation.

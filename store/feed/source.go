@@ -8,9 +8,10 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// source is the stream below a tar reader. It buffers (the zstd decoder reads three bytes at a
-// time) and remembers what archive/tar does not tell: whether the input ended before the end mark,
-// and whether an error was the input's own.
+// source is the stream below a tar reader. It buffers, because the zstd decoder
+// reads three bytes at a time. It also records two facts that archive/tar does
+// not report: whether the input ended before the end mark, and whether an error
+// was the input's own.
 type source struct {
 	buf   *bufio.Reader
 	ended bool  // a read asked for more bytes than there were
@@ -31,8 +32,8 @@ func (s *source) Read(p []byte) (int, error) {
 }
 
 // finish checks, after archive/tar reported the end, that the end mark was
-// there and that nothing follows it. archive/tar takes a file cut between two
-// entries for a whole one, and stops in the middle of two tars joined by cat.
+// present and nothing follows it. archive/tar does not notice a file that was
+// cut between two entries, and it stops in the middle of two concatenated tars.
 func (s *source) finish() error {
 	if s.ended {
 		return errTruncated
@@ -56,8 +57,8 @@ func (s *source) finish() error {
 
 var errTruncated = malformed("the tar is cut off before its end mark")
 
-// blame decides whose fault err is: the input's own error is returned as it
-// is, anything else is a matter of format.
+// blame returns the input's own error unchanged; any other error is reported as
+// a format error.
 func (s *source) blame(err error) error {
 	switch {
 	case s.err != nil:

@@ -25,7 +25,7 @@ const (
 	maxWindow = 128 << 20
 )
 
-// limits are the above as values, which tests lower.
+// limits holds these limits as variables, which tests lower.
 type limits struct {
 	entry  int64
 	line   int
@@ -35,8 +35,8 @@ type limits struct {
 const entryPrefix, entrySuffix = "block-", ".json.zst"
 
 // The extended header records of an entry: hash, time and horizon of its block,
-// which the name has no place for. Arkiv's own tars have none of them, and
-// readers that do not know them pass over them.
+// which do not fit in the entry's name. Arkiv's tars have none of them, and
+// readers that do not know them skip them.
 const (
 	recordHash    = "VARVE.hash"
 	recordTime    = "VARVE.time"
@@ -44,12 +44,12 @@ const (
 )
 
 // ReadTar streams the blocks of a block tar, in the order of the tar, which
-// must be the order of their numbers. An entry of no bytes is an empty block.
-// The sequence can be ranged over once. It ends at the first error, which names
-// entry and line and wraps ErrFormat unless reading r itself failed. Hash, time
-// and horizon are as TarWriter wrote them, or unknown. Blocks have passed
-// entity.Block.Validate and belong to the caller; empty contents and attribute
-// maps are nil.
+// must be the order of their numbers. An empty entry is an empty block. The
+// sequence can be iterated once. It ends at the first error, which names entry
+// and line and wraps ErrFormat unless reading r itself failed. Hash, time and
+// horizon are as TarWriter wrote them, or zero if the tar has none. Blocks have
+// passed entity.Block.Validate and belong to the caller; empty contents and
+// attribute maps are nil.
 //
 // A compressed tar is not accepted: its entries are compressed already.
 func ReadTar(r io.Reader) iter.Seq2[entity.Block, error] {
@@ -77,7 +77,7 @@ func readTar(r io.Reader, lim limits) iter.Seq2[entity.Block, error] {
 	}
 }
 
-// tarReader has the buffers that every entry reuses.
+// tarReader has the buffers that are reused for every entry.
 type tarReader struct {
 	limits limits
 	src    *source
@@ -89,7 +89,7 @@ type tarReader struct {
 }
 
 func newTarReader(r io.Reader, lim limits) (*tarReader, error) {
-	// With one decoder there is no goroutine that could outlive the loop.
+	// A single decoder starts no goroutine that could outlive the loop.
 	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxWindow(lim.window), zstd.WithDecoderMaxMemory(lim.window))
 	if err != nil {
@@ -99,8 +99,8 @@ func newTarReader(r io.Reader, lim limits) (*tarReader, error) {
 	return &tarReader{limits: lim, src: src, tar: tar.NewReader(src), zstd: dec, buf: make([]byte, min(256<<10, lim.line+1))}, nil
 }
 
-// next returns the next block, or false after the last. The end is no error
-// here: io.EOF may also be the cause of one.
+// next returns the next block, or false after the last. It does not use io.EOF
+// for the end, because io.EOF may also be the cause of an error.
 func (t *tarReader) next() (b entity.Block, ok bool, err error) {
 	hdr, err := t.tar.Next()
 	if errors.Is(err, io.EOF) && t.src.err == nil {
@@ -125,7 +125,7 @@ func (t *tarReader) next() (b entity.Block, ok bool, err error) {
 	return b, false, fmt.Errorf("block tar: entry %q: %w", hdr.Name, t.src.blame(err))
 }
 
-// after tells the place of an error between entries.
+// after describes the place of an error between entries.
 func (t *tarReader) after() string {
 	if t.last == "" {
 		return ""
@@ -133,8 +133,8 @@ func (t *tarReader) after() string {
 	return fmt.Sprintf(" after entry %q", t.last)
 }
 
-// entry reads the block of one entry. After an error line is the line at
-// fault, from 1, or 0 when it concerns the entry.
+// entry reads the block of one entry. With an error, line is the faulty line,
+// from 1, or 0 if the error concerns the whole entry.
 func (t *tarReader) entry(hdr *tar.Header) (b entity.Block, line int, err error) {
 	if b.Number, err = t.number(hdr); err != nil {
 		return b, 0, err
@@ -178,7 +178,8 @@ func (t *tarReader) entry(hdr *tar.Header) (b entity.Block, line int, err error)
 	}
 }
 
-// number reads the block number from an entry's name and checks that it rises.
+// number reads the block number from an entry's name and checks that it
+// increases.
 func (t *tarReader) number(hdr *tar.Header) (uint64, error) {
 	if hdr.Typeflag != tar.TypeReg {
 		return 0, fmt.Errorf("not a regular file (type %q); a block tar holds only block-<N>.json.zst", hdr.Typeflag)

@@ -16,9 +16,10 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// TarWriter writes a block tar. The same blocks give the same bytes: headers carry no time of
-// writing and no user, attributes are sorted by name, and compression runs at one level without
-// threads (a newer zstd library may compress otherwise).
+// TarWriter writes a block tar. The same blocks give the same bytes: headers
+// carry no time and no user, attributes are sorted by name, and compression
+// uses a fixed level without threads. (Another version of the zstd library may
+// compress differently.)
 type TarWriter struct {
 	tar    *tar.Writer
 	zstd   *zstd.Encoder
@@ -35,8 +36,9 @@ func NewTarWriter(w io.Writer) *TarWriter {
 	return &TarWriter{tar: tar.NewWriter(w)}
 }
 
-// WriteAll writes a stream to its end and closes the tar. It stops at the first error, of the
-// stream too, and when ctx ends. Wrote, if not nil, is told of each block.
+// WriteAll writes a stream to its end and closes the tar. It stops at the first
+// error, including the stream's, and when ctx ends. Wrote, if not nil, is
+// called after each block.
 func (t *TarWriter) WriteAll(ctx context.Context, blocks iter.Seq2[entity.Block, error], wrote func(b *entity.Block)) error {
 	for b, err := range blocks {
 		if err == nil {

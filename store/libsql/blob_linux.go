@@ -3,11 +3,11 @@ package libsql
 /*
 #cgo LDFLAGS: -Wl,--wrap=libsql_get_blob
 
-// For an empty blob the library's native part answers with an address that is
-// none (1), its Go part keeps that in a variable of a pointer type, and the Go
-// runtime ends the program when it moves a stack with such a variable. So the
-// linker sends the calls through here, where an empty blob gets an address.
-// Freeing it, as the library's Go part does, frees nothing: no bytes, no memory.
+// For an empty blob the library's native part returns 1, which is not a valid
+// address. Its Go part stores it in a pointer variable, and the Go runtime
+// crashes when it moves a stack with such a pointer. So the linker redirects
+// the calls to these functions, which return a valid address for an empty blob.
+// Freeing it, as the library does, has no effect.
 
 typedef struct {
 	const char *ptr;

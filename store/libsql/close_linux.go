@@ -7,11 +7,11 @@ package libsql
 #include <stdlib.h>
 
 // The library closes each of its connections twice (tursodatabase/libsql#2251).
-// The second time it reads freed memory: then it does nothing, or the program
-// dies, or it closes a connection that got the same address since. So the
-// linker sends the calls through this file, which closes only open connections.
-// One case remains: a connection that is opened completely at that address
-// between the two calls.
+// The second time it reads freed memory: then nothing happens, or the program
+// crashes, or it closes a newer connection at the same address. So the linker
+// redirects the calls to this file, which closes only open connections. One
+// case remains: a connection that is opened at the same address between the two
+// calls.
 
 typedef struct handle {
 	void *db;
@@ -25,7 +25,8 @@ static long again;
 int __real_sqlite3_open_v2(const char *name, void **db, int flags, const char *vfs);
 int __real_sqlite3_close_v2(void *db);
 
-// take removes a handle from the list and returns it, or NULL.
+// take removes a handle from the list and returns it, or NULL if it is not
+// there.
 static handle *take(void *db) {
 	pthread_mutex_lock(&mutex);
 	handle **at = &handles;
@@ -67,8 +68,8 @@ int __wrap_sqlite3_close_v2(void *db) {
 	return __real_sqlite3_close_v2(db);
 }
 
-// counts returns how many connections are open, and how often one was closed
-// again.
+// counts returns how many connections are open, and how many repeated closes
+// there were.
 static void counts(long *open, long *closed_again) {
 	pthread_mutex_lock(&mutex);
 	*open = 0;
@@ -80,8 +81,8 @@ static void counts(long *open, long *closed_again) {
 */
 import "C"
 
-// connections returns how many connections of the library are open, and how often one
-// was closed that was closed already.
+// connections returns how many of the library's connections are open, and how
+// many repeated closes there were.
 func connections() (open, closedAgain int) {
 	var o, a C.long
 	C.counts(&o, &a)

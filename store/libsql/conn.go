@@ -16,15 +16,18 @@ import (
 	"github.com/varvedb/varve/store/libsql/internal/guard"
 )
 
-// beginWrite starts a write transaction. BeginTx of the library knows only deferred ones.
+// beginWrite starts a write transaction. The library's BeginTx only starts
+// deferred ones.
 const beginWrite = "BEGIN IMMEDIATE"
 
-// connector makes connections of the library with the guards of this package around them.
+// connector makes connections of the library, wrapped with this package's
+// checks.
 type connector struct{ sqldriver.Connector }
 
-// newConnector prepares to open a file. The library opens it with the first connection.
+// newConnector prepares to open a file. The library opens it with the first
+// connection.
 func newConnector(path string, readOnly bool) (*connector, error) {
-	// The library exports no constructor for a file, but its driver has one.
+	// The library exports no constructor for files, but its driver has one.
 	native, err := (*golibsql.Connector)(nil).Driver().(sqldriver.DriverContext).OpenConnector(sqlitewal.URI(path, readOnly))
 	if err != nil {
 		return nil, err
@@ -32,7 +35,7 @@ func newConnector(path string, readOnly bool) (*connector, error) {
 	return &connector{native}, nil
 }
 
-// openPool prepares the connections of an engine.
+// openPool prepares the connection pool of an engine.
 func openPool(path string, readOnly bool) (*sql.DB, error) {
 	if err := checkWritable(path, readOnly); err != nil {
 		return nil, err
@@ -75,16 +78,16 @@ func visit(path string) error {
 	return errors.Join(err, c.Close(), link.Close())
 }
 
-// nativeConn is what this package uses of the library's connection. Its
-// Prepare is not among it: that parses the text in Go, for 100 ms if it inserts
-// a thousand rows, and prepares nothing in SQLite.
+// nativeConn has the methods of the library's connection that this package
+// uses. Prepare is not one of them: it parses the text in Go, which takes 100
+// ms for an insert of a thousand rows, and prepares nothing in SQLite.
 type nativeConn interface {
 	sqldriver.ExecerContext
 	sqldriver.QueryerContext
 	io.Closer
 }
 
-// conn is a connection of the library.
+// conn is a connection of the library, with checks.
 type conn struct {
 	native nativeConn
 	late   <-chan struct{} // closed at the end of a call that was given up
@@ -131,8 +134,8 @@ func (c *conn) QueryContext(ctx context.Context, text string, args []sqldriver.N
 	return s.(*stmt).QueryContext(ctx, args)
 }
 
-// Close implements sqldriver.Conn. Under a call that was given up the library's
-// connection lives on until the call ends.
+// Close implements sqldriver.Conn. If a call was given up, the library's
+// connection stays open until that call ends.
 func (c *conn) Close() error {
 	if c.late == nil {
 		return c.native.Close()
@@ -144,8 +147,9 @@ func (c *conn) Close() error {
 	return nil
 }
 
-// begin runs beginWrite, whose wait for another process the library does not end with the context.
-// When the context is done first the connection is given up: its call ends with the lock timeout.
+// begin runs beginWrite. The library does not end the wait for another process
+// when ctx ends, so the connection is given up then; its call ends with the
+// lock timeout.
 func (c *conn) begin(ctx context.Context) error {
 	var err error
 	done := make(chan struct{})
@@ -172,8 +176,8 @@ type stmt struct {
 // Close implements sqldriver.Stmt.
 func (s *stmt) Close() error { return nil }
 
-// NumInput implements sqldriver.Stmt. The library would bind NULL to a missing
-// argument.
+// NumInput implements sqldriver.Stmt. It is checked here, because the library
+// would bind NULL to a missing argument.
 func (s *stmt) NumInput() int { return s.placeholders }
 
 // Exec implements sqldriver.Stmt.
@@ -213,7 +217,8 @@ func (s *stmt) QueryContext(ctx context.Context, args []sqldriver.NamedValue) (s
 	return &rows{native}, nil
 }
 
-// check refuses a call that need not begin, and arguments that would not arrive.
+// check refuses to begin a call whose ctx has ended, and arguments that the
+// library would change.
 func check(ctx context.Context, args []sqldriver.NamedValue) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -226,7 +231,7 @@ func check(ctx context.Context, args []sqldriver.NamedValue) error {
 	return nil
 }
 
-// drain runs a statement and drops its rows. Pragmas need it, because the
+// drain runs a statement and discards its rows. Pragmas need it, because the
 // library refuses them in Exec.
 func (s *stmt) drain(ctx context.Context) (sqldriver.Result, error) {
 	r, err := s.QueryContext(ctx, nil)

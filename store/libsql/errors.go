@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/store/libsql/internal/guard"
 )
 
-// nativeError is an error of the library by SQLite's message alone: the
-// library's own text repeats the statement or a bound value, however long.
+// nativeError has only SQLite's message from an error of the library, because
+// the library's text repeats the statement or a bound value, however long.
 type nativeError struct {
 	message string
 	cause   error
@@ -21,7 +21,7 @@ func (e *nativeError) Error() string { return "libsql: " + e.message }
 // Unwrap returns the library's error.
 func (e *nativeError) Unwrap() error { return e.cause }
 
-// mapError joins the library's messages with the contract's sentinels.
+// mapError wraps the library's messages with the driver package's errors.
 func mapError(err error) error {
 	message, ok := nativeMessage(err.Error())
 	if !ok {
@@ -34,12 +34,12 @@ func mapError(err error) error {
 	return native
 }
 
-// nativeMessage finds SQLite's message in an error of the library, such as
+// nativeMessage extracts SQLite's message from an error of the library, such as
 //
 //	failed to execute query INSERT …
 //	error code = 2: Error executing statement: SQLite failure: `UNIQUE constraint failed: t.a`
 //
-// The code is the library's own and says which of its functions failed.
+// The code is not SQLite's; it identifies the library's function that failed.
 func nativeMessage(text string) (string, bool) {
 	_, text, ok := cutLast(text, "\nerror code = ")
 	if !ok {
@@ -54,8 +54,8 @@ func nativeMessage(text string) (string, bool) {
 	return text, true
 }
 
-// sentinel finds the error of the contract. When the library cannot open a file
-// its message ends in SQLite's result code.
+// sentinel returns the driver package's error for a message. When the library
+// cannot open a file, its message ends with SQLite's result code.
 func sentinel(message string) error {
 	if strings.Contains(message, "Unable to open connection to local database") {
 		_, code, _ := cutLast(strings.TrimSuffix(message, "`"), ": ")

@@ -15,16 +15,16 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// The library closes a database in its own thread, after its close function has
-// returned. Closing may include a checkpoint and its fsyncs.
+// The library closes a database in a background thread, after its close
+// function has returned. Closing may include a checkpoint and its fsyncs.
 const (
 	// releaseTimeout bounds the wait for that.
 	releaseTimeout = time.Minute
-	// releasePoll is the pause between two looks. A close takes milliseconds.
+	// releasePoll is the polling interval. A close takes milliseconds.
 	releasePoll = 500 * time.Microsecond
 )
 
-// fileID identifies a file whatever its names.
+// fileID identifies a file independently of its names.
 type fileID struct{ device, inode uint64 }
 
 func identify(path string) (fileID, error) {
@@ -39,17 +39,18 @@ func idOf(st *unix.Stat_t) fileID {
 	return fileID{device: uint64(st.Dev), inode: st.Ino} //nolint:unconvert // Dev has another type on other systems
 }
 
-// closed waits until the library has closed a database, and removes a log that it has left
-// behind: the last connection to close moves the log into the database and deletes it, but the
-// library closes connections side by side, and then none may find itself the last.
+// closed waits until the library has closed a database, and removes a log that
+// was left behind. Normally the last connection to close checkpoints the log
+// and deletes it. But the library closes connections concurrently, and then
+// none may notice that it is the last.
 func closed(u *sqlitewal.User, readOnly bool) error {
 	err := awaitRelease(u)
 	_, missing := os.Stat(u.Path() + "-wal")
 	if err != nil || missing != nil || readOnly || u.Kept() != nil || !u.Alone() {
 		return err
 	}
-	// When it fails another process is at the database. The log is safe where it
-	// is: the next to open the database takes it along.
+	// On failure another process is using the database. The log may stay,
+	// because the next process to open the database uses it.
 	_ = visit(u.Path())
 	return awaitRelease(u)
 }
@@ -70,8 +71,8 @@ func awaitRelease(u *sqlitewal.User) error {
 	return err
 }
 
-// isOpen reports whether this process has a descriptor of the file that is not
-// one of ours. Where the system does not list descriptors it returns false.
+// isOpen reports whether this process has a descriptor of the file besides
+// ours. It returns false where the system does not list descriptors.
 func isOpen(id fileID, ours *os.File) bool {
 	mine := -1
 	if ours != nil {
@@ -99,8 +100,8 @@ func isOpen(id fileID, ours *os.File) bool {
 	return false
 }
 
-// checkWritable refuses a file that cannot be written before the library does,
-// because the library's message is only "14".
+// checkWritable refuses a read-only file before the library does, because the
+// library's message is only "14".
 func checkWritable(path string, readOnly bool) error {
 	if readOnly {
 		return nil

@@ -114,8 +114,8 @@ func Text(s string) Value { return Value{Kind: entity.String, Text: s} }
 // Number makes a numeric literal.
 func Number(n uint64) Value { return Value{Kind: entity.Numeric, Number: n} }
 
-// comparison reads what begins with a name: a comparison, a glob, a list, or
-// $all.
+// comparison parses a term that begins with a name: a comparison, a glob, a
+// list, or $all.
 func (p *parser) comparison() (subtree, error) {
 	name := p.tok
 	if err := p.advance(); err != nil {
@@ -124,7 +124,7 @@ func (p *parser) comparison() (subtree, error) {
 	return p.compared(name)
 }
 
-// compared reads what follows a name.
+// compared parses the rest of a term after its name.
 func (p *parser) compared(name token) (subtree, error) {
 	if name.kind == tokName && name.text == allName && !p.atOperator() {
 		return p.node(name, All{}, 1)
@@ -139,7 +139,8 @@ func (p *parser) compared(name token) (subtree, error) {
 	return p.node(name, e, 1)
 }
 
-// present is an expression that is true of every entity with an attribute of a name.
+// present makes an expression that is true of every entity with an attribute of
+// that name.
 func (p *parser) present(name token) (subtree, error) {
 	if name.kind == tokName && name.text == allName {
 		return p.node(name, All{}, 1)
@@ -167,7 +168,7 @@ func (p *parser) atOperator() bool {
 	return p.compareOp() != 0
 }
 
-// compareOp returns the comparison operator that is the next token, else 0.
+// compareOp returns the comparison operator of the next token, or 0.
 func (p *parser) compareOp() CompareOp {
 	if p.tok.kind < tokEqual || p.tok.kind > tokGreaterOrEqual {
 		return 0
@@ -175,7 +176,7 @@ func (p *parser) compareOp() CompareOp {
 	return Equal + CompareOp(p.tok.kind-tokEqual) // declared in the same order
 }
 
-// operation reads what follows a name.
+// operation parses the operator and operand after a name.
 func (p *parser) operation(name string) (Expr, error) {
 	op := p.tok
 	if cmp := p.compareOp(); cmp != 0 {
@@ -208,7 +209,7 @@ func (p *parser) operation(name string) (Expr, error) {
 	return nil, p.unexpected("an operator (" + operatorList + ")")
 }
 
-// glob reads the operator and its pattern.
+// glob parses the operator and its pattern.
 func (p *parser) glob(name string, negated bool) (Expr, error) {
 	if err := p.advance(); err != nil {
 		return nil, err
@@ -223,8 +224,8 @@ func (p *parser) glob(name string, negated bool) (Expr, error) {
 	return Glob{name, pattern, negated}, p.advance()
 }
 
-// literal reads a value to compare the attribute with. Where the comparison is
-// for equality, text meant as an address or a key becomes one.
+// literal parses a value to compare the attribute with. If the comparison is
+// for equality, text that means an address or a key is converted to lower case.
 func (p *parser) literal(name string, exact bool, expected string) (value Value, err error) {
 	switch p.tok.kind {
 	case tokString, tokHex:
@@ -245,7 +246,7 @@ func (p *parser) literal(name string, exact bool, expected string) (value Value,
 	return value, p.advance()
 }
 
-// list reads "in" and its values.
+// list parses "in" and its values.
 func (p *parser) list(name string) ([]Value, error) {
 	if err := p.advance(); err != nil {
 		return nil, err
@@ -278,7 +279,7 @@ func (p *parser) list(name string) ([]Value, error) {
 	return values, p.advance()
 }
 
-// separator reads the comma after a value of a list, if there is one, and
+// separator parses the comma after a value of a list, if there is one, and
 // returns what may come next.
 func (p *parser) separator() (expected string, err error) {
 	if p.tok.kind != tokComma {

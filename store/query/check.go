@@ -71,8 +71,8 @@ func (c *checker) terms(what string, terms []Expr, depth int) error {
 	return nil
 }
 
-// grow adds to the bytes seen, before anything is printed: a tree may share
-// one huge string among many nodes.
+// grow counts bytes before anything is printed, because many nodes of a tree
+// may share one huge string.
 func (c *checker) grow(n int) error {
 	if c.bytes += n; c.bytes > MaxLength {
 		return fmt.Errorf("more than %d bytes of names and text", MaxLength)
@@ -144,7 +144,7 @@ func (c *checker) value(name string, v Value, exact bool) error {
 // The rules of a comparison. The parser and Check share them; the parser adds
 // the position.
 
-// allName is the reserved name that selects everything; it is no attribute.
+// allName is the reserved name that selects everything; it is not an attribute.
 const allName = "$all"
 
 var syntheticNames = []string{
@@ -199,9 +199,9 @@ func kindName(kind entity.AttributeKind) string {
 	return "string"
 }
 
-// canonicalHex returns what s stands for when name equals it. Keys and
-// addresses are stored in lower case, so text such as "0xAB", which people
-// paste, can only mean "0xab" there. Other text and names stay as they are.
+// canonicalHex returns s in the form that is stored under name. Keys and
+// addresses are stored in lower case, so pasted text such as "0xAB" can only
+// mean "0xab" there. Other text stays as it is.
 func canonicalHex(name, s string) string {
 	if kind, ok := entity.SyntheticKind(name); !ok || kind != entity.String {
 		return s
@@ -220,12 +220,13 @@ func isHexDigit(c rune) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
 
-// isHexLiteral reports whether s prints as an address or a key without quotes.
+// isHexLiteral reports whether s is printed as an address or a key, without
+// quotes.
 func isHexLiteral(s string) bool {
 	return isHexLength(len(s)-2) && s[:2] == "0x" && isHex(s[2:]) && s == strings.ToLower(s)
 }
 
-// isHexLength reports whether an address or a key has that many digits.
+// isHexLength reports whether addresses or keys have that many digits.
 func isHexLength(digits int) bool {
 	return digits == 2*len(entity.Address{}) || digits == 2*len(entity.Key{})
 }

@@ -33,8 +33,9 @@ func (e *SyntaxError) Error() string {
 // Unwrap returns ErrSyntax.
 func (e *SyntaxError) Unwrap() error { return ErrSyntax }
 
-// syntaxError makes an error at a byte offset. The offset is turned into line and column only here,
-// so that parsing does not count lines. What precedes the offset must be UTF-8.
+// syntaxError makes an error at a byte offset. Line and column are computed
+// only here, so that parsing does not count lines. The text before the offset
+// must be UTF-8.
 func syntaxError(src string, offset int, message, expected string) *SyntaxError {
 	before := src[:offset]
 	start := strings.LastIndexByte(before, '\n') + 1
@@ -59,9 +60,9 @@ func clip(s string) string {
 	return s
 }
 
-// The limits of a query. Parse and Check hold to the same ones, so that what
-// one accepts the other does, and layouts may rely on them: compiling a tree
-// needs no stack, memory or bind parameters beyond what these allow.
+// The limits of a query. Parse and Check enforce the same limits, so that each
+// accepts what the other does. Layouts rely on them: compiling a tree needs no
+// more stack, memory or bind parameters than they allow.
 const (
 	// MaxLength bounds a query in bytes, both the text given to Parse and the
 	// tree's printed form.

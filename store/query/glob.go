@@ -35,8 +35,8 @@ type globItem struct {
 	set  runeSet // of globSet
 }
 
-// CompileGlob compiles a pattern, which should be UTF-8. There are no wrong
-// patterns, only some that match nothing.
+// CompileGlob compiles a pattern, which should be UTF-8. Every pattern is
+// valid; some match nothing.
 func CompileGlob(pattern string) Pattern {
 	var p Pattern
 	for pattern != "" {
@@ -63,9 +63,9 @@ func CompileGlob(pattern string) Pattern {
 	return p
 }
 
-// Match reports whether the whole of s matches. It takes time proportional to
-// the product of both lengths at worst: when an item fails it goes back to the
-// last star only, because an earlier one could not do better.
+// Match reports whether the whole of s matches. In the worst case it takes time
+// proportional to the product of both lengths: when an item fails, only the
+// last star is tried again, because an earlier one could do no better.
 func (p Pattern) Match(s string) bool {
 	if p.never {
 		return false
@@ -97,7 +97,7 @@ func (p Pattern) Match(s string) bool {
 	return item == len(p.items)
 }
 
-// matches reports whether a single character fits an item that is no star.
+// matches reports whether a character fits an item other than a star.
 func (i *globItem) matches(c rune) bool {
 	switch i.kind {
 	case globRune:

@@ -5,10 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// What an index or another matcher can do with a pattern.
+// Properties of patterns for indexes and other matchers.
 
-// Prefix returns the characters that every match begins with, and whether the
-// pattern is exactly these and one star.
+// Prefix returns the literal prefix of every match, and whether the pattern is
+// exactly that prefix and a star.
 func (p Pattern) Prefix() (prefix string, onlyStar bool) {
 	var b strings.Builder
 	for i, item := range p.items {
@@ -38,9 +38,9 @@ func PrefixRange(prefix string) (lo, hi string) {
 	return prefix, successor(prefix)
 }
 
-// successor returns the least UTF-8 string above all that begin with prefix,
-// or "" when there is none. It raises the last code point and not the last
-// byte, because engines refuse text that is not UTF-8.
+// successor returns the smallest UTF-8 string above all strings that begin with
+// prefix, or "" when there is none. It raises the last code point and not the
+// last byte, because engines refuse text that is not UTF-8.
 func successor(prefix string) string {
 	for prefix != "" {
 		c, n := utf8.DecodeLastRuneInString(prefix)
@@ -52,10 +52,11 @@ func successor(prefix string) string {
 	return ""
 }
 
-// Regexp returns a regular expression that matches the same strings, newlines included, and false
-// when the pattern matches nothing. It keeps to what RE2 (DuckDB), Go and PostgreSQL's advanced
-// expressions read alike: it opens with (?s), is anchored with ^ and $, escapes punctuation with a
-// backslash and writes every other character as itself.
+// Regexp returns a regular expression that matches the same strings, newlines
+// included, and false when the pattern matches nothing. It uses only syntax
+// that RE2 (DuckDB), Go and PostgreSQL's advanced expressions interpret alike:
+// it begins with (?s), is anchored with ^ and $, escapes punctuation with a
+// backslash, and writes every other character literally.
 func (p Pattern) Regexp() (expr string, ok bool) {
 	if p.never {
 		return "", false
@@ -93,7 +94,8 @@ func (s *runeSet) writeTo(b *strings.Builder) {
 	b.WriteByte(']')
 }
 
-// writeEscaped escapes what means something in a regular expression or in one of its sets.
+// writeEscaped writes a character, escaped if it has a meaning in a regular
+// expression or a set.
 func writeEscaped(b *strings.Builder, c rune) {
 	if strings.ContainsRune(`\.+*?()|[]{}^$-`, c) {
 		b.WriteByte('\\')

@@ -6,18 +6,18 @@ import (
 	"unicode/utf8"
 )
 
-// runeSet is a set of characters: the characters of the ranges, or with
-// inverted all others. The ranges are sorted and neither overlap nor touch.
+// runeSet is a set of characters: those in the ranges, or with inverted all
+// others. The ranges are sorted and neither overlap nor touch.
 type runeSet struct {
 	ranges   []runeRange
 	inverted bool
 }
 
-// runeRange is the characters from lo to hi, both included.
+// runeRange has the characters from lo to hi, both included.
 type runeRange struct{ lo, hi rune }
 
-// parseSet reads a set after its "[" and returns what follows its "]". It
-// reports false when there is none, or when no character is in the set.
+// parseSet parses a set after its "[" and returns the text after its "]". It
+// returns false if the set does not end, or is empty.
 func parseSet(s string) (set runeSet, rest string, ok bool) {
 	next := func() (c rune) {
 		c, n := utf8.DecodeRuneInString(s)
@@ -36,14 +36,14 @@ func parseSet(s string) (set runeSet, rest string, ok bool) {
 		c := next()
 		switch {
 		case c == ']' && first:
-			// Literal, but SQLite does not let it begin a range.
+			// A literal; SQLite does not let it begin a range.
 			set.ranges = append(set.ranges, runeRange{c, c})
 		case c == ']':
 			set.normalize()
 			return set, s, !set.empty()
 		case c == '-' && prior >= 0 && s != "" && s[0] != ']':
-			// The beginning is in the set as a literal already, which
-			// matters when the range is the wrong way round.
+			// The beginning is already in the set as a literal, which matters
+			// when the range is reversed.
 			if end := next(); prior <= end {
 				set.ranges = append(set.ranges, runeRange{prior, end})
 			}
@@ -69,15 +69,15 @@ func (s *runeSet) normalize() {
 	s.ranges = joined
 }
 
-// empty reports whether a normalized set contains no character at all, which
-// takes an inverted set of everything.
+// empty reports whether a normalized set contains no character: that is an
+// inverted set of everything.
 func (s *runeSet) empty() bool {
 	everything := runeRange{0, utf8.MaxRune}
 	return s.inverted && len(s.ranges) == 1 && s.ranges[0] == everything
 }
 
-// item returns the set as an item, simpler when one character is all it has:
-// "[*]" is how a literal star is written, and literals give longer prefixes.
+// item converts the set, to a literal if it has only one character. "[*]" is
+// how a literal star is written, and literals give longer prefixes.
 func (s runeSet) item() globItem {
 	if !s.inverted && len(s.ranges) == 1 && s.ranges[0].lo == s.ranges[0].hi {
 		return globItem{kind: globRune, char: s.ranges[0].lo}
@@ -98,9 +98,8 @@ func (s *runeSet) contains(c rune) bool {
 	return found != s.inverted
 }
 
-// after returns the character after c in the order of code points, which is
-// that of UTF-8 bytes. Surrogates are no characters. After the last one comes
-// utf8.MaxRune+1.
+// after returns the next code point after c, skipping surrogates. After the
+// last one it returns utf8.MaxRune+1.
 func after(c rune) rune {
 	const lastBeforeSurrogates, firstAfterSurrogates = 0xD7FF, 0xE000
 	if c == lastBeforeSurrogates {

@@ -8,8 +8,8 @@ import (
 )
 
 // Match reports whether a version of an entity satisfies a query that passes
-// Check. It defines the meaning of the language. It is written to be read and
-// not to be fast: layouts are tested against it.
+// Check. It defines the meaning of the language. It is written for clarity, not
+// speed: layouts are tested against it.
 func Match(e Expr, v *entity.Entity) bool {
 	switch e := e.(type) {
 	case All:
@@ -44,9 +44,9 @@ func matchIn(e In, v *entity.Entity) bool {
 	return found != e.Negated
 }
 
-// compareValue compares an attribute with a literal: -1, 0 or 1, and false
-// when the entity has no such attribute of the literal's type. Strings compare
-// by bytes.
+// compareValue compares an attribute with a literal: -1, 0 or 1, and false when
+// the entity has no such attribute of the literal's type. Strings compare by
+// bytes.
 func compareValue(name string, literal Value, v *entity.Entity) (order int, ok bool) {
 	switch literal.Kind {
 	case entity.String:
@@ -59,7 +59,7 @@ func compareValue(name string, literal Value, v *entity.Entity) (order int, ok b
 	return 0, false
 }
 
-// satisfiedBy reports whether a comparison with the result order satisfies op.
+// satisfiedBy reports whether the result of a comparison satisfies op.
 func (op CompareOp) satisfiedBy(order int) bool {
 	switch op {
 	case Equal:

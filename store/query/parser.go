@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// Parse reads a query. The tree passes Check. The error is a *SyntaxError,
-// which wraps ErrSyntax and names line, column and the expected token; a query
-// beyond a limit of this package is such an error too.
+// Parse parses a query. The resulting tree passes Check. The error is a
+// *SyntaxError, which wraps ErrSyntax and has line, column and the expected
+// token; exceeding a limit of this package is such an error too.
 func Parse(src string) (Expr, error) {
 	if err := checkSource(src); err != nil {
 		return nil, err
@@ -51,12 +51,13 @@ func checkSource(src string) error {
 	return nil
 }
 
-// maxGrowth is what printing costs at most: a control character becomes an
-// escape such as \u{1F}, and "!a" becomes !(a ~ "*" || a >= 0).
+// maxGrowth bounds how much longer text gets by printing: a control character
+// becomes an escape such as \u{1F}, and "!a" becomes !(a ~ "*" || a >= 0).
 const maxGrowth = 10
 
-// printedLength returns the length of e's printed form, or 0 when text of sourceLength bytes cannot
-// have given one above MaxLength: printing makes nothing longer than maxGrowth times.
+// printedLength returns the length of e's printed form. It returns 0 without
+// printing if a text of sourceLength bytes is too short to print above
+// MaxLength.
 func printedLength(e Expr, sourceLength int) int {
 	if maxGrowth*sourceLength <= MaxLength {
 		return 0
@@ -64,11 +65,11 @@ func printedLength(e Expr, sourceLength int) int {
 	return len(e.String())
 }
 
-// parser is a recursive descent over the grammar with one token of lookahead, so it is linear in
-// the source. It is written by hand and not with participle because that has no bound on recursion
-// (10,000 parentheses must be an error and not 10,000 nested calls), builds grammar structs by
-// reflection that would have to be turned into this tree, and cannot say what to write instead of a
-// frequent mistake.
+// parser is a recursive-descent parser with one token of lookahead, so its time
+// is linear in the source. It is hand-written because participle does not bound
+// recursion (10,000 parentheses must be an error and not 10,000 nested calls),
+// builds grammar structs by reflection that would have to be converted into
+// this tree, and cannot suggest corrections for frequent mistakes.
 type parser struct {
 	lex   lexer
 	tok   token // the next one
@@ -91,7 +92,7 @@ func (p *parser) fail(at token, message, expected string) error {
 	return syntaxError(p.lex.src, at.start, message, expected)
 }
 
-// unexpected is the error of a next token that does not fit.
+// unexpected returns the error for a next token that does not fit.
 func (p *parser) unexpected(expected string) error {
 	var what string
 	switch p.tok.kind {
@@ -109,7 +110,7 @@ func (p *parser) unexpected(expected string) error {
 	return p.fail(p.tok, "unexpected "+what, expected)
 }
 
-// node counts a node that begins at a token and bounds the tree.
+// node returns a node that begins at a token, and checks the tree's limits.
 func (p *parser) node(at token, e Expr, height int) (subtree, error) {
 	p.nodes++
 	if p.nodes > MaxNodes {
@@ -133,7 +134,8 @@ func (p *parser) and() (subtree, error) {
 	return p.chain(tokAnd, p.unary, func(terms []Expr) Expr { return And{terms} })
 }
 
-// chain reads terms joined by one operator into one node. It loops, so a long chain costs no depth.
+// chain parses terms joined by one operator into one node. It loops, so a long
+// chain adds no depth.
 func (p *parser) chain(op tokenKind, term func() (subtree, error), join func([]Expr) Expr) (subtree, error) {
 	start := p.tok
 	first, err := term()
@@ -176,8 +178,9 @@ func (p *parser) unary() (subtree, error) {
 }
 
 // comparisonFollows reports whether the tokens after the next one begin a
-// comparison of it, so that a keyword there is a name: "not in (1)" compares an
-// attribute "not", and "not in = 1" negates a comparison of an attribute "in".
+// comparison, so that the next token, a keyword, is a name: "not in (1)"
+// compares an attribute "not", and "not in = 1" negates a comparison of an
+// attribute "in".
 func (p *parser) comparisonFollows() bool {
 	look := p.lex
 	op, err := look.next()
@@ -188,7 +191,7 @@ func (p *parser) comparisonFollows() bool {
 		}
 	}
 	if err != nil {
-		return false // which is said where it is reached
+		return false // the error is reported where the token is parsed
 	}
 	switch {
 	case op.kind == tokIn:
@@ -232,8 +235,8 @@ func (p *parser) negation() (subtree, error) {
 	return p.node(start, Not{term.expr}, term.height+1)
 }
 
-// negated reads the operand of a negation. After the sign, a name without an
-// operator asks whether there is such an attribute.
+// negated parses the operand of a negation. A name without an operator means:
+// there is no attribute with this name.
 func (p *parser) negated(sign token) (subtree, error) {
 	if sign.kind == tokBang && p.tok.isWord() && p.nothingFollows() {
 		p.tok.kind = tokName
@@ -268,7 +271,7 @@ func (p *parser) group() (subtree, error) {
 	return inner, p.advance()
 }
 
-// operatorList is for messages.
+// operatorList is the list of operators in messages.
 const operatorList = "=, !=, <, <=, >, >=, ~, !~, glob, not glob, in, not in"
 
 type tokenKind uint8
@@ -299,7 +302,7 @@ const (
 	tokComma
 )
 
-// token is one word of a query. Its source text is src[start:end].
+// token is one token of a query. Its source text is src[start:end].
 type token struct {
 	kind       tokenKind
 	start, end int
@@ -307,7 +310,7 @@ type token struct {
 	number     uint64 // of numbers
 }
 
-// lexer cuts a query into tokens, one at a time. The source is UTF-8.
+// lexer splits a query into tokens, one at a time. The source is UTF-8.
 type lexer struct {
 	src string
 	pos int
@@ -362,7 +365,7 @@ func (l *lexer) name(tok *token) {
 	}
 }
 
-// keyword returns the kind of a keyword, in any case, else 0.
+// keyword returns the kind of a keyword, in any case, or 0.
 func keyword(s string) tokenKind {
 	switch strings.ToLower(s) {
 	case "and":
@@ -379,7 +382,7 @@ func keyword(s string) tokenKind {
 	return 0
 }
 
-// isWord tells a keyword from the sign that has the same meaning.
+// isWord reports whether an operator was written as a word instead of a symbol.
 func (t token) isWord() bool { return keyword(t.text) == t.kind }
 
 func (l *lexer) number(tok *token) error {
@@ -414,7 +417,7 @@ func (l *lexer) hex(tok *token, digits string) error {
 	return nil
 }
 
-// symbols in the order of matching: longer ones before their prefixes.
+// symbols are tried in this order: longer ones before their prefixes.
 var symbols = []struct {
 	text string
 	kind tokenKind
@@ -427,7 +430,8 @@ var symbols = []struct {
 	{"(", tokOpen}, {")", tokClose}, {",", tokComma},
 }
 
-// mistakes are signs of other languages. None of them can begin a valid sequence of ours.
+// mistakes are symbols of other languages, with the correction. None of them
+// can begin a valid sequence here.
 var mistakes = []struct{ text, expected string }{
 	{"==", `"="`}, {"=~", `"~"`}, {"=>", `">="`}, {"=<", `"<="`}, {"<>", `"!="`},
 	{"'", "strings in double quotes"}, {"-", "numbers without a sign"},

@@ -10,10 +10,11 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Printing puts an And or Or inside another And or Or in parentheses, also where precedence makes
-// them needless, and the term of a Not unless it is a Not or All. Thus Parse gives the same
-// grouping, and nesting in the text never exceeds the height of the tree. A tree that does not pass
-// Check prints as well as can be, for messages.
+// Printing puts an And or Or inside another And or Or in parentheses, even if
+// precedence makes them unnecessary, and the term of a Not unless it is a Not
+// or All. Thus Parse restores the same grouping, and the nesting in the text
+// never exceeds the height of the tree. A tree that does not pass Check is
+// printed too, for messages.
 
 // String returns "*".
 func (e All) String() string { return string(appendExpr(nil, e)) }
@@ -108,8 +109,8 @@ func appendNegated(b []byte, term Expr) []byte {
 	return append(appendExpr(append(b, '('), term), ')')
 }
 
-// appendList leaves out the commas, as Arkiv's queries do: a long list then
-// prints no longer than it was written.
+// appendList leaves out the commas, as Arkiv's queries do, so that a long list
+// is printed no longer than it was written.
 func appendList(b []byte, values []Value) []byte {
 	for i, v := range values {
 		if i > 0 {
@@ -139,8 +140,8 @@ func appendValue(b []byte, v Value) []byte {
 	return appendText(b, v.Text)
 }
 
-// appendText prints a string so that one line of a terminal or a log shows all
-// of it: characters that are not printable are escaped.
+// appendText prints a string on a single line: characters that are not
+// printable are escaped.
 func appendText(b []byte, s string) []byte {
 	b = append(b, '"')
 	for _, c := range s {
@@ -164,8 +165,8 @@ func appendText(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// quotedName reads a name in backticks. A doubled backtick stands for one;
-// everything else for itself.
+// quotedName parses a name in backticks. A doubled backtick stands for one; all
+// other characters for themselves.
 func (l *lexer) quotedName(tok *token) error {
 	tok.kind = tokQuotedName
 	l.pos++
@@ -186,7 +187,7 @@ func (l *lexer) quotedName(tok *token) error {
 	}
 }
 
-// str reads a string in double quotes.
+// str parses a string in double quotes.
 func (l *lexer) str(tok *token) error {
 	tok.kind = tokString
 	l.pos++
@@ -213,7 +214,7 @@ func (l *lexer) str(tok *token) error {
 
 const escapes = `\", \\, \n, \r, \t, \0, \uXXXX or \u{X…}`
 
-// escape reads one escape sequence, beginning at its backslash.
+// escape parses one escape sequence, beginning at its backslash.
 func (l *lexer) escape() (rune, error) {
 	start := l.pos
 	l.pos++
@@ -236,7 +237,7 @@ func (l *lexer) escape() (rune, error) {
 	return 0, l.fail(start, fmt.Sprintf("unknown escape %q", l.src[start:l.pos]), escapes)
 }
 
-// codePoint reads what follows \u.
+// codePoint parses the digits after \u.
 func (l *lexer) codePoint(start int) (rune, error) {
 	var digits string
 	rest := l.src[l.pos:]

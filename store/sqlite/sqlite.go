@@ -35,8 +35,8 @@ func init() {
 	library.Register()
 }
 
-// registerFunctions adds varve_glob(pattern, text), which sees text behind a
-// NUL. SQLite's own GLOB stops at the first NUL.
+// registerFunctions adds varve_glob(pattern, text), because SQLite's GLOB stops
+// at the first NUL in the text.
 func registerFunctions(conn *sqlite3.SQLiteConn) error {
 	return conn.RegisterFunc("varve_glob", func(pattern, text string) bool {
 		return query.CompileGlob(pattern).Match(text)

@@ -48,8 +48,8 @@ func init() {
 	library.Register()
 }
 
-// glob is varve_glob(pattern, text), which sees text behind a NUL. SQLite's own GLOB
-// stops at the first NUL, and so do copies of arguments that the library makes.
+// glob is varve_glob(pattern, text), because SQLite's GLOB stops at the first
+// NUL in the text, and so do the library's copies of arguments.
 var glob = &sqlite.FunctionImpl{
 	NArgs: 2, Deterministic: true, VolatileArgs: true,
 	Scalar: func(_ *sqlite.FunctionContext, args []sqldriver.Value) (sqldriver.Value, error) {
@@ -58,7 +58,7 @@ var glob = &sqlite.FunctionImpl{
 	},
 }
 
-// mapError has no error of the system to tell: the library keeps it to itself.
+// mapError maps the library's errors. They do not include the system's error.
 func mapError(err error) error {
 	var native *sqlite.Error
 	if !errors.As(err, &native) {

@@ -13,7 +13,8 @@ import (
 	"github.com/varvedb/varve/testdata"
 )
 
-// runArkiv applies real Arkiv blocks and compares with recorded answers.
+// runArkiv applies real Arkiv blocks and compares queries with recorded
+// answers.
 func runArkiv(t *testing.T, h Harness) {
 	blocks := collect(t, feed.ReadTar(bytes.NewReader(testdata.ArkivBlocks)))
 	queries := recordedQueries(t)

@@ -15,8 +15,9 @@ import (
 )
 
 // runCheck damages rows in many ways. Check must find the damage, and Repair
-// must rebuild derived rows and refuse when source rows are damaged. An error
-// of a read is not reported as damage. A backup holds the same as the store.
+// must rebuild derived rows and refuse when source rows are damaged. A read
+// error must not be reported as damage. A backup must have the same contents as
+// the store.
 func runCheck(t *testing.T, h Harness) {
 	for _, h.layout = range []string{"arkiv", "compact"} {
 		t.Run(h.layout, func(t *testing.T) {
@@ -42,8 +43,7 @@ type damage struct {
 	args      []any
 }
 
-// damages by layout of the entities. Damage of events is tried with one layout
-// only.
+// damages by entity layout. Damage to events is tested with one layout only.
 var damages = map[string][]damage{
 	"arkiv": {
 		{"attribute value", `UPDATE string_attributes SET value = 'other' WHERE key = 'group'`, false, nil},

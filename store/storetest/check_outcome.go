@@ -12,9 +12,9 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// runOutcomes: the server or the time ends at any call of Check, Verify or
-// Repair. They find no damage and report that the store was not checked. Damage
-// that was found before stays reported.
+// runOutcomes: at each call of Check, Verify or Repair in turn, the server
+// fails or the time ends. They must find no damage and report that the store
+// was not checked. Damage that was found before stays reported.
 func runOutcomes(t *testing.T, h Harness) {
 	layouts := []string{"arkiv", "compact"}
 	if h.slow() {
@@ -43,10 +43,10 @@ func runOutcomes(t *testing.T, h Harness) {
 	}
 }
 
-// errGone is an error that no package knows.
+// errGone is an error that no package recognises.
 var errGone = errors.New("the connection is gone")
 
-// step is the distance between two calls that fail.
+// step is the distance between two calls that are made to fail.
 func (h Harness) step() int {
 	if h.slow() {
 		return 97 // each check is slow
@@ -54,8 +54,7 @@ func (h Harness) step() int {
 	return 31
 }
 
-// testUnchecked lets one call after the other fail, until a check has no more
-// calls.
+// testUnchecked makes each call fail in turn, until a check has no more calls.
 func testUnchecked(t *testing.T, h Harness, db *store.DB, f *faults, fault func(context.CancelFunc) error) {
 	ents := call1(t, db.Entities, nil)
 	for name, check := range map[string]func(context.Context) error{
@@ -86,7 +85,7 @@ func testUnchecked(t *testing.T, h Harness, db *store.DB, f *faults, fault func(
 	}
 }
 
-// outcomeOf returns the outcome that an error stands for.
+// outcomeOf returns the outcome for an error.
 func outcomeOf(err error) store.Outcome {
 	switch {
 	case err == nil:
@@ -129,7 +128,7 @@ func testDamagedUnchecked(t *testing.T, db *store.DB, f *faults) {
 	require.ErrorIs(t, report.Err(), errGone)
 }
 
-// faults lets one call of a reader or a check fail, and all calls after it.
+// faults makes one call of a reader or a check fail, and all calls after it.
 type faults struct {
 	calls int
 	at    int // the first call that fails; 0 for none
@@ -138,7 +137,7 @@ type faults struct {
 	err   error
 }
 
-// arm makes the call number at fail.
+// arm makes call number at fail.
 func (f *faults) arm(at int, fault func() error) { *f = faults{at: at, fault: fault} }
 
 // disarm lets all calls pass again and reports whether one has failed.

@@ -18,12 +18,11 @@ var runCompact = parts[Harness]{
 	{"no reader", testCompactNoReader},
 }.run
 
-// smallBacklog is a compaction debt so low that tests meet every state of a
-// merge: between blocks, between its steps, and with blocks that merge by
-// themselves.
+// smallBacklog is a backlog so low that tests encounter every state of a merge:
+// between blocks, between its steps, and with blocks that merge by themselves.
 const smallBacklog = 3
 
-// manyBlocks makes n entities and changes some of them in each block.
+// manyBlocks creates n entities and changes some of them in each block.
 func manyBlocks(n, perBlock int) []entity.Block {
 	var blocks []entity.Block
 	for at := 0; at < n; at += perBlock {
@@ -44,8 +43,8 @@ func withBacklog(newURL func(testing.TB) string, n int) func(testing.TB) string 
 	return func(t testing.TB) string { return withParams(t, newURL(t), "backlog", fmt.Sprint(n)) }
 }
 
-// testCompactOldTables: a store whose tables are of an older version is refused
-// by name.
+// testCompactOldTables: a store with tables of an older version is refused,
+// with their name.
 func testCompactOldTables(t *testing.T, h Harness) {
 	const format = "2"
 	url := withParams(t, h.NewURL(t), "layout", "compact")
@@ -64,7 +63,7 @@ func testCompactOldTables(t *testing.T, h Harness) {
 	require.ErrorContains(t, err, "write a block tar with the version that made the store")
 }
 
-// testCompactNoReader: a merge ends although the caller holds every reader.
+// testCompactNoReader: a merge completes even if the caller holds every reader.
 func testCompactNoReader(t *testing.T, h Harness) {
 	rawURL := withParams(t, h.NewURL(t), "layout", "compact", "readers", "1", "backlog", "1000")
 	db := h.open(t, rawURL, nil)

@@ -30,8 +30,8 @@ func (h Harness) trials() int {
 	return trials
 }
 
-// concurrentLayouts have different tables. The other layouts differ from them in
-// indexes only.
+// concurrentLayouts have different tables. The other layouts differ only in
+// indexes.
 var concurrentLayouts = []string{"arkiv", "compact"}
 
 // runConcurrent reads, copies, verifies, opens and creates stores while others
@@ -133,7 +133,7 @@ func (s *blockWriter) block(number uint64, n uint64) entity.Block {
 	return newBlock(number, ops...)
 }
 
-// was reports whether a digest was the digest of a head.
+// was reports whether a digest belonged to a head.
 func (s *blockWriter) was(d entity.Digest) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,9 +17,9 @@ import (
 )
 
 // runCreation cancels each call that creates tables or indexes, at each of its
-// statements, and repeats the call on the same handle. Then the store works and
-// Check finds no damage, because the first attempt has left nothing: neither in
-// the database nor in prepared statements.
+// statements, and repeats the call on the same handle. The store must then work
+// and Check find no damage, because the first attempt must leave nothing
+// behind, neither in the database nor in prepared statements.
 func runCreation(t *testing.T, h Harness) {
 	t.Run("second options", func(t *testing.T) { testSecondOptions(t, h) })
 	for _, c := range creatingCalls(h) {
@@ -34,8 +34,8 @@ func runCreation(t *testing.T, h Harness) {
 	}
 }
 
-// testSecondOptions: a database has one store of entities and one of events,
-// and a call that asks for other options is refused with the option's name.
+// testSecondOptions: a database has one entity store and one event store, and a
+// later call with other options is refused with the option's name.
 func testSecondOptions(t *testing.T, h Harness) {
 	ctx := t.Context()
 	db := h.open(t, h.quickURL(t), nil)
@@ -64,7 +64,7 @@ func testSecondOptions(t *testing.T, h Harness) {
 	}
 }
 
-// creatingCall is a call that makes tables or indexes.
+// creatingCall is a call that creates tables or indexes.
 type creatingCall struct {
 	name   string
 	before func(t *testing.T, url string) // fills the database
@@ -150,9 +150,9 @@ func backupForCheck(t *testing.T, h Harness) []byte {
 	return file.Bytes()
 }
 
-// run cancels the call at its first statement, then at its second one, until it
-// has no more. After each attempt the call is repeated on the same handle. On
-// slow engines the next attempt is the repetition, because a new database for
+// run cancels the call at its first statement, then at its second, until it has
+// no more. After each attempt the call is repeated on the same handle. On slow
+// engines that repetition is also the next attempt, because a new database for
 // each statement would take minutes.
 func (c creatingCall) run(t *testing.T, h Harness, fault func(context.CancelFunc) error) {
 	step := int64(1)

@@ -18,8 +18,8 @@ var (
 	seed      = flag.Uint64("varve.seed", 0, "the seed of random histories; 0: a random one")
 )
 
-// randomSource returns the source of random thing number i. A test that fails
-// logs its seed.
+// randomSource returns the random source of history i. A failing test logs its
+// seed.
 func randomSource(t *testing.T, i int) *rand.Rand {
 	from := *seed
 	if from == 0 {
@@ -36,12 +36,12 @@ func randomSource(t *testing.T, i int) *rand.Rand {
 // one draws an element.
 func one[T any](d *model.Drawer, list ...T) T { return model.Choose(d.Rand, list) }
 
-// worldBlocks is the number of blocks in which a store of many entities is
-// made. They have two operations for each entity.
+// worldBlocks is the number of blocks that create a store of many entities,
+// with two operations for each entity.
 const worldBlocks = 24
 
-// draws are the ways to go on with a history, and how often each is chosen:
-// with few entities, and with many.
+// draws are the possible steps of a history, with their weights: with few
+// entities, and with many.
 var draws = []struct {
 	few, many int
 	draw      func(*historyDrawer)
@@ -61,9 +61,9 @@ var draws = []struct {
 	{1, 0, (*historyDrawer).hold},
 }
 
-// size is the size of a store, the steps of a history, and how many histories
-// are tried: on engines that are quick, and where opening and committing are
-// slow.
+// size configures histories: the size of the store, the number of steps, and
+// how many histories are tried, on fast engines and on engines that open and
+// commit slowly.
 type size struct {
 	entities, steps int
 	quick, slow     int
@@ -108,7 +108,7 @@ func runDifferential(t *testing.T, h Harness) {
 }
 
 // runHistories tries histories until one fails. It returns how many questions
-// were asked about many entities, and how many of them found something.
+// were asked about many entities, and how many of them had results.
 func runHistories(t *testing.T, h Harness, size size) (asked, found int) {
 	for i, passed := 0, true; passed && i < h.histories(size); i++ {
 		passed = t.Run(fmt.Sprint(i), func(t *testing.T) {
@@ -149,7 +149,7 @@ func (h Harness) histories(size size) int {
 	return 0
 }
 
-// differential draws a history and does it. One that fails is reduced.
+// differential draws a history and runs it. If it fails, it is reduced.
 func differential(t *testing.T, h Harness, size size, i int) (m *machine) {
 	random := randomSource(t, i)
 	failure := try(t, func(t testing.TB) {

@@ -8,14 +8,14 @@ import (
 	"github.com/varvedb/varve/store/storetest/model"
 )
 
-// historyDrawer draws the steps of a machine while it does them: each step depends
-// on the state that the model is in.
+// historyDrawer draws the steps of a machine while it runs them, because each
+// step depends on the model's state.
 type historyDrawer struct {
 	*model.Drawer
 	*machine
 }
 
-// draw draws and does all steps.
+// draw draws and runs all steps.
 func (d *historyDrawer) draw(size size) {
 	d.do(step{Do: "open", Layout: d.h.layout, ExtendAdds: d.Chance(3), Params: d.params(true)})
 	steps, all := size.steps, 0
@@ -46,7 +46,7 @@ func (d *historyDrawer) draw(size size) {
 	}
 }
 
-// world loads many entities and by chance merges all of them.
+// world loads many entities, and at random merges all of them.
 func (d *historyDrawer) world() {
 	blocks, ahead := make([]entity.Block, worldBlocks), d.model.Clone()
 	for i := range blocks {
@@ -64,8 +64,8 @@ func (d *historyDrawer) world() {
 	}
 }
 
-// params draws parameters of the URL that must not matter. For a new store the
-// size of its pages is one of them.
+// params draws URL parameters that must not affect results. For a new store the
+// page size is one of them.
 func (d *historyDrawer) params(create bool) map[string]string {
 	list := map[string]string{}
 	memory := []string{"256MiB", "64MiB"}
@@ -85,7 +85,7 @@ func (d *historyDrawer) params(create bool) map[string]string {
 		list["checkpoint_frames"] = one(d.Drawer, logFramesLong, "1", "20")
 	}
 	if schemas.HasRuns(d.h.layout) {
-		// With 1 and 3, steps come in every state of a merge. With 100000 nothing
+		// With 1 and 3, steps meet every state of a merge. With 100000 nothing
 		// is merged.
 		backlog := []string{"3", "1", "3", "1", "20", "100000"}
 		switch {
@@ -149,7 +149,7 @@ func (d *historyDrawer) prune() { d.do(step{Do: "prune", At: d.At(d.model)}) }
 
 func (d *historyDrawer) header() { d.do(step{Do: "header", At: d.At(d.model)}) }
 
-// maintain by chance merges and writes a checkpoint, and verifies the store.
+// maintain at random merges and checkpoints, and verifies the store.
 func (d *historyDrawer) maintain() {
 	if d.Chance(2) {
 		d.do(step{Do: "flush"})
@@ -168,8 +168,7 @@ func (d *historyDrawer) get() {
 	d.do(s)
 }
 
-// questions draws questions about a block, and none if the block cannot be
-// read.
+// questions draws questions about a block; none if the block cannot be read.
 func (d *historyDrawer) questions(at uint64, n int) (list []model.Question) {
 	of, err := d.model.At(at)
 	for range n {
@@ -203,7 +202,7 @@ func (d *historyDrawer) changes() {
 	d.do(step{Do: "changes", At: from, To: min(from, d.model.Head().Number+1) + d.Uint64N(8)})
 }
 
-// hold keeps a view open while blocks come and go.
+// hold keeps a view open while blocks are applied and rewound.
 func (d *historyDrawer) hold() {
 	at := d.At(d.model)
 	questions := d.questions(at, 1)
@@ -214,7 +213,7 @@ func (d *historyDrawer) hold() {
 	d.do(step{Do: "release", Questions: questions})
 }
 
-// copy goes on with a copy of the store. A copy by history may have another
+// copy continues with a copy of the store. A copy by history may have another
 // layout.
 func (d *historyDrawer) copy() {
 	s := step{Do: "copy", Way: one(d.Drawer, "history", "backup"), Layout: d.h.layout}

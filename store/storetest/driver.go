@@ -15,7 +15,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// runDriver holds an engine to the contract of package driver, sentence by
+// runDriver tests an engine against the contract of package driver, sentence by
 // sentence.
 var runDriver = parts[Harness]{
 	{"identity", runIdentity},
@@ -36,7 +36,7 @@ var runDriver = parts[Harness]{
 	{"leftovers", runLeftovers},
 }.run
 
-// runIdentity: an engine names itself and its capabilities, always alike.
+// runIdentity: an engine reports its name and capabilities, always the same.
 func runIdentity(t *testing.T, h Harness) {
 	url := h.NewURL(t)
 	e := h.open(t, url, nil).Engine()
@@ -72,7 +72,7 @@ var sqlTypes = map[driver.Dialect]map[driver.Type]string{
 	driver.Postgres: {driver.Int: "BIGINT", driver.Uint: "BIGINT", driver.Text: `TEXT COLLATE "C"`, driver.Blob: "BYTEA"},
 }
 
-// newTable makes a table whose first column, if unique, is its key, and then
+// newTable creates a table, whose first column is its key if unique is set, and
 // inserts rows.
 func newTable(t testing.TB, e driver.Engine, unique bool, table *driver.Table, rows ...any) *driver.Table {
 	t.Helper()
@@ -103,7 +103,7 @@ func newNumbers(t testing.TB, e driver.Engine, name string, rows ...any) *driver
 	return newTable(t, e, true, numbersTable(name), rows...)
 }
 
-// values returns arguments of a statement, in which an int becomes an int64.
+// values returns arguments of a statement, with int converted to int64.
 func values(args []any) []any {
 	list := slices.Clone(args)
 	for i, v := range args {
@@ -114,8 +114,8 @@ func values(args []any) []any {
 	return list
 }
 
-// begin starts a write transaction that the test ends. A test that fails before
-// that ends it too, because the next test would wait for its lock without end.
+// begin starts a write transaction that the test ends. If the test fails first,
+// it is rolled back, because the next test would wait for its lock forever.
 func begin(t testing.TB, e driver.Engine) driver.Tx {
 	t.Helper()
 	tx := must(e.Begin(context.Background()))(t)
@@ -220,14 +220,14 @@ func cancelled() context.Context {
 	return ctx
 }
 
-// async runs f in a goroutine and returns the channel that gets its error.
+// async runs f in a goroutine and returns a channel with its error.
 func async(f func() error) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- f() }()
 	return done
 }
 
-// requireWaits checks that a call of async has not ended after a moment.
+// requireWaits checks that a call of async is still running after a moment.
 func requireWaits(t testing.TB, done <-chan error) {
 	t.Helper()
 	select {
@@ -237,8 +237,8 @@ func requireWaits(t testing.TB, done <-chan error) {
 	}
 }
 
-// eventually repeats f until it is true. It fails after a time that is long
-// enough for every engine on a slow machine.
+// eventually repeats f until it returns true. It fails after a time that is
+// long enough for every engine on a slow machine.
 func eventually(t testing.TB, what string, f func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !f(); time.Sleep(5 * time.Millisecond) {
@@ -247,7 +247,7 @@ func eventually(t testing.TB, what string, f func() bool) {
 }
 
 // runReadOnly: an engine that is opened for reading only shows the database and
-// refuses to write.
+// refuses writes.
 func runReadOnly(t *testing.T, h Harness) {
 	if h.Server {
 		t.Skip("databases belong to a server: read-only open and missing databases are its own affair")

@@ -123,8 +123,8 @@ func testWrongValues(t *testing.T, e driver.Engine) {
 	requireCount(t, e, table, 0)
 }
 
-// testConflict: a key that is taken is ErrConflict. The transaction is rolled
-// back, and the engine works on.
+// testConflict: a duplicate key is ErrConflict. The transaction is rolled back,
+// and the engine still works.
 func testConflict(t *testing.T, e driver.Engine) {
 	ctx := context.Background()
 	table := newNumbers(t, e, "conflicts", 1, 1)
@@ -154,7 +154,7 @@ func testConflict(t *testing.T, e driver.Engine) {
 	}
 }
 
-// testUpdate sets n rows by a key of three columns. Some of the keys select
+// testUpdate updates n rows by a key of three columns. Some of the keys select
 // nothing.
 func testUpdate(t *testing.T, e driver.Engine, n int) {
 	table := newTable(t, e, true, itemsTable(fmt.Sprint("update", n)))
@@ -182,7 +182,7 @@ func testUpdate(t *testing.T, e driver.Engine, n int) {
 	})
 }
 
-// testUpdateTypes sets a column of each type, by a key of one column.
+// testUpdateTypes updates a column of each type, by a key of one column.
 func testUpdateTypes(t *testing.T, e driver.Engine) {
 	table := newTable(t, e, false, itemsTable("update_types"))
 	key := func(i int) []driver.Column { return table.Columns[i : i+1] }

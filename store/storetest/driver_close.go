@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// runClose: a closed engine ends its readers and refuses calls, and its
-// database can be opened again.
+// runClose: closing an engine ends its readers, later calls are refused, and
+// the database can be opened again.
 var runClose = parts[Harness]{
 	{"refuses calls", testClosed},
 	{"ends snapshots", testCloseEndsSnapshots},

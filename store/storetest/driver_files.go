@@ -17,7 +17,7 @@ import (
 )
 
 // runFiles: a URL names one file, only the owner may read it, and a file that
-// is no database is refused.
+// is not a database is refused.
 func runFiles(t *testing.T, h Harness) {
 	t.Run("fragment", func(t *testing.T) {
 		rawURL := h.NewURL(t)
@@ -66,7 +66,7 @@ func urlOf(t *testing.T, rawURL, path string) string {
 	return u.String()
 }
 
-// runLinks: a database that is opened or made through symbolic links has one
+// runLinks: a database that is opened or created through symbolic links has one
 // set of files and one lease.
 func runLinks(t *testing.T, h Harness) {
 	t.Run("chain", func(t *testing.T) {
@@ -114,8 +114,8 @@ func runLinks(t *testing.T, h Harness) {
 	})
 }
 
-// runHardLinks: a file with two names is refused, because it would have another
-// log under each name.
+// runHardLinks: a file with two names is refused, because it would have a
+// different log under each name.
 func runHardLinks(t *testing.T, h Harness) {
 	rawURL, path := h.newFile(t)
 	require.NoError(t, openDB(t, rawURL).Close())
@@ -129,7 +129,7 @@ func runHardLinks(t *testing.T, h Harness) {
 	require.NoError(t, openDB(t, urlOf(t, rawURL, path+"2")).Close())
 }
 
-// runModes: only the owner can read the files of a store, unless the owner has
+// runModes: only the owner can read a store's files, unless the owner has
 // changed their mode.
 func runModes(t *testing.T, h Harness) {
 	rawURL, path := h.newFile(t)

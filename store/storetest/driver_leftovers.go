@@ -136,8 +136,8 @@ func filePath(t testing.TB, rawURL string) string {
 	return must(driver.FilePath(must(url.Parse(rawURL))(t)))(t)
 }
 
-// stock lists the targets of the file descriptors that the process has open.
-// Without /proc it is empty.
+// stock lists the targets of the process's open file descriptors. Without /proc
+// it is empty.
 type stock []string
 
 func takeStock() (s stock) {
@@ -155,7 +155,7 @@ func processExists(pid int) bool {
 	return err == nil
 }
 
-// requireNothingNew checks that the process has no more files open than before.
+// requireNothingNew checks that the process has no more open files than before.
 // It waits, because threads of a library may close files later.
 func (s stock) requireNothingNew(t *testing.T) {
 	t.Helper()
@@ -168,8 +168,8 @@ func (s stock) requireNothingNew(t *testing.T) {
 	require.Empty(t, files, "open files")
 }
 
-// added returns the names that now has more often than before. A socket that
-// was replaced counts, because its name has another number.
+// added returns the names that occur more often now than before. A replaced
+// socket counts, because its name has another number.
 func added(before, now []string) []string {
 	rest := slices.Clone(before)
 	var more []string

@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Sizes in tests of the write-ahead log.
+// Sizes for the tests of the write-ahead log.
 const (
 	logFrames = 8       // Options.WALFrames: checkpoints come soon
 	logBound  = 2 << 20 // bytes; far above any limit, and far below the sum of the rows
@@ -176,7 +176,7 @@ func testExpiry(t *testing.T, h Harness) {
 }
 
 // testNoExpiry: a reader younger than MaxReaderAge is never ended. When the log
-// is full, writers wait for the reader until their ctx is done.
+// is full, writers wait for the reader until their ctx ends.
 func testNoExpiry(t *testing.T, h Harness) {
 	l := newLogTest(t, h, store.Options{Checkpoint: driver.Background, MaxReaderAge: time.Hour})
 	l.commit(t)
@@ -202,8 +202,8 @@ func testNoExpiry(t *testing.T, h Harness) {
 	}
 }
 
-// testLogAfterClose: with every policy, rows that were only in the log are
-// there after the database is opened again.
+// testLogAfterClose: with every policy, rows that were only in the log exist
+// after the database is reopened.
 func testLogAfterClose(t *testing.T, h Harness) {
 	for _, policy := range []driver.CheckpointPolicy{driver.Background, driver.Inline, driver.Manual} {
 		url := withParams(t, h.NewURL(t), "checkpoint", string(policy))

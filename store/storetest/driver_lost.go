@@ -16,8 +16,8 @@ import (
 )
 
 // runLost: a store that has lost its last commits after a process was killed is
-// refused. It is not mistaken for an older or a new store. The test copies the
-// files of an open store, because a killed process leaves the same files.
+// refused. It must not be taken for an older or a new store. The test copies
+// the files of an open store, because a killed process leaves the same files.
 func runLost(t *testing.T, h Harness) {
 	if h.Server {
 		t.Skip("databases belong to a server: their files are its own affair")
@@ -117,8 +117,8 @@ func runLost(t *testing.T, h Harness) {
 	})
 }
 
-// runLostOther: a call that opens the other kind of data finds the loss before
-// it writes to the part of the file that is in the lost log.
+// runLostOther: opening the other kind of data (entities or events) detects the
+// loss before it writes to the part of the file that is in the lost log.
 func runLostOther(t *testing.T, h Harness) {
 	if h.Server {
 		t.Skip("databases belong to a server: their files are its own affair")

@@ -27,8 +27,8 @@ func runOptions(t *testing.T, h Harness) {
 	}.run(t, h)
 }
 
-// testDurability: a declared level of durability is accepted and read back.
-// Another one is refused.
+// testDurability: a declared durability level is accepted and read back. Any
+// other is refused.
 func testDurability(t *testing.T, h Harness, d driver.Durability) {
 	ctx := context.Background()
 	url := withParams(t, h.NewURL(t), "durability", string(d))
@@ -84,7 +84,7 @@ func testStats(t *testing.T, h Harness) {
 	}
 }
 
-// testRefusedOptions: a wrong option is refused with ErrInvalid or
+// testRefusedOptions: an invalid option is refused with ErrInvalid or
 // ErrUnsupported. None is ignored.
 func testRefusedOptions(t *testing.T, h Harness) {
 	url := h.NewURL(t)

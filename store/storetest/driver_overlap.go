@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// runOverlap: a transaction that becomes durable later is like any other one.
-// It does not change the settings or the next transaction.
+// runOverlap: a transaction that becomes durable later behaves like any other.
+// It does not affect the settings or the next transaction.
 func runOverlap(t *testing.T, h Harness) {
 	ctx := context.Background()
 	db := h.open(t, h.NewURL(t), nil)

@@ -136,14 +136,15 @@ func testBounded(t *testing.T, h Harness) {
 	require.NoError(t, open[0].Close(), "a second Close does nothing")
 	require.NoError(t, <-next)
 
-	// The second Close has not returned a reader of another caller.
+	// The second Close must not have returned a reader that another caller
+	// uses.
 	again := snapshot(t, e)
 	refuses(t, context.DeadlineExceeded)(e.Snapshot(briefly(t)))
 	require.NoError(t, again.Close())
 }
 
-// testOneAtWork: with Concurrency 1, readers that are open and idle block no
-// other reader, neither of the same caller nor of others.
+// testOneAtWork: with Concurrency 1, readers that are open but idle do not
+// block other readers of the same caller or of others.
 func testOneAtWork(t *testing.T, h Harness) {
 	const readers = 4
 	e := h.open(t, h.NewURL(t), &store.Options{Readers: readers, Concurrency: 1}).Engine()

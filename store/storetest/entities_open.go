@@ -92,7 +92,7 @@ func testForeignTables(t *testing.T, h Harness) {
 	}
 }
 
-// everyCall makes each call of a store and of a snapshot of it.
+// everyCall returns a function for each method of a store and of its snapshot.
 func everyCall(ctx context.Context, l *ledger, s *store.Snapshot) (writes, reads map[string]error) {
 	_, apply := l.ents.Apply(ctx, newBlock(l.head+1))
 	_, load := l.ents.Load(ctx, stream(history(), nil), nil)

@@ -39,7 +39,7 @@ func runEventHistory(t *testing.T, h Harness) {
 	}
 }
 
-// eventHistory draws a history and does it. One that fails is reduced.
+// eventHistory draws a history and runs it. If it fails, it is reduced.
 func eventHistory(t *testing.T, h Harness, i int) {
 	random := randomSource(t, i)
 	var m *eventMachine
@@ -57,8 +57,8 @@ func eventHistory(t *testing.T, h Harness, i int) {
 	require.Equal(t, text, formatHistory(parseHistory[eventStep](t, text)), "a history is read as it was written")
 }
 
-// eventHistoryDrawer draws the steps of a machine while it does them: each step
-// depends on the state that the model is in.
+// eventHistoryDrawer draws the steps of a machine while it runs them, because
+// each step depends on the model's state.
 type eventHistoryDrawer struct {
 	*model.Drawer
 	*eventMachine
@@ -67,7 +67,7 @@ type eventHistoryDrawer struct {
 	ids    int  // the last one
 }
 
-// draw draws and does all steps.
+// draw draws and runs all steps.
 func (d *eventHistoryDrawer) draw() {
 	d.do(eventStep{Do: "open", Every: d.every()})
 	all := []func(){
@@ -92,7 +92,7 @@ func (d *eventHistoryDrawer) draw() {
 	d.checkState()
 }
 
-// call draws what calls have in common, and does a step.
+// call draws the options that calls share, and runs a step.
 func (d *eventHistoryDrawer) call(s eventStep) {
 	s.Wait = int64(one(d.Drawer, 0, 0, 0, time.Nanosecond, time.Microsecond, time.Second, -time.Minute, time.Hour))
 	s.Process = d.IntN(2)
@@ -102,7 +102,8 @@ func (d *eventHistoryDrawer) call(s eventStep) {
 	d.do(s)
 }
 
-// twice does a random step that is given up, and then whole, on the same handle.
+// twice runs a random step that is cancelled, and then completely, on the same
+// handle.
 func (d *eventHistoryDrawer) twice() {
 	calls := []func(){d.append, d.advance, d.move, d.read, d.importMore, d.reopen}
 	if !d.many {
@@ -135,8 +136,8 @@ func (d *eventHistoryDrawer) restore() {
 	d.begin()
 }
 
-// begin does a random thing first with a store that was just opened, because
-// a call on a new handle must first look up the store's content.
+// begin runs a random step first on a newly opened store, because the first
+// call on a handle must look up the store's content.
 func (d *eventHistoryDrawer) begin() {
 	one(d.Drawer, d.advance, d.move, d.append, d.repeat, d.truncate, d.fail, d.read)()
 	d.judge()

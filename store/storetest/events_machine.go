@@ -15,8 +15,8 @@ import (
 	"github.com/varvedb/varve/store/storetest/model"
 )
 
-// eventStep is one line of a history of events: a call with all its arguments,
-// as step is one of entities.
+// eventStep is one line of an event history: a call with all its arguments,
+// like step for entities.
 type eventStep struct {
 	Do      string // a name in eventVerbs
 	Wait    int64  // nanoseconds by which the clock moves before the call
@@ -33,14 +33,15 @@ type eventStep struct {
 	Batch int    // store.EventImportOptions.Batch
 	Call  string // fail: the call to the engine that fails
 
-	// GiveUp, if not zero, has the call made twice. The first time the context
-	// ends at the statement of this number or, with Broken, that fails.
+	// GiveUp, if not zero, makes the call twice. In the first attempt the
+	// context ends at the statement with this number or, with Broken, the
+	// statement fails.
 	GiveUp int
 	Broken bool
 }
 
-// eventMachine is an event store and the model of it. It does each step of a
-// history to both and compares their answers.
+// eventMachine is an event store and its model. It runs each step of a history
+// on both and compares their answers.
 type eventMachine struct {
 	h       Harness
 	t       testing.TB
@@ -85,7 +86,7 @@ func init() {
 	}
 }
 
-// do does a step and notes it in the history.
+// do runs a step and records it in the history.
 func (m *eventMachine) do(s eventStep) {
 	m.history = append(m.history, s)
 	m.now = m.now.Add(time.Duration(s.Wait))
@@ -94,7 +95,7 @@ func (m *eventMachine) do(s eventStep) {
 	verb(m, &s)
 }
 
-// stream returns the process of a step.
+// stream returns the store handle (process) that a step uses.
 func (m *eventMachine) stream(s *eventStep) eventStream {
 	return m.processes[s.Process%len(m.processes)]
 }
@@ -133,14 +134,14 @@ func (m *eventMachine) close() {
 	m.processes = nil
 }
 
-// openOther opens the database once more, where the engine allows that.
+// openOther opens the database a second time, if the engine allows that.
 func (m *eventMachine) openOther(s *eventStep) {
 	if len(m.processes) == 1 && m.processes[0].db.Engine().Capabilities().MultiProcess {
 		m.openProcess(m.url, s, func(*store.DB, *store.EventOptions) {})
 	}
 }
 
-// restore goes on with a store that was restored from a backup.
+// restore continues with a store that was restored from a backup.
 func (m *eventMachine) restore(s *eventStep) {
 	var file bytes.Buffer
 	must(m.stream(s).db.Backup(m.ctx, &file, nil))(m.t)
@@ -152,8 +153,9 @@ func (m *eventMachine) restore(s *eventStep) {
 	m.open(s)
 }
 
-// first makes the call of a step that is given up, and in other steps none. It
-// reports whether the call was done: whole, or not at all.
+// first makes the first attempt of a step with GiveUp; for other steps it does
+// nothing. It reports whether the attempt was stored: completely, or not at
+// all.
 func (m *eventMachine) first(s *eventStep, call func(ctx context.Context) error) (done bool) {
 	if s.GiveUp == 0 {
 		return false
@@ -423,7 +425,7 @@ func expected(stored []event.Sequenced, q event.Query, opts *event.ReadOptions) 
 	return want
 }
 
-// checkState has the store check itself, and compares the head.
+// checkState runs the store's check, and compares the head.
 func (m *eventMachine) checkState() {
 	s := m.processes[len(m.processes)-1]
 	report := must(s.db.Check(m.ctx, nil))(m.t)

@@ -56,7 +56,7 @@ type Harness struct {
 	durable bool   // quickURL is to be durable
 }
 
-// slow tells that only what an engine can get wrong is to be tried.
+// slow reports that only the parts that an engine can get wrong are tested.
 func (h Harness) slow() bool { return h.Checks > 0 }
 
 func (h Harness) layouts() []string {
@@ -79,8 +79,8 @@ func tables(layout string) string {
 	return name
 }
 
-// repeats reports whether the layout has the tables of one before it in the
-// list of layouts. Then all but the indexes is tested enough with that one.
+// repeats reports whether an earlier layout in the list has the same tables.
+// Then only the indexes need further tests.
 func (h Harness) repeats() bool {
 	list := h.layouts()
 	before := list[:max(slices.Index(list, h.layout), 0)]

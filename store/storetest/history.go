@@ -24,9 +24,10 @@ import (
 	"github.com/varvedb/varve/store/storetest/model"
 )
 
-// step is one line of a history: a call with all its arguments. A step draws
-// nothing, so that a history can be repeated. Any part of a history is a
-// history too: if a missing step makes a call invalid, the model knows that.
+// step is one line of a history: a call with all its arguments. A step draws no
+// random numbers, so that a history can be replayed. Any part of a history is a
+// valid history too: if a missing step makes a call invalid, the model expects
+// that.
 type step struct {
 	Do string // a name in verbs
 
@@ -51,8 +52,8 @@ type step struct {
 	Way      string // of a copy: "history" or "backup"
 }
 
-// written are the options with which a step becomes text and a text a step:
-// fields that are zero are left out, values are written as their String does.
+// written are the JSON options for steps: zero fields are left out, and values
+// are written by their String method.
 var written = json.JoinOptions(
 	json.Deterministic(true), json.OmitZeroStructFields(true),
 	json.RejectUnknownMembers(true), jsontext.SpaceAfterComma(true),
@@ -119,8 +120,8 @@ func parseHistory[S any](t testing.TB, text string) (history []S) {
 //go:embed testdata
 var keptHistories embed.FS
 
-// keptIn returns the histories in a directory of testdata, which failed once, by
-// name. To keep another one, add the text that fail prints.
+// keptIn returns the histories in a directory of testdata, which have failed
+// once, by name. To keep another one, add the text that fail prints.
 func keptIn[S any](t *testing.T, dir string) map[string][]S {
 	list := map[string][]S{}
 	for _, file := range must(keptHistories.ReadDir(dir))(t) {
@@ -136,14 +137,14 @@ const (
 	keptEventHistories  = "testdata/events"
 )
 
-// player does the steps of a history to a store and to the model of it.
+// player runs the steps of a history on a store and on its model.
 type player[S any] interface {
 	do(S)
 	checkState()
 	close()
 }
 
-// replay does a history from its beginning.
+// replay runs a history from its beginning.
 func replay[S any](m player[S], history []S) {
 	defer m.close()
 	for _, s := range history {
@@ -152,7 +153,7 @@ func replay[S any](m player[S], history []S) {
 	m.checkState()
 }
 
-// trial is a test within a test: it may fail and the test around it goes on.
+// trial is a test within a test: if it fails, the outer test continues.
 type trial struct {
 	testing.TB
 	failure  string
@@ -202,8 +203,8 @@ func try(t testing.TB, f func(t testing.TB)) (failure string) {
 // a few seconds.
 const reduceTime = 2 * time.Minute
 
-// fail reports a history that failed, reduced, as text that a directory can
-// keep. Start returns a player with a new store.
+// fail reports a failing history, reduced, as text that can be kept in a
+// directory. Start returns a player with a new store.
 func fail[S any](t testing.TB, dir string, start func(t testing.TB) player[S], history []S, failure string) {
 	t.Helper()
 	var last string
@@ -226,9 +227,9 @@ func fail[S any](t testing.TB, dir string, start func(t testing.TB) player[S], h
 		len(reduced), len(history), dir, formatHistory(reduced))
 }
 
-// reduce leaves out steps of a failing history, and parts of steps, as long as
-// it still fails and there is more time. The first step opens the store and
-// stays. The steps that are left are changed in their place.
+// reduce removes steps of a failing history, and parts of steps, as long as it
+// still fails and there is time. The first step, which opens the store, stays.
+// The remaining steps are reduced in place.
 func reduce[S any](history []S, more func() bool, fails func([]S) bool) []S {
 	for before := ""; more() && before != formatHistory(history); {
 		before = formatHistory(history)
@@ -244,8 +245,8 @@ func reduce[S any](history []S, more func() bool, fails func([]S) bool) []S {
 	return history
 }
 
-// shorten leaves out elements of a list as long as it fails without them: half
-// of the list first, single elements in the end.
+// shorten removes elements of a list as long as it still fails: half of the
+// list first, single elements at the end.
 func shorten[T any](list []T, more func() bool, fails func([]T) bool) []T {
 	for n := len(list); n > 0; n /= 2 {
 		for at := 0; at < len(list) && more(); {
@@ -263,8 +264,7 @@ func shorten[T any](list []T, more func() bool, fails func([]T) bool) []T {
 // reducer reduces values that are parts of a history.
 type reducer struct{ more, fails func() bool }
 
-// attempt gives a value another one, and takes that back unless the history
-// fails with it.
+// attempt replaces a value, and undoes that unless the history still fails.
 func (r reducer) attempt(v, other reflect.Value) bool {
 	if !r.more() {
 		return false
@@ -279,9 +279,9 @@ func (r reducer) attempt(v, other reflect.Value) bool {
 	return failed
 }
 
-// reduce makes a value zero, or leaves out parts of it. Names and numbers that
-// a step cannot be without stay: the others may have any value, because the
-// model knows which ones a store refuses.
+// reduce makes a value zero, or removes parts of it. Required names and numbers
+// stay. All others may have any value, because the model knows which values a
+// store refuses.
 func (r reducer) reduce(v reflect.Value) {
 	switch is := v.Interface().(type) {
 	case entity.Kind, entity.Key, event.ID, string:

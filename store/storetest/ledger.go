@@ -184,7 +184,7 @@ func newBlock(number uint64, ops ...entity.Op) entity.Block {
 	return entity.Block{Number: number, Ops: ops}
 }
 
-// field sets something of a Create or Update.
+// field sets a field of a Create or Update.
 type field func(*entity.Op)
 
 func text(name, value string) field {
@@ -219,7 +219,7 @@ func withFields(op entity.Op, fields []field) entity.Op {
 	return op
 }
 
-// The operations on a key that on gives later.
+// Operations whose key is set later, by on.
 
 func opCreate(btl uint64, fields ...field) entity.Op {
 	return withFields(entity.Op{Kind: entity.Create, BTL: btl}, fields)
@@ -249,8 +249,8 @@ type ops = []entity.Op
 // v is an attribute.
 func v(value string) field { return text("v", value) }
 
-// history returns blocks, with gaps, in which everything happens to several
-// keys, partly within one block.
+// history returns blocks, with gaps in the numbers, that apply every operation
+// to several keys, partly within one block.
 func history() []entity.Block {
 	return []entity.Block{
 		newBlock(110, on("a", opCreate(1000, v("a1"), number("n", 1))), on("b", opCreate(3, v("b1"))), on("c", opCreate(1000, v("c1")))),
@@ -264,7 +264,7 @@ func history() []entity.Block {
 	}
 }
 
-// around returns the blocks of history, some in its gaps, and one before it.
+// around returns block numbers of history, some in its gaps, and one before it.
 func around() []uint64 { return []uint64{109, 110, 111, 112, 113, 115, 117, 120, 121, 125, 130, 131} }
 
 // stream yields the elements of a list and then the error, unless it is nil.

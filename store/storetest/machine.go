@@ -17,8 +17,8 @@ import (
 	"github.com/varvedb/varve/store/storetest/model"
 )
 
-// machine is a store and the model of it. It does each step of a history to
-// both and compares their answers.
+// machine is a store and its model. It runs each step of a history on both and
+// compares their answers.
 type machine struct {
 	t       testing.TB
 	ctx     context.Context // with a deadline, so that a history that hangs fails
@@ -31,10 +31,10 @@ type machine struct {
 	model   *model.Model
 	history []step
 
-	copied bool           // by a history, which has no empty blocks without a hash
-	pruned bool           // before it was copied, so that its digests differ from the model's
-	scarce bool           // the log is so short that an open view would hold up writers
-	fed    []entity.Block // the blocks that the store holds
+	copied bool           // by history, which omits empty blocks without a hash
+	pruned bool           // pruned before it was copied, so its digests differ from the model's
+	scarce bool           // the log limit is so low that an open view would block writers
+	fed    []entity.Block // the blocks that the store was given
 
 	held     *store.Snapshot // kept open while blocks come and go; nil: none
 	heldWant *model.Snapshot
@@ -43,8 +43,8 @@ type machine struct {
 	asked, found int // questions, and how many of them match something
 }
 
-// logFramesLong is a limit on the log that the blocks of a held view do not
-// reach.
+// logFramesLong is a log limit that the blocks written during a held view do
+// not reach.
 const logFramesLong = "1000"
 
 // historyTime is how long a history may take before it counts as hanging.
@@ -92,7 +92,7 @@ func init() {
 	}
 }
 
-// do does a step and notes it in the history.
+// do runs a step and records it in the history.
 func (m *machine) do(s step) {
 	m.history = append(m.history, s)
 	verb := verbs[s.Do]
@@ -113,8 +113,8 @@ func (m *machine) accepts(param string) bool {
 	return true
 }
 
-// open opens the store, or opens it again with other parameters, which must not
-// matter. Without a layout the store finds the layout in its own record.
+// open opens the store, or reopens it with other parameters that must not
+// affect results. Without a layout the store uses the recorded one.
 func (m *machine) open(s *step) {
 	first := m.db == nil
 	if first {
@@ -218,9 +218,10 @@ func (m *machine) apply(s *step) {
 	}
 }
 
-// load loads blocks. The store may have the first of them already and skips
-// these. The stream may break, or the call be cancelled. Then the store reports
-// its head, because only the store knows where its transactions ended.
+// load loads blocks. The store may already have the first of them and skips
+// these. The stream may break, or the call may be cancelled. Then the model
+// uses the store's head, because only the store knows where its transactions
+// ended.
 func (m *machine) load(s *step) {
 	ahead, before := m.model.Clone(), m.model.Head()
 	held := min(s.Held, len(m.fed))
@@ -282,9 +283,9 @@ func (m *machine) load(s *step) {
 	m.checkState()
 }
 
-// refuse loads another history than the store's. The store refuses it, wherever
-// the difference begins, and stays as it is. The other history lacks one of the
-// store's blocks or, if the step has a block, has that one in its place.
+// refuse loads a different history. The store must refuse it, wherever the
+// difference begins, and stay unchanged. The other history lacks one of the
+// store's blocks or, if the step has a block, has that one instead.
 func (m *machine) refuse(s *step) {
 	if len(m.fed) == 0 || m.model.Horizon() > 0 {
 		return
@@ -295,7 +296,7 @@ func (m *machine) refuse(s *step) {
 	blocks := slices.Clone(m.fed[from:at])
 	if len(s.Blocks) > 0 {
 		other := s.Blocks[0]
-		// The changes of some operations depend on the blocks before.
+		// The effects of some operations depend on the blocks before.
 		vague := slices.ContainsFunc(other.Ops, func(op entity.Op) bool {
 			return op.Kind == entity.Expire || op.Kind == entity.ExtendBTL && before.ExtendAdds
 		})
@@ -315,8 +316,8 @@ func (m *machine) refuse(s *step) {
 	m.checkState()
 }
 
-// before returns the model before one of the blocks that the store holds, and
-// the lowest number that a block may have there.
+// before returns the model before one of the store's blocks, and the lowest
+// number that a block may have there.
 func (m *machine) before(at int) (before *model.Model, low uint64) {
 	before = &model.Model{ExtendAdds: m.model.ExtendAdds, NoNUL: m.model.NoNUL}
 	for _, b := range m.fed[:at] {
@@ -351,7 +352,7 @@ func (m *machine) checkpoint(s *step) {
 	}
 }
 
-// verify lets the store check and count its rows.
+// verify runs the store's check and counts its rows.
 func (m *machine) verify(*step) {
 	v := must(m.ents.Verify(m.ctx))(m.t)
 	require.Equal(m.t, !m.model.HeadOnly && m.model.Horizon() == 0, v.Digest)
@@ -362,7 +363,8 @@ func (m *machine) verify(*step) {
 	m.checkState()
 }
 
-// copy makes another store by this one's history or backup and goes on with it.
+// copy creates another store from this one's history or backup and continues
+// with it.
 func (m *machine) copy(s *step) {
 	if s.Way == "history" && m.model.HeadOnly {
 		return

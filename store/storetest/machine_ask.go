@@ -90,7 +90,8 @@ func (m *machine) closeHeld() {
 	}
 }
 
-// paging is a result that is read page by page, each page in another snapshot.
+// paging is a result that is read page by page, each page from another
+// snapshot.
 type paging struct {
 	model.Question
 	opts      store.QueryOptions
@@ -192,8 +193,8 @@ func (m *machine) changes(s *step) {
 	m.compareAt(to, func(snap *store.Snapshot, _ *model.Snapshot) { m.versions(snap) })
 }
 
-// differ compares the difference of two blocks with their states. Why an entity is
-// gone is known from the changes between them, which were compared before.
+// differ compares Diff of two blocks with their states. The reasons why
+// entities ended come from Changes, which was checked before.
 func (m *machine) differ(snap *store.Snapshot, from, to uint64) {
 	for _, n := range []*uint64{&from, &to} {
 		if b := m.model.BlockAt(*n); !b.Empty {
@@ -302,7 +303,7 @@ func requireChanges(t testing.TB, set store.BlockChanges, before, after map[enti
 	requireSame(t, after, got)
 }
 
-// sentinels are the errors that callers of Entities branch on.
+// sentinels are the errors that callers of Entities distinguish.
 var sentinels = []error{
 	store.ErrNotFound, store.ErrExists, store.ErrInvalid, store.ErrBlockOrder, store.ErrBlockRange, store.ErrUnsupported,
 	store.ErrHistory, store.ErrLayout, store.ErrConflict, store.ErrCorrupt, store.ErrClosed, store.ErrReadOnly,

@@ -23,7 +23,7 @@ func runQuery(t *testing.T, h Harness) {
 		{"values", runValues},
 		{"glob", runGlobs},
 		{"use", runUse},
-		// The rest does not depend on the layout.
+		// The other tests do not depend on the layout.
 		{"limits", runLimits},
 		{"refused", runRefused},
 	}
@@ -32,7 +32,8 @@ func runQuery(t *testing.T, h Harness) {
 		layouts = layouts[:1]
 	}
 	for _, h.layout = range layouts {
-		// Arkiv-ordered has a plan for the newest matches that arkiv does not have.
+		// Arkiv-ordered has a plan for the newest matches that arkiv does not
+		// have.
 		if h.repeats() && h.layout != "arkiv-ordered" {
 			continue
 		}
@@ -41,7 +42,7 @@ func runQuery(t *testing.T, h Harness) {
 	}
 }
 
-// names returns the names of entities with keys of keyOf.
+// names returns the names of entities whose keys come from keyOf.
 func names(list []*entity.Entity) []string {
 	found := make([]string, len(list))
 	for i, e := range list {

@@ -14,9 +14,9 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// oddTexts are strings that engines, drivers or formats get wrong. They look
-// like something else, are empty, sort differently by case, by locale or by
-// UTF-16 units, or mean something in SQL, JSON or a pattern.
+// oddTexts are strings that engines, drivers or formats often get wrong. They
+// look like another type, are empty, sort differently by case, by locale or by
+// UTF-16 units, or have a meaning in SQL, JSON or a pattern.
 var oddTexts = []string{
 	"", " ", "  padded  ", "a", "A", "b", "B", "aa", "a b", "a\tb", "a\nb", "Z", "z", "É", "é", "e\u0301", "ß", "日本", "😀",
 	"\ud7ff", "\ue000", "\uffee", "\ufffd", "\U0010ffff", "\u200b", "\u2028",
@@ -26,7 +26,8 @@ var oddTexts = []string{
 	`'); DROP TABLE payloads; --`, `" OR 1=1 --`, `x' UNION SELECT 1 --`, `'||(SELECT 1)||'`, "from_block", "a.value", `{"$expiration":1}`, `","$expiration":1,"`,
 }
 
-// oddNumbers are numbers that signed integers or floating point get wrong.
+// oddNumbers are numbers that signed integers or floating point often get
+// wrong.
 var oddNumbers = []uint64{
 	0, 1, 2, 9, 10, math.MaxUint8, math.MaxInt32, math.MaxUint32, math.MaxUint32 + 1, 1<<53 - 1, 1 << 53, 1<<53 + 1,
 	math.MaxInt64 - 1, math.MaxInt64, math.MaxInt64 + 1, math.MaxInt64 + 2, 1<<63 + 1<<53 + 1, math.MaxUint64 - 1, math.MaxUint64,

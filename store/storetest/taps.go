@@ -19,15 +19,15 @@ import (
 // read next, read scan. A commit that fails is rolled back.
 type tap func(call, sql string) error
 
-// nextTap is the tap of the next engine that is opened.
+// nextTap is the tap for the next engine that is opened.
 var nextTap struct {
 	see      tap
 	overlaps bool
 }
 
-// tapped returns the URL of the same database through a tap. It is to be opened
-// next. The engine then has no optional interfaces, except driver.Overlapper if
-// overlaps is set.
+// tapped returns a URL that opens the same database through a tap. It must be
+// the next URL to be opened. The engine then has no optional interfaces, except
+// driver.Overlapper if overlaps is set.
 func (see tap) tapped(t testing.TB, rawURL string, overlaps bool) string {
 	t.Helper()
 	nextTap.see, nextTap.overlaps = see, overlaps

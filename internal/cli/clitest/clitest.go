@@ -1,4 +1,4 @@
-// Package clitest has the common parts of the commands' tests.
+// Package clitest has helpers for the tests of commands.
 package clitest
 
 import (
@@ -13,13 +13,13 @@ import (
 	"github.com/varvedb/varve/internal/crashtest"
 )
 
-// AsCommand is an environment variable that makes the test binary the command,
-// for tests of a process, and of the processes that it starts.
+// AsCommand is an environment variable that makes the test binary act as the
+// command, for tests that need a separate process.
 const AsCommand = "VARVE_AS_COMMAND"
 
-// Main returns the exit code for the TestMain of a command: it makes the test
-// binary the worker of torture where that starts it again, and the command
-// where AsCommand is set.
+// Main runs a command's TestMain and returns its exit code. The test binary
+// acts as the worker of torture when it is started as one, and as the command
+// when AsCommand is set.
 func Main(m *testing.M) (code int) {
 	if code, asked := crashtest.WorkerIfAsked(); asked {
 		return code
@@ -38,7 +38,7 @@ func Run(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	return out.String(), errs.String(), code
 }
 
-// Must runs a command that succeeds and returns its output.
+// Must runs a command that must succeed, and returns its output.
 func Must(t *testing.T, args ...string) string {
 	t.Helper()
 	out, errs, code := Run(t, args...)
@@ -46,7 +46,7 @@ func Must(t *testing.T, args ...string) string {
 	return out
 }
 
-// Output is the output of a running command.
+// Output collects the output of a running command.
 type Output struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

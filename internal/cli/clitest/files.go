@@ -24,9 +24,9 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// RunFiles tests, on an engine whose stores are files, that no command removes or
-// changes a file that it has not made: whatever fails, whoever runs at the same
-// time, and whatever a process that was killed has left.
+// RunFiles tests, on an engine with files, that no command removes or changes a
+// file that it has not made: whatever fails, whichever command runs
+// concurrently, and whatever a killed process has left.
 func RunFiles(t *testing.T, engine string) {
 	f := newFiles(t, engine)
 	t.Run("foreign files", f.foreign)
@@ -37,18 +37,18 @@ func RunFiles(t *testing.T, engine string) {
 	t.Run("killed", f.killed)
 }
 
-// files has the stores and files that the commands of the suite read.
+// files has the stores and files that the suite's commands read.
 type files struct {
 	engine string
 	made   string // a store of 12 blocks and 8 events
-	open   string // its files as a process that was killed leaves them
-	backup string // of it
-	cut    string // its backup, damaged in the middle
+	open   string // the files of that store after its process was killed
+	backup string // a backup of it
+	cut    string // the backup, damaged in the middle
 	tar    string // its blocks
 	events string // its events
 }
 
-// Blocks and events of the store.
+// The numbers of blocks and events in the store.
 const (
 	fileBlocks = 12
 	fileEvents = 8
@@ -96,13 +96,13 @@ func newFiles(t *testing.T, engine string) *files {
 
 func (f *files) url(path string) string { return f.engine + ":" + path }
 
-// command is one of the suite's, which makes x in a directory.
+// command is a command of the suite that creates x in a directory.
 type command struct {
 	name  string
-	makes string                       // the name of the store or file
+	makes string                       // name of the store or file that it creates
 	args  func(x string) []string      // of the path
-	fails bool                         // it must, and leaves nothing
-	whole func(t *testing.T, x string) // checks the store or file
+	fails bool                         // it must fail and leave nothing
+	whole func(t *testing.T, x string) // checks that the store or file is complete
 }
 
 func (f *files) commands() []command {
@@ -141,7 +141,8 @@ func (f *files) commands() []command {
 	}
 }
 
-// contents are the files below a directory; a directory has none.
+// contents returns the contents of the files below a directory; directories
+// have an empty text.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -166,8 +167,8 @@ func contents(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// unchanged fails unless a directory has all of its earlier files as they were,
-// and returns the names of new ones.
+// unchanged fails unless all earlier files of a directory are unchanged, and
+// returns the names of new files.
 func unchanged(t *testing.T, dir string, before map[string]string, msg string) (more []string) {
 	t.Helper()
 	after := contents(t, dir)
@@ -185,7 +186,8 @@ func unchanged(t *testing.T, dir string, before map[string]string, msg string) (
 	return more
 }
 
-// foreign: files of names that a store or a temporary file could have.
+// foreign: the directory has user files with names that a store or temporary
+// file could have.
 func (f *files) foreign(t *testing.T) {
 	for _, c := range f.commands() {
 		for _, ends := range []string{".tmp/mine -durable .partial", ".wal", "-journal", "-lease", "-shm"} {
@@ -202,7 +204,8 @@ func (f *files) foreign(t *testing.T) {
 	}
 }
 
-// runs runs a command, which may refuse, and checks the directory.
+// runs runs a command, which may fail, and checks that the directory is
+// unchanged.
 func (f *files) runs(t *testing.T, c command, dir string) {
 	t.Helper()
 	before, x := contents(t, dir), filepath.Join(dir, c.makes)
@@ -220,14 +223,14 @@ func (f *files) runs(t *testing.T, c command, dir string) {
 	}
 }
 
-// left copies the files of a killed process.
+// left creates a directory with copies of the files that a killed process left.
 func (f *files) left(t *testing.T) (dir, x string) {
 	dir = t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS(f.open)))
 	return dir, filepath.Join(dir, "x")
 }
 
-// log returns the name of the log that was left.
+// log returns the name of the log in the left files.
 func (f *files) log(t *testing.T, dir string) string {
 	for _, end := range []string{"x-wal", "x.wal"} {
 		if st, err := os.Stat(filepath.Join(dir, end)); err == nil && st.Size() > 0 {
@@ -249,8 +252,9 @@ func (f *files) writers() []command {
 	)
 }
 
-// logAlone: the database is lost, and the log that a kill has left may be all
-// that there is of it.
+// logAlone: the database file is lost and only the log of a killed process is
+// left. It may be all that exists of the database, so commands must not touch
+// it.
 func (f *files) logAlone(t *testing.T) {
 	for _, c := range f.writers() {
 		t.Run(c.name, func(t *testing.T) {
@@ -261,8 +265,8 @@ func (f *files) logAlone(t *testing.T) {
 	}
 }
 
-// foreignIndex: a store has been closed, and a user has put a file where SQLite
-// would have its index of the log. Engines that know no such name do not mind it.
+// foreignIndex: the store was closed, and a user's file has the name of
+// SQLite's WAL index. Engines without such an index ignore it.
 func (f *files) foreignIndex(t *testing.T) {
 	for _, c := range f.writers() {
 		if c.name == "serve" {
@@ -283,7 +287,7 @@ func (f *files) foreignIndex(t *testing.T) {
 	}
 }
 
-// damagedLog: a part of the log that a kill has left cannot be read.
+// damagedLog: a part of a killed process's log is unreadable.
 func (f *files) damagedLog(t *testing.T) {
 	for name, damage := range map[string]func(log []byte) []byte{
 		"first": func(log []byte) []byte { log[100] ^= 0xff; return log }, // byte of a frame or entry
@@ -302,8 +306,8 @@ func (f *files) damagedLog(t *testing.T) {
 	}
 }
 
-// refused: a command refuses, and leaves all as it was. Only the numbers by which it
-// knows are its own affair.
+// refused: a command must fail and change nothing. Only the file of kept
+// numbers may change.
 func (f *files) refused(t *testing.T, c command, dir, x string) {
 	t.Helper()
 	before := contents(t, dir)
@@ -323,7 +327,7 @@ func serving(url string) []string {
 	return []string{"serve", url, "--listen=127.0.0.1:0", "--grpc=off", "--plaintext"}
 }
 
-// process is a command in a separate process.
+// process is a command running in a separate process.
 type process struct {
 	cmd  *exec.Cmd
 	errs Output
@@ -338,13 +342,14 @@ func start(t *testing.T, args ...string) *process {
 	return p
 }
 
-// wait returns the exit code.
+// wait waits for the process and returns its exit code.
 func (p *process) wait() int {
 	_ = p.cmd.Wait()
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// twoAtOnce: the command that reports success has made the store or file.
+// twoAtOnce: of two concurrent commands, the one that reports success has made
+// the store or file.
 func (f *files) twoAtOnce(t *testing.T) {
 	for _, c := range f.commands() {
 		if c.fails {
@@ -387,8 +392,8 @@ func (f *files) twoAtOnce(t *testing.T) {
 	})
 }
 
-// killed: the files of a killed command are marked as temporary, and the next
-// one removes them.
+// killed: the files of a killed command have temporary names, and the next
+// command removes them.
 func (f *files) killed(t *testing.T) {
 	for _, c := range f.commands() {
 		if c.fails {

@@ -1,5 +1,6 @@
-// Package network has the experiments whose clients are at the other end of a connection. It brings
-// the service, the node and their protocols with it: a program that runs them imports it.
+// Package network has the experiments whose clients use a network connection.
+// It depends on the service, the node and their protocols; a program that runs
+// these experiments imports it.
 package network
 
 import (
@@ -18,17 +19,18 @@ import (
 // nodeClients is how many clients a node has.
 const nodeClients = 32
 
-// nodeLoad is the calls of a node's clients, in a closed loop where there is no
-// rate.
+// nodeLoad is a mix of calls of a node's clients; without a rate they run in a
+// closed loop.
 type nodeLoad struct {
 	calls string
 	rate  float64
 }
 
-// nodeLoads are measured over each protocol. The last is about the latencies.
+// nodeLoads are measured over each protocol. The last one is for latencies.
 var nodeLoads = []nodeLoad{{calls: mix.ByKey}, {calls: mix.A}, {calls: node.SDK}, {calls: node.SDK, rate: 300}}
 
-// measureNode measures an Arkiv node as its clients see it, while it follows a chain.
+// measureNode measures an Arkiv node as its clients see it, while it follows a
+// chain.
 func measureNode(l *lab.Lab) (list []lab.Variant, _ error) {
 	for _, layout := range l.LayoutsOr() {
 		for _, protocol := range node.Protocols {
@@ -87,10 +89,11 @@ func init() {
 	lab.Register("J1", lab.Operated("FirstSync", "source", 0, 1, map[string]lab.Run{"tar": (*lab.Trial).FromTar, "chain": func(t *lab.Trial, ctx context.Context) error { return fromChain(ctx, t) }}))
 }
 
-// chainBytes are the payloads of a chain at most, which this process holds.
+// chainBytes bounds the payloads of a chain, which this process holds in
+// memory.
 const chainBytes = 64 << 20
 
-// fromChain follows a chain with the first blocks of the base profile.
+// fromChain measures following a chain of the first blocks of the base profile.
 func fromChain(ctx context.Context, t *lab.Trial) error {
 	d, err := t.Base(t.Keys.Get("layout"), t.Scale, lab.ProductionBlock)
 	if err != nil {
@@ -111,7 +114,7 @@ func fromChain(ctx context.Context, t *lab.Trial) error {
 	})
 }
 
-// leastServed is how many entities are loaded at least, for each client.
+// leastServed is the minimum number of loaded entities for each client.
 const leastServed = 20
 
 // measureService measures the entity service as its clients see it.
@@ -135,7 +138,8 @@ func measureService(l *lab.Lab) (list []lab.Variant, _ error) {
 	return append(list, servedEvents(l, sizes[len(sizes)-1])...), nil
 }
 
-// servedEvents measures appends and decisions of clients on one connection to a service.
+// servedEvents measures appends and decisions of clients on one connection to a
+// service.
 func servedEvents(l *lab.Lab, data enrolment.Data) (list []lab.Variant) {
 	for _, protocol := range serve.EventProtocols {
 		for _, w := range serve.EventWorkloads {

@@ -16,7 +16,7 @@ type named[T any] struct {
 	value T
 }
 
-// textsOf returns the string attributes of a version that are stored.
+// textsOf returns the stored string attributes of a version.
 func textsOf(e *entity.Entity) []named[string] {
 	return sorted(e.StringAttributes,
 		named[string]{entity.AttrCreator, e.Creator.String()},
@@ -25,8 +25,9 @@ func textsOf(e *entity.Entity) []named[string] {
 	)
 }
 
-// numbersOf returns its numeric attributes that are stored. $lastModifiedAtBlock is not: it is
-// the version's first block.
+// numbersOf returns the stored numeric attributes of a version.
+// $lastModifiedAtBlock is not stored as an attribute, because it is the
+// version's first block.
 func numbersOf(e *entity.Entity) []named[uint64] {
 	return sorted(e.NumericAttributes,
 		named[uint64]{entity.AttrCreatedAtBlock, e.CreatedAtBlock()},
@@ -37,8 +38,8 @@ func numbersOf(e *entity.Entity) []named[uint64] {
 	)
 }
 
-// sorted puts the user's attributes in order behind the synthetic ones: no name of a user's
-// begins with "$".
+// sorted returns all attributes in order: the synthetic ones first, since no
+// user attribute begins with "$".
 func sorted[T any](users map[string]T, synthetic ...named[T]) []named[T] {
 	list := append(make([]named[T], 0, len(synthetic)+len(users)), synthetic...)
 	for name, value := range users {
@@ -64,7 +65,7 @@ func encodeAttributes(texts []named[string], numbers []named[uint64]) (string, s
 	return first, string(append(buf, '}'))
 }
 
-// decodeAttributes sets the fields of e that the two JSON objects hold.
+// decodeAttributes sets the fields of e from the two JSON objects.
 func decodeAttributes(e *entity.Entity, texts, numbers []byte) error {
 	e.StringAttributes = map[string]string{}
 	e.NumericAttributes = map[string]uint64{}
@@ -109,8 +110,8 @@ func decodeAttributes(e *entity.Entity, texts, numbers []byte) error {
 	return nil
 }
 
-// decodeEnd reads the expiration out of the JSON of numeric attributes, and whether
-// the version is a trace.
+// decodeEnd reads the expiration from the JSON of numeric attributes, and
+// whether the version is a trace.
 func decodeEnd(numbers []byte) (expiration uint64, trace bool, err error) {
 	found := false
 	err = eachNumber(numbers, func(name string, value uint64) error {

@@ -12,15 +12,15 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// versionRows has the rows of one version, as they are or as they should be.
+// versionRows has the rows of one version, as stored or as expected.
 type versionRows struct {
 	to      uint64
 	strings map[string]string
 	numbers map[string]uint64
-	twice   bool // two payloads, or two rows of an attribute
+	twice   bool // there are two payload rows, or two rows of an attribute
 }
 
-// entityRows is the versions of one entity by their first block.
+// entityRows has the versions of one entity by their first block.
 type entityRows map[uint64]*versionRows
 
 func (r entityRows) at(from, to uint64) *versionRows {
@@ -32,9 +32,10 @@ func (r entityRows) at(from, to uint64) *versionRows {
 	return v
 }
 
-// Check implements layout.Layout: each version's attribute rows must be those
-// that its payload row repeats, valid over the same blocks. The three tables are
-// read side by side in order of the key, so that one entity is held at a time.
+// Check implements layout.Layout. Each version's attribute rows must equal the
+// attributes in its payload row, and be valid over the same blocks. The three
+// tables are read in parallel in key order, so that one entity is held at a
+// time.
 func (l *Layout) Check(ctx context.Context, payloads, texts, numbers driver.Querier, _ bool, report func(problem string) bool) error {
 	p, err := l.follow(ctx, payloads, "check_payloads")
 	if err != nil {
@@ -145,7 +146,7 @@ func (t *tableRows) scanAttribute(v *versionRows) error {
 	return nil
 }
 
-// badEnd marks a version whose rows do not agree where it ends.
+// badEnd marks a version whose rows disagree about its last block.
 const badEnd = 1<<64 - 1
 
 func (t *tableRows) scanPayload(v *versionRows) error {
@@ -166,8 +167,8 @@ func (t *tableRows) scanPayload(v *versionRows) error {
 	return nil
 }
 
-// compare reports where the rows of an entity differ from what its payloads
-// repeat. It returns false when enough was reported.
+// compare reports the differences between an entity's rows and its payload
+// rows. It returns false when report did.
 func (l *Layout) compare(key []byte, want, got entityRows, report func(string) bool) bool {
 	if problem := l.lifetimes(want); problem != "" && !report(fmt.Sprintf("entity 0x%x, %s", key, problem)) {
 		return false
@@ -194,8 +195,8 @@ func (l *Layout) compare(key []byte, want, got entityRows, report func(string) b
 	return true
 }
 
-// difference names the first thing in which a version's attribute rows differ
-// from its payload row.
+// difference describes the first difference between a version's attribute rows
+// and its payload row.
 func (l *Layout) difference(want, got *versionRows) string {
 	if want.twice {
 		return "it has two payloads"
@@ -230,9 +231,9 @@ func differs[T comparable](kind, verb string, want, got map[string]T) string {
 	return ""
 }
 
-// lifetimes names the first thing that is impossible in the intervals of an
-// entity's versions: one that ends before it begins, two that overlap, or a gap
-// between two versions of the same creation.
+// lifetimes describes the first impossible interval among an entity's versions:
+// one that ends before it begins, two that overlap, or a gap between two
+// versions of the same creation.
 func (l *Layout) lifetimes(versions entityRows) string {
 	if !l.schema.Temporal {
 		return ""

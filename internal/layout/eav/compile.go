@@ -16,20 +16,21 @@ import (
 // 65,535.
 const maxArgs = 32000
 
-// maxJoins is how many conditions Postgres may plan as joins, as it does with
-// an EXISTS that stands under nothing but AND. It searches for their best
-// order, and for some hundreds that takes minutes.
+// maxJoins is the maximum number of conditions that Postgres may plan as joins,
+// as it does with an EXISTS that is only below ANDs. It searches for the best
+// order, which takes minutes for some hundreds.
 const maxJoins = 16
 
 const never = "1 = 0"
 
-// compiler writes the SQL of a query in the form in which Arkiv's store sends
-// it (github.com/Arkiv-Network/sqlite-store): the versions in payloads that are
-// visible at the block, an EXISTS about an attribute for each comparison, and a
-// LEFT JOIN for each attribute to sort by. It differs where Arkiv's answer
-// would be wrong. The tree is compiled as it stands, because Arkiv's normal form
-// grows exponentially; its OR stands in parentheses, so that it does not make
-// other versions visible; and a NOT stays in front of its term.
+// compiler writes the SQL of a query in the form of Arkiv's store
+// (github.com/Arkiv-Network/sqlite-store): the versions in payloads that are
+// visible at the block, an EXISTS for each comparison of an attribute, and a
+// LEFT JOIN for each attribute to sort by. It differs in three points, where
+// Arkiv's answer would be wrong or its SQL too large: the tree is compiled
+// without Arkiv's normal form, which grows exponentially; OR is put in
+// parentheses, so that it does not make other versions visible; and NOT stays
+// in front of its term.
 type compiler struct {
 	*Layout
 	at         int64
@@ -40,7 +41,7 @@ type compiler struct {
 	err        error
 }
 
-// compiler returns one for conditions about the payloads e.
+// compiler returns a compiler for conditions on payloads e.
 func (v view) compiler() *compiler { return &compiler{Layout: v.Layout, at: int64(v.at), row: "e"} }
 
 func (c *compiler) write(text string, args ...any) {
@@ -100,8 +101,8 @@ func (c *compiler) expr(e query.Expr) {
 	}
 }
 
-// join writes terms as a balanced tree, because engines limit how deep an
-// expression may be, and a AND b AND c is as deep as it is long.
+// join writes terms as a balanced tree, because engines limit the depth of
+// expressions, and a AND b AND c … would be as deep as it is long.
 func (c *compiler) join(op string, terms []query.Expr) {
 	if len(terms) == 1 {
 		c.expr(terms[0])
@@ -115,8 +116,8 @@ func (c *compiler) join(op string, terms []query.Expr) {
 	c.write(")")
 }
 
-// exists writes that the version has an attribute whose value, a.value, passes
-// a test.
+// exists writes the condition that the version has an attribute whose value,
+// a.value, passes a test.
 func (c *compiler) exists(table, name, test string, args ...any) {
 	if !c.dialect.holds(name) {
 		c.write(never)
@@ -125,15 +126,16 @@ func (c *compiler) exists(table, name, test string, args ...any) {
 	c.conditions++
 	before, after := "EXISTS (SELECT 1", ")"
 	if c.row != "e" && c.dialect.JoinedSubqueries {
-		// For a leading term: the planner would turn an EXISTS into a join, and sort,
-		// because it expects few rows. Of a boolean expression it expects half.
+		// Needed for a leading term: the planner would turn an EXISTS into a
+		// join, and sort, because it expects few rows. For a boolean expression
+		// it expects half of all rows.
 		before, after = "coalesce((SELECT TRUE", "), FALSE)"
 	}
 	c.write(before+" FROM "+table+" AS a"+c.hints[table]+" WHERE "+c.same("a")+" AND a.key = ?", name)
 	c.write(test+after, args...)
 }
 
-// same is the condition that a row of an alias is of the version.
+// same writes the condition that a row of an alias belongs to the version.
 func (c *compiler) same(alias string) string {
 	from := "." + c.shape.from
 	return alias + ".entity_key = " + c.row + ".entity_key AND " + alias + from + " = " + c.row + from
@@ -159,8 +161,9 @@ func (c *compiler) compare(e query.Compare) {
 	}
 }
 
-// compareNUL compares with a literal that has a NUL, on an engine whose text has
-// none: it lies between the text before the NUL and everything that is longer.
+// compareNUL compares with a literal that contains a NUL, on an engine whose
+// text cannot. The literal sorts between the text before the NUL and everything
+// longer.
 func (c *compiler) compareNUL(e query.Compare) {
 	before, _, _ := strings.Cut(e.Value.Text, "\x00")
 	switch e.Op {
@@ -181,9 +184,8 @@ func isBlock(name string, v query.Value) bool {
 	return name == entity.AttrLastModifiedAtBlock && v.Kind == entity.Numeric
 }
 
-// blockNumber returns a number to compare a version's first block with. That
-// column is signed, and no version begins above the greatest number that it
-// holds.
+// blockNumber converts a number for a comparison with a version's first block.
+// That column is signed, and no version begins above its maximum.
 func blockNumber(v query.Value) int64 { return int64(min(v.Number, math.MaxInt64)) }
 
 func (c *compiler) in(e query.In) {
@@ -229,11 +231,11 @@ func (c *compiler) glob(e query.Glob) {
 	c.exists(texts, e.Name, " AND "+test, args...)
 }
 
-// Sorted queries. Arkiv's store sorts by the version's first block and key, and
-// before these by the attributes that a request names. The order here is by
-// $sequence where Arkiv has the first block, as another attribute.
+// Sorted queries. Arkiv's store sorts by the attributes that a request names,
+// and then by the version's first block and key. Here $sequence, as another
+// attribute, takes the place of the first block.
 
-// query writes a request, sorted. The leading term, if there is one, finds the
+// query writes a sorted request. The leading term, if there is one, finds the
 // payloads.
 func (c *compiler) query(req layout.Request, l *lead) {
 	c.write(c.selectColumns(req.Content) + " FROM payloads AS e")
@@ -270,7 +272,7 @@ func (c *compiler) query(req layout.Request, l *lead) {
 	}
 }
 
-// leftJoin writes the join of the version's row of an attribute to sort by.
+// leftJoin writes the join with the version's row of an attribute to sort by.
 func (c *compiler) leftJoin(table, row, name string) {
 	c.write(" LEFT JOIN " + table + " AS " + row + c.hints[table])
 	c.write(" ON "+c.same(row)+" AND "+row+".key = ?", name)

@@ -7,12 +7,12 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// dialect is the SQL of expressions that the dialects write differently.
+// dialect has the expressions that SQL dialects write differently.
 type dialect struct {
 	driver.Traits
 	textNUL       bool // text may contain U+0000
 	analyze       bool // ANALYZE is worth running
-	walks         bool // an index can be read in its order; see lead
+	walks         bool // an index can be read in order; see lead
 	maxConditions int  // attribute conditions of one query; 0 for no limit
 }
 
@@ -23,11 +23,10 @@ func newDialect(d driver.Dialect, caps driver.Capabilities) dialect {
 	}
 }
 
-// holds reports whether text of the engine can be s.
+// holds reports whether the engine can store s as text.
 func (d dialect) holds(s string) bool { return d.textNUL || strings.IndexByte(s, 0) < 0 }
 
-// hidden keeps the planner from searching by a column, where it does not choose by
-// statistics.
+// hidden keeps a planner without statistics from searching by a column.
 func (d dialect) hidden(column string) string {
 	if d.IndexHints {
 		return "+" + column

@@ -1,7 +1,7 @@
-// Package eav is the entity-attribute-value layouts: Arkiv's bi-temporal
-// schema with any subset of its indexes, and its simple schema without
-// history. Each attribute is a row, and the payload's row repeats all
-// attributes as JSON, so that fetching an entity reads one row.
+// Package eav has the entity-attribute-value layouts: Arkiv's bi-temporal
+// schema with any subset of its indexes, and its simple schema without history.
+// Each attribute is a row. The payload row repeats all attributes as JSON, so
+// that fetching an entity reads one row.
 package eav
 
 import (
@@ -15,13 +15,13 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Layout implements layout.Layout over the tables of a schema.
+// Layout implements layout.Layout on the tables of a schema.
 type Layout struct {
 	schema  schemas.Layout
 	dialect dialect
 	shape   *shape
-	closing [tables]*driver.Update // that end versions
-	hints   map[string]string      // by table of attributes, how SQLite looks one up
+	closing [tables]*driver.Update // updates that end versions
+	hints   map[string]string      // by attribute table: how SQLite should search it
 	sql     *statement.Set
 }
 
@@ -38,8 +38,9 @@ func New(schema schemas.Layout, d driver.Dialect, caps driver.Capabilities) *Lay
 		closing: newClosings(schema), hints: map[string]string{}, sql: statement.New(schema.Statements),
 	}
 	for _, table := range []string{texts, numbers} {
-		// Arkiv's store has this hint, of an index with the same columns. SQLite
-		// might search by the value instead, which reads all rows that have it.
+		// Arkiv's store uses this hint, with an index of the same columns.
+		// SQLite might otherwise search by the value, and read all rows that
+		// have it.
 		if l.dialect.IndexHints && hasIndex(schema, table+"_pk") {
 			l.hints[table] = " INDEXED BY " + table + "_pk"
 		}
@@ -97,8 +98,8 @@ func (l *Layout) Writer(_ context.Context, tx driver.Tx) (layout.Writer, error) 
 	return writer{l, tx}, nil
 }
 
-// DeferredIndexes implements layout.Indexed: all that are not unique. The unique
-// ones find the versions that a block changes.
+// DeferredIndexes implements layout.Indexed: all indexes that are not unique.
+// The unique ones find the versions that a block changes.
 func (l *Layout) DeferredIndexes() (names []string) {
 	for _, index := range l.schema.Indexes {
 		if !index.Unique {
@@ -128,7 +129,8 @@ func (l *Layout) Analyzed() bool { return l.schema.Analyze && l.dialect.analyze 
 
 // Analyze implements layout.Analyzed.
 func (l *Layout) Analyze(ctx context.Context, tx driver.Tx) error {
-	// By table: a server's database may hold other tables than ours.
+	// Analyze each table, because a server's database may hold tables of
+	// others.
 	for _, t := range l.shape.tables {
 		if _, err := tx.Exec(ctx, "ANALYZE "+t.Name); err != nil {
 			return fmt.Errorf("analyze: %w", err)

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// The cached attributes are flat JSON objects of strings or of unsigned
+// The attributes in payload rows are flat JSON objects of strings or unsigned
 // integers, written and read once for every version. encoding/json takes ten
-// microseconds for one, half of what SQLite takes to find the row; the common
-// case, text without escapes, is read and written here, and the rest is left to
+// microseconds for one, half of the time in which SQLite finds the row. So text
+// without escapes, the usual case, is handled here, and the rest by
 // encoding/json.
 
 // appendString appends s as a JSON string, as json.Marshal writes it.
@@ -27,7 +27,7 @@ func appendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// appendName appends the name of a member and what separates it from the last.
+// appendName appends the name of a member, after a separator.
 func appendName(dst []byte, name string) []byte {
 	if len(dst) > 1 {
 		dst = append(dst, ',')
@@ -45,9 +45,9 @@ func eachNumber(object []byte, f func(name string, value uint64) error) error {
 	return eachMember(object, cutNumber, f)
 }
 
-// eachMember calls f with each member of an object that fills the text. An
-// object with escapes is left to encoding/json; in others each quote begins a
-// string or ends it. Strings are parts of one copy of the text.
+// eachMember calls f with each member of a JSON object that fills the text. An
+// object with escapes is left to encoding/json; without escapes, every quote
+// begins or ends a string. The strings share one copy of the text.
 func eachMember[T any](object []byte, cut func(text string) (T, string, bool), f func(string, T) error) error {
 	if bytes.IndexByte(object, '\\') >= 0 {
 		var members map[string]T
@@ -82,7 +82,7 @@ func eachMember[T any](object []byte, cut func(text string) (T, string, bool), f
 	return fmt.Errorf("malformed attributes at byte %d", len(object)-len(rest))
 }
 
-// cutString cuts a quoted string off the beginning of a text.
+// cutString cuts a quoted string from the beginning of a text.
 func cutString(text string) (s, rest string, ok bool) {
 	for i := 1; i < len(text) && text[0] == '"' && text[i] >= ' '; i++ {
 		if text[i] == '"' {
@@ -92,7 +92,7 @@ func cutString(text string) (s, rest string, ok bool) {
 	return "", text, false
 }
 
-// cutNumber cuts digits off the beginning of a text.
+// cutNumber cuts digits from the beginning of a text.
 func cutNumber(text string) (n uint64, rest string, ok bool) {
 	end := 0
 	for end < len(text) && text[end] >= '0' && text[end] <= '9' {

@@ -26,13 +26,13 @@ import (
 // can come before it, and the reading ends. It reads in vain the versions of
 // entities that were created long ago and changed lately.
 
-// Bounds of leading terms.
+// Limits of leading terms.
 const (
 	maxWalked  = 4096 // the largest limit of a query that is read newest first
 	maxLegs    = 32   // values of a leading term: the statement repeats its other terms for each
 	maxReach   = 1000 // newest versions of a term that are counted
-	walkSpare  = 16   // versions read at first, above twice the limit
-	walkGrowth = 8    // times more are read when those did not suffice
+	walkSpare  = 16   // versions read at first, in addition to twice the limit
+	walkGrowth = 8    // factor for the next read when those did not suffice
 	fetchSize  = 16   // results whose rows one statement fetches
 )
 
@@ -41,20 +41,20 @@ type lead struct {
 	table        string
 	legs         []leg
 	rest         []query.Expr // the other terms
-	lower, upper uint64       // first and last block in which versions begin
+	lower, upper uint64       // first and last block in which matching versions begin
 }
 
-// leg is a condition on w, a row of an attribute. An index has the rows that
-// meet it next to each other, newest first.
+// leg is a condition on w, a row of an attribute. In an index the rows that
+// meet it are adjacent, newest first.
 type leg struct {
 	test string
 	args []any
 }
 
-// lead returns the leading term of a condition, or nil if there is none. An
-// equality leads before others. With limited, when only the newest few are
-// wanted, a comparison of a number may lead as well, by all versions that have
-// the attribute, and after that $sequence, which all versions have.
+// lead returns the leading term of a condition, or nil if there is none.
+// Equalities are preferred. With limited, when only the newest few results are
+// wanted, a comparison of a number may lead as well: it walks over all versions
+// with that attribute. The last resort is $sequence, which all versions have.
 func (v view) lead(ctx context.Context, e query.Expr, limited bool) (*lead, error) {
 	if !v.schema.NewestFirst || !v.dialect.walks {
 		return nil, nil
@@ -89,7 +89,8 @@ func (v view) lead(ctx context.Context, e query.Expr, limited bool) (*lead, erro
 	l.table, l.legs = numbers, []leg{{"w.key = ?", []any{entity.AttrSequence}}}
 	if len(compared) > 0 {
 		c := l.rest[compared[0]].(query.Compare)
-		// Hidden, so that SQLite does not search by the value, and sort.
+		// The value is hidden, so that SQLite does not search by it and then
+		// sort.
 		test := "w.key = ? AND " + v.dialect.hidden("w.value") + " " + operators[c.Op] + " ?"
 		l.legs = []leg{{test, []any{c.Name, c.Value.Number}}}
 		l.rest = slices.Delete(l.rest, compared[0], compared[0]+1)
@@ -97,8 +98,8 @@ func (v view) lead(ctx context.Context, e query.Expr, limited bool) (*lead, erro
 	return l, nil
 }
 
-// within narrows the range of first blocks to the range of a term, if the term
-// compares them. With two bounds in a statement SQLite would search by either.
+// within narrows the range of first blocks by a term that compares them. SQLite
+// would search by either of two bounds, so a statement has only one range.
 func (l *lead) within(e query.Expr) bool {
 	c, ok := e.(query.Compare)
 	if !ok || !isBlock(c.Name, c.Value) || c.Op == query.NotEqual {
@@ -123,8 +124,8 @@ func (l *lead) within(e query.Expr) bool {
 	return true
 }
 
-// equalities returns a leg for each value that a term allows an attribute, or
-// none if these are not listed or are too many.
+// equalities returns a leg for each value that a term allows for an attribute;
+// none if the values are not listed or are too many.
 func (d dialect) equalities(e query.Expr) (table string, legs []leg) {
 	var list query.In
 	switch e := e.(type) {
@@ -149,9 +150,9 @@ func (d dialect) equalities(e query.Expr) (table string, legs []leg) {
 	return table, legs
 }
 
-// chooseEqual makes one of some equalities lead: the one with the fewest
-// versions or, if all have many, with the fewest among the newest. That is the
-// one whose newest thousand reach back furthest.
+// chooseEqual chooses the leading term among equalities: the one with the
+// fewest versions or, if all have many, with the fewest among the newest: the
+// one whose newest thousand go back furthest.
 func (v view) chooseEqual(ctx context.Context, l *lead, equal []int) error {
 	best, fewest, furthest := equal[0], int64(math.MaxInt64), int64(0)
 	for _, i := range equal[:min(len(equal), maxLegs)] {
@@ -173,8 +174,8 @@ func (v view) chooseEqual(ctx context.Context, l *lead, equal []int) error {
 }
 
 // reach returns how many versions a leading term has among the newest thousand,
-// and in which block the first of these begins. Versions that ended count,
-// because leaving them out could read many more.
+// and the first block of the oldest of these. Ended versions count, because
+// leaving them out could read many more.
 func (v view) reach(ctx context.Context, l *lead) (entries, first int64, err error) {
 	c := v.compiler()
 	c.write("SELECT count(*), coalesce(min(f), 0) FROM (")
@@ -187,10 +188,10 @@ func (v view) reach(ctx context.Context, l *lead) (entries, first int64, err err
 	return entries, first, err
 }
 
-// versions writes that columns of a leading term's versions are wanted, which
-// meet further conditions: so many from the newest on, or all if rows is 0.
-// A compiled statement merges the legs by their indexes; elsewhere as many rows of
-// each leg are read as of all.
+// versions writes a subquery for columns of a leading term's versions that meet
+// further conditions: rows of them from the newest on, or all if rows is 0.
+// Where statements are compiled, one statement merges the legs by their
+// indexes; elsewhere each leg reads up to that many rows.
 func (c *compiler) versions(l *lead, columns string, rows int64, further func()) {
 	newest := func() {
 		if rows > 0 {
@@ -216,8 +217,8 @@ func (c *compiler) versions(l *lead, columns string, rows int64, further func())
 	newest()
 }
 
-// led writes that payload e is among the versions of a leading term, in a
-// statement that sorts or counts all matches.
+// led writes the condition that payload e is among a leading term's versions,
+// for a statement that sorts or counts all matches.
 func (c *compiler) led(l *lead) {
 	if l == nil {
 		return
@@ -227,7 +228,7 @@ func (c *compiler) led(l *lead) {
 	c.write(")")
 }
 
-// result is an entity that a query finds, without its rows.
+// result is an entity found by a query, before its rows are read.
 type result struct {
 	key      entity.Key
 	sequence uint64
@@ -238,8 +239,8 @@ func newestFirst(a, b result) int {
 	return cmp.Or(cmp.Compare(b.sequence, a.sequence), bytes.Compare(a.key[:], b.key[:]))
 }
 
-// newest returns the results of a request in order, if a leading term finds them
-// newest first.
+// newest returns the results of a request in order, if a leading term finds
+// them newest first.
 func (v view) newest(ctx context.Context, req layout.Request) (list []result, ok bool, err error) {
 	if len(req.Order) > 0 || req.Limit == 0 || req.Limit > maxWalked {
 		return nil, false, nil
@@ -261,9 +262,9 @@ func (v view) newest(ctx context.Context, req layout.Request) (list []result, ok
 	return list, true, nil
 }
 
-// walk reads so many versions of a leading term, the newest that begin up to its
+// walk reads rows versions of a leading term, the newest that begin up to its
 // last block, adds the results among them to a list, and lowers that block. It
-// returns whether no other version can be a result.
+// reports whether no other version can be a result.
 func (v view) walk(
 	ctx context.Context, l *lead, rows int64, req layout.Request, list []result,
 ) (_ []result, done bool, err error) {
@@ -307,9 +308,9 @@ func (v view) walk(
 	return list, done || n < rows, err
 }
 
-// insert puts a result into its place of a sorted list with a greatest length,
-// unless it is there, because parts that meet in a block both find it, as two
-// legs of one value do.
+// insert inserts a result into a sorted list of bounded length, unless it is
+// already there. Two walks that meet in a block both find it, and so do two
+// legs of one value.
 func insert(list []result, e result, most int) []result {
 	at, has := slices.BinarySearchFunc(list, e, newestFirst)
 	if has || at == most {
@@ -319,7 +320,7 @@ func insert(list []result, e result, most int) []result {
 	return list[:min(len(list), most)]
 }
 
-// fetch yields the entities of a list, some at a time.
+// fetch yields the entities of a list, reading several at a time.
 func (v view) fetch(
 	ctx context.Context, list []result, content bool, yield func(*entity.Entity, error) bool,
 ) {

@@ -61,7 +61,7 @@ func (l *Layout) readContent(ctx context.Context, q driver.Querier, at uint64, k
 	})
 }
 
-// readEnds finds out which keys' last versions ran out by themselves.
+// readEnds finds the keys whose last versions expired by themselves.
 func (l *Layout) readEnds(ctx context.Context, q driver.Querier, keys []any, prior map[entity.Key]entity.Prior) error {
 	last := make(map[entity.Key]int64, len(keys))
 	return l.sql.EachIn(ctx, q, "ends", keys, nil, func(rows driver.Rows) error {
@@ -81,8 +81,8 @@ func (l *Layout) readEnds(ctx context.Context, q driver.Querier, keys []any, pri
 	})
 }
 
-// scanEntity reads the columns entity_key, from_block, content type and the two
-// JSON objects, and what dest is given for after them.
+// scanEntity scans the columns entity_key, from_block, content type and the two
+// JSON objects, and then into dest.
 func scanEntity(rows driver.Rows, dest ...any) (*entity.Entity, error) {
 	var key, contentType, texts, numbers []byte
 	var from int64

@@ -39,8 +39,8 @@ func (v view) Get(ctx context.Context, key entity.Key) (*entity.Entity, error) {
 	return e, nil
 }
 
-// Versions implements layout.View. Each version is a statement of one row, so that
-// no engine holds payloads of many.
+// Versions implements layout.View. Each version is read by a separate
+// statement, so that no engine holds the payloads of many.
 func (v view) Versions(ctx context.Context, key entity.Key) iter.Seq2[entity.Version, error] {
 	text := v.selectColumns(true) + ", e.to_block FROM payloads AS e WHERE e.entity_key = ? AND e.from_block <= ? ORDER BY e.from_block DESC LIMIT 1"
 	return func(yield func(entity.Version, error) bool) {
@@ -169,16 +169,17 @@ func (v view) openings(ctx context.Context, yield func(*entity.Entity, error) bo
 	v.stream(ctx, driver.Statement{Text: v.schema.Statements["openings"]}, nil, true, yield)
 }
 
-// Bounds of pagedOpenings.
+// Limits of pagedOpenings.
 const (
 	openingsPage = 1024 // row numbers that are sorted at once
 	openingsRead = 256  // versions that are held at once
 	openingsSpan = 32   // row numbers within which one statement reads
 )
 
-// pagedOpenings streams all versions page by page, because DuckDB holds the whole
-// result of a statement in memory, and 2,048 whole rows of a table that it scans.
-// So a page's row numbers are sorted first, and then neighbours are read together.
+// pagedOpenings streams all versions page by page. DuckDB holds the whole
+// result of a statement in memory, and 2,048 whole rows of a scanned table. So
+// it sorts only the row numbers of a page first, and then reads adjacent rows
+// together.
 func (v view) pagedOpenings(ctx context.Context, yield func(*entity.Entity, error) bool) {
 	next := "SELECT rowid, " + v.shape.from + ", entity_key FROM payloads WHERE " + v.shape.from + " >= ? AND (" +
 		v.shape.from + " > ? OR entity_key > ?) ORDER BY " + v.shape.from + ", entity_key LIMIT CAST(? AS BIGINT)"
@@ -206,7 +207,7 @@ func (v view) pagedOpenings(ctx context.Context, yield func(*entity.Entity, erro
 	}
 }
 
-// rows returns versions by the numbers of their rows.
+// rows returns versions by their row numbers.
 func (v view) rows(ctx context.Context, numbers []int64) (map[int64]*entity.Entity, error) {
 	found := make(map[int64]*entity.Entity, len(numbers))
 	text := v.selectColumns(true) + ", e.rowid FROM payloads AS e WHERE e.rowid BETWEEN ? AND ?"

@@ -13,11 +13,11 @@ func (l *Layout) Tables() []*driver.Table {
 	return []*driver.Table{l.shape.tables[inPayloads], l.shape.tables[inStrings], l.shape.tables[inNumbers]}
 }
 
-// rebuildValues is how many values are written together.
+// rebuildValues is the number of values in one insert.
 const rebuildValues = 20_000
 
-// Rebuild implements layout.Layout: attribute rows are made from the attributes
-// in the payloads' rows.
+// Rebuild implements layout.Layout. It rebuilds the attribute rows from the
+// attributes in the payload rows.
 func (l *Layout) Rebuild(ctx context.Context, tx driver.Tx, q driver.Querier) error {
 	for _, t := range l.shape.tables[:inPayloads] {
 		if _, err := tx.Exec(ctx, "DELETE FROM "+t.Name); err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// shape is where the bi-temporal tables and the simple ones differ in the SQL
-// that is put together in Go.
+// shape has the differences between the bi-temporal and the simple tables in
+// SQL that is built in Go.
 type shape struct {
 	from    string // column of a version's first block
 	visible string // payload e is visible at ?
@@ -23,7 +23,7 @@ const (
 	tables
 )
 
-// The names of the tables of attributes.
+// The names of the attribute tables.
 const (
 	texts   = "string_attributes"
 	numbers = "numeric_attributes"
@@ -68,9 +68,9 @@ func newClosings(schema schemas.Layout) (list [tables]*driver.Update) {
 	return list
 }
 
-// temporal is rows valid in [from_block, to_block). The condition is Arkiv's:
-// about an expression, so that SQLite does not search by to_block, which is
-// above the head in all rows of living entities.
+// temporal has rows that are valid in [from_block, to_block). As in Arkiv's
+// SQL, the condition is on an expression, so that SQLite does not search by
+// to_block, which is above the head in all rows of living entities.
 var temporal = shape{
 	from:    "from_block",
 	visible: "? BETWEEN e.from_block AND e.to_block - 1",
@@ -81,7 +81,7 @@ var temporal = shape{
 	},
 }
 
-// simple is one row of each kind for an entity, the last.
+// simple has one row of each kind for an entity: its last version's.
 var simple = shape{
 	from:    "block",
 	visible: "e.expires > ?",

@@ -7,11 +7,11 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// batch collects the rows of a block, and the keys of the versions that it
-// closes, by table before they are written together.
+// batch collects, by table, the rows of a block and the keys of the versions
+// that it closes, to write them together.
 type batch struct{ rows, closed [tables][]any }
 
-// insert writes the rows, and forgets them.
+// insert writes the collected rows and empties the lists.
 func (b *batch) insert(ctx context.Context, tx driver.Tx, into *shape) error {
 	for i, table := range into.tables {
 		if err := tx.Insert(ctx, table, b.rows[i]); err != nil {
@@ -28,10 +28,10 @@ func (w writer) Write(ctx context.Context, set entity.Changeset) error {
 	for i := range set.Changes {
 		c := &set.Changes[i]
 		if c.Old != nil && w.schema.Temporal {
-			b.close(c.Old)
+			b.addClosed(c.Old)
 		}
 		if c.New != nil {
-			b.open(w.schema.Temporal, c.New)
+			b.addRows(w.schema.Temporal, c.New)
 		}
 	}
 	if err := w.end(ctx, w.tx, set, &b); err != nil {
@@ -40,7 +40,7 @@ func (w writer) Write(ctx context.Context, set entity.Changeset) error {
 	return b.insert(ctx, w.tx, w.shape)
 }
 
-// end closes the old versions or, without history, removes them.
+// end closes the old versions; without history it removes them.
 func (l *Layout) end(ctx context.Context, tx driver.Tx, set entity.Changeset, b *batch) error {
 	if !l.schema.Temporal {
 		return l.remove(ctx, tx, set)
@@ -54,7 +54,7 @@ func (l *Layout) end(ctx context.Context, tx driver.Tx, set entity.Changeset, b 
 }
 
 // remove deletes the rows of every changed key. A key without an old version
-// may still have the rows of one that expired.
+// may still have rows of an expired one.
 func (l *Layout) remove(ctx context.Context, tx driver.Tx, set entity.Changeset) error {
 	keys := make([]any, len(set.Changes))
 	for i := range set.Changes {
@@ -68,8 +68,8 @@ func (l *Layout) remove(ctx context.Context, tx driver.Tx, set entity.Changeset)
 	return nil
 }
 
-// close adds the keys of a version's rows.
-func (b *batch) close(e *entity.Entity) {
+// addClosed adds the keys of a version's rows.
+func (b *batch) addClosed(e *entity.Entity) {
 	key, from := e.Key[:], int64(e.LastModifiedAtBlock)
 	for _, a := range textsOf(e) {
 		b.closed[inStrings] = append(b.closed[inStrings], key, a.name, from)
@@ -80,8 +80,8 @@ func (b *batch) close(e *entity.Entity) {
 	b.closed[inPayloads] = append(b.closed[inPayloads], key, from)
 }
 
-// open adds a new version's rows.
-func (b *batch) open(temporal bool, e *entity.Entity) {
+// addRows adds a new version's rows.
+func (b *batch) addRows(temporal bool, e *entity.Entity) {
 	texts, numbers := textsOf(e), numbersOf(e)
 	key := any(e.Key[:])
 	from, to := any(int64(e.LastModifiedAtBlock)), any(int64(e.Expiration))
@@ -103,8 +103,8 @@ func (b *batch) open(temporal bool, e *entity.Entity) {
 	b.rows[inPayloads] = append(b.rows[inPayloads], key, from, to, content, e.ContentType, textJSON, numberJSON)
 }
 
-// Rewind implements layout.Writer. Numbers come last, because the others read
-// their expirations there.
+// Rewind implements layout.Writer. The numbers are rewound last, because the
+// other tables read their expirations there.
 func (w writer) Rewind(ctx context.Context, head uint64, to int64) error {
 	newer := []string{"rewind_delete_strings", "rewind_delete_numbers", "rewind_delete_payloads"}
 	ended := []string{"rewind_reopen_strings", "rewind_reopen_payloads", "rewind_reopen_numbers"}
@@ -119,7 +119,7 @@ func (w writer) Prune(ctx context.Context, before uint64) error {
 	return w.each(ctx, []string{"prune_strings", "prune_numbers", "prune_payloads"}, int64(before))
 }
 
-// each runs some statements with the same arguments.
+// each runs several statements with the same arguments.
 func (w writer) each(ctx context.Context, names []string, args ...any) error {
 	for _, name := range names {
 		if err := w.sql.Exec(ctx, w.tx, name, args...); err != nil {

@@ -1,5 +1,5 @@
-// Journey runs one use of a new store, and writes the coverage counters of that
-// use alone into a directory. A test builds it with go build -cover.
+// Journey runs one use of a new store, and writes the coverage counters of only
+// that use into a directory. A test builds it with go build -cover.
 //
 //	journey block|query|append URL DIRECTORY
 package main
@@ -35,8 +35,8 @@ func run(ctx context.Context, journey, url, counters string) error {
 		return err
 	}
 
-	// Open what the journey uses and nothing else, because the background work of
-	// the rest would run in some journeys and not in others.
+	// Open only what the journey uses, because background work of other parts
+	// would run in some journeys and not in others.
 	db, err := store.Open(ctx, url, &store.Options{ReadOnly: journey == "query"})
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func run(ctx context.Context, journey, url, counters string) error {
 		return err
 	}
 
-	// Run the journey with counters of its own.
+	// Run the journey with reset counters.
 	if err := coverage.ClearCounters(); err != nil {
 		return err
 	}
@@ -62,10 +62,10 @@ func run(ctx context.Context, journey, url, counters string) error {
 	return errors.Join(coverage.WriteMetaDir(counters), coverage.WriteCountersDir(counters))
 }
 
-// filled is how many blocks the store has.
+// filled is the number of blocks in the store.
 const filled = 64
 
-// fill makes the store, so that a journey makes no tables.
+// fill creates the store, so that a journey does not create tables.
 func fill(ctx context.Context, url string) error {
 	db, err := store.Open(ctx, url, nil)
 	if err != nil {
@@ -87,8 +87,8 @@ func fill(ctx context.Context, url string) error {
 	return ents.Flush(ctx)
 }
 
-// appending returns an append under a condition, after one that has read the end
-// of the log.
+// appending returns a conditional append, which follows one that has read the
+// end of the log.
 func appending(ctx context.Context, db *store.DB) (func() error, error) {
 	events, err := db.Events(ctx, nil)
 	if err != nil {
@@ -106,7 +106,8 @@ func appending(ctx context.Context, db *store.DB) (func() error, error) {
 	}, nil
 }
 
-// applyingOrQuerying returns a block with its merge, or a query of the past.
+// applyingOrQuerying returns a block with its merge, or a query at a past
+// block.
 func applyingOrQuerying(ctx context.Context, db *store.DB, journey string) (func() error, error) {
 	ents, err := db.Entities(ctx, nil)
 	if err != nil {
@@ -121,7 +122,8 @@ func applyingOrQuerying(ctx context.Context, db *store.DB, journey string) (func
 	return nil, fmt.Errorf("there is no journey %q", journey)
 }
 
-// block creates sixteen entities and updates as many of the block before.
+// block returns a block that creates sixteen entities and updates as many of
+// the previous block.
 func block(number uint64) entity.Block {
 	b := entity.Block{Number: number}
 	for i := range byte(16) {

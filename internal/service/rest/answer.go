@@ -9,16 +9,17 @@ import (
 	"github.com/varvedb/varve/internal/service"
 )
 
-// answer is an answer that has begun or is yet to begin, and what its request holds.
+// answer is the answer to a request, begun or not, with the resources of the
+// request.
 type answer struct {
 	http.ResponseWriter
 	control *http.ResponseController
 	timeout time.Duration // to write; zero: none
 	status  int           // that was sent
 	hold    *quota.Hold
-	decoded *quota.Hold // the decoded body
+	decoded *quota.Hold // memory of the decoded body
 	reading atomic.Bool // the body is being read
-	read    bool        // it was read
+	read    bool        // the body has been read
 }
 
 func newAnswer(w http.ResponseWriter, timeout time.Duration, gate *service.Gate) *answer {
@@ -33,7 +34,7 @@ func (a *answer) release() {
 	a.decoded.Done()
 }
 
-// cutOff ends reading the body or else writing the answer, at once.
+// cutOff aborts reading the body or writing the answer at once.
 func (a *answer) cutOff() {
 	past := time.Unix(1, 0)
 	if a.reading.Load() {
@@ -49,13 +50,15 @@ func (a *answer) WriteHeader(status int) {
 	a.ResponseWriter.WriteHeader(status)
 }
 
-// Write implements http.ResponseWriter. The client has the timeout to take it.
+// Write implements http.ResponseWriter. The client must receive the data within
+// the timeout.
 func (a *answer) Write(b []byte) (int, error) {
 	if a.status == 0 {
 		a.status = http.StatusOK
 	}
 	if a.timeout > 0 {
-		// Only a writer that is no connection, as in tests, cannot.
+		// Only a writer without a connection, as in tests, does not support
+		// this.
 		_ = a.control.SetWriteDeadline(time.Now().Add(a.timeout))
 	}
 	a.hold.Await()

@@ -16,7 +16,7 @@ import (
 	"github.com/varvedb/varve/internal/strictjson"
 )
 
-// bodyError is a fault in a body of JSON.
+// bodyError is a fault in a JSON body.
 type bodyError struct {
 	line, column int // from 1, in bytes
 	err          error
@@ -56,7 +56,8 @@ func (h *Handler) readBody(w *answer, r *http.Request) ([]byte, error) {
 		return nil, fmt.Errorf("%w: a body of %d bytes, at most %d", service.ErrTooLarge, r.ContentLength, h.maxBody)
 	}
 	var body bytes.Buffer
-	// It has its time, and its memory while no other request waits for that.
+	// Reading has a time limit, and may be cut off when another request waits
+	// for its memory.
 	w.reading.Store(true)
 	stop := context.AfterFunc(h.with.Ending, func() { _ = w.control.SetReadDeadline(time.Now().Add(h.with.Timeouts.Drain / 4)) })
 	err := w.hold.Read(r.Context(), &body, http.MaxBytesReader(w.ResponseWriter, r.Body, h.maxBody), r.ContentLength)
@@ -78,7 +79,7 @@ func (h *Handler) readBody(w *answer, r *http.Request) ([]byte, error) {
 	return nil, malformed("the body ends early: %v", err)
 }
 
-// readJSON reads a body of JSON into what dst points to.
+// readJSON decodes a JSON body into the value that dst points to.
 func (h *Handler) readJSON(w *answer, r *http.Request, dst any) error {
 	kind, err := mediaType(r)
 	if err != nil {
@@ -94,12 +95,13 @@ func (h *Handler) readJSON(w *answer, r *http.Request, dst any) error {
 	return decodeJSON(body, dst, func(memory int64) error { return w.decoded.Take(r.Context(), memory) })
 }
 
-// maxDecoded is what may be made of JSON. It is less than over gRPC, because a list of JSON grows while
-// it is read, and the smaller ones before it wait to be collected.
+// maxDecoded is the maximum memory of decoded JSON. It is less than for gRPC,
+// because a list grows while JSON is decoded, and its smaller copies remain as
+// garbage.
 const maxDecoded = service.MaxDecoded / 2
 
-// decodeJSON reads one JSON value; an error has the place of the mistake.
-// Before it decodes, it calls admit with the memory that the value will take.
+// decodeJSON decodes one JSON value; an error includes the position. Before it
+// decodes, it calls admit with the memory that the value will take.
 func decodeJSON(body []byte, dst any, admit func(memory int64) error) error {
 	err := strictjson.DecodeWithin(body, dst, &strictjson.Limits{
 		List: service.MaxList, Members: service.MaxMembers, Memory: maxDecoded, Admit: admit, TooLarge: service.ErrTooLarge,

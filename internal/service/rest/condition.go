@@ -9,13 +9,13 @@ import (
 	"github.com/varvedb/varve/internal/service"
 )
 
-// etags is what If-Match and If-None-Match hold, as RFC 9110 has it.
+// etags matches the value of If-Match and If-None-Match, as in RFC 9110.
 var etags = regexp.MustCompile(`^(\*|(W/)?"[!#-~]*"([ \t]*,[ \t]*(W/)?"[!#-~]*")*)$`)
 
-// etag writes the version of an entity as an ETag.
+// etag formats the version of an entity as an ETag.
 func etag(version uint64) string { return `"` + strconv.FormatUint(version, 10) + `"` }
 
-// guard reads the conditions of a request on the entity before the write.
+// guard reads a request's conditions on the entity before the write.
 func guard(r *http.Request) (g service.Guard, err error) {
 	if g.Match, err = versions(r, "If-Match", false); err != nil {
 		return g, err
@@ -24,8 +24,9 @@ func guard(r *http.Request) (g service.Guard, err error) {
 	return g, err
 }
 
-// versions reads a header of ETags, nil when there is none. What this service has not
-// made is the version of no entity. A weak one matches only where that is asked for.
+// versions parses a header of ETags; nil when there is none. An ETag that this
+// service did not make matches no version. A weak one matches only if weak is
+// set.
 func versions(r *http.Request, name string, weak bool) (*service.Versions, error) {
 	lines := r.Header.Values(name)
 	if len(lines) == 0 {

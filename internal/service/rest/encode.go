@@ -7,8 +7,9 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// appendEntity adds an entity as JSON, as the schema Entity has it. It is written
-// by hand because it is most of what an answer from the cache costs.
+// appendEntity appends an entity as JSON, as in the schema Entity. It is
+// hand-written because encoding is most of the cost of an answer from the
+// cache.
 func appendEntity(b []byte, e *entity.Entity) []byte {
 	b = append(b, `{"key":"`...)
 	b = jsonuint.AppendHex(b, e.Key[:])
@@ -43,7 +44,7 @@ func appendEntity(b []byte, e *entity.Entity) []byte {
 	return append(b, '}')
 }
 
-// appendName adds the name of a member, with a comma unless it is the first.
+// appendName appends the name of a member, with a comma unless it is the first.
 func appendName(b []byte, comma *bool, name string) []byte {
 	if *comma {
 		b = append(b, ',')

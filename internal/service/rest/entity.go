@@ -17,7 +17,7 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// octets is the content type of a payload that names none.
+// octets is the content type for a payload without one.
 const octets = "application/octet-stream"
 
 // putBody is the JSON body of a PUT.
@@ -31,7 +31,7 @@ type putBody struct {
 	Lifetime *jsonuint.Uint           `json:"lifetime"` // blocks
 }
 
-// put makes the write that a body asks for.
+// put converts a body into a write.
 func (b *putBody) put(key entity.Key) (*service.Put, error) {
 	p := &service.Put{
 		Key: key, ContentType: b.ContentType, Payload: b.Payload, Lifetime: (*uint64)(b.Lifetime),
@@ -48,9 +48,9 @@ func (b *putBody) put(key entity.Key) (*service.Put, error) {
 	return p, nil
 }
 
-// rawPut makes a JSON body, without the payload, from the parameters of a
-// request whose body is the payload: s.NAME=text and n.NAME=number are
-// attributes.
+// rawPut converts the parameters of a request whose body is the payload into
+// the equivalent JSON body, without the payload. s.NAME=text and n.NAME=number
+// are attributes.
 func rawPut(values url.Values) (b putBody, err error) {
 	members, texts, numbers := map[string]any{}, map[string]string{}, map[string]string{}
 	for name, list := range values {
@@ -73,7 +73,7 @@ func rawPut(values url.Values) (b putBody, err error) {
 	return b, err
 }
 
-// decodeParameters turns parameters into the JSON body with the same meaning.
+// decodeParameters decodes parameters as the equivalent JSON body.
 func decodeParameters(members map[string]any, dst any) error {
 	text, err := json.Marshal(members)
 	if err != nil {
@@ -86,7 +86,7 @@ func decodeParameters(members map[string]any, dst any) error {
 	return err
 }
 
-// pathKey reads the key in a path.
+// pathKey parses the key in a path.
 func pathKey(r *http.Request) (entity.Key, error) {
 	key, err := entity.ParseKey(r.PathValue("key"))
 	if err != nil {
@@ -95,7 +95,7 @@ func pathKey(r *http.Request) (entity.Key, error) {
 	return key, nil
 }
 
-// parameters reads the parameters of a request, strictly.
+// parameters parses the parameters of a request strictly.
 func parameters(r *http.Request) (url.Values, error) {
 	if r.URL.RawQuery == "" {
 		return nil, nil
@@ -121,7 +121,7 @@ func noParameters(r *http.Request) error {
 	return malformed("there are no parameters here; %s/payload takes and gives a payload alone, and what belongs to it as parameters", r.URL.Path)
 }
 
-// readPut reads a document of JSON.
+// readPut reads a put from a JSON document.
 func (h *Handler) readPut(w *answer, r *http.Request, key entity.Key) (*service.Put, error) {
 	if err := noParameters(r); err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func (h *Handler) readPut(w *answer, r *http.Request, key entity.Key) (*service.
 	return body.put(key)
 }
 
-// readPayload reads a body that is the payload itself.
+// readPayload reads a put whose body is the payload itself.
 func (h *Handler) readPayload(w *answer, r *http.Request, key entity.Key) (*service.Put, error) {
 	values, err := parameters(r)
 	if err != nil {
@@ -164,7 +164,7 @@ func (h *Handler) putPayload(w *answer, r *http.Request) error {
 	return h.write(w, r, h.readPayload)
 }
 
-// write makes the write that is read from a request.
+// write executes the write that read returns for a request.
 func (h *Handler) write(w *answer, r *http.Request, read func(*answer, *http.Request, entity.Key) (*service.Put, error)) error {
 	key, err := pathKey(r)
 	if err != nil {
@@ -197,7 +197,7 @@ func (h *Handler) write(w *answer, r *http.Request, read func(*answer, *http.Req
 	}{written{key.String(), jsonuint.Uint(done.Block)}, done.Created, jsonuint.Expiration(done.Expiration)})
 }
 
-// written is a part of the answers to all writes.
+// written is the common part of the answers to writes.
 type written struct {
 	Key   string        `json:"key"`
 	Block jsonuint.Uint `json:"block"`
@@ -213,7 +213,7 @@ func (h *Handler) getPayload(w *answer, r *http.Request) error {
 	return h.read(w, r, func(e *entity.Entity) error { return sendRaw(w, e) })
 }
 
-// read finds the entity that a request asks for and answers with it.
+// read finds the requested entity and calls answer with it.
 func (h *Handler) read(w *answer, r *http.Request, answer func(e *entity.Entity) error) error {
 	key, err := pathKey(r)
 	if err != nil {
@@ -229,7 +229,8 @@ func (h *Handler) read(w *answer, r *http.Request, answer func(e *entity.Entity)
 	if h.service.ReadOnly() { // where others write, after a rewind another block may have the same number
 		return answer(e)
 	}
-	// The answer has the ETag of its entity, or says that the client has it.
+	// Send the entity's ETag, or answer that the client already has this
+	// version.
 	known, err := versions(r, "If-None-Match", true)
 	if err != nil {
 		return err
@@ -242,8 +243,8 @@ func (h *Handler) read(w *answer, r *http.Request, answer func(e *entity.Entity)
 	return answer(e)
 }
 
-// sendRaw answers with the payload alone. A payload is a user's data and must
-// not run in a browser as a page of this service.
+// sendRaw answers with only the payload. A payload is user data, so it must not
+// run in a browser as a page of this service.
 func sendRaw(w http.ResponseWriter, e *entity.Entity) error {
 	kind := e.ContentType
 	if kind == "" || !service.IsContentType(kind) { // others than this service may have written it

@@ -15,7 +15,7 @@ type appendBody struct {
 	Condition *eventjson.Condition `json:"condition"`
 }
 
-// append returns the events and the condition.
+// append converts the body into events and a condition.
 func (b *appendBody) append() ([]event.Event, *event.Condition, error) {
 	events := make([]event.Event, len(b.Events))
 	for i := range b.Events {

@@ -17,15 +17,15 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// sseType is that of server-sent events.
+// sseType is the media type of server-sent events.
 const sseType = "text/event-stream"
 
-// heartbeat is how often an idle stream of server-sent events sends a comment,
-// so that proxies do not close it.
+// heartbeat is the interval at which an idle stream of server-sent events sends
+// a comment, so that proxies do not close it.
 const heartbeat = 15 * time.Second
 
-// subscribeBody is the body of a request to /v1/events/subscribe, readBody of
-// one to /v1/events or /v1/events/read.
+// subscribeBody is the body of a request to /v1/events/subscribe, and readBody
+// the body of one to /v1/events or /v1/events/read.
 type (
 	subscribeBody struct {
 		Query eventjson.Query `json:"query"`
@@ -41,8 +41,8 @@ type (
 	}
 )
 
-// readSelection reads the selection of a request: the body of a POST, or the
-// parameters of a GET, which are converted into a body.
+// readSelection reads the query of a request: the body of a POST, or the
+// parameters of a GET, converted into a body.
 func (h *Handler) readSelection(w *answer, r *http.Request, body any) error {
 	if r.Method != http.MethodGet {
 		return h.readJSON(w, r, body)
@@ -87,9 +87,9 @@ type eventsEnd struct {
 	} `json:"end"`
 }
 
-// readEvents streams one line of JSON for each event and one for the end. An
-// error before the first line is a normal error response; a later one is the
-// last line.
+// readEvents streams one JSON line for each event and one for the end. An error
+// before the first line is a normal error response; a later error is the last
+// line.
 func (h *Handler) readEvents(w *answer, r *http.Request) error {
 	var body readBody
 	if err := h.readSelection(w, r, &body); err != nil {
@@ -123,8 +123,8 @@ func (h *Handler) readEvents(w *answer, r *http.Request) error {
 	return errors.Join(lines.add(end), lines.flush(0))
 }
 
-// subscribe streams events as they come, as lines of JSON or server-sent events, until
-// the client leaves or an error ends it, which is the last line then.
+// subscribe streams events as they come, as JSON lines or server-sent events,
+// until the client leaves or an error occurs, which is then the last line.
 func (h *Handler) subscribe(w *answer, r *http.Request) error {
 	var body subscribeBody
 	if err := h.readSelection(w, r, &body); err != nil {
@@ -158,7 +158,7 @@ func (h *Handler) subscribe(w *answer, r *http.Request) error {
 	return lines.fail(h.service.Events().Follow(r.Context(), sub, write))
 }
 
-// lastEvent lets a subscription begin after the last event that the client has
+// lastEvent makes a subscription begin after the last event that the client has
 // received.
 func lastEvent(r *http.Request, body *subscribeBody) error {
 	id := r.Header.Get("Last-Event-ID")
@@ -173,7 +173,7 @@ func lastEvent(r *http.Request, body *subscribeBody) error {
 	return nil
 }
 
-// accepts reports whether a client accepts a media type by name.
+// accepts reports whether a client explicitly accepts a media type.
 func accepts(r *http.Request, want string) bool {
 	for _, header := range r.Header.Values("Accept") {
 		for part := range strings.SplitSeq(header, ",") {
@@ -186,7 +186,7 @@ func accepts(r *http.Request, want string) bool {
 	return false
 }
 
-// addEvents adds events in the form of the stream.
+// addEvents adds events in the stream's format.
 func (l *lines) addEvents(list []event.Sequenced) error {
 	for i := range list {
 		text, err := json.Marshal(eventjson.Of(&list[i]))

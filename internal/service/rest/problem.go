@@ -16,8 +16,8 @@ const (
 	problemType = "application/problem+json"
 )
 
-// problem is an error in the form of RFC 9457. Line and column are the place of
-// the mistake in the body, or in the text of the query.
+// problem is an error as problem details (RFC 9457). Line and column are the
+// position of the mistake in the body, or in the text of the query.
 type problem struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`
@@ -28,14 +28,14 @@ type problem struct {
 	*conflict
 }
 
-// conflict is what kept an append from happening.
+// conflict describes the event that kept an append from happening.
 type conflict struct {
 	Position jsonuint.Uint `json:"position"` // of the event that matches the condition
 	Item     int           `json:"item"`     // of the condition's query, from 0
 	After    jsonuint.Uint `json:"after"`    // of the condition
 }
 
-// slug makes the type of a problem of its name.
+// slug makes a problem type from a name.
 func slug(name string) string { return "urn:varve:problem:" + name }
 
 func problemOf(class service.Class, err error) problem {
@@ -61,6 +61,6 @@ func writeProblem(w http.ResponseWriter, p problem) {
 	}
 	header := w.Header()
 	header.Set("X-Content-Type-Options", "nosniff")
-	// A client that does not take it has gone.
+	// If sending fails, the client has gone.
 	_ = send(w, p.Status, problemType, append(body, '\n'))
 }

@@ -17,8 +17,8 @@ import (
 
 const linesType = "application/x-ndjson"
 
-// A stream is collected until it has flushBytes, and sent. A buffer that has
-// become larger than keepBytes, for a large entity or event, is dropped.
+// A stream is buffered up to flushBytes and then sent. A buffer that has grown
+// beyond keepBytes, for a large entity or event, is dropped.
 const (
 	flushBytes = 32 << 10
 	keepBytes  = 64 << 10
@@ -33,7 +33,7 @@ type queryBody struct {
 	Order  orderBody      `json:"order"`
 }
 
-// orderBody is what to sort by: an attribute, or a list of them.
+// orderBody is the sort order: an attribute, or a list of them.
 type orderBody []columnBody
 
 type columnBody struct {
@@ -95,8 +95,8 @@ type (
 	}
 )
 
-// query streams one line of JSON for each entity and one for the end. An error
-// before the first line is a normal error response; a later one is the last
+// query streams one JSON line for each entity and one for the end. An error
+// before the first line is a normal error response; a later error is the last
 // line.
 func (h *Handler) query(w *answer, r *http.Request) error {
 	var body queryBody
@@ -120,19 +120,20 @@ func (h *Handler) query(w *answer, r *http.Request) error {
 	return errors.Join(err, lines.flush(0))
 }
 
-// lines collects a stream and sends it in parts, each within a time: a long
-// stream may take long, but a client that takes none of it is cut off.
+// lines buffers a stream and sends it in parts, each within a time limit: a
+// long stream may take long, but a client that stops receiving is cut off.
 type lines struct {
 	to    *answer
 	kind  string // content type
-	live  bool   // between two parts may lie any time
+	live  bool   // parts may be sent at any time, as in a subscription
 	buf   []byte
 	begun bool
 }
 
-// lines begins a stream in answer to a request whose body is read.
+// lines begins a stream in answer to a request, whose body has been read.
 func (h *Handler) lines(w *answer, kind string) *lines {
-	// Without this, the time to read the body would end the stream.
+	// Remove the deadline for reading the body, because it would end the
+	// stream.
 	_ = w.control.SetReadDeadline(time.Time{})
 	return &lines{to: w, kind: kind}
 }
@@ -143,7 +144,7 @@ func (l *lines) add(v any) error {
 	return err
 }
 
-// flush sends the collected lines if they have more than least bytes.
+// flush sends the buffered lines if they have more than least bytes.
 func (l *lines) flush(least int) error {
 	if len(l.buf) <= least {
 		return nil
@@ -153,7 +154,8 @@ func (l *lines) flush(least int) error {
 
 func (l *lines) send() error {
 	if l.live {
-		// It passes between two parts, and over HTTP/2 would end the stream.
+		// Remove the deadline afterwards: over HTTP/2 it would end the stream
+		// if it passes between two parts.
 		defer func() { _ = l.to.control.SetWriteDeadline(time.Time{}) }()
 	}
 	if !l.begun {
@@ -173,9 +175,9 @@ func (l *lines) send() error {
 	return nil
 }
 
-// fail ends a stream with an error: as a normal error response before the first
-// line, and later as the last line, because the status is sent. The error is
-// still counted.
+// fail ends a stream with an error: before the first line as a normal error
+// response, and later as the last line, because the status has been sent. The
+// error is counted in both cases.
 func (l *lines) fail(err error) error {
 	if !l.begun && len(l.buf) == 0 || errors.Is(err, service.ErrSlow) {
 		return err

@@ -1,4 +1,4 @@
-// Package rest serves a service over HTTP, as api/openapi.yaml describes it.
+// Package rest serves a service over HTTP, as described in api/openapi.yaml.
 package rest
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/varvedb/varve/internal/service/ui"
 )
 
-// Handler is the interface of one service.
+// Handler is the REST interface of a service.
 type Handler struct {
 	service *service.Service
 	with    service.Serving
@@ -23,8 +23,8 @@ type Handler struct {
 	maxBody int64 // bytes of a body: the largest payload in base 64, and 1 MiB for the rest
 }
 
-// route is a method and a path of the interface, with the names of what varies in braces, and what
-// serves it.
+// route is a method and a path of the interface, with parameters in braces, and
+// its handler.
 type route struct {
 	method, path string
 	name         string // of the operation, in metrics
@@ -32,14 +32,14 @@ type route struct {
 	serve        func(h *Handler, w *answer, r *http.Request) error
 }
 
-// kind has the needs of a route.
+// kind is what a request for a route needs: the token, a place, a time limit.
 type kind int
 
 const (
-	usual   kind = iota // the token, a place, and as much time as requests have
-	streams             // the same, but the time is of each part
-	follows             // the token, and a place among the subscriptions
-	watches             // the token alone: it is answered however much else there is to do
+	usual   kind = iota // the token and a place; the usual time limit
+	streams             // the token and a place; the time limit applies to each part
+	follows             // the token and a place among the subscriptions
+	watches             // only the token: it is answered even when there are no places
 	public              // nothing
 )
 
@@ -66,8 +66,8 @@ func routes() []route {
 	}
 }
 
-// New returns the interface of a service, with a page at /ui that looks into the store if that is
-// wanted.
+// New returns the REST interface of a service, with a page at /ui that shows
+// the store, if wanted.
 func New(s *service.Service, with service.Serving, page bool) *Handler {
 	h := &Handler{service: s, with: with.WithDefaults(), mux: http.NewServeMux(), maxBody: int64(s.MaxMessage())*4/3 + 1<<20}
 	methods := map[string]string{}
@@ -75,8 +75,8 @@ func New(s *service.Service, with service.Serving, page bool) *Handler {
 		h.mux.Handle(r.method+" "+r.path, h.handle(r))
 		methods[r.path] += ", " + r.method
 	}
-	// Requests that match no pattern above, so that the answers to a wrong
-	// method and a wrong path are problem details as well.
+	// Register handlers for all other requests, so that the answers to a wrong
+	// method or path are problem details as well.
 	for path, list := range methods {
 		h.mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Allow", list[2:])
@@ -102,7 +102,7 @@ func New(s *service.Service, with service.Serving, page bool) *Handler {
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
 
-// handle puts the gate before a route, and makes problem details of its errors
+// handle wraps a route: it checks the gate, converts errors to problem details,
 // and counts.
 func (h *Handler) handle(r route) http.Handler {
 	counts := h.service.Metrics().Operation("rest", r.name, http.StatusOK)
@@ -121,7 +121,8 @@ func (h *Handler) handle(r route) http.Handler {
 	})
 }
 
-// admitted serves a request that may come in. Nothing of its body is read before.
+// admitted serves a request if the gate admits it. No part of the body is read
+// before.
 func (h *Handler) admitted(r route, w *answer, req *http.Request) error {
 	gate := h.with.Gate
 	if r.kind == public {
@@ -145,8 +146,8 @@ func (h *Handler) admitted(r route, w *answer, req *http.Request) error {
 	return r.serve(h, w, req)
 }
 
-// fail answers a request with an error, unless the answer has begun, and returns
-// the status.
+// fail answers a request with an error, unless the answer has begun, and
+// returns the status.
 func (h *Handler) fail(w *answer, req *http.Request, err error) int {
 	class := service.Classify(err)
 	if class.Hidden || class.Status >= http.StatusInternalServerError {
@@ -180,7 +181,7 @@ func send(w http.ResponseWriter, status int, contentType string, body []byte) er
 	return nil
 }
 
-// sendJSON writes an answer of one line of JSON.
+// sendJSON writes an answer of one JSON line.
 func sendJSON(w http.ResponseWriter, status int, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -198,7 +199,7 @@ func (h *Handler) openAPI(w *answer, _ *http.Request) error {
 	return send(w, http.StatusOK, "application/yaml", api.OpenAPI)
 }
 
-// healthz answers while the process runs.
+// healthz answers as long as the process runs.
 func (h *Handler) healthz(w *answer, _ *http.Request) error {
 	return sendJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 }

@@ -21,21 +21,22 @@ import (
 	"github.com/varvedb/varve/internal/service"
 )
 
-// admission puts the gate before requests, before their messages are received. It makes
-// statuses of errors and counts.
+// admission checks the gate for each request, before its message is received.
+// It converts errors to statuses and counts.
 type admission struct {
 	with       service.Serving
 	service    *service.Service
 	operations map[string]*service.Operation // by full method name; read only
 
-	// A message is received whole, and only then its length is known: while it
-	// is received it holds as much as the longest. Calls without a token have a
+	// messages and public bound the memory of messages that are being received.
+	// The length of a message is only known after it was received, so until
+	// then it counts with the maximum length. Calls without a token have a
 	// separate quota.
 	messages, public *quota.Quota
 }
 
-// The room for messages that are being received, in the longest ones, and the grace of those
-// that need no token, which are short.
+// How many messages of maximum length may be received concurrently, and the
+// grace for calls without a token, whose messages are short.
 const (
 	roomForMessages = 6
 	roomForPublic   = 2
@@ -50,7 +51,7 @@ func newAdmission(with service.Serving, s *service.Service) *admission {
 	return in
 }
 
-// counted puts the admission before a service whose operations are counted, and need the token.
+// counted wraps a service whose operations are counted and need the token.
 func (in *admission) counted(desc grpc.ServiceDesc) *grpc.ServiceDesc {
 	count := func(name string) {
 		in.operations["/"+desc.ServiceName+"/"+name] = in.service.Metrics().Operation("grpc", name, int(codes.OK))
@@ -64,10 +65,9 @@ func (in *admission) counted(desc grpc.ServiceDesc) *grpc.ServiceDesc {
 	return in.admitted(desc)
 }
 
-// admitted turns each unary method into a stream, because gRPC does not report
-// when the client has taken a unary answer, and calls the interceptors of unary
-// methods only after the message was received. So all calls pass through
-// stream.
+// admitted converts each unary method into a stream. gRPC does not report when
+// the client has received a unary answer, and calls unary interceptors only
+// after the message was received. So all calls pass through stream.
 func (in *admission) admitted(desc grpc.ServiceDesc) *grpc.ServiceDesc {
 	desc.Streams = slices.Clone(desc.Streams)
 	for _, m := range desc.Methods {
@@ -83,7 +83,7 @@ func (in *admission) admitted(desc grpc.ServiceDesc) *grpc.ServiceDesc {
 	return &desc
 }
 
-// unary receives the message of a method with one answer, and sends that.
+// unary receives the message of a unary method and sends its answer.
 func (in *admission) unary(srv any, stream grpc.ServerStream, handle grpc.MethodHandler) error {
 	ctx := stream.Context()
 	s := ctx.Value(admittedKey{}).(*admittedStream)
@@ -101,7 +101,7 @@ func (in *admission) unary(srv any, stream grpc.ServerStream, handle grpc.Method
 	return err
 }
 
-// stream puts the admission before a call.
+// stream admits a call.
 func (in *admission) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 	c := in.call(stream.Context(), info.FullMethod)
 	defer c.release()
@@ -117,10 +117,11 @@ func (in *admission) stream(srv any, stream grpc.ServerStream, info *grpc.Stream
 	})
 }
 
-// admittedKey is that of the admittedStream in the context of a call.
+// admittedKey is the context key of a call's admittedStream.
 type admittedKey struct{}
 
-// admittedStream is a stream whose messages are received and sent as a call's are.
+// admittedStream is a stream whose messages are received and sent through the
+// call.
 type admittedStream struct {
 	grpc.ServerStream
 	ctx     context.Context
@@ -143,17 +144,17 @@ func (s *admittedStream) SendMsg(m any) error { return s.call.send(s.ServerStrea
 type call struct {
 	in       *admission
 	name     string
-	counts   *service.Operation // nil: of health or reflection
+	counts   *service.Operation // nil: calls of health or reflection
 	conn     *conn              // nil: not known
-	cut      func(error)        // ends the call before its message is there
+	cut      func(error)        // ends the call before its message was received
 	received *quota.Hold        // the request
-	decoded  *quota.Hold        // the decoded message
-	hold     *quota.Hold        // the answer
+	decoded  *quota.Hold        // memory of the decoded message
+	hold     *quota.Hold        // memory of the answer
 }
 
 type callKey struct{}
 
-// arrival is in the context of a call from its header on.
+// arrival is in the context of a call from the time its header arrived.
 type arrival struct {
 	cut  context.CancelCauseFunc
 	hold *quota.Hold // set before it is served
@@ -167,7 +168,7 @@ func holdOf(ctx context.Context) *quota.Hold {
 	return nil
 }
 
-// arrive makes a call one that can be ended from here.
+// arrive makes a call cancellable by this package.
 func arrive(ctx context.Context, _ *tap.Info) (context.Context, error) {
 	ctx, cut := context.WithCancelCause(ctx)
 	return context.WithValue(ctx, callKey{}, &arrival{cut: cut}), nil
@@ -176,8 +177,9 @@ func arrive(ctx context.Context, _ *tap.Info) (context.Context, error) {
 func (in *admission) call(ctx context.Context, name string) *call {
 	c := &call{in: in, name: name, counts: in.operations[name], conn: connOf(ctx), cut: func(error) {}}
 	c.hold, c.decoded = in.with.Gate.Memory.Hold(c.conn.cut), in.with.Gate.Decoding.Hold(nil)
-	// A client that sends compressed messages would get compressed answers, and
-	// gRPC does not report when those were taken.
+	// Turn compression of answers off, which clients that compress would
+	// otherwise get, because gRPC does not report when compressed answers were
+	// received.
 	_ = grpc.SetSendCompressor(ctx, encoding.Identity) // which every client understands
 	if a, ok := ctx.Value(callKey{}).(*arrival); ok {
 		c.cut, a.hold = a.cut, c.hold
@@ -215,7 +217,7 @@ func (c *call) public() bool {
 	return c.name == "/grpc.health.v1.Health/Check" || c.name == "/grpc.health.v1.Health/List"
 }
 
-// serve serves a call that may come in.
+// serve serves a call if identify admits it.
 func (c *call) serve(ctx context.Context, identify func(metadata.MD) error, serve func(context.Context) error) (err error) {
 	in, code := c.in, codes.Internal // of a panic
 	if c.counts != nil {
@@ -231,7 +233,7 @@ func (c *call) serve(ctx context.Context, identify func(metadata.MD) error, serv
 		}
 	}
 	defer func() {
-		// As in net/http, what goes wrong in one request does not end the others.
+		// As in net/http, a panic in one request does not end the others.
 		if cause := recover(); cause != nil {
 			in.with.Log.Error("request", "method", c.name, "panic", cause, "stack", string(debug.Stack()))
 			err = status.Error(codes.Internal, "internal error")

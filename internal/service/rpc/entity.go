@@ -39,7 +39,7 @@ func (s *entities) Put(ctx context.Context, r *varvev1.PutRequest) (*varvev1.Put
 	return &varvev1.PutResponse{Block: done.Block, Created: done.Created, Expiration: done.Expiration, Replaced: done.Replaced}, nil
 }
 
-// putOf makes the write that a request asks for.
+// putOf converts a request into a write.
 func putOf(r *varvev1.PutRequest) (*service.Put, error) {
 	key, err := keyOf(r.GetKey())
 	if err != nil {
@@ -61,7 +61,7 @@ func putOf(r *varvev1.PutRequest) (*service.Put, error) {
 	return p, nil
 }
 
-// guardOf reads what must hold of an entity for a write.
+// guardOf converts the condition on the entity before a write.
 func guardOf(m *varvev1.Guard) (g service.Guard) {
 	some := &service.Versions{Any: true}
 	switch {
@@ -90,7 +90,7 @@ func (s *entities) Get(ctx context.Context, r *varvev1.GetRequest) (*varvev1.Get
 	return &varvev1.GetResponse{Entity: messageOf(e)}, nil
 }
 
-// messageOf makes a message that shares the memory of an entity.
+// messageOf converts an entity into a message that shares its memory.
 func messageOf(e *entity.Entity) *varvev1.Entity {
 	return &varvev1.Entity{
 		Key: e.Key[:], Owner: e.Owner[:], Creator: e.Creator[:], ContentType: e.ContentType, Payload: e.Content,

@@ -109,7 +109,7 @@ func (s *events) Subscribe(r *varvev1.SubscribeRequest, stream grpc.ServerStream
 	})
 }
 
-// timeOf returns the time of a request, zero when it has none.
+// timeOf converts a time of a request; zero when it has none.
 func timeOf(micros *int64) time.Time {
 	if micros == nil {
 		return time.Time{}
@@ -118,7 +118,7 @@ func timeOf(micros *int64) time.Time {
 	return service.TimeBound(&t)
 }
 
-// eventsOf returns the events of a request, which share its memory.
+// eventsOf converts the events of a request, which share its memory.
 func eventsOf(messages []*varvev1.Event) ([]event.Event, error) {
 	list := make([]event.Event, len(messages))
 	for i, m := range messages {
@@ -157,7 +157,7 @@ func tagsOf(list []*varvev1.Tag) []event.Tag {
 	return all
 }
 
-// stored makes messages of events, with few allocations for all together.
+// stored converts events into messages, with few allocations in total.
 func stored(list []event.Sequenced) []*varvev1.StoredEvent {
 	if len(list) == 0 {
 		return nil

@@ -16,9 +16,9 @@ import (
 // incoming is a message that a call is receiving.
 type incoming struct {
 	message protobuf.Message
-	admit   func(memory int64) error // before it is decoded
+	admit   func(memory int64) error // called before the message is decoded
 	size    int64                    // bytes of the message
-	err     error                    // why it was not decoded: gRPC would answer by itself
+	err     error                    // why it was not decoded; gRPC itself would answer with another code
 }
 
 // Unmarshal implements encoding.CodecV2.
@@ -41,21 +41,20 @@ func (codec) Unmarshal(data mem.BufferSlice, v any) error {
 	return protobuf.Unmarshal(whole.ReadOnlyData(), in.message)
 }
 
-// The most memory of an item of a list or a map besides its bytes: of a
-// message, with the values that the service makes of it, of a text, and of a
-// number.
+// Upper bounds of the memory of an item in a list or map, besides its bytes: of
+// a message, including the values that the service makes of it, of a text, and
+// of a number.
 const (
 	messageBytes = 200
 	textBytes    = 48
 	numberBytes  = 8
 )
 
-// decodedBytes returns about how much memory a message takes once it is
-// decoded, besides its own bytes, without decoding it: an empty event is two
-// bytes, or even fewer if they are compressed. It fails with
-// service.ErrTooLarge as soon as that is more than a message may take. The
-// messages of this package and of gRPC's own services do not contain
-// themselves, so the recursion ends.
+// decodedBytes estimates the memory of a decoded message besides its bytes,
+// without decoding it, because an empty event is only two bytes, or fewer when
+// compressed. It fails with service.ErrTooLarge as soon as the limit is
+// exceeded. The recursion ends, because the messages of this package and of
+// gRPC's services do not contain themselves.
 func decodedBytes(text []byte, of protoreflect.MessageDescriptor) (memory int64, err error) {
 	counts := map[protowire.Number]int{} // of the items of each list
 	for len(text) > 0 {
@@ -105,7 +104,7 @@ func decodedBytes(text []byte, of protoreflect.MessageDescriptor) (memory int64,
 	return memory, nil
 }
 
-// receive receives a message, while its time lasts.
+// receive receives a message within its time limit.
 func (c *call) receive(ctx context.Context, m any, receive func(any) error) error {
 	message, ok := m.(protobuf.Message)
 	if !ok {

@@ -1,4 +1,5 @@
-// Package rpc serves a service over gRPC, as the files in api/varve/v1 define it.
+// Package rpc serves a service over gRPC, as defined by the files in
+// api/varve/v1.
 package rpc
 
 import (
@@ -21,26 +22,27 @@ import (
 	"github.com/varvedb/varve/internal/service"
 )
 
-// Server is the interface of one service: a gRPC server, and its health service,
-// which is set to not serving while the server goes down.
+// Server is the gRPC interface of a service: a gRPC server, and its health
+// service, which reports "not serving" during shutdown.
 type Server struct {
 	*grpc.Server
 	Health *health.Server
 }
 
-// New returns the interface of a service, which the caller binds to a listener, with further
-// options such as credentials.
+// New returns the gRPC interface of a service, which the caller binds to a
+// listener. Further options may be credentials.
 func New(s *service.Service, with service.Serving, more ...grpc.ServerOption) *Server {
 	with = with.WithDefaults()
 	in := newAdmission(with, s)
 	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(s.MaxMessage()), grpc.MaxConcurrentStreams(maxStreams), grpc.MaxHeaderListSize(service.MaxHeader),
 		grpc.StreamInterceptor(in.stream), grpc.InTapHandle(arrive), grpc.ForceServerCodecV2(codec{}),
-		// A handler on a goroutine that is there already costs less than one on
-		// its own.
+		// Reusing goroutines for handlers is cheaper than starting one for each
+		// call.
 		grpc.NumStreamWorkers(workers),
-		// To find a window, gRPC would add a ping to every exchange of small messages. For a
-		// message that is received, gRPC widens it.
+		// Fixed windows, because to measure one gRPC would add a ping to every
+		// exchange of small messages. For a message that is being received,
+		// gRPC widens the window.
 		grpc.InitialWindowSize(window), grpc.InitialConnWindowSize(64 * window),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: with.Timeouts.Idle, Time: time.Minute, Timeout: 20 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
@@ -56,10 +58,10 @@ func New(s *service.Service, with service.Serving, more ...grpc.ServerOption) *S
 	return server
 }
 
-// maxStreams bounds the requests of one connection at a time.
+// maxStreams bounds the concurrent requests of one connection.
 const maxStreams = 256
 
-// window is how many bytes of a request are taken before it is admitted.
+// window is how many bytes of a request are received before it is admitted.
 const window = 64 << 10
 
 // workers is the number of goroutines that wait for requests.
@@ -71,7 +73,7 @@ var (
 	traceparent = strings.ToLower(accesslog.TraceHeader)
 )
 
-// first returns the value of metadata that is given once.
+// first returns the value of a metadata key that occurs once.
 func first(ctx context.Context, name string) string {
 	if list := metadata.ValueFromIncomingContext(ctx, name); len(list) == 1 {
 		return list[0]
@@ -87,7 +89,7 @@ func from(ctx context.Context) string {
 	return ""
 }
 
-// statusOf makes a status of an error; one that is a status already stays.
+// statusOf converts an error into a status, unless it is one already.
 func statusOf(err error) *status.Status {
 	if st, ok := status.FromError(err); ok {
 		return st

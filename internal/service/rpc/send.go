@@ -18,12 +18,13 @@ import (
 	"github.com/varvedb/varve/internal/service"
 )
 
-// A message that is sent lies in gRPC's queue until its client opens its window, also when the
-// call has ended. A client that does not take one in time loses its connection, because there is
-// no other way to be rid of the message. A call that its client gives up is another matter: gRPC
-// drops its messages, and the connection stays.
+// A sent message stays in gRPC's queue until its client opens its flow-control
+// window, even after the call has ended. A client that does not receive one in
+// time loses its connection, because there is no other way to free the message.
+// If a client cancels a call, gRPC drops the call's messages, and the
+// connection stays.
 
-// large is the size of a message from which a stream waits until it was taken.
+// large is the size from which a stream waits until a message was received.
 const large = 128 << 10
 
 // outgoing is a message on its way to a client.
@@ -33,14 +34,14 @@ type outgoing struct {
 }
 
 // reply sends the answer of a unary call. The call's memory is released when
-// the client has taken the answer, which may be after the call has ended.
+// the client has received the answer, which may be after the end of the call.
 func (c *call) reply(stream grpc.ServerStream, m any) error {
 	c.hold.Await()
 	return c.deliver(stream, m, func(int) func() { return c.hold.Release })
 }
 
-// send sends a message of a stream. With a large one it waits until that was taken, so that it
-// is held as long.
+// send sends a message of a stream. For a large one it waits until it was
+// received, so that its memory is reserved until then.
 func (c *call) send(stream grpc.ServerStream, m any) error {
 	if timeout := c.in.with.Timeouts.Write; timeout > 0 {
 		timer := time.AfterFunc(timeout, c.conn.cut) // while small ones fill the queue
@@ -63,25 +64,25 @@ func (c *call) send(stream grpc.ServerStream, m any) error {
 	return err
 }
 
-// deliver gives a message to gRPC and follows it. What begin returns for its size is called once
-// when it was taken, or is not sent any more.
+// deliver passes a message to gRPC and follows it. It calls begin with the
+// message's size. The function that begin returns is called once, when the
+// message was received or will not be sent any more.
 func (c *call) deliver(stream grpc.ServerStream, m any, begin func(size int) func()) error {
 	taken := func() {}
 	err := stream.SendMsg(&outgoing{m, func(size int) func() {
 		taken = c.conn.follow(c.in.with.Timeouts.Write, begin(size))
 		return taken
 	}})
-	// gRPC frees the messages in a stream's queue when the stream is reset. It
-	// does not free a message that comes to the queue after that
-	// (loopyWriter.preprocessData), so only a message that came before is known
-	// to be freed.
+	// gRPC frees the messages in a stream's queue when the stream is reset, but
+	// not a message that is queued after that (loopyWriter.preprocessData). So
+	// only a message that was queued before is known to be freed.
 	if stream.Context().Err() != nil {
 		c.conn.written(taken)
 	}
 	return err
 }
 
-// codec encodes Protocol Buffers, and notices when a message was taken.
+// codec encodes Protocol Buffers, and detects when a message was received.
 type codec struct{ encoding.CodecV2 }
 
 // Name implements encoding.CodecV2.
@@ -100,7 +101,7 @@ func (codec) Marshal(v any) (mem.BufferSlice, error) {
 		return protocol.Marshal(out.message) // it names the fault
 	}
 	n := protobuf.Size(m)
-	// Smaller buffers are never released.
+	// gRPC never releases smaller buffers.
 	const least = 2 << 10
 	buffer := mem.DefaultBufferPool().Get(max(n, least))
 	text, err := protobuf.MarshalOptions{UseCachedSize: true}.MarshalAppend((*buffer)[:0], m)
@@ -112,7 +113,7 @@ func (codec) Marshal(v any) (mem.BufferSlice, error) {
 	return mem.BufferSlice{mem.NewBuffer(buffer, &follower{mem.DefaultBufferPool(), out.begin(n)})}, nil
 }
 
-// follower gives a buffer back, and notes that it was taken.
+// follower returns a buffer to its pool, and reports that it was received.
 type follower struct {
 	mem.BufferPool
 	taken func()
@@ -129,7 +130,7 @@ type conn struct {
 	net.Conn
 	ctx     context.Context // until it is closed
 	cancel  context.CancelFunc
-	writing sync.Mutex // held while bytes are written, which ends when the client's machine takes them
+	writing sync.Mutex // held during a write, which ends when the client's machine accepts the bytes
 }
 
 // Write implements net.Conn.
@@ -148,7 +149,7 @@ func (c *conn) Close() error {
 // RemoteAddr implements net.Conn.
 func (c *conn) RemoteAddr() net.Addr { return &address{c.Conn.RemoteAddr(), c} }
 
-// address is that of a client, with its connection.
+// address is a client's address, with its connection.
 type address struct {
 	net.Addr
 	conn *conn
@@ -172,8 +173,8 @@ func (c *conn) cut() {
 
 func (c *conn) gone() bool { return c != nil && c.ctx.Err() != nil }
 
-// follow closes the connection unless the function that it returns is called in time. When that
-// is called, or the connection is closed, done is called once.
+// follow closes the connection unless the returned function is called in time.
+// When that is called, or the connection is closed, done is called once.
 func (c *conn) follow(timeout time.Duration, done func()) (taken func()) {
 	once := sync.OnceFunc(done)
 	if c == nil {
@@ -191,9 +192,9 @@ func (c *conn) follow(timeout time.Duration, done func()) (taken func()) {
 	}
 }
 
-// written calls a function when the write that is under way has ended, because
-// gRPC has sent everything that was in its queue then. A client that takes no
-// bytes at all cannot free its memory by cancelling calls.
+// written calls a function when the current write has ended, because gRPC has
+// then sent everything that was queued before. So a client that receives
+// nothing at all cannot free its memory by cancelling calls.
 func (c *conn) written(done func()) {
 	if c == nil || c.writing.TryLock() {
 		if c != nil {
@@ -209,7 +210,7 @@ func (c *conn) written(done func()) {
 	}()
 }
 
-// listener makes conns.
+// listener wraps accepted connections in conns.
 type listener struct{ net.Listener }
 
 // Accept implements net.Listener.

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Parse reads a keyring as text: one key a line or between commas, as 64 hex
-// digits or in base64, the newest last. Empty lines and lines that begin with #
-// do not count. Errors name the wrong key by its place and show no part of it.
+// Parse parses a keyring: one key a line or between commas, as 64 hex digits or
+// in base64, the newest last. Empty lines and lines that begin with # are
+// ignored. Errors name an invalid key by its position and show no part of it.
 func Parse(text string) (*Keyring, error) {
 	var keys [][]byte
 	for line := range strings.Lines(text) {

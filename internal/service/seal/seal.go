@@ -32,15 +32,15 @@ const (
 	nonceSize = 12
 	tagSize   = 16
 
-	// Overhead is by how much a sealed payload is longer than the payload.
+	// Overhead is how much longer a sealed payload is than the payload.
 	Overhead = len(magic) + idSize + nonceSize + tagSize
 )
 
 // magic begins every sealed payload.
 const magic = "varvesl\x01"
 
-// Why a payload does not open, for errors.Is. Nothing of the payload is returned
-// with any of them.
+// The reasons why a payload cannot be opened, for errors.Is. No part of the
+// payload is returned with them.
 var (
 	ErrUnknownKey = errors.New("payload is sealed with a key that is not loaded")
 	ErrTampered   = errors.New("payload was changed, moved from another entity or event, or sealed with another key of the same ID")
@@ -61,11 +61,11 @@ type Keyring struct {
 	keys  map[ID]*key
 }
 
-// key is a key in its uses.
+// key is a key with the keys derived from it.
 type key struct {
-	random cipher.AEAD // draws the nonce itself, so that no caller can repeat one
-	plain  cipher.AEAD // takes a nonce
-	nonces []byte      // the key of what makes nonces
+	random   cipher.AEAD // generates a nonce itself, so that no caller can repeat one
+	plain    cipher.AEAD // takes the nonce from the caller
+	nonceKey []byte      // the MAC key from which SealAlike derives nonces
 }
 
 func newKey(secret []byte) (*key, error) {
@@ -73,7 +73,7 @@ func newKey(secret []byte) (*key, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &key{nonces: derive(secret, "varve event nonce")}
+	k := &key{nonceKey: derive(secret, "varve event nonce")}
 	if k.random, err = cipher.NewGCMWithRandomNonce(block); err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func newKey(secret []byte) (*key, error) {
 	return k, err
 }
 
-// New returns a keyring of keys of 32 bytes, the newest last.
+// New returns a keyring of 32-byte keys, the newest last.
 func New(keys ...[]byte) (*Keyring, error) {
 	if len(keys) == 0 {
 		return nil, fmt.Errorf("%w: there is none", ErrKey)
@@ -103,15 +103,15 @@ func New(keys ...[]byte) (*Keyring, error) {
 	return r, nil
 }
 
-// derive returns a key for another use.
+// derive derives a key for another use.
 func derive(secret []byte, use string) []byte {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte(use))
 	return mac.Sum(nil)
 }
 
-// identify hashes a key under a separate label, so that the ID is no hash that
-// another program may use as a secret.
+// identify hashes a key under a separate label, so that the ID differs from any
+// hash that another program may use as a secret.
 func identify(key []byte) (id ID) {
 	sum := sha256.Sum256(append([]byte("varve key id\x00"), key...))
 	copy(id[:], sum[:])
@@ -124,7 +124,7 @@ func (r *Keyring) Newest() ID { return r.order[0] }
 // IDs returns the IDs of the keys, the newest first.
 func (r *Keyring) IDs() []ID { return slices.Clone(r.order) }
 
-// Seal encrypts a payload for an owner, which is the entity's key.
+// Seal encrypts a payload for an owner, such as the entity's key.
 func (r *Keyring) Seal(owner, payload []byte) []byte {
 	b := r.begin(r.order[0], len(payload))
 	return r.keys[r.order[0]].random.Seal(b, nil, payload, bound(b, owner))
@@ -132,17 +132,17 @@ func (r *Keyring) Seal(owner, payload []byte) []byte {
 
 // SealAlike encrypts under a key of the ring, and gives the same bytes for the
 // same owner and payload, so that a store which compares a repeated payload
-// with the stored one finds it equal. A reader of the store learns only which
-// payloads of one owner are the same, so the owner must be unique, as the ID of
-// an event is.
+// with the stored one finds them equal. A reader of the store learns only which
+// payloads of one owner are equal, so the owner must be unique, like the ID of
+// an event.
 //
 // The nonce is the beginning of a MAC of owner and payload, under a separate
-// key. Different inputs have different nonces, but for the same odds of 2^-96
-// for each pair that random nonces have; the same bound on payloads under one
-// key holds for both.
+// key. Two different inputs have the same nonce with a probability of 2^-96, as
+// with random nonces, so the same limit on the number of payloads under one key
+// applies.
 func (r *Keyring) SealAlike(id ID, owner, payload []byte) []byte {
 	k := r.keys[id]
-	mac := hmac.New(sha256.New, k.nonces)
+	mac := hmac.New(sha256.New, k.nonceKey)
 	mac.Write(binary.BigEndian.AppendUint64(nil, uint64(len(owner))))
 	mac.Write(owner)
 	mac.Write(payload)
@@ -152,12 +152,12 @@ func (r *Keyring) SealAlike(id ID, owner, payload []byte) []byte {
 	return k.plain.Seal(append(b, nonce...), nonce, payload, additional)
 }
 
-// begin returns the front of a sealed payload, with room for the rest.
+// begin returns the header of a sealed payload, with room for the rest.
 func (r *Keyring) begin(id ID, payload int) []byte {
 	return append(append(make([]byte, 0, Overhead+payload), magic...), id[:]...)
 }
 
-// Open decrypts what Seal returned for the same owner. It fails with
+// Open decrypts the result of Seal for the same owner. It fails with
 // ErrNotSealed, ErrUnknownKey or ErrTampered, and then returns nothing else.
 func (r *Keyring) Open(owner, sealed []byte) ([]byte, error) {
 	if !IsSealed(sealed) {

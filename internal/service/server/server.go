@@ -1,5 +1,5 @@
 // Package server binds a service to addresses: listeners, TLS, timeouts, and an
-// orderly end. Off loopback it insists on a token.
+// orderly shutdown. On any address but loopback it requires a token.
 package server
 
 import (
@@ -26,19 +26,19 @@ import (
 	"github.com/varvedb/varve/internal/service/rpc"
 )
 
-// ErrUnsafe: an address that others can reach, and no token.
+// ErrUnsafe: an address that other machines can reach, and no token.
 var ErrUnsafe = errors.New("an address that other machines reach needs a token (--token-file)")
 
-// Options of a server. The zero value listens on loopback, on ports that the
-// system chooses, with the defaults of their bounds.
+// Options configure a server. The zero value listens on loopback, on ports that
+// the system chooses, with default limits.
 type Options struct {
 	REST string // address; empty means 127.0.0.1:0, "off" means none
 	GRPC string // address; empty means 127.0.0.1:0, "off" means none
 	Site *Site  // nil: none
 	UI   bool   // REST has a page that looks into the store
 
-	// Token is what requests show. It may be empty on loopback: then they must be for localhost,
-	// a loopback address, or one of Hosts.
+	// Token is the token that requests must send. It may be empty on loopback:
+	// then requests must be for localhost, a loopback address, or one of Hosts.
 	Token string
 	Hosts []string
 	TLS   *tls.Config // nil: plain
@@ -48,12 +48,12 @@ type Options struct {
 	Log      *slog.Logger        // nil: no log
 	Access   *slog.Logger        // a line for each request; nil: none
 
-	// Traces exports spans of the requests where the environment names an endpoint for them,
-	// in the variables that OpenTelemetry has for that.
+	// Traces exports spans of the requests if OpenTelemetry's environment
+	// variables name an endpoint.
 	Traces bool
 }
 
-// Server is a service that listens.
+// Server is a listening service.
 type Server struct {
 	opts    Options
 	service *service.Service
@@ -61,7 +61,7 @@ type Server struct {
 	end     context.CancelFunc
 	gate    *service.Gate
 	traces  *sdk.TracerProvider // nil: none
-	spans   *semaphore.Weighted // counts the HTTP requests under way: flush waits for their spans
+	spans   *semaphore.Weighted // counts running HTTP requests, because flush waits for their spans
 
 	endpoints []*endpoint
 }
@@ -75,9 +75,9 @@ type endpoint struct {
 	stop  func() error                // cuts them off
 }
 
-// Listen binds a service, which may be nil where REST and GRPC are off. It
-// fails with ErrUnsafe before it opens a port. The caller runs the server,
-// which closes its ports when it ends; or closes it.
+// Listen binds a service, which may be nil if REST and GRPC are off. It fails
+// with ErrUnsafe before it opens a port. The caller either runs the server,
+// which closes its ports at the end, or closes it.
 func Listen(ctx context.Context, s *service.Service, o Options) (_ *Server, err error) {
 	o.Timeouts = o.Timeouts.WithDefaults()
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
@@ -139,13 +139,14 @@ func (s *Server) listen(ctx context.Context) error {
 	return err
 }
 
-// private reports whether only this machine reaches the server.
+// private reports whether only this machine can reach the server.
 func (s *Server) private() bool {
 	return !slices.ContainsFunc(s.endpoints, func(e *endpoint) bool { return !loopback(e.on.Addr()) })
 }
 
-// listen opens a port, unless others can reach it and there is no token. A name
-// is looked up once, so that the checked address is the opened one.
+// listen opens a port. It refuses if other machines can reach it and there is
+// no token. A name is looked up only once, so that the checked address is the
+// opened one.
 func listen(ctx context.Context, address, token string) (net.Listener, error) {
 	if address == "" {
 		address = "127.0.0.1:0"
@@ -171,7 +172,8 @@ func (s *Server) serveHTTP(e *endpoint, handler http.Handler) {
 	server := &http.Server{
 		Handler: s.traced(handler), MaxHeaderBytes: service.MaxHeader,
 		ReadHeaderTimeout: o.Timeouts.Header, ReadTimeout: o.Timeouts.Read,
-		// It begins with the request's head, and again when there is something to write.
+		// The time limit starts with the request's header, and restarts when
+		// there is something to write.
 		WriteTimeout: o.Timeouts.Read + o.Timeouts.Work + o.Timeouts.Write, IdleTimeout: o.Timeouts.Idle,
 		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
 	}
@@ -183,7 +185,7 @@ func (s *Server) serveHTTP(e *endpoint, handler http.Handler) {
 	e.serve, e.drain, e.stop = server.Serve, server.Shutdown, func() error { return errors.Join(closed(e.on), server.Close()) }
 }
 
-// closed closes a listener that may be closed.
+// closed closes a listener that may already be closed.
 func closed(on net.Listener) error {
 	if err := on.Close(); !errors.Is(err, net.ErrClosed) {
 		return err
@@ -217,16 +219,16 @@ func (s *Server) serveGRPC(e *endpoint, with service.Serving) {
 	}
 }
 
-// SetToken changes the token that later requests show.
+// SetToken changes the token that later requests must send.
 func (s *Server) SetToken(token string) error { return s.gate.SetToken(token) }
 
-// REST returns the address that REST is served on, "" when it is not.
+// REST returns the address of REST, or "" if it is not served.
 func (s *Server) REST() string { return s.address("REST") }
 
-// Site returns the address of Options.Site, which there is.
+// Site returns the address of Options.Site, which must be set.
 func (s *Server) Site() string { return s.address(s.opts.Site.Name) }
 
-// GRPC returns the address that gRPC is served on, "" when it is not.
+// GRPC returns the address of gRPC, or "" if it is not served.
 func (s *Server) GRPC() string { return s.address("gRPC") }
 
 func (s *Server) address(name string) string {
@@ -238,10 +240,9 @@ func (s *Server) address(name string) string {
 	return ""
 }
 
-// Run serves until ctx is done. Then it refuses new requests, waits for
-// requests under way as long as Timeouts.Drain allows, and cuts off the rest.
-// The service stays open: the caller closes it, which commits queued writes,
-// and then the store.
+// Run serves until ctx ends. Then it refuses new requests, waits for running
+// ones up to Timeouts.Drain, and cuts off the rest. The service stays open: the
+// caller closes it, which commits queued writes, and then the store.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.flush() // after the last request
 	group, ctx := errgroup.WithContext(ctx)
@@ -260,10 +261,10 @@ func (s *Server) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// drain ends all transports at the same time. Requests that it cuts off in the
-// end have had their time, so it logs them and returns no error.
+// drain shuts down all transports concurrently. It logs the requests that it
+// cuts off and returns no error, because they have had their time.
 func (s *Server) drain() error {
-	s.end() // what would not end by itself; and it is not ready any more
+	s.end() // ends subscriptions, which would not end by themselves; the server is no longer ready
 	ctx, cancel := context.WithTimeout(context.Background(), s.opts.Timeouts.Drain)
 	defer cancel()
 	var group errgroup.Group
@@ -283,7 +284,7 @@ func (s *Server) drain() error {
 	return group.Wait()
 }
 
-// Close cuts everything off at once. It is for a server that is not run.
+// Close cuts everything off at once. It is for a server that was not run.
 func (s *Server) Close() (err error) {
 	defer s.flush()
 	s.end()

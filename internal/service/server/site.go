@@ -10,27 +10,29 @@ import (
 	"github.com/varvedb/varve/internal/service"
 )
 
-// Site is one more address, for a handler that is not the service's, such as
-// Arkiv's JSON-RPC. It is served like the others, and may be without them.
+// Site is an additional address, for a handler that does not belong to the
+// service, such as Arkiv's JSON-RPC. It is served like the other addresses,
+// with or without them.
 type Site struct {
 	Name    string // for errors
 	Address string // empty means 127.0.0.1:0
 
-	// Handler gets all requests but those about the process. A handler that can
-	// be closed is closed when the server ends, because it may have taken over
-	// connections.
+	// Handler gets all requests except those for health and metrics. If it has
+	// a Close method, that is called when the server ends, because the handler
+	// may have taken over connections.
 	Handler http.Handler
 
-	// Metrics serves the metrics of the process; nil: none. Where Public is
-	// set, they need the token.
+	// Metrics serves the metrics of the process; nil means none. If Public is
+	// set, they still need the token.
 	Metrics http.Handler
 
-	// Public lets in whoever reaches the address, also off loopback and without the token.
+	// Public accepts all requests without the token, even on other addresses
+	// than loopback.
 	Public bool
 }
 
-// handler returns the handler of the address: Handler, and health and metrics
-// of the process, which REST has too and which may be off.
+// handler returns the handler of the address: Handler, and the health and
+// metrics of the process, because REST, which also has them, may be off.
 func (s *Site) handler(gate *service.Gate, token string, access *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
@@ -52,9 +54,9 @@ func (s *Site) close() error {
 	return nil
 }
 
-// authorized lets requests with the token pass. A browser asks whether it may
-// before it shows it. Refused requests are logged here; the handler logs the
-// others.
+// authorized passes requests with the token. A browser's CORS preflight, which
+// cannot have the token, passes too. Refused requests are logged here; the
+// handler logs the others.
 func authorized(gate *service.Gate, next http.Handler, access *slog.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := gate.Authorize(r.Host, r.Header.Get("Authorization"))

@@ -28,8 +28,8 @@ import (
 // flushTimeout bounds the export of the last spans when the server ends.
 const flushTimeout = 5 * time.Second
 
-// newTraces returns the exporter of spans that the environment configures, nil
-// when it names no endpoint. Most of the variables are read by the libraries.
+// newTraces returns the span exporter that the environment configures; nil when
+// no endpoint is set. The libraries read most of the variables.
 func newTraces(ctx context.Context, log *slog.Logger) (*sdk.TracerProvider, error) {
 	endpoint := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"))
 	exporter := cmp.Or(os.Getenv("OTEL_TRACES_EXPORTER"), "otlp")
@@ -52,12 +52,13 @@ func newTraces(ctx context.Context, log *slog.Logger) (*sdk.TracerProvider, erro
 	return sdk.NewTracerProvider(sdk.WithResource(of), sdk.WithBatcher(&quiet{SpanExporter: out, log: log})), nil
 }
 
-// quiet logs once that nothing can be exported, and not every batch. Requests do not wait for
-// it: what cannot be kept for later is dropped.
+// quiet logs only once that exporting fails, instead of for every batch.
+// Requests do not wait for exports: spans that do not fit the buffer are
+// dropped.
 type quiet struct {
 	sdk.SpanExporter
 	log  *slog.Logger
-	down bool // one batch is exported at a time
+	down bool // the last export failed; needs no lock, because one batch is exported at a time
 }
 
 // ExportSpans implements SpanExporter.
@@ -73,8 +74,8 @@ func (q *quiet) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error
 	return nil
 }
 
-// traced gives each request of a handler a span, except requests that only
-// watch the server.
+// traced gives each request of a handler a span, except health and metrics
+// requests.
 func (s *Server) traced(next http.Handler) http.Handler {
 	if s.traces == nil {
 		return next
@@ -97,8 +98,9 @@ func (s *Server) tracedGRPC() grpc.ServerOption {
 		otelgrpc.WithPropagators(propagation.TraceContext{}), otelgrpc.WithFilter(filters.Not(filters.HealthCheck()))))
 }
 
-// flush exports what there still is, once the spans of connections that left HTTP, such as a
-// WebSocket, have ended. A collector that does not take it is no error of the server's.
+// flush exports the remaining spans, after the spans of hijacked connections
+// such as WebSockets have ended. A collector's failure is not an error of the
+// server.
 func (s *Server) flush() {
 	if s.traces == nil {
 		return

@@ -1,4 +1,5 @@
-// Package ui is a page that looks into a store over the REST interface of its service.
+// Package ui is a web page that shows a store through the REST interface of its
+// service.
 package ui
 
 import (
@@ -9,7 +10,7 @@ import (
 //go:embed index.html
 var page []byte
 
-// Page serves the page, which uses only the service's own interface.
+// Page serves the page, which uses only this service's interface.
 func Page(w http.ResponseWriter, _ *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")

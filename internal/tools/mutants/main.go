@@ -38,11 +38,10 @@ var (
 	timeout = flag.Duration("timeout", 15*time.Minute, "how long one run of tests may take")
 )
 
-// mutant is a mistake: a text that is in a file once, and the text that takes
-// its place.
+// mutant is a mistake: a text that occurs once in a file, and its replacement.
 type mutant struct{ file, what, before, after string }
 
-// rule names the tests to run for files that begin with a prefix.
+// rule lists the tests to run for files with a path prefix.
 type rule struct {
 	prefix string
 	args   []string
@@ -102,8 +101,8 @@ func parse() (mutants []mutant, rules []rule) {
 	return mutants, rules
 }
 
-// try makes the mistake and returns the test that failed. A mutant that no test
-// failed for lived when err is nil, and is undecided when it is not.
+// try makes the mistake, runs tests, and returns the test that failed. Without
+// one the mutant lived if err is nil, and is undecided otherwise.
 func (m mutant) try(rules []rule) (string, error) {
 	dir, err := os.MkdirTemp("", "mutant")
 	if err != nil {
@@ -133,7 +132,7 @@ func (m mutant) try(rules []rule) (string, error) {
 		return "", err
 	}
 	// Run the tests of each rule until one fails. A run that reaches its time
-	// limit decides nothing, so that the next one is tried too.
+	// limit decides nothing, so the next rule is tried too.
 	runs := [][]string{{"./" + filepath.Dir(m.file)}}
 	if named := slices.DeleteFunc(slices.Clone(rules), func(r rule) bool {
 		return !strings.HasPrefix(m.file, r.prefix)
@@ -168,9 +167,9 @@ var (
 	longSpace = regexp.MustCompile(`\s+`)
 )
 
-// failure reads the output of a run of tests that failed. It returns the
-// innermost test that failed, or an error when none did: the mutant did not
-// compile, or the time was up.
+// failure parses the output of a failed test run. It returns the innermost test
+// that failed, or an error if none did: the mutant did not compile, or the time
+// was up.
 func failure(out string) (by string, err error) {
 	if matches := failed.FindAllStringSubmatch(out, -1); len(matches) > 0 {
 		return matches[len(matches)-1][1], nil
@@ -178,8 +177,8 @@ func failure(out string) (by string, err error) {
 	if late := timedOut.FindString(out); late != "" {
 		return "", errors.New(longSpace.ReplaceAllString(late, " "))
 	}
-	// A panic outside of the goroutine of a test ends the process, and go test
-	// prints no name.
+	// A panic outside of a test's goroutine ends the process, and go test
+	// prints no test name.
 	if line := panicked.FindString(out); line != "" {
 		return line, nil
 	}

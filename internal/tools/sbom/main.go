@@ -1,5 +1,5 @@
-// Sbom prints the parts of a Go program, as CycloneDX in JSON: the modules that
-// the linker recorded in it, with their versions and hashes.
+// Sbom prints the bill of materials of a Go program, as CycloneDX JSON: the
+// modules that the linker recorded in it, with their versions and hashes.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Package chaintest is the other side of the network for tests: a chain that grows by
-// random blocks, reorganises, and answers as an execution client does.
+// Package chaintest simulates a chain for tests: it grows by random blocks,
+// reorganises, and answers like an execution client.
 package chaintest
 
 import (
@@ -14,15 +14,17 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Chain is a chain. Its methods may be called from several goroutines.
+// Chain is a simulated chain. Its methods may be called from several
+// goroutines.
 type Chain struct {
 	ID uint64
 
 	mu     sync.Mutex
 	rng    *rand.Rand
 	blocks []made
-	// Given blocks: how many numbers lie between the first block and them, how
-	// many of the last are hidden, and the last of the forgotten ones.
+	// For given blocks: how many block numbers lie between the first block and
+	// them, how many of the last ones are hidden, and the number of the last
+	// forgotten one.
 	skipped   uint64
 	hidden    int
 	forgotten int
@@ -33,7 +35,7 @@ type made struct {
 	block    chain.Block
 	receipts []chain.Receipt
 	want     entity.Block
-	live     map[entity.Key]life // after it; not changed once the block is made
+	live     map[entity.Key]life // after the block; not modified once the block is made
 }
 
 // life is the chain's state of a live entity.
@@ -42,8 +44,8 @@ type life struct {
 	expires uint64
 }
 
-// New returns a chain that has its first block. The same seed and calls make the same
-// chain.
+// New returns a chain with its first block. The same seed and calls make the
+// same chain.
 func New(id, seed uint64) *Chain {
 	c := &Chain{ID: id, rng: rand.New(rand.NewPCG(seed, id))}
 	c.add(0)
@@ -78,7 +80,7 @@ func (c *Chain) Last() uint64 {
 
 func (c *Chain) last() uint64 { return c.skipped + uint64(len(c.blocks)-c.hidden) - 1 }
 
-// at returns a block that can be seen, or nil.
+// at returns a visible block, or nil.
 func (c *Chain) at(n uint64) *made {
 	if n == 0 {
 		return &c.blocks[0]
@@ -107,14 +109,14 @@ func (c *Chain) Blocks() []entity.Block {
 	return list
 }
 
-// Live returns how many entities there are after the last block.
+// Live returns the number of entities after the last block.
 func (c *Chain) Live() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.blocks[len(c.blocks)-1].live)
 }
 
-// add makes the next block, with less than transactions in it.
+// add makes the next block, with fewer than transactions transactions.
 func (c *Chain) add(transactions int) {
 	d := draft{rng: c.rng, live: map[entity.Key]life{}}
 	var parent entity.Hash
@@ -134,7 +136,7 @@ func (c *Chain) add(transactions int) {
 	c.blocks = append(c.blocks, made{d.block, d.receipts, d.want, d.live})
 }
 
-// draft is a block that is being made.
+// draft is a block under construction.
 type draft struct {
 	rng      *rand.Rand
 	block    chain.Block
@@ -157,8 +159,8 @@ func (d *draft) send(from entity.Address, to *chain.Address, input []byte, statu
 	d.receipts = append(d.receipts, chain.Receipt{BlockHash: d.block.Hash, TransactionHash: tx.Hash, Status: status, Logs: logs})
 }
 
-// expired returns the Expire operations of entities that have run out, and
-// removes them.
+// expired returns the Expire operations of expired entities, and removes the
+// entities.
 func (d *draft) expired() (ops []entity.Op) {
 	for _, key := range d.keys() {
 		if d.live[key].expires <= d.want.Number {
@@ -189,8 +191,9 @@ func word(b []byte) (w [32]byte) {
 	return w
 }
 
-// transaction adds one of every sort: with operations, failed, to another
-// address, or one that makes a contract whose logs look like the Processor's.
+// transaction adds a transaction of a random kind: with operations, failed, to
+// another address, or one that creates a contract whose logs look like the
+// Processor's.
 func (d *draft) transaction() {
 	from := entity.Address{0: 0xac, 19: byte(d.rng.IntN(4))}
 	switch d.rng.IntN(12) {
@@ -207,7 +210,8 @@ func (d *draft) transaction() {
 	}
 }
 
-// operations adds a transaction with operations of an account, in the order of their execution.
+// operations adds a transaction with operations of an account, in the order of
+// their execution.
 func (d *draft) operations(from entity.Address) {
 	var list []entity.Op
 	for range d.rng.IntN(4) {
@@ -237,7 +241,8 @@ func (d *draft) operations(from entity.Address) {
 	}
 }
 
-// some returns up to so many of an account's entities, or of anybody's, in random order.
+// some returns up to most of an account's entities, or of all accounts', in
+// random order.
 func (d *draft) some(most int, owner entity.Address) []entity.Key {
 	list := slices.DeleteFunc(d.keys(), func(key entity.Key) bool {
 		return owner != (entity.Address{}) && d.live[key].owner != owner
@@ -246,7 +251,8 @@ func (d *draft) some(most int, owner entity.Address) []entity.Key {
 	return list[:min(d.rng.IntN(most+1), len(list))]
 }
 
-// content returns an operation that creates or updates an entity, and carries it out.
+// content returns an operation that creates or updates an entity, and applies
+// it to the state.
 func (d *draft) content(kind entity.Kind, key entity.Key, from entity.Address) entity.Op {
 	op := entity.Op{
 		Kind: kind, Key: key, Owner: from, BTL: uint64(1 + d.rng.IntN(60)), ContentType: "text/plain",

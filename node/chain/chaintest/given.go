@@ -7,17 +7,17 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// After returns a chain that goes on after a block of a store without hashes:
-// it has block 0, and the blocks that are given to it.
+// After returns a chain that continues after a block of a store without hashes:
+// it has block 0, and the blocks that are passed to Give.
 func After(id, block uint64) *Chain {
 	c := New(id, block)
 	c.skipped = block
 	return c
 }
 
-// Give adds a block of operations that is hidden before Reveal, whatever its
-// number, and returns it as a follower must apply it. Expirations come first,
-// as in each block.
+// Give adds a block of operations and renumbers it. The block is hidden until
+// Reveal. It returns the block as a follower must apply it; expirations come
+// first, as in each block.
 func (c *Chain) Give(ops []entity.Op) (entity.Block, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -35,8 +35,8 @@ func (c *Chain) Give(ops []entity.Op) (entity.Block, error) {
 	return d.want, nil
 }
 
-// Reveal shows the next of the given blocks. Blocks below keep are forgotten,
-// because no follower asks for them any more.
+// Reveal shows the next given block. Blocks below keep are dropped, because no
+// follower asks for them any more.
 func (c *Chain) Reveal(keep uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,7 +47,7 @@ func (c *Chain) Reveal(keep uint64) {
 }
 
 // tell adds the first transaction, whose receipt has the expirations, and
-// returns the rest.
+// returns the other operations.
 func (d *draft) tell(ops []entity.Op) (rest []entity.Op) {
 	var logs []chain.Log
 	for _, op := range ops {
@@ -67,11 +67,11 @@ func (d *draft) tell(ops []entity.Op) (rest []entity.Op) {
 	return rest
 }
 
-// order is that in which the operations of a transaction are executed.
+// order is the order in which the operations of a transaction are executed.
 var order = map[entity.Kind]int{entity.Create: 0, entity.Delete: 1, entity.Update: 2, entity.ExtendBTL: 3, entity.ChangeOwner: 4}
 
-// together returns how many operations a transaction can carry in their order: creations
-// and updates are of its sender.
+// together returns how many of the first operations one transaction can carry:
+// it has one sender, who creates and updates, and a fixed order of operations.
 func together(ops []entity.Op) int {
 	var sender *entity.Address
 	for i := range ops {
@@ -89,7 +89,7 @@ func together(ops []entity.Op) int {
 	return len(ops)
 }
 
-// give adds a transaction with operations that go together.
+// give adds one transaction with these operations.
 func (d *draft) give(list []entity.Op) error {
 	var from entity.Address
 	var ops chain.Operations

@@ -22,7 +22,8 @@ type answer struct {
 	Error   any             `json:"error,omitempty"`
 }
 
-// ServeHTTP implements http.Handler: JSON-RPC, a call or a batch of up to 50.
+// ServeHTTP implements http.Handler: JSON-RPC, a single call or a batch of up
+// to 50.
 func (c *Chain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -42,7 +43,8 @@ func (c *Chain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	answers := make([]answer, len(calls))
 	for i, call := range calls {
-		// From the last to the first: a batch has no order.
+		// Answer in reverse order, because the answers of a batch may come in
+		// any order.
 		answers[len(calls)-1-i] = c.answer(call)
 	}
 	var text any = answers

@@ -1,4 +1,4 @@
-// Package rpctest runs scripts with Arkiv's own libraries, as they are published.
+// Package rpctest runs scripts with the published versions of Arkiv's SDKs.
 package rpctest
 
 import (
@@ -19,7 +19,7 @@ import (
 //go:embed all:sdk
 var sdkFiles embed.FS
 
-// library is a library of Arkiv's, as its language installs it.
+// library is one of Arkiv's SDKs and the way to install it.
 type library struct {
 	name    string
 	program string   // that runs scripts
@@ -39,8 +39,9 @@ var libraries = []library{
 	},
 }
 
-// Command returns a command that runs a script with one of the libraries, "javascript" or
-// "python". It skips the test where that cannot be had.
+// Command returns a command that runs a script with one of the libraries,
+// "javascript" or "python". It skips the test where the library cannot be
+// installed.
 func Command(ctx context.Context, t testing.TB, name, script string, args ...string) *exec.Cmd {
 	t.Helper()
 	l := &libraries[slices.IndexFunc(libraries, func(l library) bool { return l.name == name })]
@@ -56,7 +57,8 @@ func Command(ctx context.Context, t testing.TB, name, script string, args ...str
 	return c
 }
 
-// installed returns where the library is, which it installs once into the user's cache.
+// installed returns the library's directory. It installs the library once, into
+// the user's cache.
 func (l *library) installed(t testing.TB) string {
 	t.Helper()
 	if _, err := exec.LookPath(l.install[0]); err != nil {
@@ -74,7 +76,8 @@ func (l *library) installed(t testing.TB) string {
 	if _, err := os.Stat(dir); err == nil {
 		return dir
 	}
-	// It is made in another directory and renamed, so that it is whole.
+	// Install into another directory and rename it, so that the final directory
+	// is always complete.
 	require.NoError(t, os.MkdirAll(filepath.Dir(dir), 0o755))
 	draft, err := os.MkdirTemp(filepath.Dir(dir), "sdk-")
 	require.NoError(t, err)

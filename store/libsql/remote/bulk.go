@@ -7,14 +7,15 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// bulk writes many rows in a statement, and has these statements wait for the next
-// request: a commit takes as many round trips as it has queries, and two.
+// bulk inserts many rows in a statement, and sends these statements with the
+// next request. A commit therefore takes two round trips more than it has
+// queries.
 type bulk struct {
 	sqlstore.MultiRow
 	maxRow int
 }
 
-// Insert implements sqlstore.Bulk. Rows are taken until they fill a request.
+// Insert implements sqlstore.Bulk. It collects rows until they fill a request.
 func (b *bulk) Insert(ctx context.Context, c *sqlstore.Conn, t *driver.Table, rows []any) error {
 	width := len(t.Columns)
 	for len(rows) > 0 {
@@ -34,7 +35,7 @@ func (b *bulk) Insert(ctx context.Context, c *sqlstore.Conn, t *driver.Table, ro
 	return nil
 }
 
-// rowSize returns about how many bytes a row takes.
+// rowSize estimates the size of a row in bytes.
 func rowSize(values []any) (n int) {
 	for _, v := range values {
 		switch v := v.(type) {

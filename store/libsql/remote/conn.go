@@ -19,25 +19,26 @@ const (
 	// lockPause is the pause between two attempts to get the server's write lock.
 	lockPause = 20 * time.Millisecond
 
-	// lockGrace is how much longer than its context a request runs that has, or may
-	// get, the write lock. An answer that is not read leaves the lock with a stream
-	// that cannot be ended, because its baton is lost.
+	// lockGrace is how much longer than its context a request runs that has, or
+	// may get, the write lock. If its answer were not read, the stream's baton
+	// would be lost, and the lock would stay with a stream that cannot be
+	// closed.
 	lockGrace = 500 * time.Millisecond
 
-	// keepAlive is the pause after which a stream in a transaction sends an empty
-	// request, because a server ends a stream after 10 s without one. A snapshot may
-	// be held that long while another is read.
+	// keepAlive is the interval at which a stream in a transaction sends an
+	// empty request, because a server closes a stream after 10 s without one. A
+	// snapshot may be held that long while another is read.
 	keepAlive = 3 * time.Second
 
-	// maxIdle is the pause after which a stream without a transaction is not used
-	// again, because the server may have ended it.
+	// maxIdle is the time after which a stream without a transaction is not
+	// used again, because the server may have closed it.
 	maxIdle = 8 * time.Second
 
-	// maxQueue bounds the bytes of statements that wait for the next request.
+	// maxQueue bounds the statements, in bytes, that wait for the next request.
 	maxQueue = 1 << 20
 
-	// closeTimeout bounds the request that ends a stream. The server ends a stream
-	// without requests by itself.
+	// closeTimeout bounds the request that closes a stream. Without it the
+	// server closes an idle stream by itself.
 	closeTimeout = 2 * time.Second
 )
 
@@ -53,8 +54,8 @@ type connector struct {
 	lockTimeout time.Duration
 }
 
-// Connect implements sqldriver.Connector. The first statement makes the first
-// request.
+// Connect implements sqldriver.Connector. No request is sent before the first
+// statement.
 func (c *connector) Connect(context.Context) (sqldriver.Conn, error) {
 	return &conn{connector: c}, nil
 }
@@ -89,10 +90,10 @@ type conn struct {
 	queued int    // their size in bytes
 }
 
-// Prepare implements sqldriver.Conn. Statements do not come this way.
+// Prepare implements sqldriver.Conn. It is not used for statements.
 func (c *conn) Prepare(string) (sqldriver.Stmt, error) { return nil, driver.ErrUnsupported }
 
-// Begin implements sqldriver.Conn. Transactions do not come this way.
+// Begin implements sqldriver.Conn. It is not used for transactions.
 func (c *conn) Begin() (sqldriver.Tx, error) { return nil, driver.ErrUnsupported }
 
 // Later implements sqlstore.Remote.
@@ -120,10 +121,11 @@ func (c *conn) Later(ctx context.Context, text string, _ bool, args []any) error
 	return nil
 }
 
-// Prefetch implements sqlstore.Remote. The query is sent when it is run.
+// Prefetch implements sqlstore.Remote. It does nothing: the query is sent when
+// it is run.
 func (c *conn) Prefetch(context.Context, string, bool, []any) error { return nil }
 
-// Flush implements sqlstore.Remote. It begins a write transaction that is due, and
+// Flush implements sqlstore.Remote. It begins a pending write transaction, and
 // waits for the lock.
 func (c *conn) Flush(ctx context.Context) (err error) {
 	c.mu.Lock()
@@ -140,10 +142,10 @@ func (c *conn) Flush(ctx context.Context) (err error) {
 	return err
 }
 
-// begin begins a write transaction. A server lets others wait for its write lock
-// for some seconds, and then ends the transaction that has the lock. A client that
-// stops waiting must end its stream, because the stream would still be given the
-// lock. To end it the client needs the baton, so the request is a cursor, whose
+// begin begins a write transaction. A server lets clients wait some seconds for
+// its write lock, and then ends the transaction that has the lock. A client
+// that stops waiting must close its stream, because the stream could still be
+// given the lock. Closing needs the baton, so the request is a cursor, whose
 // answer begins with the baton.
 func (c *conn) begin(ctx context.Context) error {
 	wait, cancel := context.WithTimeout(ctx, min(c.lockTimeout, c.timeout))
@@ -176,7 +178,7 @@ func (c *conn) begin(ctx context.Context) error {
 	}
 }
 
-// tryBegin waits until ctx is done, and then no longer than lockGrace for the
+// tryBegin waits until ctx ends, and after that at most lockGrace for the
 // baton.
 func (c *conn) tryBegin(ctx context.Context) error {
 	grace, cancel := withGrace(ctx)
@@ -214,8 +216,8 @@ func (c *conn) Exec(ctx context.Context, text string, _ bool, args []any) (int64
 	return res.Affected, nil
 }
 
-// Query implements sqlstore.Remote. When the rows are more than the server puts
-// into one answer, the statement runs again for an answer in parts.
+// Query implements sqlstore.Remote. If the rows are too many for one answer,
+// the statement runs again with an answer in parts.
 func (c *conn) Query(ctx context.Context, asked driver.Statement, _ bool, args []any) (driver.Rows, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -238,9 +240,9 @@ func (c *conn) Query(ctx context.Context, asked driver.Statement, _ bool, args [
 	return sqlstore.DriverRows(ctx, &rows{columns: names(res.Cols), list: res.Rows}), nil
 }
 
-// newStep returns a statement as a step, with its size in bytes. It refuses a
-// statement that the state of the transaction forbids, and a value that is too
-// large for the server.
+// newStep makes a step of a statement, and returns its size in bytes. It
+// refuses a statement that the state of the transaction does not allow, and a
+// value that is too large for the server.
 func (c *conn) newStep(ctx context.Context, text string, args []any) (s step, size int, err error) {
 	switch {
 	case ctx.Err() != nil:
@@ -265,8 +267,8 @@ func (c *conn) newStep(ctx context.Context, text string, args []any) (s step, si
 	return s, size + len(text), nil
 }
 
-// send sends the queue and one more step in one request, and returns the result of
-// the last step. It waits no longer than c.timeout.
+// send sends the queue and one more step in a request, and returns the result
+// of the last step. It waits at most c.timeout.
 func (c *conn) send(ctx context.Context, last step) (*result, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -290,8 +292,8 @@ func (c *conn) send(ctx context.Context, last step) (*result, error) {
 		chain(steps, nil)
 	}
 
-	// Send. With the write lock, read the answer also after ctx has ended; see
-	// lockGrace.
+	// Send the request. With the write lock, read the answer even after ctx has
+	// ended; see lockGrace.
 	request := ctx
 	if c.open && !c.readOnly {
 		grace, cancel := withGrace(ctx)
@@ -301,8 +303,8 @@ func (c *conn) send(ctx context.Context, last step) (*result, error) {
 	reused := c.stream.baton != ""
 	results, err := c.batch(request, &c.stream, steps)
 
-	// A snapshot that begins on a stream that the server has ended begins on another:
-	// nothing was read yet.
+	// If the server has closed the stream, a snapshot can begin on another one,
+	// because nothing was read yet.
 	if begins && reused && isGone(err) && request.Err() == nil {
 		c.stream = stream{}
 		results, err = c.batch(request, &c.stream, steps)
@@ -315,8 +317,8 @@ func (c *conn) send(ctx context.Context, last step) (*result, error) {
 		err = fmt.Errorf("%w: %w", ctx.Err(), err)
 	}
 
-	// Find out whether the transaction can go on. It can after errTooLarge, which is
-	// about the rows of the last step: the steps before it have run.
+	// Decide whether the transaction can continue. It can after errTooLarge,
+	// which concerns only the rows of the last step; all steps have run.
 	switch {
 	case !c.open, errors.Is(err, errTooLarge):
 	case errors.Is(err, errEnded):
@@ -338,7 +340,8 @@ func (c *conn) Rollback() error {
 	defer c.mu.Unlock()
 	defer c.leave()
 
-	// A snapshot whose BEGIN is still in the queue is unknown to the server.
+	// If a snapshot's BEGIN is still in the queue, the server does not know the
+	// snapshot.
 	begun := c.open && !(c.readOnly && len(c.queue) > 0)
 	lost := c.failure
 	if begun && !c.rolledBack {
@@ -354,7 +357,8 @@ func (c *conn) Rollback() error {
 	return lost
 }
 
-// used notes that the server has answered, and sets the timer of a transaction.
+// used records that the server has answered, and restarts the keep-alive timer
+// of a transaction.
 func (c *conn) used() {
 	c.lastUsed = time.Now()
 	switch {
@@ -366,8 +370,8 @@ func (c *conn) used() {
 	}
 }
 
-// ping sends an empty request, which keeps the stream of a transaction alive, also
-// while rows of it are read. After an error the next statement fails, too.
+// ping sends an empty request, which keeps the stream of a transaction alive,
+// even while rows are being read. After an error the next statement fails too.
 func (c *conn) ping() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -381,7 +385,8 @@ func (c *conn) ping() {
 	}
 }
 
-// leave forgets the transaction, which has ended or was never begun.
+// leave resets the transaction state, after a transaction has ended or was
+// never begun.
 func (c *conn) leave() {
 	if c.pinger != nil {
 		c.pinger.Stop()
@@ -390,15 +395,15 @@ func (c *conn) leave() {
 	c.queue, c.queued = nil, 0
 }
 
-// dropIdle gives up a stream that the server may have ended.
+// dropIdle gives up a stream that the server may have closed.
 func (c *conn) dropIdle() {
 	if time.Since(c.lastUsed) > maxIdle {
 		c.stream = stream{}
 	}
 }
 
-// drop ends the stream, and with it its transaction. If the request is lost, the
-// server ends the stream some seconds later.
+// drop closes the stream, and with it its transaction. If the request is lost,
+// the server closes the stream some seconds later.
 func (c *conn) drop() {
 	if c.stream.baton != "" {
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
@@ -425,5 +430,5 @@ func withGrace(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // isGone reports whether a request may succeed on another stream, because the
-// server has ended this one or was restarted.
+// server has closed this one or was restarted.
 func isGone(err error) bool { return guard.IsBroken(err) || errors.Is(err, errEnded) }

@@ -12,14 +12,14 @@ import (
 	"github.com/varvedb/varve/store/libsql/internal/guard"
 )
 
-// maxMessage bounds what an error repeats of a server's answer, in bytes.
+// maxMessage bounds how much of a server's answer an error repeats, in bytes.
 const maxMessage = 1000
 
 var (
 	// errEnded: the server has rolled the transaction back.
 	errEnded = errors.New("the transaction has been rolled back; begin it again")
 
-	// errTooLarge: the rows are more than the server puts into one answer.
+	// errTooLarge: the rows do not fit into one answer of the server.
 	errTooLarge = errors.New("the answer is too large for the server")
 
 	errNotRun   = errors.New("the server ended the transaction")
@@ -38,7 +38,7 @@ func (e *serverError) Error() string { return "libsql server " + e.server + ": "
 // Unwrap returns the cause.
 func (e *serverError) Unwrap() error { return e.cause }
 
-// failed makes an error of one whose text may have the token in it.
+// failed converts an error whose text may contain the token.
 func (c *connector) failed(err error) *serverError {
 	e := &serverError{server: c.server, message: c.redact(err.Error())}
 	if c.token == "" || !strings.Contains(err.Error(), c.token) {
@@ -47,7 +47,7 @@ func (c *connector) failed(err error) *serverError {
 	return e
 }
 
-// redact takes the token out of a message, should a server repeat it, and
+// redact removes the token from a message, in case a server repeats it, and
 // bounds the message's length.
 func (c *connector) redact(message string) string {
 	if c.token != "" {
@@ -59,18 +59,19 @@ func (c *connector) redact(message string) string {
 	return message
 }
 
-// lost is the error of a request after which the state of the stream is unknown.
+// lost returns the error for a request after which the stream's state is
+// unknown.
 func (c *connector) lost(err error) error {
 	return fmt.Errorf("%w: %w", c.failed(err), guard.ErrBroken)
 }
 
-// ended is the error of a transaction that the server has rolled back.
+// ended returns the error for a transaction that the server has rolled back.
 func (c *connector) ended(err error) error {
 	return fmt.Errorf("%w: %w", c.failed(err), errEnded)
 }
 
-// notHrana is the error of an answer that could not be read: because ctx has ended, the
-// connection broke, or it is none.
+// notHrana returns the error for an answer that could not be read: ctx has
+// ended, the connection broke, or the answer is not Hrana.
 func notHrana(ctx context.Context, err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
@@ -83,7 +84,7 @@ func notHrana(ctx context.Context, err error) error {
 	return err
 }
 
-// explain makes an error of the contract of a server's.
+// explain converts a server's error into an error of the driver package.
 func (c *connector) explain(e wireError) error {
 	message := strings.TrimPrefix(e.Message, "SQLite error: ")
 	failed := c.failed(errors.New(e.Message))
@@ -105,13 +106,13 @@ func (c *connector) explain(e wireError) error {
 	return failed
 }
 
-// tooBig is the error of a value or row that the server would refuse.
+// tooBig returns the error for a value or row that the server would refuse.
 func tooBig(size, most int) error {
 	return fmt.Errorf("a row of %d bytes: %w: the server takes %d; one with a larger max_row_size needs the parameter max_row",
 		size, driver.ErrUnsupported, most)
 }
 
-// refused makes an error of an HTTP status and what came with it.
+// refused converts an HTTP error status and its body into an error.
 func (c *connector) refused(status int, body []byte) error {
 	var e struct {
 		wireError

@@ -17,12 +17,12 @@ import (
 	"github.com/varvedb/varve/store/libsql/internal/guard"
 )
 
-// This file speaks Hrana 3 over HTTP, as JSON
-// (https://github.com/tursodatabase/libsql/blob/main/docs/HRANA_3_SPEC.md). A stream is
-// a connection to the database that outlasts requests; the baton of each answer names it
-// in the next request.
+// This file implements the client side of Hrana 3 over HTTP, as JSON
+// (https://github.com/tursodatabase/libsql/blob/main/docs/HRANA_3_SPEC.md). A
+// stream is a database connection that spans requests. Each answer contains a
+// baton, which identifies the stream in the next request.
 
-// step is a statement of a batch, which runs if its condition is true.
+// step is a statement of a batch, which runs if its condition holds.
 type step struct {
 	Condition *condition `json:"condition,omitempty"`
 	Stmt      statement  `json:"stmt"`
@@ -34,17 +34,18 @@ type statement struct {
 	WantRows bool    `json:"want_rows"`
 }
 
-// condition is one of three: ok (that step succeeded), not, is_autocommit.
+// condition is one of three kinds: ok (that step succeeded), not,
+// is_autocommit.
 type condition struct {
 	Type string     `json:"type"`
 	Step *int       `json:"step,omitempty"`
 	Cond *condition `json:"cond,omitempty"`
 }
 
-// inTransaction is true while a transaction is open.
+// inTransaction holds while a transaction is open.
 var inTransaction = &condition{Type: "not", Cond: &condition{Type: "is_autocommit"}}
 
-// chain lets each step run only if the one before it succeeded, and the first
+// chain makes each step depend on the success of the one before, and the first
 // one on the given condition.
 func chain(steps []step, first *condition) {
 	for i := range steps {
@@ -57,14 +58,14 @@ func chain(steps []step, first *condition) {
 	}
 }
 
-// value is one value of SQLite.
+// value is one SQLite value.
 type value struct {
 	Type   string  `json:"type"`
 	Value  any     `json:"value,omitempty"`
 	Base64 *string `json:"base64,omitempty"`
 }
 
-// newValue returns an argument and its size.
+// newValue converts an argument, and returns its size.
 func newValue(arg any) (value, int, error) {
 	switch v := arg.(type) {
 	case nil:
@@ -80,7 +81,7 @@ func newValue(arg any) (value, int, error) {
 	return value{}, 0, fmt.Errorf("argument of type %T: %w", arg, driver.ErrUnsupported)
 }
 
-// native returns a value of a result.
+// native converts a value of a result.
 func (v value) native() (sqldriver.Value, error) {
 	text, isText := v.Value.(string)
 	switch {
@@ -112,14 +113,13 @@ type result struct {
 	Affected int64     `json:"affected_row_count"`
 }
 
-// wireError is an error as a server puts it.
+// wireError is an error in a server's answer.
 type wireError struct {
 	Message string `json:"message"`
 	Code    string `json:"code"`
 }
 
-// Codes of errors. The specification leaves them to the server; these are
-// sqld's.
+// Error codes. The specification leaves them to the server; these are sqld's.
 const (
 	codeTimeout  = "TRANSACTION_TIMEOUT" // a client that waited for the write lock got it
 	codeBusy     = "TRANSACTION_BUSY"
@@ -127,7 +127,7 @@ const (
 	codeTooLarge = "RESPONSE_TOO_LARGE"
 )
 
-// entry is a line of a cursor's answer; which fields it has depends on its type.
+// entry is a line of a cursor's answer. Its fields depend on its type.
 type entry struct {
 	Type     string     `json:"type"`
 	Cols     []column   `json:"cols"`
@@ -136,14 +136,14 @@ type entry struct {
 	Error    *wireError `json:"error"`
 }
 
-// stream is a stream of a server; the zero value gets one with the first request.
+// stream is a stream of a server. The zero value is opened by the first
+// request.
 type stream struct {
 	baton string
 	base  string // where the server wants the next request, if elsewhere
 }
 
-// pointer is the part of an answer that names the next request's baton and
-// address.
+// pointer has the baton and address for the next request, from an answer.
 type pointer struct {
 	Baton   *string `json:"baton"`
 	BaseURL *string `json:"base_url"`
@@ -159,8 +159,8 @@ func (s *stream) follow(p pointer) {
 	}
 }
 
-// batch runs steps in one request and returns the results of all of them. The error is
-// that of the first step that failed, or of the request.
+// batch runs steps in one request and returns all results. The error is the
+// first failed step's, or the request's.
 func (c *connector) batch(ctx context.Context, s *stream, steps []step) ([]*result, error) {
 	var answer struct {
 		Results []*result    `json:"step_results"`
@@ -184,7 +184,7 @@ func (c *connector) batch(ctx context.Context, s *stream, steps []step) ([]*resu
 	return answer.Results, nil
 }
 
-// pipeline sends one request and decodes the result of the answer.
+// pipeline sends one request and decodes the result in the answer.
 func (c *connector) pipeline(ctx context.Context, s *stream, request, into any) error {
 	requests := []any{}
 	if request != nil {
@@ -224,7 +224,7 @@ func (c *connector) pipeline(ctx context.Context, s *stream, request, into any) 
 	return nil
 }
 
-// cursor is the answer to a batch as it is made, of whatever size.
+// cursor is a streamed answer to a batch, of any size.
 type cursor struct {
 	link  *connector
 	ctx   context.Context
@@ -232,7 +232,7 @@ type cursor struct {
 	lines *json.Decoder
 }
 
-// cursor begins to run steps. The stream's next baton is known before they have.
+// cursor starts to run steps. The stream's next baton is known before they end.
 func (c *connector) cursor(ctx context.Context, s *stream, steps []step) (*cursor, error) {
 	body, err := c.post(ctx, s, "/v3/cursor", "batch", map[string]any{"steps": steps})
 	if err != nil {
@@ -262,7 +262,7 @@ func (c *cursor) next() (entry, error) {
 	return e, nil
 }
 
-// post sends a request; its answer is read by the caller.
+// post sends a request. The caller reads the answer.
 func (c *connector) post(ctx context.Context, s *stream, path, name string, content any) (io.ReadCloser, error) {
 	message := map[string]any{name: content}
 	if s.baton != "" {

@@ -45,8 +45,8 @@ import (
 	"github.com/varvedb/varve/store/libsql/internal/guard"
 )
 
-// Statements about transactions. READONLY is libSQL's own; with it the server may
-// answer from a replica, but it lets a snapshot write.
+// Statements for transactions. READONLY is libSQL's extension: the server may
+// answer from a replica, but it does not keep a snapshot from writing.
 const (
 	beginWrite = "BEGIN IMMEDIATE"
 	beginRead  = "BEGIN TRANSACTION READONLY"
@@ -136,8 +136,8 @@ func connect(ctx context.Context, link *connector, opts driver.Options) (driver.
 	return e, nil
 }
 
-// start reads the properties of the server, and refuses a server whose
-// durability is below the requested level.
+// start reads the server's properties, and refuses a server with a lower
+// durability than requested.
 func (e *engine) start(ctx context.Context, want driver.Durability) error {
 	err := e.WithWriter(ctx, func(c *sqlstore.Conn) (err error) {
 		if e.version, err = c.QueryText(ctx, "SELECT sqlite_version()"); err != nil {
@@ -159,9 +159,8 @@ func (e *engine) start(ctx context.Context, want driver.Durability) error {
 }
 
 // level returns the durability of a commit, from the settings of a new
-// connection. No statement can change it. It is read by a SELECT, because a
-// PRAGMA is a write to the server, which refuses it to a token that may only
-// read.
+// connection; no statement can change them. It uses SELECT, because the server
+// treats a PRAGMA as a write, and refuses it with a read-only token.
 func level(ctx context.Context, c *sqlstore.Conn) (driver.Durability, error) {
 	synchronous, err := c.QueryText(ctx, "SELECT * FROM pragma_synchronous")
 	if err != nil {
@@ -183,14 +182,14 @@ func (e *engine) Capabilities() driver.Capabilities {
 	return c
 }
 
-// Info implements driver.Engine. The version is that of the SQLite in the server.
+// Info implements driver.Engine. The version is the server's SQLite version.
 func (e *engine) Info() driver.Info {
 	i := e.DB.Info()
 	i.Version = e.version
 	return i
 }
 
-// readBack lists the pragmas that Settings asks for. A server may refuse any.
+// readBack lists the pragmas for Settings. A server may refuse any of them.
 var readBack = []string{"journal_mode", "synchronous", "page_size", "encoding"}
 
 // Settings implements driver.Engine. It leaves out settings that the server

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// rows is a result, which has come whole or comes in parts.
+// rows is a result, either complete or received in parts.
 type rows struct {
 	columns []string
 	list    [][]value // not read yet, if it has come whole
@@ -19,7 +19,7 @@ type rows struct {
 	cancel context.CancelFunc
 }
 
-// parts runs a statement that reads, and gives its rows as they are read.
+// parts runs a query and receives its rows in parts.
 func (c *conn) parts(ctx context.Context, s step) (*rows, error) {
 	steps := []step{s}
 	chain(steps, nil)
@@ -56,8 +56,8 @@ func names(cols []column) []string {
 // Columns implements sqldriver.Rows.
 func (r *rows) Columns() []string { return r.columns }
 
-// Close implements sqldriver.Rows. The server ends a query whose rows are not
-// read.
+// Close implements sqldriver.Rows. If rows are unread, the server ends the
+// query.
 func (r *rows) Close() error {
 	r.list = nil
 	if r.cancel != nil {

@@ -16,14 +16,14 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// tokenVariable is the environment variable of the token.
+// tokenVariable is the environment variable with the token.
 const tokenVariable = "LIBSQL_AUTH_TOKEN"
 
 const (
 	// defaultTimeout bounds one statement.
 	defaultTimeout = time.Minute
 
-	// defaultMaxRow is sqld's max_row_size where it is not given.
+	// defaultMaxRow is sqld's default max_row_size.
 	defaultMaxRow = 5_000_000
 )
 
@@ -73,7 +73,7 @@ func newConnector(server *url.URL, opts driver.Options) (*connector, error) {
 	return c, nil
 }
 
-// withTLS replaces the scheme libsql by the one meant.
+// withTLS replaces the scheme libsql by https or http.
 func withTLS(server *url.URL, tls string) (*url.URL, error) {
 	on := true
 	if tls != "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// Texts, numbers and patterns that are easily got wrong.
+// Texts, numbers and patterns that implementations often get wrong.
 var (
 	oddTexts = []string{
 		"a", "", "b", "ab", "A", "ä", "日本", "😀", "\uffee", "2024-01-01 10:00:00", "1", "1.0", `it's "so"`, "100%", "a_b", "a*b", "[a]", "a\nb", `back\slash`,
@@ -30,7 +30,7 @@ func Choose[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
 func often[T any](r *rand.Rand, list []T) T { return list[min(r.IntN(len(list)), r.IntN(len(list)))] }
 
 // manyOp draws an operation in a store of many entities. Most operations create
-// an entity, and others change one that exists.
+// an entity; the others change an existing one.
 func manyOp(r *rand.Rand, owners []entity.Address, keys []entity.Key, entities int) entity.Op {
 	op := entity.Op{Kind: entity.Create, BTL: 1000 + r.Uint64N(50), Owner: often(r, owners)}
 	for i := range 4 {
@@ -82,9 +82,9 @@ func numbers(r *rand.Rand, entities int) map[string]uint64 {
 	return list
 }
 
-// manyColumns are the attributes that comparisons and orders of questions about
-// many entities use. The user's attributes are listed twice, so that they are
-// drawn more often than the nine that every entity has.
+// manyColumns are the attributes that queries about many entities compare and
+// sort by. User attributes are listed twice, so that they are drawn more often
+// than the nine synthetic ones.
 var manyColumns = func() (list []store.Order) {
 	for range 2 {
 		for _, name := range []string{"type", "same", "zone", "name", "label", "rare"} {
@@ -119,8 +119,9 @@ func (d expressions) someone() *entity.Entity {
 	return Choose(d.Rand, d.seen)
 }
 
-// expr draws an expression of a number of terms. Most are true of one entity,
-// because a term with an arbitrary value is rarely true of any.
+// expr draws an expression with a number of terms. Most expressions are true of
+// the entity `of`, because a term with an arbitrary value rarely matches
+// anything.
 func (d expressions) expr(terms int, of *entity.Entity) query.Expr {
 	if d.IntN(8) == 0 {
 		return query.Not{Term: d.expr(terms, d.someone())}

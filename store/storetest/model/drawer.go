@@ -11,17 +11,17 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Drawer draws blocks and questions. With few keys, names and values operations
-// meet on one entity and comparisons match. With many entities indexes and
-// merges are large.
+// Drawer draws blocks and questions. With few keys, names and values,
+// operations meet on the same entities and comparisons match. With many
+// entities, indexes and merges are large.
 type Drawer struct {
 	*rand.Rand
 	Many  int          // the approximate number of entities; 0: few
 	Keys  []entity.Key // with few entities, all possible keys; with many, the keys that were created
 	Valid bool         // all blocks are valid
 
-	// NUL makes one of NUL texts have U+0000; 0 means none.
-	// It should be high where the engine refuses U+0000.
+	// NUL makes one in NUL texts contain U+0000; 0 means none. It should be
+	// high if the engine refuses U+0000.
 	NUL int
 }
 

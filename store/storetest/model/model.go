@@ -1,5 +1,5 @@
-// Package model is the reference for stores: a store of entities in memory that
-// is short and simple. The suites of storetest and the trials of
+// Package model is the reference implementation for stores: a short and simple
+// entity store in memory. The suites of storetest and the trials of
 // internal/crashtest compare engines with it.
 package model
 
@@ -13,10 +13,10 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Model is a store of entities in memory. It keeps the whole state after each
-// block, so that a read of the past is a look-up in a map. A store is right if
-// it answers as the model does, errors included (by sentinel). The zero value
-// is an empty store. It is not safe for concurrent use.
+// Model is an entity store in memory. It keeps the whole state after each
+// block, so that a read of the past is a map lookup. A store is right if it
+// answers as the model does, including errors (by sentinel). The zero value is
+// an empty store. It is not safe for concurrent use.
 type Model struct {
 	// ExtendAdds is store.EntityOptions.ExtendAdds.
 	ExtendAdds bool
@@ -38,7 +38,7 @@ type modelBlock struct {
 	time   uint64
 
 	// entities has the last version of each entity that no operation ended.
-	// Versions that ran out remain in it.
+	// Expired versions remain in it.
 	entities map[entity.Key]*entity.Entity
 }
 
@@ -152,7 +152,7 @@ func saturatingAdd(block, n uint64) uint64 {
 	return sum
 }
 
-// difference returns the changes of a block. An entity that had run out, was
+// difference returns the changes of a block. An entity that had expired, was
 // created again and ended within the block leaves a version that no reader
 // sees.
 func difference(block uint64, before, after, gone map[entity.Key]*entity.Entity) entity.Changeset {

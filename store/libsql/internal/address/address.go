@@ -1,5 +1,5 @@
-// Package address reads the URLs of libSQL databases: a path is the embedded
-// engine, anything with a host a server.
+// Package address parses the URLs of libSQL databases: a path is for the
+// embedded engine, anything with a host is a server.
 package address
 
 import (
@@ -12,24 +12,23 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Address is where a database is. One of its fields is set.
+// Address is the place of a database. Exactly one field is set.
 type Address struct {
-	// Path of the database file.
+	// Path is the path of the database file.
 	Path string
 
 	// Server has one of the schemes http, https, ws, wss and libsql (which
-	// stands for https unless TLS is turned off), a host, perhaps a port and a
-	// path, and no user or query.
+	// means https unless TLS is turned off), a host, perhaps a port and a path,
+	// and no user or query.
 	Server *url.URL
 }
 
 // schemes are the schemes of a server inside "libsql:https://host".
 var schemes = []string{"http", "https", "ws", "wss"}
 
-// Parse reads a URL whose query has been taken off: "libsql:///abs/x.db" and
-// "libsql:x.db" are paths, "libsql:https://host:port" and "libsql://host" are
-// servers. Errors do not repeat the address of a server, in which a password
-// might be.
+// Parse parses a URL without its query: "libsql:///abs/x.db" and "libsql:x.db"
+// are paths, "libsql:https://host:port" and "libsql://host" are servers. Errors
+// do not repeat a server's address, because it may contain a password.
 func Parse(u *url.URL) (Address, error) {
 	scheme, _, _ := strings.Cut(u.Opaque, ":")
 	switch {

@@ -1,6 +1,6 @@
-// Package guard refuses values and statements that libSQL's client libraries would
-// change silently, and maps their messages, which replace result codes, to
-// sentinels.
+// Package guard refuses values and statements that libSQL's client libraries
+// would change silently. It also maps their messages to errors, because they
+// have no result codes.
 package guard
 
 import (
@@ -16,14 +16,15 @@ import (
 )
 
 // ErrBroken wraps an error after which a connection cannot be used. It is not
-// database/sql's ErrBadConn, because a prepared statement would try again after
-// that one, and hide the cause.
+// database/sql's ErrBadConn, because then a prepared statement would be tried
+// again, and the cause would be hidden.
 var ErrBroken = errors.New("the connection is given up")
 
 // IsBroken reports whether err wraps ErrBroken.
 func IsBroken(err error) bool { return errors.Is(err, ErrBroken) }
 
-// Argument refuses text that would not arrive as it is. go-libsql cuts it at NUL.
+// Argument refuses text that the library would change: go-libsql cuts it at
+// NUL.
 func Argument(v *sqldriver.NamedValue) error {
 	switch value := v.Value.(type) {
 	case int64, []byte:
@@ -34,7 +35,7 @@ func Argument(v *sqldriver.NamedValue) error {
 	return sqldriver.ErrSkip // the standard conversion
 }
 
-// Text refuses text that would not arrive as it is.
+// Text refuses text that the library would change.
 func Text(text string) error {
 	switch {
 	case strings.IndexByte(text, 0) >= 0:
@@ -45,8 +46,8 @@ func Text(text string) error {
 	return nil
 }
 
-// Row refuses times. go-libsql turns text that reads as a date into a time, and
-// database/sql would turn that into another text.
+// Row refuses times. go-libsql converts text that looks like a date into a
+// time, and database/sql would convert that into another text.
 func Row(columns func() []string, row []sqldriver.Value) error {
 	for i, value := range row {
 		if _, isTime := value.(time.Time); isTime {
@@ -77,8 +78,9 @@ func Statement(text string) (placeholders int, err error) {
 	return placeholders, nil
 }
 
-// token returns the length of the comment, the quoted name or text, or else the
-// byte at the start of s. A comment or quote without an end reaches to the end of s.
+// token returns the length of the comment, quoted name or string at the start
+// of s, or 1 for anything else. A comment or quote without an end extends to
+// the end of s.
 func token(s string) int {
 	switch c := s[0]; {
 	case strings.HasPrefix(s, "--"):
@@ -93,7 +95,8 @@ func token(s string) int {
 	return 1
 }
 
-// through returns the length of s up to and with the next end, sought from an offset.
+// through returns the length of s up to and including the next end, searched
+// from an offset.
 func through(s string, from int, end string) int {
 	if i := strings.Index(s[from:], end); i >= 0 {
 		return from + i + len(end)
@@ -114,7 +117,7 @@ func isTrigger(text string) bool {
 }
 
 // Reads reports whether a statement only reads. It reports false for statements
-// that it does not understand: a WITH whose tables have verbs for names, and a
+// that it cannot classify: a WITH whose tables have verbs as names, and a
 // PRAGMA with an argument.
 func Reads(text string) bool {
 	depth, with := 0, false
@@ -126,8 +129,8 @@ func Reads(text string) bool {
 		case ')':
 			depth--
 		}
-		// The verb is the first word, or behind WITH the first verb outside of
-		// parentheses.
+		// The verb is the first word; after WITH it is the first verb outside
+		// of parentheses.
 		if depth > 0 || !isLetter(text[i]) {
 			i += n
 			continue

@@ -7,7 +7,8 @@ import (
 )
 
 // messages are the beginnings of SQLite's messages
-// (https://www.sqlite.org/rescode.html) for results that callers branch on.
+// (https://www.sqlite.org/rescode.html) for results that callers must
+// distinguish.
 var messages = []struct {
 	start    string
 	sentinel error
@@ -26,12 +27,12 @@ var messages = []struct {
 	{"CHECK constraint failed", driver.ErrConflict},
 	{"FOREIGN KEY constraint failed", driver.ErrConflict},
 	{"constraint failed", driver.ErrConflict},
-	// The parser of SQLite 3.45 has a stack of fixed size; see the gap deep-sql.
+	// The parser of SQLite 3.45 has a stack of fixed size; see the gap
+	// deep-sql.
 	{"parser stack overflow", driver.ErrUnsupported},
 }
 
-// Sentinel returns the error of the contract that a message of SQLite means, or
-// nil.
+// Sentinel returns the driver package's error for a message of SQLite, or nil.
 func Sentinel(message string) error {
 	for _, m := range messages {
 		if strings.HasPrefix(message, m.start) {
