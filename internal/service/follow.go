@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // DefaultPoll is how often a service looks at the head of its store.
@@ -46,11 +47,11 @@ func (h *head) age() time.Duration { return time.Since(time.Unix(0, h.looked.Loa
 // entity may be returned any more.
 func (s *Service) observe(to store.BlockHeader) { s.head.move(to, s.cache.forget) }
 
-// at opens a snapshot. Where others write, the head that it shows is observed
+// at opens a snapshot; keys are those that Get is about to read. Where others write, the head that it shows is observed
 // before anything of it is given out: a later read, from the cache too, is never
 // of an older one.
-func (s *Service) at(ctx context.Context, block uint64) (*store.Snapshot, error) {
-	snap, err := s.ents.At(ctx, block)
+func (s *Service) at(ctx context.Context, block uint64, keys ...entity.Key) (*store.Snapshot, error) {
+	snap, err := s.ents.At(ctx, block, keys...)
 	if err != nil {
 		return nil, err
 	}

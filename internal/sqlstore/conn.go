@@ -407,8 +407,9 @@ type Remote interface {
 	Later(ctx context.Context, text string, keep bool, args []any) error
 
 	// Prefetch queues a query, which is sent in one message with the next statement
-	// that returns rows or is executed, and behind it. The first Query of the same text
-	// and arguments gets its answer, unless Later or Exec came between.
+	// that returns rows or is executed, and behind it, unless it is that one. The first
+	// Query of the same text and arguments gets its answer, unless Later or Exec came
+	// between.
 	Prefetch(ctx context.Context, text string, keep bool, args []any) error
 
 	// Flush sends the queued statements.
@@ -521,6 +522,14 @@ func (tx remoteTx) QueryStatement(ctx context.Context, s driver.Statement, args 
 	return tx.query(ctx, s, args)
 }
 
+// Expect implements driver.Remote.
+func (tx remoteTx) Expect(ctx context.Context, expected []driver.Prefetch) error {
+	if tx.done {
+		return driver.ErrClosed
+	}
+	return tx.prefetch(ctx, expected)
+}
+
 // LiftTimeouts implements driver.Remote.
 func (tx remoteTx) LiftTimeouts(ctx context.Context) error { return tx.db.liftTimeouts(ctx, tx) }
 
@@ -539,6 +548,16 @@ func (r remoteReader) Defer(ctx context.Context, text string, args ...any) error
 // QueryStatement implements driver.Remote.
 func (r remoteReader) QueryStatement(ctx context.Context, s driver.Statement, args ...any) (driver.Rows, error) {
 	return r.query(ctx, s, args)
+}
+
+// Expect implements driver.Remote.
+func (r remoteReader) Expect(ctx context.Context, expected []driver.Prefetch) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.conn == nil {
+		return r.why
+	}
+	return r.conn.prefetch(ctx, expected)
 }
 
 // LiftTimeouts implements driver.Remote.

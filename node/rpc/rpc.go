@@ -18,6 +18,7 @@ import (
 	"github.com/varvedb/varve/internal/accesslog"
 	"github.com/varvedb/varve/internal/quota"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // DefaultChainID is that of the chain which Arkiv's SDKs call localhost.
@@ -200,17 +201,17 @@ func (h *Handler) Close() error {
 	return nil
 }
 
-// at opens a snapshot. For a block that is ahead of the head it waits. When there is none
+// at opens a snapshot; keys are those that Get is about to read. For a block that is ahead of the head it waits. When there is none
 // it looks once more, since the block may have come before the head was looked at.
-func (h *Handler) at(ctx context.Context, block uint64) (*store.Snapshot, error) {
-	snap, err := h.ents.At(ctx, block)
+func (h *Handler) at(ctx context.Context, block uint64, keys ...entity.Key) (*store.Snapshot, error) {
+	snap, err := h.ents.At(ctx, block, keys...)
 	if !errors.Is(err, store.ErrBlockRange) {
 		return snap, err
 	}
 	if err := h.reach(ctx, block); err != nil {
 		return nil, err
 	}
-	return h.ents.At(ctx, block)
+	return h.ents.At(ctx, block, keys...)
 }
 
 // reached opens a snapshot of the head when that is not below a block.

@@ -83,6 +83,10 @@ type Remote interface {
 	// QueryStatement is Query for a statement with hints.
 	QueryStatement(ctx context.Context, s Statement, args ...any) (Rows, error)
 
+	// Expect leaves queries that are expected to run to the message of the next one, as
+	// Prefetcher does.
+	Expect(ctx context.Context, expected []Prefetch) error
+
 	// LiftTimeouts keeps the server from ending this transaction, or a statement in it,
 	// because of the time that it takes.
 	LiftTimeouts(ctx context.Context) error
