@@ -40,13 +40,13 @@ const Head = math.MaxUint64
 // At opens a snapshot at a block, or at the last one with Head. It fails with ErrBlockRange when
 // the block is above the head or was pruned, and with ErrUnsupported when it is below the head and
 // the layout keeps no history. It waits for a free reader until ctx is done.
-func (e *Entities) At(ctx context.Context, block uint64) (*Snapshot, error) {
-	return e.AtFor(ctx, block)
-}
-
-// AtFor is At, with a hint that Get will read entities of these keys: from a
-// server they come in the round trip that opens the snapshot.
-func (e *Entities) AtFor(ctx context.Context, block uint64, keys ...entity.Key) (*Snapshot, error) {
+//
+// The snapshot is of the store as it is when At returns, on every engine: a
+// block that is applied, rewound or pruned later is not seen. So the first read
+// cannot open it. A caller who knows the keys that Get is about to read names
+// them: a server sends these entities in the round trip that opens the
+// snapshot. Other engines ignore keys.
+func (e *Entities) At(ctx context.Context, block uint64, keys ...entity.Key) (*Snapshot, error) {
 	r, err := driver.View(ctx, e.db.engine, func() []driver.Prefetch { return e.prefetchView(block, keys) })
 	if err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
@@ -356,7 +356,10 @@ func (s *Snapshot) continues(ctx context.Context, page cursorState) error {
 	if err := s.readable(page.Block); err != nil {
 		return err
 	}
-	head, err := s.ents.db.meta.headAt(ctx, s.reader, page.Block)
+	head, err := s.head, error(nil)
+	if page.Block != head.Number {
+		head, err = s.ents.db.meta.headAt(ctx, s.reader, page.Block)
+	}
 	if err == nil && !bytes.Equal(head.Digest[:digestPrefix], page.Digest) {
 		err = fmt.Errorf("%w: %w: the store was rewound below block %d after the cursor was given", ErrBlockRange, ErrRewound, page.Block)
 	}

@@ -112,7 +112,7 @@ func (r *Reader) Do(ctx context.Context, op Op) (a Answer, err error) {
 	if op.Get {
 		keys = append(keys, op.Key)
 	}
-	snap, err := r.ents.AtFor(ctx, op.Block, keys...)
+	snap, err := r.ents.At(ctx, op.Block, keys...)
 	if err != nil {
 		return a, err
 	}

@@ -108,14 +108,23 @@ func (m *merger) behind() (key []byte) {
 // maxPlaces bounds the look-ups of one statement: each is of a span in a run.
 const maxPlaces = 256
 
-// read reads the pages of runs that entries of spans may lie on.
-func (s *Store) read(ctx context.Context, q driver.Querier, runs []run, spans []Span, limit int64) (m *merger, n int64, err error) {
-	size := listSize(len(runs) * len(spans))
-	args := make([]any, 0, 3*size+1)
-	cursors := make([]cursor, len(runs))
-	m = &merger{cursors: make([]*cursor, len(runs)), at: make([]*cursor, 0, len(runs))}
+// Prefetch returns the queries that Find would run.
+func (s *Store) Prefetch(t *Tree, spans []Span, limit int64) (expected []driver.Prefetch) {
+	if len(t.runs) == 0 {
+		return nil
+	}
+	for spans := range slices.Chunk(spans, max(maxPlaces/len(t.runs), 1)) {
+		size, args := places(t.runs, spans, limit)
+		expected = append(expected, driver.Prefetch{Text: s.sql.List("find_pages", size), Args: args})
+	}
+	return expected
+}
+
+// places returns the look-ups of spans in runs, as a list of a size and a limit.
+func places(runs []run, spans []Span, limit int64) (size int, args []any) {
+	size = listSize(len(runs) * len(spans))
+	args = make([]any, 0, 3*size+1)
 	for i := range runs {
-		m.cursors[i] = &cursors[i]
 		for _, span := range spans {
 			args = append(args, runs[i].no, span.lo, span.hi)
 		}
@@ -123,7 +132,18 @@ func (s *Store) read(ctx context.Context, q driver.Querier, runs []run, spans []
 	for len(args) < 3*size {
 		args = append(args, int64(0), spans[0].lo, spans[0].hi) // no run
 	}
-	err = s.sql.EachOf(ctx, q, "find_pages", size, append(args, limit), func(rows driver.Rows) error {
+	return size, append(args, limit)
+}
+
+// read reads the pages of runs that entries of spans may lie on.
+func (s *Store) read(ctx context.Context, q driver.Querier, runs []run, spans []Span, limit int64) (m *merger, n int64, err error) {
+	size, args := places(runs, spans, limit)
+	cursors := make([]cursor, len(runs))
+	m = &merger{cursors: make([]*cursor, len(runs)), at: make([]*cursor, 0, len(runs))}
+	for i := range runs {
+		m.cursors[i] = &cursors[i]
+	}
+	err = s.sql.EachOf(ctx, q, "find_pages", size, args, func(rows driver.Rows) error {
 		var no int64
 		var p Page
 		if err := rows.Scan(&no, &p.Low, &p.Body); err != nil {

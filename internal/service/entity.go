@@ -118,7 +118,7 @@ func (s *Service) get(ctx context.Context, key entity.Key) (*entity.Entity, erro
 		return e, nil
 	}
 	epoch := s.cache.epoch(key)
-	snap, err := s.at(ctx, store.Head)
+	snap, err := s.at(ctx, store.Head, key)
 	if err != nil {
 		return nil, err
 	}

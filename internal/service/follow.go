@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // DefaultPoll is the interval at which a service reads the head of its store.
@@ -46,11 +47,11 @@ func (h *head) age() time.Duration { return time.Since(time.Unix(0, h.lastRead.L
 // is emptied.
 func (s *Service) observe(to store.BlockHeader) { s.head.move(to, s.cache.forget) }
 
-// at opens a snapshot. If other processes write, its head is observed before
-// anything of it is returned, so that a later read, even from the cache, never
-// returns an older state.
-func (s *Service) at(ctx context.Context, block uint64) (*store.Snapshot, error) {
-	snap, err := s.ents.At(ctx, block)
+// at opens a snapshot; keys are those that Get is about to read. If other
+// processes write, its head is observed before anything of it is returned, so
+// that a later read, even from the cache, never returns an older state.
+func (s *Service) at(ctx context.Context, block uint64, keys ...entity.Key) (*store.Snapshot, error) {
+	snap, err := s.ents.At(ctx, block, keys...)
 	if err != nil {
 		return nil, err
 	}

@@ -100,12 +100,8 @@ func (s *Service) put(p *plan, st *state, w *write, op *entity.Op) {
 // prior finds the entity of each key: in the cache, which only the committer
 // changes, otherwise in the store.
 func (s *Service) prior(p *plan, group []*write) (err error) {
-	var snap *store.Snapshot
-	defer func() {
-		if snap != nil {
-			err = errors.Join(err, snap.Close())
-		}
-	}()
+	// Ask the cache.
+	var missing []entity.Key
 	for _, w := range group {
 		key := w.op.Key
 		if p.states[key] != nil {
@@ -113,23 +109,31 @@ func (s *Service) prior(p *plan, group []*write) (err error) {
 		}
 		e, ok := s.cache.peek(key)
 		if !ok {
-			if snap == nil {
-				if snap, err = s.ents.At(context.Background(), store.Head); err != nil {
-					return err
-				}
-			}
-			e, err = snap.Get(context.Background(), key)
-			if errors.Is(err, store.ErrNotFound) {
-				e, err = nil, nil
-			}
-			if err != nil {
-				return err
-			}
-		}
-		if e != nil && e.Expiration <= p.block.Number {
-			e = nil // it ends before this block, or in it
+			missing = append(missing, key)
 		}
 		p.states[key] = &state{now: e}
+	}
+
+	// Read the rest from one snapshot, which a server sends with the entities.
+	if len(missing) > 0 {
+		snap, openErr := s.ents.At(context.Background(), store.Head, missing...)
+		if openErr != nil {
+			return openErr
+		}
+		defer func() { err = errors.Join(err, snap.Close()) }()
+		for _, key := range missing {
+			e, err := snap.Get(context.Background(), key)
+			if err != nil && !errors.Is(err, store.ErrNotFound) {
+				return err
+			}
+			p.states[key].now = e
+		}
+	}
+
+	for _, st := range p.states {
+		if st.now != nil && st.now.Expiration <= p.block.Number {
+			st.now = nil // its life ends before this block, or with it
+		}
 	}
 	return nil
 }

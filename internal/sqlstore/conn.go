@@ -408,8 +408,9 @@ type Remote interface {
 	Later(ctx context.Context, text string, keep bool, args []any) error
 
 	// Prefetch queues a query. It is sent after the next statement that returns
-	// rows or is executed, in the same message. The first Query of the same
-	// text and arguments gets its answer, unless Later or Exec came between.
+	// rows or is executed, in the same message, unless it is that statement. The
+	// first Query of the same text and arguments gets its answer, unless Later or
+	// Exec came between.
 	Prefetch(ctx context.Context, text string, keep bool, args []any) error
 
 	// Flush sends the queued statements.
@@ -523,6 +524,14 @@ func (tx remoteTx) QueryStatement(ctx context.Context, s driver.Statement, args 
 	return tx.query(ctx, s, args)
 }
 
+// Expect implements driver.Remote.
+func (tx remoteTx) Expect(ctx context.Context, expected []driver.Prefetch) error {
+	if tx.done {
+		return driver.ErrClosed
+	}
+	return tx.prefetch(ctx, expected)
+}
+
 // LiftTimeouts implements driver.Remote.
 func (tx remoteTx) LiftTimeouts(ctx context.Context) error { return tx.db.liftTimeouts(ctx, tx) }
 
@@ -541,6 +550,16 @@ func (r remoteReader) Defer(ctx context.Context, text string, args ...any) error
 // QueryStatement implements driver.Remote.
 func (r remoteReader) QueryStatement(ctx context.Context, s driver.Statement, args ...any) (driver.Rows, error) {
 	return r.query(ctx, s, args)
+}
+
+// Expect implements driver.Remote.
+func (r remoteReader) Expect(ctx context.Context, expected []driver.Prefetch) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.conn == nil {
+		return r.why
+	}
+	return r.conn.prefetch(ctx, expected)
 }
 
 // LiftTimeouts implements driver.Remote.

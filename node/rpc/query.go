@@ -185,7 +185,12 @@ func (h *Handler) appendPart(ctx context.Context, c *call, p *page) (whole bool,
 	if err := c.hold.Take(ctx, c.size+int64(len(c.out))+c.usual); err != nil {
 		return false, err
 	}
-	snap, err := h.at(ctx, p.at)
+	var keys []entity.Key
+	key, single := byKey(p.expr)
+	if single = single && !p.started && p.options.After == ""; single {
+		keys = append(keys, key)
+	}
+	snap, err := h.at(ctx, p.at, keys...)
 	if err != nil {
 		return false, err
 	}
@@ -196,9 +201,9 @@ func (h *Handler) appendPart(ctx context.Context, c *call, p *page) (whole bool,
 				return false, err
 			}
 		}
-		if key, ok := byKey(p.expr); ok && p.options.After == "" {
-			return true, appendByKey(ctx, c, snap, key, p)
-		}
+	}
+	if single {
+		return true, appendByKey(ctx, c, snap, key, p)
 	}
 	var last *entity.Entity
 	n, full, options := 0, false, p.options

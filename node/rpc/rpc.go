@@ -18,6 +18,7 @@ import (
 	"github.com/varvedb/varve/internal/accesslog"
 	"github.com/varvedb/varve/internal/quota"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // DefaultChainID is the id of the chain that Arkiv's SDKs call localhost.
@@ -202,18 +203,18 @@ func (h *Handler) Close() error {
 	return nil
 }
 
-// at opens a snapshot of a block. It waits for a block above the head. After a
-// failed wait it tries once more, because the block may have come before the
-// wait began.
-func (h *Handler) at(ctx context.Context, block uint64) (*store.Snapshot, error) {
-	snap, err := h.ents.At(ctx, block)
+// at opens a snapshot of a block; keys are those that Get is about to read. It
+// waits for a block above the head. After a failed wait it tries once more,
+// because the block may have come before the wait began.
+func (h *Handler) at(ctx context.Context, block uint64, keys ...entity.Key) (*store.Snapshot, error) {
+	snap, err := h.ents.At(ctx, block, keys...)
 	if !errors.Is(err, store.ErrBlockRange) {
 		return snap, err
 	}
 	if err := h.reach(ctx, block); err != nil {
 		return nil, err
 	}
-	return h.ents.At(ctx, block)
+	return h.ents.At(ctx, block, keys...)
 }
 
 // reached opens a snapshot of the head if the head has reached a block.

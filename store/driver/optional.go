@@ -86,6 +86,10 @@ type Remote interface {
 	// QueryStatement is Query for a statement with hints.
 	QueryStatement(ctx context.Context, s Statement, args ...any) (Rows, error)
 
+	// Expect queues queries that are expected to run, in the message of the next
+	// statement, as Prefetcher does.
+	Expect(ctx context.Context, expected []Prefetch) error
+
 	// LiftTimeouts keeps the server's timeouts from ending this transaction, or
 	// a statement in it.
 	LiftTimeouts(ctx context.Context) error

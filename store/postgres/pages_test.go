@@ -12,9 +12,10 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// TestTripsOfPages: a page of a query waits for the head, postings, versions and
-// payloads, because each names what the next one reads. Versions in the log are in
-// memory.
+// TestTripsOfPages: how often a page waits for the server. The head is one, the
+// postings of all terms and the place of the page before are the second, and the
+// versions with their payloads the third. Versions in the log are in memory, their
+// payloads are not. A page that goes on looks up the block of its cursor too.
 func TestTripsOfPages(t *testing.T) {
 	ctx := t.Context()
 	w, url := newWire(t, pgtest.NewURL(t))
@@ -27,36 +28,60 @@ func TestTripsOfPages(t *testing.T) {
 		block := entity.Block{Number: uint64(b) + 1}
 		for i := range byte(150) {
 			block.Ops = append(block.Ops, entity.Op{
-				Kind: entity.Create, OpIndex: uint32(i), Key: entity.Key{b, i}, BTL: 1000, Content: []byte("x"),
-				StringAttributes:  map[string]string{"n": fmt.Sprint(i)},
+				Kind: entity.Create, OpIndex: uint32(i), Key: entity.Key{b, i}, BTL: 1000, Content: []byte{b, i}, Owner: entity.Address{i % 50},
+				StringAttributes:  map[string]string{"n": fmt.Sprint(i), "all": "x"},
 				NumericAttributes: map[string]uint64{"cpu": uint64(i)},
 			})
 		}
 		_, err = ents.Apply(ctx, block)
 		require.NoError(t, err)
 	}
-	for _, merged := range []bool{false, true} {
-		most := 2
-		if merged {
-			most = 4
-			require.NoError(t, ents.Flush(ctx))
-		}
-		for _, text := range []string{`n = "4"`, `cpu >= 140`, `n = "4" && cpu < 10`} {
-			q, err := query.Parse(text)
-			require.NoError(t, err)
+	pages := func(text string, order ...store.Order) (trips [2]int) {
+		q, err := query.Parse(text)
+		require.NoError(t, err)
+		var after store.Cursor
+		for page := range trips {
+			var next store.Cursor
 			read := func() {
 				s, err := ents.At(ctx, store.Head)
 				require.NoError(t, err)
-				found := 0
-				for _, err := range s.Query(ctx, q, &store.QueryOptions{Limit: 20}) {
+				found, options := 0, store.QueryOptions{Limit: 8, After: after, Order: order}
+				for e, err := range s.Query(ctx, q, &options) {
+					require.NoError(t, err)
+					require.Equal(t, e.Key[:2], e.Content)
+					next, err = s.Cursor(e, &options)
 					require.NoError(t, err)
 					found++
 				}
-				require.Equal(t, 20, found)
+				require.Equal(t, 8, found)
 				require.NoError(t, s.Close())
 			}
 			read()
-			require.LessOrEqual(t, w.least(read), most, "%s, merged %t", text, merged)
+			trips[page], after = w.least(read), next
 		}
+		return trips
+	}
+	cases := []struct {
+		text  string
+		sort  []store.Order
+		trips [2]int // of the first page and of the next one
+	}{
+		{text: `n = "4"`, trips: [2]int{3, 3}},
+		{text: `n = "4" && cpu < 10`, trips: [2]int{3, 3}},
+		{text: `n = "4" || cpu >= 140`, trips: [2]int{3, 3}},
+		{text: `cpu >= 140`, trips: [2]int{3, 3}},
+		{text: `$owner = "` + entity.Address{4}.String() + `"`, trips: [2]int{3, 3}},
+		{text: `all = "x" && n = "4"`, trips: [2]int{3, 3}},
+		{text: `$all`, trips: [2]int{3, 4}},                                                              // ids are read from the place on
+		{text: `n = "4"`, sort: []store.Order{{Name: "cpu", Kind: entity.Numeric}}, trips: [2]int{4, 4}}, // all of them, and then payloads
+	}
+	for _, c := range cases {
+		trips := pages(c.text, c.sort...)
+		require.LessOrEqual(t, trips[0], c.trips[0], "%s in the log", c.text)
+		require.LessOrEqual(t, trips[1], c.trips[1], "%s in the log", c.text)
+	}
+	require.NoError(t, ents.Flush(ctx))
+	for _, c := range cases {
+		require.Equal(t, c.trips, pages(c.text, c.sort...), c.text)
 	}
 }

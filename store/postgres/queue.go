@@ -174,7 +174,7 @@ func (r *remote) answerTo(text string, args []any) *answer {
 	if r.open != nil && len(r.open.behind) > 0 {
 		_ = r.open.Close() // its error was the reader's to see
 	}
-	i := slices.IndexFunc(r.heard, func(a *answer) bool { return a.text == text && reflect.DeepEqual(a.args, args) })
+	i := slices.IndexFunc(r.heard, func(a *answer) bool { return a.to(text, args) })
 	if i < 0 {
 		return nil
 	}
@@ -191,6 +191,11 @@ type answer struct {
 	fields []pgconn.FieldDescription
 	rows   [][][]byte
 	now    [][]byte
+}
+
+// to reports whether it is the answer to a query.
+func (a *answer) to(text string, args []any) bool {
+	return a.text == text && reflect.DeepEqual(a.args, args)
 }
 
 func (a *answer) read(result *pgconn.ResultReader) {

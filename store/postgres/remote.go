@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -99,6 +100,7 @@ func (r *remote) query(ctx context.Context, s driver.Statement, keep bool, args 
 	if a := r.answerTo(s.Text, args); a != nil {
 		return a, nil
 	}
+	r.behind = slices.DeleteFunc(r.behind, func(m message) bool { return m.answer.to(s.Text, args) })
 	rows, err := r.send(ctx, s, keep, args)
 	if err != nil {
 		return nil, err

@@ -146,7 +146,8 @@ func (w *wire) least(f func()) int {
 	return min(w.during(f), w.during(f), w.during(f))
 }
 
-// TestTrips: how often the server is waited for once statements are prepared.
+// TestTrips: how often the server is waited for once statements are prepared. An
+// entity of a key that is named travels with the head.
 func TestTrips(t *testing.T) {
 	for _, layout := range []string{"arkiv", "simple", "compact"} {
 		t.Run(layout, func(t *testing.T) {
@@ -157,29 +158,49 @@ func TestTrips(t *testing.T) {
 			defer func() { require.NoError(t, db.Close()) }()
 			ents, err := db.Entities(ctx, &store.EntityOptions{Layout: layout})
 			require.NoError(t, err)
-			_, err = ents.Apply(ctx, entity.Block{Number: 1, Ops: []entity.Op{{Kind: entity.Create, Key: entity.Key{1}, BTL: 10, Content: []byte("x")}}})
+			first := entity.Block{Number: 1}
+			for i := range byte(100) {
+				first.Ops = append(first.Ops, entity.Op{Kind: entity.Create, Key: entity.Key{i}, OpIndex: uint32(i), BTL: 10, Content: []byte("x")})
+			}
+			_, err = ents.Apply(ctx, first)
 			require.NoError(t, err)
 			require.NoError(t, ents.Flush(ctx))
-			read := func() {
-				s, err := ents.At(ctx, store.Head)
-				require.NoError(t, err)
-				_, err = s.Get(ctx, entity.Key{1})
-				require.NoError(t, err)
-				require.NoError(t, s.Close())
+			read := func(block uint64, key entity.Key, named ...entity.Key) func() {
+				return func() {
+					s, err := ents.At(ctx, block, named...)
+					require.NoError(t, err)
+					e, err := s.Get(ctx, key)
+					require.NoError(t, err)
+					require.Equal(t, "x", string(e.Content))
+					require.NoError(t, s.Close())
+				}
 			}
-			read()
-			require.Equal(t, 2, w.least(read), "head and entity")
+			key := entity.Key{1}
+			read(store.Head, key)()
+			require.Equal(t, 2, w.least(read(store.Head, key)), "head and entity")
+			require.Equal(t, 2, w.least(read(store.Head, key, entity.Key{2})), "another key is named")
 			if layout != "compact" {
 				return
 			}
-			one := func() {
-				s, err := ents.AtFor(ctx, store.Head, entity.Key{1})
+			require.Equal(t, 1, w.least(read(store.Head, key, key)), "its key is named")
+
+			// A key that waits for the sweep is found by the number of its entity, also in
+			// a past block, and in the log.
+			last := entity.Key{0, 1}
+			_, err = ents.Apply(ctx, entity.Block{Number: 2, Ops: []entity.Op{{Kind: entity.Create, Key: last, BTL: 10, Content: []byte("x")}}})
+			require.NoError(t, err)
+			read(store.Head, last, last)()
+			require.Equal(t, 1, w.least(read(store.Head, last, last)), "in the log")
+			require.NoError(t, ents.Flush(ctx))
+			read(store.Head, last, last)()
+			require.Equal(t, 1, w.least(read(store.Head, last, last)), "its key waits")
+			require.Equal(t, 1, w.least(read(1, key, key)), "a past block")
+			next := uint64(3)
+			require.Equal(t, 2, w.least(func() {
+				_, err := ents.Apply(ctx, entity.Block{Number: next, Ops: []entity.Op{{Kind: entity.Update, Key: last, BTL: 10, Content: []byte("x")}}})
 				require.NoError(t, err)
-				_, err = s.Get(ctx, entity.Key{1})
-				require.NoError(t, err)
-				require.NoError(t, s.Close())
-			}
-			require.Equal(t, 1, w.least(one), "an entity of a known key")
+				next++
+			}), "a block changes an entity whose key waits")
 		})
 	}
 }

@@ -68,14 +68,14 @@ func testCompactNoReader(t *testing.T, h Harness) {
 	rawURL := withParams(t, h.NewURL(t), "layout", "compact", "readers", "1", "backlog", "1000")
 	db := h.open(t, rawURL, nil)
 	ents := call1(t, db.Entities, nil)
-	held := call1(t, ents.At, store.Head)
+	held := must(ents.At(t.Context(), store.Head))(t)
 	for _, b := range manyBlocks(60, 10) {
 		call1(t, ents.Apply, b)
 	}
 	require.NoError(t, ents.Flush(t.Context()))
 	require.Empty(t, everything(t, held))
 	require.NoError(t, held.Close())
-	s := call1(t, ents.At, store.Head)
+	s := must(ents.At(t.Context(), store.Head))(t)
 	defer s.Close()
 	require.Len(t, everything(t, s), 60)
 }

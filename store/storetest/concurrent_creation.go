@@ -105,7 +105,7 @@ func (c creation) require(t *testing.T, url string, errs []error) {
 	require.NotZero(t, opened)
 	db := openDB(t, url)
 	ents := call1(t, db.Entities, nil)
-	s := call1(t, ents.At, store.Head)
+	s := must(ents.At(t.Context(), store.Head))(t)
 	require.Len(t, everything(t, s), opened, "nobody's block is lost")
 	require.NoError(t, s.Close())
 	closeDB(t, db)

@@ -73,7 +73,7 @@ func (l *ledger) applyBlocks(t testing.TB, blocks ...entity.Block) {
 // at opens a snapshot that ends with the test.
 func (l *ledger) at(t testing.TB, block uint64) *store.Snapshot {
 	t.Helper()
-	s := call1(t, l.ents.At, block)
+	s := must(l.ents.At(t.Context(), block))(t)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
 }

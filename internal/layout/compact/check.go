@@ -388,7 +388,7 @@ func (c *checker) keys(ctx context.Context) error {
 		}
 		if len(key) == len(entity.Key{}) {
 			right := hashKey(entity.Key(key))
-			if hash == right && has || !has && slices.Contains(lists.ids(nil, right), any(id)) {
+			if hash == right && has || !has && slices.Contains(lists.ids([]any{right}), any(id)) {
 				return nil
 			}
 		}

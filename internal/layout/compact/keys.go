@@ -131,14 +131,17 @@ func (l *keyList) from(hash int64) int {
 // keyLists are the lists of runs.
 type keyLists []*keyList
 
-// ids appends the entities that were made under keys with a hash.
-func (l keyLists) ids(to []any, hash int64) []any {
-	for _, list := range l {
-		for i := list.from(hash); i < len(list.entries) && list.entries[i].hash == hash; i++ {
-			to = append(to, list.entries[i].id)
+// ids returns the entities that were made under keys with some hashes.
+func (l keyLists) ids(hashes []any) (ids []any) {
+	for _, h := range hashes {
+		hash := h.(int64)
+		for _, list := range l {
+			for i := list.from(hash); i < len(list.entries) && list.entries[i].hash == hash; i++ {
+				ids = append(ids, list.entries[i].id)
+			}
 		}
 	}
-	return to
+	return ids
 }
 
 // keyCache has the entries of the runs that were read or written last. They are
@@ -173,6 +176,14 @@ func (c *keyCache) keep(runs []keyRun, lists keyLists) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.runs, c.lists = runs, lists
+}
+
+// newest returns the lists that were read or written last, which the next view
+// probably finds.
+func (c *keyCache) newest() keyLists {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lists
 }
 
 // recentKeys returns the entries of all runs of keys: from memory, or read.
@@ -374,10 +385,7 @@ func (v *view) recentIDs(ctx context.Context, hashes []any) (ids []any, err erro
 			return nil, err
 		}
 	}
-	for _, hash := range hashes {
-		ids = v.keys.ids(ids, hash.(int64))
-	}
-	return ids, nil
+	return v.keys.ids(hashes), nil
 }
 
 // versionsOfKeys calls f with the versions, current or closed ones, that keys with

@@ -8,7 +8,9 @@ import (
 	"slices"
 
 	"github.com/varvedb/varve/internal/bitmap"
+	"github.com/varvedb/varve/internal/layout"
 	"github.com/varvedb/varve/internal/lsm"
+	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
 )
@@ -25,14 +27,40 @@ type plan struct {
 	match  matcher
 }
 
-// plan plans an expression, of whose matches those below an id are asked for. What is short it looks up.
-func (v *view) plan(ctx context.Context, e query.Expr, below int64) (*plan, error) {
-	w, err := v.bound(ctx, e, window{high: below})
-	p := &plan{expr: e, below: below, window: w, filter: v.filter(e), match: newMatcher(e, v.names)}
-	if err == nil && w.low < w.high {
+// plan plans an expression, of whose matches those behind a position are asked for, in the order
+// of ids, or all. What is short it looks up.
+func (v *view) plan(ctx context.Context, e query.Expr, after *layout.Position) (*plan, error) {
+	p := &plan{expr: e, below: math.MaxInt64, filter: v.filter(e), match: newMatcher(e, v.names)}
+	err := v.expect(ctx, p.filter, after)
+	if err == nil && after != nil {
+		p.below, err = v.idAt(ctx, after)
+	}
+	if err == nil {
+		p.window, err = v.bound(ctx, e, window{high: p.below})
+	}
+	if err == nil && p.window.low < p.window.high {
 		err = p.filter.find(ctx, 0)
 	}
 	return p, err
+}
+
+// expect has a server answer together what idAt and find ask it one by one.
+func (v *view) expect(ctx context.Context, f filter, after *layout.Position) error {
+	r, ok := v.q.(driver.Remote)
+	if !ok {
+		return nil
+	}
+	expected := v.lookUps(f)
+	if after != nil {
+		hashes := []any{hashKey(after.Key)}
+		ids, err := v.recentIDs(ctx, hashes)
+		if err != nil {
+			return err
+		}
+		expected = append(expected, v.l.sql.PrefetchIn(versionsByKey[0], hashes, nil)...)
+		expected = append(expected, v.l.sql.PrefetchIn(versionsByID[0], ids, nil)...)
+	}
+	return r.Expect(ctx, expected)
 }
 
 // filter compiles an expression.

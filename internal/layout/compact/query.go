@@ -35,26 +35,24 @@ func (v *view) Query(ctx context.Context, req layout.Request) iter.Seq2[*entity.
 // matches plans a query and scans for its matches, newest first or in an order.
 func (v *view) matches(ctx context.Context, req layout.Request) iter.Seq2[match, error] {
 	return func(yield func(match, error) bool) {
-		var err error
-		below, newest := int64(math.MaxInt64), len(req.Order) == 0 && v.p.unordered == 0
-		if newest && req.After != nil {
-			below, err = v.idAt(ctx, req.After)
+		newest, after := len(req.Order) == 0 && v.p.unordered == 0, req.After
+		if !newest {
+			after = nil
 		}
-		var p *plan
-		if err == nil {
-			p, err = v.plan(ctx, req.Expr, below)
-		}
+		p, err := v.plan(ctx, req.Expr, after)
 		if err != nil {
 			yield(match{}, err)
 			return
 		}
+		_, remote := v.q.(driver.Remote)
+		p.window.whole = req.Content && remote && !v.l.opts.Apart
 		left := req.Limit
 		found := v.sorted(ctx, p, req, &left)
 		if newest {
 			found = v.scan(ctx, p, &left)
 		}
 		for m, err := range found {
-			if err == nil && newest && req.After != nil && !follows(m.rec.sequence, &m.v.key, req.After) {
+			if err == nil && after != nil && !follows(m.rec.sequence, &m.v.key, after) {
 				continue
 			}
 			left--
@@ -89,7 +87,7 @@ func (v *view) idAt(ctx context.Context, pos *layout.Position) (int64, error) {
 		}
 	}
 	for _, current := range []bool{true, false} {
-		if err := v.versionsOfKeys(ctx, current, []any{hashKey(pos.Key)}, see); err != nil {
+		if err := v.versionsOfKeys(ctx, current, []any{hashKey(pos.Key)}, see); err != nil || below != math.MaxInt64 {
 			return below, err
 		}
 	}
@@ -100,7 +98,7 @@ func (v *view) idAt(ctx context.Context, pos *layout.Position) (int64, error) {
 // few candidates are rather compared than long terms looked up.
 func (v *view) Count(ctx context.Context, e query.Expr) (n uint64, err error) {
 	v.random(false) // a run's pages lie in the order of keys
-	p, err := v.plan(ctx, e, math.MaxInt64)
+	p, err := v.plan(ctx, e, nil)
 	if err != nil {
 		return 0, err
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/varvedb/varve/internal/lsm"
+	"github.com/varvedb/varve/store/driver"
 )
 
 // match is a version that matches a query.
@@ -62,7 +63,7 @@ func (v *view) scan(ctx context.Context, p *plan, left *int) iter.Seq2[match, er
 // in a window, highest id first. Left is as scan has it.
 func (v *view) walk(ctx context.Context, f filter, w window, left *int) iter.Seq2[*version, error] {
 	return func(yield func(*version, error) bool) {
-		w.high = min(w.high, v.p.nextID)
+		w.high, w.whole = min(w.high, v.p.nextID), w.whole && *left > 0
 		bottom, wanted, spent := w.low, *left, 0 // spent: versions read so far
 		for size := v.l.opts.Window; w.high > bottom; size = min(size, noLimit) * growth {
 			// Find the candidates in the next window, which is growth times as large
@@ -85,7 +86,8 @@ func (v *view) walk(ctx context.Context, f filter, w window, left *int) iter.Seq
 			}
 			rest, most := 0, spent+int(size/(defaultWindow/minCandidates))
 			for s := v.newReader(c, w); !s.ended && (spent < most || rest <= spent); {
-				list, cost, err := s.next(ctx, read)
+				// Payloads come along when each is wanted, or as many are read as are wanted.
+				list, cost, err := s.next(ctx, read, w.whole && (c.exact || read <= *left))
 				if err != nil {
 					yield(nil, err)
 					return
@@ -138,9 +140,9 @@ func (v *view) newReader(c candidates, w window) *reader {
 	return s
 }
 
-// next reads up to n versions, or fewer when few are left to find. Cost is how
-// many were read or looked for.
-func (s *reader) next(ctx context.Context, n int) (list []*version, cost int, err error) {
+// next reads up to n versions, or fewer when few are left to find, whole ones with
+// their payloads where versionsOf can. Cost is how many were read or looked for.
+func (s *reader) next(ctx context.Context, n int, whole bool) (list []*version, cost int, err error) {
 	if s.ids == nil {
 		return s.scan(ctx, n)
 	}
@@ -153,7 +155,7 @@ func (s *reader) next(ctx context.Context, n int) (list []*version, cost int, er
 			args = append(args, id)
 		}
 	}
-	list, err = s.v.versionsOf(ctx, args)
+	list, err = s.v.versionsOf(ctx, args, whole)
 	return list, len(args), err
 }
 
@@ -185,7 +187,8 @@ func (s *reader) scan(ctx context.Context, n int) (list []*version, cost int, er
 
 // versionsOf returns the visible versions of ids, highest first, each once. In the
 // past an id may come once for each value that it had. It changes the list of ids.
-func (v *view) versionsOf(ctx context.Context, ids []any) (list []*version, err error) {
+// Whole versions that are few come with their payloads, unless these are long.
+func (v *view) versionsOf(ctx context.Context, ids []any, whole bool) (list []*version, err error) {
 	found := map[int64]bool{}
 	add := func(r *version) error {
 		if r.visible(v.at) && !found[r.id] {
@@ -195,7 +198,19 @@ func (v *view) versionsOf(ctx context.Context, ids []any) (list []*version, err 
 		return nil
 	}
 	start := v.readAhead(ctx, currentTable, ids)
-	err = v.l.versionsIn(ctx, v.q, "current_by_id", ids, nil, add)
+	if whole && len(ids) <= 2*lookupCost {
+		err = v.l.sql.EachIn(ctx, v.q, "current_whole", ids, nil, func(rows driver.Rows) error {
+			var payload []byte
+			r, err := scanVersion(rows, &payload)
+			if err != nil {
+				return err
+			}
+			r.payload = payload
+			return add(r)
+		})
+	} else {
+		err = v.l.versionsIn(ctx, v.q, "current_by_id", ids, nil, add)
+	}
 	v.l.rowTime.record(start, len(ids))
 	if err == nil && v.past && len(list) < len(ids) {
 		ids = slices.DeleteFunc(ids, func(id any) bool { return found[id.(int64)] })

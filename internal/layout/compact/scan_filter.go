@@ -7,6 +7,7 @@ import (
 
 	"github.com/varvedb/varve/internal/bitmap"
 	"github.com/varvedb/varve/internal/lsm"
+	"github.com/varvedb/varve/store/driver"
 )
 
 // candidates is what postings tell of the versions in the tables that match an expression: those of ids or, with
@@ -52,6 +53,7 @@ type window struct {
 	low, high int64
 	from, to  int64 // first and last block
 	known     bool  // nothing is looked up for it: what is known whole is all that is said
+	whole     bool  // payloads are wanted together with the versions
 }
 
 // all is the window of everything, of which is said what is known.
@@ -211,6 +213,32 @@ func (f not) cost() int {
 	return costNot
 }
 
+// lookUps returns the queries that finding what is short of a filter runs, or more of
+// them: which terms an and leaves out is only known when the first are read.
+func (v *view) lookUps(f filter) (expected []driver.Prefetch) {
+	switch f := f.(type) {
+	case and:
+		for _, term := range f.terms {
+			expected = append(expected, v.lookUps(term)...)
+		}
+	case or:
+		return v.lookUps(and(f))
+	case not:
+		if !v.past {
+			return v.lookUps(f.term)
+		}
+	case *having:
+		switch {
+		case f.ids != nil || v.long(f.spans):
+		case f.hashes != nil:
+			return v.l.sql.PrefetchIn("ids_by_key", f.hashes, nil)
+		default:
+			return v.l.postings.Prefetch(&v.p.tree, f.spans, f.short())
+		}
+	}
+	return expected
+}
+
 // having is a filter of the entities with a value of an attribute: one of several,
 // or one in a range.
 type having struct {
@@ -255,6 +283,11 @@ func (f *having) cost() int {
 	return costValue
 }
 
+// short returns how many pages are read to find out whether it is short.
+func (f *having) short() int64 {
+	return int64(f.v.p.tree.Runs()*len(f.spans) + f.v.l.opts.Short)
+}
+
 // find tries at least what is short, unless it is known to be long, and then twice as many
 // pages. A range without a limit is read page by page: it may have as many as the store.
 func (f *having) find(ctx context.Context, pages int64) error {
@@ -262,7 +295,7 @@ func (f *having) find(ctx context.Context, pages int64) error {
 	if f.hashes != nil && f.ids == nil {
 		return f.findKeys(ctx)
 	}
-	least := int64(v.p.tree.Runs()*len(f.spans) + v.l.opts.Short)
+	least := f.short()
 	if f.ids == nil && f.tried == 0 && v.long(f.spans) {
 		f.tried = least
 	}

@@ -108,7 +108,7 @@ func (x *sorter) series(ctx context.Context, s *series, f filter, n int) (more, 
 	var batch []any        // ids
 	var first, last []byte // what the ranks of the first and the last value begin with
 	flush := func() bool {
-		found, err := x.v.versionsOf(ctx, batch)
+		found, err := x.v.versionsOf(ctx, batch, false)
 		if err != nil {
 			return x.fail(err)
 		}

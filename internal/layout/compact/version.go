@@ -20,6 +20,7 @@ type version struct {
 	expires int64
 	content int64 // number of its payload, 0 without one
 	data    []byte
+	payload []byte // nil unless it was read together with the version
 }
 
 // visible reports whether a version can be seen at a block.

@@ -84,26 +84,29 @@ func (v *view) find(ctx context.Context, key entity.Key) (found *version, conten
 		if c.newID != 0 && c.next.visible(v.at) {
 			found = &c.next
 		}
-	} else if found, content, err = v.findMerged(ctx, key); err != nil {
+	} else if found, err = v.findMerged(ctx, key); err != nil {
 		return nil, nil, err
 	}
-	if found != nil && found.content != 0 && content == nil {
+	switch {
+	case found == nil:
+		return nil, nil, nil
+	case found.content != 0 && found.payload == nil:
 		contents, err := v.contents(ctx, []*version{found})
 		return found, contents[found.content], err
 	}
-	return found, content, nil
+	return found, found.payload, nil
 }
 
-// findMerged is find in the tables. The payload is nil when it is not read together with the version.
-func (v *view) findMerged(ctx context.Context, key entity.Key) (found *version, content []byte, err error) {
+// findMerged is find in the tables.
+func (v *view) findMerged(ctx context.Context, key entity.Key) (found *version, err error) {
 	hash := hashKey(key)
 	waiting, err := v.recentIDs(ctx, []any{hash})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	for _, id := range waiting {
-		if found, content, err = v.findVisible(ctx, key, versionsByID, visibleByID, id); found != nil || err != nil {
-			return found, content, err
+		if found, err = v.findVisible(ctx, key, versionsByID, visibleByID, id); found != nil || err != nil {
+			return found, err
 		}
 	}
 	return v.findVisible(ctx, key, versionsByKey, visibleByKey, hash)
@@ -111,7 +114,7 @@ func (v *view) findMerged(ctx context.Context, key entity.Key) (found *version, 
 
 // findVisible is findMerged by an id or a hash, with statements that read the payload
 // apart, or together with the version.
-func (v *view) findVisible(ctx context.Context, key entity.Key, apart, whole []string, arg any) (found *version, content []byte, err error) {
+func (v *view) findVisible(ctx context.Context, key entity.Key, apart, whole []string, arg any) (found *version, err error) {
 	statements, args, dest := apart, []any{arg}, []any(nil)
 	var payload []byte
 	if !v.l.opts.Apart {
@@ -124,15 +127,15 @@ func (v *view) findVisible(ctx context.Context, key entity.Key, apart, whole []s
 		err := v.l.sql.EachOf(ctx, v.q, name, 1, args, func(rows driver.Rows) error {
 			r, err := scanVersion(rows, dest...)
 			if err == nil && r.key == key && r.visible(v.at) {
-				found, content = r, payload
+				found, r.payload = r, payload
 			}
 			return err
 		})
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
-	return found, content, nil
+	return found, nil
 }
 
 // Get implements layout.View.
@@ -235,14 +238,16 @@ func (v *view) readAhead(ctx context.Context, t *driver.Table, ids []any) time.T
 	return time.Now()
 }
 
-// contents returns the payloads of versions by number; number 0 is none.
+// contents returns the payloads of versions by number, and reads what is not there yet;
+// number 0 is none.
 func (v *view) contents(ctx context.Context, list []*version) (map[int64][]byte, error) {
 	var args []any
 	wanted := map[int64][]byte{}
 	for _, r := range list {
 		if _, ok := wanted[r.content]; !ok && r.content != 0 {
-			wanted[r.content] = nil
-			args = append(args, r.content)
+			if wanted[r.content] = r.payload; r.payload == nil {
+				args = append(args, r.content)
+			}
 		}
 	}
 	v.readAhead(ctx, contentTable, args)
@@ -461,6 +466,7 @@ func (l *Layout) PrefetchWrite(block uint64, needs map[entity.Key]entity.Need) [
 		}
 	}
 	expected = append(expected, l.sql.PrefetchIn("current_by_key", hashes, nil)...)
+	expected = append(expected, l.sql.PrefetchIn("current_by_id", l.keys.newest().ids(hashes), nil)...)
 	return append(expected, l.sql.PrefetchIn("contents", contents, nil)...)
 }
 
@@ -474,10 +480,14 @@ func (l *Layout) PrefetchView(block uint64, keys []entity.Key) []driver.Prefetch
 		case c != nil && c.newID != 0 && c.next.visible(at) && c.next.content != 0:
 			expected = append(expected, l.sql.PrefetchIn("contents", []any{c.next.content}, nil)...)
 		case c == nil && !l.opts.Apart:
-			args := []any{hashKey(key), at, at}
-			expected = append(expected, l.sql.Prefetch("current_at", args...))
-			if past {
-				expected = append(expected, l.sql.Prefetch("closed_at", args...))
+			statements, arg := visibleByKey, any(hashKey(key))
+			if waiting := l.keys.newest().ids([]any{arg}); len(waiting) > 0 {
+				statements, arg = visibleByID, waiting[0]
+			}
+			for i, name := range statements {
+				if i == 0 || past {
+					expected = append(expected, l.sql.Prefetch(name, arg, at, at))
+				}
 			}
 		}
 	}

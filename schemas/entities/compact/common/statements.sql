@@ -87,6 +87,14 @@ SELECT id, from_block, 0, expires, entity_key, content, data
 FROM current_versions
 WHERE id IN ({?});
 
+-- name: current_whole
+-- With payloads that are not long: a long one is read when its entity is given out.
+SELECT v.id, v.from_block, 0, v.expires, v.entity_key, v.content, v.data, (
+    SELECT p.content FROM contents AS p WHERE p.no = v.content AND octet_length(p.content) <= 16384
+)
+FROM current_versions AS v
+WHERE v.id IN ({?});
+
 -- name: closed_by_id
 SELECT id, from_block, to_block, expires, entity_key, content, data
 FROM closed_versions
