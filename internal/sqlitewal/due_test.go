@@ -22,8 +22,8 @@ func TestDue(t *testing.T) {
 		"less than a unit":                    {unit - 1, unit - 1, false, false},
 		"a unit":                              {unit, unit, true, true},
 		"less than a unit, a long log":        {restartAt * unit, unit - 1, true, false},
-		"some pages, a long log":              {restartAt * unit, unit/nearly + 1, true, false},
-		"few pages, a long log":               {restartAt * unit, unit / nearly, false, false},
+		"some pages, a long log":              {restartAt * unit, unit/writerShare + 1, true, false},
+		"few pages, a long log":               {restartAt * unit, unit / writerShare, false, false},
 		"less than a unit, not so long a log": {restartAt*unit - 1, unit - 1, false, false},
 	} {
 		for onWriter, want := range map[bool]bool{false: c.apart, true: c.onWriter} {
