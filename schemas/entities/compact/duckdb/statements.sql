@@ -1,15 +1,5 @@
--- DuckDB: an ASOF join finds the page before a key without a join by inequality, and keys
--- have no index that could refuse one twice. The rest is the common text.
-
--- An inner join hands the bounds of its hashes on to the scan, as NOT EXISTS would not.
--- name: insert_missing_keys
-WITH v (hash, id) AS (VALUES {(CAST(? AS BIGINT), CAST(? AS BIGINT))})
-INSERT INTO entity_keys (hash, id)
-SELECT hash, id FROM v
-EXCEPT
-SELECT k.hash, k.id
-FROM v
-JOIN entity_keys AS k ON k.hash = v.hash AND k.id = v.id;
+-- DuckDB: an ASOF join finds the page before a key without a join by inequality. The
+-- rest is the common text.
 
 -- name: find_pages
 -- Pages of runs on which keys from one on and below another may lie.

@@ -37,13 +37,11 @@ CREATE TABLE contents (
     content BLOB NOT NULL
 );
 
--- The entities made under a key, by the key's hash. There is no index, because a
--- checkpoint would write all of it and no look-up would use it: an index of two columns
--- finds nothing. Rows come in the order of hashes nearly, so that the least and the
--- largest hash of each row group tell which of them to read. Stores from before have one.
+-- The entities made under a key, by the key's hash.
 CREATE TABLE entity_keys (
     hash BIGINT NOT NULL,
-    id BIGINT NOT NULL
+    id BIGINT NOT NULL,
+    PRIMARY KEY (hash, id)
 );
 
 -- The last version of each entity that no operation has ended.
