@@ -76,7 +76,7 @@ func (s *Sampler) take(ctx context.Context) (Sample, error) {
 	if err == nil {
 		sample.Stats, s.pids = stats, stats.EnginePIDs
 	}
-	errs := slices.DeleteFunc([]error{err, s.tracker.look(s.pids, &sample)}, func(err error) bool { return errors.Is(err, ErrUnsupported) })
+	errs := slices.DeleteFunc([]error{err, s.tracker.sample(s.pids, &sample)}, func(err error) bool { return errors.Is(err, ErrUnsupported) })
 	return sample, errors.Join(errs...)
 }
 
