@@ -230,13 +230,13 @@ func EachCommit(ents *store.Entities, cfg CommitConfig) *Operations {
 	}
 }
 
-func whole(op *entity.Op) bool { return op.Kind == entity.Create || op.Kind == entity.Update }
+func setsContents(op *entity.Op) bool { return op.Kind == entity.Create || op.Kind == entity.Update }
 
 // Written returns the entities that a block creates or replaces whole, and their rows in
 // a layout with a row for each attribute.
 func Written(b *entity.Block) (entities, rows int) {
 	for i := range b.Ops {
-		if op := &b.Ops[i]; whole(op) {
+		if op := &b.Ops[i]; setsContents(op) {
 			entities++
 			rows += len(op.StringAttributes) + syntheticStrings + len(op.NumericAttributes) + syntheticNumbers + 1
 		}
@@ -250,7 +250,7 @@ func checkCreated(ctx context.Context, ents *store.Entities, b entity.Block) err
 	for i := range b.Ops {
 		op := &b.Ops[i]
 		later := func(o entity.Op) bool { return o.Key == op.Key }
-		if left == 0 || !whole(op) || slices.ContainsFunc(b.Ops[i+1:], later) {
+		if left == 0 || !setsContents(op) || slices.ContainsFunc(b.Ops[i+1:], later) {
 			continue
 		}
 		left--

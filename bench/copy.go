@@ -78,7 +78,7 @@ func (c *Cache) NewCopy(ctx context.Context, e Engine, opts *store.Options) (*Co
 	}
 	cp := &Copy{Dir: run.Data(), data: Dataset{Engine: e}, run: run}
 	if err = os.MkdirAll(cp.Dir, 0o755); err == nil {
-		cp.url, cp.drop, err = e.place(ctx, cp.Dir)
+		cp.url, cp.drop, err = e.newDatabase(ctx, cp.Dir)
 	}
 	if err == nil {
 		cp.DB, err = store.Open(ctx, cp.url, opts)
@@ -94,7 +94,7 @@ func (c *Cache) NewCopy(ctx context.Context, e Engine, opts *store.Options) (*Co
 func (cp *Copy) fill(ctx context.Context, key string) (err error) {
 	d, c := cp.data, cp.data.cache
 	if d.Engine.Server != "" {
-		if cp.url, cp.drop, err = d.Engine.place(ctx, cp.Dir); err != nil {
+		if cp.url, cp.drop, err = d.Engine.newDatabase(ctx, cp.Dir); err != nil {
 			return err
 		}
 		if cp.Ready, err = d.build(ctx, cp.url, cp.opts); err == nil {
@@ -185,7 +185,7 @@ func (cp *Copy) check(ctx context.Context) (err error) {
 	head := store.BlockHeader{}
 	digest := cp.Ready.Digest
 	switch {
-	case cp.data.filled():
+	case cp.data.fillsItself():
 		return nil // the workload compares the contents
 	case cp.data.events():
 		if cp.Events, err = cp.DB.Events(ctx, nil); err == nil {
@@ -299,7 +299,7 @@ const (
 // Size returns an estimate of the data set's size in bytes; 0 if it is not
 // known.
 func (d Dataset) Size() (uint64, error) {
-	if d.events() || d.filled() {
+	if d.events() || d.fillsItself() {
 		return 0, nil
 	}
 	linked, err := d.Engine.Driver()

@@ -41,8 +41,8 @@ func (d Dataset) startProgress(unit string, total uint64) Progress {
 	return d.cache.StartProgress("  data set, "+d.Layout+" on "+d.Engine.Label(), unit, int64(total))
 }
 
-// filled reports whether its source fills the database itself.
-func (d Dataset) filled() bool { return d.Source != nil && d.Source.Fill != nil }
+// fillsItself reports whether its source fills the database itself.
+func (d Dataset) fillsItself() bool { return d.Source != nil && d.Source.Fill != nil }
 
 // events reports whether it is an event store.
 func (d Dataset) events() bool { return d.Source != nil && d.Source.Events != nil }
@@ -108,7 +108,7 @@ const keyLength = 32
 // schema returns the SQL that makes the store.
 func (d Dataset) schema(dialect string) (ddl []any, err error) {
 	switch {
-	case d.filled():
+	case d.fillsItself():
 		schema, err := schemas.GraphTables(d.Layout, dialect)
 		return []any{schema.Tables, schema.Indexes}, err
 	case d.events():
@@ -126,7 +126,7 @@ func (d Dataset) schema(dialect string) (ddl []any, err error) {
 // sample returns the first event, or the digest of the first block with
 // operations.
 func (d Dataset) sample() (any, error) {
-	if d.filled() {
+	if d.fillsItself() {
 		return nil, nil
 	}
 	if d.events() {
@@ -193,7 +193,7 @@ func (d Dataset) build(ctx context.Context, rawURL string, use *store.Options) (
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	switch {
-	case d.filled():
+	case d.fillsItself():
 		err = d.Source.Fill(ctx, db)
 	case d.events():
 		r, err = d.fillEvents(ctx, db)

@@ -37,9 +37,9 @@ func (e Engine) Label() string {
 	return e.Name + "@" + cmp.Or(host, "localhost")
 }
 
-// place returns the URL of a new database, in a directory or on the server, and
-// for a server the function that removes it.
-func (e Engine) place(ctx context.Context, dir string) (rawURL string, drop func() error, err error) {
+// newDatabase returns the URL of a new database, in a directory or on the
+// server, and for a server the function that removes it.
+func (e Engine) newDatabase(ctx context.Context, dir string) (rawURL string, drop func() error, err error) {
 	if e.Server == "" {
 		return e.URL(dir), nil, nil
 	}

@@ -188,11 +188,12 @@ type want struct {
 
 // newWant returns the expected entity after a Create or Update.
 func newWant(op *entity.Op, block uint64) *want {
-	return &want{made(op, block), maphash.Bytes(hashSeed, op.Content), len(op.Content), op.Kind == entity.Create}
+	return &want{madeEntity(op, block), maphash.Bytes(hashSeed, op.Content), len(op.Content), op.Kind == entity.Create}
 }
 
-// made returns the entity that a Create or Update makes, without its payload.
-func made(op *entity.Op, block uint64) *entity.Entity {
+// madeEntity returns the entity that a Create or Update makes, without its
+// payload.
+func madeEntity(op *entity.Op, block uint64) *entity.Entity {
 	return &entity.Entity{
 		Key: op.Key, Creator: op.Owner, Owner: op.Owner, ContentType: op.ContentType,
 		StringAttributes: op.StringAttributes, NumericAttributes: op.NumericAttributes,

@@ -59,7 +59,7 @@ func (q NamedQuery) Answer(p Profile, o GenOptions) (keys []entity.Key, err erro
 			return nil, err
 		}
 		for i := range b.Ops {
-			if e := made(&b.Ops[i], b.Number); query.Match(expr, e) {
+			if e := madeEntity(&b.Ops[i], b.Number); query.Match(expr, e) {
 				keys = append(keys, e.Key)
 			}
 		}

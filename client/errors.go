@@ -115,7 +115,7 @@ func faultOf(op string, err error) error {
 	info := infoOf(err)
 	f.text = f.status.Message()
 	if info == nil {
-		f.kind = bare(f.status.Code())
+		f.kind = kindOf(f.status.Code())
 	} else if f.kind = particular(info); f.kind == nil {
 		f.kind = kinds[info.GetReason()]
 	}
@@ -142,9 +142,9 @@ func particular(info *errdetails.ErrorInfo) error {
 	return nil
 }
 
-// bare returns the kind of an error that gRPC made itself, on either side. (The
-// other side also knows the call's deadline, and may end the call first.)
-func bare(code codes.Code) error {
+// kindOf returns the kind of an error that gRPC made itself, on either side.
+// (The other side also knows the call's deadline, and may end the call first.)
+func kindOf(code codes.Code) error {
 	switch code {
 	case codes.Unavailable, codes.Canceled:
 		return driver.ErrUnavailable

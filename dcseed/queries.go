@@ -141,8 +141,8 @@ func (m *Model) NodeState(dc, node int, block uint64) Query {
 		Expr: is(entity.AttrKey, NodeRef(dc, node).Key().String())}
 }
 
-// asked is how often the seed documents use each kind.
-var asked = []choice[Kind]{{NodesInDC, 25}, {AvailableGPUNodes, 20}, {WorkloadsOnNode, 20}, {NodeMatch, 20}, {NodeState, 15}}
+// queryShares is how often the seed documents use each kind.
+var queryShares = []choice[Kind]{{NodesInDC, 25}, {AvailableGPUNodes, 20}, {WorkloadsOnNode, 20}, {NodeMatch, 20}, {NodeState, 15}}
 
 // Reads yields an endless stream of queries: kinds with the frequencies of the
 // seed documents; data centre, node and workload uniformly distributed. The
@@ -165,7 +165,7 @@ func (m *Model) read(seed uint64, head uint64) Query {
 	s := source(splitmix.Mix(seed ^ 0x7265616473))
 	dc := int(splitmix.Below(s.draw(1, 0), uint64(m.cfg.DCs))) + 1
 	node := int(splitmix.Below(s.draw(2, 0), m.nodes.perDC)) + 1
-	switch draw(asked, s.draw(3, 0)) {
+	switch draw(queryShares, s.draw(3, 0)) {
 	case NodesInDC:
 		return m.NodesInDC(dc, head)
 	case AvailableGPUNodes:

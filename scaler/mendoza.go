@@ -60,8 +60,8 @@ var (
 
 func oneOf(name string, values ...Choice) Text { return Text{Name: name, Values: values} }
 
-// random is an attribute with a value of random digits or words.
-func random(name string, source TextSource, length int) Text {
+// randomText is an attribute with a value of random digits or words.
+func randomText(name string, source TextSource, length int) Text {
 	return Text{Name: name, Source: source, Length: length}
 }
 
@@ -69,9 +69,9 @@ func pooled(name, prefix string, pool uint64) Text {
 	return Text{Name: name, Source: Pooled, Prefix: prefix, Pool: pool}
 }
 
-// ordinal is an attribute with a value of a prefix and a number: the entity's,
-// or its group's.
-func ordinal(name string, source TextSource, prefix string) Text {
+// numberedText is an attribute with a value of a prefix and a number: the
+// entity's, or its group's.
+func numberedText(name string, source TextSource, prefix string) Text {
 	return Text{Name: name, Source: source, Prefix: prefix}
 }
 
@@ -91,16 +91,16 @@ func proposals() Kind {
 		Payload: Payload{Types: []Choice{{"text/markdown", 3}, {"application/json", 1}}, Form: Document,
 			Size: Histogram{{500, 800, 3000}, {400, 3001, 9000}, {100, 9001, 40000}}},
 		Texts: []Text{
-			ordinal("proposalId", Serial, "prop-"),
+			numberedText("proposalId", Serial, "prop-"),
 			projects(),
 			{Name: "status", Values: []Choice{{"active", 1}}, Later: []Choice{{"passed", 55}, {"rejected", 45}}},
-			random("title", Words, 5),
+			randomText("title", Words, 5),
 			oneOf("category", Choice{"budget", 35}, Choice{"policy", 30}, Choice{"election", 10}, Choice{"technical", 25}),
 			oneOf("quorumRule", Choice{"majority", 70}, Choice{"two-thirds", 30}),
 			oneOf("language", languages...),
-			random("discussion", Hex, 32),
+			randomText("discussion", Hex, 32),
 			{Name: "tag", Source: Pooled, Prefix: "tag-", Pool: 40, Missing: 300},
-			random("summary", Words, 9),
+			randomText("summary", Words, 9),
 			pooled("district", "district-", 30),
 		},
 		Numbers: []Number{
@@ -130,7 +130,7 @@ func votes() Kind {
 			oneOf("client", Choice{"web", 600}, Choice{"mobile", 330}, Choice{"cli", 70}),
 			oneOf("region", regions...),
 			oneOf("language", languages...),
-			random("receipt", Hex, 64),
+			randomText("receipt", Hex, 64),
 			{Name: "comment", Source: Words, Length: 6, Missing: 700},
 		},
 		Numbers: []Number{
@@ -152,14 +152,14 @@ func chunks() Kind {
 		Payload: Payload{Types: []Choice{{"video/mp4", 8}, {"application/octet-stream", 2}},
 			Size: Histogram{{250, 1000, 6000}, {500, 6001, 14000}, {200, 14001, 24000}, {50, 24001, 64000}}},
 		Texts: []Text{
-			ordinal("blockId", Serial, "chunk_"),
+			numberedText("blockId", Serial, "chunk_"),
 			{Name: "nextBlockId", Source: Next},
-			ordinal("videoId", Group, "video_"),
-			random("title", Words, 3),
+			numberedText("videoId", Group, "video_"),
+			randomText("title", Words, 3),
 			oneOf("codec", Choice{"h264", 700}, Choice{"vp9", 200}, Choice{"av1", 100}),
 			oneOf("resolution", Choice{"480p", 250}, Choice{"720p", 400}, Choice{"1080p", 300}, Choice{"2160p", 50}),
 			oneOf("language", languages...),
-			random("checksum", Hex, 64),
+			randomText("checksum", Hex, 64),
 			pooled("channel", "channel-", 400),
 			oneOf("region", regions...),
 			{Name: "drm", Missing: 700, Values: []Choice{{"clear", 1}, {"sealed", 1}}},
@@ -187,9 +187,9 @@ func readings() Kind {
 			oneOf("status", Choice{"ok", 940}, Choice{"warning", 50}, Choice{"fault", 10}),
 			pooled("firmware", "fw-1.", 12),
 			oneOf("quality", Choice{"raw", 700}, Choice{"calibrated", 300}),
-			ordinal("batchId", Group, "batch_"),
+			numberedText("batchId", Group, "batch_"),
 			oneOf("region", regions...),
-			random("signature", Hex, 64),
+			randomText("signature", Hex, 64),
 			{Name: "note", Source: Words, Length: 3, Missing: 600},
 		},
 		Numbers: []Number{

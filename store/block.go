@@ -114,9 +114,9 @@ func (ids *identities) advance() (err error) {
 	return err
 }
 
-// with adds hash and time to changesets, and inserts the known blocks between
+// addTo adds hash and time to changesets, and inserts the known blocks between
 // them that changed nothing.
-func (ids *identities) with(sets iter.Seq2[entity.Changeset, error]) iter.Seq2[entity.Changeset, error] {
+func (ids *identities) addTo(sets iter.Seq2[entity.Changeset, error]) iter.Seq2[entity.Changeset, error] {
 	return func(yield func(entity.Changeset, error) bool) {
 		for set, err := range sets {
 			for err == nil && ids.more && ids.block.Number < set.Block {

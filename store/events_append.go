@@ -299,7 +299,7 @@ func (g *group) lookUp(ctx context.Context, q driver.Querier, requests []*append
 
 // compare compares events with the stored events that have their IDs.
 func (g *group) compare(ctx context.Context, q driver.Querier, list []given) error {
-	list = wanted(list)
+	list = withoutGivenUp(list)
 	ids := make([]event.ID, len(list))
 	for i := range list {
 		ids[i] = list[i].ID
@@ -320,13 +320,13 @@ func (g *group) compare(ctx context.Context, q driver.Querier, list []given) err
 		if list, err = g.comparePage(ctx, q, list); err != nil {
 			return err
 		}
-		list = wanted(list)
+		list = withoutGivenUp(list)
 	}
 	return nil
 }
 
-// wanted returns the events of requests that are not given up.
-func wanted(list []given) []given {
+// withoutGivenUp returns the events of requests that are not given up.
+func withoutGivenUp(list []given) []given {
 	return slices.DeleteFunc(list, func(ev given) bool { return ev.by.givenUp() })
 }
 

@@ -39,7 +39,7 @@ func (e *Events) listen() (leave func()) {
 	if l.users++; l.cancel == nil && !l.closed {
 		ctx, cancel := context.WithCancel(context.Background())
 		l.cancel = cancel
-		l.running.Go(func() { e.hear(ctx, engine) })
+		l.running.Go(func() { e.wakeOnCommits(ctx, engine) })
 	}
 	return func() {
 		time.AfterFunc(safetyNet, func() { // a subscription that starts before then reuses the listener
@@ -69,9 +69,9 @@ func (l *listener) close() {
 	l.end()
 }
 
-// hear wakes subscriptions at each commit of another process. It reopens a lost
-// connection; meanwhile subscriptions poll.
-func (e *Events) hear(ctx context.Context, engine driver.Listener) {
+// wakeOnCommits wakes subscriptions at each commit of another process. It
+// reopens a lost connection; meanwhile subscriptions poll.
+func (e *Events) wakeOnCommits(ctx context.Context, engine driver.Listener) {
 	for ctx.Err() == nil {
 		listening, err := engine.Listen(ctx)
 		if errors.Is(err, ErrUnsupported) {

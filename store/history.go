@@ -44,7 +44,7 @@ func (e *Entities) readHistory(ctx context.Context, first **Snapshot, yield func
 		return err
 	}
 	defer ids.rows.Close()
-	ids.with(e.history(ctx, head, views))(yield)
+	ids.addTo(e.history(ctx, head, views))(yield)
 	return nil
 }
 

@@ -114,13 +114,13 @@ func (e *Entities) newLoader(ctx context.Context, opts *LoadOptions) (*loader, e
 	return l, err
 }
 
-func (l *loader) held(block uint64) bool { return !l.start.Empty && block <= l.start.Number }
+func (l *loader) hasBlock(block uint64) bool { return !l.start.Empty && block <= l.start.Number }
 
 func (l *loader) block(ctx context.Context, b entity.Block) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if l.held(b.Number) && l.done.Blocks == 0 && len(l.pending) == 0 {
+	if l.hasBlock(b.Number) && l.done.Blocks == 0 && len(l.pending) == 0 {
 		return l.skip(ctx, &b)
 	}
 	if l.prefix != nil {
@@ -158,7 +158,7 @@ func (l *loader) changeset(ctx context.Context, set entity.Changeset) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if l.held(set.Block) {
+	if l.hasBlock(set.Block) {
 		l.done.Skipped++
 		l.skipped = l.skipped.Next(set)
 		l.last = BlockHeader{Number: set.Block, Digest: l.skipped, Hash: set.Hash}

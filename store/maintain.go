@@ -100,7 +100,7 @@ func (m *maintainer) hold(ctx context.Context) {
 	}
 	_, late := m.layout.Due(0)
 	if late {
-		poke(m.wakePrepare)
+		notify(m.wakePrepare)
 	}
 	for rest := holdAtMost; late && rest > 0 && !m.layout.Prepared(false) && ctx.Err() == nil; rest -= pollEvery {
 		time.Sleep(pollEvery)
@@ -116,11 +116,11 @@ func (m *maintainer) wrote() {
 		m.done.Go(func() { m.on(m.wakeRun, m.run) })
 		m.done.Go(func() { m.on(m.wakePrepare, func() { _ = m.prepare(m.ctx, true) }) })
 	})
-	poke(m.wakeRun)
-	poke(m.wakePrepare)
+	notify(m.wakeRun)
+	notify(m.wakePrepare)
 }
 
-func poke(c chan struct{}) {
+func notify(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
@@ -209,7 +209,7 @@ func (m *maintainer) slice(ctx context.Context) (owed int, err error) {
 		owed, err = m.layout.Maintain(ctx, tx, func() bool { return m.writers.Load() > 0 })
 		return err
 	})
-	poke(m.wakePrepare)
+	notify(m.wakePrepare)
 	return owed, err
 }
 

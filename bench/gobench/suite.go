@@ -294,10 +294,10 @@ func must(tb testing.TB, err error) {
 
 // Flags are the benchmarks' flags of go test.
 type Flags struct {
-	all, costs, alone bool
-	scale             float64
-	durability        string
-	layouts           string
+	all, costs, machineIsFree bool
+	scale                     float64
+	durability                string
+	layouts                   string
 }
 
 // RegisterFlags adds the flags, whose names begin with "varve.", to a flag set.
@@ -305,7 +305,7 @@ func RegisterFlags(set *flag.FlagSet) *Flags {
 	f := new(Flags)
 	set.BoolVar(&f.all, "varve.all", false, "everything that the pattern of -bench matches, and not the core set alone")
 	set.BoolVar(&f.costs, "varve.costs", false, "bytes that an operation reads from the disk, and its syncs, too")
-	set.BoolVar(&f.alone, "varve.alone", false, "nothing else runs: TestBusy holds each phase to the bound of published rates")
+	set.BoolVar(&f.machineIsFree, "varve.alone", false, "nothing else runs: TestBusy holds each phase to the bound of published rates")
 	set.Float64Var(&f.scale, "varve.scale", 0, "part of the sizes of the user's documents (default 0.0125, which is 10,000 entities, with -short 0.0025)")
 	set.StringVar(&f.durability, "varve.durability", string(driver.Durable), "durable, relaxed or unsafe")
 	set.StringVar(&f.layouts, "varve.layouts", "", "layouts, separated by commas (default: those that each experiment compares)")

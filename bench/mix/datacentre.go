@@ -82,7 +82,7 @@ func (d *dataCentre) op(q dcseed.Query, headOnly bool) Op {
 		if headOnly {
 			op.Kind, op.Block = kindCurrent, store.Head
 		}
-	} else if whole(q.Kind) {
+	} else if wantsAll(q.Kind) {
 		q.Limit = d.limit
 	}
 	op.dc, op.Expr, op.Limit, op.Parts = q, q.Expr, q.Limit, store.Metadata
@@ -92,13 +92,13 @@ func (d *dataCentre) op(q dcseed.Query, headOnly bool) Op {
 	return op
 }
 
-// whole reports whether a query asks for a whole list.
-func whole(k dcseed.Kind) bool { return k == dcseed.NodesInDC || k == dcseed.AvailableGPUNodes }
+// wantsAll reports whether a query asks for a whole list.
+func wantsAll(k dcseed.Kind) bool { return k == dcseed.NodesInDC || k == dcseed.AvailableGPUNodes }
 
 // Check implements Reads.
 func (d *dataCentre) Check(op Op, a Answer) error {
 	q := op.dc.At(a.Block)
-	if whole(q.Kind) && slices.Equal(a.Keys, d.list(q)) {
+	if wantsAll(q.Kind) && slices.Equal(a.Keys, d.list(q)) {
 		return nil
 	}
 	return d.oracle.Verify(q, dcseed.Answer{Keys: a.Keys, Entity: a.Entity})

@@ -149,7 +149,7 @@ func (d *draws) value(limit int) Op {
 			return d.scan(q, limit)
 		}
 	}
-	return d.with(byType, absent, limit)
+	return d.withValue(byType, absent, limit)
 }
 
 // commonValue returns a value of a random entity; nil when none is in the
@@ -198,16 +198,16 @@ func (d *draws) rareValue() *value {
 func (d *draws) creator(limit int) Op {
 	if d.r.IntN(2) == 0 {
 		if l := d.live(d.head); l != none {
-			return d.with(byCreator, d.o.lives[l].creator.String(), limit)
+			return d.withValue(byCreator, d.o.lives[l].creator.String(), limit)
 		}
 	}
-	return d.some(byCreator, "", limit)
+	return d.withAnyOf(byCreator, "", limit)
 }
 
-// around asks for the entities last modified in a range of blocks around a
-// random entity's last change. The length of the range is a power of two, from
-// one block up to the whole history.
-func (d *draws) around(limit int) Op {
+// modifiedAround asks for the entities last modified in a range of blocks
+// around a random entity's last change. The length of the range is a power of
+// two, from one block up to the whole history.
+func (d *draws) modifiedAround(limit int) Op {
 	at, first := d.head, d.head
 	if l := d.live(d.head); l != none {
 		at, first = uint64(d.o.at(l, d.head).from), d.o.first()

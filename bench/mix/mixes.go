@@ -56,37 +56,37 @@ const (
 var mixes = map[string][]kind{
 	A: {
 		{kindEntity, 30, (*draws).entity},
-		{"status-pending", 25, func(d *draws) Op { return d.with(byStatus, statusPending, 100) }},
+		{"status-pending", 25, func(d *draws) Op { return d.withValue(byStatus, statusPending, 100) }},
 		{"gpu-above", 20, func(d *draws) Op { return d.gpu(50) }},
-		{"creator", 10, func(d *draws) Op { return d.some(byCreator, "", 100) }},
+		{"creator", 10, func(d *draws) Op { return d.withAnyOf(byCreator, "", 100) }},
 		{kindPast, 10, (*draws).past},
 		{kindPayload, 5, (*draws).payload},
 	},
 	B: {
 		{kindEntity, 20, (*draws).entity},
-		{"votes-of-proposal", 25, func(d *draws) Op { return d.some(byProposal, "", 500) }},
-		{"votes-of-creator", 15, func(d *draws) Op { return d.some(byCreator, typeVote, 100) }},
-		{"status-active", 15, func(d *draws) Op { return d.with(byStatus, statusActive, 100) }},
-		{"type-proposal", 10, func(d *draws) Op { return d.with(byType, typeProposal, 100) }},
+		{"votes-of-proposal", 25, func(d *draws) Op { return d.withAnyOf(byProposal, "", 500) }},
+		{"votes-of-creator", 15, func(d *draws) Op { return d.withAnyOf(byCreator, typeVote, 100) }},
+		{"status-active", 15, func(d *draws) Op { return d.withValue(byStatus, statusActive, 100) }},
+		{"type-proposal", 10, func(d *draws) Op { return d.withValue(byType, typeProposal, 100) }},
 		{kindPast, 10, (*draws).past},
-		{"whole-entity", 5, (*draws).whole},
+		{"whole-entity", 5, (*draws).wholeEntity},
 	},
 	C: {
-		{"latest-of-type", 30, func(d *draws) Op { return d.some(byType, "", 50) }},
+		{"latest-of-type", 30, func(d *draws) Op { return d.withAnyOf(byType, "", 50) }},
 		{kindEntity, 20, (*draws).entity},
-		{"next-chunk", 15, func(d *draws) Op { return d.some(byChunk, "", 0) }},
+		{"next-chunk", 15, func(d *draws) Op { return d.withAnyOf(byChunk, "", 0) }},
 		{"block-window", 15, func(d *draws) Op { return d.window(100) }},
 		{kindPayload, 15, (*draws).payload},
-		{"creator-latest", 5, func(d *draws) Op { return d.some(byCreator, "", 20) }},
+		{"creator-latest", 5, func(d *draws) Op { return d.withAnyOf(byCreator, "", 20) }},
 	},
 	W: {
 		{kindEntity, 40, (*draws).entity},
 		{"attribute-value", 20, func(d *draws) Op { return d.value(100) }},
 		{"creator", 15, func(d *draws) Op { return d.creator(100) }},
-		{"block-range", 15, func(d *draws) Op { return d.around(100) }},
+		{"block-range", 15, func(d *draws) Op { return d.modifiedAround(100) }},
 		{kindPayload, 10, (*draws).payload},
 	},
-	ByKey: {{kindEntity, 100, (*draws).whole}},
+	ByKey: {{kindEntity, 100, (*draws).wholeEntity}},
 }
 
 // base is a mix over the base profile.
@@ -172,7 +172,7 @@ func (d *draws) entity() Op { return d.one(d.head, store.Metadata|store.Attribut
 
 func (d *draws) payload() Op { return d.one(d.head, store.Content) }
 
-func (d *draws) whole() Op {
+func (d *draws) wholeEntity() Op {
 	op := d.one(d.head, store.Metadata|store.Attributes|store.Content)
 	op.Get = true
 	return op
@@ -201,14 +201,14 @@ func (d *draws) scan(q question, limit int) Op {
 	return Op{Block: store.Head, Expr: d.o.expr(q), Limit: limit, Parts: store.Metadata, ask: q}
 }
 
-// with asks for entities with a value of an attribute.
-func (d *draws) with(t topic, value string, limit int) Op {
+// withValue asks for entities with a value of an attribute.
+func (d *draws) withValue(t topic, value string, limit int) Op {
 	return d.scan(question{topic: t, number: d.o.texts[t].numbers[value]}, limit)
 }
 
-// some asks for entities with any of the values of an attribute, and of a type
-// if one is given. At least one entity matches.
-func (d *draws) some(t topic, typ string, limit int) Op {
+// withAnyOf asks for entities with any of the values of an attribute, and of a
+// type if one is given. At least one entity matches.
+func (d *draws) withAnyOf(t topic, typ string, limit int) Op {
 	with := func(i int) question {
 		return question{topic: t, number: uint32(i + 1), typ: d.o.texts[byType].numbers[typ]}
 	}

@@ -81,7 +81,7 @@ func newFeed(ctx context.Context, ents *store.Entities, oracle *mix.Oracle, rest
 		return nil, err
 	}
 	f.follower = chain.Follower{Client: client, Store: ents, Adopt: true, Once: true, Progress: f.progress}
-	more, err := f.more()
+	more, err := f.nextBlock()
 	if err == nil && !more {
 		err = errors.New("no block comes after the store")
 	}
@@ -123,8 +123,8 @@ func (f *feed) block(n uint64) *fed {
 	return f.blocks[n]
 }
 
-// more makes the next block of rest. It returns false at the end of rest.
-func (f *feed) more() (bool, error) {
+// nextBlock makes the next block of rest. It returns false at the end of rest.
+func (f *feed) nextBlock() (bool, error) {
 	b, err, ok := f.next()
 	if !ok || err != nil {
 		return false, err
@@ -136,7 +136,7 @@ func (f *feed) more() (bool, error) {
 func (f *feed) prepare(rows float64) (err error) {
 	made, more := 0, true
 	for err == nil && more && float64(made) < min(rows, maxPrepared) {
-		if more, err = f.more(); more {
+		if more, err = f.nextBlock(); more {
 			made += f.block(f.last).rows
 		}
 	}
@@ -183,7 +183,7 @@ func (f *feed) run(ctx context.Context, over <-chan struct{}, start time.Time, r
 		case <-time.After(time.Until(due)):
 		}
 		if f.revealed.Load() == f.last {
-			if more, err := f.more(); err != nil || !more {
+			if more, err := f.nextBlock(); err != nil || !more {
 				return err == nil, err
 			}
 		}

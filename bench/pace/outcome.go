@@ -64,7 +64,7 @@ func (o *Outcome) add(s *sample, origin time.Duration) {
 			o.Late++
 		}
 	}
-	k, second := o.made(s.kind), o.second(ended)
+	k, second := o.kindNamed(s.kind), o.second(ended)
 	if s.err != nil {
 		o.First = cmp.Or(o.First, s.err)
 		o.Errors++
@@ -86,8 +86,8 @@ func (o *Outcome) second(at time.Duration) *latency.Second {
 	return &o.seconds[i]
 }
 
-// made returns the record of a kind, and adds it if it is missing.
-func (o *Outcome) made(name string) *Kind {
+// kindNamed returns the record of a kind, and adds it if it is missing.
+func (o *Outcome) kindNamed(name string) *Kind {
 	i, found := slices.BinarySearchFunc(o.Kinds, name, func(k Kind, name string) int { return cmp.Compare(k.Name, name) })
 	if !found {
 		o.Kinds = slices.Insert(o.Kinds, i, Kind{Name: name, Latency: latency.NewRecorder()})

@@ -81,7 +81,7 @@ func each(path string, do func(f *os.File, size int64) error) error {
 	if err == nil {
 		err = filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 			if err == nil && entry.Type().IsRegular() {
-				err = with(file, do)
+				err = withFile(file, do)
 			}
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
@@ -95,7 +95,7 @@ func each(path string, do func(f *os.File, size int64) error) error {
 	return nil
 }
 
-func with(path string, do func(f *os.File, size int64) error) error {
+func withFile(path string, do func(f *os.File, size int64) error) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err

@@ -17,9 +17,9 @@ type tracker struct {
 	next time.Time
 }
 
-// look adds the figures of the processes and all their descendants to a sample;
-// without pids, of this process alone.
-func (t *tracker) look(pids []int, sample *Sample) error {
+// sample adds the figures of the processes and all their descendants to a
+// sample; without pids, of this process alone.
+func (t *tracker) sample(pids []int, sample *Sample) error {
 	found, err := find(pids)
 	if errors.Is(err, fs.ErrNotExist) {
 		return ErrUnsupported

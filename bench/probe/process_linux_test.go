@@ -24,7 +24,7 @@ func TestTracker(t *testing.T) {
 		t.Helper()
 		var s Sample
 		tr.next = time.Time{} // memory each time
-		require.NoError(t, tr.look(pids, &s))
+		require.NoError(t, tr.sample(pids, &s))
 		return s
 	}
 	s := start(t)

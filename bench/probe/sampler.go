@@ -86,7 +86,7 @@ func (s *Sampler) take(ctx context.Context) (Sample, error) {
 		sample.Stats = stats
 		s.pids.Store(&stats.EnginePIDs)
 	}
-	errs := slices.DeleteFunc([]error{err, s.tracker.look(s.PIDs(), &sample)}, func(err error) bool { return errors.Is(err, ErrUnsupported) })
+	errs := slices.DeleteFunc([]error{err, s.tracker.sample(s.PIDs(), &sample)}, func(err error) bool { return errors.Is(err, ErrUnsupported) })
 	return sample, errors.Join(errs...)
 }
 

@@ -64,6 +64,6 @@ func TestSamplerOfEngineProcesses(t *testing.T) {
 	require.NoError(t, got.Err)
 	require.Len(t, got.List, 1)
 	var this Sample
-	require.NoError(t, new(tracker).look([]int{servant.pid}, &this))
+	require.NoError(t, new(tracker).sample([]int{servant.pid}, &this))
 	require.InDelta(t, *this.RSS, *got.List[0].RSS, 4<<20)
 }

@@ -113,7 +113,7 @@ func (g *Graph) Relationships() iter.Seq[Relationship] {
 		for k, count := range g.count {
 			for i := range count {
 				o := NewObject(Kind(k), i+1)
-				if two := g.two(o); !yield(two[0]) || !yield(two[1]) {
+				if two := g.twoRelationships(o); !yield(two[0]) || !yield(two[1]) {
 					return
 				}
 				if o.Kind() != User {
@@ -129,8 +129,9 @@ func (g *Graph) Relationships() iter.Seq[Relationship] {
 	}
 }
 
-// two returns the two relationships of an object other than followers.
-func (g *Graph) two(o Object) [2]Relationship {
+// twoRelationships returns the two relationships of an object other than
+// followers.
+func (g *Graph) twoRelationships(o Object) [2]Relationship {
 	i := o.Number() - 1
 	switch o.Kind() {
 	case User:

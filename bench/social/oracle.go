@@ -22,7 +22,7 @@ type Oracle struct {
 func NewOracle(g *Graph) *Oracle { return &Oracle{g: g, flips: map[Relationship][]int64{}} }
 
 // Owner returns the owner of a piece of content.
-func (o *Oracle) Owner(content Object) Object { return o.g.two(content)[0].Subject }
+func (o *Oracle) Owner(content Object) Object { return o.g.twoRelationships(content)[0].Subject }
 
 // first reports whether a relationship exists in the initial state.
 func (o *Oracle) first(r Relationship) bool {
@@ -30,7 +30,7 @@ func (o *Oracle) first(r Relationship) bool {
 		_, found := slices.BinarySearch(o.g.followers[r.Object.Number()-1], r.Subject)
 		return found
 	}
-	two := o.g.two(r.Object)
+	two := o.g.twoRelationships(r.Object)
 	return two[0] == r || two[1] == r
 }
 
@@ -48,7 +48,7 @@ func (o *Oracle) may(viewer, object Object, point int64) bool {
 		return o.has(Relationship{object, r, subject}, point)
 	}
 	if object.Kind() == Interaction {
-		two := o.g.two(object) // its creator and parent
+		two := o.g.twoRelationships(object) // its creator and parent
 		return !has(two[0].Subject, Blocked, viewer) && o.may(viewer, two[1].Subject, point)
 	}
 	owner, public, followers := object, UserPublic, UserFollowers

@@ -24,9 +24,9 @@ var templates = map[string]struct {
 	"4": {"D1", (*sayer).degradation}, "5": {"I5", (*sayer).firstVersion},
 }
 
-// say returns the sentence of a question, and the left-out candidates with the
-// reasons.
-func say(set *report.Set, id string) (text, left string) {
+// sentenceOf returns the sentence of a question, and the left-out candidates
+// with the reasons.
+func sentenceOf(set *report.Set, id string) (text, left string) {
 	t := templates[id]
 	s := newSayer(set, t.experiment)
 	if len(s.all) > 0 {

@@ -179,7 +179,7 @@ func (c candidate) criterion(set *report.Set, l limit) Criterion {
 		}
 		if l.bound != "" && (f == nil || l.outcome(f) == Unknown) {
 			longest, err := set.Figure(on, l.bound)
-			if err == nil && longest != nil && (l.outcome(longest) == Pass || f == nil && l.good(longest) == longest.Total()) {
+			if err == nil && longest != nil && (l.outcome(longest) == Pass || f == nil && l.passes(longest) == longest.Total()) {
 				f = longest
 			}
 		}
@@ -202,8 +202,8 @@ func (c candidate) criterion(set *report.Set, l limit) Criterion {
 	return k
 }
 
-// good counts the runs of a figure on the good side of the limit.
-func (l *limit) good(f *report.Figure) (n int) {
+// passes counts the runs of a figure on the good side of the limit.
+func (l *limit) passes(f *report.Figure) (n int) {
 	for _, r := range f.Runs {
 		for _, v := range r.Values {
 			if l.least == (v >= l.want) {
@@ -216,7 +216,7 @@ func (l *limit) good(f *report.Figure) (n int) {
 
 // outcome judges a figure.
 func (l *limit) outcome(f *report.Figure) Outcome {
-	switch good, all := l.good(f), f.Total(); {
+	switch good, all := l.passes(f), f.Total(); {
 	case all < report.Judged || f.Busy > 0:
 		return Unknown
 	case good == all:
@@ -299,7 +299,7 @@ func candidates(set *report.Set) (list []candidate, tried *report.Set) {
 func Evaluate(set *report.Set, questions []report.Answer) *Answers {
 	a := &Answers{Questions: questions}
 	for i := range questions {
-		questions[i].Sentence, questions[i].Unjudged = say(set, questions[i].ID)
+		questions[i].Sentence, questions[i].Unjudged = sentenceOf(set, questions[i].ID)
 	}
 	a.walk(set)
 	return a

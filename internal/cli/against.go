@@ -75,7 +75,7 @@ func (c *checkCmd) compare(e *env, db *store.DB, src *source.Source) (same, prob
 		if err = cmp.Or(err, failed, e.ctx.Err()); err != nil {
 			return "", "", err
 		}
-		if !alike(has, want) {
+		if !sameEntity(has, want) {
 			return "", fmt.Sprintf("%d entities are right, then the store has %s, expected %s", n, summed(has), summed(want)), nil
 		}
 		n++
@@ -121,10 +121,10 @@ func summed(x *entity.Entity) string {
 	return fmt.Sprintf("%s of block %d with %d bytes and %s", x.Key, x.CreatedAtBlock(), len(x.Content), attributes(x))
 }
 
-// alike reports whether two entities are equal. It ignores their creators,
+// sameEntity reports whether two entities are equal. It ignores their creators,
 // because a history does not know the creator of an entity that changed its
 // owner in its first block.
-func alike(a, b *entity.Entity) bool {
+func sameEntity(a, b *entity.Entity) bool {
 	return a != nil && a.Key == b.Key && a.Owner == b.Owner && a.Sequence == b.Sequence && a.Expiration == b.Expiration &&
 		a.ContentType == b.ContentType && bytes.Equal(a.Content, b.Content) &&
 		maps.Equal(a.StringAttributes, b.StringAttributes) && maps.Equal(a.NumericAttributes, b.NumericAttributes)

@@ -124,7 +124,7 @@ func gather(s *report.Set) (values map[unitRow][]report.Runs, rows []unitRow, na
 		names[name] = true
 		for _, v := range l.Values {
 			at := unitRow{v.Unit, name}
-			if better(s, v.Unit) == 0 {
+			if direction(s, v.Unit) == 0 {
 				continue
 			}
 			if values[at] == nil {
@@ -190,9 +190,9 @@ func (r *diffRow) compare(list []report.Side) {
 	}
 }
 
-// better returns 1 if higher values of a unit are better, -1 if lower ones are,
-// and 0 if that is not known.
-func better(s *report.Set, unit string) int {
+// direction returns 1 if higher values of a unit are better, -1 if lower ones
+// are, and 0 if that is not known.
+func direction(s *report.Set, unit string) int {
 	switch stated := s.Units.Get(unit, "better"); {
 	case stated != nil && stated.Value == "higher":
 		return 1
@@ -224,7 +224,7 @@ func (c *diffCmd) compare(before, after *report.Set) *difference {
 			d.Hosts = append(d.Hosts, at.unit+" "+at.name)
 			continue
 		}
-		r := diffRow{Unit: at.unit, Name: at.name, better: better(before, at.unit)}
+		r := diffRow{Unit: at.unit, Name: at.name, better: direction(before, at.unit)}
 		r.compare(list)
 		d.Rows, d.Apart = append(d.Rows, r), d.Apart || apart
 	}

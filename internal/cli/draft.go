@@ -105,7 +105,7 @@ func (d *draft) publish() error {
 	if d.temp == nil {
 		return nil
 	}
-	err := d.whole()
+	err := d.checkNoLog()
 	if err == nil {
 		err = filesync.Name(d.from, d.to)
 	}
@@ -118,9 +118,9 @@ func (d *draft) publish() error {
 	return errors.Join(filesync.Dir(filepath.Dir(d.to)), d.temp.Remove())
 }
 
-// whole fails when the engine has left a log, because the file without its log
-// is not the complete store.
-func (d *draft) whole() error {
+// checkNoLog fails when the engine has left a log, because the file without its
+// log is not the complete store.
+func (d *draft) checkNoLog() error {
 	for _, end := range []string{"-wal", ".wal"} {
 		if st, err := os.Stat(d.from + end); err == nil && st.Size() > 0 {
 			return fmt.Errorf("the engine has not emptied its log, %s%s; restore again", filepath.Base(d.from), end)

@@ -20,7 +20,7 @@ type progressBar struct {
 	mu                   sync.Mutex
 	out                  io.Writer
 	name, unit           string
-	total, before        int64
+	total, doneAtStart   int64
 	note                 string
 	start, last          time.Time
 	every                time.Duration // pause between lines
@@ -60,7 +60,7 @@ func columns(out io.Writer) int {
 func (b *progressBar) Begin(done int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.before = done
+	b.doneAtStart = done
 }
 
 // Aim changes the total, for a task that grows, and the note after the line; ""
@@ -86,7 +86,7 @@ func (b *progressBar) Set(done int64) {
 }
 
 func (b *progressBar) line(done int64, now time.Time) string {
-	rate := float64(done-b.before) / now.Sub(b.start).Seconds()
+	rate := float64(done-b.doneAtStart) / now.Sub(b.start).Seconds()
 	text := fmt.Sprintf("%s: %d %s, %s/s", b.name, done, b.unit, report.Number(rate))
 	if b.note != "" {
 		text += ", " + b.note

@@ -70,7 +70,7 @@ func violation(format string, args ...any) error {
 func workerMain(ctx context.Context, config string, stdout io.Writer) int {
 	w := &worker{out: stdout}
 	if err := json.Unmarshal([]byte(config), &w.workerConfig); err != nil {
-		w.say("trouble", "configuration: %v", err)
+		w.tellParent("trouble", "configuration: %v", err)
 		return exitTrouble
 	}
 	w.rng = newRand(w.Seed)
@@ -79,10 +79,10 @@ func workerMain(ctx context.Context, config string, stdout io.Writer) int {
 	case err == nil:
 		return exitDone
 	case errors.Is(err, ErrViolation):
-		w.say("violation", "%v", err)
+		w.tellParent("violation", "%v", err)
 		return exitViolation
 	}
-	w.say("trouble", "%v", err)
+	w.tellParent("trouble", "%v", err)
 	return exitTrouble
 }
 
@@ -139,14 +139,14 @@ func (w *worker) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	w.say("processes", "%s", strings.Trim(fmt.Sprint(stats.EnginePIDs), "[]"))
+	w.tellParent("processes", "%s", strings.Trim(fmt.Sprint(stats.EnginePIDs), "[]"))
 	// Compare the store with the journal, and record the result in the journal.
 	err = w.in(phaseCheck, func() error {
 		r, found, lost, err := s.compare(ctx)
 		if err != nil {
 			return err
 		}
-		w.say("found", "%d %d", found, lost)
+		w.tellParent("found", "%d %d", found, lost)
 		if len(records) == 0 {
 			return nil
 		}
@@ -186,7 +186,7 @@ func (w *worker) open(ctx context.Context, s subject) (err error) {
 
 // steps runs steps until the worker is killed.
 func (w *worker) steps(ctx context.Context, s subject) error {
-	w.say("running", "")
+	w.tellParent("running", "")
 	for n := 0; ctx.Err() == nil; n++ {
 		name := w.choose(s.phases())
 		if w.Target != "" && n == w.After {
@@ -224,17 +224,17 @@ func (w *worker) choose(phases []phase) string {
 
 // in reports the beginning and the end of a phase to the parent.
 func (w *worker) in(phase string, f func() error) error {
-	w.say("begin", "%s", phase)
+	w.tellParent("begin", "%s", phase)
 	if err := f(); err != nil {
 		return err
 	}
-	w.say("end", "%s", phase)
+	w.tellParent("end", "%s", phase)
 	return nil
 }
 
-// say writes a line to the parent. Errors are ignored, because a missing parent
-// is noticed elsewhere.
-func (w *worker) say(what, format string, args ...any) {
+// tellParent writes a line to the parent. Errors are ignored, because a missing
+// parent is noticed elsewhere.
+func (w *worker) tellParent(what, format string, args ...any) {
 	text := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; ")
 	_, _ = io.WriteString(w.out, what+" "+text+"\n")
 }

@@ -43,7 +43,7 @@ func takeImage(dir string, aim func(path string) bool) (image, error) {
 				return err
 			}
 			if aim == nil || aim(rel) {
-				f.aim = where(rel)
+				f.aim = fileKind(rel)
 			}
 		}
 		im = append(im, f)

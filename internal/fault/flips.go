@@ -89,7 +89,7 @@ func flips(ctx context.Context, c crashtest.Cell, rng *rand.Rand, r *crashtest.R
 		case n == 0:
 			continue
 		}
-		r.Fault(where(im[f.file].path) + " " + f.kind)
+		r.Fault(fileKind(im[f.file].path) + " " + f.kind)
 		r.Outcomes[outcome]++
 		if outcome == silent {
 			r.Violate("fault %d, %s: %s", n, f.describe(im), why)
@@ -173,8 +173,8 @@ WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schem
 	}, rows.Err()
 }
 
-// where returns the kind of a file.
-func where(path string) string {
+// fileKind returns the kind of a file.
+func fileKind(path string) string {
 	switch {
 	case strings.Contains(path, "pg_wal"), strings.HasSuffix(path, "wal"):
 		return "log"

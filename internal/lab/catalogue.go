@@ -45,7 +45,7 @@ var registered = map[string]func(l *Lab) ([]Variant, error){}
 // functions.
 func Register(id string, plan func(l *Lab) ([]Variant, error)) { registered[id] = plan }
 
-func elsewhere(id string) func(l *Lab) ([]Variant, error) {
+func registeredPlan(id string) func(l *Lab) ([]Variant, error) {
 	return func(l *Lab) ([]Variant, error) {
 		if plan := registered[id]; plan != nil {
 			return plan(l)

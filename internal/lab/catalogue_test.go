@@ -144,7 +144,7 @@ func TestSizes(t *testing.T) {
 func TestRenewed(t *testing.T) {
 	renewed := errors.New("renewed")
 	l := &Lab{Renew: func() error { return renewed }}
-	within := func() error { return l.trial(new(Record)).within(1 << 20) }
+	within := func() error { return l.trial(new(Record)).setMemory(1 << 20) }
 	require.NoError(t, within())
 	l.used = true
 	require.ErrorIs(t, within(), renewed)

@@ -110,7 +110,7 @@ func (t *Trial) withReads(ctx context.Context, b concurrent) (kept bool, err err
 		if err != nil {
 			return err
 		}
-		wrote, read, err := t.together(ctx, b, m)
+		wrote, read, err := t.readAndCommit(ctx, b, m)
 		kept = err == nil && wrote.All().Quantile(99) < commitLimit && read.Rate() > 0.95*b.reads
 		return err
 	})
@@ -126,12 +126,12 @@ func (t *Trial) mixOf(name string) (mix.Reads, error) {
 	return mix.New(name, oracle)
 }
 
-// together runs commits of the blocks after the data set concurrently with
+// readAndCommit runs commits of the blocks after the data set concurrently with
 // reads. Without a write rate there are no commits; without a read rate the
 // reads run in a closed loop. It records both. Units of commits have no prefix.
 // Units of reads begin with the reads' name, except the rate and the numbers of
 // late and skipped reads.
-func (t *Trial) together(ctx context.Context, b concurrent, m mix.Reads) (wrote bench.Result, read *pace.Outcome, err error) {
+func (t *Trial) readAndCommit(ctx context.Context, b concurrent, m mix.Reads) (wrote bench.Result, read *pace.Outcome, err error) {
 	writes := bench.CommitConfig{Blocks: t.Data.Rest(), RowRate: b.rows, Config: pace.Config{Duration: t.Phase, WarmUp: t.warmUp()}}
 	reading := bench.ReadMixConfig{Mix: m, Config: t.Loop(readers, max(b.reads, 0), 0)}
 	err = t.Timed(ctx, nil, func() (*pace.Outcome, error) {
@@ -205,7 +205,7 @@ func atSizes(name string, phases, loads float64, run Run) func(*Lab) ([]Variant,
 		if l.Source != "" { // which is taken whole
 			least = 2
 		}
-		return across(l.LayoutsOr(), given(l.Sizes, least*l.Scale, l.Scale, 4*l.Scale), func(layout string, scale float64) Variant {
+		return across(l.LayoutsOr(), orDefault(l.Sizes, least*l.Scale, l.Scale, 4*l.Scale), func(layout string, scale float64) Variant {
 			return Variant{Name: name, Keys: l.OnBase(layout, scale), Cost: baseCost(scale, phases, loads), Run: run}
 		})
 	}

@@ -245,8 +245,8 @@ func (l *Lab) commits(d *bench.Dataset, cp *bench.Copy, cfg bench.CommitConfig) 
 // repeat.
 const eachReads = 500
 
-// held reads one open snapshot, for a phase, or repeats a number of reads. Of
-// describes the result of one read.
+// held reads one open snapshot: for a phase, or, as single operations, a fixed
+// number of reads again and again. Of has the counts of one read.
 func (l *Lab) held(cp *bench.Copy, m mix.Reads, of bench.Result, reads int64) measured {
 	cfg := bench.ReadMixConfig{Mix: m, Held: true, Config: pace.Config{Duration: l.Phase, Seed: l.questionSeed()}}
 	return measured{func(ctx context.Context) (res bench.Result, err error) {

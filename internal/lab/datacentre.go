@@ -114,7 +114,7 @@ func centreVersion(l *Lab) ([]Variant, error) {
 		return Variant{Name: "DataCentreCombined", Keys: c, Cost: baseCost(scale, 1, 0), Run: func(t *Trial, ctx context.Context) error {
 			t.Store.Readers = readers
 			return t.withCentre(ctx, func(d centre) error {
-				_, _, err := t.together(ctx, load, d.reads())
+				_, _, err := t.readAndCommit(ctx, load, d.reads())
 				return err
 			})
 		}}

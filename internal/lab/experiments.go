@@ -30,9 +30,9 @@ func indexCost(rows string) views {
 		Compare: change("indexes", "0", "2", "6")}}
 }
 
-// looked is a view that shows a newcomer engines and layouts with the same
-// blocks.
-func looked(title, filter string) report.View {
+// firstLookView is a view that shows a newcomer engines and layouts with the
+// same blocks.
+func firstLookView(title, filter string) report.View {
 	return report.View{Title: title, Filter: filter, Rows: "/engine /layout@alpha", Ranked: true,
 		Columns: columns("commit-p50-ms=commit", "commit-p95-ms=its p95", "get-p50-ms=get",
 			"query-p50-ms=query", "load-s=load, s", "B/ent=B/entity")}
@@ -352,7 +352,7 @@ var sections = []section{
 		ID: "H1", Title: "Entity service", Changes: true, Layouts: words("compact"),
 		Question:  "What does a client get over REST and gRPC, payloads sealed, and what does the protocol cost?",
 		Published: "REST put about 1 ms, get 1 ms warm and 3 to 5 cold; gRPC put 0.6, get 0.3; 32 clients 910 puts and 970 gets a second",
-		Plan:      elsewhere("H1"),
+		Plan:      registeredPlan("H1"),
 		Views: views{
 			{Title: "one client", Filter: ".name:Service /clients:1",
 				Rows: "/protocol@alpha /op@alpha", Columns: engines("p50-ms")},
@@ -363,7 +363,7 @@ var sections = []section{
 		ID: "H3", Title: "Arkiv node", Changes: true, Layouts: words("compact arkiv simple"),
 		Question:  "What do the network's SDKs get of a node that follows a chain at 6,000 rows a second?",
 		Published: "asked: by key 15,000 and mix A 4,000 calls a second, 32 clients, layout compact, 800,000 entities",
-		Plan:      elsewhere("H3"),
+		Plan:      registeredPlan("H3"),
 		Views: views{{Largest: "scale", Rows: "/engine /protocol@alpha /op@alpha /loop",
 			Columns: columns("qps=calls/s", "late", "skipped=given up", "p50-ms", "p99-ms",
 				"follow-p99-ms=block p99, ms")}},
@@ -386,7 +386,7 @@ var sections = []section{
 	{"Operations", []Experiment{{
 		ID: "J1", Title: "First sync", Layouts: written,
 		Question: "How long does a new store take to the head, from a block tar and from a chain by JSON-RPC?",
-		Plan:     elsewhere("J1"),
+		Plan:     registeredPlan("J1"),
 		Views:    views{synced},
 	}, {
 		ID: "J2", Title: "Import", Changes: true, Layouts: written,
@@ -430,8 +430,8 @@ var sections = []section{
 		ID: "Q1", Title: "First look", Own: true, Layouts: words("arkiv"),
 		Question: "In some minutes: how do the engines and the two layouts do on the same blocks?",
 		Plan:     firstLook,
-		Views: views{looked("blocks of 100 entities, ms", "-/profile:/^own-/"),
-			looked("blocks of your own, ms", "/profile:/^own-/"),
+		Views: views{firstLookView("blocks of 100 entities, ms", "-/profile:/^own-/"),
+			firstLookView("blocks of your own, ms", "/profile:/^own-/"),
 			costs("what a commit costs", "commit-"), costs("what a read costs", "read-")},
 	}, {
 		ID: "Q2", Title: "One operation at a time", Changes: true, Layouts: written,

@@ -59,15 +59,15 @@ func firstLook(l *Lab) (list []Variant, _ error) {
 				return err
 			}
 			t.Data = &bench.Dataset{Source: source}
-			return t.look(ctx, o.Commits)
+			return t.runFirstLook(ctx, o.Commits)
 		}})
 	}
 	return list, nil
 }
 
-// look loads a source into a new store, reads it with mix W, and continues with
-// the source's blocks.
-func (t *Trial) look(ctx context.Context, commits int) error {
+// runFirstLook loads a source into a new store, reads it with mix W, and
+// continues with the source's blocks.
+func (t *Trial) runFirstLook(ctx context.Context, commits int) error {
 	if t.Source != "" {
 		if err := t.roomToLoad(3 * t.Scale); err != nil { // and for the answers
 			return err

@@ -78,7 +78,7 @@ type Lab struct {
 // Plan returns the configurations of an experiment in measuring order.
 func (l *Lab) Plan(e Experiment) ([]Variant, error) {
 	l.of = &e
-	l.whole()
+	l.roundScales()
 	l.Cache.InPlace = !e.Changes
 	list, err := l.chosen(e)
 	if err != nil {
@@ -312,8 +312,8 @@ func (l *Lab) OnBase(layout string, scale float64, more ...string) Keys {
 	return l.On(layout, l.profile(), append([]string{"scale", Ftoa(scale)}, more...)...)
 }
 
-// given returns the list, or the others if it is empty.
-func given[T any](list []T, others ...T) []T {
+// orDefault returns the list, or the others if it is empty.
+func orDefault[T any](list []T, others ...T) []T {
 	if len(list) > 0 {
 		return list
 	}
@@ -321,7 +321,7 @@ func given[T any](list []T, others ...T) []T {
 }
 
 // scales are the requested sizes, or the lab's scale alone.
-func (l *Lab) scales() []float64 { return given(l.Sizes, l.Scale) }
+func (l *Lab) scales() []float64 { return orDefault(l.Sizes, l.Scale) }
 
 // across plans a variant for each layout and each of the values.
 func across[T any](layouts []string, values []T, plan func(layout string, value T) Variant) (list []Variant, _ error) {
@@ -334,12 +334,12 @@ func across[T any](layouts []string, values []T, plan func(layout string, value 
 }
 
 // RatesOr returns the requested write rates, or else others.
-func (l *Lab) RatesOr(others ...float64) []float64 { return given(l.Rates, others...) }
+func (l *Lab) RatesOr(others ...float64) []float64 { return orDefault(l.Rates, others...) }
 
 // LayoutsOr returns the requested layouts, or else others, or the experiment's
 // layouts.
 func (l *Lab) LayoutsOr(others ...string) []string {
-	return given(given(l.Layouts, others...), l.of.Layouts...)
+	return orDefault(orDefault(l.Layouts, others...), l.of.Layouts...)
 }
 
 // ErrSkip: the engine lacks something that the configuration needs.

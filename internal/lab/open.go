@@ -290,9 +290,9 @@ func (t *Trial) WithLayout(ctx context.Context, f func() error) error {
 // database.
 func (t *Trial) file(name string) string { return filepath.Join(filepath.Dir(t.Dir), name) }
 
-// within gives the trial another memory budget, if the machine has that much
+// setMemory gives the trial another memory budget, if the machine has that much
 // memory free; zero means the lab's.
-func (t *Trial) within(budget int64) error {
+func (t *Trial) setMemory(budget int64) error {
 	if budget == 0 {
 		return nil
 	}
@@ -408,8 +408,8 @@ func (l *Lab) mixes() []string {
 	return mix.Names
 }
 
-// whole rounds the scales of a source to whole multiples of it.
-func (o *Options) whole() {
+// roundScales rounds the scales of a source to whole multiples of it.
+func (o *Options) roundScales() {
 	if o.Source == "" {
 		return
 	}

@@ -124,7 +124,7 @@ func (t *Trial) paged(ctx context.Context, page string, part float64) error {
 		budget = leastBudget
 		t.Note("the budget is the least that a process works with, which is more than its part of the data")
 	}
-	if err := t.within(budget); err != nil {
+	if err := t.setMemory(budget); err != nil {
 		return err
 	}
 	t.Store.Params = map[string]string{pageParam: page}

@@ -105,7 +105,7 @@ func (v readLoad) variant(l *Lab, keys Keys, scale float64) Variant {
 
 // on runs f on the open data set with the load's mix.
 func (v readLoad) on(ctx context.Context, t *Trial, f func(m mix.Reads) error) error {
-	if err := t.within(v.memory); err != nil {
+	if err := t.setMemory(v.memory); err != nil {
 		return err
 	}
 	t.Store.Readers = min(max(v.clients, 1), driver.DefaultReaders) // more clients share them
@@ -152,9 +152,9 @@ func (v readLoad) read(ctx context.Context, t *Trial, m mix.Reads) error {
 	case cold:
 		warming = nil
 	case lukewarm:
-		warming = t.filled(nil)
+		warming = t.fillFirst(nil)
 	case warm:
-		warming = t.filled(t.warmed(m, 1, coldReads))
+		warming = t.fillFirst(t.warmed(m, 1, coldReads))
 	}
 	if !t.Entities.Temporal() {
 		t.Note(mix.HeadOnlyNote)
@@ -181,10 +181,10 @@ func (t *Trial) warmed(m mix.Reads, clients int, reads int64) warming {
 	}
 }
 
-// filled reads the files into the page cache, up to the budget, before another
-// warming. It suits a store that fits; in a smaller cache these pages would
-// displace the requested ones.
-func (t *Trial) filled(next warming) warming {
+// fillFirst reads the files into the page cache, up to the budget, before
+// another warming. It suits a store that fits; in a smaller cache these pages
+// would displace the requested ones.
+func (t *Trial) fillFirst(next warming) warming {
 	return func(ctx context.Context) (err error) {
 		if t.Engine.Server == "" { // else the files are out of reach
 			err = probe.Fill(t.Dir, t.Memory)

@@ -20,8 +20,8 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// took adds the duration of f.
-func (r *Record) took(unit string, f func() error) error {
+// putDuration adds the duration of f.
+func (r *Record) putDuration(unit string, f func() error) error {
 	start := time.Now()
 	err := f()
 	r.Put(time.Since(start).Seconds(), unit)
@@ -50,11 +50,11 @@ func (t *Trial) backup(ctx context.Context) error {
 		}
 		t.Store = t.StoreOptions()
 		return t.WithNew(ctx, "", "", func() error {
-			err := t.took("restore-s", func() error { _, err := t.DB.Restore(ctx, file, nil); return err })
+			err := t.putDuration("restore-s", func() error { _, err := t.DB.Restore(ctx, file, nil); return err })
 			if err != nil {
 				return err
 			}
-			return t.took("check-s", func() error {
+			return t.putDuration("check-s", func() error {
 				report, err := t.DB.Check(ctx, nil)
 				return errors.Join(err, report.Err())
 			})
@@ -70,7 +70,7 @@ func (t *Trial) backUp(ctx context.Context, file *os.File) error {
 		var ended atomic.Bool
 		group.Go(func() error {
 			defer ended.Store(true)
-			return t.took("backup-s", func() (err error) {
+			return t.putDuration("backup-s", func() (err error) {
 				_, err = t.DB.Backup(ctx, file, nil)
 				return errors.Join(err, file.Sync())
 			})

@@ -168,9 +168,9 @@ func Own() (limit int64, how string, err error) {
 	return limit, g.name, nil
 }
 
-// given returns the group of a process that was started in a group of New; nil
-// for other processes, whose group is not ours.
-func given() *Group {
+// inherited returns the group of a process that was started in a group of New;
+// nil for other processes, whose group is not ours.
+func inherited() *Group {
 	if g, _, err := own(); err == nil && strings.HasPrefix(filepath.Base(g.dir), prefix) {
 		return g
 	}
@@ -180,7 +180,7 @@ func given() *Group {
 // Resize changes the limit of this process, if it was started with one. To get
 // below the memory in use it waits until the page cache is written back.
 func Resize(limit int64) error {
-	g := given()
+	g := inherited()
 	if g == nil {
 		return nil
 	}
@@ -196,7 +196,7 @@ func Resize(limit int64) error {
 // gives the number of processes killed since for lack of memory; 0 for a
 // process that was started without a limit.
 func Watch() (killed func() int64) {
-	g := given()
+	g := inherited()
 	if g == nil {
 		return func() int64 { return 0 }
 	}

@@ -216,19 +216,19 @@ func Number(v float64) string {
 	case v == math.Trunc(v) && size < 1000:
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	case size >= 999_500_000:
-		return three(v/1e9) + "G"
+		return threeDigits(v/1e9) + "G"
 	case size >= 999_500:
-		return three(v/1e6) + "M"
+		return threeDigits(v/1e6) + "M"
 	case size >= 9999.5:
-		return three(v/1e3) + "K"
+		return threeDigits(v/1e3) + "K"
 	case size >= 999.5:
 		text := strconv.FormatFloat(v, 'f', 0, 64)
 		return text[:len(text)-3] + "," + text[len(text)-3:]
 	}
-	return three(v)
+	return threeDigits(v)
 }
 
-func three(v float64) string {
+func threeDigits(v float64) string {
 	if v == 0 {
 		return "0"
 	}

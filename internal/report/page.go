@@ -74,7 +74,7 @@ func NewPage(s *Set, title string, sections []Section) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Page{Title: title, Set: s.Name, Date: s.date(), Glance: glance, Warnings: s.Warnings, Lines: len(s.Lines), Sittings: s.sittings(), Excluded: s.excluded(), Others: s.others()}
+	p := &Page{Title: title, Set: s.Name, Date: s.date(), Glance: glance, Warnings: s.Warnings, Lines: len(s.Lines), Sittings: s.sittings(), Excluded: s.excluded(), Others: s.describePeers()}
 	for _, q := range questions {
 		a, err := s.Answer(q)
 		if err != nil {
@@ -221,8 +221,8 @@ func (s *Set) excluded() (list []Excluded) {
 	return list
 }
 
-// others describes the runs behind other programs' figures.
-func (s *Set) others() (list []string) {
+// describePeers describes the runs behind other programs' figures.
+func (s *Set) describePeers() (list []string) {
 	for _, p := range s.Peers {
 		parts := []string{Key(p, "peer") + ": " + p.GetConfig("peer")}
 		for _, key := range []string{"version", "server", "date", "command", "note"} {

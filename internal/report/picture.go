@@ -331,7 +331,7 @@ func drawFrontier(p *plot.Plot, _ Sketch, c curve) (plot.Thumbnailer, error) {
 		}
 		at := of.at(rows, "qps")
 		points = append(points, at...)
-		if slices.ContainsFunc(of.lines, func(l *Line) bool { return !within(l, "p99-ms", CommitLimit) || !within(l, "read-p99-ms", ReadLimit) }) {
+		if slices.ContainsFunc(of.lines, func(l *Line) bool { return !isBelow(l, "p99-ms", CommitLimit) || !isBelow(l, "read-p99-ms", ReadLimit) }) {
 			missed = append(missed, at...)
 		} else {
 			kept = append(kept, at...)
@@ -347,9 +347,9 @@ func drawFrontier(p *plot.Plot, _ Sketch, c curve) (plot.Thumbnailer, error) {
 	return mark, nil
 }
 
-// within reports whether a percentile of a line is below a limit. A missing
+// isBelow reports whether a percentile of a line is below a limit. A missing
 // percentile, because nothing was requested, counts as within.
-func within(l *Line, unit string, limit float64) bool {
+func isBelow(l *Line, unit string, limit float64) bool {
 	v, has := l.Value(unit)
 	return !has || v < limit && !atLimit(l, unit, v)
 }

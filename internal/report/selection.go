@@ -237,10 +237,10 @@ func (s *Set) Failed(filter string) (n int) {
 	return n
 }
 
-// note lists the settings that all lines share and that are not in rows and
-// columns. It also names the keys that vary without being in either: such a
-// table mixes settings.
-func (sel *selection) note() string {
+// sharedSettings lists the settings that all lines share and that are not in
+// rows and columns. It also names the keys that vary without being in either:
+// such a table mixes settings.
+func (sel *selection) sharedSettings() string {
 	values := make(map[string][]string)
 	var order, parts []string
 	for _, l := range sel.lines {

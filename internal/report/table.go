@@ -23,7 +23,7 @@ func (s *Set) Table(v View) (*Table, error) {
 	if v.Fit {
 		return fit(sel, sittingsOf(s.Lines)), nil
 	}
-	t := sel.table(sel.note())
+	t := sel.table(sel.sharedSettings())
 	if len(v.Columns) == 1 && v.Columns[0].Across != "" {
 		t.Unit = cmp.Or(v.Columns[0].Name, v.Columns[0].Unit)
 	}

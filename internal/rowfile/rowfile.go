@@ -165,17 +165,17 @@ func (r *Reader) Next() (*driver.Table, []any, error) {
 	for {
 		tag, err := r.r.ReadByte()
 		if err != nil {
-			return nil, nil, r.torn(err)
+			return nil, nil, r.truncated(err)
 		}
 		switch {
 		case tag == tagTable:
 			if err := r.begin(); err != nil {
-				return nil, nil, r.torn(err)
+				return nil, nil, r.truncated(err)
 			}
 		case tag == tagRow && r.table != nil:
 			values, err := r.row()
 			if err != nil {
-				return nil, nil, r.torn(err)
+				return nil, nil, r.truncated(err)
 			}
 			return r.table, values, nil
 		case tag == tagEnd:
@@ -186,19 +186,19 @@ func (r *Reader) Next() (*driver.Table, []any, error) {
 	}
 }
 
-func (r *Reader) torn(err error) error {
+func (r *Reader) truncated(err error) error {
 	return fmt.Errorf("%w: after %d rows: %w", ErrFormat, r.rows, err)
 }
 
 func (r *Reader) end() error {
 	rows, err := binary.ReadUvarint(&r.r)
 	if err != nil {
-		return r.torn(err)
+		return r.truncated(err)
 	}
 	want := r.r.sum.Sum32()
 	var stored [4]byte
 	if _, err := io.ReadFull(&r.r, stored[:]); err != nil {
-		return r.torn(err)
+		return r.truncated(err)
 	}
 	if rows != r.rows || binary.LittleEndian.Uint32(stored[:]) != want {
 		return fmt.Errorf("%w: its rows do not have the checksum or number that its end says", ErrFormat)

@@ -89,7 +89,7 @@ func (s *Service) loop(ctx context.Context) {
 			clear(group)
 		case <-tick.C:
 			s.keep(ctx)
-			s.look(ctx)
+			s.refreshHead(ctx)
 		}
 	}
 }

@@ -103,7 +103,7 @@ func (e Events) ReadBatches(ctx context.Context, q event.Query, opts event.ReadO
 			b.reset()
 		}
 		if failed != nil {
-			return nil, nil, work.cause(failed)
+			return nil, nil, work.errorOf(failed)
 		}
 		if !added {
 			b.add(&ev)

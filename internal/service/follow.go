@@ -62,10 +62,10 @@ func (s *Service) at(ctx context.Context, block uint64, keys ...entity.Key) (*st
 	return snap, nil
 }
 
-// look reads the store's head. The committer of a writing service does so too:
-// other writers are forbidden, but if there are any, the cache is soon
+// refreshHead reads the store's head. The committer of a writing service does
+// so too: other writers are forbidden, but if there are any, the cache is soon
 // corrected.
-func (s *Service) look(ctx context.Context) {
+func (s *Service) refreshHead(ctx context.Context) {
 	if !s.reads {
 		// A writer must not wait long for a free reader of the store.
 		var cancel context.CancelFunc

@@ -55,7 +55,7 @@ func (s *Service) Query(ctx context.Context, q *Query, hold *quota.Hold, yield f
 	defer func() {
 		accesslog.Add(ctx, slog.Int("entities", page.Count), slog.Uint64("block", page.Block))
 		if err != nil {
-			err = fmt.Errorf("query: %w", work.cause(err))
+			err = fmt.Errorf("query: %w", work.errorOf(err))
 		}
 	}()
 	expr, err := query.Parse(q.Text)

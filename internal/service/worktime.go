@@ -44,9 +44,9 @@ func (w *worktime) end() {
 	w.cancel(nil)
 }
 
-// cause returns the error of a read, or the time limit's if that ended the
+// errorOf returns the error of a read, or the time limit's if that ended the
 // read.
-func (w *worktime) cause(err error) error {
+func (w *worktime) errorOf(err error) error {
 	if err != nil && errors.Is(context.Cause(w.ctx), ErrTime) {
 		return w.err
 	}

@@ -184,7 +184,7 @@ func (k *Checkpointer) AfterWrite(*sqlstore.Conn) {
 		return
 	}
 	logged, pending := k.index.frames()
-	if !k.due(logged, pending) && !k.reserve.wanted(logged) {
+	if !k.due(logged, pending) && !k.reserve.runsShort(logged) {
 		return
 	}
 	select {

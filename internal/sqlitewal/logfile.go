@@ -172,16 +172,16 @@ const (
 // spareDisk: a reserve may take one spareDisk-th of the free disk space.
 const spareDisk = 16
 
-// wanted reports whether a log with this many frames is near the end of its
+// runsShort reports whether a log with this many frames is near the end of its
 // file.
-func (r *reserve) wanted(logged int64) bool {
+func (r *reserve) runsShort(logged int64) bool {
 	return logged*r.frame >= reserveFrom && logged+reserveAhead/r.frame > r.ready.Load() && logged < r.limit
 }
 
 // extend makes the file longer. If that fails, the log grows as it would
 // without a reserve, and a commit gets the error, if there is one.
 func (r *reserve) extend(ctx context.Context, logged int64) {
-	if !r.wanted(logged) {
+	if !r.runsShort(logged) {
 		return
 	}
 	r.ready.Store(r.limit) // if anything fails: never again

@@ -24,20 +24,20 @@ func newReserve(t *testing.T, content []byte) *reserve {
 func TestReserve(t *testing.T) {
 	content := bytes.Repeat([]byte{7}, 300*testFrame)
 	r := newReserve(t, content)
-	require.False(t, r.wanted(reserveFrom/testFrame), "a short log needs none")
-	require.True(t, r.wanted(300))
+	require.False(t, r.runsShort(reserveFrom/testFrame), "a short log needs none")
+	require.True(t, r.runsShort(300))
 	r.extend(context.Background(), 300)
-	require.False(t, r.wanted(300))
-	require.False(t, r.wanted(300+(reserveChunk-reserveAhead)/testFrame))
-	require.True(t, r.wanted(300+reserveChunk/testFrame))
-	require.False(t, r.wanted(4000), "the log is restarted")
+	require.False(t, r.runsShort(300))
+	require.False(t, r.runsShort(300+(reserveChunk-reserveAhead)/testFrame))
+	require.True(t, r.runsShort(300+reserveChunk/testFrame))
+	require.False(t, r.runsShort(4000), "the log is restarted")
 	got, err := os.ReadFile(r.path)
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, len(got), 300*testFrame+reserveChunk)
 	require.Equal(t, content, got[:len(content)])
 	require.Empty(t, bytes.Trim(got[len(content):], "\x00"))
 	r.forget()
-	require.True(t, r.wanted(300))
+	require.True(t, r.runsShort(300))
 }
 
 // TestReserveBesideWriter writes behind the end of the file, as a commit does,
@@ -72,5 +72,5 @@ func TestReserveGone(t *testing.T) {
 	require.NoError(t, os.Remove(r.path))
 	r.extend(context.Background(), 300)
 	require.NoFileExists(t, r.path)
-	require.False(t, r.wanted(300))
+	require.False(t, r.runsShort(300))
 }

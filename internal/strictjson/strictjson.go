@@ -216,7 +216,7 @@ func (w *walker) array() error {
 		if kind := w.dec.PeekKind(); kind == '{' || kind == '[' {
 			memory = compositeBytes
 		}
-		if err = w.count(n, w.most().List, "items in a list", memory); err == nil {
+		if err = w.count(n, w.limitsOrNone().List, "items in a list", memory); err == nil {
 			err = w.value(list, "")
 		}
 	}
@@ -226,7 +226,7 @@ func (w *walker) array() error {
 	return err
 }
 
-func (w *walker) most() Limits {
+func (w *walker) limitsOrNone() Limits {
 	if w.limits == nil {
 		return Limits{}
 	}
@@ -252,7 +252,7 @@ func (w *walker) object(in, name string) error {
 		if !seen.add(member) {
 			return wrong(at, "the name %q is given twice", member)
 		}
-		if err = w.count(seen.count, w.most().Members, "members of an object", memory); err != nil {
+		if err = w.count(seen.count, w.limitsOrNone().Members, "members of an object", memory); err != nil {
 			return err
 		}
 		if in == list && (string(member) == "data" || string(member) == "metadata") {

@@ -167,7 +167,7 @@ func (f *Follower) checkChain(ctx context.Context) error {
 		return err
 	}
 	if !known && !head.Empty {
-		if err := f.adopt(ctx, genesis); err != nil {
+		if err := f.checkAdoption(ctx, genesis); err != nil {
 			return fmt.Errorf("%w: the store is at block %d, %w; follow into a new store, or adopt this one if it is of chain %d", ErrOtherChain, head.Number, err, id)
 		}
 	}
@@ -178,10 +178,10 @@ func (f *Follower) checkChain(ctx context.Context) error {
 	return err
 }
 
-// adopt returns an error unless a store that has blocks but names no chain may
-// belong to this one: either its block 0 matches, as in a copy of a store that
-// followed the chain, or the caller set Adopt.
-func (f *Follower) adopt(ctx context.Context, genesis entity.Hash) error {
+// checkAdoption returns an error unless a store that has blocks but names no
+// chain may belong to this one: either its block 0 matches, as in a copy of a
+// store that followed the chain, or the caller set Adopt.
+func (f *Follower) checkAdoption(ctx context.Context, genesis entity.Hash) error {
 	first, err := f.Store.HeaderAt(ctx, 0)
 	switch {
 	case err != nil || first.Hash == genesis:

@@ -32,7 +32,7 @@ func (b *Block) Confirm(set Changeset, rules Rules, forgotten bool) error {
 		if rules.ExtendAdds && m.New != nil && c.New != nil && b.onlyExtends(c.Key) {
 			m.New.Expiration = c.New.Expiration // it counts from a lifetime that is unknown here
 		}
-		if !sameNew(m.New, c.New) {
+		if !sameEntity(m.New, c.New) {
 			return fmt.Errorf("it makes another version of %s", c.Key)
 		}
 	}
@@ -92,7 +92,7 @@ func (b *Block) onlyExtends(key Key) bool {
 	})
 }
 
-func sameNew(a, b *Entity) bool {
+func sameEntity(a, b *Entity) bool {
 	if a == nil || b == nil {
 		return a == b
 	}

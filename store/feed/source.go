@@ -57,9 +57,9 @@ func (s *source) finish() error {
 
 var errTruncated = malformed("the tar is cut off before its end mark")
 
-// blame returns the input's own error unchanged; any other error is reported as
-// a format error.
-func (s *source) blame(err error) error {
+// classify returns the input's own error unchanged; any other error is reported
+// as a format error.
+func (s *source) classify(err error) error {
 	switch {
 	case s.err != nil:
 		return s.err

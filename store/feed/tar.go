@@ -105,7 +105,7 @@ func (t *tarReader) next() (b entity.Block, ok bool, err error) {
 	hdr, err := t.tar.Next()
 	if errors.Is(err, io.EOF) && t.src.err == nil {
 		if err := t.src.finish(); err != nil {
-			return b, false, fmt.Errorf("block tar%s: %w", t.after(), t.src.blame(err))
+			return b, false, fmt.Errorf("block tar%s: %w", t.after(), t.src.classify(err))
 		}
 		return b, false, nil
 	}
@@ -113,7 +113,7 @@ func (t *tarReader) next() (b entity.Block, ok bool, err error) {
 		err = fmt.Errorf("no tar header here, so this is no tar, or a compressed or damaged one: %w", err)
 	}
 	if err != nil {
-		return b, false, fmt.Errorf("block tar%s: %w", t.after(), t.src.blame(err))
+		return b, false, fmt.Errorf("block tar%s: %w", t.after(), t.src.classify(err))
 	}
 	b, line, err := t.entry(hdr)
 	switch {
@@ -122,7 +122,7 @@ func (t *tarReader) next() (b entity.Block, ok bool, err error) {
 	case line > 0:
 		err = fmt.Errorf("line %d: %w", line, err)
 	}
-	return b, false, fmt.Errorf("block tar: entry %q: %w", hdr.Name, t.src.blame(err))
+	return b, false, fmt.Errorf("block tar: entry %q: %w", hdr.Name, t.src.classify(err))
 }
 
 // after describes the place of an error between entries.

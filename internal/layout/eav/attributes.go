@@ -111,7 +111,7 @@ func decodeAttributes(e *entity.Entity, texts, numbers []byte) error {
 }
 
 // decodeEnd reads the expiration from the JSON of numeric attributes, and
-// whether the version is a trace.
+// whether the version was never visible (entity.Entity.Trace).
 func decodeEnd(numbers []byte) (expiration uint64, trace bool, err error) {
 	found := false
 	err = eachNumber(numbers, func(name string, value uint64) error {

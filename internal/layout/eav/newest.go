@@ -66,7 +66,7 @@ func (v view) lead(ctx context.Context, e query.Expr, limited bool) (*lead, erro
 	l := &lead{upper: v.at}
 	var equal, compared []int // of the other terms
 	for _, term := range terms {
-		if _, all := term.(query.All); all || term == nil || l.within(term) {
+		if _, all := term.(query.All); all || term == nil || l.narrow(term) {
 			continue
 		}
 		_, legs := v.dialect.equalities(term)
@@ -98,9 +98,9 @@ func (v view) lead(ctx context.Context, e query.Expr, limited bool) (*lead, erro
 	return l, nil
 }
 
-// within narrows the range of first blocks by a term that compares them. SQLite
+// narrow narrows the range of first blocks by a term that compares them. SQLite
 // would search by either of two bounds, so a statement has only one range.
-func (l *lead) within(e query.Expr) bool {
+func (l *lead) narrow(e query.Expr) bool {
 	c, ok := e.(query.Compare)
 	if !ok || !isBlock(c.Name, c.Value) || c.Op == query.NotEqual {
 		return false

@@ -112,7 +112,7 @@ func (h *Handler) handle(r route) http.Handler {
 		answer := newAnswer(w, h.with.Timeouts.Write, h.with.Gate)
 		defer answer.release()
 		defer func() { counts.End(begun, status) }() // after a panic, too
-		err := h.admitted(r, answer, req)
+		err := h.serveAdmitted(r, answer, req)
 		if err != nil {
 			status = h.fail(answer, req, err)
 		} else if answer.status != 0 {
@@ -121,9 +121,9 @@ func (h *Handler) handle(r route) http.Handler {
 	})
 }
 
-// admitted serves a request if the gate admits it. No part of the body is read
-// before.
-func (h *Handler) admitted(r route, w *answer, req *http.Request) error {
+// serveAdmitted serves a request if the gate admits it. No part of the body is
+// read before.
+func (h *Handler) serveAdmitted(r route, w *answer, req *http.Request) error {
 	gate := h.with.Gate
 	if r.kind == public {
 		return r.serve(h, w, req)

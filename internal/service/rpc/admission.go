@@ -62,13 +62,13 @@ func (in *admission) counted(desc grpc.ServiceDesc) *grpc.ServiceDesc {
 	for _, m := range desc.Streams {
 		count(m.StreamName)
 	}
-	return in.admitted(desc)
+	return in.asStreams(desc)
 }
 
-// admitted converts each unary method into a stream. gRPC does not report when
+// asStreams converts each unary method into a stream. gRPC does not report when
 // the client has received a unary answer, and calls unary interceptors only
 // after the message was received. So all calls pass through stream.
-func (in *admission) admitted(desc grpc.ServiceDesc) *grpc.ServiceDesc {
+func (in *admission) asStreams(desc grpc.ServiceDesc) *grpc.ServiceDesc {
 	desc.Streams = slices.Clone(desc.Streams)
 	for _, m := range desc.Methods {
 		desc.Streams = append(desc.Streams, grpc.StreamDesc{
@@ -228,7 +228,7 @@ func (c *call) serve(ctx context.Context, identify func(metadata.MD) error, serv
 			ctx, line = accesslog.Begin(ctx, in.with.Access, first(ctx, requestID), first(ctx, traceparent))
 			_ = identify(metadata.Pairs(requestID, line.ID)) // a client that is gone needs none
 			defer func() {
-				line.End(ctx, slog.String("from", from(ctx)), slog.String("method", c.name), slog.String("status", code.String()))
+				line.End(ctx, slog.String("from", peerAddress(ctx)), slog.String("method", c.name), slog.String("status", code.String()))
 			}()
 		}
 	}

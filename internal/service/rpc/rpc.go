@@ -53,7 +53,7 @@ func New(s *service.Service, with service.Serving, more ...grpc.ServerOption) *S
 	server := &Server{Server: grpc.NewServer(append(options, more...)...), Health: health.NewServer()}
 	server.RegisterService(in.counted(varvev1.EntityService_ServiceDesc), &entities{service: s})
 	server.RegisterService(in.counted(varvev1.EventService_ServiceDesc), &events{service: s, ending: with.Ending})
-	server.RegisterService(in.admitted(healthpb.Health_ServiceDesc), server.Health)
+	server.RegisterService(in.asStreams(healthpb.Health_ServiceDesc), server.Health)
 	reflection.Register(server) // of the public services in api/varve/v1
 	return server
 }
@@ -81,8 +81,8 @@ func first(ctx context.Context, name string) string {
 	return ""
 }
 
-// from returns the address of the client.
-func from(ctx context.Context) string {
+// peerAddress returns the address of the client.
+func peerAddress(ctx context.Context) string {
 	if p, ok := peer.FromContext(ctx); ok {
 		return p.Addr.String()
 	}

@@ -110,19 +110,20 @@ func (codec) Marshal(v any) (mem.BufferSlice, error) {
 		return nil, err
 	}
 	*buffer = text
-	return mem.BufferSlice{mem.NewBuffer(buffer, &follower{mem.DefaultBufferPool(), out.begin(n)})}, nil
+	return mem.BufferSlice{mem.NewBuffer(buffer, &releasedBuffer{mem.DefaultBufferPool(), out.begin(n)})}, nil
 }
 
-// follower returns a buffer to its pool, and reports that it was received.
-type follower struct {
+// releasedBuffer is the pool of one buffer. gRPC puts the buffer back when the
+// client's machine has received it, which calls released.
+type releasedBuffer struct {
 	mem.BufferPool
-	taken func()
+	released func()
 }
 
 // Put implements mem.BufferPool.
-func (f *follower) Put(b *[]byte) {
+func (f *releasedBuffer) Put(b *[]byte) {
 	f.BufferPool.Put(b)
-	f.taken()
+	f.released()
 }
 
 // conn is the connection of a client, which can be found from a call.

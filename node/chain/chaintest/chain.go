@@ -128,7 +128,7 @@ func (c *Chain) add(transactions int) {
 	d.begin(uint64(len(c.blocks)), parent)
 	gone := d.expired()
 	if transactions > 0 && c.rng.IntN(8) > 0 { // a block without transactions has no such log
-		d.tell(gone)
+		d.addTransaction(gone)
 		for range c.rng.IntN(transactions) {
 			d.transaction()
 		}
@@ -217,20 +217,20 @@ func (d *draft) operations(from entity.Address) {
 	for range d.rng.IntN(4) {
 		list = append(list, d.content(entity.Create, entity.Key(d.random()), from))
 	}
-	for _, key := range d.some(1, from) {
+	for _, key := range d.someKeys(1, from) {
 		list = append(list, entity.Op{Kind: entity.Delete, Key: key})
 		delete(d.live, key)
 	}
-	for _, key := range d.some(3, from) {
+	for _, key := range d.someKeys(3, from) {
 		list = append(list, d.content(entity.Update, key, from))
 	}
-	for _, key := range d.some(2, entity.Address{}) {
+	for _, key := range d.someKeys(2, entity.Address{}) {
 		l := d.live[key]
 		l.expires += uint64(1 + d.rng.IntN(30))
 		list = append(list, entity.Op{Kind: entity.ExtendBTL, Key: key, BTL: l.expires - d.want.Number})
 		d.live[key] = l
 	}
-	for _, key := range d.some(1, from) {
+	for _, key := range d.someKeys(1, from) {
 		l := d.live[key]
 		l.owner = entity.Address{0: 0xac, 19: byte(d.rng.IntN(4))}
 		list = append(list, entity.Op{Kind: entity.ChangeOwner, Key: key, Owner: l.owner})
@@ -241,9 +241,9 @@ func (d *draft) operations(from entity.Address) {
 	}
 }
 
-// some returns up to most of an account's entities, or of all accounts', in
+// someKeys returns up to most of an account's entities, or of all accounts', in
 // random order.
-func (d *draft) some(most int, owner entity.Address) []entity.Key {
+func (d *draft) someKeys(most int, owner entity.Address) []entity.Key {
 	list := slices.DeleteFunc(d.keys(), func(key entity.Key) bool {
 		return owner != (entity.Address{}) && d.live[key].owner != owner
 	})

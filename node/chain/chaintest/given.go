@@ -23,8 +23,8 @@ func (c *Chain) Give(ops []entity.Op) (entity.Block, error) {
 	defer c.mu.Unlock()
 	d := draft{rng: c.rng}
 	d.begin(c.skipped+uint64(len(c.blocks)), c.blocks[len(c.blocks)-1].block.Hash)
-	for rest := d.tell(ops); len(rest) > 0; {
-		n := together(rest)
+	for rest := d.addTransaction(ops); len(rest) > 0; {
+		n := fitTransaction(rest)
 		if err := d.give(rest[:n]); err != nil {
 			return entity.Block{}, err
 		}
@@ -46,9 +46,9 @@ func (c *Chain) Reveal(keep uint64) {
 	}
 }
 
-// tell adds the first transaction, whose receipt has the expirations, and
-// returns the other operations.
-func (d *draft) tell(ops []entity.Op) (rest []entity.Op) {
+// addTransaction adds the first transaction, whose receipt has the expirations,
+// and returns the other operations.
+func (d *draft) addTransaction(ops []entity.Op) (rest []entity.Op) {
 	var logs []chain.Log
 	for _, op := range ops {
 		if op.Kind != entity.Expire {
@@ -70,9 +70,10 @@ func (d *draft) tell(ops []entity.Op) (rest []entity.Op) {
 // order is the order in which the operations of a transaction are executed.
 var order = map[entity.Kind]int{entity.Create: 0, entity.Delete: 1, entity.Update: 2, entity.ExtendBTL: 3, entity.ChangeOwner: 4}
 
-// together returns how many of the first operations one transaction can carry:
-// it has one sender, who creates and updates, and a fixed order of operations.
-func together(ops []entity.Op) int {
+// fitTransaction returns how many of the first operations one transaction can
+// carry: it has one sender, who creates and updates, and a fixed order of
+// operations.
+func fitTransaction(ops []entity.Op) int {
 	var sender *entity.Address
 	for i := range ops {
 		op := &ops[i]

@@ -38,8 +38,8 @@ func (e *serverError) Error() string { return "libsql server " + e.server + ": "
 // Unwrap returns the cause.
 func (e *serverError) Unwrap() error { return e.cause }
 
-// failed converts an error whose text may contain the token.
-func (c *connector) failed(err error) *serverError {
+// redactedError converts an error whose text may contain the token.
+func (c *connector) redactedError(err error) *serverError {
 	e := &serverError{server: c.server, message: c.redact(err.Error())}
 	if c.token == "" || !strings.Contains(err.Error(), c.token) {
 		e.cause = err
@@ -59,15 +59,15 @@ func (c *connector) redact(message string) string {
 	return message
 }
 
-// lost returns the error for a request after which the stream's state is
-// unknown.
-func (c *connector) lost(err error) error {
-	return fmt.Errorf("%w: %w", c.failed(err), guard.ErrBroken)
+// brokenStream returns the error for a request after which the stream's state
+// is unknown.
+func (c *connector) brokenStream(err error) error {
+	return fmt.Errorf("%w: %w", c.redactedError(err), guard.ErrBroken)
 }
 
 // ended returns the error for a transaction that the server has rolled back.
 func (c *connector) ended(err error) error {
-	return fmt.Errorf("%w: %w", c.failed(err), errEnded)
+	return fmt.Errorf("%w: %w", c.redactedError(err), errEnded)
 }
 
 // notHrana returns the error for an answer that could not be read: ctx has
@@ -87,7 +87,7 @@ func notHrana(ctx context.Context, err error) error {
 // explain converts a server's error into an error of the driver package.
 func (c *connector) explain(e wireError) error {
 	message := strings.TrimPrefix(e.Message, "SQLite error: ")
-	failed := c.failed(errors.New(e.Message))
+	failed := c.redactedError(errors.New(e.Message))
 	switch {
 	case e.Code == codeTimeout:
 		return c.ended(errors.New(e.Message + ": another client has waited for the write lock"))
@@ -132,5 +132,5 @@ func (c *connector) refused(status int, body []byte) error {
 	case http.StatusNotFound:
 		text = "no libSQL server answers at this address, or it has no such namespace: " + text
 	}
-	return c.lost(errors.New(text))
+	return c.brokenStream(errors.New(text))
 }

@@ -171,7 +171,7 @@ func (c *connector) batch(ctx context.Context, s *stream, steps []step) ([]*resu
 		return nil, err
 	}
 	if len(answer.Results) != len(steps) || len(answer.Errors) != len(steps) {
-		return nil, c.lost(fmt.Errorf("%d results of %d steps: %w", len(answer.Results), len(steps), errProtocol))
+		return nil, c.brokenStream(fmt.Errorf("%d results of %d steps: %w", len(answer.Results), len(steps), errProtocol))
 	}
 	for i := range steps {
 		switch {
@@ -205,12 +205,12 @@ func (c *connector) pipeline(ctx context.Context, s *stream, request, into any) 
 		} `json:"results"`
 	}
 	if err := json.NewDecoder(body).Decode(&answer); err != nil {
-		return c.lost(notHrana(ctx, err))
+		return c.brokenStream(notHrana(ctx, err))
 	}
 	s.follow(answer.pointer)
 	switch {
 	case len(answer.Results) != len(requests):
-		return c.lost(fmt.Errorf("%d results of %d requests: %w", len(answer.Results), len(requests), errProtocol))
+		return c.brokenStream(fmt.Errorf("%d results of %d requests: %w", len(answer.Results), len(requests), errProtocol))
 	case request == nil:
 		return nil
 	case answer.Results[0].Error != nil:
@@ -219,7 +219,7 @@ func (c *connector) pipeline(ctx context.Context, s *stream, request, into any) 
 		return nil
 	}
 	if err := json.Unmarshal(answer.Results[0].Response.Result, into); err != nil {
-		return c.lost(notHrana(ctx, err))
+		return c.brokenStream(notHrana(ctx, err))
 	}
 	return nil
 }
@@ -241,7 +241,7 @@ func (c *connector) cursor(ctx context.Context, s *stream, steps []step) (*curso
 	lines := json.NewDecoder(body)
 	var first pointer
 	if err := lines.Decode(&first); err != nil {
-		return nil, errors.Join(c.lost(notHrana(ctx, err)), body.Close())
+		return nil, errors.Join(c.brokenStream(notHrana(ctx, err)), body.Close())
 	}
 	s.follow(first)
 	return &cursor{link: c, ctx: ctx, body: body, lines: lines}, nil
@@ -255,7 +255,7 @@ func (c *cursor) next() (entry, error) {
 	case errors.Is(err, io.EOF):
 		return e, io.EOF
 	case err != nil:
-		return e, c.link.lost(notHrana(c.ctx, err))
+		return e, c.link.brokenStream(notHrana(c.ctx, err))
 	case e.Error != nil:
 		return e, c.link.explain(*e.Error)
 	}
@@ -291,7 +291,7 @@ func (c *connector) post(ctx context.Context, s *stream, path, name string, cont
 	}
 	response, err := c.client.Do(request)
 	if err != nil {
-		return nil, c.lost(err)
+		return nil, c.brokenStream(err)
 	}
 	if response.StatusCode == http.StatusOK {
 		return response.Body, nil

@@ -101,7 +101,7 @@ func (r *rows) next() ([]value, error) {
 		e, err := r.parts.next()
 		switch {
 		case errors.Is(err, io.EOF) && !r.ended:
-			return nil, r.parts.link.lost(io.ErrUnexpectedEOF)
+			return nil, r.parts.link.brokenStream(io.ErrUnexpectedEOF)
 		case err != nil:
 			return nil, err
 		case e.Type == "row":
