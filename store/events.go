@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,12 +25,16 @@ const (
 const eventLayout = "tags"
 
 // eventFormat changes when the tables do. Version 1 wrote the postings of an event together
-// with it, and version 2 had no checksums. A store becomes of version 4 when its first events
-// are truncated.
+// with it, and version 2 had no checksums. A new store is of version 3. It becomes of version
+// 5 when its first events are truncated, or a commit leaves a batch of postings half written,
+// because older programs would misread either. Version 4 had truncated events only.
 const (
-	eventFormat          = "3"
-	eventFormatTruncated = "4"
+	eventFormat      = "3"
+	eventFormatNewer = "5"
 )
+
+// eventFormats are the versions that this program reads.
+var eventFormats = []string{eventFormat, "4", eventFormatNewer}
 
 // EventOptions say how appends are queued and how events are found.
 type EventOptions struct {
@@ -44,8 +49,9 @@ type EventOptions struct {
 
 	// IndexEvery is the number of new events that every process keeps in memory to find
 	// them, before what finds them is written for all of them together: the larger, the
-	// cheaper are appends, and the later is the one that writes it. Zero means 4,096 on
-	// SQLite and libSQL and 128 elsewhere.
+	// cheaper are appends. On SQLite and libSQL the appends that follow write it in parts,
+	// and the memory may grow to more than twice the number; elsewhere one append writes
+	// all of it. Zero means 4,096 on SQLite and libSQL and 128 elsewhere.
 	IndexEvery int
 
 	// LockedRows bounds the rows of postings that are read for one condition
@@ -146,7 +152,9 @@ func (db *DB) openEvents(ctx context.Context, opts EventOptions) (*Events, error
 	if e.sql, err = schemas.CheckpointTables(string(db.engine.Info().Dialect)); err != nil {
 		return nil, err
 	}
-	e.tail = log.NewTail(eventlog.TailOptions{Shared: shared, Every: opts.IndexEvery, Overlapper: overlapper, Keep: db.keepEvents})
+	e.tail = log.NewTail(eventlog.TailOptions{
+		Shared: shared, Every: opts.IndexEvery, Begin: db.newerEvents, Overlapper: overlapper, Keep: db.keepEvents,
+	})
 	e.commit = newGroupCommit(db.engine, e.tail, opts.Queue)
 	if err := db.tune(ctx, eventlog.Tables); err != nil || overlaps || shared {
 		return e, err
@@ -189,12 +197,21 @@ func (db *DB) eventLog(recorded map[string]string) (*eventlog.Log, error) {
 		return nil, err
 	}
 	layout, format := recorded[metaEventLayout], recorded[metaEventFormat]
-	if layout != eventLayout || format != eventFormat && format != eventFormatTruncated {
-		return nil, fmt.Errorf("%w: the events have layout %q and format %q, this version reads %q and %q; export them with the varve "+
+	if layout != eventLayout || !slices.Contains(eventFormats, format) {
+		return nil, fmt.Errorf("%w: the events have layout %q and format %q, this version reads %q and formats %q; export them with the varve "+
 			"that wrote them (varve events export) and import them into a new store (varve events import)",
-			ErrLayout, layout, format, eventLayout, eventFormat)
+			ErrLayout, layout, format, eventLayout, eventFormats)
 	}
 	return eventlog.New(db.engine.Info().Dialect)
+}
+
+// newerEvents records that older programs cannot read the events.
+func (db *DB) newerEvents(ctx context.Context, tx driver.Tx) error {
+	has, err := db.meta.get(ctx, tx, metaEventFormat)
+	if err != nil || has == eventFormatNewer {
+		return err
+	}
+	return db.meta.set(ctx, tx, metaEventFormat, eventFormatNewer)
 }
 
 // Head returns the highest position, zero when there is no event.

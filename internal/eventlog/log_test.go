@@ -230,7 +230,7 @@ func (x *explainer) Query(ctx context.Context, text string, args ...any) (driver
 func TestPlans(t *testing.T) {
 	e, l := open(t)
 	rnd := rand.New(rand.NewPCG(1, 1))
-	tail := newTail(l, 100)
+	tail := newTail(l, 90)
 	for range 30 {
 		events := make([]event.Event, 90)
 		for i := range events {

@@ -190,7 +190,18 @@ func (l *Log) readPosted(ctx context.Context, q driver.Querier, p *Page, to *pag
 	if !ok {
 		return nil
 	}
-	f := newFinder(search{log: l, q: q, backwards: p.Backwards}, p, from, last)
+	s := search{log: l, q: q, backwards: p.Backwards, to: last}
+
+	// Leave out the postings of a batch that is being written. Its events are
+	// found in memory. Where a statement is dear, no batch is left half written.
+	if l.traits.Compiled {
+		end, err := s.ends(ctx)
+		if err != nil {
+			return err
+		}
+		from, s.to = s.indexed(from, end)
+	}
+	f := newFinder(s, p, from)
 	f.firstRows = l.firstRows(p, f.shared)
 	for n := 0; !to.full && len(to.list) < p.Limit; {
 		n = min(max(2*n, p.Limit-len(to.list)), l.maxFetch())
