@@ -54,7 +54,6 @@ func (l *Log) lastPositions(ctx context.Context, q driver.Querier, p *Page) (lis
 		return nil, end.head, nil
 	}
 	s.to = to
-	from, _ = s.indexed(from, end)
 	found, err := p.tail(l).match(ctx, q, end, &back, 1)
 	if err != nil {
 		return nil, 0, err

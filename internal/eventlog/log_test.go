@@ -133,6 +133,9 @@ func testTail(t *testing.T, shared bool) {
 				require.NoError(t, l.Judge(ctx, tx, []*eventlog.Guard{&guard}, tail.Indexed(), eventlog.Bound{}))
 			}
 			got := guard.Found
+			if got > tail.Indexed() {
+				rt.Fatalf("event %d is found by postings, which end at %d", got, tail.Indexed())
+			}
 			if got == 0 {
 				got = tail.First(&items[0], after)
 			}

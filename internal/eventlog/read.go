@@ -192,14 +192,18 @@ func (l *Log) readPosted(ctx context.Context, q driver.Querier, p *Page, to *pag
 	}
 	s := search{log: l, q: q, backwards: p.Backwards, to: last}
 
-	// Leave out the postings of a batch that is being written. Its events are
-	// found in memory. Where a statement is dear, no batch is left half written.
+	// Leave out the postings of a batch that is half written, because its events
+	// are found in memory. Where a statement is dear, there is no such batch.
 	if l.traits.Compiled {
 		end, err := s.ends(ctx)
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
+		case p.Backwards:
+			from = min(from, end.indexed)
+		default:
+			s.to = min(s.to, end.indexed)
 		}
-		from, s.to = s.indexed(from, end)
 	}
 	f := newFinder(s, p, from)
 	f.firstRows = l.firstRows(p, f.shared)

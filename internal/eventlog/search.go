@@ -40,15 +40,6 @@ func (s *search) ends(ctx context.Context) (_ ends, err error) {
 	return s.end, err
 }
 
-// indexed cuts the positions from one to the last wanted one to those that have
-// all of their postings.
-func (s *search) indexed(from uint64, end ends) (first, last uint64) {
-	if s.backwards {
-		return min(from, end.indexed), s.to
-	}
-	return from, min(s.to, end.indexed)
-}
-
 // left returns how many rows may still be read, and ends the search when none.
 func (s *search) left() int {
 	if s.limit == 0 {
@@ -202,11 +193,11 @@ func (s *search) candidate(
 		}
 		if st.any {
 			for _, l := range st.lists {
-				if len(l.positions) > 0 && (!ok || s.before(l.positions[0], found)) {
+				if len(l.positions) > 0 && !s.passed(l.positions[0]) && (!ok || s.before(l.positions[0], found)) {
 					found, ok = l.positions[0], true
 				}
 			}
-			return found, ok && !s.passed(found), nil
+			return found, ok, nil
 		}
 		s.plan(st)
 		next, outcome := s.intersect(st, at)

@@ -152,7 +152,7 @@ func (t *Tail) Abort() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.newer.cut(t.committed, maxKept)
-	t.known, t.batch = false, nil
+	t.known = false
 }
 
 // Head returns the position of the last committed event.
