@@ -52,7 +52,7 @@ const dueParts = 4
 
 // leastSteps bounds the steps of a batch, because a step writes the last page of
 // the one before again.
-const leastSteps = 64
+const leastSteps = 32
 
 // due returns when all rows of a batch are written that is begun behind a
 // position. Where a statement costs more than its rows, they are written at once.
