@@ -70,7 +70,7 @@ func TestRowsOfCommits(t *testing.T) {
 			// A batch is written with three quarters as many events as it has.
 			perBatch := all / batches
 			t.Logf("%d rows a batch, at most %d in a commit", perBatch, most)
-			require.LessOrEqual(t, most, max(every/32, 2*perBatch*size/every))
+			require.LessOrEqual(t, most, max(every/16, 2*perBatch*size/every))
 		})
 	}
 }
@@ -139,7 +139,7 @@ func TestHalfBatch(t *testing.T) {
 		}
 		require.NoError(t, view.Close())
 	}
-	require.Greater(t, half, 180)
+	require.Greater(t, half, 120)
 	require.Greater(t, taken, 40)
 	require.Greater(t, writers[0].Indexed(), uint64(200))
 }
@@ -215,7 +215,7 @@ func TestCheckHalfBatch(t *testing.T) {
 			e, l := open(t)
 			rnd := rand.New(rand.NewPCG(8, 8))
 			tail := newTail(l, 100)
-			for n := range 240 {
+			for n := range 220 {
 				write(t, e, tail, identified(rnd, n))
 			}
 			_, half := tail.Batch()
@@ -230,7 +230,7 @@ func TestCheckHalfBatch(t *testing.T) {
 				require.NoError(t, l.Rebuild(t.Context(), tx))
 				requireSound(t, l, tx)
 			})
-			write(t, e, newTail(l, 100), identified(rnd, 240))
+			write(t, e, newTail(l, 100), identified(rnd, 220))
 			commit(t, e, func(tx driver.Tx) { requireSound(t, l, tx) })
 		})
 	}

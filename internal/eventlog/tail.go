@@ -220,14 +220,14 @@ func (t *Tail) writeBatch(ctx context.Context, tx driver.Tx) error {
 	}
 	t.batch = b
 
-	// Write rows once they are made. The commit with which they are due waits.
+	// Write rows once they are made.
 	if b.made(last) {
 		if !b.known {
 			if err := b.find(ctx, t.log, tx); err != nil {
 				return err
 			}
 		}
-		rows := stepRows(b.left(), before, last, b.due, max(t.opts.Every/leastSteps, 1))
+		rows := stepRows(b.left(), before, last, b.due, max(t.opts.Every/eventsARow, 1))
 		if err := b.write(ctx, tx, rows); err != nil {
 			return err
 		}

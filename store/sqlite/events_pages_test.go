@@ -70,5 +70,5 @@ func TestEventPages(t *testing.T) {
 	pages := float64(all) / events
 	t.Logf("%.2f pages for each event, at most %d in a commit", pages, most)
 	require.Less(t, pages, 0.8)
-	require.Less(t, most, int64(400))
+	require.Less(t, most, int64(600))
 }
