@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -65,6 +66,7 @@ func TestRowsOfCommits(t *testing.T) {
 				require.True(t, !now || open || end == tail.Head(), "a batch begins with all events")
 				open = now
 				most, all = max(most, c.rows), all+c.rows
+				require.LessOrEqual(t, tail.Entries(), 2*(every+size), "two batches are in memory")
 			}
 			require.GreaterOrEqual(t, tail.Indexed(), uint64(batches*every))
 			// A batch is written with three quarters as many events as it has.
@@ -153,31 +155,20 @@ func wanted(events []event.Event, q event.Query, p *eventlog.Page) (list []uint6
 		}
 		list = append(list, at)
 	}
-	if p.Last == nil {
-		if p.Backwards {
-			for i, j := 0, len(list)-1; i < j; i, j = i+1, j-1 {
-				list[i], list[j] = list[j], list[i]
-			}
-		}
-		return list
-	}
-	last := map[uint64]bool{}
-	for i := range q.Items {
-		for j := len(list) - 1; j >= 0; j-- {
+	if p.Last != nil {
+		var last []uint64
+		for i := range q.Items {
 			one := event.Query{Items: q.Items[i : i+1]}
-			if one.Matches(&events[list[j]-1]) {
-				last[list[j]] = true
-				break
-			}
+			of := slices.DeleteFunc(slices.Clone(list), func(at uint64) bool { return !one.Matches(&events[at-1]) })
+			last = append(last, of[max(len(of)-1, 0):]...)
 		}
+		slices.Sort(last)
+		list = slices.Compact(last)
 	}
-	var of []uint64
-	for _, at := range list {
-		if last[at] {
-			of = append(of, at)
-		}
+	if p.Backwards {
+		slices.Reverse(list)
 	}
-	return of
+	return list
 }
 
 func positionsOf(list []event.Sequenced) (positions []uint64) {

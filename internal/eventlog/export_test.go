@@ -9,3 +9,6 @@ func (t *Tail) Made() {
 
 // Batch returns the end of the batch that is being written, and whether there is one.
 func (t *Tail) Batch() (end uint64, ok bool) { return t.end.batch, t.end.batch > t.end.indexed }
+
+// Entries returns the number of events in memory.
+func (t *Tail) Entries() int { return len(t.older.entries) + len(t.newer.entries) }

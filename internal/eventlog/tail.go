@@ -42,8 +42,8 @@ const maxKept = 1 << 14
 // acknowledged, and readers are shown it (Visible). Where a commit is durable
 // when it returns, these two are one. It is indexed when postings find it: the
 // events without are a batch once they are many, and the next commits write the
-// postings of all of them (see batch). The memory is at most two batches and
-// what one commit brings.
+// postings of all of them (see batch). The memory has at most two batches, or
+// three after the log was opened in the middle of one.
 //
 // Events without postings are in memory, by tag, type and ID: the writer judges
 // conditions by them, and readers find them there. A committed event never
