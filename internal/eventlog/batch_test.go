@@ -120,7 +120,10 @@ func TestHalfBatch(t *testing.T) {
 			"a tag, with no memory":  {nil, event.Tagged(event.NewTag("half", "0"))},
 			"several with no memory": {nil, event.Of("C").Or(event.Tagged(event.NewTag("half", "0")))},
 		} {
-			for _, p := range []eventlog.Page{{}, {Backwards: true}, {After: uint64(i)}, {Before: uint64(i) + 2}, {Last: &eventlog.Last{}}} {
+			for _, p := range []eventlog.Page{
+				{}, {Backwards: true}, {After: uint64(i)}, {Before: uint64(i) + 2},
+				{Last: &eventlog.Last{}}, {Last: &eventlog.Last{}, After: uint64(i)},
+			} {
 				p.Items, p.Limit, p.Bytes, p.Tail = eventlog.Compile(c.q), 1000, 1<<20, c.tail
 				got, _, err := l.Read(t.Context(), view, p)
 				require.NoError(t, err)
