@@ -153,6 +153,7 @@ func (t *Tail) Abort() {
 	defer t.mu.Unlock()
 	t.newer.cut(t.committed, maxKept)
 	t.known = false
+	t.batch = nil // it may have events that are forgotten
 }
 
 // Head returns the position of the last committed event.
