@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,12 +25,17 @@ const (
 const eventLayout = "tags"
 
 // eventFormat is the version of the tables. Version 1 wrote an event's postings
-// together with it, and version 2 had no checksums. A store gets version 4 when
-// events are truncated for the first time.
+// together with it, and version 2 had no checksums. A new store has version 3.
+// It gets version 5 when its first events are truncated, or when a commit leaves
+// a batch of postings half written, because older programs would misread either.
+// Version 4 had truncated events only.
 const (
-	eventFormat          = "3"
-	eventFormatTruncated = "4"
+	eventFormat      = "3"
+	eventFormatNewer = "5"
 )
+
+// eventFormats are the versions that this program reads.
+var eventFormats = []string{eventFormat, "4", eventFormatNewer}
 
 // EventOptions configure how appends are queued and how events are found.
 type EventOptions struct {
@@ -45,8 +51,10 @@ type EventOptions struct {
 
 	// IndexEvery is the number of new events that every process keeps in memory
 	// before their postings (the index of tags and types) are written together.
-	// A larger number makes appends cheaper, but the append that writes the
-	// postings slower. Zero means 4,096 on SQLite and libSQL and 128 elsewhere.
+	// A larger number makes appends cheaper. On SQLite and libSQL the appends
+	// that follow each write a part of the postings, and the memory may grow to
+	// more than twice the number; elsewhere one append writes all of them. Zero
+	// means 4,096 on SQLite and libSQL and 128 elsewhere.
 	IndexEvery int
 
 	// LockedRows bounds the posting rows that are read for one condition under
@@ -149,7 +157,9 @@ func (db *DB) openEvents(ctx context.Context, opts EventOptions) (*Events, error
 	if e.sql, err = schemas.CheckpointTables(string(db.engine.Info().Dialect)); err != nil {
 		return nil, err
 	}
-	e.tail = log.NewTail(eventlog.TailOptions{Shared: shared, Every: opts.IndexEvery, Overlapper: overlapper, Keep: db.keepEvents})
+	e.tail = log.NewTail(eventlog.TailOptions{
+		Shared: shared, Every: opts.IndexEvery, Begin: db.newerEvents, Overlapper: overlapper, Keep: db.keepEvents,
+	})
 	e.commit = newGroupCommit(db.engine, e.tail, opts.Queue)
 	if err := db.tune(ctx, eventlog.Tables); err != nil || overlaps || shared {
 		return e, err
@@ -192,12 +202,21 @@ func (db *DB) eventLog(recorded map[string]string) (*eventlog.Log, error) {
 		return nil, err
 	}
 	layout, format := recorded[metaEventLayout], recorded[metaEventFormat]
-	if layout != eventLayout || format != eventFormat && format != eventFormatTruncated {
-		return nil, fmt.Errorf("%w: the events have layout %q and format %q, this version reads %q and %q; export them with the varve "+
+	if layout != eventLayout || !slices.Contains(eventFormats, format) {
+		return nil, fmt.Errorf("%w: the events have layout %q and format %q, this version reads %q and formats %q; export them with the varve "+
 			"that wrote them (varve events export) and import them into a new store (varve events import)",
-			ErrLayout, layout, format, eventLayout, eventFormat)
+			ErrLayout, layout, format, eventLayout, eventFormats)
 	}
 	return eventlog.New(db.engine.Info().Dialect)
+}
+
+// newerEvents records that older programs cannot read the events.
+func (db *DB) newerEvents(ctx context.Context, tx driver.Tx) error {
+	has, err := db.meta.get(ctx, tx, metaEventFormat)
+	if err != nil || has == eventFormatNewer {
+		return err
+	}
+	return db.meta.set(ctx, tx, metaEventFormat, eventFormatNewer)
 }
 
 // Head returns the highest position, zero when there is no event.

@@ -75,7 +75,7 @@ func (e *Events) truncateStep(ctx context.Context, before uint64) (at uint64, er
 		}
 		at = last + 1
 		return e.db.meta.setAll(ctx, tx, map[string]string{
-			metaEventFormat: eventFormatTruncated, metaEventHorizon: strconv.FormatUint(at, 10),
+			metaEventFormat: eventFormatNewer, metaEventHorizon: strconv.FormatUint(at, 10),
 		})
 	})
 	return at, err

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/varvedb/varve/internal/packed"
@@ -36,13 +37,14 @@ func (l *Log) Check(ctx context.Context, q driver.Querier, report func(problem s
 	if err != nil {
 		return c.done, err
 	}
-	c.indexed = end.indexed
+	c.end = end
 	if err := c.events(ctx, progress); err != nil || c.stopped {
 		return c.done, err
 	}
-	if c.indexed > c.done.Head {
-		c.say("postings are written up to event %d, the last is %d", c.indexed, c.done.Head)
+	if end.batch > c.done.Head {
+		c.say("postings are written up to event %d, the last is %d", end.batch, c.done.Head)
 	}
+	c.open.prepare()
 	for _, part := range []func(context.Context) error{c.postings, c.ids} {
 		if c.stopped {
 			break
@@ -50,6 +52,9 @@ func (l *Log) Check(ctx context.Context, q driver.Querier, report func(problem s
 		if err := part(ctx); err != nil {
 			return c.done, err
 		}
+	}
+	if o := &c.open; o.rows != o.last {
+		c.say("of the first %d rows of the batch that is being written %d are there", o.last, o.rows)
 	}
 	return c.done, nil
 }
@@ -59,10 +64,51 @@ type checker struct {
 	q       driver.Querier
 	report  func(string) bool
 	stopped bool
-	indexed uint64
+	end     ends
 	done    Checked
 
 	terms, identities uint64 // sums over entries
+	open              openBatch
+}
+
+// openBatch compares the rows above the end of the postings with those of the batch that is being
+// written. The first ones of these must be there, and no others.
+type openBatch struct {
+	entries []entry
+	numbers map[batchRow]int // of its rows
+	rows    int              // that are there
+	last    int              // the highest number of them, plus one
+}
+
+// batchRow is a row of postings, or without a list a row of the IDs.
+type batchRow struct {
+	text string
+	at   int64
+	list string
+}
+
+// prepare makes the rows, once all events are known.
+func (o *openBatch) prepare() {
+	if len(o.entries) == 0 {
+		return
+	}
+	b := newBatch(o.entries, false)
+	o.numbers = map[batchRow]int{}
+	for row := range slices.Chunk(b.postings, len(postingsTable.Columns)) {
+		o.numbers[batchRow{row[0].(string), row[1].(int64), string(row[2].([]byte))}] = len(o.numbers)
+	}
+	for row := range slices.Chunk(b.ids, len(idsTable.Columns)) {
+		o.numbers[batchRow{text: string(row[0].([]byte)), at: row[1].(int64)}] = len(o.numbers)
+	}
+}
+
+// take takes a row above the end of the postings, and reports whether it is one of the batch.
+func (o *openBatch) take(text []byte, at int64, list []byte) bool {
+	n, ok := o.numbers[batchRow{string(text), at, string(list)}]
+	if ok {
+		o.rows, o.last = o.rows+1, max(o.last, n+1)
+	}
+	return ok
 }
 
 func (c *checker) say(format string, args ...any) {
@@ -125,7 +171,10 @@ func (c *checker) events(ctx context.Context, progress func(uint64)) error {
 
 // add counts what must lead to an event.
 func (c *checker) add(e *event.Sequenced) {
-	if e.Position > c.indexed {
+	if e.Position > c.end.indexed {
+		if e.Position <= c.end.batch {
+			c.open.entries = append(c.open.entries, entryOf(e))
+		}
 		return
 	}
 	if !e.ID.IsZero() {
@@ -149,6 +198,9 @@ func (c *checker) postings(ctx context.Context) error {
 		if err := rows.Scan(&term, &first, &list); err != nil {
 			return err
 		}
+		if uint64(first) > c.end.indexed {
+			return c.above(c.open.take(term, first, list), term, first)
+		}
 		err := eachPosting(uint64(first), list, func(at uint64, typ []byte) { c.terms -= entrySum(string(term), at, string(typ)) })
 		if err != nil {
 			c.say("%q: %v", term, err)
@@ -162,6 +214,17 @@ func (c *checker) postings(ctx context.Context) error {
 		c.say("the postings of tags and types are not those of the events")
 	}
 	return err
+}
+
+// above reports a row above the end of the postings that belongs to no batch.
+func (c *checker) above(belongs bool, text []byte, at int64) error {
+	if !belongs {
+		c.say("%q: a row of event %d, where postings are written up to event %d", text, at, c.end.indexed)
+	}
+	if c.stopped {
+		return statement.ErrEnough
+	}
+	return nil
 }
 
 // eachPosting calls f with each posting of a row and the type that it names, nil
@@ -194,9 +257,14 @@ func (c *checker) ids(ctx context.Context) error {
 	err := statement.Each(ctx, c.q, driver.Statement{Text: "SELECT id, position FROM event_ids"}, nil, func(rows driver.Rows) error {
 		var id []byte
 		var at int64
-		err := rows.Scan(&id, &at)
+		if err := rows.Scan(&id, &at); err != nil {
+			return err
+		}
+		if uint64(at) > c.end.indexed {
+			return c.above(c.open.take(id, at, nil), id, at)
+		}
 		c.identities -= entrySum(string(id), uint64(at), "")
-		return err
+		return nil
 	})
 	if err == nil && c.identities != 0 {
 		c.say("the list of IDs is not that of the events")
@@ -211,7 +279,7 @@ func (l *Log) Rebuild(ctx context.Context, tx driver.Tx) error {
 			return fmt.Errorf("empty %s: %w", t.Name, err)
 		}
 	}
-	if err := l.sql.Exec(ctx, tx, "insert_index"); err != nil {
+	if err := l.sql.Exec(ctx, tx, "insert_index", position(0)); err != nil {
 		return err
 	}
 	for after := uint64(0); ; {
@@ -234,11 +302,15 @@ func (l *Log) Rebuild(ctx context.Context, tx driver.Tx) error {
 func entriesOf(list []event.Sequenced) []entry {
 	entries := make([]entry, len(list))
 	for i := range list {
-		e := &list[i]
-		entries[i] = entry{position: e.Position, typ: e.Type, id: e.ID}
-		for _, t := range e.Tags {
-			entries[i].tags = append(entries[i].tags, encodeTag(t))
-		}
+		entries[i] = entryOf(&list[i])
 	}
 	return entries
+}
+
+func entryOf(e *event.Sequenced) entry {
+	of := entry{position: e.Position, typ: e.Type, id: e.ID}
+	for _, t := range e.Tags {
+		of.tags = append(of.tags, encodeTag(t))
+	}
+	return of
 }

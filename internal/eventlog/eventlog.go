@@ -3,9 +3,9 @@
 // given, and keeps no state that a rolled-back transaction could falsify.
 //
 // An event's row is written at once. Its postings, by which a tag, a type or
-// its ID finds it, are written for many events together. Until then each
-// process has them in memory, in a Tail, which also describes the states of an
-// event.
+// its ID finds it, are written for many events together: a batch, whose rows
+// are spread over the commits that follow. Until then each process has them in
+// memory, in a Tail, which also describes the states of an event.
 package eventlog
 
 import (
@@ -44,7 +44,7 @@ func (l *Log) Create(ctx context.Context, tx driver.Tx) error {
 			return fmt.Errorf("create index %s: %w", index.Name, err)
 		}
 	}
-	return l.sql.Exec(ctx, tx, "insert_index")
+	return l.sql.Exec(ctx, tx, "insert_index", position(0))
 }
 
 // Head returns the highest position, zero when there is no event.

@@ -12,7 +12,6 @@ type finder struct {
 	search
 	page *Page
 	heap []*stream
-	to   uint64 // the last position that is wanted
 
 	unposted   []uint64 // events without postings that were not taken
 	unpostedOK bool     // unposted was read
@@ -27,8 +26,8 @@ type candidate struct {
 }
 
 // newFinder begins a search for the events of a page.
-func newFinder(s search, p *Page, from, to uint64) *finder {
-	f := &finder{search: s, page: p, to: to}
+func newFinder(s search, p *Page, from uint64) *finder {
+	f := &finder{search: s, page: p}
 	f.withEnd = !s.log.traits.Compiled // which saves a statement
 	for i := range p.Items {
 		st := f.stream(&p.Items[i])
@@ -58,7 +57,7 @@ func (f *finder) take(ctx context.Context, n int) (list []candidate, err error) 
 	}
 	for len(f.heap) > 0 && len(list) < n {
 		top := f.heap[0]
-		if f.before(f.to, top.at) {
+		if f.passed(top.at) {
 			f.heap = nil
 			break
 		}

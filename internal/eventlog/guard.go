@@ -39,7 +39,7 @@ func (l *Log) Judge(
 	ctx context.Context, q driver.Querier, guards []*Guard, indexed uint64, b Bound,
 ) error {
 	each, all := cmp.Or(b.Each, math.MaxInt/2), cmp.Or(b.All, math.MaxInt/2)
-	s := search{log: l, q: q, firstRows: probeRows, pause: b.Pause}
+	s := search{log: l, q: q, to: indexed, firstRows: probeRows, pause: b.Pause}
 
 	// Read the first rows of all guards together, because a statement costs more
 	// than a row. An item whose rows are beyond the bound is left out.

@@ -53,6 +53,7 @@ func (l *Log) lastPositions(ctx context.Context, q driver.Querier, p *Page) (lis
 	if !ok {
 		return nil, end.head, nil
 	}
+	s.to = to
 	found, err := p.tail(l).match(ctx, q, end, &back, 1)
 	if err != nil {
 		return nil, 0, err
@@ -82,7 +83,7 @@ func (l *Log) lastPositions(ctx context.Context, q driver.Querier, p *Page) (lis
 		if err != nil {
 			return nil, 0, err
 		}
-		if ok && at >= to {
+		if ok {
 			list = append(list, at)
 		}
 		for _, l := range st.lists {

@@ -190,7 +190,22 @@ func (l *Log) readPosted(ctx context.Context, q driver.Querier, p *Page, to *pag
 	if !ok {
 		return nil
 	}
-	f := newFinder(search{log: l, q: q, backwards: p.Backwards}, p, from, last)
+	s := search{log: l, q: q, backwards: p.Backwards, to: last}
+
+	// Leave out the postings of a batch that is half written, because its events
+	// are found in memory. Where a statement is dear, there is no such batch.
+	if l.traits.Compiled {
+		end, err := s.ends(ctx)
+		switch {
+		case err != nil:
+			return err
+		case p.Backwards:
+			from = min(from, end.indexed)
+		default:
+			s.to = min(s.to, end.indexed)
+		}
+	}
+	f := newFinder(s, p, from)
 	f.firstRows = l.firstRows(p, f.shared)
 	for n := 0; !to.full && len(to.list) < p.Limit; {
 		n = min(max(2*n, p.Limit-len(to.list)), l.maxFetch())

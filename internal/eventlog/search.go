@@ -16,6 +16,7 @@ type search struct {
 	log       *Log
 	q         driver.Querier
 	backwards bool
+	to        uint64  // the last position that is wanted
 	firstRows int     // rows of each term in its first look-up
 	shared    []*list // lists that are read ahead together; nil: each alone
 
@@ -130,6 +131,9 @@ func (s *search) stream(it *Item) *stream {
 // before reports whether a comes before b in the direction of the search.
 func (s *search) before(a, b uint64) bool { return a != b && a < b != s.backwards }
 
+// passed reports whether a position is behind the last one that is wanted.
+func (s *search) passed(at uint64) bool { return s.before(s.to, at) }
+
 // behind returns the position after another one in the direction of the search.
 func (s *search) behind(at uint64) uint64 {
 	if s.backwards {
@@ -182,29 +186,30 @@ func (s *search) next(
 func (s *search) candidate(
 	ctx context.Context, st *stream, at uint64,
 ) (found uint64, ok bool, err error) {
-	for {
+	for !s.passed(at) {
 		st.move(at)
 		if err := s.fill(ctx, st.lists); err != nil || s.spent {
 			return 0, false, err
 		}
 		if st.any {
 			for _, l := range st.lists {
-				if len(l.positions) > 0 && (!ok || s.before(l.positions[0], found)) {
+				if len(l.positions) > 0 && !s.passed(l.positions[0]) && (!ok || s.before(l.positions[0], found)) {
 					found, ok = l.positions[0], true
 				}
 			}
 			return found, ok, nil
 		}
 		s.plan(st)
-		to, outcome := s.intersect(st, at)
-		switch outcome {
-		case agreed:
-			return to, true, nil
-		case ended:
+		next, outcome := s.intersect(st, at)
+		switch {
+		case outcome == ended:
 			return 0, false, nil
+		case outcome == agreed && !s.passed(next):
+			return next, true, nil
 		}
-		at = to
+		at = next
 	}
+	return 0, false, nil
 }
 
 // outcome is how far the lists of an intersection got.
@@ -396,7 +401,8 @@ func (s *search) read(ctx context.Context, lists []*list, seek bool) (err error)
 		}
 		read++
 		if n < 0 { // the row of endRow
-			s.end.head, s.end.indexed, s.endKnown = uint64(first), uint64(-1-n), true
+			indexed := uint64(-1 - n) // no batch is left half written; see due
+			s.end, s.endKnown = ends{head: uint64(first), indexed: indexed, batch: indexed}, true
 			continue
 		}
 		counts[n]++

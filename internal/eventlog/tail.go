@@ -14,10 +14,9 @@ import (
 )
 
 // IndexEvery is how many events have no postings yet before the postings of all of
-// them are written, unless an option asks for another number. More events need
-// fewer pages each, because the postings of a tag that comes again share a page.
-// The append that writes them waits for all of their rows, so the number is small
-// where a row is slow to write.
+// them are written as a batch, unless an option asks for another number. More
+// events need fewer pages each, because the postings of a tag that comes again
+// share a page. The number is small where one append writes the whole batch.
 func (l *Log) IndexEvery() int {
 	if l.traits.Compiled {
 		return 4096
@@ -41,8 +40,10 @@ const maxKept = 1 << 14
 // then conditions are judged by it and views have it, but a power cut may undo
 // it. It is durable when the engine promises that it stays: its append is
 // acknowledged, and readers are shown it (Visible). Where a commit is durable
-// when it returns, these two are one. It is indexed when postings find it: one
-// commit in many writes the postings of all events that have none.
+// when it returns, these two are one. It is indexed when postings find it: the
+// events without are a batch once they are many, and the next commits write the
+// postings of all of them (see batch). The memory has at most two batches, or
+// three after the log was opened in the middle of one.
 //
 // Events without postings are in memory, by tag, type and ID: the writer judges
 // conditions by them, and readers find them there. A committed event never
@@ -56,14 +57,15 @@ type Tail struct {
 	opts TailOptions
 
 	// The writer's.
-	known   bool // end is that of the database
-	end     ends
-	posting bool // the open transaction has written postings
+	known bool // end is that of the database
+	end   ends
+	next  ends   // end as the open transaction will leave it
+	batch *batch // that is being written; nil if there is none, or if it is another process's
 
 	mu sync.Mutex
 
-	// All events above base are known: the older ones, which the next index
-	// writes, and the newer ones. The first `committed` of the newer ones are
+	// All events above base are known: the older ones, of which the last batch
+	// is, and the newer ones. The first `committed` of the newer ones are
 	// committed; the others are accepted.
 	base         uint64
 	older, newer segment
@@ -78,18 +80,22 @@ type Tail struct {
 // TailOptions say what becomes of events on an engine.
 type TailOptions struct {
 	Shared bool // other processes may append, too
-	Every  int  // events from which on postings are written
+	Every  int  // events without postings that make a batch
+
+	// Begin, unless it is nil, is called in a transaction that leaves a batch
+	// half written.
+	Begin func(ctx context.Context, tx driver.Tx) error
 
 	Overlapper driver.Overlapper // nil where a commit is durable when it returns
 	Keep       func(uint64)      // is told up to where events are durable; may be nil
 }
 
-// ends is how far a log goes: its last event, the time of that, and up to where there are
-// postings.
+// ends is how far a log goes: its last event, the time of that, up to where there are
+// postings, and the end of the batch that is being written, which is the same if there is none.
 type ends struct {
-	head    uint64
-	micros  int64
-	indexed uint64
+	head           uint64
+	micros         int64
+	indexed, batch uint64
 }
 
 // NewTail returns a tail that has read nothing yet.
@@ -116,8 +122,14 @@ func (t *Tail) Sync(ctx context.Context, q driver.Querier) error {
 		return err
 	}
 	t.known = false
+	if b := t.batch; b != nil && b.after == end.indexed && b.end == end.batch {
+		b.known = false // another process may have written rows of it
+	} else {
+		t.batch = nil
+	}
 	from, ok := t.knows(end)
 	if !ok || from > end.head { // the index or the log was set back: a server has lost its end
+		t.batch = nil
 		t.mu.Lock()
 		t.forget(end.indexed)
 		t.mu.Unlock()
@@ -127,7 +139,7 @@ func (t *Tail) Sync(ctx context.Context, q driver.Querier) error {
 	if err != nil {
 		return err
 	}
-	if reached := t.extend(from, entries); reached != end.head {
+	if reached := t.extend(from, entries); reached != end.head || reached < end.batch {
 		return fmt.Errorf("%w: event %d is missing", driver.ErrCorrupt, reached+1)
 	}
 	t.end, t.known = end, true
@@ -140,7 +152,8 @@ func (t *Tail) Abort() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.newer.cut(t.committed, maxKept)
-	t.known, t.posting = false, false
+	t.known = false
+	t.batch = nil // it may have events that are forgotten
 }
 
 // Head returns the position of the last committed event.
@@ -175,25 +188,76 @@ func (t *Tail) Add(records []Record) []uint64 {
 	return positions
 }
 
-// Write writes the events that were accepted, and the postings when they are due.
+// Write writes the events that were accepted, and the next postings of a batch.
 // The time of the events is now, but not before that of the last event.
 func (t *Tail) Write(ctx context.Context, tx driver.Tx, now int64) error {
-	t.end.micros = max(t.end.micros, now)
-	if err := t.log.insert(ctx, tx, t.newer.entries[t.committed:], t.end.micros); err != nil {
+	accepted := t.newer.entries[t.committed:]
+	t.next = t.end
+	t.next.head = accepted[len(accepted)-1].position
+	t.next.micros = max(t.end.micros, now)
+	if err := t.log.insert(ctx, tx, accepted, t.next.micros); err != nil {
 		return err
 	}
-	due := t.newer.between(t.end.indexed, math.MaxUint64)
-	if rest := t.older.between(t.end.indexed, math.MaxUint64); len(rest) > 0 {
-		due = slices.Concat(rest, due)
-	}
-	if t.posting = len(due) >= t.opts.Every; !t.posting {
-		return nil
-	}
-	return t.log.index(ctx, tx, due)
+	return t.writeBatch(ctx, tx)
 }
 
-// Commit notes that the transaction was committed. Events count as indexed only
-// when Write has written their postings in it.
+// writeBatch writes the next rows of the batch, and begins one when enough events
+// have no postings.
+func (t *Tail) writeBatch(ctx context.Context, tx driver.Tx) error {
+	before, last := t.end.head, t.next.head
+	b := t.batch
+	switch {
+	case b != nil:
+	case t.end.batch > t.end.indexed: // begun by another process, or before a failure
+		due := t.log.due(t.end.batch, t.end.batch-t.end.indexed)
+		b = newBatch(t.between(t.end.indexed, t.end.batch), last < due)
+		b.due, b.begun = due, true
+	case last-t.end.indexed >= uint64(t.opts.Every):
+		due := t.log.due(before, last-t.end.indexed)
+		b = newBatch(t.between(t.end.indexed, last), last < due)
+		b.due, b.known = due, true
+	default:
+		return nil
+	}
+	t.batch = b
+
+	// Write rows once they are made.
+	if b.made(last) {
+		if !b.known {
+			if err := b.find(ctx, t.log, tx); err != nil {
+				return err
+			}
+		}
+		rows := stepRows(b.left(), before, last, b.due, max(t.opts.Every/eventsARow, 1))
+		if err := b.write(ctx, tx, rows); err != nil {
+			return err
+		}
+		if b.left() == 0 {
+			t.batch, t.next.indexed, t.next.batch = nil, b.end, b.end
+			return t.log.finish(ctx, tx, b)
+		}
+	}
+	if b.begun {
+		return nil
+	}
+
+	// Let every process know the end of the batch, so that all make the same rows.
+	b.begun, t.next.batch = true, b.end
+	if t.opts.Begin != nil {
+		if err := t.opts.Begin(ctx, tx); err != nil {
+			return err
+		}
+	}
+	return t.log.sql.Exec(ctx, tx, "insert_index", position(b.end))
+}
+
+// between returns a copy of the entries above a position and up to another one.
+func (t *Tail) between(after, last uint64) []entry {
+	return slices.Concat(t.older.between(after, last), t.newer.between(after, last))
+}
+
+// Commit notes that the transaction was committed, with what Write has written
+// in it.
 func (t *Tail) Commit() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -203,13 +267,11 @@ func (t *Tail) Commit() {
 	for i := t.committed; i < len(t.newer.entries); i++ {
 		t.newer.entries[i].record = nil
 	}
-	t.end.head += uint64(len(t.newer.entries) - t.committed)
-	t.committed, t.last = len(t.newer.entries), t.end.head
-	if t.posting {
-		t.end.indexed = t.end.head
-		t.turn(t.end.indexed)
+	if t.pending() {
+		t.end = t.next
 	}
-	t.posting = false
+	t.committed, t.last = len(t.newer.entries), t.end.head
+	t.turn(t.end)
 	if t.opts.Overlapper == nil {
 		t.kept(t.end.head)
 	}
@@ -259,13 +321,13 @@ func (t *Tail) forget(at uint64) {
 }
 
 // turn makes the newer events the older ones, once postings find the older ones
-// and some of the newer. The caller holds mu, and no event is accepted.
-func (t *Tail) turn(indexed uint64) {
+// and a batch has some of the newer. The caller holds mu, and no event is accepted.
+func (t *Tail) turn(end ends) {
 	middle := t.base + uint64(len(t.older.entries))
 	switch {
-	case indexed <= middle:
-	case len(t.newer.entries) > maxKept && t.reached() == indexed: // a large append
-		t.forget(indexed)
+	case end.indexed < middle || end.batch <= middle:
+	case len(t.newer.entries) > maxKept && t.reached() == end.indexed: // a large append
+		t.forget(end.indexed)
 	default:
 		t.older.cut(0, maxKept)
 		t.older, t.newer = t.newer, t.older
@@ -280,7 +342,7 @@ func (t *Tail) knows(end ends) (to uint64, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.pending() {
-		t.turn(end.indexed)
+		t.turn(end)
 	}
 	return max(t.reached(), end.indexed), t.base <= end.indexed
 }
@@ -400,12 +462,12 @@ func (t *Tail) Visible(seen uint64) (to uint64, ok bool) {
 
 // ends reads how far the log goes.
 func (l *Log) ends(ctx context.Context, q driver.Querier) (e ends, err error) {
-	var at, postings int64
-	err = l.sql.Row(ctx, q, "state", nil, &at, &e.micros, &postings)
+	var at, postings, batch int64
+	err = l.sql.Row(ctx, q, "state", nil, &at, &e.micros, &postings, &batch)
 	if errors.Is(err, driver.ErrNoRows) {
 		err = nil // no event
 	}
-	e.head, e.indexed = uint64(at), uint64(postings)
+	e.head, e.indexed, e.batch = uint64(at), uint64(postings), uint64(batch)
 	return e, err
 }
 

@@ -120,7 +120,7 @@ func endRow(withEnd bool) string {
 	if !withEnd {
 		return ""
 	}
-	return " UNION ALL SELECT -1 - coalesce((SELECT position FROM event_index), 0)," +
+	return " UNION ALL SELECT -1 - coalesce((SELECT min(position) FROM event_index), 0)," +
 		" (SELECT coalesce(max(position), 0) FROM events), CAST('' AS BYTEA)"
 }
 

@@ -6,26 +6,16 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
-	"slices"
-	"strings"
 
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/event"
 )
 
-var (
-	eventsTable = &driver.Table{Name: "events", Columns: []driver.Column{
-		{Name: "position", Type: driver.Int}, {Name: "type", Type: driver.Text}, {Name: "time", Type: driver.Int},
-		{Name: "id", Type: driver.Blob}, {Name: "tags", Type: driver.Text}, {Name: "data", Type: driver.Blob},
-		{Name: "metadata", Type: driver.Blob},
-	}}
-	postingsTable = &driver.Table{Name: "event_postings", Columns: []driver.Column{
-		{Name: "term", Type: driver.Text}, {Name: "position", Type: driver.Int}, {Name: "list", Type: driver.Blob},
-	}}
-	idsTable = &driver.Table{Name: "event_ids", Columns: []driver.Column{
-		{Name: "id", Type: driver.Blob}, {Name: "position", Type: driver.Int},
-	}}
-)
+var eventsTable = &driver.Table{Name: "events", Columns: []driver.Column{
+	{Name: "position", Type: driver.Int}, {Name: "type", Type: driver.Text}, {Name: "time", Type: driver.Int},
+	{Name: "id", Type: driver.Blob}, {Name: "tags", Type: driver.Text}, {Name: "data", Type: driver.Blob},
+	{Name: "metadata", Type: driver.Blob},
+}}
 
 // insert writes events that the tail has given positions.
 func (l *Log) insert(ctx context.Context, tx driver.Tx, entries []entry, micros int64) error {
@@ -51,88 +41,6 @@ func filled(b []byte) []byte {
 		return nothing
 	}
 	return b
-}
-
-// index writes the postings of events.
-func (l *Log) index(ctx context.Context, tx driver.Tx, entries []entry) error {
-	if err := tx.Insert(ctx, postingsTable, postingRows(entries)); err != nil {
-		return err
-	}
-	if rows := idRows(entries); len(rows) > 0 {
-		if err := tx.Insert(ctx, idsTable, rows); err != nil {
-			return err
-		}
-	}
-	return l.sql.Exec(ctx, tx, "update_index", position(entries[len(entries)-1].position))
-}
-
-// term is a tag or a type, and the entries that have it.
-type term struct {
-	text string
-	at   []int32
-	one  [1]int32 // memory for at, since most tags are of one event
-}
-
-// postingRows returns rows in the order of the tree that they go into.
-func postingRows(entries []entry) []any {
-	list := terms(entries)
-	order := make([]int32, len(list))
-	for i := range order {
-		order[i] = int32(i)
-	}
-	slices.SortFunc(order, func(a, b int32) int { return strings.Compare(list[a].text, list[b].text) })
-	rows := make([]any, 0, 3*len(list))
-	buf := make([]byte, 0, 64*len(list))
-	for _, n := range order {
-		t := &list[n]
-		text := any(t.text)
-		for at := range slices.Chunk(t.at, maxPostings) {
-			from := len(buf)
-			buf = appendPostings(buf, entries, at, t.text[0] != typeMark)
-			rows = append(rows, text, position(entries[at[0]].position), buf[from:len(buf):len(buf)])
-		}
-	}
-	return rows
-}
-
-// terms sorts entries under their tags and types.
-func terms(entries []entry) []term {
-	list := make([]term, 0, 2*len(entries))
-	byText := make(map[string]int32, 2*len(entries))
-	add := func(text string, n int) {
-		i, ok := byText[text]
-		if !ok {
-			i = int32(len(list))
-			byText[text] = i
-			list = append(list, term{text: text})
-			list[i].at = list[i].one[:0]
-		}
-		list[i].at = append(list[i].at, int32(n))
-	}
-	types := map[string]string{}
-	for n := range entries {
-		e := &entries[n]
-		for _, tag := range e.tags {
-			add(tag, n)
-		}
-		text, ok := types[e.typ]
-		if !ok {
-			text = typeTerm(e.typ)
-			types[e.typ] = text
-		}
-		add(text, n)
-	}
-	return list
-}
-
-func idRows(entries []entry) []any {
-	var rows []any
-	for i := range entries {
-		if e := &entries[i]; !e.id.IsZero() {
-			rows = append(rows, e.id[:], position(e.position))
-		}
-	}
-	return rows
 }
 
 // Positions returns the positions of the stored events with some IDs.

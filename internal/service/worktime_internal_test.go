@@ -21,7 +21,7 @@ func TestWorktime(t *testing.T) {
 			w.run()
 			time.Sleep(length)
 			synctest.Wait()
-			err := w.cause(w.ctx.Err())
+			err := w.errorOf(w.ctx.Err())
 			w.stand()
 			return err
 		}

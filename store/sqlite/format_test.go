@@ -46,19 +46,24 @@ func formatBlock(n uint64) entity.Block {
 	return b
 }
 
-// TestFormat3 checks that a store of the format before opens, read-only without a
-// change, and goes on as one that was always of this format.
-func TestFormat3(t *testing.T) {
-	ctx := t.Context()
-	kept, err := os.Open(filepath.Join("testdata", "compact-3.db.gz"))
+// unpack writes a kept store to a path.
+func unpack(t *testing.T, name, path string) {
+	kept, err := os.Open(filepath.Join("testdata", name))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, kept.Close()) }()
 	unpacked, err := gzip.NewReader(kept)
 	require.NoError(t, err)
 	file, err := io.ReadAll(unpacked)
 	require.NoError(t, err)
-	path := filepath.Join(t.TempDir(), "kept.db")
 	require.NoError(t, os.WriteFile(path, file, 0o600))
+}
+
+// TestFormat3 checks that a store of the format before opens, read-only without a
+// change, and goes on as one that was always of this format.
+func TestFormat3(t *testing.T) {
+	ctx := t.Context()
+	path := filepath.Join(t.TempDir(), "kept.db")
+	unpack(t, "compact-3.db.gz", path)
 
 	always, err := store.Open(ctx, "sqlite:"+filepath.Join(t.TempDir(), "new.db"), nil)
 	require.NoError(t, err)

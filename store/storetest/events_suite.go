@@ -32,6 +32,7 @@ var runEvents = parts[Harness]{
 	{"durable", runEventDurable},
 	{"race", runEventRace},
 	{"linearizable", runEventLinearizable},
+	{"batch", runEventBatch},
 	{"import", runEventImport},
 	{"checkpoint", runEventCheckpoint},
 	{"truncate", runEventTruncate},

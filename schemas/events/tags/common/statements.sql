@@ -1,6 +1,8 @@
--- The last event, and up to where the postings are written.
+-- The last event, up to where the postings are written, and the end of the batch that
+-- is being written.
 -- name: state
-SELECT position, time, (SELECT position FROM event_index) AS indexed
+SELECT position, time, (SELECT min(position) FROM event_index) AS indexed,
+    (SELECT max(position) FROM event_index) AS batch
 FROM events
 ORDER BY events.position DESC
 LIMIT 1;
@@ -9,10 +11,17 @@ LIMIT 1;
 SELECT coalesce(max(position), 0) FROM events;
 
 -- name: insert_index
-INSERT INTO event_index (position) VALUES (0);
+INSERT INTO event_index (position) VALUES (?);
 
 -- name: update_index
 UPDATE event_index SET position = ?;
+
+-- The second row is the only one then.
+-- name: end_batch
+DELETE FROM event_index WHERE position < ?;
+
+-- name: count_postings
+SELECT count(*) FROM event_postings WHERE term = ? AND position = ?;
 
 -- What stands in braces is repeated as often as there are IDs.
 -- name: find_ids

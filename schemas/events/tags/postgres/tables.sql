@@ -27,8 +27,9 @@ CREATE TABLE event_ids (
     position BIGINT NOT NULL
 );
 
--- One row: the position up to which event_postings and event_ids are complete.
--- They are written for many events at once.
+-- The position up to which event_postings and event_ids are complete. They are written
+-- for many events together, a batch. While one is written by several commits, a second
+-- row is its end.
 CREATE TABLE event_index (
     position BIGINT NOT NULL
 );
