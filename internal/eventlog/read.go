@@ -104,8 +104,8 @@ type pageEvents struct {
 	end       ends // how far the log goes, where that was read
 }
 
-// wants reports whether the scanned row matches an item that its candidate may
-// match.
+// wants reports whether the scanned event matches one of the query items for
+// which its position was found.
 func (to *pageEvents) wants(c *candidate) (ok bool) {
 	for _, st := range c.streams {
 		matches := st.item.matchesRow(to.row.typ, to.row.tags)

@@ -311,7 +311,8 @@ func (st *stream) move(at uint64) {
 	}
 }
 
-// fill reads on in lists until each has a wanted position or has ended.
+// fill reads further postings of each list until the list has a position in the
+// wanted range or is exhausted.
 func (s *search) fill(ctx context.Context, lists []*list) error {
 	for !s.spent {
 		var empty []*list

@@ -51,7 +51,7 @@ type compaction struct {
 // Batch returns the run that a batch of edits is being written to, or 0.
 func (t *Tree) Batch() int64 { return t.writing }
 
-// Published returns the run of that batch that is in the tree, or 0.
+// Published returns the run of the prepared batch that is in the tree, or 0.
 func (t *Tree) Published() int64 { return t.published }
 
 // Runs returns how many runs there are.

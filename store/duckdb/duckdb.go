@@ -195,8 +195,8 @@ func bindIndexes(ctx context.Context, c *sqlstore.Conn) error {
 }
 
 // logCap is how many times checkpoint_threshold the log may grow before old
-// snapshots are ended. An open snapshot keeps updated and deleted rows alive,
-// and with them every checkpoint away.
+// snapshots are ended. An open snapshot keeps updated and deleted rows, which
+// prevents every checkpoint.
 const logCap = 4
 
 // beforeWrite runs before each write transaction.

@@ -17,8 +17,8 @@ import (
 // coordinator.
 const paramCitus = "citus"
 
-// citusMajor is the oldest version that begins a transaction on a worker as it was begun
-// on the coordinator: before it the views of a snapshot changed under the reader.
+// citusMajor is the first version in which a worker's transaction takes over the
+// isolation level of the coordinator's. Before it, a snapshot's views could change.
 const citusMajor = 13
 
 // citusSettings are set in every session. One connection to each worker,

@@ -31,7 +31,7 @@ type remote struct {
 	behind []message                 // expected queries, to be sent with the next statement, behind it
 	heard  []*answer                 // to expected queries that were not run yet
 	owed   *pgconn.MultiResultReader // the answer to a ROLLBACK, or nil
-	open   *rows                     // or nil
+	open   *rows                     // the unread result, or nil
 	build  message                   // scratch
 	custom bool                      // plans of the rest of the transaction are custom ones
 	ended  bool                      // the transaction ended with a query that had the hint Final

@@ -303,7 +303,7 @@ func (b *block) write(ctx context.Context) error {
 	if err := b.tx.Insert(ctx, logTable, []any{no, b.p.tip[:], stored}); err != nil {
 		return err
 	}
-	// The data of versions are a part of one buffer, which the node keeps.
+	// The data of all versions share one buffer, which the node retains.
 	n := newNode(no, b.p.tip, b.list, b.nodes)
 	b.chain = &chain{tip: b.p.tip, floor: b.p.merged, nodes: slices.Concat(b.nodes, []*node{n})}
 	b.nodes = b.chain.nodes

@@ -148,7 +148,7 @@ func (x *sorter) series(ctx context.Context, s *series, f filter, n int) (more, 
 			continue
 		}
 
-		// Few: into the batch.
+		// There are few rows, so collect them in the batch.
 		if len(batch) == 0 {
 			first = rank
 		}
