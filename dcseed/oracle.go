@@ -164,13 +164,13 @@ func (o *Oracle) available(found *first, q Query, w *wanted) {
 		if vmType != w.vmType || w.region != RegionAny && w.region != region {
 			continue
 		}
-		shelved, dearest := 0, uint32(0) // found on this shelf
+		count, dearest := 0, uint32(0) // of the matches on this shelf
 		for _, node := range s {
 			price := node.price()
 			if q.OrderBy == "" {
 				price = 0
 			}
-			if q.Limit > 0 && shelved >= q.Limit && price > dearest {
+			if q.Limit > 0 && count >= q.Limit && price > dearest {
 				break
 			}
 			if cpuCounts[node.traits&15].value < w.cpu || ramSizes[node.traits>>4&15].value < w.ram || availHours[node.traits>>8&15].value < w.hours {
@@ -179,7 +179,7 @@ func (o *Oracle) available(found *first, q Query, w *wanted) {
 			r := NodeRef(q.DC, int(node.n))
 			if v, ok := o.model.versionAt(r, q.Block); ok && o.model.status(r, v.revision) == StatusAvailable {
 				found.add(match{r, o.model.born(r, v.revision).sequence(), price})
-				shelved, dearest = shelved+1, price
+				count, dearest = count+1, price
 			}
 		}
 	}

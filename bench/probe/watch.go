@@ -167,12 +167,7 @@ func waits(dump string) string {
 	if len(counts) == 0 {
 		return "no goroutine of a store runs or waits for a lock, file or server"
 	}
-	list := make([]string, 0, len(counts))
-	for what, n := range counts {
-		list = append(list, fmt.Sprintf("%d × %s", n, what))
-	}
-	slices.Sort(list)
-	return "goroutines: " + strings.Join(list, ", ")
+	return "goroutines: " + tally(counts)
 }
 
 // function takes the arguments off a line of a stack.
@@ -208,6 +203,11 @@ func sleeping(pids []int) string {
 			counts[stat.Comm+" in "+wait]++
 		}
 	}
+	return tally(counts)
+}
+
+// tally lists how often each thing was counted: "3 × this, 1 × that".
+func tally(counts map[string]int) string {
 	list := make([]string, 0, len(counts))
 	for what, n := range counts {
 		list = append(list, fmt.Sprintf("%d × %s", n, what))
