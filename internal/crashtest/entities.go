@@ -108,8 +108,8 @@ func (w *entityWorker) do(ctx context.Context, s *step) error {
 	return err
 }
 
-// compare finds the state, of those that the journal allows, in which the store
-// is, and compares everything with that state.
+// compare finds which of the states that the journal allows the store is in, and
+// compares everything with that state.
 func (w *entityWorker) compare(ctx context.Context) (r record, found, lost int, err error) {
 	summary, err := w.ents.Summary(ctx)
 	if err != nil {

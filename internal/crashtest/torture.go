@@ -65,8 +65,8 @@ func Torture(ctx context.Context, o Options) (*Report, error) {
 	return r, nil
 }
 
-// jobs returns the possible jobs, and for those that are impossible here the
-// reason.
+// jobs returns the possible jobs, and the reason for each job that is impossible
+// here.
 func (o *Options) jobs() (jobs []job) {
 	for _, t := range o.Trials {
 		for _, engine := range o.Engines {

@@ -88,8 +88,7 @@ type Writer interface {
 	// be missing.
 	Prior(ctx context.Context, block uint64, needs map[entity.Key]entity.Need) (map[entity.Key]entity.Prior, error)
 
-	// Write writes a block's changes. Old versions are those that Prior
-	// returned.
+	// Write writes a block's changes. Prior has returned the old versions.
 	Write(ctx context.Context, set entity.Changeset) error
 
 	// Rewind undoes every change above block to, of a store whose head is head.

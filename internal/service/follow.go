@@ -47,7 +47,7 @@ func (h *head) age() time.Duration { return time.Since(time.Unix(0, h.lastRead.L
 // is emptied.
 func (s *Service) observe(to store.BlockHeader) { s.head.move(to, s.cache.forget) }
 
-// at opens a snapshot; keys are those that Get is about to read. If other
+// at opens a snapshot, from which Get will read the entities of keys. If other
 // processes write, its head is observed before anything of it is returned, so
 // that a later read, even from the cache, never returns an older state.
 func (s *Service) at(ctx context.Context, block uint64, keys ...entity.Key) (*store.Snapshot, error) {

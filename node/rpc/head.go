@@ -94,7 +94,7 @@ type countCache struct {
 }
 
 // getEntityCount serves arkiv_getEntityCount. Concurrent calls share one count;
-// those that wait for it hold no reader.
+// a call that waits for it holds no reader.
 func (h *Handler) getEntityCount(ctx context.Context, call *call) (err error) {
 	head, err := h.head(ctx)
 	if err != nil {

@@ -203,8 +203,8 @@ func (h *Handler) Close() error {
 	return nil
 }
 
-// at opens a snapshot of a block; keys are those that Get is about to read. It
-// waits for a block above the head. After a failed wait it tries once more,
+// at opens a snapshot of a block, from which Get will read the entities of keys.
+// It waits for a block above the head. After a failed wait it tries once more,
 // because the block may have come before the wait began.
 func (h *Handler) at(ctx context.Context, block uint64, keys ...entity.Key) (*store.Snapshot, error) {
 	snap, err := h.ents.At(ctx, block, keys...)
