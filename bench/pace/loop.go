@@ -259,16 +259,17 @@ func (w *worker) do(ctx context.Context, due time.Duration, op Op) bool {
 			return false
 		}
 	}
-	if !w.step.Measured {
-		return true
-	}
 	if w.step.begun > 0 && !w.out.open {
 		s.started = w.step.begun
 	}
-	s.kind, s.err = w.step.Kind, err
 	if w.step.stopped {
 		s.ended = w.step.ended
 	}
+	if !w.step.Measured {
+		w.spanned(&s)
+		return true
+	}
+	s.kind, s.err = w.step.Kind, err
 	if w.samples = append(w.samples, s); len(w.samples) == batch {
 		w.record()
 	}
@@ -290,6 +291,16 @@ func (l *loop) tolerate(ctx context.Context, err error) bool {
 		l.err = err
 	}
 	return false
+}
+
+// spanned counts the part of an operation of the warm-up that lies in the
+// measurement, because the worker is busy with it.
+func (w *worker) spanned(s *sample) {
+	if part := s.ended - max(s.started, w.cfg.WarmUp); part > 0 {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.out.timed += part
+	}
 }
 
 // record adds the collected samples to the outcome.

@@ -219,6 +219,16 @@ func TestClosedLoopWarmUp(t *testing.T) {
 	})
 }
 
+// An operation that the warm-up began and the measurement ends keeps its worker busy in both.
+func TestBusyAcrossWarmUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out, err := Loop(t.Context(), Config{Duration: 2 * time.Second, WarmUp: time.Second, wait: sleep}, lasting(300*time.Millisecond))
+		require.NoError(t, err)
+		require.Equal(t, int64(6), out.Count)
+		require.InDelta(t, 1, out.Busy(), 0.001)
+	})
+}
+
 // A closed loop says which part of its time was operations. The check of an
 // answer is not between two of them, and one that fails ends the loop.
 func TestBusy(t *testing.T) {
@@ -347,7 +357,7 @@ func TestBegin(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, 3, measured)
 			if arrivals == nil {
-				require.InDelta(t, 300./1400, out.Busy(), 0.001, "three operations of 100 ms in the 1.4 s after the warm-up")
+				require.InDelta(t, 400./1400, out.Busy(), 0.001, "100 ms of the last operation of the warm-up and of three measured ones, in the 1.4 s after it")
 				require.Equal(t, 100*time.Millisecond, out.All().Max())
 			} else {
 				require.Equal(t, 400*time.Millisecond, out.All().Max())

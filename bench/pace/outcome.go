@@ -27,7 +27,7 @@ type Outcome struct {
 	Checking time.Duration // of all workers' checks of answers, which run beside the operations
 
 	open    bool
-	timed   time.Duration     // total time of all operations, including failed ones
+	timed   time.Duration     // time of all operations after the warm-up, including failed ones
 	seconds []latency.Second  // in which operations ended
 	waited  *latency.Recorder // waiting times of arrivals that were given up; nil for none
 }
@@ -57,7 +57,7 @@ const batch = 512
 func (o *Outcome) add(s *sample, origin time.Duration) {
 	ended, took := s.ended-origin, s.ended-s.started
 	o.Elapsed = max(o.Elapsed, ended)
-	o.timed += s.ended - max(s.started, origin) // for an operation that began in the warm-up, only the time after it
+	o.timed += s.ended - s.started
 	if o.open {
 		took = s.ended - s.scheduled
 		if s.started-s.scheduled > lateAfter {
