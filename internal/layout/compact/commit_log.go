@@ -86,6 +86,41 @@ func (n *node) terms() map[lsm.Term][]int32 {
 	return n.index
 }
 
+// having appends to places where in a node's changes those are that have a term of
+// each list. Some that have none of the last lists may be among them, because to
+// compare few versions takes less time than to look many terms up. The index is
+// narrowed down by all lists, because with one alone a question for three
+// attributes of a data centre compared some 700 versions.
+func (n *node) having(lists [][]lsm.Term, places []int32) []int32 {
+	index := n.terms()
+	places = append(places, indexed(index, lists[0])...)
+	for _, terms := range lists[1:] {
+		if len(places) < len(terms) {
+			break
+		}
+		among := indexed(index, terms)
+		places = slices.DeleteFunc(places, func(i int32) bool {
+			for len(among) > 0 && among[0] < i {
+				among = among[1:]
+			}
+			return len(among) == 0 || among[0] != i
+		})
+	}
+	return places
+}
+
+// indexed returns the places of an index that have one of the terms, in ascending order.
+func indexed(index map[lsm.Term][]int32, terms []lsm.Term) (places []int32) {
+	if len(terms) == 1 {
+		return index[terms[0]]
+	}
+	for _, t := range terms {
+		places = append(places, index[t]...)
+	}
+	slices.Sort(places)
+	return places
+}
+
 // lookup returns the last change of a key at or below a block, or nil.
 func lookup(nodes []*node, at int64, key entity.Key) *change {
 	last := sort.Search(len(nodes), func(i int) bool { return nodes[i].block > at }) - 1

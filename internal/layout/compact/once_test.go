@@ -292,7 +292,7 @@ func TestAlternativesInLog(t *testing.T) {
 	for i := range uint32(entities) {
 		block.Ops = append(block.Ops, entity.Op{
 			Kind: entity.Create, Key: entity.Key{byte(i), byte(i >> 8)}, OpIndex: i, BTL: 100,
-			StringAttributes: map[string]string{"name": fmt.Sprint("n", i)}, NumericAttributes: map[string]uint64{"n": uint64(i)},
+			StringAttributes: map[string]string{"name": fmt.Sprint("n", i)}, NumericAttributes: map[string]uint64{"n": uint64(i), "third": uint64(i % 3), "fifth": uint64(i % 5)},
 		})
 	}
 	b.apply(true, block)
@@ -306,6 +306,12 @@ func TestAlternativesInLog(t *testing.T) {
 		`n >= 290 || name = "n7"`:               11,
 		`name = "n7" || name = "n8" || n < 5`:   7,
 		`(name = "n7" || n >= 290) && n != 295`: 10,
+
+		`third = 2 && fifth = 4 && n < 100`:                            6,
+		`fifth IN (1, 4) && third = 2 && (third = 1 || n > 29)`:        36,
+		`(third = 1 && fifth = 1 || third = 2 && fifth IN (2, 3))`:     60,
+		`(third = 1 || missing = 1) && fifth = 4 && name = "n4"`:       1,
+		`third = 1 && fifth = 1 && (missing = 1 || alsomissing = "1")`: 0,
 	} {
 		expr, err := query.Parse(text)
 		require.NoError(t, err)

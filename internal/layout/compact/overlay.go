@@ -74,22 +74,22 @@ func (v *view) unmerged(e query.Expr) []*version {
 	if len(o.live) <= minCandidates {
 		return o.live
 	}
-	terms, ok := v.equalities(e)
-	if !ok {
+	equalities := v.equalities(e)
+	if len(equalities) == 0 {
 		return o.live
 	}
+	slices.SortStableFunc(equalities, func(a, b []lsm.Term) int { return cmp.Compare(len(a), len(b)) })
 	var found []*version
+	var places []int32
 	for _, n := range v.nodes {
 		if n.block > v.at {
 			break
 		}
-		index := n.terms()
-		for _, t := range terms {
-			for _, i := range index[t] {
-				// A version counts when it is still its entity's last.
-				if c := &n.changes[i]; o.versions[c.newID] == &c.next {
-					found = append(found, &c.next)
-				}
+		places = n.having(equalities, places[:0])
+		for _, i := range places {
+			// A version counts when it is still its entity's last.
+			if c := &n.changes[i]; o.versions[c.newID] == &c.next {
+				found = append(found, &c.next)
 			}
 		}
 	}
@@ -97,8 +97,9 @@ func (v *view) unmerged(e query.Expr) []*version {
 	return slices.Compact(found)
 }
 
-// equalities returns terms of which every match of an expression has one, or false when there are none to be had.
-func (v *view) equalities(e query.Expr) ([]lsm.Term, bool) {
+// equalities returns lists of terms, of each of which every match of an expression
+// has at least one. There are no lists when the expression asks for no values.
+func (v *view) equalities(e query.Expr) (lists [][]lsm.Term) {
 	switch e := e.(type) {
 	case query.Compare:
 		if e.Op == query.Equal {
@@ -109,37 +110,34 @@ func (v *view) equalities(e query.Expr) ([]lsm.Term, bool) {
 			return v.valueTerms(e.Name, e.Values)
 		}
 	case query.And:
-		var best []lsm.Term
-		found := false
 		for _, t := range e.Terms {
-			if terms, ok := v.equalities(t); ok && (!found || len(terms) < len(best)) {
-				best, found = terms, true
-			}
+			lists = append(lists, v.equalities(t)...)
 		}
-		return best, found
 	case query.Or:
-		var all []lsm.Term
+		// A match has a term of one alternative; of each the shortest list will do.
+		all := []lsm.Term{}
 		for _, t := range e.Terms {
-			terms, ok := v.equalities(t)
-			if !ok {
-				return nil, false
+			alternative := v.equalities(t)
+			if len(alternative) == 0 {
+				return nil
 			}
-			all = append(all, terms...)
+			shortest := slices.MinFunc(alternative, func(a, b []lsm.Term) int { return cmp.Compare(len(a), len(b)) })
+			all = append(all, shortest...)
 		}
-		return all, true
+		return [][]lsm.Term{all}
 	}
-	return nil, false
+	return lists
 }
 
-// valueTerms returns the terms of values, unless they are too many to look up in each node.
-func (v *view) valueTerms(name string, values []query.Value) ([]lsm.Term, bool) {
+// valueTerms returns one list, the terms of values, unless they are too many to look up in each node.
+func (v *view) valueTerms(name string, values []query.Value) [][]lsm.Term {
 	if len(values) == 0 || len(values) > 2*lookupCost || name == entity.AttrKey {
-		return nil, false
+		return nil
 	}
 	a, ok := v.attribute(name, values[0].Kind)
 	if !ok {
-		return nil, false
+		return nil
 	}
 	terms, _ := a.terms(values)
-	return terms, true
+	return [][]lsm.Term{terms}
 }
