@@ -40,6 +40,8 @@ type wanted struct {
 	cpu, ram, hours uint64 // at least
 }
 
+var availableGPU = &wanted{vmType: VMTypeGPU, region: RegionAny}
+
 // NewOracle reads every node of the model once.
 func NewOracle(m *Model) *Oracle {
 	o := &Oracle{model: m, shelves: make([][]shelf, m.cfg.DCs)}
@@ -82,7 +84,7 @@ func (o *Oracle) Expected(q Query) Answer {
 	case NodesInDC:
 		o.scan(&found, q, ClassNode, 1, 1)
 	case AvailableGPUNodes:
-		o.available(&found, q, &wanted{vmType: VMTypeGPU, region: RegionAny})
+		o.available(&found, q, availableGPU)
 	case WorkloadsOnNode:
 		o.scan(&found, q, ClassWorkload, q.N, o.model.cfg.NodesPerDC)
 	case NodeMatch:

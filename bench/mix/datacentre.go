@@ -24,7 +24,7 @@ const DataCentre = "dc"
 // centre, or its available GPU nodes) returns the newest entries up to limit. A
 // limit of 0 returns all: 100,000 and 17,500 of a full data centre.
 func NewDataCentre(m *dcseed.Model, head uint64, limit int) Reads {
-	dc := &dataCentre{model: m, oracle: dcseed.NewOracle(m), limit: limit, lists: map[dcseed.Query]list{}}
+	dc := &dataCentre{model: m, oracle: dcseed.NewOracle(m), limit: limit, lists: map[dcseed.Query][]*dcseed.Listing{}}
 	dc.head.Store(head)
 	return dc
 }
@@ -35,14 +35,13 @@ type dataCentre struct {
 	limit  int
 	head   atomic.Uint64
 
-	mu    sync.Mutex            // held while an answer is computed, so that clients with the same query compute it once
-	lists map[dcseed.Query]list // cached answers that take long to find, by a Query's kind and data centre
+	mu    sync.Mutex                         // held while an answer is computed, so that clients with the same query compute it once
+	lists map[dcseed.Query][]*dcseed.Listing // the latest of each kind and data centre
 }
 
-type list struct {
-	block uint64
-	keys  []entity.Key
-}
+// maxLists is how many listings are kept of each kind and data centre. Clients
+// check answers of a few blocks at a time, not in their order.
+const maxLists = 8
 
 // Name implements Reads.
 func (d *dataCentre) Name() string { return DataCentre }
@@ -104,16 +103,27 @@ func (d *dataCentre) Check(op Op, a Answer) error {
 	return d.oracle.Verify(q, dcseed.Answer{Keys: a.Keys, Entity: a.Entity})
 }
 
-// list returns the answer to a query for a whole list. It is cached until the
-// block changes.
+// list returns the answer to a query for a whole list. It follows from the
+// listing of the nearest block before, if one is kept.
 func (d *dataCentre) list(q dcseed.Query) []entity.Key {
 	key := dcseed.Query{Kind: q.Kind, DC: q.DC}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	known, ok := d.lists[key]
-	if !ok || known.block != q.Block {
-		known = list{q.Block, d.oracle.Expected(q).Keys}
-		d.lists[key] = known
+	kept := d.lists[key]
+	var nearest *dcseed.Listing
+	for _, l := range kept {
+		if l.Block() <= q.Block && (nearest == nil || l.Block() > nearest.Block()) {
+			nearest = l
+		}
 	}
-	return known.keys
+	switch {
+	case nearest == nil:
+		nearest = d.oracle.List(q)
+	case nearest.Block() == q.Block:
+		return nearest.Keys()
+	default:
+		nearest = nearest.At(q.Block)
+	}
+	d.lists[key] = append(kept[max(0, len(kept)-maxLists+1):], nearest)
+	return nearest.Keys()
 }
