@@ -82,7 +82,7 @@ func (l *Lab) besides(name string, scales []float64, loads []concurrent) (list [
 
 func (b concurrent) variant(l *Lab, name string, keys Keys, scale float64) Variant {
 	keys = keys.With("mix", l.mixes()[0]).With("rate", Ftoa(b.rows))
-	v := Variant{Name: name, Keys: keys, Cost: baseCost(scale, 1, 0), Run: func(t *Trial, ctx context.Context) error {
+	v := Variant{Name: name, Keys: keys, Cost: BaseCost(scale, 1, 0), Run: func(t *Trial, ctx context.Context) error {
 		_, err := t.withReads(ctx, b)
 		return err
 	}}
@@ -206,7 +206,7 @@ func atSizes(name string, phases, loads float64, run Run) func(*Lab) ([]Variant,
 			least = 2
 		}
 		return across(l.LayoutsOr(), orDefault(l.Sizes, least*l.Scale, l.Scale, 4*l.Scale), func(layout string, scale float64) Variant {
-			return Variant{Name: name, Keys: l.OnBase(layout, scale), Cost: baseCost(scale, phases, loads), Run: run}
+			return Variant{Name: name, Keys: l.OnBase(layout, scale), Cost: BaseCost(scale, phases, loads), Run: run}
 		})
 	}
 }

@@ -55,7 +55,7 @@ func (t *Trial) withCentre(ctx context.Context, f func(d centre) error) error {
 func centres(name, key string, values []int, run func(t *Trial, ctx context.Context, value int) error) func(*Lab) ([]Variant, error) {
 	return func(l *Lab) ([]Variant, error) {
 		return across(l.LayoutsOr(), values, func(layout string, value int) Variant {
-			return Variant{Name: name, Keys: l.On(layout, "dc", "scale", Ftoa(l.Scale), key, itoa(value)), Cost: baseCost(l.Scale, 1, 0),
+			return Variant{Name: name, Keys: l.On(layout, "dc", "scale", Ftoa(l.Scale), key, itoa(value)), Cost: BaseCost(l.Scale, 1, 0),
 				Run: func(t *Trial, ctx context.Context) error { return run(t, ctx, value) }}
 		})
 	}
@@ -111,7 +111,7 @@ func centreVersion(l *Lab) ([]Variant, error) {
 	loads := append([]concurrent{{rows: 2_000, reads: 100}, {rows: 2_000, reads: 500}}, firstVersionLoads()...)
 	return across(l.LayoutsOr(), loads, func(layout string, load concurrent) Variant {
 		c := l.On(layout, "dc", "scale", Ftoa(scale), "mix", "dc", "rate", Ftoa(load.rows), "qps", Ftoa(load.reads))
-		return Variant{Name: "DataCentreCombined", Keys: c, Cost: baseCost(scale, 1, 0), Run: func(t *Trial, ctx context.Context) error {
+		return Variant{Name: "DataCentreCombined", Keys: c, Cost: BaseCost(scale, 1, 0), Run: func(t *Trial, ctx context.Context) error {
 			t.Store.Readers = readers
 			return t.withCentre(ctx, func(d centre) error {
 				_, _, err := t.readAndCommit(ctx, load, d.reads())

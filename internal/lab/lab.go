@@ -183,9 +183,9 @@ type Cost struct {
 // baseRows is the number of rows of the base profile at scale 1.
 const baseRows = 20_000_000
 
-// baseCost estimates phases on the base profile at a scale, plus loading it
+// BaseCost estimates phases on the base profile at a scale, plus loading it
 // loads times.
-func baseCost(scale, phases, loads float64) Cost {
+func BaseCost(scale, phases, loads float64) Cost {
 	rows := baseRows * scale
 	return Cost{Phases: phases, Rows: loads * rows, Set: rows}
 }

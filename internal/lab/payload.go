@@ -96,7 +96,7 @@ func pageSizes(l *Lab) (list []Variant, _ error) {
 			page := itoa(kib << 10)
 			for _, part := range []float64{2, 0.1} {
 				c := l.OnBase(layout, l.Scale, "page", page, "memory", Ftoa(part))
-				list = append(list, Variant{Name: "PageSize", Keys: c, Cost: Cost{Phases: 2, Rows: baseCost(l.Scale, 0, 1).Rows}, Run: func(t *Trial, ctx context.Context) error {
+				list = append(list, Variant{Name: "PageSize", Keys: c, Cost: Cost{Phases: 2, Rows: BaseCost(l.Scale, 0, 1).Rows}, Run: func(t *Trial, ctx context.Context) error {
 					if linked.Params[pageParam] == "" || l.Engine.Server != "" {
 						return fmt.Errorf("%w: the size of this engine's pages cannot be chosen", ErrSkip)
 					}

@@ -83,7 +83,7 @@ func (l *Lab) reads(scales []float64, mixes []string, loads []readLoad, layouts 
 }
 
 func (v readLoad) variant(l *Lab, keys Keys, scale float64) Variant {
-	of := Variant{Name: "ReadMix", Keys: keys, Cost: baseCost(scale, 1.1, 0), Run: func(t *Trial, ctx context.Context) error {
+	of := Variant{Name: "ReadMix", Keys: keys, Cost: BaseCost(scale, 1.1, 0), Run: func(t *Trial, ctx context.Context) error {
 		return v.on(ctx, t, func(m mix.Reads) error { return v.read(ctx, t, m) })
 	}}
 	if v.rate == 0 && v.temperature == "" && v.memory == 0 { // single reads, in a closed loop within the lab's memory

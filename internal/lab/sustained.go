@@ -71,7 +71,7 @@ func checkpoints(l *Lab) (list []Variant, _ error) {
 // profile, at a rate of rows a second; 0 means as fast as possible.
 func (l *Lab) sustained(name, layout string, scale, rate float64, o *store.Options, more ...string) Variant {
 	phases := sustainedPhases(scale, rate)
-	return Variant{Name: name, Keys: l.OnBase(layout, scale, more...), Cost: baseCost(scale, phases, 0), Run: func(t *Trial, ctx context.Context) error {
+	return Variant{Name: name, Keys: l.OnBase(layout, scale, more...), Cost: BaseCost(scale, phases, 0), Run: func(t *Trial, ctx context.Context) error {
 		t.Store = o
 		return t.WithBase(ctx, func() error { return t.onRest(ctx, rate, time.Duration(phases*float64(l.Phase))) })
 	}}
@@ -115,7 +115,7 @@ func (t *Trial) paced(ctx context.Context, cfg bench.CommitConfig) error {
 
 func reorgs(l *Lab) (list []Variant, _ error) {
 	for _, layout := range l.LayoutsOr() {
-		list = append(list, Variant{Name: "Reorg", Keys: l.OnBase(layout, l.Scale, "for", l.Phase.String()), Cost: baseCost(l.Scale, 1, 0), Run: (*Trial).reorg})
+		list = append(list, Variant{Name: "Reorg", Keys: l.OnBase(layout, l.Scale, "for", l.Phase.String()), Cost: BaseCost(l.Scale, 1, 0), Run: (*Trial).reorg})
 	}
 	return list, nil
 }

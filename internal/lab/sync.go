@@ -21,7 +21,7 @@ import (
 func Operated(name, key string, phases, loads float64, operations map[string]Run) func(*Lab) ([]Variant, error) {
 	return func(l *Lab) ([]Variant, error) {
 		return across(l.LayoutsOr(), slices.Sorted(maps.Keys(operations)), func(layout, value string) Variant {
-			return Variant{Name: name, Keys: l.OnBase(layout, l.Scale, key, value), Cost: baseCost(l.Scale, phases, loads), Run: operations[value]}
+			return Variant{Name: name, Keys: l.OnBase(layout, l.Scale, key, value), Cost: BaseCost(l.Scale, phases, loads), Run: operations[value]}
 		})
 	}
 }

@@ -50,7 +50,7 @@ func (load nodeLoad) variant(l *lab.Lab, layout, protocol string, rows float64) 
 		loop = "open-" + lab.Ftoa(load.rate)
 	}
 	c := l.OnBase(layout, l.Scale, "protocol", protocol, "op", load.calls, "clients", strconv.Itoa(nodeClients), "rate", lab.Ftoa(rows), "loop", loop)
-	return lab.Variant{Name: "Node", Keys: c, Cost: lab.Cost{Phases: 1}, Run: func(t *lab.Trial, ctx context.Context) error {
+	return lab.Variant{Name: "Node", Keys: c, Cost: lab.BaseCost(l.Scale, 1, 0), Run: func(t *lab.Trial, ctx context.Context) error {
 		cfg := node.Config{Protocol: protocol, Calls: load.calls, Rows: rows, Config: t.Loop(nodeClients, load.rate, 0)}
 		return t.WithBase(ctx, func() error { return runNode(ctx, t, cfg) })
 	}}
