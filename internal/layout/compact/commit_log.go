@@ -69,7 +69,9 @@ func (n *node) follow(before []*node) {
 
 func firstBytes(key *entity.Key) uint64 { return binary.BigEndian.Uint64(key[:]) }
 
-// terms returns where in a node's changes a value is, of all its values. It is made when it is first asked for.
+// terms returns where in a node's changes a value is, of all its values, and under
+// an empty value where a named attribute has any. It is made when it is first asked
+// for.
 func (n *node) terms() map[lsm.Term][]int32 {
 	n.once.Do(func() {
 		n.index = make(map[lsm.Term][]int32, 12*len(n.changes))
@@ -79,6 +81,9 @@ func (n *node) terms() map[lsm.Term][]int32 {
 				list, _ := c.next.terms()
 				for _, t := range list {
 					n.index[t] = append(n.index[t], int32(i))
+					if anyValue := (lsm.Term{Space: t.Space}); t.Space >= firstName && t != anyValue {
+						n.index[anyValue] = append(n.index[anyValue], int32(i))
+					}
 				}
 			}
 		}
@@ -92,6 +97,12 @@ func (n *node) terms() map[lsm.Term][]int32 {
 // narrowed down by all lists, because with one alone a question for three
 // attributes of a data centre compared some 700 versions.
 func (n *node) having(lists [][]lsm.Term, places []int32) []int32 {
+	if len(lists) == 0 {
+		for i := range n.changes {
+			places = append(places, int32(i))
+		}
+		return places
+	}
 	index := n.terms()
 	places = append(places, indexed(index, lists[0])...)
 	for _, terms := range lists[1:] {

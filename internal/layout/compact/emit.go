@@ -99,7 +99,7 @@ func (v *view) sorted(ctx context.Context, p *plan, req layout.Request, left *in
 		}
 
 		// Sort the matches of the overlay.
-		for _, r := range v.unmerged(req.Expr) {
+		for _, r := range v.unmerged(req.Expr, false) {
 			if !r.visible(v.at) {
 				continue
 			}

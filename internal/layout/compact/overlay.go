@@ -68,56 +68,111 @@ func sortDescending(list []*version) {
 }
 
 // unmerged returns the overlay's versions that may match an expression, highest id
-// first: all of them, or those that equalities narrow it down to.
-func (v *view) unmerged(e query.Expr) []*version {
+// first. When the expression excludes few of them these are all, because to look
+// through all in order then takes less time than to find some and to sort them;
+// more so for a caller with a limit, who seldom needs all.
+func (v *view) unmerged(e query.Expr, limited bool) (found []*version) {
 	o := v.overlay()
 	if len(o.live) <= minCandidates {
 		return o.live
 	}
-	equalities := v.equalities(e)
-	if len(equalities) == 0 {
-		return o.live
+
+	// Of a few keys look up the last changes.
+	if keys, ok := keysOf(e); ok {
+		for _, key := range keys {
+			if c := lookup(v.nodes, v.at, key); c != nil && o.versions[c.newID] == &c.next {
+				found = append(found, &c.next)
+			}
+		}
+		sortDescending(found)
+		return slices.Compact(found)
 	}
-	slices.SortStableFunc(equalities, func(a, b []lsm.Term) int { return cmp.Compare(len(a), len(b)) })
-	var found []*version
+
+	// Find what the blocks within reach have changed and has the terms.
+	within, lists := reachOf(e), v.required(e)
+	slices.SortStableFunc(lists, func(a, b []lsm.Term) int { return cmp.Compare(len(a), len(b)) })
+	most := len(o.live) / 2
+	if limited {
+		most /= 2
+	}
 	var places []int32
 	for _, n := range v.nodes {
-		if n.block > v.at {
+		if n.block > int64(within.to) {
 			break
 		}
-		places = n.having(equalities, places[:0])
+		if n.block < int64(within.from) {
+			continue
+		}
+		places = n.having(lists, places[:0])
 		for _, i := range places {
 			// A version counts when it is still its entity's last.
 			if c := &n.changes[i]; o.versions[c.newID] == &c.next {
 				found = append(found, &c.next)
 			}
 		}
+		if len(found) > most {
+			return o.live
+		}
 	}
 	sortDescending(found)
 	return slices.Compact(found)
 }
 
-// equalities returns lists of terms, of each of which every match of an expression
-// has at least one. There are no lists when the expression asks for no values.
-func (v *view) equalities(e query.Expr) (lists [][]lsm.Term) {
+// keysOf returns keys of which every match of an expression has one, or false when
+// it asks for none.
+func keysOf(e query.Expr) (keys []entity.Key, ok bool) {
+	var values []query.Value
+	switch e := e.(type) {
+	case query.Compare:
+		if e.Name == entity.AttrKey && e.Op == query.Equal {
+			values = []query.Value{e.Value}
+		}
+	case query.In:
+		if e.Name == entity.AttrKey && !e.Negated {
+			values = e.Values
+		}
+	case query.And:
+		for _, t := range e.Terms {
+			if keys, ok = keysOf(t); ok {
+				return keys, true
+			}
+		}
+	}
+	for _, value := range values {
+		if key, err := entity.ParseKey(value.Text); err == nil {
+			keys = append(keys, key)
+		}
+	}
+	return keys, values != nil
+}
+
+// required returns lists of terms, of each of which every match of an expression
+// has at least one.
+func (v *view) required(e query.Expr) (lists [][]lsm.Term) {
 	switch e := e.(type) {
 	case query.Compare:
 		if e.Op == query.Equal {
 			return v.valueTerms(e.Name, []query.Value{e.Value})
 		}
+		return v.anyValue(e.Name, e.Value.Kind)
 	case query.In:
 		if !e.Negated {
 			return v.valueTerms(e.Name, e.Values)
 		}
+		if len(e.Values) > 0 {
+			return v.anyValue(e.Name, e.Values[0].Kind)
+		}
+	case query.Glob:
+		return v.anyValue(e.Name, entity.String)
 	case query.And:
 		for _, t := range e.Terms {
-			lists = append(lists, v.equalities(t)...)
+			lists = append(lists, v.required(t)...)
 		}
 	case query.Or:
 		// A match has a term of one alternative; of each the shortest list will do.
 		all := []lsm.Term{}
 		for _, t := range e.Terms {
-			alternative := v.equalities(t)
+			alternative := v.required(t)
 			if len(alternative) == 0 {
 				return nil
 			}
@@ -131,7 +186,7 @@ func (v *view) equalities(e query.Expr) (lists [][]lsm.Term) {
 
 // valueTerms returns one list, the terms of values, unless they are too many to look up in each node.
 func (v *view) valueTerms(name string, values []query.Value) [][]lsm.Term {
-	if len(values) == 0 || len(values) > 2*lookupCost || name == entity.AttrKey {
+	if len(values) == 0 || len(values) > 2*lookupCost {
 		return nil
 	}
 	a, ok := v.attribute(name, values[0].Kind)
@@ -140,4 +195,17 @@ func (v *view) valueTerms(name string, values []query.Value) [][]lsm.Term {
 	}
 	terms, _ := a.terms(values)
 	return [][]lsm.Term{terms}
+}
+
+// anyValue returns one list, the term of any value of an attribute, unless every
+// entity has one.
+func (v *view) anyValue(name string, kind entity.AttributeKind) [][]lsm.Term {
+	a, ok := v.attribute(name, kind)
+	switch {
+	case !ok || !a.unknown && a.attr < firstName:
+		return nil
+	case a.unknown:
+		return [][]lsm.Term{{}}
+	}
+	return [][]lsm.Term{{{Space: a.attr}}}
 }

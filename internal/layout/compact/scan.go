@@ -37,7 +37,7 @@ func (v *view) scan(ctx context.Context, p *plan, left *int) iter.Seq2[match, er
 			}
 			return yield(match{r, rec}, nil)
 		}
-		log := v.unmerged(p.expr)
+		log := v.unmerged(p.expr, *left > 0)
 		testLogAbove := func(id int64) bool {
 			for ; len(log) > 0 && log[0].id > id; log = log[1:] {
 				if log[0].id < p.below && log[0].visible(v.at) && !test(log[0]) {
