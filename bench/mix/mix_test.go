@@ -44,7 +44,10 @@ func TestOracleAnswersAsTheModel(t *testing.T) {
 func TestOracleOfAnEntityMadeAgain(t *testing.T) {
 	o := mix.NewOracle()
 	create := func(key byte, tx uint32) entity.Op {
-		return entity.Op{Kind: entity.Create, Key: entity.Key{key}, TxIndex: tx, BTL: 50, StringAttributes: map[string]string{"type": "t"}}
+		return entity.Op{
+			Kind: entity.Create, Key: entity.Key{key}, TxIndex: tx, BTL: 50,
+			StringAttributes: map[string]string{"type": "t"},
+		}
 	}
 	for _, b := range []entity.Block{
 		{Number: 1, Ops: []entity.Op{create(1, 0), create(2, 1)}},

@@ -229,8 +229,10 @@ func (c *blockDiffCmd) Run(e *env) error {
 			}
 			names := count.add(kinds...)
 			if c.JSON {
-				line := differenceJSON{Key: d.Key.String(), Happened: names, Block: d.Block, Before: jsonOf(d.Old), After: jsonOf(d.New)}
-				err = enc.Encode(line)
+				err = enc.Encode(differenceJSON{
+					Key: d.Key.String(), Happened: names, Block: d.Block,
+					Before: jsonOf(d.Old), After: jsonOf(d.New),
+				})
 			} else {
 				shown, what := d.Old, ""
 				if d.New != nil {

@@ -77,7 +77,9 @@ func runLost(t *testing.T, h Harness) {
 			text[100] ^= 0xff
 			return os.WriteFile(log, text, 0o600)
 		},
-		"end of log":     func(t *testing.T, log string) error { return os.Truncate(log, must(os.Stat(log))(t).Size()/2) },
+		"end of log": func(t *testing.T, log string) error {
+			return os.Truncate(log, must(os.Stat(log))(t).Size()/2)
+		},
 		"last of either": func(_ *testing.T, log string) error { return os.WriteFile(log, beforeEvent, 0o600) },
 		"last block":     func(_ *testing.T, log string) error { return os.WriteFile(log, beforeBlock, 0o600) },
 	} {
@@ -91,7 +93,8 @@ func runLost(t *testing.T, h Harness) {
 				}
 			}
 			if len(log) > 0 {
-				require.True(t, bytes.Equal(log, must(os.ReadFile(logOf(path)))(t)), "a process that was refused has changed the log")
+				kept := must(os.ReadFile(logOf(path)))(t)
+				require.True(t, bytes.Equal(log, kept), "a process that was refused has changed the log")
 			}
 			if name == firstFrame {
 				return // engines mistake it for an empty log, or do not read it
