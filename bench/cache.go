@@ -32,7 +32,7 @@ type Progress interface {
 //	<root>/<key>/data        the closed database
 //	<root>/<key>/ready.json  written last: the data set is complete
 //	<root>/<key>.lock        held while it is built or copied, or used in place
-//	<root>/run-<n>/data      what is in use, on the same disk, with its lock
+//	<root>/run-<n>/data      the database of a run, on the same disk, with its lock
 //
 // Several processes may share it. Anything in it may be deleted while no benchmark runs.
 type Cache struct {

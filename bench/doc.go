@@ -3,13 +3,14 @@
 //
 //   - generated blocks (Profile, Blocks, Updates) and what a store must hold
 //     after them (Expectation, NamedQuery);
-//   - data sets that are built once and copied for each run (Cache, OpenCopy), of
-//     generated blocks, of a longer history (Source), of which the rest is there
-//     to be written, or of events;
-//   - what to tell (Result, Manifest);
-//   - commits and reads that others measure beside or between: Commit, ReadMix,
-//     Combined, Reorg. Each is a configuration and a function,
-//     and verifies what the store did.
+//   - data sets that are built once and copied for each run (Cache, OpenCopy): of
+//     generated blocks, of the first part of a longer history (Source), whose
+//     rest can be written later, or of events;
+//   - results, and the description of the host and the engine (Result,
+//     Manifest);
+//   - commits and reads, which other workloads also run: Commit, ReadMix,
+//     Combined, Reorg. Each is a configuration and a function, and compares the
+//     store with the right answers.
 //
 // Packages below have one subject each: loops (pace), read mixes (mix), rows of
 // one table (row), events (enrolment), permissions (rebac, social), the entity

@@ -3,7 +3,7 @@
 // copying it.
 //
 //   - Mendoza is the base profile; Stream generates it at a scale, and Plan
-//     tells exactly what Stream will generate, without the contents.
+//     counts exactly the entities and rows that Stream will generate.
 //   - Scale multiplies a Source – a generated one, a block tar, a database –
 //     by a whole factor with fresh keys.
 //   - Merged joins small blocks, and Split cuts a history into what a store
@@ -13,8 +13,8 @@
 // integers only (math functions and fused multiplication differ between
 // processors) and no generator of the standard library, which may change.
 //
-// Memory does not grow with the stream, but for Merged. No entity is remembered: everything
-// about it follows from the seed, its kind and its number within the kind.
-// Operations after the creation come within a horizon that the profile bounds,
-// and wait in a queue no longer than that.
+// Memory does not grow with the stream, except in Merged. No entity is kept,
+// because everything about it follows from the seed, its kind and its number
+// within the kind. Later operations on an entity wait in a queue. They come
+// within a horizon that the profile bounds, so the queue is bounded too.
 package scaler

@@ -19,7 +19,7 @@ import (
 
 // Workload is a measurement on a store that holds Data.
 type Workload struct {
-	Group      string // what is measured, as in the names of benchmarks: "Append" of BenchmarkEventAppend
+	Group      string // of operations, as in the names of benchmarks: "Append" of BenchmarkEventAppend
 	Key, Value string // distinguish it from others of its group
 	Memory     bool   // memory is measured instead of operations
 

@@ -52,9 +52,6 @@ func (r *Recorder) Merge(o *Recorder) {
 // Count returns the number of recorded latencies.
 func (r *Recorder) Count() int64 { return r.hist.TotalCount() }
 
-// Total returns the sum of the latencies.
-func (r *Recorder) Total() time.Duration { return r.sum }
-
 // Max returns the longest latency, exactly; 0 when nothing was recorded.
 func (r *Recorder) Max() time.Duration { return r.max }
 

@@ -3,6 +3,7 @@ package mix
 import (
 	"fmt"
 	"hash/maphash"
+	"iter"
 	"reflect"
 	"slices"
 
@@ -94,7 +95,7 @@ func (o *Oracle) matches(q *question, v *version) bool {
 	case byWindow:
 		return q.from <= uint64(v.from) && uint64(v.from) < q.to
 	case byValue:
-		return slices.Contains(o.sample.of(v), q.number)
+		return slices.Contains(o.sample.numbersOf(v), q.number)
 	}
 	return v.values[q.topic] == q.number && (q.typ == 0 || v.values[byType] == q.typ)
 }
@@ -102,36 +103,46 @@ func (o *Oracle) matches(q *question, v *version) bool {
 // answer returns the keys that answer a question at a block, newest first, up
 // to a limit; 0 is no limit.
 func (o *Oracle) answer(q question, block uint64, limit int) (found []entity.Key) {
-	var among []int32 // lives, oldest first
-	n, all := 0, false
-	switch q.topic {
-	case byWindow:
-		few := false
-		if among, few = o.changed(q.from, q.to); !few {
-			// Search all entities: those created in the window come first and
-			// usually suffice.
-			all, n = true, o.born(q.to-1)
-		}
-	case byGPU:
-		among = o.gpus
-	case byValue:
-		among = o.sample.values[q.number].lives
-	default:
-		among = o.texts[q.topic].lists[q.number]
-	}
-	if !all {
-		n = len(among)
-	}
-	for i := n - 1; i >= 0 && (limit == 0 || len(found) < limit); i-- {
-		l := int32(i)
-		if !all {
-			l = among[i]
-		}
+	for l := range o.candidates(&q) {
 		if v := o.at(l, block); v != nil && o.matches(&q, v) {
-			found = append(found, o.lives[l].key)
+			if found = append(found, o.lives[l].key); len(found) == limit {
+				break
+			}
 		}
 	}
 	return found
+}
+
+// candidates returns lives, newest first. All matches of a question are among
+// them.
+func (o *Oracle) candidates(q *question) iter.Seq[int32] {
+	var lives []int32 // oldest first
+	switch q.topic {
+	case byWindow:
+		changed, all := o.changed(q.from, q.to)
+		if !all {
+			// Search all entities, because the entities that were created in
+			// the window come first and usually suffice.
+			return func(yield func(int32) bool) {
+				for l := o.born(q.to-1) - 1; l >= 0 && yield(int32(l)); l-- {
+				}
+			}
+		}
+		lives = changed
+	case byGPU:
+		lives = o.gpus
+	case byValue:
+		lives = o.sample.values[q.number].lives
+	default:
+		lives = o.texts[q.topic].lists[q.number]
+	}
+	return func(yield func(int32) bool) {
+		for _, l := range slices.Backward(lives) {
+			if !yield(l) {
+				return
+			}
+		}
+	}
 }
 
 // Check implements Reads.
@@ -180,7 +191,7 @@ func (o *Oracle) compareEntity(op Op, a Answer) string {
 		return fmt.Sprintf("the key is %s", e.Key)
 	}
 	e, h := a.Entity, newHashes(a.Entity)
-	got, want := *e, *o.stub(l, v)
+	got, want := *e, *o.metadata(l, v)
 	got.ContentType, got.Content, got.StringAttributes, got.NumericAttributes = "", nil, nil, nil
 	switch {
 	case op.Parts&store.Metadata != 0 && !reflect.DeepEqual(got, want):

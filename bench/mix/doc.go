@@ -3,18 +3,20 @@
 // of a data centre of package dcseed. The same seed gives the same operations.
 //
 //	oracle := mix.NewOracle()
-//	err := oracle.Follow(blocks)               // what the store was loaded with
+//	err := oracle.Follow(blocks)               // of the store
 //	reads, err := mix.New(mix.A, oracle)
 //	draw := reads.Stream(mix.StreamOptions{HeadOnly: !ents.Temporal()})
 //	reader := mix.NewReader(ents, nil)
 //	for range 10_000 {
 //		op := draw(random)
-//		answer, err := reader.Do(ctx, op)       // what is timed
-//		err = reads.Check(op, answer)           // what is not
+//		answer, err := reader.Do(ctx, op)       // timed
+//		err = reads.Check(op, answer)           // not timed
 //	}
 //
-// While blocks are written, give each to Reads.Advance before the store applies it: answers are kept by block, so
-// that a reader may still ask about the blocks before, and a store that shows a block is never ahead of the oracle.
+// While blocks are written, give each to Reads.Advance before the store applies
+// it, so that a store that shows a block is never ahead of the oracle. The
+// oracle keeps the answers of earlier blocks, because a reader may still ask for
+// them.
 //
 // # Questions
 //
@@ -26,9 +28,10 @@
 // may be empty; here the bounds are drawn until it is not. Its votes of a user
 // are all entities that the user created; here they are votes.
 //
-// Where it does not say an order, the newest creations come first, which is the order of the store. Its scans
-// by attribute ask for keys alone: they fetch the metadata and no attributes. Its reads by key take string
-// attributes alone: they fetch all attributes without the payload.
+// Queries without an order return the newest creations first, which is the order
+// of the store. The seed's scans by attribute ask for keys alone; here they fetch
+// the metadata and no attributes. Its reads by key ask for string attributes
+// alone; here they fetch all attributes without the payload.
 //
 // Drawn values exist: entities, values of attributes and creators are drawn
 // from visible entities, and entities at a past block from the entities that

@@ -25,11 +25,11 @@ const (
 
 // sample holds the attributes of the data, with some of their values.
 type sample struct {
-	byName map[attributeName]*attribute
-	sorted []*attribute // all attributes, set by fix
-	values []*value     // by number; nil if the value was displaced
-	held   []uint32     // numbers of the values of each version, concatenated
-	fixed  bool         // no new values are added
+	byName  map[attributeName]*attribute
+	sorted  []*attribute // all attributes, set by fix
+	values  []*value     // by number; nil if the value was displaced
+	numbers []uint32     // of the values of each version, concatenated
+	fixed   bool         // no new values are added
 }
 
 type attributeName struct {
@@ -71,7 +71,7 @@ func compareNames(a, b attributeName) int {
 // add records the values of a version of a life, in the order of names, because
 // not all may fit.
 func (s *sample) add(v *version, e *entity.Entity, l int32) {
-	v.held = uint32(len(s.held))
+	v.firstNumber = uint32(len(s.numbers))
 	for _, name := range slices.Sorted(maps.Keys(e.StringAttributes)) {
 		if text := e.StringAttributes[name]; text != "" && len(text) <= maxText { // no question asks for an empty one
 			s.post(attributeName{name, entity.String}, query.Text(text), l)
@@ -80,7 +80,7 @@ func (s *sample) add(v *version, e *entity.Entity, l int32) {
 	for _, name := range slices.Sorted(maps.Keys(e.NumericAttributes)) {
 		s.post(attributeName{name, entity.Numeric}, query.Number(e.NumericAttributes[name]), l)
 	}
-	v.holds = uint32(len(s.held)) - v.held
+	v.endNumber = uint32(len(s.numbers))
 }
 
 // post adds a life to the list of a value, if the value is in the sample or may
@@ -111,7 +111,7 @@ func (s *sample) post(name attributeName, is query.Value, l int32) {
 		a.values, s.values = slices.Insert(a.values, i, v), append(s.values, v)
 	}
 	v := a.values[i]
-	v.lives, s.held = insert(v.lives, l), append(s.held, v.number)
+	v.lives, s.numbers = insert(v.lives, l), append(s.numbers, v.number)
 }
 
 // hashText is the same in every process, so that every run asks for the same
@@ -123,8 +123,8 @@ func hashText(h uint64, text string) uint64 {
 	return splitmix.Scramble(h)
 }
 
-// of returns the numbers of the values of a version.
-func (s *sample) of(v *version) []uint32 { return s.held[v.held : v.held+v.holds] }
+// numbersOf returns the numbers of a version's values.
+func (s *sample) numbersOf(v *version) []uint32 { return s.numbers[v.firstNumber:v.endNumber] }
 
 // Questions.
 
@@ -161,7 +161,7 @@ func (d *draws) commonValue() *value {
 	}
 	s := &d.o.sample
 	var list []*value
-	for _, number := range s.of(d.o.at(l, d.head)) {
+	for _, number := range s.numbersOf(d.o.at(l, d.head)) {
 		if v := s.values[number]; v != nil {
 			list = append(list, v)
 		}

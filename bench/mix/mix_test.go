@@ -39,6 +39,32 @@ func TestOracleAnswersAsTheModel(t *testing.T) {
 	})
 }
 
+// TestOracleOfAnEntityMadeAgain: an entity that is deleted and created again in
+// one block is the newest one.
+func TestOracleOfAnEntityMadeAgain(t *testing.T) {
+	o := mix.NewOracle()
+	create := func(key byte, tx uint32) entity.Op {
+		return entity.Op{
+			Kind: entity.Create, Key: entity.Key{key}, TxIndex: tx, BTL: 50,
+			StringAttributes: map[string]string{"type": "t"},
+		}
+	}
+	for _, b := range []entity.Block{
+		{Number: 1, Ops: []entity.Op{create(1, 0), create(2, 1)}},
+		{Number: 2, Ops: []entity.Op{{Kind: entity.Delete, Key: entity.Key{1}}, create(1, 1)}},
+	} {
+		require.NoError(t, o.Advance(&b))
+	}
+	r, err := mix.New(mix.C, o)
+	require.NoError(t, err)
+	draw, from := r.Stream(mix.StreamOptions{}), random(1)
+	op := draw(from)
+	for op.Kind != "latest-of-type" {
+		op = draw(from)
+	}
+	require.NoError(t, r.Check(op, mix.Answer{Block: 2, Keys: []entity.Key{{1}, {2}}, Count: 2}))
+}
+
 // How many entities there are the oracle knows at the head, past all that ran out.
 func TestOracleCounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

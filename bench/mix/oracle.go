@@ -56,7 +56,7 @@ type version struct {
 	values [len(asked)]uint32 // numbers in Oracle.texts, 0 for none
 	gpu    uint32             // number of GPUs plus one, 0 for none
 
-	held, holds uint32 // position in sample.held, and number of values there
+	firstNumber, endNumber uint32 // the part of sample.numbers with the version's values
 }
 
 const none = -1
@@ -112,7 +112,7 @@ func (o *Oracle) Advance(b *entity.Block) error {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.runOut(b.Number)
+	o.expire(b.Number)
 	for i := range set.Changes {
 		o.apply(b.Number, &set.Changes[i], hashed[i])
 	}
@@ -127,30 +127,31 @@ func (o *Oracle) Visible() int {
 	return o.visible
 }
 
-// runOut removes the entities that expire after the head, up to a block. It
-// visits either the block numbers or the recorded ends, whichever are fewer.
-func (o *Oracle) runOut(block uint64) {
+// expire no longer counts the entities as visible that expire after the head, up
+// to a block. It visits either the block numbers or the recorded ends, whichever
+// are fewer.
+func (o *Oracle) expire(block uint64) {
 	if block-o.head < uint64(len(o.ends)) {
 		for n := o.head + 1; n <= block; n++ {
-			o.end(n, o.ends[n])
+			o.hide(n, o.ends[n])
 		}
 		return
 	}
 	for n := range o.ends {
 		if n <= block {
-			o.end(n, o.ends[n])
+			o.hide(n, o.ends[n])
 		}
 	}
 }
 
-// begun counts an entity as visible until a block. Its counterpart end counts
-// entities that are no longer visible.
-func (o *Oracle) begun(until uint64) {
+// show counts an entity as visible until a block.
+func (o *Oracle) show(until uint64) {
 	o.visible++
 	o.ends[until]++
 }
 
-func (o *Oracle) end(until uint64, n int) {
+// hide no longer counts n entities that were visible until a block.
+func (o *Oracle) hide(until uint64, n int) {
 	o.visible -= n
 	if o.ends[until] -= n; o.ends[until] == 0 {
 		delete(o.ends, until)
@@ -175,7 +176,7 @@ func (o *Oracle) prior(b *entity.Block) map[entity.Key]entity.Prior {
 		}
 		switch v := &o.versions[o.lives[l].last]; {
 		case v.visible(b.Number):
-			prior[b.Ops[i].Key] = entity.Prior{Live: o.stub(l, v)}
+			prior[b.Ops[i].Key] = entity.Prior{Live: o.metadata(l, v)}
 		case v.end == v.expires: // nothing ended it before its time
 			prior[b.Ops[i].Key] = entity.Prior{Expired: true}
 		}
@@ -183,9 +184,9 @@ func (o *Oracle) prior(b *entity.Block) map[entity.Key]entity.Prior {
 	return prior
 }
 
-// stub returns a version of a life as an entity, without the parts that are not
-// kept.
-func (o *Oracle) stub(l int32, v *version) *entity.Entity {
+// metadata returns a version of a life as an entity that has only metadata,
+// because the other parts are not kept.
+func (o *Oracle) metadata(l int32, v *version) *entity.Entity {
 	at := &o.lives[l]
 	return &entity.Entity{
 		Key: at.key, Sequence: at.sequence, Creator: at.creator, Owner: v.owner,
@@ -193,11 +194,13 @@ func (o *Oracle) stub(l int32, v *version) *entity.Entity {
 	}
 }
 
+// apply ends the old version of a changed entity and adds the new one.
 func (o *Oracle) apply(block uint64, c *entity.Change, h hashes) {
+	// End the old version, whose content the new one may keep.
 	v := version{hashes: h, before: none}
 	if c.Old != nil {
 		old := &o.versions[o.lives[o.newest[c.Key]].last]
-		o.end(old.end, 1)
+		o.hide(old.end, 1)
 		old.end = min(old.end, block)
 		if c.ContentKept {
 			v = *old
@@ -206,10 +209,9 @@ func (o *Oracle) apply(block uint64, c *entity.Change, h hashes) {
 	if c.New == nil {
 		return
 	}
+
+	// Add the new version to its life, or to a new life.
 	v.from, v.owner, v.end, v.expires = uint32(block), c.New.Owner, c.New.Expiration, c.New.Expiration
-	if !c.ContentKept {
-		o.number(&v, c.New)
-	}
 	l := o.newest[c.Key]
 	if c.Old == nil || c.Old.Sequence != c.New.Sequence {
 		l = o.begin(c.New)
@@ -217,13 +219,16 @@ func (o *Oracle) apply(block uint64, c *entity.Change, h hashes) {
 		v.before = o.lives[l].last
 	}
 	if v.life = l; !c.ContentKept {
+		o.number(&v, c.New)
 		o.sample.add(&v, c.New, l)
 	}
 	o.lives[l].last = int32(len(o.versions))
 	o.versions = append(o.versions, v)
 	if v.visible(block) {
-		o.begun(v.end)
+		o.show(v.end)
 	}
+
+	// Add the life to the indexes of its values.
 	for t := range o.texts {
 		o.texts[t].post(v.values[t], l)
 	}
@@ -290,14 +295,14 @@ func (o *Oracle) first() uint64 {
 }
 
 // changed returns the lives that changed in blocks from up to, but not
-// including, to, oldest first. It returns false if they are too many; a search
-// through all lives then finds matches soon.
-func (o *Oracle) changed(from, to uint64) (list []int32, few bool) {
+// including, to, oldest first. It returns false if they are too many to list; a
+// search through all lives then finds matches soon.
+func (o *Oracle) changed(from, to uint64) (list []int32, all bool) {
 	at := func(block uint64) int {
 		return sort.Search(len(o.versions), func(i int) bool { return uint64(o.versions[i].from) >= block })
 	}
 	first, end := at(from), at(to)
-	if end-first > fewChanges {
+	if end-first > maxChanges {
 		return nil, false
 	}
 	for i := first; i < end; i++ {
@@ -307,7 +312,7 @@ func (o *Oracle) changed(from, to uint64) (list []int32, few bool) {
 	return slices.Compact(list), true
 }
 
-const fewChanges = 4_096
+const maxChanges = 4_096
 
 // born returns how many lives began at or before a block.
 func (o *Oracle) born(block uint64) int {

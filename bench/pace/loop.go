@@ -67,9 +67,9 @@ func Loop(ctx context.Context, cfg Config, op Op) (*Outcome, error) {
 	if cfg.Rate > 0 {
 		cfg.Arrivals = poisson(cfg.Rate, cfg.Seed)
 	}
-	l := &loop{cfg: cfg, activity: activityOf(ctx), turn: make(chan struct{}, 1)}
+	l := &loop{cfg: cfg, activity: activityOf(ctx), starting: make(chan struct{}, 1)}
 	l.out = &Outcome{Started: cfg.Start.Add(cfg.WarmUp), Workers: cfg.Workers, open: cfg.Arrivals != nil}
-	l.turn <- struct{}{}
+	l.starting <- struct{}{}
 	err := l.work(ctx, op)
 	out := l.out
 	if !out.open {
@@ -87,13 +87,13 @@ type loop struct {
 	cfg      Config
 	activity *Activity
 
-	// The holder of turn waits for the next start; the other idle workers queue
-	// for it, so that at most one of them spins. It guards the fields up to
-	// spent.
-	turn         chan struct{}
-	n            int64
-	ended        bool // the configured end was reached
-	durationOver bool // the end was that of Duration
+	// The worker that holds the token in starting waits for the next start. The
+	// other idle workers queue for the token, so that at most one worker spins.
+	// The token guards the next three fields.
+	starting     chan struct{}
+	n            int64 // number of the next operation
+	ended        bool  // the configured end was reached
+	durationOver bool  // the end was that of Duration
 
 	mu            sync.Mutex
 	out           *Outcome
@@ -139,11 +139,11 @@ func (l *loop) work(ctx context.Context, op Op) error {
 	return l.err
 }
 
-// next waits for the turn and then for a start. It returns the operation's
+// next waits for the token and then for a start. It returns the operation's
 // number and its due time; false at the end.
 func (l *loop) next(halt context.Context) (n int64, due time.Duration, ok bool) {
-	<-l.turn // soon free after a halt, which ends the wait of its holder
-	defer func() { l.turn <- struct{}{} }()
+	<-l.starting // soon free after a halt, which ends the wait of its holder
+	defer func() { l.starting <- struct{}{} }()
 	for !l.ended {
 		now := l.now()
 		if n, due = l.n, max(now, 0); l.out.open {

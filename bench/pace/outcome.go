@@ -24,7 +24,7 @@ type Outcome struct {
 	Kinds []Kind // sorted by name
 
 	Workers  int
-	Checking time.Duration // of all workers' checks of answers, which run beside the operations
+	Checking time.Duration // of all workers' checks of answers, which run concurrently with the operations
 
 	open    bool
 	timed   time.Duration     // time of all operations after the warm-up, including failed ones

@@ -43,8 +43,8 @@ type Config struct {
 
 // Run writes entities into an empty database, and reads payloads by the keys of
 // entities in random order. It compares every payload, and fails with
-// bench.ErrMismatch. Beside is the size of the separate file in bytes.
-func Run(ctx context.Context, db *store.DB, cfg Config) (commits bench.Result, reads *pace.Outcome, beside int64, err error) {
+// bench.ErrMismatch. FileSize is the size of the separate file in bytes.
+func Run(ctx context.Context, db *store.DB, cfg Config) (commits bench.Result, reads *pace.Outcome, fileSize int64, err error) {
 	k := &keeper{Config: cfg, db: graph.Store{DB: db}}
 	err = k.open(ctx)
 	if err == nil {

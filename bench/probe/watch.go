@@ -137,10 +137,11 @@ func state(pids []int) string {
 // idle are the states of goroutines that wait for another goroutine, which says more.
 var idle = []string{"select", "chan receive", "chan send", "sleep", "sync.Cond.Wait", "finalizer wait", "GC worker (idle)"}
 
-// module is what the names of our functions begin with, and measuring the
-// packages of it that are not of an engine.
+// module begins the names of this module's functions.
 const module = "github.com/varvedb/varve/"
 
+// measuring are the packages that measure. A wait in them says nothing about the
+// store.
 var measuring = []string{"bench", "internal/lab", "internal/cli"}
 
 // waits counts the goroutines of a dump by state, outermost function, and the

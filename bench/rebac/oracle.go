@@ -19,14 +19,15 @@ type set map[int]bool
 
 func (s set) list() []int { return slices.Sorted(maps.Keys(s)) }
 
-// Oracle knows every answer. It holds sets of users. It computes the closure in
-// another way than the stores do: it joins sets until nothing changes.
+// Oracle knows every answer. It keeps sets of users. It does not compute the
+// closure as the stores do: it joins the sets of child groups to their parents'
+// until nothing changes.
 type Oracle struct {
 	data *Data
 
 	admins   []set     // by organization
-	members  []set     // by group, managers and those of groups below included
-	managers []set     // by group, those of groups below included
+	members  []set     // by group, with managers and the members of child groups
+	managers []set     // by group, with the managers of child groups
 	lists    [][]Entry // by resource
 }
 

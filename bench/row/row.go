@@ -46,7 +46,7 @@ const (
 
 // Config configures what is inserted, how, and for how long.
 type Config struct {
-	Indexes   int // 0: none; 2: those of layout simple; 6: those of layout arkiv
+	Indexes   int // 0: none; 2: as in layout simple; 6: as in layout arkiv
 	Rows      int // to insert
 	PerCommit int // rows of a commit; zero means all
 	Mode      Mode

@@ -1,10 +1,13 @@
-// Package social is the load of a social network on its permissions: the test with which AuthZed took SpiceDB
-// to a million requests a second in 2023. Users publish content, public or for their followers; others interact
-// with it; everybody may follow and block. 60 % of the checks ask whether a user may see a piece of content, 30
-// % another user's profile, 10 % an interaction, and 1 % of all requests write a relationship.
+// Package social is the load of a social network on its permissions: the test
+// with which AuthZed took SpiceDB to a million requests a second in 2023. Users
+// publish content, public or for their followers; others interact with it;
+// everybody may follow and block. 60 % of the checks ask whether a user may see
+// a piece of content, 30 % another user's profile, 10 % an interaction, and 1 %
+// of all requests write a relationship.
 //
-// The data is relationships "subject has relation to object", as SpiceDB stores them, in the numbers of
-// AuthZed's table. Its schema is not published beyond what it allows; this one does that:
+// The data are relationships "subject has relation to object", as SpiceDB stores
+// them, in the numbers of AuthZed's table. AuthZed has published the
+// permissions, but not the schema. This schema gives the same permissions:
 //
 //	definition user {
 //	    relation self: user
@@ -24,7 +27,9 @@
 //	    permission view = parent->view - creator->blocked
 //	}
 //
-// A Graph is the data, an Oracle knows the answer to every question at every point of the history of writes, a
-// Store holds the data in an engine, a Mix says what is asked, and Run does it, and compares every answer. A
-// check that runs beside writes must see one of the states that these go through in its time.
+// A Graph has the data, and a Store holds them in an engine. An Oracle knows the
+// answer to every question at every point of the history of writes. Run sends
+// the requests of a Mix and compares every answer. The answer to a check that
+// runs concurrently with writes must be right in a state of the data during the
+// check.
 package social

@@ -133,10 +133,10 @@ func (d *draft) add(tx transaction, gas uint64, status uint64, price *big.Int, l
 	d.txs, d.receipts, d.others = append(d.txs, tx), append(d.receipts, r), append(d.others, others)
 }
 
-// told adds a transaction of the chain itself. Its signature is not real but
+// addOwn adds a transaction of the chain itself. Its signature is not real but
 // made from a hash, so that each is different, in a form that clients accept
 // before they read the sender.
-func (d *draft) told(from common.Address, input []byte, of common.Hash, i int, logs, others []*types.Log) {
+func (d *draft) addOwn(from common.Address, input []byte, of common.Hash, i int, logs, others []*types.Log) {
 	tx := types.NewTx(&types.LegacyTx{
 		Nonce: d.number, GasPrice: new(big.Int), To: &processor, Value: new(big.Int), Data: input,
 		V: big.NewInt(27), R: of.Big(), S: big.NewInt(int64(i + 1)),
@@ -279,7 +279,7 @@ func (c *Chain) next(ctx context.Context, parent *block) (_ *block, err error) {
 		return nil, err
 	}
 	if len(ended.processor) > 0 {
-		d.told(system, nil, parent.Hash(), 0, ended.processor, ended.registry)
+		d.addOwn(system, nil, parent.Hash(), 0, ended.processor, ended.registry)
 	}
 	for _, tx := range c.pool.executable(parent.accounts) {
 		if d.gas+intrinsicGas(tx.Data()) > gasLimit || len(d.txs) > 1<<14 {
@@ -316,7 +316,7 @@ func execute(ctx context.Context, s *state, d *draft, tx transaction) error {
 	d.pay(tx.from, *tx.To(), tx.Value())
 	d.add(tx, gas, types.ReceiptStatusSuccessful, price, told, others)
 	for i, m := range mirrors {
-		d.told(tx.from, m.input, tx.Hash(), i, m.processor, nil)
+		d.addOwn(tx.from, m.input, tx.Hash(), i, m.processor, nil)
 	}
 	return nil
 }

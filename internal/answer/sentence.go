@@ -348,8 +348,10 @@ func (s *sayer) delivered(c candidate, filter string) string {
 // sweetSpot ranks by the sustained write rate, and then by the reads at that
 // rate.
 func (s *sayer) sweetSpot() string {
+	// Find the highest rate that each candidate sustains, and the highest that
+	// was asked of it.
 	rates := numbers(s.tried, "rate")
-	spots, asked := map[candidate]string{}, map[candidate]string{} // the highest rates that each sustains, and that was requested
+	sustained, asked := map[candidate]string{}, map[candidate]string{}
 	judged := false
 	at := func(rate string) string { return s.at(s.scale) + "/rate:" + rate }
 	for _, c := range s.all {
@@ -363,26 +365,28 @@ func (s *sayer) sweetSpot() string {
 			}
 			judged = judged || outcome == Pass || outcome == Fail
 			if outcome == Pass {
-				spots[c] = rate
+				sustained[c] = rate
 				break
 			}
 		}
 	}
+
+	// Rank the candidates that sustain the highest rate of all by their reads.
 	const within = "with commits below 2 s and reads below 100 ms at p99"
 	switch {
-	case len(spots) == 0 && !judged:
+	case len(sustained) == 0 && !judged:
 		return ""
-	case len(spots) == 0:
+	case len(sustained) == 0:
 		return fmt.Sprintf("At %s nothing carried any rate of writes that was asked for %s; the table has what was delivered.", s.size(s.scale), within)
 	}
 	most := ""
-	for _, rate := range spots {
+	for _, rate := range sustained {
 		if number(rate) > number(most) {
 			most = rate
 		}
 	}
 	list := s.rank(func(c candidate) *report.Figure {
-		if spots[c] != most {
+		if sustained[c] != most {
 			return nil
 		}
 		return s.figure(c, at(most), "qps")
@@ -397,13 +401,15 @@ func (s *sayer) sweetSpot() string {
 	} else {
 		text += "; nothing else carries that rate."
 	}
+
+	// Add what the others sustain, and which were not asked for more.
 	var others []string
 	for _, c := range s.all {
 		var parts []string
-		if spot := spots[c]; spot != "" && spot != most {
-			parts = append(parts, fmt.Sprintf("carries %s rows/s", report.Number(number(spot))))
+		if rate := sustained[c]; rate != "" && rate != most {
+			parts = append(parts, fmt.Sprintf("carries %s rows/s", report.Number(number(rate))))
 		}
-		if asked[c] != "" && asked[c] == spots[c] && number(asked[c]) < number(rates[len(rates)-1]) {
+		if asked[c] != "" && asked[c] == sustained[c] && number(asked[c]) < number(rates[len(rates)-1]) {
 			parts = append(parts, "was not asked for more")
 		}
 		if len(parts) > 0 {

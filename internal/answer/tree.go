@@ -337,7 +337,7 @@ func (a *Answers) WriteShort(w io.Writer, glance *report.Table) error {
 		b.WriteString("   " + noWalk + "\n")
 	}
 	if glance != nil {
-		const around = 3 + 1 + 1 // head, the line of what is left out, and the one between
+		const around = 3 + 1 + 1 // the heading, the line about omitted rows, and an empty line
 		t := *glance
 		t.Title += ": medians, whose ranges are in the page"
 		t.Rows = nil

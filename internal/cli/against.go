@@ -136,7 +136,9 @@ func created(blocks iter.Seq2[entity.Block, error]) iter.Seq2[*entity.Entity, er
 	return func(yield func(*entity.Entity, error) bool) {
 		for b, err := range blocks {
 			begun := map[entity.Key]bool{}
-			b.Ops = slices.DeleteFunc(slices.Clone(b.Ops), func(op entity.Op) bool { // what befalls others, or a former life
+			b.Ops = slices.DeleteFunc(slices.Clone(b.Ops), func(op entity.Op) bool {
+				// Drop operations on other entities, or on an earlier entity of
+				// the same key.
 				begun[op.Key] = begun[op.Key] || op.Kind == entity.Create
 				return !begun[op.Key]
 			})

@@ -48,6 +48,8 @@ const interruptGrace = 20 * time.Second
 func (c *child) run(e *env) (err error) {
 	children.Add(1)
 	defer children.Add(-1)
+
+	// Find the program, and receive signals in place of the child.
 	binary, err := programFor(e.ctx, c.of.Name, false)
 	if err != nil {
 		return err
@@ -55,6 +57,8 @@ func (c *child) run(e *env) (err error) {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, endSignals()...)
 	defer func() { signal.Stop(signals); close(signals) }()
+
+	// Make the memory limit and the directory of temporary files.
 	var budget *memlimit.Group
 	var unlimited error
 	if c.memory > 0 {
@@ -67,6 +71,8 @@ func (c *child) run(e *env) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.clean(temp)) }()
+
+	// Prepare the command.
 	ctx, cancel := context.WithTimeout(e.ctx, cmp.Or(c.timeout, math.MaxInt64))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, c.args...)
@@ -90,6 +96,8 @@ func (c *child) run(e *env) (err error) {
 	cmd.WaitDelay = interruptGrace
 	var tail tailWriter
 	cmd.Stderr = io.MultiWriter(c.messages, &tail)
+
+	// Start it, under the memory limit if the system has one, and wait.
 	start := cmd.Start
 	switch {
 	case budget != nil:
@@ -102,6 +110,8 @@ func (c *child) run(e *env) (err error) {
 	}
 	go killAtSecond(signals, cmd.Process)
 	err = cmd.Wait()
+
+	// Say why it failed.
 	switch {
 	case err != nil && ctx.Err() != nil && e.ctx.Err() == nil:
 		err = fmt.Errorf("ended after %s; varve run has --timeout for more", c.timeout)

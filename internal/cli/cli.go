@@ -87,28 +87,36 @@ func Main() int {
 	if code, asked := crashtest.WorkerIfAsked(); asked {
 		return code // this process is one that torture kills
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
+	// Run the command.
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, endSignals()...)
-	ended := func() {
-		for s := range signals {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	left := make(chan int, 1)
+	go func() { left <- Run(ctx, os.Args[1:], os.Stdout, os.Stderr) }()
+
+	// Wait until it ends, or until two signals have asked it to.
+	for asked := 0; asked < 2; {
+		select {
+		case code := <-left:
+			return code
+		case s := <-signals:
 			if s != syscall.SIGHUP || !rereadsSecrets.Load() {
-				return
+				asked++
+				cancel()
 			}
 		}
 	}
-	left := make(chan int, 2)
-	go func() {
-		ended()
-		cancel()
-		ended()
-		for begun := time.Now(); time.Since(begun) < cleanupTime || children.Load() > 0; time.Sleep(5 * time.Millisecond) {
+
+	// Leave when temporary files and children are gone.
+	for begun := time.Now(); time.Since(begun) < cleanupTime || children.Load() > 0; time.Sleep(5 * time.Millisecond) {
+		select {
+		case code := <-left:
+			return code
+		default:
 		}
-		left <- ExitInterrupted
-	}()
-	go func() { left <- Run(ctx, os.Args[1:], os.Stdout, os.Stderr) }()
-	return <-left
+	}
+	return ExitInterrupted
 }
 
 // cleanupTime is how long the program may take, after a second signal, to

@@ -17,8 +17,8 @@ import (
 
 // draft is a new store that appears complete or not at all. It is made in a
 // private directory and moved to its name at the end. A failed run therefore
-// removes only files of its own, never the log of a killed process or the store
-// of a concurrent command.
+// removes only files that it has made, never the log of a killed process or the
+// store of a concurrent command.
 type draft struct {
 	url      string         // at which the store is made
 	temp     *filesync.Temp // nil on a server, where the store is made in place

@@ -181,11 +181,7 @@ func (p *historyPrinter) between(v, later *entity.Version) error {
 
 func (p *historyPrinter) print(block uint64, names []string, c *entity.Change) error {
 	if p.table == nil {
-		line := eventJSON{Block: block, Happened: names}
-		if c.New != nil {
-			line.Entity = new(jsonOf(c.New))
-		}
-		return p.enc.Encode(line)
+		return p.enc.Encode(eventJSON{Block: block, Happened: names, Entity: jsonOf(c.New)})
 	}
 	what := strings.Join(names, ", ")
 	if c.New == nil {
@@ -233,19 +229,16 @@ func (c *blockDiffCmd) Run(e *env) error {
 			}
 			names := count.add(kinds...)
 			if c.JSON {
-				line := differenceJSON{Key: d.Key.String(), Happened: names, Block: d.Block}
-				if d.Old != nil {
-					line.Before = new(jsonOf(d.Old))
-				}
-				if d.New != nil {
-					line.After = new(jsonOf(d.New))
-				}
-				err = enc.Encode(line)
-			} else if shown, what := d.New, ""; shown != nil {
-				what = changed(d.Old, d.New)
-				err = t.row(strings.Join(names, ", "), d.Key, d.Block, shown.Owner, expiration(shown.Expiration), len(shown.Content), what)
+				err = enc.Encode(differenceJSON{
+					Key: d.Key.String(), Happened: names, Block: d.Block,
+					Before: jsonOf(d.Old), After: jsonOf(d.New),
+				})
 			} else {
-				err = t.row(strings.Join(names, ", "), d.Key, d.Block, d.Old.Owner, expiration(d.Old.Expiration), len(d.Old.Content), what)
+				shown, what := d.Old, ""
+				if d.New != nil {
+					shown, what = d.New, changed(d.Old, d.New)
+				}
+				err = t.row(strings.Join(names, ", "), d.Key, d.Block, shown.Owner, expiration(shown.Expiration), len(shown.Content), what)
 			}
 			if err != nil {
 				return err

@@ -54,7 +54,7 @@ type plan struct {
 	request
 	takes   time.Duration
 	disk    uint64
-	dropped []string // what was left out, and why
+	dropped []string // parts that were left out, with the reasons
 }
 
 // fit reduces the request until time and disk suffice. First it drops the
@@ -88,13 +88,14 @@ func (want *request) fit() *plan {
 // fits sets the duration of phases and computes the needs of the plan. It
 // reports whether they are met.
 func (p *plan) fits() bool {
+	// Compute the disk space of all stores at all sizes, and of a copy that is
+	// written to.
 	seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 	rows, runs := float64(p.data.Rows), float64(p.repeats*len(p.layouts)*len(p.engines))
 	last, all := p.sizes[len(p.sizes)-1], 0.0
 	for _, size := range append(slices.Clone(p.sizes), p.v1*last) {
 		all += size
 	}
-	work, phases := p.loading(all), 0.0 // seconds, and a number
 	largest := uint64(0)
 	p.disk = 0
 	for _, layout := range p.layouts {
@@ -102,7 +103,10 @@ func (p *plan) fits() bool {
 		largest = max(largest, uint64(last*once))
 		p.disk += uint64(all * once * float64(len(p.engines)))
 	}
-	p.disk += largest // a copy that is written to
+	p.disk += largest
+
+	// Compute the seconds outside of phases, and the number of phases.
+	work, phases := p.loading(all), 0.0
 	for _, size := range p.sizes {
 		work += runs * float64(2+2*p.mixes) * (phaseOverhead.Seconds() + size*rows/copyRate)
 		phases += runs * float64(writePhases+4*p.mixes)
@@ -110,6 +114,8 @@ func (p *plan) fits() bool {
 	work += runs * loadPhases * (phaseOverhead.Seconds() + last*rows/copyRate)
 	phases += runs * loadPhases
 	work += float64(p.repeats*len(p.engines)*(2*len(p.sizes)+2)) * processOverhead.Seconds()
+
+	// Divide the rest of the time by the phases.
 	phase := cmp.Or(p.phase, min(seconds((plannedShare*p.time.Seconds()-work)/phases).Truncate(100*time.Millisecond), mostPhase))
 	p.takes = seconds(work + phases*max(phase, leastPhase).Seconds())
 	if p.disk+spareSpace > p.free || p.takes > p.time || phase < leastPhase && p.phase == 0 {

@@ -142,8 +142,12 @@ type entityJSON struct {
 	Expiration   jsonuint.Expiration      `json:"expiration"` // null for never
 }
 
-func jsonOf(ent *entity.Entity) entityJSON {
-	return entityJSON{
+// jsonOf converts an entity; nil remains nil.
+func jsonOf(ent *entity.Entity) *entityJSON {
+	if ent == nil {
+		return nil
+	}
+	return &entityJSON{
 		Key: ent.Key.String(), Owner: ent.Owner.String(), Creator: ent.Creator.String(),
 		ContentType: ent.ContentType, Payload: ent.Content,
 		Strings: ent.StringAttributes, Numbers: jsonuint.FromMap(ent.NumericAttributes),

@@ -66,7 +66,7 @@ func (t task) words(repeats int) string {
 }
 
 // tasks returns all tasks: experiment after experiment, and within each the
-// repeats, in which the engines alternate around the reference (lab.Turns).
+// repeats, in which the engines alternate around the reference (lab.Alternate).
 // Without a results directory the engines keep the given order, so that the
 // first answer comes soonest.
 func (r *runner) tasks() (list []task) {
@@ -84,7 +84,7 @@ func (r *runner) tasks() (list []task) {
 				}
 				if r.kept || repeat > 0 {
 					reference := func(t task) bool { return t.engine.Label() == engine.Reference() }
-					lab.Turns(list[first:], repeat, reference, o.Seed, o.Sitting, x.ID)
+					lab.Alternate(list[first:], repeat, reference, o.Seed, o.Sitting, x.ID)
 				}
 			}
 		}

@@ -63,6 +63,7 @@ type serveCmd struct {
 
 // Run serves until it is interrupted.
 func (c *serveCmd) Run(e *env) (err error) {
+	// Open the store.
 	core, listen, err := c.options(e)
 	if err != nil {
 		return usageError{err}
@@ -75,6 +76,8 @@ func (c *serveCmd) Run(e *env) (err error) {
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	defer e.endWith(db)()
+
+	// Start the service, and where it listens.
 	s, err := service.New(e.ctx, db, core)
 	if err != nil {
 		return err
@@ -104,6 +107,8 @@ func (c *serveCmd) Run(e *env) (err error) {
 		return err
 	}
 	defer c.reloads(e.ctx, s, srv, listen.Log)()
+
+	// Print the addresses, and serve.
 	arkiv, payloads, only := "", "in plain text", ""
 	if listen.Site != nil {
 		arkiv = fmt.Sprintf("Arkiv on %s, ", srv.Site())

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/varvedb/varve/bench"
@@ -14,16 +15,13 @@ import (
 // users could read a password on its command line.
 const serverVariable = "VARVE_MEASURED_SERVER"
 
-// isServer reports whether an engine argument is the URL of a user's server.
-func isServer(arg string) bool { return strings.Contains(arg, "://") }
-
 // toMeasure returns the engines for names and URLs. It refuses two with the
 // same label, because the records could not distinguish them.
 func toMeasure(args []string) (list []bench.Engine, err error) {
 	labels := map[string]bool{}
 	for _, arg := range args {
 		e := bench.Engine{Name: arg}
-		if isServer(arg) {
+		if strings.Contains(arg, "://") { // the URL of a user's server
 			if e, err = serverOf(arg); err != nil {
 				return nil, err
 			}
@@ -44,21 +42,17 @@ func serverOf(rawURL string) (bench.Engine, error) {
 	if err != nil {
 		return bench.Engine{}, fmt.Errorf("%s: %w", driver.Redact(rawURL), err)
 	}
-	linked, ok := driver.Lookup(u.Scheme)
-	if !ok || linked.Scratch == nil {
-		return bench.Engine{}, fmt.Errorf("%s: no server that this program can measure; give the name of an engine (%s), or the URL of a server of %s",
-			driver.Redact(rawURL), strings.Join(engine.Names(), ", "), strings.Join(withServers(), ", "))
-	}
-	return bench.Engine{Name: u.Scheme, Server: rawURL}, nil
-}
-
-func withServers() (names []string) {
+	var names []string // of the engines whose servers can be measured
 	for _, d := range driver.Linked() {
 		if d.Scratch != nil {
 			names = append(names, d.Name)
 		}
 	}
-	return names
+	if !slices.Contains(names, u.Scheme) {
+		return bench.Engine{}, fmt.Errorf("%s: no server that this program can measure; give the name of an engine (%s), or the URL of a server of %s",
+			driver.Redact(rawURL), strings.Join(engine.Names(), ", "), strings.Join(names, ", "))
+	}
+	return bench.Engine{Name: u.Scheme, Server: rawURL}, nil
 }
 
 // measuredHere returns the engine that this process measures, from its

@@ -22,7 +22,7 @@ func (w *eventWorker) compare(ctx context.Context) (r record, found, lost int, e
 	if err != nil {
 		return r, 0, 0, err
 	}
-	if r, err = w.settle(stored); err != nil {
+	if r, err = w.outcomes(stored); err != nil {
 		return r, 0, 0, err
 	}
 	if err := w.claims(stored); err != nil {
@@ -134,10 +134,10 @@ func (w *eventWorker) group(all []event.Sequenced) (map[string][]uint64, error) 
 	return stored, nil
 }
 
-// settle decides for each append whether it is stored. Acknowledged appends
+// outcomes decides for each append whether it is stored. Acknowledged appends
 // must be, at their positions, and refused ones must not. If the store may lose
 // appends, only the last ones may be missing.
-func (w *eventWorker) settle(stored map[string][]uint64) (record, error) {
+func (w *eventWorker) outcomes(stored map[string][]uint64) (record, error) {
 	r := record{Resumed: true}
 	var last, lost uint64 // highest position kept, lowest position lost
 	for _, name := range w.ledger.order {
@@ -187,7 +187,7 @@ func (w *eventWorker) claims(stored map[string][]uint64) error {
 	}
 	for _, name := range w.ledger.order {
 		if a := w.ledger.appends[name]; a.refused && owner[*a.claim] == "" {
-			return violation("append %q was refused for %s, which nobody has claimed", name, a.claim)
+			return violation("append %q was refused for %s, which no append has claimed", name, a.claim)
 		}
 	}
 	return nil

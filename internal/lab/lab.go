@@ -85,7 +85,7 @@ func (l *Lab) Plan(e Experiment) ([]Variant, error) {
 		return nil, fmt.Errorf("%s: %w", e.ID, err)
 	}
 	reference := func(v Variant) bool { return v.Keys.Get("layout") == schemas.DefaultLayout }
-	Turns(list, l.Repeat, reference, l.Seed, l.Sitting, e.ID, l.Engine.Label())
+	Alternate(list, l.Repeat, reference, l.Seed, l.Sitting, e.ID, l.Engine.Label())
 	return list, nil
 }
 
@@ -224,12 +224,12 @@ func (l *Lab) questionSeed() uint64 {
 	return splitmix.Scramble(l.Seed + splitmix.Scramble(h.Sum64()+uint64(l.Repeat)+1))
 }
 
-// Turns puts a list into the order of a repeat. Two repeats form a round: the
+// Alternate puts a list into the order of a repeat. Two repeats form a round: the
 // reference, the others, the others backwards, the reference (ABBA). A steady
 // drift of the machine then affects all equally on average. The order of the
 // others is random and different in each round.
-func Turns[T any](list []T, repeat int, reference func(T) bool, seed uint64, of ...any) {
-	Shuffle(list, seed, append(of, repeat/2)...)
+func Alternate[T any](list []T, repeat int, reference func(T) bool, seed uint64, of ...any) {
+	shuffle(list, seed, append(of, repeat/2)...)
 	slices.SortStableFunc(list, func(a, b T) int {
 		if reference(a) == reference(b) {
 			return 0
@@ -244,8 +244,8 @@ func Turns[T any](list []T, repeat int, reference func(T) bool, seed uint64, of 
 	}
 }
 
-// Shuffle shuffles a list, depending on a seed and a purpose.
-func Shuffle[T any](list []T, seed uint64, of ...any) {
+// shuffle shuffles a list, depending on a seed and a purpose.
+func shuffle[T any](list []T, seed uint64, of ...any) {
 	h := fnv.New64a()
 	fmt.Fprint(h, of...)
 	rand.New(rand.NewPCG(seed, h.Sum64())).Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })

@@ -108,29 +108,33 @@ func (t *Trial) with(ctx context.Context, cp *bench.Copy, err error, f func() er
 // A warming makes the engine answer before a phase begins; nil means none.
 type warming func(ctx context.Context) error
 
-// Timed measures f on the open store. First it completes deferred work of
-// earlier phases and drops the files' pages from the cache, whichever process
-// has read them. Then it warms up the engine. The record gets the resident part
-// at that time, and the disk reads of the phase.
+// Timed measures f on the open store. The record gets its costs, and the share
+// of the files that is in the page cache before and after.
 func (t *Trial) Timed(ctx context.Context, warm warming, f func() (*pace.Outcome, error)) error {
-	reach := t.Engine.Server == "" // of the files
-	err := t.flush(ctx)
-	if err == nil {
-		err = t.Evict()
-	}
-	if err == nil && warm != nil {
-		err = warm(ctx)
-	}
-	if err == nil && reach {
-		err = t.residency(t.Dir, "resident-before")
-	}
-	if err != nil && !errors.Is(err, probe.ErrUnsupported) {
+	// Complete the work that earlier phases deferred, and drop the files' pages
+	// from the cache, whichever process has read them.
+	if err := t.flush(ctx); err != nil {
 		return err
 	}
+	if err := t.Evict(); err != nil && !errors.Is(err, probe.ErrUnsupported) {
+		return err
+	}
+
+	// Warm up the engine.
+	if warm != nil {
+		if err := warm(ctx); err != nil {
+			return err
+		}
+	}
+	if err := t.residency("resident-before"); err != nil {
+		return err
+	}
+
+	// Run f while the machine and the engine are sampled.
 	var started time.Time
 	var samples *probe.Samples
 	var out *pace.Outcome
-	err = t.metered(ctx, "", func() (err error) {
+	err := t.metered(ctx, "", func() (err error) {
 		started = time.Now()
 		sampler := probe.Start(ctx, 0, t.DB.Engine().Stats)
 		watch := probe.Pauses(ctx, t.activity.Counts, sampler.PIDs)
@@ -140,17 +144,17 @@ func (t *Trial) Timed(ctx context.Context, warm warming, f func() (*pace.Outcome
 		return err
 	})
 	if samples == nil {
-		return err
+		return err // f did not begin
 	}
+
+	// Add the samples to the record.
 	var seconds []latency.Second
 	if out != nil {
 		started, seconds = out.Started, out.Seconds()
 	}
 	t.samples(samples, started, seconds)
-	if err == nil && reach {
-		if err = t.residency(t.Dir, "resident-after"); errors.Is(err, probe.ErrUnsupported) {
-			err = nil
-		}
+	if err == nil {
+		err = t.residency("resident-after")
 	}
 	return err
 }
@@ -250,11 +254,18 @@ func (l *Lab) eachOn(d bench.Dataset, open func(ctx context.Context, cp *bench.C
 	}
 }
 
-// residency adds the share of the files that is in the page cache.
-func (r *Record) residency(dir, unit string) error {
-	res, err := probe.Residency(dir)
-	if err == nil {
-		r.Put(res.Share(), unit)
+// residency adds the share of the files that is in the page cache, unless they
+// are another server's or the system does not report it.
+func (t *Trial) residency(unit string) error {
+	if t.Engine.Server != "" {
+		return nil
+	}
+	res, err := probe.Residency(t.Dir)
+	switch {
+	case err == nil:
+		t.Put(res.Share(), unit)
+	case errors.Is(err, probe.ErrUnsupported):
+		err = nil
 	}
 	return err
 }

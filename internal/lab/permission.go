@@ -92,7 +92,7 @@ func measurePermissions(l *Lab) (list []Variant, _ error) {
 // ask measures a scenario's questions in random order.
 func (t *Trial) ask(ctx context.Context, scenario rebac.Scenario, closure rebac.Closure, clients int) error {
 	scenario.Questions = slices.Clone(scenario.Questions)
-	Shuffle(scenario.Questions, t.questionSeed())
+	shuffle(scenario.Questions, t.questionSeed())
 	return t.Timed(ctx, nil, func() (*pace.Outcome, error) {
 		out, err := rebac.Ask(ctx, t.DB, &scenario, closure, t.Loop(clients, 0, 0))
 		if out != nil {

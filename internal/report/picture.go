@@ -77,7 +77,10 @@ func (s *Set) Draw(k Sketch) (*Picture, error) {
 	return &Picture{Title: k.Title, Name: fileName(k.Title), SVG: svg}, nil
 }
 
+// svg draws the lines of one host. It returns nil if there is nothing to draw.
 func (s *Set) svg(k Sketch) ([]byte, error) {
+	// Choose the lines: of the host, and for a frontier of the mix and the size,
+	// that have most.
 	source := s.Lines
 	if k.Kind == TimeLine {
 		source = s.Series
@@ -100,6 +103,8 @@ func (s *Set) svg(k Sketch) ([]byte, error) {
 	if len(curves) == 0 {
 		return nil, nil
 	}
+
+	// Draw the curves and their entries of the legend.
 	p := plot.New()
 	p.Add(&plotter.Grid{Vertical: draw.LineStyle{Color: grid, Width: vg.Points(0.5)}, Horizontal: draw.LineStyle{Color: grid, Width: vg.Points(0.5)}})
 	for _, f := range []*font.Font{&p.X.Label.TextStyle.Font, &p.Y.Label.TextStyle.Font, &p.X.Tick.Label.Font, &p.Y.Tick.Label.Font} {
@@ -119,6 +124,8 @@ func (s *Set) svg(k Sketch) ([]byte, error) {
 	if legend == nil { // no operation finished; tables show that
 		return nil, nil
 	}
+
+	// Write the title, and under it what was measured.
 	leaveRoom(p)
 	canvas := &fitted{Canvas: vgsvg.New(12.5*vg.Centimeter, 9*vg.Centimeter)}
 	all := draw.Crop(draw.New(canvas), vg.Points(4), vg.Points(-6), vg.Points(5), vg.Points(-4))
@@ -128,13 +135,16 @@ func (s *Set) svg(k Sketch) ([]byte, error) {
 	all.FillText(head, vg.Point{X: all.Min.X, Y: all.Max.Y}, k.Title)
 	head.Font.Size = vg.Points(9)
 	all.FillText(head, vg.Point{X: all.Min.X, Y: all.Max.Y - vg.Points(16)}, about(lines))
+
+	// Draw the plot without its axis labels, because gonum reserves space for
+	// them above the end of a logarithmic axis.
 	all = draw.Crop(all, 0, 0, 0, vg.Points(-30))
-	// The axis labels are drawn here, because gonum reserves space for them
-	// above the end of a logarithmic axis.
 	across, up := p.X.Label, p.Y.Label
 	p.X.Label.Text, p.Y.Label.Text = "", ""
 	area := draw.Crop(all, vg.Points(16), 0, vg.Points(13), 0)
 	p.Draw(area)
+
+	// Draw the labels and the legend around the data.
 	data, x := p.DataCanvas(area), vg.Points(4)
 	across.TextStyle.XAlign, across.TextStyle.YAlign = draw.XCenter, draw.YBottom
 	all.FillText(across.TextStyle, vg.Point{X: data.Center().X, Y: all.Min.Y}, across.Text)

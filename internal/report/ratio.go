@@ -203,15 +203,12 @@ func (s Side) labellings(limit int, random *rand.Rand) (list []float64) {
 		}
 		return list
 	}
-	var choose func(from, left int, sum float64)
-	choose = func(from, left int, sum float64) {
-		if left == 0 {
-			add(sum)
+	for _, chosen := range combin.Combinations(len(pool), n) {
+		sum := 0.0
+		for _, i := range chosen {
+			sum += pool[i]
 		}
-		for i := from; left > 0 && i <= len(pool)-left; i++ {
-			choose(i+1, left-1, sum+pool[i])
-		}
+		add(sum)
 	}
-	choose(0, n, 0)
 	return list
 }

@@ -147,6 +147,7 @@ func (s *Service) next(window <-chan time.Time, yield bool) (w *write, ok bool) 
 // write is taken out and the rest is tried again, so that no write fails
 // because of another.
 func (s *Service) commit(group []*write) {
+	// Leave out the writes of requests that have ended.
 	group = slices.DeleteFunc(group, func(w *write) bool {
 		err := w.ctx.Err()
 		if err != nil {
@@ -156,6 +157,7 @@ func (s *Service) commit(group []*write) {
 	})
 	reread := false
 	for len(group) > 0 {
+		// Plan the block.
 		p, err := s.plan(group)
 		if err != nil {
 			answer(group, err)
@@ -165,6 +167,8 @@ func (s *Service) commit(group []*write) {
 			p.refuse()
 			return
 		}
+
+		// Apply it.
 		begun, commit := time.Now(), spanCommit(p)
 		applied, err := s.ents.Apply(context.Background(), p.block)
 		endSpan(commit, err, "varve.changes", uint64(applied.Changes))
@@ -173,6 +177,8 @@ func (s *Service) commit(group []*write) {
 			s.publish(p, applied.Head)
 			return
 		}
+
+		// Find the cause of the failure, and what to try next.
 		var bad *entity.OpError
 		switch {
 		case errors.As(err, &bad) && int(bad.TxIndex) < len(p.writes):
@@ -216,7 +222,7 @@ var failures = []error{
 // publish passes the changes of a block to the cache, and then answers the
 // writers.
 func (s *Service) publish(p *plan, to store.BlockHeader) {
-	s.head.move(to, func() {}) // publish updates the cache below, so moved has nothing to do
+	s.head.move(to, func() {}) // the cache is updated below
 	for key, st := range p.states {
 		if st.changed {
 			s.cache.publish(key, st.now)

@@ -26,16 +26,19 @@ type Subscription struct {
 // Follow passes the events of a subscription to send, in batches and as soon as
 // they are available, and counts its client as a subscriber. While a batch is
 // being sent, no further event and no view of the store is held for the client,
-// so a stalled client costs one batch. A large event is a batch of its own, and
+// so a stalled client costs one batch. A large event is a separate batch, and
 // its memory is reserved. Follow ends with the error of the subscription or of
 // send, or with ErrClosing when sub.Ending is closed. Send must not retain the
 // events.
 func (e Events) Follow(ctx context.Context, sub Subscription, send func([]event.Sequenced) error) (err error) {
+	// Count the client as a subscriber.
 	f := &subscriber{protocol: sub.Protocol, query: sub.Query}
 	f.has.Store(max(sub.From, 1) - 1)
 	list := &e.service.subscribers
 	list.Store(f, nil)
 	defer list.Delete(f)
+
+	// End with the request, or when the server goes down.
 	request, sent := ctx, 0
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -47,6 +50,7 @@ func (e Events) Follow(ctx context.Context, sub Subscription, send func([]event.
 			err = ErrClosing
 		}
 	}()
+
 	stored, err := e.open()
 	if err != nil {
 		return err
@@ -62,6 +66,8 @@ func (e Events) Follow(ctx context.Context, sub Subscription, send func([]event.
 				return err
 			}
 		}
+
+		// Read a batch, and reserve exactly its memory.
 		for ev, err := range e.unsealed(stored.Read(ctx, sub.Query, &event.ReadOptions{From: from, Limit: b.fits()})) {
 			if err != nil && len(b.events) == 0 {
 				return err
@@ -80,6 +86,8 @@ func (e Events) Follow(ctx context.Context, sub Subscription, send func([]event.
 			}
 			continue
 		}
+
+		// Wait for an event. After the idle time, send an empty batch.
 		if len(b.events) == 0 {
 			found, err := await(ctx, stored, sub.Query, from, sub.Idle)
 			if err == nil {
@@ -90,6 +98,8 @@ func (e Events) Follow(ctx context.Context, sub Subscription, send func([]event.
 				return err
 			}
 		}
+
+		// Send the batch.
 		sub.Hold.Await()
 		if err := send(b.events); err != nil {
 			return err

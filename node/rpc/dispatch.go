@@ -69,7 +69,7 @@ func constant(text string) method {
 	}
 }
 
-// ofAny turns a method that needs no block into one that answers about a block.
+// ofAny adapts a method that needs no block to the methods that answer about one.
 func ofAny(m method) func(*Handler, context.Context, *call, *store.Snapshot, store.BlockHeader) error {
 	return func(h *Handler, ctx context.Context, c *call, _ *store.Snapshot, _ store.BlockHeader) error {
 		return m(h, ctx, c)

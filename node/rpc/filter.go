@@ -179,7 +179,10 @@ func (h *Handler) getLogs(ctx context.Context, c *call) error {
 	return h.appendLogs(ctx, c, &criteria)
 }
 
+// appendLogs answers with the logs of a range of blocks, or of the block with a
+// hash.
 func (h *Handler) appendLogs(ctx context.Context, c *call, criteria *criteria) error {
+	// Find the range.
 	snap, err := h.reached(ctx, criteria.last())
 	if err != nil {
 		return err
@@ -200,11 +203,12 @@ func (h *Handler) appendLogs(ctx context.Context, c *call, criteria *criteria) e
 		}
 		from, to = b.Number, b.Number
 	}
+
+	// Of the block at the horizon only the resulting state is known, not its
+	// changes, so "earliest" is the block after it.
 	c.out = append(c.out, '[')
 	open := len(c.out)
 	defer func() { c.out = append(withoutComma(c.out, open), ']') }()
-	// Of the block at the horizon only the resulting state is known, not its
-	// changes.
 	if horizon := snap.Horizon(); horizon > 0 && criteria.From != nil && criteria.From.word == "earliest" {
 		if from = max(from, horizon+1); to == horizon {
 			return nil
@@ -218,6 +222,8 @@ func (h *Handler) appendLogs(ctx context.Context, c *call, criteria *criteria) e
 	case to-from >= h.opts.Limits.Blocks:
 		return failf(CodeTooLarge, "a range of %d blocks, at most %d are allowed", to-from+1, h.opts.Limits.Blocks)
 	}
+
+	// Append the logs of each block.
 	n := 0
 	err = h.eachBlock(ctx, snap, from, to, func(b store.BlockHeader, logs []*Log) bool {
 		for _, l := range logs {

@@ -102,8 +102,9 @@ func (h *Handler) query(ctx context.Context, c *call) error {
 	return nil
 }
 
-// readQuery decodes the parameters.
+// readQuery decodes and checks the parameters.
 func (h *Handler) readQuery(ctx context.Context, c *call) (p page, err error) {
+	// Decode them.
 	if n := len(c.params); n > 2 {
 		return p, failf(CodeParams, "%d parameters, at most %d are taken", n, 2)
 	}
@@ -119,6 +120,8 @@ func (h *Handler) readQuery(ctx context.Context, c *call) (p page, err error) {
 	if o.IncludeData != nil {
 		p.in = *o.IncludeData
 	}
+
+	// Find the block.
 	p.at = store.Head
 	if number, ok := o.AtBlock.given(); ok {
 		p.at = number
@@ -132,6 +135,8 @@ func (h *Handler) readQuery(ctx context.Context, c *call) (p page, err error) {
 			return p, err
 		}
 	}
+
+	// Choose the length of the page, the parts of entities, and the order.
 	limit := h.opts.Limits.Results
 	if o.ResultsPerPage > 0 {
 		limit = int(min(o.ResultsPerPage, quantity(h.opts.Limits.MaxResults)))
@@ -159,6 +164,8 @@ func (h *Handler) readQuery(ctx context.Context, c *call) (p page, err error) {
 		}
 		p.options.Order = append(p.options.Order, order)
 	}
+
+	// A cursor names its block, which must be the requested one if there is one.
 	if o.Cursor == "" {
 		return p, nil
 	}
@@ -185,6 +192,8 @@ func (h *Handler) appendPart(ctx context.Context, c *call, p *page) (whole bool,
 	if err := c.hold.Take(ctx, c.size+int64(len(c.out))+c.usual); err != nil {
 		return false, err
 	}
+
+	// Open a view, with the entity if the query asks for one by its key.
 	var keys []entity.Key
 	key, single := byKey(p.expr)
 	if single = single && !p.started && p.options.After == ""; single {
@@ -205,6 +214,8 @@ func (h *Handler) appendPart(ctx context.Context, c *call, p *page) (whole bool,
 	if single {
 		return true, appendByKey(ctx, c, snap, key, p)
 	}
+
+	// Append entities. The next part or page begins after the last one.
 	var last *entity.Entity
 	n, full, options := 0, false, p.options
 	for e, err := range snap.Query(ctx, p.expr, &options) {

@@ -33,9 +33,6 @@ func randomSource(t *testing.T, i int) *rand.Rand {
 	return rand.New(rand.NewPCG(from, uint64(i)))
 }
 
-// one draws an element.
-func one[T any](d *model.Drawer, list ...T) T { return model.Choose(d.Rand, list) }
-
 // worldBlocks is the number of blocks that create a store of many entities,
 // with two operations for each entity.
 const worldBlocks = 24

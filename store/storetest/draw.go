@@ -71,18 +71,18 @@ func (d *historyDrawer) params(create bool) map[string]string {
 	memory := []string{"256MiB", "64MiB"}
 	if d.accepts("page_size") {
 		memory = []string{"256MiB", "64KiB", "1MiB"} // page caches may be empty
-		list["mmap"] = one(d.Drawer, "0", "65536", "100000000")
+		list["mmap"] = model.One(d.Drawer, "0", "65536", "100000000")
 		if create && !d.many {
-			list["page_size"] = one(d.Drawer, "4096", "512", "1024", "65536")
+			list["page_size"] = model.One(d.Drawer, "4096", "512", "1024", "65536")
 		}
 	}
 	if d.many {
 		memory = memory[:1]
 	}
-	list["memory"] = one(d.Drawer, memory...)
+	list["memory"] = model.One(d.Drawer, memory...)
 	if d.accepts("checkpoint") {
-		list["checkpoint"] = string(one(d.Drawer, driver.Background, driver.Inline, driver.Manual))
-		list["checkpoint_frames"] = one(d.Drawer, logFramesLong, "1", "20")
+		list["checkpoint"] = string(model.One(d.Drawer, driver.Background, driver.Inline, driver.Manual))
+		list["checkpoint_frames"] = model.One(d.Drawer, logFramesLong, "1", "20")
 	}
 	if schemas.HasRuns(d.h.layout) {
 		// With 1 and 3, steps meet every state of a merge. With 100000 nothing
@@ -94,7 +94,7 @@ func (d *historyDrawer) params(create bool) map[string]string {
 		case d.many:
 			backlog = []string{"1000", "40", "100000"}
 		}
-		list["backlog"] = one(d.Drawer, backlog...)
+		list["backlog"] = model.One(d.Drawer, backlog...)
 	}
 	return list
 }
@@ -113,8 +113,8 @@ func (d *historyDrawer) apply() {
 
 func (d *historyDrawer) load() {
 	s := step{
-		Do: "load", Held: d.IntN(len(d.fed) + 1), Changes: one(d.Drawer, 1+d.IntN(8), 1<<20),
-		End: one(d.Drawer, "", "", "broken", "cancelled"),
+		Do: "load", Held: d.IntN(len(d.fed) + 1), Changes: model.One(d.Drawer, 1+d.IntN(8), 1<<20),
+		End: model.One(d.Drawer, "", "", "broken", "cancelled"),
 	}
 	ahead := d.model.Clone()
 	for range 1 + d.IntN(4) {
@@ -163,7 +163,7 @@ func (d *historyDrawer) maintain() {
 func (d *historyDrawer) get() {
 	s := step{Do: "get", At: d.At(d.model)}
 	for range 3 {
-		s.Keys = append(s.Keys, one(d.Drawer, d.Keys...))
+		s.Keys = append(s.Keys, model.One(d.Drawer, d.Keys...))
 	}
 	d.do(s)
 }
@@ -190,7 +190,7 @@ func (d *historyDrawer) page() {
 	d.do(step{Do: "page", At: at, Questions: d.questions(at, 1)})
 	for d.paging != nil {
 		if !d.model.HeadOnly && d.Chance(2) {
-			one(d.Drawer, d.apply, d.apply, d.apply, d.rewind, d.prune)()
+			model.One(d.Drawer, d.apply, d.apply, d.apply, d.rewind, d.prune)()
 			at = store.Head
 		}
 		d.do(step{Do: "next", At: at})
@@ -208,7 +208,7 @@ func (d *historyDrawer) hold() {
 	questions := d.questions(at, 1)
 	d.do(step{Do: "hold", At: at})
 	for range 1 + d.IntN(3) {
-		one(d.Drawer, d.apply, d.load, d.rewind, d.prune)()
+		model.One(d.Drawer, d.apply, d.load, d.rewind, d.prune)()
 	}
 	d.do(step{Do: "release", Questions: questions})
 }
@@ -216,13 +216,13 @@ func (d *historyDrawer) hold() {
 // copy continues with a copy of the store. A copy by history may have another
 // layout.
 func (d *historyDrawer) copy() {
-	s := step{Do: "copy", Way: one(d.Drawer, "history", "backup"), Layout: d.h.layout}
+	s := step{Do: "copy", Way: model.One(d.Drawer, "history", "backup"), Layout: d.h.layout}
 	switch {
 	case s.Way == "backup":
 	case d.db.Engine().Capabilities().Spreads: // which does not have all layouts
-		s.Layout = one(d.Drawer, d.h.layouts()...)
+		s.Layout = model.One(d.Drawer, d.h.layouts()...)
 	default:
-		s.Layout = one(d.Drawer, schemas.EntityLayouts()...)
+		s.Layout = model.One(d.Drawer, schemas.EntityLayouts()...)
 	}
 	s.Params = d.params(true)
 	d.do(s)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,8 +26,11 @@ func runLost(t *testing.T, h Harness) {
 	rawURL, path := h.newFile(t)
 	db := h.open(t, rawURL, nil)
 	if _, ok := db.Engine().(driver.Keeper); !ok {
-		t.Skip("this engine keeps nothing beside a database")
+		t.Skip("this engine keeps no record next to a database")
 	}
+
+	// Write blocks and events, and keep the log from before the last event and
+	// from before the last block.
 	ents := call1(t, db.Entities, nil)
 	evs := call1(t, db.Events, nil)
 	apply := func(from, to uint64) {
@@ -38,28 +42,20 @@ func runLost(t *testing.T, h Harness) {
 	require.NoError(t, ents.Rewind(t.Context(), 9))
 	apply(10, 11)
 	must(evs.Append(t.Context(), []event.Event{{Type: "A"}}, nil))(t)
-	before := must(os.ReadFile(logOf(path)))(t)
+	beforeEvent := must(os.ReadFile(logOf(path)))(t)
 	apply(12, 12)
 	must(evs.Append(t.Context(), []event.Event{{Type: "B"}}, nil))(t)
 	beforeBlock := must(os.ReadFile(logOf(path)))(t)
 	apply(13, 13)
 
-	leave := func(change func(t *testing.T, path string)) func(t *testing.T) (string, string) {
-		return func(t *testing.T) (string, string) {
-			copied := filepath.Join(t.TempDir(), filepath.Base(path))
-			for _, name := range filesOf(t, path) {
-				if strings.HasSuffix(name, "-shm") {
-					continue
-				}
-				text := must(os.ReadFile(name))(t)
-				require.NoError(t, os.WriteFile(copied+strings.TrimPrefix(name, path), text, 0o600))
-			}
-			change(t, copied)
-			return urlOf(t, rawURL, copied), copied
-		}
+	// The files that a killed process leaves are a sound store.
+	kill := func(t *testing.T) (copiedURL, copied string) {
+		names := slices.DeleteFunc(filesOf(t, path), func(name string) bool { return strings.HasSuffix(name, "-shm") })
+		copied = copyFiles(t, path, names...)
+		return urlOf(t, rawURL, copied), copied
 	}
-	sound := func(t *testing.T, head uint64) {
-		rawURL, path := leave(func(*testing.T, string) {})(t)
+	requireSound := func(t *testing.T, head uint64) {
+		rawURL, path := kill(t)
 		for range 2 {
 			db := openDB(t, rawURL)
 			report := call1(t, db.Check, nil)
@@ -70,38 +66,37 @@ func runLost(t *testing.T, h Harness) {
 		}
 		require.NoFileExists(t, path+"-durable")
 	}
-	t.Run("nothing", func(t *testing.T) { sound(t, 13) })
-	for name, change := range map[string]func(t *testing.T, path string){
-		"log": func(t *testing.T, path string) { require.NoError(t, os.Remove(logOf(path))) },
-		"start of log": func(t *testing.T, path string) {
-			text := must(os.ReadFile(logOf(path)))(t)
+	t.Run("nothing", func(t *testing.T) { requireSound(t, 13) })
+
+	// With an older or a damaged log they are refused, and stay as they are.
+	const firstFrame = "start of log"
+	for name, lose := range map[string]func(t *testing.T, log string) error{
+		"log": func(_ *testing.T, log string) error { return os.Remove(log) },
+		firstFrame: func(t *testing.T, log string) error {
+			text := must(os.ReadFile(log))(t)
 			text[100] ^= 0xff
-			require.NoError(t, os.WriteFile(logOf(path), text, 0o600))
+			return os.WriteFile(log, text, 0o600)
 		},
-		"end of log":     func(t *testing.T, path string) { cutHalf(t, logOf(path)) },
-		"last of either": func(t *testing.T, path string) { require.NoError(t, os.WriteFile(logOf(path), before, 0o600)) },
-		"last block":     func(t *testing.T, path string) { require.NoError(t, os.WriteFile(logOf(path), beforeBlock, 0o600)) },
+		"end of log": func(t *testing.T, log string) error {
+			return os.Truncate(log, must(os.Stat(log))(t).Size()/2)
+		},
+		"last of either": func(_ *testing.T, log string) error { return os.WriteFile(log, beforeEvent, 0o600) },
+		"last block":     func(_ *testing.T, log string) error { return os.WriteFile(log, beforeBlock, 0o600) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			rawURL, path := leave(change)(t)
+			rawURL, path := kill(t)
+			require.NoError(t, lose(t, logOf(path)))
 			log, _ := os.ReadFile(logOf(path)) // which may not exist
 			for range 2 {                      // the first attempt may remove the log
 				for _, readOnly := range []bool{true, false} {
-					db, err := store.Open(t.Context(), rawURL, &store.Options{ReadOnly: readOnly})
-					if err != nil { // the engine itself finds the damage of its log
-						require.ErrorIs(t, err, store.ErrCorrupt)
-						continue
-					}
-					refuses(t, store.ErrCorrupt)(db.Entities(t.Context(), nil))
-					refuses(t, store.ErrCorrupt, "-durable")(db.Events(t.Context(), nil))
-					require.Equal(t, store.Damaged, call1(t, db.Check, nil).Outcome)
-					closeDB(t, db)
+					requireLost(t, rawURL, readOnly)
 				}
 			}
 			if len(log) > 0 {
-				require.True(t, bytes.Equal(log, must(os.ReadFile(logOf(path)))(t)), "who was refused has changed the log")
+				kept := must(os.ReadFile(logOf(path)))(t)
+				require.True(t, bytes.Equal(log, kept), "a process that was refused has changed the log")
 			}
-			if name == "start of log" {
+			if name == firstFrame {
 				return // engines mistake it for an empty log, or do not read it
 			}
 			require.NoError(t, os.Remove(path+"-durable"))
@@ -111,10 +106,37 @@ func runLost(t *testing.T, h Harness) {
 			closeDB(t, db)
 		})
 	}
-	t.Run("what a rewind has taken", func(t *testing.T) {
+
+	t.Run("rewound blocks", func(t *testing.T) {
 		require.NoError(t, ents.Rewind(t.Context(), 5))
-		sound(t, 5)
+		requireSound(t, 5)
 	})
+}
+
+// requireLost checks that a store is refused because of lost commits: by the
+// engine, which finds the damage of its log, or when its data are opened.
+func requireLost(t *testing.T, rawURL string, readOnly bool) {
+	t.Helper()
+	db, err := store.Open(t.Context(), rawURL, &store.Options{ReadOnly: readOnly})
+	if err != nil {
+		require.ErrorIs(t, err, store.ErrCorrupt)
+		return
+	}
+	refuses(t, store.ErrCorrupt)(db.Entities(t.Context(), nil))
+	refuses(t, store.ErrCorrupt, "-durable")(db.Events(t.Context(), nil))
+	require.Equal(t, store.Damaged, call1(t, db.Check, nil).Outcome)
+	closeDB(t, db)
+}
+
+// copyFiles copies files of a database to another directory, and returns the
+// database's path there.
+func copyFiles(t *testing.T, path string, names ...string) (copied string) {
+	t.Helper()
+	copied = filepath.Join(t.TempDir(), filepath.Base(path))
+	for _, name := range names {
+		require.NoError(t, os.WriteFile(copied+strings.TrimPrefix(name, path), must(os.ReadFile(name))(t), 0o600))
+	}
+	return copied
 }
 
 // runLostOther: opening the other kind of data (entities or events) detects the
@@ -145,17 +167,14 @@ func runLostOther(t *testing.T, h Harness) {
 			rawURL, path := h.newFile(t)
 			db := h.open(t, rawURL, nil)
 			if _, ok := db.Engine().(driver.Keeper); !ok {
-				t.Skip("this engine keeps nothing beside a database")
+				t.Skip("this engine keeps no record next to a database")
 			}
 			if c.events {
 				must(call1(t, db.Events, nil).Append(t.Context(), []event.Event{{Type: "A"}}, nil))(t)
 			} else {
 				must(call1(t, db.Entities, nil).Apply(t.Context(), entity.Block{Number: 1}))(t)
 			}
-			copied := filepath.Join(t.TempDir(), filepath.Base(path))
-			for _, name := range []string{path, path + "-durable"} { // without the log
-				require.NoError(t, os.WriteFile(copied+strings.TrimPrefix(name, path), must(os.ReadFile(name))(t), 0o600))
-			}
+			copied := copyFiles(t, path, path, path+"-durable") // without the log
 			lost := openDB(t, urlOf(t, rawURL, copied))
 			require.ErrorIs(t, c.open(lost), store.ErrCorrupt)
 			closeDB(t, lost)
@@ -174,10 +193,4 @@ func logOf(path string) string {
 		}
 	}
 	return ""
-}
-
-func cutHalf(t *testing.T, path string) {
-	t.Helper()
-	st := must(os.Stat(path))(t)
-	require.NoError(t, os.Truncate(path, st.Size()/2))
 }

@@ -2,10 +2,12 @@ package storetest
 
 import (
 	"context"
-	"sync"
+	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
@@ -49,47 +51,40 @@ func testStable(t *testing.T, e driver.Engine) {
 // testConcurrentWriter: a view shows nothing of an open transaction, and all or
 // nothing of a concurrent one that commits.
 func testConcurrentWriter(t *testing.T, e driver.Engine) {
-	newNumbers(t, e, "beside", 1, 50, 2, 50)
+	newNumbers(t, e, "concurrent", 1, 50, 2, 50)
 	tx := begin(t, e)
-	exec(t, tx, "UPDATE beside SET n = ? WHERE id = ?", 0, 1)
+	exec(t, tx, "UPDATE concurrent SET n = ? WHERE id = ?", 0, 1)
 	inView(t, e, func(q driver.Querier) {
-		require.Equal(t, []int64{50, 50}, selectColumn[int64](t, q, "SELECT n FROM beside ORDER BY id"))
+		require.Equal(t, []int64{50, 50}, selectColumn[int64](t, q, "SELECT n FROM concurrent ORDER BY id"))
 	})
 	require.NoError(t, tx.Rollback())
 
-	var wait sync.WaitGroup
+	var readers errgroup.Group
 	stop := make(chan struct{})
-	sums, failures := make(chan int64, 3000), make(chan error, 3)
 	for range 3 {
-		wait.Go(func() { failures <- readSums(e, stop, sums) })
+		readers.Go(func() error { return readSums(e, stop) })
 	}
 	for i := range int64(25) {
 		inTx(t, e, func(tx driver.Tx) {
-			exec(t, tx, "UPDATE beside SET n = ? WHERE id = ?", i, 1)
-			exec(t, tx, "UPDATE beside SET n = ? WHERE id = ?", 100-i, 2)
+			exec(t, tx, "UPDATE concurrent SET n = ? WHERE id = ?", i, 1)
+			exec(t, tx, "UPDATE concurrent SET n = ? WHERE id = ?", 100-i, 2)
 		})
 	}
 	close(stop)
-	wait.Wait()
-	close(sums)
-	for range 3 {
-		require.NoError(t, <-failures)
-	}
-	for sum := range sums {
-		require.EqualValues(t, 100, sum)
-	}
+	require.NoError(t, readers.Wait())
 }
 
-// readSums reads the sum in two statements of one view, repeatedly.
-func readSums(e driver.Engine, stop <-chan struct{}, sums chan<- int64) error {
-	for range cap(sums) / 3 {
+// readSums reads two numbers by two statements of one view, repeatedly. It fails
+// if their sum is not 100.
+func readSums(e driver.Engine, stop <-chan struct{}) error {
+	for range 1000 {
 		r, err := e.Snapshot(context.Background())
 		if err != nil {
 			return err
 		}
 		var sum int64
 		for id := range int64(2) {
-			n, err := tryColumn[int64](r, "SELECT n FROM beside WHERE id = ?", id+1)
+			n, err := tryColumn[int64](r, "SELECT n FROM concurrent WHERE id = ?", id+1)
 			if err != nil {
 				return err
 			}
@@ -98,7 +93,9 @@ func readSums(e driver.Engine, stop <-chan struct{}, sums chan<- int64) error {
 		if err := r.Close(); err != nil {
 			return err
 		}
-		sums <- sum
+		if sum != 100 {
+			return fmt.Errorf("the numbers of a view add up to %d", sum)
+		}
 		select {
 		case <-stop:
 			return nil
@@ -155,25 +152,23 @@ func testOneAtWork(t *testing.T, h Harness) {
 		require.EqualValues(t, 1, countRows(t, r, table))
 	}
 	require.NoError(t, driver.CloseReaders(list))
-	var together sync.WaitGroup
+	var others errgroup.Group
 	for range 8 {
-		together.Go(func() {
+		others.Go(func() error {
 			for range 10 {
 				r, err := e.Snapshot(context.Background())
 				if err != nil {
-					t.Error(err)
-					return
+					return err
 				}
-				if _, err = tryColumn[int64](r, "SELECT n FROM numbers"); err != nil {
-					t.Error(err)
-				}
-				if err := r.Close(); err != nil {
-					t.Error(err)
+				_, err = tryColumn[int64](r, "SELECT n FROM numbers")
+				if err = errors.Join(err, r.Close()); err != nil {
+					return err
 				}
 			}
+			return nil
 		})
 	}
-	together.Wait()
+	require.NoError(t, others.Wait())
 	require.EqualValues(t, 1, countRows(t, held, table))
 }
 

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/varvedb/varve/store/driver"
 )
@@ -81,20 +81,18 @@ func testNoLostUpdate(t *testing.T, e driver.Engine) {
 		}
 		return tx.Commit(context.Background())
 	}
-	var wait sync.WaitGroup
-	failures := make(chan error, writers*rounds)
+	var group errgroup.Group
 	for range writers {
-		wait.Go(func() {
+		group.Go(func() error {
 			for range rounds {
-				failures <- count()
+				if err := count(); err != nil {
+					return err
+				}
 			}
+			return nil
 		})
 	}
-	wait.Wait()
-	close(failures)
-	for err := range failures {
-		require.NoError(t, err)
-	}
+	require.NoError(t, group.Wait())
 	inView(t, e, func(q driver.Querier) {
 		require.Equal(t, []int64{writers * rounds}, selectColumn[int64](t, q, "SELECT n FROM counter"))
 	})

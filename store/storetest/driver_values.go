@@ -55,9 +55,15 @@ func runDriverValues(t *testing.T, h Harness) {
 	}.run(t, e)
 }
 
+// newColumn makes a table of one column, v.
+func newColumn(t testing.TB, e driver.Engine, name string, typ driver.Type) *driver.Table {
+	t.Helper()
+	return newTable(t, e, false, &driver.Table{Name: name, Columns: []driver.Column{{Name: "v", Type: typ}}})
+}
+
 // testValues inserts values by Exec and by Insert and selects them.
 func testValues[T any](t *testing.T, e driver.Engine, name string, typ driver.Type, values []T, compare func(a, b T) int) {
-	table := newTable(t, e, false, &driver.Table{Name: name, Columns: []driver.Column{{Name: "v", Type: typ}}})
+	table := newColumn(t, e, name, typ)
 	inTx(t, e, func(tx driver.Tx) {
 		for i, v := range values {
 			if i%2 == 0 {
@@ -106,7 +112,7 @@ func testDates(t *testing.T, e driver.Engine) {
 		testValues(t, e, "dates", driver.Text, driverDates, cmp.Compare[string])
 		return
 	}
-	table := newTable(t, e, false, &driver.Table{Name: "dates", Columns: []driver.Column{{Name: "v", Type: driver.Text}}})
+	table := newColumn(t, e, "dates", driver.Text)
 	inTx(t, e, func(tx driver.Tx) {
 		for _, v := range driverDates {
 			insert(t, tx, table, v)
@@ -129,7 +135,7 @@ func testTextNUL(t *testing.T, e driver.Engine) {
 		testValues(t, e, "nuls", driver.Text, values, cmp.Compare[string])
 		return
 	}
-	table := newTable(t, e, false, &driver.Table{Name: "nuls", Columns: []driver.Column{{Name: "v", Type: driver.Text}}})
+	table := newColumn(t, e, "nuls", driver.Text)
 	tx := begin(t, e)
 	err := tx.Insert(context.Background(), table, []any{"a", "a\x00b"})
 	require.ErrorIs(t, err, driver.ErrUnsupported)

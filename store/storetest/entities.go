@@ -34,7 +34,8 @@ func runEntities(t *testing.T, h Harness) {
 		}
 		h := h
 		if schemas.HasRuns(h.layout) && !h.slow() {
-			h.NewURL = withBacklog(h.NewURL, smallBacklog)
+			newURL := h.NewURL
+			h.NewURL = func(t testing.TB) string { return withParams(t, newURL(t), "backlog", smallBacklog) }
 		}
 		t.Run(h.layout, func(t *testing.T) { suites.run(t, h) })
 	}
@@ -197,9 +198,9 @@ func testPrunedRows(t *testing.T, h Harness) {
 	require.Equal(t, full.Live, summary.Tables["payloads"]+summary.Tables["versions"], "the layout has one of them")
 }
 
-// chained gives a block the hash and time that the tests expect of a branch.
-func chained(b entity.Block, branch byte) entity.Block {
-	b.Hash, b.Time = entity.Hash{0: branch, 31: byte(b.Number)}, 1_700_000_000+2*b.Number
+// chained gives a block a hash and a time.
+func chained(b entity.Block) entity.Block {
+	b.Hash, b.Time = entity.Hash{0: 1, 31: byte(b.Number)}, 1_700_000_000+2*b.Number
 	return b
 }
 
@@ -207,7 +208,7 @@ func chained(b entity.Block, branch byte) entity.Block {
 // make the same changes.
 func testOtherHashes(t *testing.T, h Harness) {
 	l := newLedger(t, h)
-	blocks := []entity.Block{chained(newBlock(110, on("a", opCreate(1000))), 1), chained(newBlock(111), 1)}
+	blocks := []entity.Block{chained(newBlock(110, on("a", opCreate(1000)))), chained(newBlock(111))}
 	l.applyBlocks(t, blocks...)
 	for _, i := range []int{0, 1} {
 		others := []entity.Block{blocks[0], blocks[1]}
@@ -235,7 +236,7 @@ func testOtherHashes(t *testing.T, h Harness) {
 // from which block on it is complete, also where that one changes nothing.
 func testHorizonOfHistory(t *testing.T, h Harness) {
 	l := newLedger(t, h)
-	l.applyBlocks(t, chained(newBlock(110), 1), chained(newBlock(111, on("a", opCreate(1000))), 1), chained(newBlock(112, on("b", opCreate(1000))), 1))
+	l.applyBlocks(t, chained(newBlock(110)), chained(newBlock(111, on("a", opCreate(1000)))), chained(newBlock(112, on("b", opCreate(1000)))))
 	if l.ents.Temporal() {
 		require.NoError(t, l.ents.Prune(t.Context(), 112))
 	}

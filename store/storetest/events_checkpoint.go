@@ -94,10 +94,10 @@ func checkpointGroup(t *testing.T, h Harness) {
 	require.Len(t, s.read(t, event.Of("A"), nil), 3)
 }
 
-// consumer returns a consumer of events "N" that makes an event "Handled" of
-// every second one.
-func consumer(name string, each func(*event.Sequenced) error) event.Consumer {
-	return event.Consumer{Name: name, Query: event.Of("N"), Every: 5, Handle: func(_ context.Context, e *event.Sequenced) ([]event.Event, *event.Condition, error) {
+// consumer returns the consumer "c" of events "N", which makes an event
+// "Handled" of every second one.
+func consumer(each func(*event.Sequenced) error) event.Consumer {
+	return event.Consumer{Name: "c", Query: event.Of("N"), Every: 5, Handle: func(_ context.Context, e *event.Sequenced) ([]event.Event, *event.Condition, error) {
 		if err := each(e); err != nil || e.Position%2 == 1 {
 			return nil, nil, err
 		}
@@ -150,7 +150,7 @@ func checkpointConsume(t *testing.T, h Harness) {
 	}
 	finished := errors.New("finished")
 	handled := map[string]bool{}
-	c := consumer("c", func(e *event.Sequenced) error {
+	c := consumer(func(e *event.Sequenced) error {
 		if e.Position > last {
 			return finished
 		}
@@ -221,7 +221,7 @@ func checkpointRivals(t *testing.T, h Harness) {
 	var wg sync.WaitGroup
 	for i, evs := range []event.Checkpointer{s, other} {
 		wg.Go(func() {
-			errs[i] = event.Consume(ctx, evs, consumer("c", func(e *event.Sequenced) error {
+			errs[i] = event.Consume(ctx, evs, consumer(func(e *event.Sequenced) error {
 				if e.Position == 60 {
 					cancel()
 				}

@@ -1,8 +1,8 @@
 package storetest
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -139,16 +139,6 @@ func latest(q event.Query) *event.Projection[int] {
 	return event.TryProjection(q, 0, func(_ int, e *event.Sequenced) (int, error) { return strconv.Atoi(string(e.Data)) })
 }
 
-// firstOf returns the first error.
-func firstOf(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func refuseIf(refused bool, format string, args ...any) error {
 	if refused {
 		return fmt.Errorf(format, args...)
@@ -209,7 +199,7 @@ func changeCapacity(course string, to int) command {
 	return func(evs event.Store) error {
 		exists, capacity := courseExists(course), courseCapacity(course)
 		rule := func() error {
-			return firstOf(
+			return cmp.Or(
 				refuseIf(!exists.State, "no course %s", course),
 				refuseIf(capacity.State == to, "the capacity is %d already", to))
 		}
@@ -225,7 +215,7 @@ func subscribe(student, course string) command {
 		courses := count(anyOf(item("StudentSubscribed", s)))
 		already := seen(anyOf(item("StudentSubscribed", s, c)))
 		rule := func() error {
-			return firstOf(
+			return cmp.Or(
 				refuseIf(!exists.State, "no course %s", course),
 				refuseIf(taken.State >= capacity.State, "course %s is fully booked", course),
 				refuseIf(already.State, "subscribed already"),
@@ -352,7 +342,7 @@ func confirm(email, password string) command {
 				return signUp{name: string(e.Data), pending: true, expired: e.Metadata != nil && !within(60, e)}
 			})
 		rule := func() error {
-			return firstOf(
+			return cmp.Or(
 				refuseIf(!p.State.pending, "no pending sign-up"),
 				refuseIf(p.State.used, "used already"),
 				refuseIf(p.State.expired, "expired"))
@@ -382,12 +372,7 @@ func optInExamples() []example {
 func place(order, token string) command {
 	return func(evs event.Store) error {
 		used := seen(anyOf(item("OrderPlaced", "token:"+token)))
-		rule := func() error {
-			if used.State {
-				return errors.New("submitted before")
-			}
-			return nil
-		}
+		rule := func() error { return refuseIf(used.State, "submitted before") }
 		return decide(evs, rule, func() event.Event { return ev("OrderPlaced", "", "order:"+order, "token:"+token) }, used)
 	}
 }

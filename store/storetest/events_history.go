@@ -86,7 +86,7 @@ func (d *eventHistoryDrawer) draw() {
 		all = append(all, d.reopen, d.twice, d.twice, d.twice)
 	}
 	for range 30 {
-		one(d.Drawer, all...)()
+		model.One(d.Drawer, all...)()
 	}
 	d.judge()
 	d.checkState()
@@ -94,7 +94,7 @@ func (d *eventHistoryDrawer) draw() {
 
 // call draws the options that calls share, and runs a step.
 func (d *eventHistoryDrawer) call(s eventStep) {
-	s.Wait = int64(one(d.Drawer, 0, 0, 0, time.Nanosecond, time.Microsecond, time.Second, -time.Minute, time.Hour))
+	s.Wait = int64(model.One(d.Drawer, 0, 0, 0, time.Nanosecond, time.Microsecond, time.Second, -time.Minute, time.Hour))
 	s.Process = d.IntN(2)
 	if d.giveUp {
 		s.GiveUp, s.Broken = d.between(1, 12), d.Chance(2)
@@ -110,14 +110,14 @@ func (d *eventHistoryDrawer) twice() {
 		calls = append(calls, d.truncate)
 	}
 	d.giveUp = true
-	one(d.Drawer, calls...)()
+	model.One(d.Drawer, calls...)()
 	d.giveUp = false
 	d.judge()
 }
 
 func (d *eventHistoryDrawer) check() { d.do(eventStep{Do: "check"}) }
 
-func (d *eventHistoryDrawer) every() int { return one(d.Drawer, 1, 2, 3, 5, 8, 16, 0) }
+func (d *eventHistoryDrawer) every() int { return model.One(d.Drawer, 1, 2, 3, 5, 8, 16, 0) }
 
 func (d *eventHistoryDrawer) openOther() {
 	d.do(eventStep{Do: "other", Every: d.every()})
@@ -139,7 +139,7 @@ func (d *eventHistoryDrawer) restore() {
 // begin runs a random step first on a newly opened store, because the first
 // call on a handle must look up the store's content.
 func (d *eventHistoryDrawer) begin() {
-	one(d.Drawer, d.advance, d.move, d.append, d.repeat, d.truncate, d.fail, d.read)()
+	model.One(d.Drawer, d.advance, d.move, d.append, d.repeat, d.truncate, d.fail, d.read)()
 	d.judge()
 }
 
@@ -165,9 +165,9 @@ func (d *eventHistoryDrawer) repeat() {
 	for _, e := range some(d.Rand, known, 1, 3) {
 		events = append(events, e.Event)
 	}
-	switch one(d.Drawer, "same", "same", "changed", "more") {
+	switch model.One(d.Drawer, "same", "same", "changed", "more") {
 	case "changed":
-		change := one(d.Drawer,
+		change := model.One(d.Drawer,
 			func(e *event.Event) { e.Data = []byte("changed") }, func(e *event.Event) { e.Metadata = []byte("m") },
 			func(e *event.Event) { e.Data, e.Metadata = nil, e.Data }, func(e *event.Event) { e.Type += "x" },
 			func(e *event.Event) { e.Tags = append(slices.Clone(e.Tags), event.NewTag("changed", "")) })
@@ -180,7 +180,7 @@ func (d *eventHistoryDrawer) repeat() {
 
 // advance moves a consumer, with events or without, or is refused.
 func (d *eventHistoryDrawer) advance() {
-	s := eventStep{Do: "advance", Consumer: one(d.Drawer, "a", "b"), To: uint64(d.between(0, len(d.model)+1))}
+	s := eventStep{Do: "advance", Consumer: model.One(d.Drawer, "a", "b"), To: uint64(d.between(0, len(d.model)+1))}
 	s.From = d.checkpoints[s.Consumer]
 	if d.Chance(5) {
 		s.From += 7
@@ -207,14 +207,14 @@ func (d *eventHistoryDrawer) truncate() {
 
 // fail makes a transaction fail. The next one succeeds.
 func (d *eventHistoryDrawer) fail() {
-	d.do(eventStep{Do: "fail", Call: one(d.Drawer, "insert", "commit"), Events: d.events(1, 6)})
+	d.do(eventStep{Do: "fail", Call: model.One(d.Drawer, "insert", "commit"), Events: d.events(1, 6)})
 	d.judge()
 }
 
 func (d *eventHistoryDrawer) read() {
 	opts := event.ReadOptions{
-		From:      one(d.Drawer, 0, uint64(d.between(0, len(d.model)+1)), uint64(d.between(0, len(d.model)+1)), math.MaxUint64),
-		Limit:     one(d.Drawer, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 300),
+		From:      model.One(d.Drawer, 0, uint64(d.between(0, len(d.model)+1)), uint64(d.between(0, len(d.model)+1)), math.MaxUint64),
+		Limit:     model.One(d.Drawer, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 300),
 		Backwards: d.Chance(2),
 		OnlyLast:  d.Chance(4),
 	}
@@ -227,9 +227,9 @@ func (d *eventHistoryDrawer) read() {
 // moment draws a time: zero, long ago, in the future, or at or next to an
 // event's time.
 func (d *eventHistoryDrawer) moment() time.Time {
-	at := one(d.Drawer, d.now.AddDate(-1, 0, 0), d.now.AddDate(1, 0, 0), time.Time{})
+	at := model.One(d.Drawer, d.now.AddDate(-1, 0, 0), d.now.AddDate(1, 0, 0), time.Time{})
 	if len(d.model) > 0 && d.IntN(3) > 0 {
-		at = one(d.Drawer, d.model...).Time.Add(one(d.Drawer, 0, time.Nanosecond, -time.Nanosecond))
+		at = model.One(d.Drawer, d.model...).Time.Add(model.One(d.Drawer, 0, time.Nanosecond, -time.Nanosecond))
 	}
 	return at
 }
@@ -254,15 +254,15 @@ func (d *eventHistoryDrawer) between(low, high int) int { return low + d.IntN(hi
 func (d *eventHistoryDrawer) tags() []string {
 	list := historyTags
 	if d.many {
-		list = []string{"all:x", fmt.Sprint("many:", d.IntN(3)), fmt.Sprint("few:", d.IntN(300)), one(d.Drawer, historyTags...)}
+		list = []string{"all:x", fmt.Sprint("many:", d.IntN(3)), fmt.Sprint("few:", d.IntN(300)), model.One(d.Drawer, historyTags...)}
 	}
 	return some(d.Rand, list, 0, 3)
 }
 
 func (d *eventHistoryDrawer) eventQuery() (q event.Query) {
 	if d.many && d.Chance(12) {
-		types := one(d.Drawer, "", "A")
-		for i := range one(d.Drawer, 40, 250, 1200) {
+		types := model.One(d.Drawer, "", "A")
+		for i := range model.One(d.Drawer, 40, 250, 1200) {
 			q.Items = append(q.Items, item(types, fmt.Sprint("few:", i)))
 		}
 	}
@@ -278,7 +278,7 @@ func (d *eventHistoryDrawer) eventQuery() (q event.Query) {
 func (d *eventHistoryDrawer) events(least, most int) []event.Event {
 	list := make([]event.Event, d.between(least, most))
 	for i := range list {
-		list[i] = ev(one(d.Drawer, historyTypes...), fmt.Sprint(d.head(), i), d.tags()...)
+		list[i] = ev(model.One(d.Drawer, historyTypes...), fmt.Sprint(d.head(), i), d.tags()...)
 		if d.many && !slices.ContainsFunc(list[i].Tags, func(t event.Tag) bool { return t.Key == "all" }) {
 			list[i].Tags = append(list[i].Tags, event.NewTag("all", "x"))
 		}

@@ -18,7 +18,7 @@ import (
 // eventStep is one line of an event history: a call with all its arguments,
 // like step for entities.
 type eventStep struct {
-	Do      string // a name in eventVerbs
+	Do      string // a name that verb knows
 	Wait    int64  // nanoseconds by which the clock moves before the call
 	Process int    // that makes the call, of the processes that have the store open
 
@@ -67,32 +67,30 @@ func newEventMachine(t testing.TB, h Harness) *eventMachine {
 	}
 }
 
-// eventVerbs are the steps that a machine can do.
-var eventVerbs map[string]func(*eventMachine, *eventStep)
-
-func init() {
-	eventVerbs = map[string]func(*eventMachine, *eventStep){
-		"open":     (*eventMachine).open,
-		"other":    (*eventMachine).openOther,
-		"restore":  (*eventMachine).restore,
-		"append":   (*eventMachine).append,
-		"alone":    (*eventMachine).alone,
-		"import":   (*eventMachine).importMore,
-		"advance":  (*eventMachine).advance,
-		"truncate": (*eventMachine).truncate,
-		"fail":     (*eventMachine).fail,
-		"read":     (*eventMachine).read,
-		"check":    func(m *eventMachine, _ *eventStep) { m.checkState() },
-	}
+// verb returns the method for a step; nil for an unknown one.
+func (m *eventMachine) verb(name string) func(*eventStep) {
+	return map[string]func(*eventStep){
+		"open":     m.open,
+		"other":    m.openOther,
+		"restore":  m.restore,
+		"append":   m.append,
+		"alone":    m.alone,
+		"import":   m.importMore,
+		"advance":  m.advance,
+		"truncate": m.truncate,
+		"fail":     m.fail,
+		"read":     m.read,
+		"check":    func(*eventStep) { m.checkState() },
+	}[name]
 }
 
 // do runs a step and records it in the history.
 func (m *eventMachine) do(s eventStep) {
 	m.history = append(m.history, s)
 	m.now = m.now.Add(time.Duration(s.Wait))
-	verb := eventVerbs[s.Do]
+	verb := m.verb(s.Do)
 	require.NotNil(m.t, verb, "unknown step %q", s.Do)
-	verb(m, &s)
+	verb(&s)
 }
 
 // stream returns the store handle (process) that a step uses.
@@ -106,25 +104,23 @@ func (m *eventMachine) head() uint64 { return uint64(len(m.model)) }
 // be given up and repeated on the same handle.
 func (m *eventMachine) open(s *eventStep) {
 	m.close()
-	m.openProcess(tap(func(call, sql string) error {
+	rawURL := tap(func(call, sql string) error {
 		if call == m.breaks {
 			return errBroken
 		}
 		return m.countdown.see(call, sql)
-	}).tapped(m.t, m.url, true), s, func(db *store.DB, opts *store.EventOptions) {
-		done := m.first(s, func(ctx context.Context) error { return second(db.Events(ctx, opts)) })
-		if done {
-			*opts = store.EventOptions{} // a later call has the options of the first one
-		}
-	})
-	m.processes[0] = m.h.connected(m.t, m.processes[0])
+	}).tapped(m.t, m.url, true)
+	db := must(store.Open(m.ctx, rawURL, nil))(m.t)
+	opts := m.options(s)
+	if m.first(s, func(ctx context.Context) error { return second(db.Events(ctx, &opts)) }) {
+		opts = store.EventOptions{} // a later call has the options of the first one
+	}
+	m.processes = append(m.processes, m.h.connected(m.t, streamOf(m.t, db, rawURL, opts)))
 }
 
-func (m *eventMachine) openProcess(rawURL string, s *eventStep, first func(db *store.DB, opts *store.EventOptions)) {
-	opts := store.EventOptions{LockedRows: 4, IndexEvery: s.Every, Now: func() time.Time { return m.now }}
-	db := must(store.Open(m.ctx, rawURL, nil))(m.t)
-	first(db, &opts)
-	m.processes = append(m.processes, streamOf(m.t, db, rawURL, opts))
+// options returns the options of a process that opens the store.
+func (m *eventMachine) options(s *eventStep) store.EventOptions {
+	return store.EventOptions{LockedRows: 4, IndexEvery: s.Every, Now: func() time.Time { return m.now }}
 }
 
 func (m *eventMachine) close() {
@@ -137,7 +133,8 @@ func (m *eventMachine) close() {
 // openOther opens the database a second time, if the engine allows that.
 func (m *eventMachine) openOther(s *eventStep) {
 	if len(m.processes) == 1 && m.processes[0].db.Engine().Capabilities().MultiProcess {
-		m.openProcess(m.url, s, func(*store.DB, *store.EventOptions) {})
+		db := must(store.Open(m.ctx, m.url, nil))(m.t)
+		m.processes = append(m.processes, streamOf(m.t, db, m.url, m.options(s)))
 	}
 }
 

@@ -29,7 +29,7 @@ import (
 // valid history too: if a missing step makes a call invalid, the model expects
 // that.
 type step struct {
-	Do string // a name in verbs
+	Do string // a name that verb knows
 
 	At     uint64 // the block of a read, rewind or prune; the first of changes
 	To     uint64 // the last block of changes

@@ -39,7 +39,7 @@ func TestHistoryText(t *testing.T) {
 func TestReduce(t *testing.T) {
 	history := []step{{Do: "open", Params: map[string]string{"memory": "64MiB", "backlog": "1"}}}
 	for n := range uint64(40) {
-		block := chained(newBlock(n, on("a", opCreate(9, v("x"), content("c", "c"))), on("b", opDelete), on("c", opUpdate(9))), 1)
+		block := chained(newBlock(n, on("a", opCreate(9, v("x"), content("c", "c"))), on("b", opDelete), on("c", opUpdate(9))))
 		history = append(history, step{Do: "apply", Blocks: []entity.Block{block, {Number: n}}}, step{Do: "rewind", At: n},
 			step{Do: "ask", Questions: []model.Question{{Expr: query.Not{Term: query.All{}}}, {}}})
 	}

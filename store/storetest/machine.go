@@ -66,38 +66,36 @@ func newMachine(t testing.TB, h Harness, many bool) *machine {
 	return m
 }
 
-// verbs are the steps that a machine can do.
-var verbs map[string]func(*machine, *step)
-
-func init() {
-	verbs = map[string]func(*machine, *step){
-		"open":       (*machine).open,
-		"apply":      (*machine).apply,
-		"load":       (*machine).load,
-		"refuse":     (*machine).refuse,
-		"rewind":     (*machine).rewind,
-		"prune":      (*machine).prune,
-		"flush":      (*machine).flush,
-		"checkpoint": (*machine).checkpoint,
-		"verify":     (*machine).verify,
-		"copy":       (*machine).copy,
-		"header":     (*machine).header,
-		"get":        (*machine).get,
-		"ask":        (*machine).ask,
-		"hold":       (*machine).hold,
-		"release":    (*machine).release,
-		"page":       (*machine).page,
-		"next":       (*machine).next,
-		"changes":    (*machine).changes,
-	}
+// verb returns the method for a step; nil for an unknown one.
+func (m *machine) verb(name string) func(*step) {
+	return map[string]func(*step){
+		"open":       m.open,
+		"apply":      m.apply,
+		"load":       m.load,
+		"refuse":     m.refuse,
+		"rewind":     m.rewind,
+		"prune":      m.prune,
+		"flush":      m.flush,
+		"checkpoint": m.checkpoint,
+		"verify":     m.verify,
+		"copy":       m.copy,
+		"header":     m.header,
+		"get":        m.get,
+		"ask":        m.ask,
+		"hold":       m.hold,
+		"release":    m.release,
+		"page":       m.page,
+		"next":       m.next,
+		"changes":    m.changes,
+	}[name]
 }
 
 // do runs a step and records it in the history.
 func (m *machine) do(s step) {
 	m.history = append(m.history, s)
-	verb := verbs[s.Do]
+	verb := m.verb(s.Do)
 	require.NotNil(m.t, verb, "unknown step %q", s.Do)
-	verb(m, &s)
+	verb(&s)
 }
 
 // accepts reports whether the engine has a parameter. A history that is kept

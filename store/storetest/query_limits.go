@@ -72,19 +72,12 @@ func checkLarge(t testing.TB, s *store.Snapshot, c largeQuery, caps driver.Capab
 
 // conditions counts the comparisons of a query.
 func conditions(e query.Expr) (n int) {
-	switch e := e.(type) {
-	case query.And:
-		for _, term := range e.Terms {
-			n += conditions(term)
-		}
-	case query.Or:
-		for _, term := range e.Terms {
-			n += conditions(term)
-		}
-	case query.Not:
-		return conditions(e.Term)
+	switch e.(type) {
 	case query.Compare, query.In, query.Glob:
 		return 1
+	}
+	for _, term := range terms(e) {
+		n += conditions(term)
 	}
 	return n
 }

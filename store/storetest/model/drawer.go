@@ -41,7 +41,8 @@ func FewKeys(n int) []entity.Key {
 // Chance is true once in n times on average.
 func (d *Drawer) Chance(n int) bool { return d.IntN(n) == 0 }
 
-func one[T any](d *Drawer, list ...T) T { return Choose(d.Rand, list) }
+// One draws an element.
+func One[T any](d *Drawer, list ...T) T { return Choose(d.Rand, list) }
 
 var (
 	fewOwners = []entity.Address{{1}, {0xab, 0xcd}, {19: 0xff}, {}}
@@ -75,18 +76,18 @@ var fewColumns = func() (list []store.Order) {
 func (d *Drawer) text() string {
 	switch {
 	case d.NUL > 0 && d.Chance(d.NUL):
-		return one(d, nulTexts...)
+		return One(d, nulTexts...)
 	case d.Chance(2):
-		return one(d, oddTexts[:4]...)
+		return One(d, oddTexts[:4]...)
 	}
-	return one(d, oddTexts...)
+	return One(d, oddTexts...)
 }
 
 func (d *Drawer) name() string {
 	if d.NUL > 0 && d.Chance(4*d.NUL) {
 		return "n\x00l"
 	}
-	return one(d, fewNames...)
+	return One(d, fewNames...)
 }
 
 // Block draws the next block after the model's head. Most are valid.
@@ -143,10 +144,10 @@ func (d *Drawer) op(i int) entity.Op {
 		return op
 	}
 	op := entity.Op{
-		Kind: one(d, entity.Create, entity.Update, entity.ExtendBTL, entity.ChangeOwner, entity.Delete, entity.Expire,
+		Kind: One(d, entity.Create, entity.Update, entity.ExtendBTL, entity.ChangeOwner, entity.Delete, entity.Expire,
 			entity.Create, entity.Update, entity.Create, entity.Update, entity.Create, entity.Create),
 		TxIndex: uint32(i / 2), OpIndex: uint32(i % 2),
-		Key: one(d, d.Keys...), BTL: one(d, fewBTLs...), Owner: one(d, fewOwners...),
+		Key: One(d, d.Keys...), BTL: One(d, fewBTLs...), Owner: One(d, fewOwners...),
 	}
 	n := d.IntN(100)
 	switch {
@@ -163,15 +164,15 @@ func (d *Drawer) op(i int) entity.Op {
 	if op.BTL == 0 && (n != 4 || d.Valid) {
 		op.BTL = 1 // without a lifetime it is malformed
 	}
-	op.ContentType = one(d, "text/plain", "", "application/ünïcode")
+	op.ContentType = One(d, "text/plain", "", "application/ünïcode")
 	several := bytes.Repeat(binary.AppendUvarint(nil, d.Uint64()), d.IntN(1000)) // pages
-	op.Content = one(d, []byte("payload"), nil, []byte{0, 1, 0xff}, several)
+	op.Content = One(d, []byte("payload"), nil, []byte{0, 1, 0xff}, several)
 	op.StringAttributes, op.NumericAttributes = map[string]string{}, map[string]uint64{}
 	for range d.IntN(4) {
 		op.StringAttributes[d.name()] = d.text()
 	}
 	for range d.IntN(4) {
-		op.NumericAttributes[d.name()] = one(d, oddNumbers...)
+		op.NumericAttributes[d.name()] = One(d, oddNumbers...)
 	}
 	if d.Chance(120) && !d.Valid {
 		op.StringAttributes[entity.AttrKey] = "x" // a reserved name
@@ -189,7 +190,7 @@ func (d *Drawer) At(m *Model) uint64 {
 	case 2:
 		return head
 	case 3:
-		return one(d, head+1, head+1, 1<<40, 1<<63-1, 1<<63, store.Head-1) // above the head
+		return One(d, head+1, head+1, 1<<40, 1<<63-1, 1<<63, store.Head-1) // above the head
 	case 4:
 		return m.Horizon()
 	}
@@ -203,11 +204,11 @@ func (d *Drawer) Question(of *Snapshot) Question {
 	if d.Many == 0 {
 		columns, limits = fewColumns, []int{0, 1, 2, 3, 100}
 	}
-	q := Question{Limit: one(d, limits...), Pages: often(d.Rand, []int{1, 1, 2, 3})}
+	q := Question{Limit: One(d, limits...), Pages: often(d.Rand, []int{1, 1, 2, 3})}
 	draw := expressions{d.Rand, of.visible, columns}
 	q.Expr = draw.expr(1+often(d.Rand, []int{0, 1, 2, 3, 4, 6, 8, 11}), draw.someone())
-	for range one(d, 0, 0, 1, 1, 2, 3, 4) {
-		o := one(d, columns...)
+	for range One(d, 0, 0, 1, 1, 2, 3, 4) {
+		o := One(d, columns...)
 		o.Desc = d.Chance(2)
 		if !slices.ContainsFunc(q.Order, func(other store.Order) bool { return other.Name == o.Name && other.Kind == o.Kind }) {
 			q.Order = append(q.Order, o)
