@@ -58,8 +58,8 @@ func (e *engine) stopCheckpointer() {
 	}
 }
 
-// afterWrite runs after each commit, which may have checkpointed at the cap. When
-// it cannot copy, the next write says why.
+// afterWrite runs after each commit, which may have checkpointed at the cap.
+// When it cannot copy, the next write says why.
 func (e *engine) afterWrite(c *sqlstore.Conn) {
 	e.file.closeLog()
 	_ = e.file.protect(context.Background(), c)

@@ -54,8 +54,8 @@ func TestCheckpointFollowsCommit(t *testing.T) {
 	require.Zero(t, *stats(t, e).WALBytes)
 }
 
-// TestCheckpointOutlivesContext: a checkpoint that has begun ends, whatever becomes
-// of the caller's context.
+// TestCheckpointOutlivesContext: a checkpoint that has begun ends, whatever
+// becomes of the caller's context.
 func TestCheckpointOutlivesContext(t *testing.T) {
 	e := openNew(t, driver.Options{})
 	require.NoError(t, insertCommit(e, manyRows(0, 3000)))
@@ -68,7 +68,8 @@ func TestCheckpointOutlivesContext(t *testing.T) {
 	require.Equal(t, int64(3001), count(t, e))
 }
 
-// TestCloseDuringCheckpoint: Close waits for the checkpoint that follows a commit.
+// TestCloseDuringCheckpoint: Close waits for the checkpoint that follows a
+// commit.
 func TestCloseDuringCheckpoint(t *testing.T) {
 	path := newPath(t)
 	e, err := open(path, smallLog)
@@ -83,10 +84,10 @@ func TestCloseDuringCheckpoint(t *testing.T) {
 	require.Equal(t, int64(10), count(t, openAt(t, path, driver.Options{})))
 }
 
-// TestMergedBlocksLeaveNoRows: a checkpoint drops the rows of merged blocks from
-// the log of compact, while later blocks wait in it. With an index the engine
-// would append to their row group and write it again, with all rows, at each
-// checkpoint.
+// TestMergedBlocksLeaveNoRows: a checkpoint drops the rows of merged blocks
+// from the log of compact, while later blocks wait in it. With an index the
+// engine would append to their row group and write it again, with all rows, at
+// each checkpoint.
 func TestMergedBlocksLeaveNoRows(t *testing.T) {
 	ctx := t.Context()
 	db, err := store.Open(ctx, "duckdb://"+newPath(t), nil)
@@ -114,7 +115,7 @@ func TestMergedBlocksLeaveNoRows(t *testing.T) {
 	require.Equal(t, int64(1), number(t, r, text))
 }
 
-// TestLogWithIndex: a store of before, whose log of blocks has an index, goes on.
+// TestLogWithIndex: an older store, whose log of blocks has an index, goes on.
 func TestLogWithIndex(t *testing.T) {
 	ctx := t.Context()
 	url := "duckdb://" + newPath(t)
