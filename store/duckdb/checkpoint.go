@@ -17,9 +17,12 @@ import (
 // keeps updated and deleted rows, which prevents every checkpoint.
 const logCap = 4
 
-// checkpointPoll is the time between two attempts at a checkpoint that open
-// snapshots keep away.
-const checkpointPoll = 5 * time.Millisecond
+// Between two attempts at a checkpoint that open snapshots keep away, the time
+// doubles from the first wait to the longest: a snapshot may be open for hours.
+const (
+	firstCheckpointWait   = 5 * time.Millisecond
+	longestCheckpointWait = 160 * time.Millisecond
+)
 
 // checkpointer checkpoints after a commit that filled the log. The commit does
 // not wait for it, but the next write does, because a checkpoint of DuckDB and
@@ -86,7 +89,7 @@ func (e *engine) Checkpoint(ctx context.Context, truncate bool) (driver.Checkpoi
 	if e.cfg.Options.ReadOnly {
 		return res, driver.ErrReadOnly
 	}
-	for {
+	for wait := firstCheckpointWait; ; wait = min(2*wait, longestCheckpointWait) {
 		// The writer is given back between attempts: commits go on.
 		err := e.WithWriter(ctx, e.checkpoint)
 		res.Busy, res.Took = isBusy(err), time.Since(start)
@@ -97,7 +100,7 @@ func (e *engine) Checkpoint(ctx context.Context, truncate bool) (driver.Checkpoi
 			return res, nil
 		}
 		select {
-		case <-time.After(checkpointPoll):
+		case <-time.After(wait):
 		case <-ctx.Done():
 			return res, fmt.Errorf("checkpoint: wait for readers: %w", ctx.Err())
 		}
