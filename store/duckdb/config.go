@@ -16,18 +16,16 @@ import (
 // params documents the URL parameters of this engine.
 var params = map[string]string{
 	"threads":              "threads that run queries, at least 1, shared by all connections (default one for each CPU, and no more than one for each 125 MB of memory)",
-	"checkpoint_threshold": "bytes of the log from which a commit checkpoints, at least 65536 (default a quarter of the memory, from 16 to 256 MiB)",
+	"checkpoint_threshold": "bytes of the log from which a checkpoint follows a commit, at least 65536 (default 16 MiB)",
 	"storage_version":      "format of a new file, v1.5.0 say, or latest (default v1.0.0, which every release since reads and which takes less time and memory to write)",
 	"temp_directory":       "directory for what does not fit the memory budget (default beside the database, its name with .tmp)",
 }
 
 const (
-	// A checkpoint rewrites all indexes, inside a commit: with DuckDB's own 16
-	// MiB every fifth second at 6,000 rows/s, for a p99 of commits of 2.0 to
-	// 3.0 s at 80,000 entities, with 256 MiB every 70 s, and 0.08 to 0.12 s in
-	// the minutes between (three runs each, 512 MiB of memory).
-	leastCheckpointThreshold, mostCheckpointThreshold = 16 << 20, 256 << 20
-	minCheckpointThreshold                            = 64 << 10
+	// The next write waits for a checkpoint. So checkpoints come often and are
+	// short (docs/engines.md). The value is DuckDB's own.
+	checkpointThreshold    = 16 << 20
+	minCheckpointThreshold = 64 << 10
 
 	// defaultStorage is the format of new files, DuckDB's own default too. Later ones are
 	// an eighth smaller, but their checkpoints take longer and more memory: commits of
@@ -55,8 +53,7 @@ type config struct {
 
 // newConfig checks options and parameters and completes them with defaults.
 func newConfig(opts driver.Options) (config, error) {
-	cfg := config{Options: opts.WithDefaults(), StorageVersion: defaultStorage}
-	cfg.CheckpointThreshold = min(max(cfg.Options.Memory/4, leastCheckpointThreshold), mostCheckpointThreshold)
+	cfg := config{Options: opts.WithDefaults(), CheckpointThreshold: checkpointThreshold, StorageVersion: defaultStorage}
 	cfg.Threads = max(1, min(runtime.NumCPU(), int(cfg.Options.Memory/threadMemory)))
 	cfg.Options.Concurrency = cmp.Or(cfg.Options.Concurrency, runtime.GOMAXPROCS(0))
 	switch o := cfg.Options; {
@@ -114,11 +111,12 @@ func (cfg *config) set(name, value string) error {
 // query, a tenth of a typical one.
 const staleOptimizer = "statistics_propagation"
 
-// rowGroup is how many rows DuckDB keeps together. A checkpoint writes a table's
-// last group again, whole and out of memory. With DuckDB's own 122,880 rows that were
-// up to 688 MB of payloads of 5.6 KB for 107 MB of log, with 8,192 rows it is 46 MB
-// (docs/engines.md).
-const rowGroup = 8192
+// rowGroup is how many rows DuckDB keeps together. A checkpoint writes the last
+// group of a table with an index again, whole and out of memory. With DuckDB's own
+// 122,880 rows that were up to 688 MB of payloads of 5.6 KB, with 8,192 rows 46 MB,
+// with 4,096 rows it is 23 MB. Fewer rows would make every checkpoint look at more
+// groups (docs/engines.md).
+const rowGroup = 4096
 
 // attached is the name by which statements see the database.
 const attached = "varve"
@@ -142,7 +140,7 @@ func (cfg *config) dsn(path string) string {
 	values := url.Values{
 		"memory_limit":                  {bytesText(cfg.Options.Memory)},
 		"threads":                       {strconv.Itoa(cfg.Threads)},
-		"checkpoint_threshold":          {bytesText(cfg.CheckpointThreshold)},
+		"checkpoint_threshold":          {bytesText(logCap * cfg.CheckpointThreshold)},
 		"immediate_transaction_mode":    {"true"}, // BEGIN fixes the view; else the first read of a table does
 		"disabled_optimizers":           {staleOptimizer},
 		"storage_compatibility_version": {cfg.StorageVersion},

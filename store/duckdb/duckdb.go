@@ -4,8 +4,8 @@
 //	import _ "github.com/varvedb/varve/store/duckdb"
 //
 // A database file is open in one process at a time, and there once. A commit is
-// always durable; the engine checkpoints by itself, inside the commit that fills
-// its log. A statement that fails ends its transaction, as in Postgres: only
+// always durable; a checkpoint follows the commit that fills the log. A statement
+// that fails ends its transaction, as in Postgres: only
 // Rollback is left.
 //
 // Next to a database x are its log, x.wal, and while it is open and after a
@@ -19,7 +19,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"sync"
 	"time"
 
@@ -37,7 +36,7 @@ var capabilities = driver.Capabilities{
 	Durabilities:  []driver.Durability{driver.Durable},
 	Gaps: []driver.Gap{
 		{Name: "durability", Reason: "every commit is synced; relaxed and unsafe are refused"},
-		{Name: "checkpoint-policy", Reason: "the engine checkpoints inside the commit that passes checkpoint_threshold, and when it is closed; policies are refused, a checkpoint can be asked for"},
+		{Name: "checkpoint-policy", Reason: "a checkpoint follows the commit that passes checkpoint_threshold, and one is made at the close; policies are refused, a checkpoint can be asked for"},
 		{Name: "multi-process", Reason: "one process has the file open, and only once; another gets a locked error"},
 		{Name: "analyze", Reason: "statistics follow every write; the statement would add nothing"},
 		{Name: "composite-index", Reason: "an index of several columns keeps keys unique but serves no lookup; those scan, skipping by block ranges"},
@@ -66,8 +65,9 @@ func init() {
 type engine struct {
 	*sqlstore.DB
 	*filelease.Numbers
-	cfg  config
-	file *file
+	cfg         config
+	file        *file
+	checkpoints checkpointer
 
 	closing sync.Once
 }
@@ -168,6 +168,7 @@ func (e *engine) prepare(ctx context.Context) error {
 	if e.cfg.Options.ReadOnly {
 		return nil
 	}
+	e.startCheckpointer()
 	return e.WithWriter(ctx, func(c *sqlstore.Conn) error {
 		if err := e.file.protect(ctx, c); err != nil {
 			return err
@@ -194,25 +195,12 @@ func bindIndexes(ctx context.Context, c *sqlstore.Conn) error {
 	return nil
 }
 
-// logCap is how many times checkpoint_threshold the log may grow before old
-// snapshots are ended. An open snapshot keeps updated and deleted rows, which
-// prevents every checkpoint.
-const logCap = 4
-
 // beforeWrite runs before each write transaction.
 func (e *engine) beforeWrite(ctx context.Context, c *sqlstore.Conn) error {
-	st, err := os.Stat(e.file.log())
-	if err == nil && st.Size() > logCap*e.cfg.CheckpointThreshold {
+	if e.logAbove(logCap * e.cfg.CheckpointThreshold) {
 		e.ExpireReaders(time.Now().Add(-e.cfg.Options.MaxReaderAge))
 	}
 	return e.file.protect(ctx, c)
-}
-
-// afterWrite runs after each commit, which may have checkpointed. When it cannot
-// copy, the next write says why.
-func (e *engine) afterWrite(c *sqlstore.Conn) {
-	e.file.closeLog()
-	_ = e.file.protect(context.Background(), c)
 }
 
 // beforeCommit refuses what DuckDB would not commit though it said so: at COMMIT it rolls a
@@ -248,6 +236,7 @@ func (e *engine) Leave() {
 // Close implements driver.Engine.
 func (e *engine) Close() (err error) {
 	e.closing.Do(func() {
+		e.stopCheckpointer()
 		if err = e.DB.Close(); err == nil {
 			err = errors.Join(e.file.unguard(), e.Numbers.Close())
 		}

@@ -12,12 +12,12 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// TestRowGroups: new rows go into groups of 8,192 rows, also in a database from
+// TestRowGroups: new rows go into groups of 4,096 rows, also in a database from
 // before, whose larger groups stay.
 func TestRowGroups(t *testing.T) {
 	ctx := context.Background()
 	path := filepath.Join(t.TempDir(), "varve.duckdb")
-	const before, added = 3 * 8192, 2*8192 + 1
+	const before, added = 3 * 8192, 2*4096 + 1
 	db, err := sql.Open("duckdb", path)
 	require.NoError(t, err)
 	_, err = db.Exec("CREATE TABLE t (a BIGINT PRIMARY KEY); INSERT INTO t SELECT range FROM range(?)", before)
@@ -38,7 +38,7 @@ func TestRowGroups(t *testing.T) {
 	sizes := groups(t, e)
 	require.EqualValues(t, before, sizes[0])
 	require.Greater(t, len(sizes), 2, "the last group takes no more")
-	require.LessOrEqual(t, slices.Max(sizes[1:]), int64(8192))
+	require.LessOrEqual(t, slices.Max(sizes[1:]), int64(4096))
 	require.NoError(t, e.Close())
 
 	e, err = open(path, driver.Options{ReadOnly: true})

@@ -127,9 +127,9 @@ func TestSettings(t *testing.T) {
 		got[s.Name] = s.Value
 	}
 	require.Subset(t, got, map[string]string{
-		"memory_limit": "100.0 MiB", "threads": "1", "checkpoint_threshold": "2.0 MiB",
+		"memory_limit": "100.0 MiB", "threads": "1", "checkpoint_threshold": "2097152",
 		"immediate_transaction_mode": "true", "autoload_known_extensions": "false", "durability": "durable",
-		"checkpoint": "inline", "memory": "104857600", "readers": "3", "preserve_insertion_order": "false",
+		"checkpoint": "background", "memory": "104857600", "readers": "3", "preserve_insertion_order": "false",
 		"disabled_optimizers": "statistics_propagation", "storage_compatibility_version": "v1.0.0", "storage_version": "v1.0.0+",
 	})
 	again, err := e.Settings(context.Background())

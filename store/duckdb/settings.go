@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"strconv"
+	"time"
 
 	"github.com/varvedb/varve/internal/sqlstore"
 	"github.com/varvedb/varve/store/driver"
@@ -14,7 +15,7 @@ import (
 
 // readBack lists the settings that Settings reads from the engine.
 var readBack = []string{
-	"memory_limit", "threads", "checkpoint_threshold",
+	"memory_limit", "threads",
 	"immediate_transaction_mode", "disabled_optimizers", "storage_compatibility_version",
 	"default_block_size", "preserve_insertion_order", "default_order",
 	"default_null_order", "default_collation", "autoinstall_known_extensions",
@@ -43,7 +44,8 @@ func (e *engine) Settings(ctx context.Context) ([]driver.Setting, error) {
 	return append(list,
 		driver.Setting{Name: "durability", Value: string(o.Durability)},
 		driver.Setting{Name: "sync_call", Value: "fsync"},
-		driver.Setting{Name: "checkpoint", Value: string(driver.Inline)},
+		driver.Setting{Name: "checkpoint", Value: string(driver.Background)},
+		driver.Setting{Name: "checkpoint_threshold", Value: strconv.FormatInt(e.cfg.CheckpointThreshold, 10)},
 		driver.Setting{Name: "memory", Value: strconv.FormatInt(o.Memory, 10)},
 		driver.Setting{Name: "readers", Value: strconv.Itoa(o.Readers)},
 		driver.Setting{Name: "concurrency", Value: strconv.Itoa(o.Concurrency)},
@@ -63,7 +65,8 @@ func (e *engine) Stats(context.Context) (driver.Stats, error) {
 	if errors.Is(err, fs.ErrNotExist) { // a checkpoint has emptied it
 		log, err = 0, nil
 	}
-	return driver.Stats{DatabaseBytes: &database, WALBytes: &log}, err
+	count, took := e.checkpoints.count.Load(), time.Duration(e.checkpoints.nanos.Load())
+	return driver.Stats{DatabaseBytes: &database, WALBytes: &log, Checkpoints: &count, CheckpointTime: &took}, err
 }
 
 func size(path string) (int64, error) {

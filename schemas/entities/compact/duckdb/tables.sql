@@ -17,9 +17,10 @@ CREATE TABLE progress (
     runs BLOB NOT NULL
 );
 
--- One row for each block with changes that are not merged yet.
+-- One row for each block with changes that are not merged yet. There is no index,
+-- because with one a checkpoint keeps the rows that were deleted.
 CREATE TABLE block_log (
-    block BIGINT PRIMARY KEY,
+    block BIGINT NOT NULL,
     tip BLOB NOT NULL,
     changes BLOB NOT NULL
 );
