@@ -253,10 +253,24 @@ func (db *DB) WithSpare(ctx context.Context, f func(c *Conn) error) error {
 // takeWriter waits for the writer's connection, and reports whether the
 // connection existed before.
 func (db *DB) takeWriter(ctx context.Context) (c *Conn, kept bool, err error) {
-	if c, err = take(ctx, db, db.writer); err != nil {
-		return nil, false, fmt.Errorf("wait for the writer: %w", err)
+	// A closed database takes precedence over a free connection, and that over
+	// a context that ends meanwhile.
+	if err = cmp.Or(db.CheckOpen(), ctx.Err()); err == nil {
+		select {
+		case c = <-db.writer:
+			if err = db.CheckOpen(); err != nil {
+				db.writer <- c
+			}
+		case <-db.closing:
+			err = driver.ErrClosed
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
 	}
-	if c != nil {
+	switch {
+	case err != nil:
+		return nil, false, fmt.Errorf("wait for the writer: %w", err)
+	case c != nil:
 		return c, true, nil
 	}
 	if c, err = db.connect(ctx, Writer); err != nil {
@@ -266,30 +280,6 @@ func (db *DB) takeWriter(ctx context.Context) (c *Conn, kept bool, err error) {
 }
 
 func (db *DB) giveWriter(c *Conn) { db.writer <- dropBroken(c) }
-
-// take waits for a value from a channel until ctx ends or the database closes.
-// An available value is always taken, and a closed database always takes
-// precedence.
-func take[T any](ctx context.Context, db *DB, from chan T) (v T, err error) {
-	if db.isClosed() {
-		return v, driver.ErrClosed
-	}
-	if err := ctx.Err(); err != nil {
-		return v, err
-	}
-	select {
-	case got := <-from:
-		if db.isClosed() {
-			from <- got
-			return v, driver.ErrClosed
-		}
-		return got, nil
-	case <-db.closing:
-		return v, driver.ErrClosed
-	case <-ctx.Done():
-		return v, ctx.Err()
-	}
-}
 
 // Snapshot implements driver.Engine.
 func (db *DB) Snapshot(ctx context.Context) (driver.Reader, error) { return db.reader(ctx, true) }

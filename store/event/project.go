@@ -90,9 +90,9 @@ func Project(ctx context.Context, s Store, projectors ...Projector) (*Condition,
 // pass reads for several projectors, perhaps repeatedly.
 type pass struct {
 	projectors []Projector
+	queries    []Query  // of the projectors
 	all        Query    // selects the events of all projectors
 	after      []uint64 // position that each projector has reached
-	index      index
 }
 
 func newPass(projectors []Projector) (*pass, error) {
@@ -100,16 +100,15 @@ func newPass(projectors []Projector) (*pass, error) {
 		return nil, invalid("no projectors")
 	}
 	p := &pass{projectors: projectors, after: make([]uint64, len(projectors))}
-	items := make([]Item, 0, len(projectors))
 	everything := false
-	for i, one := range projectors {
+	for _, one := range projectors {
 		q := one.Selects()
+		p.queries = append(p.queries, q)
+		p.all.Items = append(p.all.Items, q.Items...)
 		everything = everything || len(q.Items) == 0
-		items = append(items, q.Items...)
-		p.index.add(i, q)
 	}
-	if !everything {
-		p.all.Items = items
+	if everything {
+		p.all = All()
 	}
 	return p, nil
 }
@@ -121,16 +120,26 @@ func (p *pass) run(ctx context.Context, s Store) (*Condition, error) {
 			p.after[i] = r.Reached()
 		}
 	}
+
+	// Pass each event to the projectors that select it. There are few of them,
+	// because a decision reads few things.
 	cond := &Condition{FailIfEventsMatch: p.all, After: slices.Min(p.after)}
 	opts := &ReadOptions{From: min(cond.After, math.MaxUint64-1) + 1, Head: &cond.After}
 	for ev, err := range s.Read(ctx, p.all, opts) {
 		if err != nil {
 			return nil, fmt.Errorf("project: %w", err)
 		}
-		if err := p.apply(&ev); err != nil {
-			return nil, fmt.Errorf("project: event %d: %w", ev.Position, err)
+		for i, one := range p.projectors {
+			if ev.Position <= p.after[i] || !p.queries[i].Matches(&ev.Event) {
+				continue
+			}
+			if err := one.Apply(&ev); err != nil {
+				return nil, fmt.Errorf("project: event %d: %w", ev.Position, err)
+			}
 		}
 	}
+
+	// Note the position that all of them have reached.
 	for i, one := range p.projectors {
 		if p.after[i] > cond.After {
 			return nil, fmt.Errorf("project: %w", invalid("projector %d has reached event %d, the store ends with event %d: its state is of another store",
@@ -142,20 +151,4 @@ func (p *pass) run(ctx context.Context, s Store) (*Condition, error) {
 		}
 	}
 	return cond, nil
-}
-
-func (p *pass) apply(ev *Sequenced) error {
-	selecting := []int{0} // of a single projector
-	if len(p.projectors) > 1 {
-		selecting = p.index.find(&ev.Event)
-	}
-	for _, i := range selecting {
-		if ev.Position <= p.after[i] {
-			continue
-		}
-		if err := p.projectors[i].Apply(ev); err != nil {
-			return err
-		}
-	}
-	return nil
 }
