@@ -466,7 +466,7 @@ func (r *Reader) renew(ctx context.Context) error {
 		return err
 	}
 	r.conn = c
-	return r.db.beginRead(ctx, c, false, nil)
+	return r.db.beginRead(ctx, c, false)
 }
 
 // asTx and asReader add the methods of driver.Remote to transactions and views

@@ -289,14 +289,8 @@ func (db *DB) View(ctx context.Context) (driver.Reader, error) {
 	return db.reader(ctx, db.cfg.Remote == nil)
 }
 
-// ViewExpecting implements driver.Prefetcher's ViewPrefetching, for engines
-// with a Remote.
-func (db *DB) ViewExpecting(ctx context.Context, expected []driver.Prefetch) (driver.Reader, error) {
-	return db.reader(ctx, false, expected...)
-}
-
-func (db *DB) reader(ctx context.Context, pin bool, expected ...driver.Prefetch) (driver.Reader, error) {
-	list, err := db.readers(ctx, 1, pin, expected...)
+func (db *DB) reader(ctx context.Context, pin bool) (driver.Reader, error) {
+	list, err := db.readers(ctx, 1, pin)
 	if err != nil {
 		return nil, err
 	}
@@ -309,9 +303,9 @@ func (db *DB) Snapshots(ctx context.Context, n int) ([]driver.Reader, error) {
 }
 
 // readers opens n readers together, or none.
-func (db *DB) readers(ctx context.Context, n int, pin bool, expected ...driver.Prefetch) ([]driver.Reader, error) {
-	if db.isClosed() {
-		return nil, driver.ErrClosed
+func (db *DB) readers(ctx context.Context, n int, pin bool) ([]driver.Reader, error) {
+	if err := db.CheckOpen(); err != nil {
+		return nil, err
 	}
 	l, err := db.slots.take(ctx, n)
 	if err != nil {
@@ -319,7 +313,7 @@ func (db *DB) readers(ctx context.Context, n int, pin bool, expected ...driver.P
 	}
 	list := make([]driver.Reader, 0, n)
 	for range n {
-		r, err := db.openReader(ctx, l, pin, expected)
+		r, err := db.openReader(ctx, l, pin)
 		if err != nil {
 			db.slots.give(l, n-len(list))
 			return nil, errors.Join(err, driver.CloseReaders(list))
@@ -331,23 +325,23 @@ func (db *DB) readers(ctx context.Context, n int, pin bool, expected ...driver.P
 
 // openReader starts a read transaction for an acquired slot. Without pin the
 // first query fixes the view.
-func (db *DB) openReader(ctx context.Context, l *lease, pin bool, expected []driver.Prefetch) (driver.Reader, error) {
-	if db.isClosed() {
-		return nil, driver.ErrClosed
+func (db *DB) openReader(ctx context.Context, l *lease, pin bool) (driver.Reader, error) {
+	if err := db.CheckOpen(); err != nil {
+		return nil, err
 	}
 	// Begin on the connection that the seat's last reader has left.
 	seat, c := db.slots.seat()
 	var err error
 	kept := c != nil
 	if kept {
-		err = db.beginRead(ctx, c, pin, expected)
+		err = db.beginRead(ctx, c, pin)
 	}
 	// If there is none, or it was lost meanwhile, for example by a restart of
 	// the server, begin on a new connection.
 	if !kept || err != nil && c.broken && ctx.Err() == nil {
 		dropBroken(c)
 		if c, err = db.connect(ctx, seat); err == nil {
-			err = db.beginRead(ctx, c, pin, expected)
+			err = db.beginRead(ctx, c, pin)
 		}
 	}
 	if err != nil {
@@ -372,16 +366,13 @@ func (db *DB) openReader(ctx context.Context, l *lease, pin bool, expected []dri
 
 // beginRead begins a read transaction and, with pin, fixes its view. After an
 // error the connection is in no transaction, so it can be used again.
-func (db *DB) beginRead(ctx context.Context, c *Conn, pin bool, expected []driver.Prefetch) error {
+func (db *DB) beginRead(ctx context.Context, c *Conn, pin bool) error {
 	if c.native != nil {
 		// Watching the context would take longer than beginning.
 		ctx = context.WithoutCancel(ctx)
 	}
 	if err := c.begin(ctx, db.cfg.BeginRead); err != nil {
 		return err
-	}
-	if err := c.prefetch(ctx, expected); err != nil {
-		return errors.Join(err, c.rollback())
 	}
 	if !pin || db.cfg.Pin == "" {
 		return nil
@@ -397,8 +388,8 @@ func (db *DB) beginRead(ctx context.Context, c *Conn, pin bool, expected []drive
 	return nil
 }
 
-// ExpireReaders ends the snapshots opened before a time and returns how many.
-func (db *DB) ExpireReaders(before time.Time) int {
+// ExpireReaders ends the snapshots opened before a time.
+func (db *DB) ExpireReaders(before time.Time) {
 	db.mu.Lock()
 	var old []*Reader
 	for r := range db.open {
@@ -410,7 +401,6 @@ func (db *DB) ExpireReaders(before time.Time) int {
 	for _, r := range old {
 		_ = r.end(driver.ErrReaderExpired)
 	}
-	return len(old)
 }
 
 // Close ends open snapshots, waits for the write transaction and closes every
