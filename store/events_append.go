@@ -49,10 +49,12 @@ func (e *Events) append(ctx context.Context, r *appendRequest) (positions []uint
 		err = e.compareOnView(ctx, r)
 	}
 	for err == nil {
-		if err = e.submit(ctx, r); !errors.Is(err, errPutBack) {
-			return r.positions, err
+		if err = e.submit(ctx, r); err == nil {
+			return r.positions, nil
 		}
-		err = e.judgeOnView(ctx, r)
+		if errors.Is(err, errPutBack) {
+			err = e.judgeOnView(ctx, r)
+		}
 	}
 	return nil, err
 }
