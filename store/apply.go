@@ -23,16 +23,18 @@ type Applied struct {
 // an operation is malformed, with ErrNotFound or ErrExists when one does not
 // fit the state before it (as an *entity.OpError), and with ErrUnsupported when
 // the engine cannot store a text. The block is neither retained nor modified.
-func (e *Entities) Apply(ctx context.Context, b entity.Block) (Applied, error) {
-	var applied Applied
-	var mark blockMark
+func (e *Entities) Apply(ctx context.Context, b entity.Block) (applied Applied, err error) {
+	defer wrap(&err, "apply")
 	if err := e.admissible(&b); err != nil {
-		return applied, fmt.Errorf("apply: %w", err)
+		return Applied{}, err
 	}
-	e.maintainer.hold(ctx)
-	e.maintainer.enter()
+
+	// Apply the block in one transaction.
+	e.maintainer.enter(ctx)
+	var mark blockMark
 	needs := b.Needs()
-	err := e.db.writeExpecting(ctx, func() []driver.Prefetch { return e.prefetchWrite(b.Number, needs) }, func(ctx context.Context, tx driver.Tx) error {
+	expected := func() []driver.Prefetch { return e.prefetchWrite(b.Number, needs) }
+	err = e.db.writeExpecting(ctx, expected, func(ctx context.Context, tx driver.Tx) error {
 		head, err := e.db.meta.head(ctx, tx)
 		if err != nil {
 			return err
@@ -43,21 +45,30 @@ func (e *Entities) Apply(ctx context.Context, b entity.Block) (Applied, error) {
 	})
 	e.maintainer.leave()
 	if err != nil {
-		return Applied{}, fmt.Errorf("apply: %w", err)
+		return Applied{}, err
 	}
-	e.db.keepBlock(mark, applied.Head)
-	e.lastHead.Store(applied.Head.Number)
+	e.committed(ctx, mark, applied)
+	return applied, nil
+}
+
+// committed notes that blocks were committed; mark was read in their
+// transaction.
+func (e *Entities) committed(ctx context.Context, mark blockMark, applied Applied) {
+	head := applied.Head.Number
+	if k := e.db.keeper(); k != nil && head < markBlock {
+		k.Keep(keptBlocks, uint64(mark), uint64(mark.at(head+1)))
+	}
+	e.lastHead.Store(head)
 	if applied.Changes > 0 {
 		e.maintainer.wrote()
 	}
 	e.grown(ctx, applied.Changes)
-	return applied, nil
 }
 
 // prefetchWrite returns the queries that a block's transaction is expected to
 // run.
 func (e *Entities) prefetchWrite(block uint64, needs map[entity.Key]entity.Need) []driver.Prefetch {
-	expected := []driver.Prefetch{{Text: e.db.meta.Statements["head"]}}
+	expected := []driver.Prefetch{e.db.meta.Prefetch("head")}
 	if l, ok := e.layout.(layout.Prefetched); ok {
 		expected = append(expected, l.PrefetchWrite(block, needs)...)
 	}
@@ -93,30 +104,15 @@ func (tx *entityTx) writer(ctx context.Context) (w layout.Writer, err error) {
 }
 
 // prior returns the stored versions of entities before a block.
-func (tx *entityTx) prior(ctx context.Context, block uint64, needs map[entity.Key]entity.Need) (map[entity.Key]entity.Prior, error) {
+func (tx *entityTx) prior(ctx context.Context, block uint64, needs map[entity.Key]entity.Need) (prior map[entity.Key]entity.Prior, err error) {
 	if len(needs) == 0 {
 		return nil, nil
 	}
 	w, err := tx.writer(ctx)
-	var prior map[entity.Key]entity.Prior
 	if err == nil {
 		prior, err = w.Prior(ctx, block, needs)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("block %d: %w", block, err)
-	}
-	return prior, nil
-}
-
-func (tx *entityTx) write(ctx context.Context, set entity.Changeset) error {
-	if len(set.Changes) == 0 {
-		return nil
-	}
-	w, err := tx.writer(ctx)
-	if err != nil {
-		return err
-	}
-	return w.Write(ctx, set)
+	return prior, err
 }
 
 // applyIn applies a block inside a transaction.
@@ -124,31 +120,26 @@ func (e *Entities) applyIn(ctx context.Context, tx *entityTx, head BlockHeader, 
 	if err := follows(head, b.Number); err != nil {
 		return Applied{}, err
 	}
+
+	// Read what the block's operations depend on: the stored versions of its
+	// keys and, for an Expire, whether versions were pruned.
 	prior, err := tx.prior(ctx, b.Number, needs)
-	if err != nil {
-		return Applied{}, err
+	rules := e.rules
+	if err == nil && slices.ContainsFunc(b.Ops, func(op entity.Op) bool { return op.Kind == entity.Expire }) {
+		var horizon uint64
+		horizon, err = e.db.meta.horizon(ctx, tx)
+		rules.Pruned = horizon > 0
 	}
-	rules, err := e.rulesFor(ctx, tx, b)
 	if err != nil {
 		return Applied{}, fmt.Errorf("block %d: %w", b.Number, err)
 	}
+
+	// Compute the changes, and write them.
 	set, err := entity.Fold(b, prior, rules)
 	if err != nil {
 		return Applied{}, err
 	}
 	return e.writeIn(ctx, tx, head, set)
-}
-
-// rulesFor completes the rules with facts from the store, if the block needs
-// them.
-func (e *Entities) rulesFor(ctx context.Context, tx driver.Tx, b *entity.Block) (entity.Rules, error) {
-	rules := e.rules
-	if !slices.ContainsFunc(b.Ops, func(op entity.Op) bool { return op.Kind == entity.Expire }) {
-		return rules, nil
-	}
-	horizon, err := e.db.meta.horizon(ctx, tx)
-	rules.Pruned = horizon > 0
-	return rules, err
 }
 
 // follows checks that a block number is above the head.
@@ -159,15 +150,23 @@ func follows(head BlockHeader, block uint64) error {
 	return nil
 }
 
-// writeIn writes a changeset and its block inside a transaction. The digest is
-// computed concurrently, because most of it is hashing payloads.
+// writeIn writes a changeset and its block inside a transaction.
 func (e *Entities) writeIn(ctx context.Context, tx *entityTx, head BlockHeader, set entity.Changeset) (Applied, error) {
+	// Compute the digest concurrently, because most of it is hashing payloads.
 	digest := make(chan entity.Digest, 1)
 	go func() { digest <- head.Digest.Next(set) }()
-	err := tx.write(ctx, set)
+	var err error
+	if len(set.Changes) > 0 {
+		var w layout.Writer
+		if w, err = tx.writer(ctx); err == nil {
+			err = w.Write(ctx, set)
+		}
+	}
 	next := BlockHeader{Number: set.Block, Digest: <-digest, Hash: set.Hash, Time: set.Time} // from here on the set is the caller's again
+
+	// Record the block.
 	if err == nil {
-		err = driver.Run(ctx, tx.Tx, e.db.meta.Statements["insert_block"], int64(next.Number), next.record())
+		err = e.db.meta.Exec(ctx, tx.Tx, "insert_block", int64(next.Number), next.record())
 	}
 	if err == nil {
 		err = e.db.meta.raiseHorizon(ctx, tx, set.Horizon)

@@ -176,7 +176,7 @@ func (db *DB) Restore(ctx context.Context, r io.Reader, progress func(rows uint6
 			return err
 		}
 		s := &restoring{db: db, tx: tx, done: ctx.Err, progress: progress}
-		if err := s.all(inner, in); err != nil {
+		if err := s.run(inner, in); err != nil {
 			return err
 		}
 		_, c, err = db.contents(inner, tx)
@@ -213,33 +213,65 @@ type restoring struct {
 	tx       driver.Tx
 	done     func() error
 	progress func(uint64)
-
 	recorded map[string]string
 	tables   []*driver.Table // that the store has
 	indexes  []func() error  // functions that create indexes at the end
-	current  *driver.Table   // of the backup
-	target   *driver.Table   // of the store, with the same columns
-	pending  []any
 	rows     uint64
 }
 
-func (s *restoring) all(ctx context.Context, in *rowfile.Reader) error {
+// run restores the rows of a backup. Its first table is the store's record;
+// after it the layouts are known, and their tables are created.
+func (s *restoring) run(ctx context.Context, in *rowfile.Reader) error {
 	if err := s.db.meta.create(ctx, s.tx); err != nil {
 		return err
 	}
-	if _, err := s.tx.Exec(ctx, "DELETE FROM varve_meta"); err != nil {
+	s.recorded = map[string]string{}
+	if err := s.empty(ctx, []*driver.Table{metaTable}); err != nil {
 		return err
 	}
-	s.recorded = map[string]string{}
-	s.tables = []*driver.Table{metaTable, blocksTable}
+	s.tables = append(s.tables, blocksTable)
+	var current, target *driver.Table // of the backup, and the store's with the same columns
+	var pending []any                 // rows of it
 	for end := false; !end; {
 		t, values, err := in.Next()
 		if end = errors.Is(err, io.EOF); err != nil && !end {
 			return fmt.Errorf("%w: %w", ErrCorrupt, err)
 		}
-		if err := s.row(ctx, t, values); err != nil {
-			return err
+
+		// Insert the rows at the end of their table, or when they are many.
+		if len(pending) > 0 && (t != current || len(pending) >= restoreRows*len(target.Columns)) {
+			if s.progress != nil {
+				s.progress(s.rows)
+			}
+			if err := s.tx.Insert(ctx, target, pending); err != nil {
+				return fmt.Errorf("table %s: %w", target.Name, err)
+			}
+			pending = pending[:0]
+			if err := s.done(); err != nil {
+				return err
+			}
 		}
+
+		// Go to the next table.
+		if t != current {
+			if target == metaTable {
+				if err := s.create(ctx); err != nil {
+					return err
+				}
+			}
+			if target, err = s.target(t); err != nil {
+				return err
+			}
+			current = t
+		}
+		if end {
+			break
+		}
+		if target == metaTable {
+			s.recorded[values[0].(string)] = values[1].(string)
+		}
+		s.rows++
+		pending = append(pending, values...)
 	}
 	for _, build := range s.indexes {
 		if err := build(); err != nil {
@@ -249,67 +281,19 @@ func (s *restoring) all(ctx context.Context, in *rowfile.Reader) error {
 	return nil
 }
 
-// row takes a row; at the end, t is nil.
-func (s *restoring) row(ctx context.Context, t *driver.Table, values []any) error {
-	if t != s.current {
-		err := s.flush(ctx)
-		if err == nil {
-			err = s.begin(ctx, t)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if t == nil {
-		return nil
-	}
-	if t.Name == metaTable.Name {
-		s.recorded[values[0].(string)] = values[1].(string)
-	}
-	s.rows++
-	s.pending = append(s.pending, values...)
-	if len(s.pending) < restoreRows*len(t.Columns) {
-		return nil
-	}
-	if s.progress != nil {
-		s.progress(s.rows)
-	}
-	return errors.Join(s.done(), s.flush(ctx))
-}
-
-// begin finds the store's table for a table of the backup. The first table is
-// the store's record; after it the layouts are known and their tables are
-// created.
-func (s *restoring) begin(ctx context.Context, t *driver.Table) error {
+// target returns the store's table for a table of the backup; nil for nil.
+func (s *restoring) target(t *driver.Table) (*driver.Table, error) {
 	switch {
-	case s.current != nil && s.current.Name == metaTable.Name:
-		if err := s.create(ctx); err != nil {
-			return err
-		}
-	case s.current == nil && t.Name != metaTable.Name:
-		return fmt.Errorf("%w: the backup begins with table %q", ErrCorrupt, t.Name)
-	}
-	if s.current = t; t == nil {
-		return nil
+	case t == nil:
+		return nil, nil
+	case len(s.recorded) == 0 && t.Name != metaTable.Name:
+		return nil, fmt.Errorf("%w: the backup begins with table %q", ErrCorrupt, t.Name)
 	}
 	i := slices.IndexFunc(s.tables, func(has *driver.Table) bool { return has.Name == t.Name })
 	if i < 0 || !slices.Equal(s.tables[i].Columns, t.Columns) {
-		return driver.Of(ErrLayout, fmt.Errorf("the backup has a table %q with columns %v, which this version does not know; restore it with the version that made it", t.Name, t.Columns))
+		return nil, driver.Of(ErrLayout, fmt.Errorf("the backup has a table %q with columns %v, which this version does not know; restore it with the version that made it", t.Name, t.Columns))
 	}
-	s.target = s.tables[i]
-	return nil
-}
-
-func (s *restoring) flush(ctx context.Context) error {
-	if len(s.pending) == 0 {
-		return nil
-	}
-	err := s.tx.Insert(ctx, s.target, s.pending)
-	s.pending = s.pending[:0]
-	if err != nil {
-		return fmt.Errorf("table %s: %w", s.target.Name, err)
-	}
-	return nil
+	return s.tables[i], nil
 }
 
 // create creates the tables of the layouts in the backup's record.
@@ -343,12 +327,12 @@ func (s *restoring) create(ctx context.Context) error {
 		}
 	}
 	if s.recorded[metaEventCheckpoints] != "" {
-		sql, err := schemas.CheckpointTables(string(s.db.engine.Info().Dialect))
+		checkpoints, err := newOwnTables(schemas.CheckpointTables(string(s.db.engine.Info().Dialect)))
 		if err != nil {
 			return err
 		}
 		s.tables = append(s.tables, checkpointsTable)
-		return createCheckpoints(ctx, s.tx, sql)
+		return checkpoints.create(ctx, s.tx)
 	}
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"iter"
 
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
@@ -87,55 +86,32 @@ func scanBlock(rows driver.Rows) (BlockHeader, error) {
 	return headFromRecord(block, record)
 }
 
-// identities iterates over the blocks whose hash or time is known.
-type identities struct {
+// blockRows reads recorded blocks, one ahead.
+type blockRows struct {
 	rows  driver.Rows
 	block BlockHeader
 	more  bool // block is the next one
 }
 
-func (m meta) identities(ctx context.Context, q driver.Querier, last uint64) (*identities, error) {
-	rows, err := q.Query(ctx, m.Statements["list_identified"], int64(last))
+// blockRows runs a statement that selects blocks in order.
+func (m meta) blockRows(ctx context.Context, q driver.Querier, name string, args ...any) (*blockRows, error) {
+	rows, err := m.Query(ctx, q, name, args...)
 	if err != nil {
 		return nil, err
 	}
-	ids := &identities{rows: rows}
-	if err := ids.advance(); err != nil {
+	b := &blockRows{rows: rows}
+	if err := b.next(); err != nil {
 		return nil, errors.Join(err, rows.Close())
 	}
-	return ids, nil
+	return b, nil
 }
 
-func (ids *identities) advance() (err error) {
-	if ids.more = ids.rows.Next(); !ids.more {
-		return ids.rows.Err()
+func (b *blockRows) next() (err error) {
+	if b.more = b.rows.Next(); !b.more {
+		return b.rows.Err()
 	}
-	ids.block, err = scanBlock(ids.rows)
+	b.block, err = scanBlock(b.rows)
 	return err
-}
-
-// addTo adds hash and time to changesets, and inserts the known blocks between
-// them that changed nothing.
-func (ids *identities) addTo(sets iter.Seq2[entity.Changeset, error]) iter.Seq2[entity.Changeset, error] {
-	return func(yield func(entity.Changeset, error) bool) {
-		for set, err := range sets {
-			for err == nil && ids.more && ids.block.Number < set.Block {
-				empty := entity.Changeset{Block: ids.block.Number, Hash: ids.block.Hash, Time: ids.block.Time, Horizon: set.Horizon}
-				set.Horizon = 0 // the first one tells
-				if !yield(empty, nil) {
-					return
-				}
-				err = ids.advance()
-			}
-			if err == nil && ids.more && ids.block.Number == set.Block {
-				set.Hash, set.Time = ids.block.Hash, ids.block.Time
-				err = ids.advance()
-			}
-			if !yield(set, err) || err != nil {
-				return
-			}
-		}
-	}
 }
 
 // agrees reports whether two histories, each up to its block, may be the same.
@@ -150,11 +126,9 @@ func (h BlockHeader) agrees(other BlockHeader) bool {
 // their changes but not their headers. The header is Empty when there is none.
 func (e *Entities) HeaderAt(ctx context.Context, number uint64) (h BlockHeader, err error) {
 	defer wrap(&err, "header")
-	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
-		h, err = e.db.meta.headAt(ctx, q, number)
-		return err
+	return inView(ctx, e.db, func(ctx context.Context, q driver.Querier) (BlockHeader, error) {
+		return e.db.meta.headAt(ctx, q, number)
 	})
-	return h, err
 }
 
 // HeaderAt is Entities.HeaderAt in the snapshot's view.

@@ -57,12 +57,10 @@ func (e *Entities) SetOrigin(ctx context.Context, origin string) (err error) {
 }
 
 // Origin returns the text of SetOrigin, or "".
-func (e *Entities) Origin(ctx context.Context) (origin string, err error) {
-	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
-		origin, err = e.db.meta.get(ctx, q, metaOrigin)
-		return err
+func (e *Entities) Origin(ctx context.Context) (string, error) {
+	return inView(ctx, e.db, func(ctx context.Context, q driver.Querier) (string, error) {
+		return e.db.meta.get(ctx, q, metaOrigin)
 	})
-	return origin, err
 }
 
 func (m meta) chain(ctx context.Context, q driver.Querier) (c Chain, ok bool, err error) {

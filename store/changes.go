@@ -35,15 +35,12 @@ type BlockChanges struct {
 // the range is not below the snapshot's head and above the horizon, and with
 // ErrUnsupported on layouts without history.
 func (s *Snapshot) Changes(ctx context.Context, from, to uint64) iter.Seq2[BlockChanges, error] {
-	return func(yield func(BlockChanges, error) bool) {
-		err := s.exclusive(ctx, func() error { return s.changes(ctx, from, to, yield) })
-		if err != nil {
-			yield(BlockChanges{}, fmt.Errorf("changes of blocks %d to %d: %w", from, to, err))
-		}
-	}
+	return exclusive(ctx, s, fmt.Sprintf("changes of blocks %d to %d", from, to), func(yield func(BlockChanges) bool) error {
+		return s.changes(ctx, from, to, yield)
+	})
 }
 
-func (s *Snapshot) changes(ctx context.Context, from, to uint64, yield func(BlockChanges, error) bool) error {
+func (s *Snapshot) changes(ctx context.Context, from, to uint64, yield func(BlockChanges) bool) error {
 	if err := s.keepsHistory(); err != nil {
 		return err
 	}
@@ -79,7 +76,7 @@ func (s *Snapshot) changes(ctx context.Context, from, to uint64, yield func(Bloc
 			if err != nil {
 				return fmt.Errorf("block %d: %w", b.Number, err)
 			}
-			if !yield(set, nil) {
+			if !yield(set) {
 				return nil
 			}
 		}

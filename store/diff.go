@@ -18,15 +18,12 @@ import (
 // ErrNotFound when there is no version, and with ErrUnsupported on layouts
 // without history.
 func (s *Snapshot) Versions(ctx context.Context, key entity.Key) iter.Seq2[entity.Version, error] {
-	return func(yield func(entity.Version, error) bool) {
-		err := s.exclusive(ctx, func() error { return s.versions(ctx, key, yield) })
-		if err != nil {
-			yield(entity.Version{}, fmt.Errorf("versions of %s: %w", key, err))
-		}
-	}
+	return exclusive(ctx, s, "versions of "+key.String(), func(yield func(entity.Version) bool) error {
+		return s.versions(ctx, key, yield)
+	})
 }
 
-func (s *Snapshot) versions(ctx context.Context, key entity.Key, yield func(entity.Version, error) bool) error {
+func (s *Snapshot) versions(ctx context.Context, key entity.Key, yield func(entity.Version) bool) error {
 	if err := s.keepsHistory(); err != nil {
 		return err
 	}
@@ -39,7 +36,7 @@ func (s *Snapshot) versions(ctx context.Context, key entity.Key, yield func(enti
 		if err != nil {
 			return err
 		}
-		if found = true; !yield(v, nil) {
+		if found = true; !yield(v) {
 			return nil
 		}
 	}
@@ -79,17 +76,14 @@ type Difference struct {
 // of the blocks cannot be read, with ErrInvalid when from is above to, and with
 // ErrUnsupported on layouts without history.
 func (s *Snapshot) Diff(ctx context.Context, from, to uint64) iter.Seq2[Difference, error] {
-	return func(yield func(Difference, error) bool) {
-		err := s.exclusive(ctx, func() error { return s.diff(ctx, from, to, yield) })
-		if err != nil {
-			yield(Difference{}, fmt.Errorf("difference of blocks %d and %d: %w", from, to, err))
-		}
-	}
+	return exclusive(ctx, s, fmt.Sprintf("difference of blocks %d and %d", from, to), func(yield func(Difference) bool) error {
+		return s.diff(ctx, from, to, yield)
+	})
 }
 
 // diff iterates over the changes between the blocks and reports each entity at
 // its last change, which is found from the state at the later block.
-func (s *Snapshot) diff(ctx context.Context, from, to uint64, yield func(Difference, error) bool) error {
+func (s *Snapshot) diff(ctx context.Context, from, to uint64, yield func(Difference) bool) error {
 	if from > to {
 		return fmt.Errorf("%w: block %d is above block %d; give the earlier one first", ErrInvalid, from, to)
 	}
@@ -113,9 +107,9 @@ func (s *Snapshot) diff(ctx context.Context, from, to uint64, yield func(Differe
 		}
 		failure = err
 		// An entity that is visible at neither block does not differ.
-		return err == nil && (!last || d.Old == nil && d.New == nil || yield(d, nil))
+		return err == nil && (!last || d.Old == nil && d.New == nil || yield(d))
 	}
-	err := s.changes(ctx, from+1, to, func(set BlockChanges, _ error) bool {
+	err := s.changes(ctx, from+1, to, func(set BlockChanges) bool {
 		for _, c := range set.Changed {
 			if !give(Difference{Change: c, Block: set.Head.Number}) {
 				return false
@@ -171,13 +165,15 @@ func (s *Snapshot) keepsHistory() error {
 	return nil
 }
 
-// exclusive calls run while the snapshot has a result open, so that other uses
-// fail.
-func (s *Snapshot) exclusive(ctx context.Context, run func() error) error {
-	if err := s.idle(ctx); err != nil {
-		return err
-	}
-	s.busy = true
-	defer func() { s.busy = false }()
-	return run()
+// exclusive is stream with a result open on a snapshot, so that other uses of
+// the snapshot fail meanwhile.
+func exclusive[T any](ctx context.Context, s *Snapshot, did string, run func(yield func(T) bool) error) iter.Seq2[T, error] {
+	return stream(did, func(yield func(T) bool) error {
+		if err := s.idle(ctx); err != nil {
+			return err
+		}
+		s.busy = true
+		defer func() { s.busy = false }()
+		return run(yield)
+	})
 }

@@ -242,12 +242,8 @@ func (e *Entities) Temporal() bool { return e.layout.Temporal() }
 func (e *Entities) ExtendAdds() bool { return e.rules.ExtendAdds }
 
 // Head returns the last block.
-func (e *Entities) Head(ctx context.Context) (h BlockHeader, err error) {
-	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
-		h, err = e.db.meta.head(ctx, q)
-		return err
-	})
-	return h, err
+func (e *Entities) Head(ctx context.Context) (BlockHeader, error) {
+	return inView(ctx, e.db, e.db.meta.head)
 }
 
 // Summary has the counts of a store.

@@ -81,8 +81,8 @@ type Events struct {
 	news     news
 	listener listener
 
-	checkpoints atomic.Bool  // the table of checkpoints exists, with its columns
-	sql         schemas.Meta // of that table
+	checkpoints atomic.Bool // the table of checkpoints exists, with its columns
+	sql         ownTables   // that table
 }
 
 // Events opens the event store, and creates it if the database has none. The
@@ -154,7 +154,7 @@ func (db *DB) openEvents(ctx context.Context, opts EventOptions) (*Events, error
 	overlapper, overlaps := db.engine.(driver.Overlapper)
 	shared := db.engine.Capabilities().MultiProcess
 	e := &Events{db: db, log: log, opts: opts, views: make(chan struct{}, maxJudgeViews)}
-	if e.sql, err = schemas.CheckpointTables(string(db.engine.Info().Dialect)); err != nil {
+	if e.sql, err = newOwnTables(schemas.CheckpointTables(string(db.engine.Info().Dialect))); err != nil {
 		return nil, err
 	}
 	e.tail = log.NewTail(eventlog.TailOptions{
@@ -229,13 +229,7 @@ func (e *Events) Head(ctx context.Context) (head uint64, err error) {
 }
 
 // logHead returns the highest committed position.
-func (e *Events) logHead(ctx context.Context) (head uint64, err error) {
-	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
-		head, err = e.log.Head(ctx, q)
-		return err
-	})
-	return head, err
-}
+func (e *Events) logHead(ctx context.Context) (uint64, error) { return inView(ctx, e.db, e.log.Head) }
 
 // EventSummary has the counts of an event store.
 type EventSummary struct {
@@ -256,10 +250,10 @@ func (e *Events) Summary(ctx context.Context) (s EventSummary, err error) {
 		if s.Head, err = e.log.Head(ctx, q); err != nil {
 			return err
 		}
-		if s.Events, err = e.log.Count(ctx, q); err != nil {
-			return err
-		}
-		return e.log.Types(ctx, q, func(typ string, events uint64) { s.Types = append(s.Types, TypeCount{typ, events}) })
+		return e.log.Types(ctx, q, func(typ string, events uint64) {
+			s.Types = append(s.Types, TypeCount{typ, events})
+			s.Events += events
+		})
 	})
 	if err == nil {
 		err = e.commit.ensure(s.Head)

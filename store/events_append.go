@@ -30,35 +30,33 @@ import (
 // It fails with ErrConflict (an *event.ConflictError) by the condition, with
 // event.ErrDuplicate when some of the IDs are stored or have other content,
 // with ErrInvalid, and as driver.Engine.Begin and driver.Tx.Commit do.
-func (e *Events) Append(ctx context.Context, events []event.Event, cond *event.Condition) ([]uint64, error) {
-	r, err := validRequest(events, cond)
-	if err == nil {
-		r.cancelled = ctx.Err
-		err = e.append(ctx, r)
+func (e *Events) Append(ctx context.Context, events []event.Event, cond *event.Condition) (positions []uint64, err error) {
+	defer wrap(&err, "append")
+	if err := event.Validate(events); err != nil {
+		return nil, err
 	}
+	r, err := newAppendRequest(ctx, events, cond)
 	if err != nil {
-		return nil, fmt.Errorf("append: %w", err)
+		return nil, err
 	}
-	return r.positions, nil
+	return e.append(ctx, r)
 }
 
 // append submits a request to the writer, again after each time that its
 // condition had to be judged on a view.
-func (e *Events) append(ctx context.Context, r *appendRequest) error {
+func (e *Events) append(ctx context.Context, r *appendRequest) (positions []uint64, err error) {
 	if r.ids > 0 && r.bytes > maxCompared {
-		if err := e.compareOnView(ctx, r); err != nil {
-			return err
+		err = e.compareOnView(ctx, r)
+	}
+	for err == nil {
+		if err = e.submit(ctx, r); err == nil {
+			return r.positions, nil
+		}
+		if errors.Is(err, errPutBack) {
+			err = e.judgeOnView(ctx, r)
 		}
 	}
-	for {
-		err := e.submit(ctx, r)
-		if !errors.Is(err, errPutBack) {
-			return err
-		}
-		if err := e.judgeOnView(ctx, r); err != nil {
-			return err
-		}
-	}
+	return nil, err
 }
 
 func (e *Events) submit(ctx context.Context, r *appendRequest) error {
@@ -106,16 +104,9 @@ type appendRequest struct {
 	err       error
 }
 
-func validRequest(events []event.Event, cond *event.Condition) (*appendRequest, error) {
-	if err := event.Validate(events); err != nil {
-		return nil, err
-	}
-	return newAppendRequest(events, cond)
-}
-
 // newAppendRequest returns the request of events that are valid, or of none.
-func newAppendRequest(events []event.Event, cond *event.Condition) (*appendRequest, error) {
-	r := &appendRequest{wake: make(chan struct{}, 1)}
+func newAppendRequest(ctx context.Context, events []event.Event, cond *event.Condition) (*appendRequest, error) {
+	r := &appendRequest{cancelled: ctx.Err, wake: make(chan struct{}, 1)}
 	if cond != nil {
 		if err := cond.FailIfEventsMatch.Validate(); err != nil {
 			return nil, fmt.Errorf("condition: %w", err)
@@ -280,10 +271,13 @@ func (g *group) lookUp(ctx context.Context, q driver.Querier, requests []*append
 		if r.ids == 0 {
 			continue
 		}
+		if g.stored == nil {
+			g.stored = map[*event.Event]stored{}
+		}
 		for i := range r.records {
 			ev := r.records[i].Event
 			if old, ok := r.known[ev]; ok {
-				g.remember(ev, old)
+				g.stored[ev] = old
 			} else if !ev.ID.IsZero() {
 				all = append(all, given{Event: ev, by: r})
 			}
@@ -344,18 +338,11 @@ func (g *group) comparePage(ctx context.Context, q driver.Querier, list []given)
 	}
 	for i := range page {
 		for len(list) > 0 && list[0].at == page[i].Position {
-			g.remember(list[0].Event, stored{at: list[0].at, same: gone.Same(&page[i], list[0].Event)})
+			g.stored[list[0].Event] = stored{at: list[0].at, same: gone.Same(&page[i], list[0].Event)}
 			list = list[1:]
 		}
 	}
 	return list, nil
-}
-
-func (g *group) remember(ev *event.Event, old stored) {
-	if g.stored == nil {
-		g.stored = map[*event.Event]stored{}
-	}
-	g.stored[ev] = old
 }
 
 // probe searches the postings for events that match the conditions. Most

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/event"
 )
@@ -40,7 +39,7 @@ func (e *Events) Checkpoint(ctx context.Context, consumer string) (at uint64, er
 func (e *Events) Checkpoints(ctx context.Context) (list []event.Checkpoint, err error) {
 	defer wrap(&err, "list checkpoints")
 	err = e.readCheckpoints(ctx, func(ctx context.Context, q driver.Querier) error {
-		return driver.QueryRows(ctx, q, e.sql.Statements["list"], nil, func(rows driver.Rows) error {
+		return e.sql.Each(ctx, q, "list", nil, func(rows driver.Rows) error {
 			var name []byte
 			var at int64
 			err := rows.Scan(&name, &at)
@@ -72,13 +71,8 @@ func (e *Events) readCheckpoints(ctx context.Context, f func(context.Context, dr
 // missingCheckpoints returns the damage that DB.missing finds in the table of
 // checkpoints, if the record says that there is one.
 func (e *Events) missingCheckpoints(ctx context.Context) error {
-	return e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
-		has, err := e.db.meta.all(ctx, q)
-		if err != nil || has[metaEventCheckpoints] == "" {
-			return err
-		}
-		return e.db.meta.missing(ctx, q, []*driver.Table{checkpointsTable})
-	})
+	e.checkpoints.Store(false) // look again
+	return e.readCheckpoints(ctx, func(context.Context, driver.Querier) error { return nil })
 }
 
 // rebuildCheckpoints creates the table again if it has no columns, and reports
@@ -100,13 +94,13 @@ func (e *Events) rebuildCheckpoints(ctx context.Context, tx driver.Tx) (bool, er
 	if _, err := tx.Exec(ctx, "DROP TABLE "+checkpointsTable.Name); err != nil {
 		return false, err
 	}
-	return true, createCheckpoints(ctx, tx, e.sql)
+	return true, e.sql.create(ctx, tx)
 }
 
 // checkpointOf returns a consumer's position, and whether it is known.
 func (e *Events) checkpointOf(ctx context.Context, q driver.Querier, consumer string) (uint64, bool, error) {
 	var at int64
-	err := driver.QueryRow(ctx, q, e.sql.Statements["get"], []any{consumer}, &at)
+	err := e.sql.Row(ctx, q, "get", []any{consumer}, &at)
 	if errors.Is(err, driver.ErrNoRows) {
 		return 0, false, nil
 	}
@@ -120,35 +114,32 @@ func (e *Events) checkpointOf(ctx context.Context, q driver.Querier, consumer st
 // does. When all events have IDs, a repeated call also repeats the checkpoint.
 // The first checkpoint of a store creates the table of checkpoints, in an
 // earlier transaction.
-func (e *Events) Advance(ctx context.Context, c event.Checkpoint, events []event.Event, cond *event.Condition) ([]uint64, error) {
-	positions, err := e.advance(ctx, c, events, cond)
-	if err != nil {
-		return nil, fmt.Errorf("advance consumer %q to %d: %w", c.Consumer, c.To, err)
-	}
-	return positions, nil
-}
-
-func (e *Events) advance(ctx context.Context, c event.Checkpoint, events []event.Event, cond *event.Condition) ([]uint64, error) {
+func (e *Events) Advance(ctx context.Context, c event.Checkpoint, events []event.Event, cond *event.Condition) (positions []uint64, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("advance consumer %q to %d: %w", c.Consumer, c.To, err)
+		}
+	}()
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	request := newAppendRequest
 	if len(events) > 0 {
-		request = validRequest
+		err = event.Validate(events)
 	}
-	r, err := request(events, cond)
+	if err != nil {
+		return nil, err
+	}
+	r, err := newAppendRequest(ctx, events, cond)
 	if err != nil {
 		return nil, err
 	}
 	if err := e.makeCheckpoints(ctx); err != nil {
 		return nil, err
 	}
-	r.cancelled = ctx.Err
 	r.within = func(ctx context.Context, tx driver.Tx, known bool) (verdict, err error) {
 		return e.moveCheckpoint(ctx, tx, c, known)
 	}
-	err = e.append(ctx, r)
-	return r.positions, err
+	return e.append(ctx, r)
 }
 
 // makeCheckpoints creates the table if it is missing.
@@ -156,23 +147,12 @@ func (e *Events) makeCheckpoints(ctx context.Context) error {
 	if e.checkpoints.Load() {
 		return nil
 	}
-	_, err := e.db.create(ctx, metaEventCheckpoints, map[string]string{metaEventCheckpoints: "1"}, func(ctx context.Context, tx driver.Tx) error {
-		return createCheckpoints(ctx, tx, e.sql)
-	})
+	_, err := e.db.create(ctx, metaEventCheckpoints, map[string]string{metaEventCheckpoints: "1"}, e.sql.create)
 	if err == nil {
 		err = e.db.missing(ctx, checkpointsTable)
 	}
 	e.checkpoints.Store(err == nil)
 	return err
-}
-
-func createCheckpoints(ctx context.Context, tx driver.Tx, sql schemas.Meta) error {
-	for _, text := range sql.Tables {
-		if _, err := tx.Exec(ctx, text); err != nil {
-			return fmt.Errorf("create the table of checkpoints: %w", err)
-		}
-	}
-	return nil
 }
 
 // moveCheckpoint moves a consumer. It refuses if the consumer is elsewhere, or
@@ -189,9 +169,9 @@ func (e *Events) moveCheckpoint(ctx context.Context, tx driver.Tx, c event.Check
 	case c.To > head:
 		return fmt.Errorf("%w: the last event is %d: the consumer would miss those up to %d", ErrInvalid, head, c.To), nil
 	case found:
-		_, err = tx.Exec(ctx, e.sql.Statements["update"], int64(c.To), c.Consumer)
+		err = e.sql.Exec(ctx, tx, "update", int64(c.To), c.Consumer)
 	default:
-		_, err = tx.Exec(ctx, e.sql.Statements["insert"], c.Consumer, int64(c.To))
+		err = e.sql.Exec(ctx, tx, "insert", c.Consumer, int64(c.To))
 	}
 	return nil, err
 }

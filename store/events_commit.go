@@ -39,10 +39,10 @@ type groupCommit struct {
 	slots  chan struct{} // one for each append that may wait
 	groups atomic.Uint64 // number of groups so far
 
-	mu       sync.Mutex
-	led      bool // there is a leader
-	waiting  []*appendRequest
-	unsynced bool // something besides events was committed since the last sync began
+	mu        sync.Mutex
+	hasLeader bool
+	waiting   []*appendRequest
+	unsynced  bool // something besides events was committed since the last sync began
 
 	syncing  chan struct{} // holds one while a sync runs
 	syncTime atomic.Int64  // average duration of a sync in nanoseconds
@@ -91,7 +91,11 @@ func (e *Events) lead(ctx context.Context, r *appendRequest) {
 	group := c.take()
 
 	// In every case pass on the lead and wake the other requests of the group.
-	pass := sync.OnceFunc(c.passOn)
+	pass := sync.OnceFunc(func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.pass()
+	})
 	defer pass()
 	defer func() {
 		for _, g := range group {
@@ -140,8 +144,8 @@ func (c *groupCommit) enter(ctx context.Context, r *appendRequest) (leader bool,
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.waiting = append(c.waiting, r)
-	leader = !c.led
-	c.led, r.leading = true, leader
+	leader = !c.hasLeader
+	c.hasLeader, r.leading = true, leader
 	return leader, nil
 }
 
@@ -178,17 +182,10 @@ func (c *groupCommit) withdraw(r *appendRequest) bool {
 	return true
 }
 
-// passOn passes the lead to the next request.
-func (c *groupCommit) passOn() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.pass()
-}
-
 // pass gives the lead to the next request. The caller holds the lock and the lead.
 func (c *groupCommit) pass() {
-	c.led = len(c.waiting) > 0
-	if c.led {
+	c.hasLeader = len(c.waiting) > 0
+	if c.hasLeader {
 		next := c.waiting[0]
 		next.leading = true
 		next.wake <- struct{}{}

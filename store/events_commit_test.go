@@ -49,7 +49,7 @@ func TestWithdraw(t *testing.T) {
 	request := func() *appendRequest { return &appendRequest{wake: make(chan struct{}, 1)} }
 	leader, second, third := request(), request(), request()
 	leader.leading = true
-	c := &groupCommit{led: true, waiting: []*appendRequest{leader, second, third}}
+	c := &groupCommit{hasLeader: true, waiting: []*appendRequest{leader, second, third}}
 	woken := func() []int { return []int{len(leader.wake), len(second.wake), len(third.wake)} }
 
 	require.True(t, c.withdraw(second))
@@ -57,9 +57,9 @@ func TestWithdraw(t *testing.T) {
 	require.True(t, c.withdraw(leader))
 	require.Equal(t, []int{0, 0, 1}, woken())
 	require.True(t, third.leading)
-	require.True(t, c.led)
+	require.True(t, c.hasLeader)
 	require.False(t, c.withdraw(leader), "it is gone")
 	require.True(t, c.withdraw(third))
-	require.False(t, c.led, "no request is left to lead")
+	require.False(t, c.hasLeader, "no request is left to lead")
 	require.Empty(t, c.waiting)
 }

@@ -172,11 +172,14 @@ func (e *Events) appendTimed(ctx context.Context, timed []event.Sequenced, head 
 	for i := range timed {
 		events[i] = timed[i].Event
 	}
-	r, err := validRequest(events, nil)
+	if err := event.Validate(events); err != nil {
+		return nil, false, err
+	}
+	r, err := newAppendRequest(ctx, events, nil)
 	if err != nil {
 		return nil, false, err
 	}
-	r.cancelled, r.exclusive = ctx.Err, true
+	r.exclusive = true
 	r.within = func(_ context.Context, _ driver.Tx, stored bool) (verdict, _ error) {
 		if known = stored; known {
 			return nil, nil
@@ -187,8 +190,8 @@ func (e *Events) appendTimed(ctx context.Context, timed []event.Sequenced, head 
 		r.now, verdict = stamp(r.records, timed, e.tail.Micros(), e.opts.Now().UnixMicro())
 		return verdict, nil
 	}
-	err = e.append(ctx, r)
-	return r.positions, known, err
+	positions, err = e.append(ctx, r)
+	return positions, known, err
 }
 
 // maxAhead is how far the time of an event may be ahead of the clock. Times do

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/varvedb/varve/internal/eventlog"
@@ -27,18 +28,16 @@ const pageBytes = 1 << 20
 // An error ends the sequence, after the events before it: ErrInvalid, ErrClosed, ctx's own,
 // ErrCorrupt, event.ErrTruncated.
 func (e *Events) Read(ctx context.Context, q event.Query, opts *event.ReadOptions) iter.Seq2[event.Sequenced, error] {
-	return func(yield func(event.Sequenced, error) bool) {
+	return stream("read events", func(yield func(event.Sequenced) bool) error {
 		p, limit, err := newPage(q, opts)
 		if err == nil && opts != nil {
 			err = e.boundByTime(ctx, &p, opts.Since, opts.Until)
 		}
-		if err == nil {
-			err = e.readPages(ctx, &p, limit, func(ev event.Sequenced) bool { return yield(ev, nil) })
-		}
 		if err != nil {
-			yield(event.Sequenced{}, fmt.Errorf("read events: %w", err))
+			return err
 		}
-	}
+		return e.readPages(ctx, &p, limit, yield)
+	})
 }
 
 // newPage makes the first page of a read.
@@ -161,7 +160,7 @@ func (e *Events) page(ctx context.Context, p *eventlog.Page) (list []event.Seque
 		list, end, err = e.log.Read(ctx, q, *p)
 		return err
 	})
-	list, end, hidden := e.cut(p, list, end && err == nil)
+	list, end, hidden := e.leaveOutUndurable(p, list, end && err == nil)
 	if hidden != nil {
 		return nil, end, errors.Join(err, hidden)
 	}
@@ -179,10 +178,11 @@ func (e *Events) page(ctx context.Context, p *eventlog.Page) (list []event.Seque
 	return list, end, err
 }
 
-// cut removes events that are not durable from a page. A forward read ends
-// there, because these events were committed after it began, or are not
-// acknowledged. For a backward read, the last event is made durable instead.
-func (e *Events) cut(p *eventlog.Page, list []event.Sequenced, end bool) ([]event.Sequenced, bool, error) {
+// leaveOutUndurable removes events that are not durable from a page. A forward
+// read ends there, because these events were committed after it began, or are
+// not acknowledged. For the last event of each item, which has no substitute, it
+// makes the page durable instead.
+func (e *Events) leaveOutUndurable(p *eventlog.Page, list []event.Sequenced, end bool) ([]event.Sequenced, bool, error) {
 	if p.Visible {
 		return list, end, nil
 	}
@@ -200,15 +200,10 @@ func (e *Events) cut(p *eventlog.Page, list []event.Sequenced, end bool) ([]even
 	if err != nil || to >= seen {
 		return list, end, err
 	}
+	list = slices.DeleteFunc(list, func(ev event.Sequenced) bool { return ev.Position > to })
 	if p.Backwards {
 		p.Before = to + 1 // in case nothing remains of this page
-		for len(list) > 0 && list[0].Position > to {
-			list = list[1:]
-		}
 		return list, end, nil
-	}
-	for len(list) > 0 && list[len(list)-1].Position > to {
-		list = list[:len(list)-1]
 	}
 	if p.Head != nil {
 		*p.Head = to
@@ -222,11 +217,7 @@ func (e *Events) cut(p *eventlog.Page, list []event.Sequenced, end bool) ([]even
 // To continue after a restart, begin at the position after the last handled
 // event.
 func (e *Events) Subscribe(ctx context.Context, q event.Query, from uint64) iter.Seq2[event.Sequenced, error] {
-	return func(yield func(event.Sequenced, error) bool) {
-		if err := e.follow(ctx, q, from, func(ev event.Sequenced) bool { return yield(ev, nil) }); err != nil {
-			yield(event.Sequenced{}, fmt.Errorf("subscribe: %w", err))
-		}
-	}
+	return stream("subscribe", func(yield func(event.Sequenced) bool) error { return e.follow(ctx, q, from, yield) })
 }
 
 func (e *Events) follow(ctx context.Context, q event.Query, from uint64, yield func(event.Sequenced) bool) error {

@@ -18,19 +18,11 @@ const metaEventHorizon = "events.horizon"
 // if that event does not exist yet.
 func (e *Events) Horizon(ctx context.Context) (at uint64, err error) {
 	defer wrap(&err, "horizon of the events")
-	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
-		at, err = e.horizon(ctx, q)
-		return err
-	})
-	return at, err
+	return inView(ctx, e.db, e.horizon)
 }
 
 func (e *Events) horizon(ctx context.Context, q driver.Querier) (uint64, error) {
-	recorded, err := e.db.meta.all(ctx, q)
-	if err != nil {
-		return 0, err
-	}
-	at, err := parseHorizon(recorded[metaEventHorizon])
+	at, err := e.db.meta.number(ctx, q, metaEventHorizon)
 	return max(at, 1), err
 }
 

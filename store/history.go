@@ -17,14 +17,12 @@ import (
 // first changeset's Horizon says so, and the digest differs from the store's.
 func (e *Entities) History(ctx context.Context) iter.Seq2[entity.Changeset, error] {
 	var first *Snapshot // closed, for its head and horizon
-	return func(yield func(entity.Changeset, error) bool) {
-		if err := e.readHistory(ctx, &first, yield); err != nil {
-			yield(entity.Changeset{}, fmt.Errorf("history: %w", err))
-		}
-	}
+	return stream("history", func(yield func(entity.Changeset) bool) error {
+		return e.readHistory(ctx, &first, yield)
+	})
 }
 
-func (e *Entities) readHistory(ctx context.Context, first **Snapshot, yield func(entity.Changeset, error) bool) error {
+func (e *Entities) readHistory(ctx context.Context, first **Snapshot, yield func(entity.Changeset) bool) error {
 	views, err := e.views(ctx, 3)
 	if err != nil {
 		return err
@@ -39,12 +37,37 @@ func (e *Entities) readHistory(ctx context.Context, first **Snapshot, yield func
 	if head.Empty {
 		return nil
 	}
-	ids, err := e.db.meta.identities(context.WithoutCancel(ctx), views[2].reader, head.Number)
+	known, err := e.db.meta.blockRows(context.WithoutCancel(ctx), views[2].reader, "list_identified", int64(head.Number))
 	if err != nil {
 		return err
 	}
-	defer ids.rows.Close()
-	ids.addTo(e.history(ctx, head, views))(yield)
+	defer known.rows.Close()
+	for set, err := range e.history(ctx, head, views) {
+		if err != nil {
+			return err
+		}
+		// Insert the blocks whose hash or time is known and that changed
+		// nothing.
+		for known.more && known.block.Number < set.Block {
+			empty := entity.Changeset{Block: known.block.Number, Hash: known.block.Hash, Time: known.block.Time, Horizon: set.Horizon}
+			set.Horizon = 0 // the first one tells
+			if !yield(empty) {
+				return nil
+			}
+			if err := known.next(); err != nil {
+				return err
+			}
+		}
+		if known.more && known.block.Number == set.Block {
+			set.Hash, set.Time = known.block.Hash, known.block.Time
+			if err := known.next(); err != nil {
+				return err
+			}
+		}
+		if !yield(set) {
+			return nil
+		}
+	}
 	return nil
 }
 

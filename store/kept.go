@@ -44,14 +44,6 @@ func (db *DB) mark() blockMark {
 	return 0
 }
 
-// keepBlock records that a block was committed; found is the mark that its
-// transaction read.
-func (db *DB) keepBlock(found blockMark, head BlockHeader) {
-	if k := db.keeper(); k != nil && !head.Empty && head.Number < markBlock {
-		k.Keep(keptBlocks, uint64(found), uint64(found.at(head.Number+1)))
-	}
-}
-
 // keepRewind records, before a rewind, that the blocks after a head will go. If
 // the rewind fails, the mark is too low, which is harmless.
 func (db *DB) keepRewind(head BlockHeader) {
@@ -82,23 +74,24 @@ func (db *DB) keepEvents(at uint64) {
 // overwrite the part of the log that has the missing rows. The log is not
 // changed.
 func (db *DB) checkComplete(ctx context.Context) error {
-	err := db.checkKeptBlocks(ctx)
-	if err == nil {
-		err = db.checkKeptEvents(ctx)
+	k := db.keeper()
+	if k == nil {
+		return nil
 	}
-	if k := db.keeper(); k != nil && errors.Is(err, ErrCorrupt) {
+	err := db.checkKept(ctx, k, keptBlocks, "block numbers", db.nextBlock)
+	if err == nil {
+		err = db.checkKept(ctx, k, keptEvents, "event positions", db.lastEvent)
+	}
+	if errors.Is(err, ErrCorrupt) {
 		k.Leave()
 	}
 	return err
 }
 
-// checkKept checks one kind of data. Has returns the last block plus one, or the
-// last event.
-func (db *DB) checkKept(ctx context.Context, i int, what string, has func(context.Context, driver.Querier, map[string]string) (uint64, error)) error {
-	k := db.keeper()
-	if k == nil {
-		return nil
-	}
+// checkKept checks one kind of data. Has returns how far the store has come;
+// the record is read in the same view, because another process may create the
+// store meanwhile.
+func (db *DB) checkKept(ctx context.Context, k driver.Keeper, i int, what string, has func(context.Context, driver.Querier, map[string]string) (uint64, error)) error {
 	for {
 		word := k.Kept(i)
 		wants := word
@@ -130,31 +123,26 @@ func (db *DB) checkKept(ctx context.Context, i int, what string, has func(contex
 	}
 }
 
-// checkKeptBlocks checks the blocks, and checkKeptEvents the events. Their presence is
-// read together with the last one, because another process may create the store
-// meanwhile.
-func (db *DB) checkKeptBlocks(ctx context.Context) error {
-	return db.checkKept(ctx, keptBlocks, "block numbers", func(ctx context.Context, q driver.Querier, recorded map[string]string) (next uint64, err error) {
-		if recorded[metaLayout] == "" {
-			return 0, nil
-		}
-		head, err := db.meta.head(ctx, q)
-		if !head.Empty {
-			next = head.Number + 1
-		}
-		return next, err
-	})
+// nextBlock returns the number after the last block's; zero without blocks.
+func (db *DB) nextBlock(ctx context.Context, q driver.Querier, recorded map[string]string) (uint64, error) {
+	if recorded[metaLayout] == "" {
+		return 0, nil
+	}
+	head, err := db.meta.head(ctx, q)
+	if err != nil || head.Empty {
+		return 0, err
+	}
+	return head.Number + 1, nil
 }
 
-func (db *DB) checkKeptEvents(ctx context.Context) error {
-	return db.checkKept(ctx, keptEvents, "event positions", func(ctx context.Context, q driver.Querier, recorded map[string]string) (uint64, error) {
-		if recorded[metaEventLayout] == "" {
-			return 0, nil
-		}
-		log, err := db.eventLog(recorded)
-		if err != nil {
-			return 0, err
-		}
-		return log.Head(ctx, q)
-	})
+// lastEvent returns the position of the last event; zero without events.
+func (db *DB) lastEvent(ctx context.Context, q driver.Querier, recorded map[string]string) (uint64, error) {
+	if recorded[metaEventLayout] == "" {
+		return 0, nil
+	}
+	log, err := db.eventLog(recorded)
+	if err != nil {
+		return 0, err
+	}
+	return log.Head(ctx, q)
 }

@@ -92,8 +92,8 @@ type loader struct {
 	last    BlockHeader   // last skipped block, as in the source
 	prefix  *prefix       // compares the skipped blocks; nil before the first and after the last
 	pending []step        // steps that are not written yet
-	changes int           // maximum number of changes in taken
-	bytes   int           // of payload in taken
+	changes int           // maximum number of changes in pending
+	bytes   int           // of payload in pending
 	done    Applied       // committed or skipped
 }
 
@@ -224,7 +224,7 @@ func (l *loader) complete(ctx context.Context, tx *entityTx, set entity.Changese
 	}
 	prior, err := tx.prior(ctx, set.Block, needs)
 	if err != nil {
-		return err
+		return fmt.Errorf("block %d: %w", set.Block, err)
 	}
 	for i := range set.Changes {
 		c := &set.Changes[i]
@@ -240,11 +240,62 @@ func (l *loader) complete(ctx context.Context, tx *entityTx, set entity.Changese
 	return nil
 }
 
+// flush writes the kept blocks in one transaction. When a block does not fit,
+// the blocks before it are written anyway, because a block is checked before
+// any of its rows is written. After any other error the transaction is rolled
+// back.
+func (l *loader) flush(ctx context.Context) error {
+	if len(l.pending) == 0 {
+		return nil
+	}
+	list := l.pending
+	l.pending, l.changes, l.bytes = nil, 0, 0
+
+	tx, err := l.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+
+	// Apply the blocks until one fails.
+	inner, blocks := context.WithoutCancel(ctx), &entityTx{Tx: tx, ents: l.ents}
+	written := Applied{Head: l.done.Head}
+	for i := range list {
+		var applied Applied
+		if err = ctx.Err(); err == nil {
+			applied, err = list[i](inner, blocks, written.Head)
+		}
+		if err != nil {
+			break
+		}
+		list[i] = nil // with the block that it holds
+		written.Head = applied.Head
+		written.Blocks++
+		written.Changes += applied.Changes
+	}
+	if err != nil && !isRefusal(err) || written.Blocks == 0 {
+		return err
+	}
+
+	// Commit them.
+	mark := l.ents.db.mark()
+	if failed := tx.Commit(ctx); failed != nil {
+		return errors.Join(err, failed)
+	}
+	l.ents.committed(ctx, mark, written)
+	l.done.Head = written.Head
+	l.done.Blocks += written.Blocks
+	l.done.Changes += written.Changes
+	if l.opts.Progress != nil {
+		l.opts.Progress(l.done)
+	}
+	return err
+}
+
 // begin starts a transaction. It fails if another writer has written since the
 // last one, because the next blocks would then not fit the head.
 func (l *loader) begin(ctx context.Context) (tx driver.Tx, err error) {
-	l.ents.maintainer.hold(ctx)
-	l.ents.maintainer.enter()
+	l.ents.maintainer.enter(ctx)
 	defer l.ents.maintainer.leave()
 	if tx, err = l.ents.db.engine.Begin(ctx); err != nil {
 		return nil, err
@@ -262,63 +313,6 @@ func (l *loader) begin(ctx context.Context) (tx driver.Tx, err error) {
 		return nil, errors.Join(err, tx.Rollback())
 	}
 	return tx, nil
-}
-
-// flush writes the kept blocks in one transaction. When a block does not fit,
-// the blocks before it are written anyway, because a block is checked before
-// any of its rows is written. After any other error the transaction is rolled
-// back.
-func (l *loader) flush(ctx context.Context) error {
-	if len(l.pending) == 0 {
-		return nil
-	}
-	list := l.pending
-	l.pending, l.changes, l.bytes = nil, 0, 0
-	tx, err := l.begin(ctx)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	next, refused := l.write(ctx, tx, list)
-	if refused != nil && !isRefusal(refused) || next.Blocks == l.done.Blocks {
-		return refused
-	}
-	return errors.Join(refused, l.commit(ctx, tx, next))
-}
-
-// write applies blocks until one fails.
-func (l *loader) write(ctx context.Context, tx driver.Tx, list []step) (next Applied, err error) {
-	next = l.done
-	inner, blocks := context.WithoutCancel(ctx), &entityTx{Tx: tx, ents: l.ents}
-	for i := range list {
-		if err := ctx.Err(); err != nil {
-			return next, err
-		}
-		applied, err := list[i](inner, blocks, next.Head)
-		if err != nil {
-			return next, err
-		}
-		next.Head = applied.Head
-		next.Blocks++
-		next.Changes += applied.Changes
-		list[i] = nil // with the block that it holds
-	}
-	return next, nil
-}
-
-func (l *loader) commit(ctx context.Context, tx driver.Tx, next Applied) error {
-	mark := l.ents.db.mark()
-	if err := tx.Commit(ctx); err != nil {
-		return err
-	}
-	l.ents.db.keepBlock(mark, next.Head)
-	l.ents.maintainer.wrote()
-	l.ents.grown(ctx, next.Changes-l.done.Changes)
-	l.done = next
-	if l.opts.Progress != nil {
-		l.opts.Progress(l.done)
-	}
-	return nil
 }
 
 // isRefusal reports whether an error means that a block does not fit.

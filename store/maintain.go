@@ -59,27 +59,11 @@ func (e *Entities) startMaintainer(ctx context.Context) error {
 	m := &maintainer{db: e.db, layout: maintained, wakeRun: make(chan struct{}, 1), wakePrepare: make(chan struct{}, 1)}
 	m.ctx, m.stop = context.WithCancel(context.Background())
 	e.maintainer = m
-	return e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
-		owed, err := maintained.Owed(ctx, q)
-		if owed > 0 {
-			m.wrote()
-		}
-		return err
-	})
-}
-
-// enter announces a writer, and leave its end.
-func (m *maintainer) enter() {
-	if m != nil {
-		m.writers.Add(1)
+	owed, err := e.Backlog(ctx)
+	if owed > 0 {
+		m.wrote()
 	}
-}
-
-func (m *maintainer) leave() {
-	if m != nil {
-		m.lastWrite.Store(time.Now().UnixNano())
-		m.writers.Add(-1)
-	}
+	return err
 }
 
 // The waits of the maintainer and of writers. The maintainer asks the layout
@@ -93,8 +77,9 @@ const (
 	viewWithin = 100 * pollEvery
 )
 
-// hold delays a writer for a short time when the backlog is too large.
-func (m *maintainer) hold(ctx context.Context) {
+// enter announces a writer. It delays it for a short time when the backlog is
+// too large.
+func (m *maintainer) enter(ctx context.Context) {
 	if m == nil {
 		return
 	}
@@ -104,6 +89,15 @@ func (m *maintainer) hold(ctx context.Context) {
 	}
 	for rest := holdAtMost; late && rest > 0 && !m.layout.Prepared(false) && ctx.Err() == nil; rest -= pollEvery {
 		time.Sleep(pollEvery)
+	}
+	m.writers.Add(1)
+}
+
+// leave ends what enter began.
+func (m *maintainer) leave() {
+	if m != nil {
+		m.lastWrite.Store(time.Now().UnixNano())
+		m.writers.Add(-1)
 	}
 }
 
@@ -248,16 +242,12 @@ func (e *Entities) deferredIndexes() (layout.Indexed, []string) {
 // Backlog returns how much work the layout has deferred, in changes of
 // entities. It grows while blocks arrive faster than they are merged. It is
 // zero for layouts that defer nothing.
-func (e *Entities) Backlog(ctx context.Context) (owed int, err error) {
+func (e *Entities) Backlog(ctx context.Context) (int, error) {
 	maintained, ok := e.layout.(layout.Maintained)
 	if !ok {
 		return 0, nil
 	}
-	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
-		owed, err = maintained.Owed(ctx, q)
-		return err
-	})
-	return owed, err
+	return inView(ctx, e.db, maintained.Owed)
 }
 
 // Flush does all work that the layout (see Backlog) or

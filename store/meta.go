@@ -11,14 +11,36 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/varvedb/varve/internal/statement"
 	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
 )
 
+// ownTables are tables of the store itself, with their statements.
+type ownTables struct {
+	*statement.Set
+	tables []string
+}
+
+// newOwnTables returns the tables that a function of schemas describes.
+func newOwnTables(sql schemas.Meta, err error) (ownTables, error) {
+	return ownTables{statement.New(sql.Statements), sql.Tables}, err
+}
+
+// create creates the tables.
+func (t ownTables) create(ctx context.Context, tx driver.Tx) error {
+	for _, text := range t.tables {
+		if _, err := tx.Exec(ctx, text); err != nil {
+			return fmt.Errorf("create the store's own tables: %w", err)
+		}
+	}
+	return nil
+}
+
 // meta reads and writes the record: the tables with a store's settings and
 // blocks.
-type meta struct{ schemas.Meta }
+type meta struct{ ownTables }
 
 // The keys of the record.
 const (
@@ -68,11 +90,8 @@ func checkFormat(recorded map[string]string) error {
 }
 
 // recorded returns the store's record; nil when the database has no store.
-func (db *DB) recorded(ctx context.Context) (values map[string]string, err error) {
-	err = db.read(ctx, func(ctx context.Context, q driver.Querier) error {
-		values, err = db.meta.recorded(ctx, q)
-		return err
-	})
+func (db *DB) recorded(ctx context.Context) (map[string]string, error) {
+	values, err := inView(ctx, db, db.meta.recorded)
 	if err == nil {
 		return values, nil
 	}
@@ -87,7 +106,7 @@ func (db *DB) recorded(ctx context.Context) (values map[string]string, err error
 }
 
 func (m meta) recorded(ctx context.Context, q driver.Querier) (map[string]string, error) {
-	n, err := m.queryInt(ctx, q, "meta_exists")
+	n, err := m.Int(ctx, q, "meta_exists")
 	if err != nil || n == 0 {
 		return nil, err
 	}
@@ -124,7 +143,7 @@ func (db *DB) create(ctx context.Context, name string, values map[string]string,
 // with the names of their columns.
 func (m meta) columns(ctx context.Context, q driver.Querier) (map[string][]string, error) {
 	tables := map[string][]string{}
-	err := driver.QueryRows(ctx, q, m.Statements["list_columns"], nil, func(rows driver.Rows) error {
+	err := m.Each(ctx, q, "list_columns", nil, func(rows driver.Rows) error {
 		var table, column []byte
 		err := rows.Scan(&table, &column)
 		tables[string(table)] = append(tables[string(table)], string(column))
@@ -166,7 +185,7 @@ func (m meta) missing(ctx context.Context, q driver.Querier, tables []*driver.Ta
 
 // create creates the record's tables in a database that must be empty.
 func (m meta) create(ctx context.Context, tx driver.Tx) error {
-	n, err := m.queryInt(ctx, tx, "other_tables")
+	n, err := m.Int(ctx, tx, "other_tables")
 	if err != nil {
 		return err
 	}
@@ -174,10 +193,8 @@ func (m meta) create(ctx context.Context, tx driver.Tx) error {
 		return fmt.Errorf("%w but %d other tables; give the store a database of its own, "+
 			"or on Postgres a schema, as ?schema=name in the URL; a database of Arkiv's is read by varve import", errNoStore, n)
 	}
-	for _, text := range m.Tables {
-		if _, err := tx.Exec(ctx, text); err != nil {
-			return fmt.Errorf("create the store's own tables: %w", err)
-		}
+	if err := m.ownTables.create(ctx, tx); err != nil {
+		return err
 	}
 	return m.set(ctx, tx, metaFormat, formatVersion)
 }
@@ -198,7 +215,7 @@ func (m meta) setAll(ctx context.Context, tx driver.Tx, values map[string]string
 
 // remove drops a value.
 func (m meta) remove(ctx context.Context, tx driver.Tx, name string) error {
-	if _, err := tx.Exec(ctx, m.Statements["delete_meta"], name); err != nil {
+	if err := m.Exec(ctx, tx, "delete_meta", name); err != nil {
 		return fmt.Errorf("forget %s: %w", name, err)
 	}
 	return m.seal(ctx, tx)
@@ -213,9 +230,9 @@ func (m meta) seal(ctx context.Context, tx driver.Tx) error {
 }
 
 func (m meta) put(ctx context.Context, tx driver.Tx, name, value string) error {
-	_, err := tx.Exec(ctx, m.Statements["delete_meta"], name)
+	err := m.Exec(ctx, tx, "delete_meta", name)
 	if err == nil {
-		_, err = tx.Exec(ctx, m.Statements["insert_meta"], name, value)
+		err = m.Exec(ctx, tx, "insert_meta", name, value)
 	}
 	if err != nil {
 		return fmt.Errorf("record %s: %w", name, err)
@@ -226,7 +243,7 @@ func (m meta) put(ctx context.Context, tx driver.Tx, name, value string) error {
 // all returns the whole record.
 func (m meta) all(ctx context.Context, q driver.Querier) (map[string]string, error) {
 	values := map[string]string{}
-	err := driver.QueryRows(ctx, q, m.Statements["list_meta"], nil, func(rows driver.Rows) error {
+	err := m.Each(ctx, q, "list_meta", nil, func(rows driver.Rows) error {
 		var name, value []byte
 		err := rows.Scan(&name, &value)
 		values[string(name)] = string(value)
@@ -238,7 +255,10 @@ func (m meta) all(ctx context.Context, q driver.Querier) (map[string]string, err
 // get returns the recorded value of a key, or "".
 func (m meta) get(ctx context.Context, q driver.Querier, name string) (string, error) {
 	var value []byte
-	err := m.queryRow(ctx, q, "get_meta", []any{name}, &value)
+	err := m.Row(ctx, q, "get_meta", []any{name}, &value)
+	if errors.Is(err, driver.ErrNoRows) {
+		err = nil
+	}
 	return string(value), err
 }
 
@@ -267,7 +287,12 @@ func checkRecorded(values map[string]string) error {
 
 // horizon returns the oldest readable block.
 func (m meta) horizon(ctx context.Context, q driver.Querier) (uint64, error) {
-	value, err := m.get(ctx, q, metaHorizon)
+	return m.number(ctx, q, metaHorizon)
+}
+
+// number returns the recorded number of a key, or zero.
+func (m meta) number(ctx context.Context, q driver.Querier, name string) (uint64, error) {
+	value, err := m.get(ctx, q, name)
 	if err != nil {
 		return 0, err
 	}
@@ -326,7 +351,7 @@ func (m meta) headAt(ctx context.Context, q driver.Querier, block uint64) (Block
 // them.
 func (m meta) blocksBetween(ctx context.Context, q driver.Querier, from, to uint64, limit int64) (list []BlockHeader, err error) {
 	args := []any{int64(min(from, entity.MaxBlock)), int64(min(to, entity.MaxBlock)), limit}
-	err = driver.QueryRows(ctx, q, m.Statements["blocks_between"], args, func(rows driver.Rows) error {
+	err = m.Each(ctx, q, "blocks_between", args, func(rows driver.Rows) error {
 		b, err := scanBlock(rows)
 		list = append(list, b)
 		return err
@@ -342,7 +367,7 @@ func (m meta) blocksBetween(ctx context.Context, q driver.Querier, from, to uint
 func (m meta) queryHead(ctx context.Context, q driver.Querier, name string, args []any, dest ...any) (BlockHeader, error) {
 	var block int64
 	var record []byte
-	switch err := driver.QueryRow(ctx, q, m.Statements[name], args, append([]any{&block, &record}, dest...)...); {
+	switch err := m.Row(ctx, q, name, args, append([]any{&block, &record}, dest...)...); {
 	case errors.Is(err, driver.ErrNoRows):
 		return BlockHeader{Empty: true}, nil
 	case err != nil:
@@ -351,23 +376,9 @@ func (m meta) queryHead(ctx context.Context, q driver.Querier, name string, args
 	return headFromRecord(block, record)
 }
 
-// queryRow runs a statement that may find no row, and scans the first one.
-func (m meta) queryRow(ctx context.Context, q driver.Querier, name string, args []any, dest ...any) error {
-	err := driver.QueryRow(ctx, q, m.Statements[name], args, dest...)
-	if errors.Is(err, driver.ErrNoRows) {
-		return nil
-	}
-	return err
-}
-
-func (m meta) queryInt(ctx context.Context, q driver.Querier, name string) (n int64, err error) {
-	err = m.queryRow(ctx, q, name, nil, &n)
-	return n, err
-}
-
 // blocks returns the first block and the number of blocks.
 func (m meta) blocks(ctx context.Context, q driver.Querier) (first, count uint64, err error) {
 	var low, high, n int64
-	err = m.queryRow(ctx, q, "block_range", nil, &low, &high, &n)
+	err = m.Row(ctx, q, "block_range", nil, &low, &high, &n)
 	return uint64(low), uint64(n), err
 }

@@ -11,13 +11,13 @@ import (
 // prefix compares the blocks that a load skips with the stored ones. It reads
 // the store's history once, in parallel with the blocks.
 type prefix struct {
-	ents      *Entities
-	forgotten uint64 // up to this block, versions may be missing because of pruning
-	set       entity.Changeset
-	more      bool // set is the next one
-	from      bool // a block was skipped: from now on the stream must have every stored block
-	next      func() (entity.Changeset, error, bool)
-	stop      func()
+	ents     *Entities
+	prunedTo uint64 // up to this block, versions may be missing because of pruning
+	set      entity.Changeset
+	more     bool // set is the next one
+	skipping bool // a block was skipped: from now on the stream must have every stored block
+	next     func() (entity.Changeset, error, bool)
+	stop     func()
 }
 
 func newPrefix(ctx context.Context, e *Entities) (*prefix, error) {
@@ -32,7 +32,7 @@ func newPrefix(ctx context.Context, e *Entities) (*prefix, error) {
 
 func (p *prefix) advance() (err error) {
 	p.set, err, p.more = p.next()
-	p.forgotten = max(p.forgotten, p.set.Horizon) // which the first one has
+	p.prunedTo = max(p.prunedTo, p.set.Horizon) // which the first one has
 	return err
 }
 
@@ -47,7 +47,7 @@ func (p *prefix) confirm(b *entity.Block) error {
 	}
 	err := b.Validate()
 	if err == nil {
-		missing := b.Number <= p.forgotten && (p.forgotten > 0 || !p.ents.Temporal()) // a store that was not pruned has block 0
+		missing := b.Number <= p.prunedTo && (p.prunedTo > 0 || !p.ents.Temporal()) // a store that was not pruned has block 0
 		err = b.Confirm(set, p.ents.rules, missing)
 	}
 	if err != nil {
@@ -63,14 +63,14 @@ func (p *prefix) confirm(b *entity.Block) error {
 // than the stream, and empty blocks that the stream lacks, but no others.
 func (p *prefix) reach(block uint64) error {
 	for p.more && p.set.Block < block {
-		if p.from && len(p.set.Changes) > 0 {
+		if p.skipping && len(p.set.Changes) > 0 {
 			return fmt.Errorf("block %d: %w: the store has it, what is loaded goes on with block %d", p.set.Block, ErrHistory, block)
 		}
 		if err := p.advance(); err != nil {
 			return err
 		}
 	}
-	p.from = true
+	p.skipping = true
 	return nil
 }
 

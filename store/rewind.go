@@ -46,8 +46,7 @@ func (e *Entities) Rewind(ctx context.Context, to uint64) (err error) {
 			return err
 		}
 		e.db.keepRewind(next)
-		_, err = tx.Exec(ctx, e.db.meta.Statements["delete_blocks_above"], int64(to))
-		return err
+		return e.db.meta.Exec(ctx, tx, "delete_blocks_above", int64(to))
 	})
 }
 

@@ -64,7 +64,7 @@ func (e *Entities) prefetchView(block uint64, keys []entity.Key) (expected []dri
 	if head := e.lastHead.Load(); block == Head {
 		block = head
 	} else if block != head {
-		expected = append(expected, driver.Prefetch{Text: e.db.meta.Statements["block_at_or_below"], Args: []any{int64(min(block, entity.MaxBlock))}})
+		expected = append(expected, e.db.meta.Prefetch("block_at_or_below", int64(min(block, entity.MaxBlock))))
 	}
 	if l, ok := e.layout.(layout.Prefetched); ok {
 		expected = append(expected, l.PrefetchView(block, keys)...)
@@ -78,24 +78,22 @@ func (e *Entities) prefetchView(block uint64, keys []entity.Key) (expected []dri
 // This can fail on a store that is open for reading only while another process
 // writes to it.
 func (e *Entities) views(ctx context.Context, n int) ([]*Snapshot, error) {
-	for try := 1; ; try++ {
-		list, err := e.viewsOnce(ctx, n, try > triesBesideWriters && !e.db.ro)
-		if err == nil && list == nil && try < triesBesideWriters*triesBesideWriters {
-			continue
-		}
-		if err == nil && list == nil {
-			err = fmt.Errorf("%w: another process moved the head each of %d times that %d views of it were opened; try again", ErrConflict, try, n)
-		}
+	for try := range maxViewTries {
+		list, err := e.viewsOnce(ctx, n, try >= freeViewTries && !e.db.ro)
 		if err != nil {
 			return nil, fmt.Errorf("snapshots: %w", err)
 		}
-		return list, nil
+		if list != nil {
+			return list, nil
+		}
 	}
+	return nil, fmt.Errorf("snapshots: %w: another process moved the head each of %d times that %d views of it were opened; try again", ErrConflict, maxViewTries, n)
 }
 
-// triesBesideWriters is how often views are opened before writers are made to
-// wait.
-const triesBesideWriters = 8
+const (
+	freeViewTries = 8  // how often views are opened before writers are made to wait
+	maxViewTries  = 64 // how often views are opened
+)
 
 // viewsOnce returns nil when the views have different heads.
 func (e *Entities) viewsOnce(ctx context.Context, n int, holdWriter bool) (list []*Snapshot, err error) {
@@ -234,7 +232,7 @@ func (s *Snapshot) Get(ctx context.Context, key entity.Key) (*entity.Entity, err
 // Count returns how many entities match; a nil expression matches all.
 func (s *Snapshot) Count(ctx context.Context, q query.Expr) (n uint64, err error) {
 	defer wrap(&err, "count")
-	if err := s.check(ctx, q); err != nil {
+	if err := errors.Join(s.idle(ctx), checkExpr(q)); err != nil {
 		return 0, err
 	}
 	view, err := s.view(ctx, s.at)
@@ -282,18 +280,16 @@ func (p Parts) has(part Parts) bool { return p == 0 || p&part != 0 }
 // yielded entity belongs to the caller. The snapshot cannot be used for
 // anything else until the sequence ends. An error ends it.
 func (s *Snapshot) Query(ctx context.Context, q query.Expr, opts *QueryOptions) iter.Seq2[*entity.Entity, error] {
-	return func(yield func(*entity.Entity, error) bool) {
-		if err := s.query(ctx, q, opts, yield); err != nil {
-			yield(nil, fmt.Errorf("query: %w", err))
-		}
-	}
+	return exclusive(ctx, s, "query", func(yield func(*entity.Entity) bool) error {
+		return s.query(ctx, q, opts, yield)
+	})
 }
 
-func (s *Snapshot) query(ctx context.Context, q query.Expr, opts *QueryOptions, yield func(*entity.Entity, error) bool) error {
+func (s *Snapshot) query(ctx context.Context, q query.Expr, opts *QueryOptions, yield func(*entity.Entity) bool) error {
 	if opts == nil {
 		opts = &QueryOptions{}
 	}
-	if err := s.check(ctx, q); err != nil {
+	if err := checkExpr(q); err != nil {
 		return err
 	}
 	at, req, err := s.request(ctx, q, opts)
@@ -304,14 +300,12 @@ func (s *Snapshot) query(ctx context.Context, q query.Expr, opts *QueryOptions, 
 	if err != nil {
 		return err
 	}
-	s.busy = true
-	defer func() { s.busy = false }()
 	for e, err := range view.Query(ctx, req) {
 		if err != nil {
 			return err
 		}
 		trim(e, opts.Parts)
-		if !yield(e, nil) {
+		if !yield(e) {
 			return nil
 		}
 	}
@@ -366,11 +360,8 @@ func (s *Snapshot) continues(ctx context.Context, page cursorState) error {
 	return err
 }
 
-// check refuses a query that is malformed or starts while another is running.
-func (s *Snapshot) check(ctx context.Context, q query.Expr) error {
-	if err := s.idle(ctx); err != nil {
-		return err
-	}
+// checkExpr refuses a malformed query; nil is none.
+func checkExpr(q query.Expr) error {
 	if q == nil {
 		return nil
 	}
@@ -380,6 +371,7 @@ func (s *Snapshot) check(ctx context.Context, q query.Expr) error {
 	return nil
 }
 
+// idle refuses another use of the snapshot while a result is open.
 func (s *Snapshot) idle(ctx context.Context) error {
 	if s.busy {
 		return fmt.Errorf("%w: the snapshot is still running a query; finish it or open another snapshot", ErrInvalid)

@@ -21,6 +21,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"sync"
 
 	"github.com/varvedb/varve/internal/storeurl"
@@ -84,7 +85,7 @@ func Open(ctx context.Context, rawURL string, opts *Options) (*DB, error) {
 		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
 	db := &DB{engine: engine, name: name, layout: target.Layout, backlog: target.Backlog, ro: target.Options.ReadOnly}
-	if db.meta.Meta, err = schemas.MetaTables(string(engine.Info().Dialect)); err != nil {
+	if db.meta.ownTables, err = newOwnTables(schemas.MetaTables(string(engine.Info().Dialect))); err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, errors.Join(err, engine.Close()))
 	}
 	return db, nil
@@ -120,6 +121,17 @@ func (db *DB) Close() error {
 func wrap(err *error, did string) {
 	if *err != nil {
 		*err = fmt.Errorf("%s: %w", did, *err)
+	}
+}
+
+// stream makes a sequence of a function that yields values, until yield returns
+// false, and returns the error that ended it.
+func stream[T any](did string, run func(yield func(T) bool) error) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		if err := run(func(v T) bool { return yield(v, nil) }); err != nil {
+			var none T
+			yield(none, fmt.Errorf("%s: %w", did, err))
+		}
 	}
 }
 
@@ -179,4 +191,13 @@ func (db *DB) read(ctx context.Context, f func(ctx context.Context, q driver.Que
 		return err
 	}
 	return errors.Join(f(context.WithoutCancel(ctx), r), r.Close())
+}
+
+// inView returns the result of f in a read view.
+func inView[T any](ctx context.Context, db *DB, f func(ctx context.Context, q driver.Querier) (T, error)) (v T, err error) {
+	err = db.read(ctx, func(ctx context.Context, q driver.Querier) error {
+		v, err = f(ctx, q)
+		return err
+	})
+	return v, err
 }

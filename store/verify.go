@@ -26,7 +26,8 @@ func (e *Entities) Verify(ctx context.Context) (CheckReport, error) {
 	return c.report, nil
 }
 
-// digest computes the chain of digests and compares it block by block.
+// digest computes the chain of digests from the history and compares it with
+// the recorded blocks, in parallel.
 func (c *checker) digest(ctx context.Context, e *Entities, views []*Snapshot) (err error) {
 	r := &c.report
 	snap := views[0]
@@ -34,22 +35,19 @@ func (c *checker) digest(ctx context.Context, e *Entities, views []*Snapshot) (e
 	if !e.layout.Temporal() || snap.horizon > 0 {
 		return nil
 	}
-	rows, err := snap.reader.Query(ctx, e.db.meta.Statements["list_blocks"])
+	recorded, err := e.db.meta.blockRows(ctx, snap.reader, "list_blocks")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	chain := &chainCheck{rows: rows, sound: &r.Sound}
-	if err := chain.next(); err != nil {
-		return err
-	}
+	defer func() { err = errors.Join(err, recorded.rows.Close()) }()
+	chain := chainCheck{blockRows: recorded, sound: &r.Sound}
 	progress := c.progress(partHistory, "changes", 0)
 	for set, err := range e.history(ctx, r.Head, views[1:]) {
 		if err == nil {
 			err = ctx.Err()
 		}
-		if err == nil {
-			err = chain.set(set)
+		if err == nil && len(set.Changes) > 0 {
+			err = chain.changed(set)
 		}
 		if err != nil {
 			return err
@@ -58,39 +56,24 @@ func (c *checker) digest(ctx context.Context, e *Entities, views []*Snapshot) (e
 		progress(r.Changes)
 	}
 	r.Digest = true
-	return chain.upTo(entity.MaxBlock + 1)
-}
-
-// chainCheck compares the recorded blocks with a history, in parallel.
-type chainCheck struct {
-	rows   driver.Rows
-	sound  *BlockHeader  // the last block up to which the digests agree
-	digest entity.Digest // of the history so far
-
-	more  bool // block is the next one recorded
-	block BlockHeader
-}
-
-func (c *chainCheck) next() error {
-	if c.more = c.rows.Next(); !c.more {
-		return c.rows.Err()
-	}
-	var err error
-	if c.block, err = scanBlock(c.rows); err != nil {
-		return err
-	}
-	if n := c.block.Number; n > entity.MaxBlock || !c.sound.Empty && n <= c.sound.Number {
-		return fmt.Errorf("%w: block %d is recorded after block %d", ErrCorrupt, int64(n), c.sound.Number)
+	for chain.more {
+		if err := chain.compare(); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// set advances by one block of the history.
-func (c *chainCheck) set(set entity.Changeset) error {
-	if len(set.Changes) == 0 {
-		return nil
-	}
-	if err := c.upTo(set.Block); err != nil {
+// chainCheck compares recorded blocks with the digest of a history.
+type chainCheck struct {
+	*blockRows
+	sound  *BlockHeader  // the last block up to which the digests agree
+	digest entity.Digest // of the history so far
+}
+
+// changed compares the block of a changeset, and the blocks before it.
+func (c *chainCheck) changed(set entity.Changeset) error {
+	if err := c.unchanged(set.Block); err != nil {
 		return err
 	}
 	if !c.more || c.block.Number != set.Block {
@@ -100,9 +83,10 @@ func (c *chainCheck) set(set entity.Changeset) error {
 	return c.compare()
 }
 
-// upTo compares the recorded blocks below a number that changed nothing.
-func (c *chainCheck) upTo(block uint64) error {
-	for c.more && c.block.Number < block {
+// unchanged compares the next blocks below a number, none of which changed
+// anything.
+func (c *chainCheck) unchanged(below uint64) error {
+	for c.more && c.block.Number < below {
 		if err := c.compare(); err != nil {
 			return err
 		}
@@ -110,10 +94,14 @@ func (c *chainCheck) upTo(block uint64) error {
 	return nil
 }
 
+// compare compares the next block, and passes it.
 func (c *chainCheck) compare() error {
-	if c.digest != c.block.Digest {
+	switch b := c.block; {
+	case b.Number > entity.MaxBlock || !c.sound.Empty && b.Number <= c.sound.Number:
+		return fmt.Errorf("%w: block %d is recorded after block %d", ErrCorrupt, int64(b.Number), c.sound.Number)
+	case c.digest != b.Digest:
 		return fmt.Errorf("%w: the versions have digest %s, recorded at block %d is %s; it is sound up to %s",
-			ErrCorrupt, c.digest, c.block.Number, c.block.Digest, c.sound)
+			ErrCorrupt, c.digest, b.Number, b.Digest, c.sound)
 	}
 	*c.sound = c.block
 	return c.next()

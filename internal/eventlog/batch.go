@@ -33,7 +33,7 @@ var (
 // same order, and goes on behind the rows that are there.
 type batch struct {
 	after, end uint64
-	due        uint64 // the commit that brings the event at this position writes what is left
+	due        uint64 // the commit with the event at this position writes the remaining rows
 
 	// The rows in the order of their tables. Another goroutine may make them,
 	// and has these fields for itself until it closes ready.
@@ -46,17 +46,19 @@ type batch struct {
 	written int  // rows that are in the tables, of postings first
 }
 
-// dueParts: a batch is written when three quarters as many events have come as
-// it has, so that it ends before the next one can begin.
+// dueParts: a batch of n events must be written before n more have come, because
+// then the next batch begins. It is due a dueParts-th of them earlier.
 const dueParts = 4
 
-// eventsARow: a step has at least a row for so many events of
-// TailOptions.Every. Each step writes again the pages that lead to its rows: with
-// a quarter of the rows, 16 clients wrote a fifth more pages.
+// eventsARow bounds the rows of a step from below: one for each eventsARow
+// events of TailOptions.Every. A step writes again the pages that lead to its
+// rows, so short steps cost more: with a quarter of the rows, 16 clients wrote a
+// fifth more pages.
 const eventsARow = 16
 
-// due returns when all rows of a batch are written that is begun behind a
-// position. Where a statement costs more than its rows, they are written at once.
+// due returns the position at which a batch that begins behind another position
+// must be written. It is zero, that is at once, where a statement costs more
+// than its rows.
 func (l *Log) due(behind, events uint64) uint64 {
 	if !l.traits.Compiled {
 		return 0
@@ -64,9 +66,9 @@ func (l *Log) due(behind, events uint64) uint64 {
 	return behind + events - events/dueParts
 }
 
-// stepRows returns how many rows of those left are written by the commit of the
-// events above one position and up to another one: their part of the events that
-// are still to come until all is due, and not fewer than a number.
+// stepRows returns how many of the rows that are left a commit writes. Its
+// events are in (before, last]. The rows are spread evenly over the events up to
+// due, but a commit writes at least a given number of them.
 func stepRows(left int, before, last, due uint64, least int) int {
 	if last >= due {
 		return left
@@ -76,12 +78,13 @@ func stepRows(left int, before, last, due uint64, least int) int {
 	return min(left, max(least, int(share)))
 }
 
-// minAside is how many events a batch has at least whose rows are made by another
-// goroutine. To sort the rows of thousands takes milliseconds.
+// minAside is the number of events from which another goroutine makes the rows
+// of a batch, because sorting the rows of thousands of events takes
+// milliseconds.
 const minAside = 256
 
-// newBatch returns the batch of some events, which it keeps. Aside may leave its
-// rows to another goroutine.
+// newBatch returns the batch of some events, which it keeps. With aside another
+// goroutine may make its rows.
 func newBatch(entries []entry, aside bool) *batch {
 	b := &batch{after: entries[0].position - 1, end: entries[len(entries)-1].position, ready: make(chan struct{})}
 	rows := func() {
@@ -96,8 +99,9 @@ func newBatch(entries []entry, aside bool) *batch {
 	return b
 }
 
-// made reports whether the rows are made. It waits for them when half of the time
-// is over, because the steps that are left would become large.
+// made reports whether the rows are made. From the middle between the batch's
+// end and the position at which it is due it waits for them, because the
+// remaining steps would become large.
 func (b *batch) made(last uint64) bool {
 	if last >= (b.end+b.due)/2 {
 		<-b.ready
@@ -122,7 +126,7 @@ func (b *batch) left() int {
 	return all - b.written
 }
 
-// find finds out how many rows are in the tables.
+// find counts the rows that are in the tables, by bisection.
 func (b *batch) find(ctx context.Context, l *Log, q driver.Querier) (err error) {
 	all, _ := b.rows()
 	b.written = sort.Search(all, func(i int) bool {
@@ -166,8 +170,8 @@ func (b *batch) write(ctx context.Context, tx driver.Tx, rows int) error {
 	return nil
 }
 
-// cut returns the rows of a table from one number up to another one, as far as
-// there are any.
+// cut returns the rows of a table with the numbers from one up to another, as
+// far as they exist.
 func cut(rows []any, of *driver.Table, from, to int) []any {
 	width := len(of.Columns)
 	at := func(n int) int { return min(max(n, 0)*width, len(rows)) }
@@ -198,7 +202,8 @@ type term struct {
 	one  [1]int32 // memory for at, since most tags are of one event
 }
 
-// postingRows returns rows in the order of the tree that they go into.
+// postingRows returns the rows of the postings in the order of their table's
+// tree, so that neighbouring rows share pages.
 func postingRows(entries []entry) []any {
 	list := terms(entries)
 	order := make([]int32, len(list))
@@ -220,7 +225,7 @@ func postingRows(entries []entry) []any {
 	return rows
 }
 
-// terms sorts entries under their tags and types.
+// terms groups entries by their tags and types.
 func terms(entries []entry) []term {
 	list := make([]term, 0, 2*len(entries))
 	byText := make(map[string]int32, 2*len(entries))
@@ -250,7 +255,7 @@ func terms(entries []entry) []term {
 	return list
 }
 
-// idRows returns rows in the order of the tree that they go into.
+// idRows returns the rows of the IDs, in the order of their table's tree.
 func idRows(entries []entry) []any {
 	var order []*entry
 	for i := range entries {

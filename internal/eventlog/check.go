@@ -20,17 +20,17 @@ var Tables = []*driver.Table{eventsTable, postingsTable, idsTable, indexTable}
 
 var indexTable = &driver.Table{Name: "event_index", Columns: []driver.Column{{Name: "position", Type: driver.Int}}}
 
-// Checked is what Check has counted.
+// Checked is the result of a check.
 type Checked struct {
 	Events uint64
 	Head   uint64
 	Source bool // an event itself is damaged, not only what finds it
 }
 
-// Check compares the events with their checksums, their positions and times with
-// each other, and what finds them with them, by sums of hashes of all entries, in
-// memory that does not grow. It calls report with each contradiction until that
-// returns false, and progress after each page.
+// Check compares the events with their checksums, and their positions and times
+// with each other. It compares postings and IDs with the events by sums of
+// hashes, because these need no memory. It calls report with each contradiction
+// until that returns false, and progress after each page.
 func (l *Log) Check(ctx context.Context, q driver.Querier, report func(problem string) bool, progress func(done uint64)) (Checked, error) {
 	c := checker{log: l, q: q, report: report}
 	end, err := l.ends(ctx, q)
@@ -71,8 +71,9 @@ type checker struct {
 	open              openBatch
 }
 
-// openBatch compares the rows above the end of the postings with those of the batch that is being
-// written. The first ones of these must be there, and no others.
+// openBatch compares the rows above the end of the postings with the rows of the
+// batch that is being written. The first rows of the batch must be there, and no
+// others.
 type openBatch struct {
 	entries []entry
 	numbers map[batchRow]int // of its rows
@@ -102,7 +103,8 @@ func (o *openBatch) prepare() {
 	}
 }
 
-// take takes a row above the end of the postings, and reports whether it is one of the batch.
+// take counts a row above the end of the postings, and reports whether it
+// belongs to the batch.
 func (o *openBatch) take(text []byte, at int64, list []byte) bool {
 	n, ok := o.numbers[batchRow{string(text), at, string(list)}]
 	if ok {
@@ -117,7 +119,8 @@ func (c *checker) say(format string, args ...any) {
 	}
 }
 
-// entrySum is a number for one entry of an index. Sums of them tell sets apart.
+// entrySum is a hash of one entry of an index. Different sets of entries have
+// different sums.
 func entrySum(text string, position uint64, typ string) uint64 {
 	buf := binary.BigEndian.AppendUint64(make([]byte, 0, 64), position)
 	buf = binary.AppendUvarint(buf, uint64(len(text)))
@@ -169,7 +172,7 @@ func (c *checker) events(ctx context.Context, progress func(uint64)) error {
 	return nil
 }
 
-// add counts what must lead to an event.
+// add adds the entries that must find an event.
 func (c *checker) add(e *event.Sequenced) {
 	if e.Position > c.end.indexed {
 		if e.Position <= c.end.batch {
@@ -289,7 +292,11 @@ func (l *Log) Rebuild(ctx context.Context, tx driver.Tx) error {
 		}
 		if len(list) > 0 {
 			after = list[len(list)-1].Position
-			if err := l.index(ctx, tx, entriesOf(list)); err != nil {
+			entries := make([]entry, len(list))
+			for i := range list {
+				entries[i] = entryOf(&list[i])
+			}
+			if err := l.index(ctx, tx, entries); err != nil {
 				return err
 			}
 		}
@@ -297,14 +304,6 @@ func (l *Log) Rebuild(ctx context.Context, tx driver.Tx) error {
 			return nil
 		}
 	}
-}
-
-func entriesOf(list []event.Sequenced) []entry {
-	entries := make([]entry, len(list))
-	for i := range list {
-		entries[i] = entryOf(&list[i])
-	}
-	return entries
 }
 
 func entryOf(e *event.Sequenced) entry {

@@ -3,32 +3,7 @@ package eventlog
 import (
 	"math/bits"
 	"strconv"
-	"sync"
 )
-
-// texts keeps the statements that were compiled, so that each shape has one text
-// that engines have prepared already. A workload of ever new shapes starts over.
-type texts struct {
-	mu     sync.Mutex
-	byName map[string]string
-}
-
-const maxTexts = 4096
-
-func (t *texts) get(shape []byte, build func() string) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	text, ok := t.byName[string(shape)]
-	if ok {
-		return text
-	}
-	if t.byName == nil || len(t.byName) >= maxTexts {
-		t.byName = map[string]string{}
-	}
-	text = build()
-	t.byName[string(shape)] = text
-	return text
-}
 
 // span is a range of positions with an order.
 type span struct {

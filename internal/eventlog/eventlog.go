@@ -1,6 +1,6 @@
-// Package eventlog is how the events of a store lie in tables, and how they are found. The
-// store owns transactions and verdicts; a Log runs SQL on the transaction or view that it is
-// given, and keeps no state that a rolled-back transaction could falsify.
+// Package eventlog stores events in tables and finds them. The store owns
+// transactions and verdicts; a Log runs SQL on the transaction or view that it
+// is given, and keeps no state that a rolled-back transaction could falsify.
 //
 // An event's row is written at once. Its postings, by which a tag, a type or
 // its ID finds it, are written for many events together: a batch, whose rows
@@ -18,12 +18,12 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Log is the tables of events in one dialect.
+// Log reads and writes the tables of events in one dialect.
 type Log struct {
 	schema schemas.Events
 	sql    *statement.Set
 	traits driver.Traits // of its dialect
-	texts  texts         // of statements, by shape
+	texts  statement.Texts
 }
 
 // New returns the log of a dialect.
@@ -49,16 +49,7 @@ func (l *Log) Create(ctx context.Context, tx driver.Tx) error {
 
 // Head returns the highest position, zero when there is no event.
 func (l *Log) Head(ctx context.Context, q driver.Querier) (uint64, error) {
-	return l.number(ctx, q, "head")
-}
-
-// Count returns the number of events. It reads them all.
-func (l *Log) Count(ctx context.Context, q driver.Querier) (uint64, error) {
-	return l.number(ctx, q, "count_events")
-}
-
-func (l *Log) number(ctx context.Context, q driver.Querier, name string) (uint64, error) {
-	n, err := l.sql.Int(ctx, q, name)
+	n, err := l.sql.Int(ctx, q, "head")
 	return uint64(n), err
 }
 

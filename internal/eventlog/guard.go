@@ -75,7 +75,7 @@ func (l *Log) Judge(
 	// total stays bounded.
 	for i, g := range guards {
 		budget := min(each-prepaid[i], all)
-		s.limit, s.spent = s.rows+max(budget, 0), false
+		s.limit, s.atLimit = s.rows+max(budget, 0), false
 		before := s.rows
 		if err := s.answer(ctx, g, streams[i]); err != nil {
 			return err
@@ -93,7 +93,7 @@ func (s *search) answer(ctx context.Context, g *Guard, streams []*stream) (err e
 	g.Found, g.Left = 0, false
 	for item, st := range streams {
 		if st == nil {
-			g.Found, err = orZero(s.log.sql.Int(ctx, s.q, "first_above", position(g.After)))
+			g.Found, err = positionOrZero(s.log.sql.Int(ctx, s.q, "first_above", position(g.After)))
 		} else {
 			g.Found, _, err = s.next(ctx, st, g.After+1)
 		}
@@ -103,7 +103,7 @@ func (s *search) answer(ctx context.Context, g *Guard, streams []*stream) (err e
 		case g.Found > 0:
 			g.Item = item
 			return nil
-		case s.spent:
+		case s.atLimit:
 			g.Left = true
 			return nil
 		}

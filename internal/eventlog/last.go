@@ -7,8 +7,8 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Last is which events are the last ones of the items of a query. The first page of a
-// read finds them, further ones read on.
+// Last has the positions of the last event of each item of a query. The first
+// page of a read finds them, and all pages read the events.
 type Last struct {
 	known     bool
 	positions []uint64 // that were not read
@@ -98,17 +98,18 @@ func (l *Log) lastPositions(ctx context.Context, q driver.Querier, p *Page) (lis
 	return list, end.head, nil
 }
 
-// lastOfAll returns the last position of a page, zero when there is none.
+// lastOfAll returns the position of the last event within the bounds of a page;
+// zero when there is none.
 func (l *Log) lastOfAll(ctx context.Context, q driver.Querier, back *Page) (uint64, error) {
 	s := back.span()
-	text := l.texts.get([]byte{'z', flag(s.bounded)}, func() string {
+	text := l.texts.Get([]byte{'z', flag(s.bounded)}, func() string {
 		return "SELECT events.position FROM events WHERE " + s.bounds() + order("events.position", true) + " LIMIT 1"
 	})
-	return orZero(driver.QueryInt(ctx, q, text, back.bounds()...))
+	return positionOrZero(driver.QueryInt(ctx, q, text, back.bounds()...))
 }
 
 // FirstSince returns the position of the first event that is not before a time, zero
 // when there is none. Times never fall from one event to the next.
 func (l *Log) FirstSince(ctx context.Context, q driver.Querier, micros int64) (uint64, error) {
-	return orZero(l.sql.Int(ctx, q, "first_since", micros))
+	return positionOrZero(l.sql.Int(ctx, q, "first_since", micros))
 }

@@ -34,7 +34,7 @@ func Merge(items []Item) []Item {
 	}
 	for i := range merged {
 		if it := &merged[i]; len(it.types) > 1 {
-			it.types = slices.Compact(slices.Sorted(slices.Values(it.types)))
+			it.types = sortedTypes(it.types)
 		}
 	}
 	kept := make([]Item, 0, len(merged))
@@ -65,7 +65,7 @@ func (it *Item) takes(types []string) bool {
 	})
 }
 
-// tagsKey tells sets of tags apart.
+// tagsKey is the same for the same set of tags.
 func tagsKey(tags []string) string {
 	if len(tags) <= 1 {
 		return strings.Join(tags, "")

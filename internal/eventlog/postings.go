@@ -20,12 +20,12 @@ import (
 //
 // The row of a type names none.
 
-// maxPostings bounds the postings of a row: a few hundred bytes, which lie well in
-// a page of a tree.
+// maxPostings bounds the postings of a row, so that a row has a few hundred bytes
+// and a page has several rows.
 const maxPostings = 256
 
-// appendPostings encodes postings of entries, given in order. Typed says whether
-// their types are named.
+// appendPostings encodes the postings of entries, which are in order. With typed
+// it names their types.
 func appendPostings(to []byte, entries []entry, at []int32, typed bool) []byte {
 	var types []string
 	if typed {
@@ -53,7 +53,7 @@ func appendPostings(to []byte, entries []entry, at []int32, typed bool) []byte {
 	return to
 }
 
-// typeBits is how many bits tell n types apart.
+// typeBits is the number of bits that number n types.
 func typeBits(n int) int { return bits.Len(uint(max(n-1, 0))) }
 
 // readPostings appends the positions in a row, of events of some types if any are
@@ -80,8 +80,8 @@ func readPostings(to []uint64, first uint64, row []byte, types []string) ([]uint
 	return to, nil
 }
 
-// readTypes reads the names of types and tells which of them are wanted, nil when any
-// is.
+// readTypes reads the names of the types, and returns for each whether it is
+// wanted; nil when all are.
 func readTypes(r *packed.Reader, wanted []string) (list []bool, n int) {
 	count := r.Count()
 	for range count {

@@ -28,7 +28,7 @@ type Page struct {
 	// Gone, unless it is nil, lets truncated events pass, without their data, and
 	// receives what remains of them. Otherwise one ends the page with an error.
 	Gone    Gone
-	Visible bool // events that are not durable are wanted, too; the store's affair
+	Visible bool // the reader wants events that are not durable, too; used by the store
 
 	// Tail, unless it is nil, remembers the events without postings. The page
 	// must be of a view, because uncommitted events must not be remembered.
@@ -46,8 +46,9 @@ type Page struct {
 	Final bool
 }
 
-// PageSizes are the events of the first page of a read, which is small for the many queries with
-// few results, and of the largest. Where a statement is dear, both are larger.
+// PageSizes returns the number of events of the first page of a read and of the
+// largest one. The first page is small, because many queries have few results.
+// Where a statement costs more, both are larger.
 func (l *Log) PageSizes() (first, last int) {
 	if l.traits.Compiled {
 		return 64, 2048
@@ -69,7 +70,8 @@ func (p *Page) bounds() []any {
 	return []any{position(p.After)}
 }
 
-// ends are the positions at which a search begins and ends; ok reports whether any lies between.
+// ends returns the positions at which a search begins and ends; ok reports
+// whether there are any between.
 func (p *Page) ends() (from, to uint64, ok bool) {
 	from, to = p.After+1, uint64(math.MaxInt64)
 	if p.Before > 0 {
@@ -101,7 +103,7 @@ type pageEvents struct {
 	gone      Gone
 	final     bool // the next statement is the last one of the view
 	row       row
-	end       ends // how far the log goes, where that was read
+	end       ends // of the log, if they were read
 }
 
 // wants reports whether the scanned event matches one of the query items for
@@ -161,7 +163,7 @@ func (l *Log) readAll(ctx context.Context, q driver.Querier, p *Page, to *pageEv
 	s := p.span()
 	limit, shape, n := l.limit(p.Limit)
 	to.final = p.Final && p.Head == nil
-	text := l.texts.get([]byte{'a', flag(s.backwards), flag(s.bounded), shape}, func() string {
+	text := l.texts.Get([]byte{'a', flag(s.backwards), flag(s.bounded), shape}, func() string {
 		return "SELECT " + l.columns() + " FROM events WHERE " + s.bounds() + order("events.position", s.backwards) + limit
 	})
 	return to.readRows(ctx, q, text, append(p.bounds(), n...), nil)
@@ -229,15 +231,15 @@ func (l *Log) readPosted(ctx context.Context, q driver.Querier, p *Page, to *pag
 	return nil
 }
 
-// ReadAt returns the events at some positions, which are given in order or backwards, as many as
-// have a number of bytes of data, and at least one. What remains of truncated ones is in gone.
+// ReadAt returns the events at some positions, which are given in order, as many
+// as have a number of bytes of data, and at least one. What remains of truncated
+// ones is in gone.
 func (l *Log) ReadAt(ctx context.Context, q driver.Querier, positions []uint64, bytes int, gone Gone) ([]event.Sequenced, error) {
 	to := pageEvents{limit: math.MaxInt, bytes: bytes, gone: gone}
 	some := make([]candidate, min(len(positions), maxFetch))
 	for i := range some {
 		some[i] = candidate{at: positions[i], sure: true}
 	}
-	to.backwards = len(positions) > 1 && positions[0] > positions[1]
 	err := l.fetch(ctx, q, some, &to)
 	return to.list, err
 }
@@ -256,7 +258,7 @@ func (l *Log) maxFetch() int {
 // fetch reads the events at some positions.
 func (l *Log) fetch(ctx context.Context, q driver.Querier, some []candidate, to *pageEvents) error {
 	size, args := l.positionArgs(some)
-	text := l.texts.get([]byte{'f', flag(to.backwards), byte(size >> 8), byte(size)}, func() string {
+	text := l.texts.Get([]byte{'f', flag(to.backwards), byte(size >> 8), byte(size)}, func() string {
 		return "SELECT " + l.columns() + " FROM events WHERE events.position " + l.listed(size) + order("events.position", to.backwards)
 	})
 	return to.readRows(ctx, q, text, args, some)
@@ -269,7 +271,7 @@ func (l *Log) firstMatch(ctx context.Context, q driver.Querier, it *Item, positi
 		some[i].at = positions[i]
 	}
 	size, args := l.positionArgs(some)
-	text := l.texts.get([]byte{'k', flag(backwards), byte(size >> 8), byte(size)}, func() string {
+	text := l.texts.Get([]byte{'k', flag(backwards), byte(size >> 8), byte(size)}, func() string {
 		return "SELECT " + l.keyColumns() + " FROM events WHERE events.position " + l.listed(size) + order("events.position", backwards)
 	})
 	err = eachKey(ctx, q, text, args, func(k *keyRow) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// columns lists the columns that row scans.
+// columns lists the columns of a whole event; see row.
 func (l *Log) columns() string {
 	return l.keyColumns() + ", events.time, events.data, events.metadata"
 }
@@ -40,8 +40,8 @@ func eachKey(ctx context.Context, q driver.Querier, text string, args []any, f f
 	})
 }
 
-// orZero returns a position that was selected, zero when there is none.
-func orZero(at int64, err error) (uint64, error) {
+// positionOrZero returns a position that was selected, zero when there is none.
+func positionOrZero(at int64, err error) (uint64, error) {
 	if errors.Is(err, driver.ErrNoRows) {
 		err = nil
 	}
@@ -65,7 +65,7 @@ func (r *row) scan(rows driver.Rows) error {
 	if err := rows.Scan(&r.position, &r.typ, &r.id, &r.tags, &r.time, &e.Data, &e.Metadata); err != nil {
 		return err
 	}
-	return r.unseal()
+	return r.checkSum()
 }
 
 // decode makes an event of the row that was scanned.

@@ -25,10 +25,10 @@ type search struct {
 	endKnown bool
 	withEnd  bool // the next statement about postings reads it, too
 
-	rows  int            // rows that were read
-	limit int            // of them; zero is no limit
-	spent bool           // the search has ended at the limit
-	pause func(rows int) // see Bound
+	rows    int            // rows that were read
+	limit   int            // of them; zero is no limit
+	atLimit bool           // the search has ended at the limit
+	pause   func(rows int) // see Bound
 }
 
 // ends returns the end of the log.
@@ -45,7 +45,7 @@ func (s *search) left() int {
 	if s.limit == 0 {
 		return math.MaxInt
 	}
-	s.spent = s.spent || s.rows >= s.limit
+	s.atLimit = s.atLimit || s.rows >= s.limit
 	return s.limit - s.rows
 }
 
@@ -144,7 +144,7 @@ func (s *search) behind(at uint64) uint64 {
 
 // next returns the first position of a stream, not before a given one, at which
 // an event matches. It finds none when the postings end or when the limit of the
-// search is reached, which s.spent reports.
+// search is reached, which s.atLimit reports.
 func (s *search) next(
 	ctx context.Context, st *stream, at uint64,
 ) (found uint64, ok bool, err error) {
@@ -157,13 +157,13 @@ func (s *search) next(
 		// Collect candidates for one statement, at first few of them, because the
 		// first one may match.
 		n = min(n, s.left())
-		if s.spent {
+		if s.atLimit {
 			return 0, false, nil
 		}
 		some := []uint64{found}
 		for len(some) < n && ok {
 			at = s.behind(some[len(some)-1])
-			if found, ok, err = s.candidate(ctx, st, at); err != nil || s.spent {
+			if found, ok, err = s.candidate(ctx, st, at); err != nil || s.atLimit {
 				return 0, false, err
 			}
 			if ok {
@@ -188,7 +188,7 @@ func (s *search) candidate(
 ) (found uint64, ok bool, err error) {
 	for !s.passed(at) {
 		st.move(at)
-		if err := s.fill(ctx, st.lists); err != nil || s.spent {
+		if err := s.fill(ctx, st.lists); err != nil || s.atLimit {
 			return 0, false, err
 		}
 		if st.any {
@@ -314,7 +314,7 @@ func (st *stream) move(at uint64) {
 // fill reads further postings of each list until the list has a position in the
 // wanted range or is exhausted.
 func (s *search) fill(ctx context.Context, lists []*list) error {
-	for !s.spent {
+	for !s.atLimit {
 		var empty []*list
 		for _, l := range lists {
 			s.pass(l)
@@ -371,7 +371,7 @@ func (s *search) readLists(ctx context.Context, lists []*list) error {
 	}
 	for i, part := range [][]*list{known, sought} {
 		for some := range slices.Chunk(part, s.log.termsAtOnce(part)) {
-			if s.left(); s.spent {
+			if s.left(); s.atLimit {
 				return nil
 			}
 			if err := s.read(ctx, some, i == 1); err != nil {
@@ -416,7 +416,7 @@ func (s *search) read(ctx context.Context, lists []*list, seek bool) (err error)
 	}
 	s.count(read)
 	if read == left { // rows may be missing, so the ends of the lists are unknown
-		s.spent = true
+		s.atLimit = true
 		return nil
 	}
 	for n, l := range lists {

@@ -85,8 +85,8 @@ type Record struct {
 	tags   []string // encoded
 }
 
-// list returns the text of all tags.
-func (r *Record) list() string { return strings.Join(r.tags, separator) }
+// tagList returns the text of all tags, as it is stored.
+func (r *Record) tagList() string { return strings.Join(r.tags, separator) }
 
 // Prepare makes events ready for writing. They must be valid, and must not change
 // until they are written.
@@ -125,7 +125,10 @@ func Compile(q event.Query) []Item {
 	}
 	items := make([]Item, len(q.Items))
 	for i := range q.Items {
-		items[i].types = distinct(q.Items[i].Types)
+		items[i].types = q.Items[i].Types
+		if len(items[i].types) > 1 {
+			items[i].types = sortedTypes(items[i].types)
+		}
 		for _, t := range q.Items[i].Tags {
 			items[i].tags = append(items[i].tags, encodeTag(t))
 		}
@@ -133,21 +136,8 @@ func Compile(q event.Query) []Item {
 	return items
 }
 
-// distinct drops repetitions, which are few if any.
-func distinct(list []string) []string {
-	for i, s := range list {
-		if slices.Contains(list[:i], s) {
-			kept := slices.Clone(list[:i])
-			for _, s := range list[i:] {
-				if !slices.Contains(kept, s) {
-					kept = append(kept, s)
-				}
-			}
-			return kept
-		}
-	}
-	return list
-}
+// sortedTypes returns types in order, each once.
+func sortedTypes(types []string) []string { return slices.Compact(slices.Sorted(slices.Values(types))) }
 
 // matches reports whether an item matches an event with a type and tags.
 func (it *Item) matches(typ string, tags []string) bool {

@@ -44,7 +44,7 @@ func TestTags(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		tags := rapid.SliceOfDistinct(drawTag(), func(t event.Tag) event.Tag { return t }).Draw(rt, "tags")
 		records := Prepare([]event.Event{{Type: "T", Tags: tags}})
-		got, err := decodeTags(records[0].list())
+		got, err := decodeTags(records[0].tagList())
 		if err != nil || !(len(tags) == 0 && len(got) == 0) && !cmp.Equal(tags, got) {
 			rt.Fatalf("want %q, got %q, %v", tags, got, err)
 		}
@@ -75,7 +75,7 @@ func FuzzDecodeTags(f *testing.F) {
 			return
 		}
 		records := Prepare([]event.Event{{Type: "T", Tags: tags}})
-		again, err := decodeTags(records[0].list())
+		again, err := decodeTags(records[0].tagList())
 		require.NoError(t, err)
 		require.Equal(t, tags, again)
 	})

@@ -24,7 +24,7 @@ func (l *Log) IndexEvery() int {
 	return 128
 }
 
-// maxKept bounds the events with postings that stay in memory, for views that are older.
+// maxKept bounds the memory of a segment that is reused, in events.
 const maxKept = 1 << 14
 
 // Tail is the end of a log in the memory of a process. It takes events through
@@ -77,7 +77,7 @@ type Tail struct {
 	since, last uint64 // this process alone committed events after since, up to last
 }
 
-// TailOptions say what becomes of events on an engine.
+// TailOptions depend on the engine.
 type TailOptions struct {
 	Shared bool // other processes may append, too
 	Every  int  // events without postings that make a batch
@@ -87,11 +87,12 @@ type TailOptions struct {
 	Begin func(ctx context.Context, tx driver.Tx) error
 
 	Overlapper driver.Overlapper // nil where a commit is durable when it returns
-	Keep       func(uint64)      // is told up to where events are durable; may be nil
+	Keep       func(uint64)      // called with the position up to which events are durable; may be nil
 }
 
-// ends is how far a log goes: its last event, the time of that, up to where there are
-// postings, and the end of the batch that is being written, which is the same if there is none.
+// ends has the ends of a log: its last event with its time, the last indexed
+// event, and the last event of the batch that is being written, or the last
+// indexed one if there is no such batch.
 type ends struct {
 	head           uint64
 	micros         int64
@@ -103,7 +104,7 @@ func (l *Log) NewTail(opts TailOptions) *Tail {
 	return &Tail{log: l, opts: opts, older: newSegment(), newer: newSegment()}
 }
 
-// Opened notes the head of the log when it was opened.
+// Opened records the head of the log when it was opened.
 func (t *Tail) Opened(head uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -131,7 +132,7 @@ func (t *Tail) Sync(ctx context.Context, q driver.Querier) error {
 	if !ok || from > end.head { // the index or the log was set back: a server has lost its end
 		t.batch = nil
 		t.mu.Lock()
-		t.forget(end.indexed)
+		t.restart(end.indexed)
 		t.mu.Unlock()
 		from = end.indexed
 	}
@@ -151,7 +152,7 @@ func (t *Tail) Sync(ctx context.Context, q driver.Querier) error {
 func (t *Tail) Abort() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.newer.cut(t.committed, maxKept)
+	t.newer.keepFirst(t.committed)
 	t.known = false
 	t.batch = nil // it may have events that are forgotten
 }
@@ -256,8 +257,8 @@ func (t *Tail) between(after, last uint64) []entry {
 	return slices.Concat(t.older.between(after, last), t.newer.between(after, last))
 }
 
-// Commit notes that the transaction was committed, with what Write has written
-// in it.
+// Commit records that the transaction was committed, with everything that Write
+// has written in it.
 func (t *Tail) Commit() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -271,7 +272,7 @@ func (t *Tail) Commit() {
 		t.end = t.next
 	}
 	t.committed, t.last = len(t.newer.entries), t.end.head
-	t.turn(t.end)
+	t.dropIndexed(t.end)
 	if t.opts.Overlapper == nil {
 		t.kept(t.end.head)
 	}
@@ -313,23 +314,24 @@ func (t *Tail) First(it *Item, after uint64) uint64 {
 // reached returns the last committed position that is known. The caller holds mu.
 func (t *Tail) reached() uint64 { return t.base + uint64(len(t.older.entries)+t.committed) }
 
-// forget leaves nothing known, from a position on. The caller holds mu.
-func (t *Tail) forget(at uint64) {
-	t.older.cut(0, maxKept)
-	t.newer.cut(0, maxKept)
+// restart drops all events. Those above a position will be known again. The caller holds mu.
+func (t *Tail) restart(at uint64) {
+	t.older.keepFirst(0)
+	t.newer.keepFirst(0)
 	t.base, t.committed = at, 0
 }
 
-// turn makes the newer events the older ones, once postings find the older ones
-// and a batch has some of the newer. The caller holds mu, and no event is accepted.
-func (t *Tail) turn(end ends) {
+// dropIndexed drops the older events once they are indexed and a batch has some
+// of the newer ones, which become the older ones. The caller holds mu, and no
+// event is accepted.
+func (t *Tail) dropIndexed(end ends) {
 	middle := t.base + uint64(len(t.older.entries))
 	switch {
 	case end.indexed < middle || end.batch <= middle:
 	case len(t.newer.entries) > maxKept && t.reached() == end.indexed: // a large append
-		t.forget(end.indexed)
+		t.restart(end.indexed)
 	default:
-		t.older.cut(0, maxKept)
+		t.older.keepFirst(0)
 		t.older, t.newer = t.newer, t.older
 		t.base, t.committed = middle, 0
 	}
@@ -342,7 +344,7 @@ func (t *Tail) knows(end ends) (to uint64, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.pending() {
-		t.turn(end)
+		t.dropIndexed(end)
 	}
 	return max(t.reached(), end.indexed), t.base <= end.indexed
 }
@@ -356,7 +358,7 @@ func (t *Tail) extend(from uint64, entries []entry) uint64 {
 		return t.reached()
 	}
 	if t.reached() < from {
-		t.forget(from)
+		t.restart(from)
 	}
 	for _, e := range entries {
 		if e.position == t.reached()+1 { // not one that another has brought
@@ -460,7 +462,7 @@ func (t *Tail) Visible(seen uint64) (to uint64, ok bool) {
 	return seen, false
 }
 
-// ends reads how far the log goes.
+// ends reads the ends of the log.
 func (l *Log) ends(ctx context.Context, q driver.Querier) (e ends, err error) {
 	var at, postings, batch int64
 	err = l.sql.Row(ctx, q, "state", nil, &at, &e.micros, &postings, &batch)
@@ -479,7 +481,7 @@ func (l *Log) Posted(ctx context.Context, q driver.Querier) (uint64, error) {
 
 // readEntries reads the events above a position.
 func (l *Log) readEntries(ctx context.Context, q driver.Querier, after uint64) (list []entry, err error) {
-	text := l.texts.get([]byte("e"), func() string {
+	text := l.texts.Get([]byte("e"), func() string {
 		return "SELECT " + l.keyColumns() + " FROM events WHERE events.position > ? ORDER BY events.position"
 	})
 	err = eachKey(ctx, q, text, []any{position(after)}, func(k *keyRow) error {
@@ -494,7 +496,7 @@ func (l *Log) readEntries(ctx context.Context, q driver.Querier, after uint64) (
 	return list, err
 }
 
-// entry is what conditions, queries and IDs ask of an event.
+// entry has the parts of an event by which conditions, queries and IDs find it.
 type entry struct {
 	position uint64
 	typ      string
@@ -534,15 +536,15 @@ func (s *segment) fill() {
 	}
 }
 
-// cut forgets all but the first n entries. Memory for more than room entries is not kept.
-func (s *segment) cut(n, room int) {
+// keepFirst drops all but the first n entries. Memory for more than room entries is not kept.
+func (s *segment) keepFirst(n int) {
 	if n < s.mapped {
 		clear(s.tags)
 		clear(s.types)
 		clear(s.ids)
 		s.mapped = 0
 	}
-	if clear(s.entries[n:]); cap(s.entries) > room {
+	if clear(s.entries[n:]); cap(s.entries) > maxKept {
 		s.entries = append([]entry(nil), s.entries[:n]...)
 	} else {
 		s.entries = s.entries[:n]

@@ -69,7 +69,7 @@ func (s *search) statement(lists []*list, seek bool) (text string, args []any) {
 			args = append(args, int64(l.nextRows+1))
 		}
 	}
-	return s.log.texts.get(shape, func() string { return s.text(lists, seek, limit, withEnd) }), args
+	return s.log.texts.Get(shape, func() string { return s.text(lists, seek, limit, withEnd) }), args
 }
 
 // filters reports whether a statement leaves out the rows of a list that do not
@@ -89,7 +89,7 @@ func (l *Log) rowLimit(rows int) (text string, kind byte) {
 // listed returns the statement that has the terms in one argument, and the
 // positions at which to read on in another one.
 func (s *search) listed(lists []*list, limit string, kind byte, withEnd bool) (text string, args []any) {
-	text = s.log.texts.get([]byte{'L', flag(s.backwards), flag(withEnd), kind}, func() string {
+	text = s.log.texts.Get([]byte{'L', flag(s.backwards), flag(withEnd), kind}, func() string {
 		return s.log.listedText(s.backwards, limit, int(kind)+1, withEnd)
 	})
 	var terms, from strings.Builder

@@ -10,16 +10,17 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// A truncated event has no data any more, and in place of its metadata, if it has an ID, a
-// digest of what both were, so that a repetition of it is known. What finds it stays, and
-// with it every answer to a condition. Its checksum differs from that of an event that
-// never had data by truncatedMark.
+// A truncated event has no data any more. If it has an ID, a digest of the former
+// data and metadata stands in place of its metadata, so that the store recognises
+// a repetition. Its postings stay, so conditions have the same outcome as before.
+// Its checksum differs by truncatedMark from the checksum of an event that never
+// had data.
 const truncatedMark = 0x7472756e
 
 // Gone are truncated events by position, with their digests.
 type Gone map[uint64][]byte
 
-// digest is what remains of an event's data and metadata.
+// digest returns the digest that replaces an event's data and metadata.
 func digest(e *event.Event) []byte {
 	sum := sha256.New()
 	_, _ = sum.Write(binary.AppendUvarint(nil, uint64(len(e.Data)))) // never fails
@@ -80,18 +81,10 @@ func (l *Log) Truncate(ctx context.Context, tx driver.Tx, after, before uint64) 
 // truncated returns the row of an event without its data.
 func truncated(e *event.Sequenced, gone Gone) []any {
 	rest, was := gone[e.Position]
-	id := nothing
-	if !e.ID.IsZero() {
-		id = e.ID[:]
-		if !was {
-			rest = digest(&e.Event)
-		}
+	if !was && !e.ID.IsZero() {
+		rest = digest(&e.Event)
 	}
-	texts := make([]string, len(e.Tags))
-	for i, t := range e.Tags {
-		texts[i] = encodeTag(t)
-	}
-	at, micros, tags := position(e.Position), e.Time.UnixMicro(), strings.Join(texts, separator)
+	at, micros, id, tags := position(e.Position), e.Time.UnixMicro(), storedID(&e.Event), strings.Join(entryOf(e).tags, separator)
 	sum := rowSum(at, micros, []byte(e.Type), id, []byte(tags), nil, rest) ^ truncatedMark
-	return []any{at, e.Type, micros, id, tags, nothing, binary.LittleEndian.AppendUint32(rest[:len(rest):len(rest)], sum)}
+	return []any{at, e.Type, micros, id, tags, nothing, withSum(rest, sum)}
 }

@@ -23,24 +23,24 @@ func (l *Log) insert(ctx context.Context, tx driver.Tx, entries []entry, micros 
 	for i := range entries {
 		r := entries[i].record
 		e := r.Event
-		id := nothing
-		if !e.ID.IsZero() {
-			id = e.ID[:]
+		at, when, id, tags, data := position(entries[i].position), cmp.Or(r.Micros, micros), storedID(e), r.tagList(), e.Data
+		if data == nil {
+			data = nothing // not NULL
 		}
-		at, when, tags := position(entries[i].position), cmp.Or(r.Micros, micros), r.list()
-		rows = append(rows, at, e.Type, when, id, tags, filled(e.Data), sealed(e, at, when, tags))
+		sum := rowSum(at, when, []byte(e.Type), id, []byte(tags), data, e.Metadata)
+		rows = append(rows, at, e.Type, when, id, tags, data, withSum(e.Metadata, sum))
 	}
 	return tx.Insert(ctx, eventsTable, rows)
 }
 
 var nothing = []byte{}
 
-// filled keeps nil from becoming NULL.
-func filled(b []byte) []byte {
-	if b == nil {
+// storedID returns the ID of an event as it is stored: empty if there is none.
+func storedID(e *event.Event) []byte {
+	if e.ID.IsZero() {
 		return nothing
 	}
-	return b
+	return e.ID[:]
 }
 
 // Positions returns the positions of the stored events with some IDs.
@@ -68,18 +68,13 @@ const sumBytes = 4
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// sealed returns the metadata of an event as it is stored.
-func sealed(e *event.Event, position, micros int64, tags string) []byte {
-	buf := make([]byte, 0, len(e.Metadata)+sumBytes)
-	buf = append(buf, e.Metadata...)
-	var id []byte
-	if !e.ID.IsZero() {
-		id = e.ID[:]
-	}
-	return binary.LittleEndian.AppendUint32(buf, rowSum(position, micros, []byte(e.Type), id, []byte(tags), e.Data, e.Metadata))
+// withSum returns a copy of metadata with the row's checksum behind it.
+func withSum(metadata []byte, sum uint32) []byte {
+	return binary.LittleEndian.AppendUint32(append(make([]byte, 0, len(metadata)+sumBytes), metadata...), sum)
 }
 
-// rowSum is the checksum of a row. Lengths keep apart what stands side by side.
+// rowSum is the checksum of a row. It covers the lengths of the parts as well, so
+// that bytes cannot move from one part to the next unnoticed.
 func rowSum(position, micros int64, parts ...[]byte) uint32 {
 	var head [16 + 5*binary.MaxVarintLen64]byte
 	binary.LittleEndian.PutUint64(head[:], uint64(position))
@@ -95,8 +90,9 @@ func rowSum(position, micros int64, parts ...[]byte) uint32 {
 	return sum
 }
 
-// unseal checks the row that was scanned and takes the checksum off its metadata.
-func (r *row) unseal() error {
+// checkSum compares the row that was scanned with its checksum, which it takes
+// off the metadata.
+func (r *row) checkSum() error {
 	e := &r.event
 	n := len(e.Metadata) - sumBytes
 	if n < 0 {

@@ -12,16 +12,16 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// piece is some pages of the output of a compaction.
+// piece is a part of the output of a compaction.
 type piece struct {
-	to    []byte // the key up to which the compaction is done with it
+	to    []byte // the key up to which the compaction has then come
 	pages []Page
 	last  bool
 }
 
-// Compact writes the next piece of a compaction, small ones first, and drops some
-// pages of runs that were compacted. It returns about how many pages it wrote, or
-// 0 when nothing is due.
+// Compact writes the next piece of the newest compaction, which is the smallest,
+// and drops some pages of runs that were compacted. It returns about how many
+// pages it wrote, or 0 when nothing is due.
 func (s *Store) Compact(ctx context.Context, tx driver.Tx, t *Tree) (wrote int, err error) {
 	if i := len(t.jobs) - 1; i >= 0 {
 		p, err := s.nextPiece(ctx, tx, t, &t.jobs[i])
@@ -68,12 +68,12 @@ func (s *Store) nextPiece(ctx context.Context, q driver.Querier, t *Tree, job *c
 	return m.piece(load, s.opts, from == 0)
 }
 
-// pieceEntries is how many entries a page is made of at most, however few are
-// left of them. It bounds the work of a piece.
+// pieceEntries bounds the work of a piece: the entries that it reads for each of
+// its pages. Few of them may remain.
 const pieceEntries = 256
 
-// piece makes pages of the next entries: Options.Piece of them, or fewer when
-// little is left of many entries. With bottom it drops removals.
+// piece makes pages of the next entries: Options.Piece of them, or fewer when few
+// of the entries remain. With bottom it drops removals.
 func (m *merger) piece(load loader, o Options, bottom bool) (*piece, error) {
 	out, w := &piece{}, pageWriter{size: o.Page}
 	for n := 0; len(w.pages) < o.Piece; n++ {
@@ -103,22 +103,23 @@ func (m *merger) piece(load loader, o Options, bottom bool) (*piece, error) {
 	return out, nil
 }
 
-// Edit is one id that has a term from now on, or no longer.
+// Edit adds a term to an id, or removes it.
 type Edit struct {
 	Term
 	ID  int64
 	Add bool
 }
 
-// Pages makes the pages of a run that says what edits do. The last edit of a term and id counts.
+// Pages returns the pages of a run with the effects of edits. Of several edits of
+// one term and id the last one counts.
 func (s *Store) Pages(edits []Edit) []Page {
 	w := pageWriter{size: s.opts.Page}
 	var key, sets []byte
 	var adds, removes bitmap.Chunk
 	order := inOrder(edits)
 	for from, to := 0, 0; from < len(order); from = to {
-		first := &edits[order[from].at]
-		for to = from + 1; to < len(order) && order[to].prefix == order[from].prefix && edits[order[to].at].samePosting(first); to++ {
+		first := &edits[order[from]]
+		for to = from + 1; to < len(order) && edits[order[to]].samePosting(first); to++ {
 		}
 		sets = sets[:0]
 		n := 0
@@ -130,8 +131,8 @@ func (s *Store) Pages(edits []Edit) []Page {
 		} else {
 			clear(adds[:])
 			clear(removes[:])
-			for _, p := range order[from:to] {
-				edits[p.at].apply(&adds, &removes)
+			for _, i := range order[from:to] {
+				edits[i].apply(&adds, &removes)
 			}
 			sets = adds.AppendTo(sets)
 			n = len(sets)
@@ -156,16 +157,10 @@ func (e *Edit) samePosting(other *Edit) bool {
 	return e.Space == other.Space && bitmap.ChunkOf(e.ID) == bitmap.ChunkOf(other.ID) && e.Value == other.Value
 }
 
-// prefixed is where an edit is in the list, with the beginning of its value, so that
-// comparing most of them needs no text.
-type prefixed struct {
-	prefix uint64
-	at     int32
-}
-
-// inOrder sorts edits by the key of their posting. Edits of one posting keep
-// their order. It sorts each space separately, because there are few spaces.
-func inOrder(edits []Edit) []prefixed {
+// inOrder returns the indexes of edits, sorted by the key of their posting.
+// Edits of one posting keep their order. It sorts each space separately, because
+// there are few spaces.
+func inOrder(edits []Edit) []int32 {
 	ends := map[uint32]int{}
 	for i := range edits {
 		ends[edits[i].Space]++
@@ -174,25 +169,20 @@ func inOrder(edits []Edit) []prefixed {
 	for _, space := range spaces {
 		ends[space], sum = sum, sum+ends[space]
 	}
-	order := make([]prefixed, len(edits))
+	order := make([]int32, len(edits))
 	for i := range edits {
-		e := &edits[i]
-		var prefix [8]byte
-		copy(prefix[:], e.Value)
-		order[ends[e.Space]] = prefixed{binary.BigEndian.Uint64(prefix[:]), int32(i)}
-		ends[e.Space]++
+		space := edits[i].Space
+		order[ends[space]] = int32(i)
+		ends[space]++
 	}
 	from := 0
 	for _, space := range spaces {
-		slices.SortFunc(order[from:ends[space]], func(a, b prefixed) int {
-			if a.prefix != b.prefix {
-				return cmp.Compare(a.prefix, b.prefix)
-			}
-			x, y := &edits[a.at], &edits[b.at]
+		slices.SortFunc(order[from:ends[space]], func(a, b int32) int {
+			x, y := &edits[a], &edits[b]
 			if c := strings.Compare(x.Value, y.Value); c != 0 {
 				return c
 			}
-			return cmp.Or(cmp.Compare(bitmap.ChunkOf(x.ID), bitmap.ChunkOf(y.ID)), cmp.Compare(a.at, b.at))
+			return cmp.Or(cmp.Compare(bitmap.ChunkOf(x.ID), bitmap.ChunkOf(y.ID)), cmp.Compare(a, b))
 		})
 		from = ends[space]
 	}

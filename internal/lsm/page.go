@@ -15,12 +15,14 @@ import (
 )
 
 // An entry is a change to older entries with the same key: the ids of the chunk
-// that have the term now, and the ids that no longer have it. Entries lie in pages, in the order of keys:
+// that have the term now, and the ids that no longer have it. Pages have entries
+// in the order of keys:
 //
-//	checksum  4 bytes, CRC-32C of the lowest key and of what follows
-//	entries   each: how many bytes its key shares with the one before (the first with
-//	          the lowest key), the others with their length, and how many numbers its
-//	          two sets are long, then the sets
+//	checksum  4 bytes, CRC-32C of the lowest key and of the entries
+//	entries   for each: the number of bytes that its key shares with the key
+//	          before (the first with the lowest key), the length of the rest of
+//	          the key, the rest, the lengths of its two sets in 16-bit numbers,
+//	          and the sets
 type entry struct {
 	key     []byte
 	adds    []byte // a stored chunk
@@ -317,14 +319,15 @@ func (m *merger) postings(load loader, spans ...Span) iter.Seq2[*Posting, error]
 	}
 }
 
-// Term is what ids are found by. Terms sort by space and then by value.
+// Term is a key of the index. Terms sort by space and then by value.
 type Term struct {
 	Space uint32
 	Value string
 }
 
-// The key of a posting is its term and chunk, so written that keys sort as these do: four bytes of space; the value
-// with 0xff after each zero, closed by 0 and 1; and the chunk as packed.AppendOrdered writes numbers.
+// The key of a posting is its term and chunk, encoded so that keys sort as these
+// do: four bytes of space; the value with 0xff after each zero, closed by 0 and 1;
+// and the chunk as packed.AppendOrdered writes numbers.
 
 // appendKey appends the key of a posting.
 func appendKey(buf []byte, t Term, chunk int64) []byte {
@@ -380,7 +383,8 @@ func Part(t Term, first, last int64) Span {
 	return Span{appendKey(nil, t, first), appendKey(nil, t, last+1)}
 }
 
-// Within returns the span of a space's values from lo on and below hi; an empty hi is no bound.
+// Within returns the span of a space's values from lo on and below hi; an empty hi
+// means no bound.
 func Within(space uint32, lo, hi string) Span {
 	s := Span{lo: appendBound(nil, Term{space, lo}), hi: appendBound(nil, Term{space, hi})}
 	if hi == "" {
@@ -415,7 +419,7 @@ func Disjoint(spans []Span) []Span {
 	return slices.CompactFunc(spans, func(a, b Span) bool { return bytes.Equal(a.lo, b.lo) })
 }
 
-// Posting says which ids of a chunk have a term.
+// Posting has the ids of a chunk that have a term.
 type Posting struct {
 	Space uint32
 	Value []byte // valid until the next posting

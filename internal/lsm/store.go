@@ -10,20 +10,20 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Options are how large things are made, and how much is compacted when.
+// Options configure the sizes of pages and the work of compactions.
 type Options struct {
-	// Page is how long a page with its lowest key becomes, in bytes, unless one entry is longer.
+	// Page is the largest size of a page with its lowest key, in bytes, unless
+	// one entry is longer.
 	Page int
-
-	// Fan is how much work compactions save up for: a run is merged with the newer ones
-	// when these are together Fan-1 times as large.
+	// Fan bounds the number of runs. A run is merged with all newer runs once
+	// these together are Fan-1 times as large. A larger Fan makes more runs and
+	// less work.
 	Fan int64
-
-	// Piece is how many pages of a compaction are written together.
+	// Piece is the number of pages of a compaction that are written together.
 	Piece int
 }
 
-// Store is where the pages of a tree lie: a table with the columns run, low and body.
+// Store keeps the pages of a tree in a table with the columns run, low and body.
 type Store struct {
 	opts  Options
 	table *driver.Table
@@ -68,9 +68,9 @@ func (s *Store) Insert(ctx context.Context, tx driver.Tx, run int64, pages []Pag
 	return tx.Insert(ctx, s.table, rows)
 }
 
-// Find calls f with the postings of spans, which come in order and do not overlap, having
-// read many at once. When they lie on more pages than a limit, not all are handed out, and it
-// returns, of one span, the part that already does.
+// Find calls f with the postings of spans, which come in order and do not overlap.
+// It reads the pages of many spans at once. When they have more pages than a limit,
+// it stops, and returns the range of keys that already has so many.
 func (s *Store) Find(ctx context.Context, q driver.Querier, t *Tree, spans []Span, limit int64, f func(*Posting) error) (long *Span, err error) {
 	if len(t.runs) == 0 {
 		return nil, nil
@@ -95,7 +95,7 @@ func (s *Store) Find(ctx context.Context, q driver.Querier, t *Tree, spans []Spa
 	return nil, nil
 }
 
-// behind returns the first key behind those with which the pages of cursors begin.
+// behind returns the key after the highest one with which a page begins.
 func (m *merger) behind() (key []byte) {
 	for _, c := range m.cursors {
 		if n := len(c.pages); n > 0 && bytes.Compare(c.pages[n-1].Low, key) > 0 {
@@ -218,8 +218,8 @@ func (s *Store) Values(ctx context.Context, q driver.Querier, t *Tree, space uin
 	}
 }
 
-// merger returns what goes through the entries of runs, from the first of a span
-// on or, with down, from the last.
+// merger returns a merger of runs that begins with the first entry of a span or,
+// with down, with the last.
 func (s *Store) merger(ctx context.Context, q driver.Querier, runs []run, span Span, down bool) (*merger, error) {
 	m := &merger{}
 	for _, r := range runs {
@@ -238,13 +238,13 @@ func (s *Store) merger(ctx context.Context, q driver.Querier, runs []run, span S
 	return m, nil
 }
 
-// How many pages of a run are read at first, and at most, at once.
+// The pages of a run that are read together: at first, and at most.
 const (
 	firstPages = 2
 	maxPages   = 64
 )
 
-// loader returns what reads the pages of runs.
+// loader returns a function that reads the next pages of a run.
 func (s *Store) loader(ctx context.Context, q driver.Querier) loader {
 	return func(c *cursor) (pages []Page, err error) {
 		c.read = min(max(2*c.read, firstPages), maxPages)
@@ -262,7 +262,7 @@ func (s *Store) loader(ctx context.Context, q driver.Querier) loader {
 	}
 }
 
-// drop deletes so many pages of a run that is no longer in the tree.
+// drop deletes a number of pages of a run that is no longer in the tree.
 func (s *Store) drop(ctx context.Context, tx driver.Tx, t *Tree, pages int) (err error) {
 	d := t.dropped[0]
 	if d.from == nil {

@@ -1,9 +1,11 @@
-// Package lsm is a log-structured merge tree of postings inside a database (O'Neil et al., The Log-Structured
-// Merge-Tree, 1996): which ids have which term. It knows nothing of what ids and terms are of.
+// Package lsm is a log-structured merge tree of postings inside a database
+// (O'Neil et al., The Log-Structured Merge-Tree, 1996). A posting has the ids that
+// have a term. The package does not know the meaning of ids and terms.
 //
-// A batch of edits is written as one sorted run, in pages that are rows of a table. Nothing is changed in a run once
-// it is in the tree. What is asked for is looked up in all runs, newer ones overrule older ones, and compactions make
-// one run of several neighbouring ones. Which runs there are is a Tree, a value that its owner stores in the same
+// A batch of edits is written as one sorted run, in pages that are rows of a
+// table. A run does not change once it is in the tree. A look-up reads all runs,
+// and newer runs overrule older ones. Compactions make one run of several
+// neighbouring runs. A Tree lists the runs; its owner stores it in the same
 // transaction as the pages.
 package lsm
 
@@ -21,7 +23,7 @@ import (
 type Tree struct {
 	next      int64 // number of the next run
 	writing   int64 // the run of the batch that is being written, or 0
-	published int64 // that or, of the same batch, an earlier one: it is in the tree
+	published int64 // the run of that batch that is in the tree: writing, or an earlier one
 	runs      []run // oldest first
 	jobs      []compaction
 	dropped   []leftover
@@ -33,8 +35,9 @@ type run struct {
 	pages int64
 }
 
-// leftover is a run that is no longer in the tree, and may have pages from a key on. Where
-// that is is kept: to Postgres deleted rows are in the way until they are vacuumed.
+// leftover is a run that is no longer in the tree, and may have pages from a key
+// on. The key is kept because on Postgres a scan from the beginning of the run
+// would pass every deleted row until it is vacuumed.
 type leftover struct {
 	run
 	from []byte
@@ -67,7 +70,8 @@ func (t *Tree) Number() int64 {
 	return t.next
 }
 
-// Begin gives a batch a run to write. What another has written and not published is given up.
+// Begin gives a batch a run to write. The run of another batch that was not
+// published is dropped.
 func (t *Tree) Begin() {
 	if t.writing != t.published {
 		t.dropped = append(slices.Clip(t.dropped), leftover{run: run{no: t.writing}})
@@ -87,7 +91,7 @@ func (t *Tree) publish(pages int, fan int64) {
 // End is called when the batch is done.
 func (t *Tree) End() { t.writing, t.published = 0, 0 }
 
-// Clear leaves nothing in the tree, whose pages are gone.
+// Clear empties the tree after its pages were deleted.
 func (t *Tree) Clear() { *t = Tree{next: t.next} }
 
 // plan begins a compaction of the newest runs, if one is due. It considers only
@@ -145,7 +149,8 @@ func (t *Tree) advance(i int, p *piece, fan int64) {
 	t.plan(fan)
 }
 
-// dropWeight is how many pages are dropped in the time that one is written in.
+// dropWeight is the number of pages that are dropped in the time in which one is
+// written.
 const dropWeight = 8
 
 // Owed returns the compaction debt: about how many pages are still to be

@@ -15,11 +15,6 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// binaries are the paths of the programs that a server needs.
-type binaries struct {
-	initdb, postgres string
-}
-
 // sums are the SHA-256 of the archives of Version, for each platform, as
 // published by the repository. Because they are pinned, any mirror can be used;
 // a new Version needs new sums.
@@ -29,28 +24,28 @@ var sums = map[string]string{
 	"linux-arm64v8":      "1fb555a6602c13a113ab1f0cc9224d599948e85e51ac5f001393605505eaf78e",
 }
 
-// findBinaries returns the binaries in dir, which must be of version Major;
-// without dir those in the cache, which it downloads if they are missing.
-func findBinaries(ctx context.Context, dir string, owner *identity) (binaries, error) {
+// findBinaries returns the directory with initdb and postgres: dir, where they
+// must be of version Major, or without dir the cache, to which it downloads them
+// if they are missing.
+func findBinaries(ctx context.Context, dir string, owner *identity) (string, error) {
 	if dir == "" {
 		root, err := install(ctx)
-		dir = filepath.Join(root, "bin")
-		return binaries{filepath.Join(dir, "initdb"), filepath.Join(dir, "postgres")}, err
+		return filepath.Join(root, "bin"), err
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
-		return binaries{}, err
+		return "", err
 	}
 	// Run postgres to learn its version.
-	bins := binaries{filepath.Join(dir, "initdb"), filepath.Join(dir, "postgres")}
-	out, err := run(ctx, owner.command(bins.postgres, "--version"))
+	postgres := filepath.Join(dir, "postgres")
+	out, err := run(ctx, owner.command(postgres, "--version"))
 	if err != nil {
-		return bins, owner.explainStart(err)
+		return "", owner.explainStart(err)
 	}
 	if m := versionLine.FindStringSubmatch(out); m == nil || m[1] != Major {
-		err = fmt.Errorf("%q is %q and must be PostgreSQL %s: %w", bins.postgres, strings.TrimSpace(out), Major, driver.ErrUnsupported)
+		err = fmt.Errorf("%q is %q and must be PostgreSQL %s: %w", postgres, strings.TrimSpace(out), Major, driver.ErrUnsupported)
 	}
-	return bins, err
+	return dir, err
 }
 
 var versionLine = regexp.MustCompile(`\(PostgreSQL\) (\d+)`)

@@ -19,7 +19,7 @@
 // The kernel ends the server when this process dies, however it dies. That is tied to the thread
 // that started the server, so a goroutine keeps that thread until the server has gone. A server
 // that still runs from a killed parent is recognised by its working directory and shut down by the
-// next Start. Of a server that ends by itself Ended tells; it is not started again, since whoever
+// next Start. Ended reports a server that ends by itself. It is not started again, because whoever
 // has it open may remember commits that were not durable.
 //
 // # Root

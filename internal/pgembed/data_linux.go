@@ -41,7 +41,7 @@ func checkData(dataDir string) (exists bool, err error) {
 // temporary name and renames the directory when it is complete, so that a data
 // directory either works or does not exist. Everything is synced, by initdb and
 // by the server's shutdown.
-func initData(ctx context.Context, bins binaries, owner *identity, dataDir string) (err error) {
+func initData(ctx context.Context, bin string, owner *identity, dataDir string) (err error) {
 	if owner, err = owner.forInit(); err != nil {
 		return err
 	}
@@ -55,13 +55,13 @@ func initData(ctx context.Context, bins binaries, owner *identity, dataDir strin
 			err = errors.Join(owner.explainStart(err), endHolders(part), os.RemoveAll(part))
 		}
 	}()
-	initdb := owner.command(bins.initdb, "-D", part, "-U", User, "--auth-local=trust", "--auth-host=reject",
+	initdb := owner.command(filepath.Join(bin, "initdb"), "-D", part, "-U", User, "--auth-local=trust", "--auth-host=reject",
 		"--locale=C", "--encoding=UTF8", "--data-checksums", "--no-instructions",
 		"--set=TimeZone=UTC", "--set=log_timezone=UTC")
 	if _, err := run(ctx, initdb); err != nil {
 		return fmt.Errorf("initdb: %w", err)
 	}
-	single := owner.command(bins.postgres, "--single", "-c", "exit_on_error=on", "-D", part, "postgres")
+	single := owner.command(filepath.Join(bin, "postgres"), "--single", "-c", "exit_on_error=on", "-D", part, "postgres")
 	single.Stdin = strings.NewReader("CREATE DATABASE " + Database + "\n")
 	if _, err := run(ctx, single); err != nil {
 		return fmt.Errorf("create database: %w", err)

@@ -22,7 +22,7 @@ const pidFile = "postmaster.pid"
 // readPIDFile reads the file as far as it has been written: the process number,
 // zero when there is no such file, and whether the server accepts connections.
 func readPIDFile(dataDir string) (pid int, ready bool) {
-	text, _ := os.ReadFile(filepath.Join(dataDir, pidFile)) // one that cannot be read tells nothing
+	text, _ := os.ReadFile(filepath.Join(dataDir, pidFile)) // a file that cannot be read counts as none
 	lines := strings.Split(string(text), "\n")
 	pid, _ = strconv.Atoi(lines[0])
 	// Line 8 is the status, padded with blanks.

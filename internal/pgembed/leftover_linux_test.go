@@ -164,9 +164,9 @@ func TestForeignServer(t *testing.T) {
 	t.Parallel()
 	dir := madeDir(t)
 	data := filepath.Join(dir, "data")
-	bins, err := findBinaries(t.Context(), "", mustIdentify(t, dir))
+	bin, err := findBinaries(t.Context(), "", mustIdentify(t, dir))
 	require.NoError(t, err)
-	cmd := mustIdentify(t, dir).command(bins.postgres, "-D", data, "-c", "listen_addresses=",
+	cmd := mustIdentify(t, dir).command(filepath.Join(bin, "postgres"), "-D", data, "-c", "listen_addresses=",
 		"-c", "unix_socket_directories="+t.TempDir())
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGQUIT
 	foreign, err := launch(cmd)
@@ -297,11 +297,11 @@ func TestNamespaces(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root's server runs in a user namespace")
 	}
-	bins, err := findBinaries(t.Context(), "", mustIdentify(t, t.TempDir()))
+	bin, err := findBinaries(t.Context(), "", mustIdentify(t, t.TempDir()))
 	require.NoError(t, err)
 	for _, id := range []int{ordinaryUsers[1], 1} {
 		data := filepath.Join(t.TempDir(), "data")
-		require.NoError(t, initData(t.Context(), bins, &identity{inside: id}, data), id)
+		require.NoError(t, initData(t.Context(), bin, &identity{inside: id}, data), id)
 	}
 }
 

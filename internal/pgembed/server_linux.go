@@ -28,7 +28,7 @@ const pollEvery = 10 * time.Millisecond
 // Server is a running server. Its methods may be called from several goroutines.
 type Server struct {
 	cfg   Config
-	bins  binaries
+	bin   string // directory of its programs
 	owner *identity
 
 	// Each of these is nil or empty until start has created it.
@@ -70,14 +70,14 @@ func (s *Server) start(ctx context.Context) (err error) {
 	if s.owner, err = identify(s.cfg.Dir); err != nil {
 		return err
 	}
-	if s.bins, err = findBinaries(ctx, s.cfg.BinDir, s.owner); err != nil {
+	if s.bin, err = findBinaries(ctx, s.cfg.BinDir, s.owner); err != nil {
 		return err
 	}
 	exists, err := checkData(s.cfg.dataDir())
 	if err == nil && exists {
 		err = clearLeftovers(ctx, s.cfg.dataDir())
 	} else if err == nil {
-		err = initData(ctx, s.bins, s.owner, s.cfg.dataDir())
+		err = initData(ctx, s.bin, s.owner, s.cfg.dataDir())
 	}
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (s *Server) launch() error {
 	args = append(args, "-c", "listen_addresses=", "-c", "port="+socketPort,
 		"-c", "unix_socket_directories="+s.socket, "-c", "unix_socket_permissions=0700",
 		"-c", "logging_collector=off", "-c", "log_destination=stderr", "-c", "cluster_name="+ours)
-	cmd := s.owner.command(s.bins.postgres, args...)
+	cmd := s.owner.command(filepath.Join(s.bin, "postgres"), args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	// SIGQUIT stops the server at once when its parent dies, without the
 	// checkpoint of an orderly shutdown.

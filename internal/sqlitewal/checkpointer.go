@@ -51,7 +51,7 @@ type Checkpointer struct {
 	db       *sqlstore.DB
 	path     string
 	files    dbfile.Watch
-	index    *walIndex
+	index    *sharedFile // the WAL index; nil on a read-only file system
 	reserve  reserve
 	onWriter bool // run PASSIVE on the writer's connection too
 	wake     chan struct{}
@@ -95,14 +95,15 @@ func (k *Checkpointer) Start(db *sqlstore.DB) error {
 		return err
 	}
 	k.Path, k.Mode = k.path+"-durable", dbfile.Mode(k.path)
-	index, err := openWALIndex(k.path)
-	if k.index = index; k.cfg.Options.ReadOnly {
+	var err error
+	k.index, err = openShared(k.path + "-shm")
+	switch {
+	case k.cfg.Options.ReadOnly:
 		return nil // a reader only needs the index to listen, if it exists
+	case err != nil:
+		return fmt.Errorf("open the WAL-index: %w", err)
 	}
-	if err == nil {
-		err = k.measure()
-	}
-	if err != nil {
+	if err := k.measure(); err != nil {
 		return err
 	}
 	k.reserve.path, k.reserve.frame = k.path+"-wal", int64(k.cfg.PageSize+frameHeader)
@@ -112,8 +113,7 @@ func (k *Checkpointer) Start(db *sqlstore.DB) error {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	k.stop = stop
-	k.done.Add(1)
-	go k.run(ctx)
+	k.done.Go(func() { k.run(ctx) })
 	return nil
 }
 
@@ -142,15 +142,10 @@ func (k *Checkpointer) Stop() {
 // Release closes the WAL index and the kept numbers, after the database was
 // closed; see sharedFile.
 func (k *Checkpointer) Release() error {
-	err := k.Numbers.Close()
-	if k.index != nil {
-		err = errors.Join(err, k.index.close())
-	}
-	return err
+	return errors.Join(k.Numbers.Close(), k.index.close())
 }
 
 func (k *Checkpointer) run(ctx context.Context) {
-	defer k.done.Done()
 	for {
 		select {
 		case <-ctx.Done():
@@ -198,15 +193,23 @@ func (k *Checkpointer) BeforeWrite(ctx context.Context, c *sqlstore.Conn) error 
 	if k.index == nil || k.cfg.Options.Checkpoint != driver.Background { // measure is still running, or there is no checkpointer
 		return nil
 	}
+
+	// Leave a log alone that is small, for which an attempt has just failed, or
+	// of which the rest is too much for a short pause.
 	logged, pending := k.index.frames()
 	unit := int64(k.cfg.Options.WALFrames)
-	if logged < restartAt*unit {
+	switch {
+	case logged < restartAt*unit:
 		k.nextRestart = 0
 		return nil
-	}
-	if logged < k.nextRestart || !k.onWriter && pending > unit/writerShare && logged < restartAnyway*unit {
+	case logged < k.nextRestart:
+		return nil
+	case !k.onWriter && pending > unit/writerShare && logged < restartAnyway*unit:
 		return nil
 	}
+
+	// Restart it. If readers prevent that, try again when the log has grown by
+	// a unit; at the limit, wait.
 	start := time.Now()
 	defer func() { k.stall.Add(int64(time.Since(start))) }()
 	done, err := k.restart(ctx, c)
@@ -253,12 +256,12 @@ func (k *Checkpointer) restart(ctx context.Context, c *sqlstore.Conn) (bool, err
 // ignores ctx, because otherwise the connection would keep the wrong timeout.
 func (k *Checkpointer) checkpointNow(ctx context.Context, c *sqlstore.Conn, mode string) (driver.CheckpointResult, error) {
 	ctx = context.WithoutCancel(ctx)
-	if err := k.cfg.Pragma(ctx, c, "PRAGMA busy_timeout = 0"); err != nil {
+	if err := setPragma(ctx, c, "PRAGMA busy_timeout = 0"); err != nil {
 		return driver.CheckpointResult{}, err
 	}
 	res, err := k.checkpoint(ctx, c, mode)
 	restore := fmt.Sprintf("PRAGMA busy_timeout = %d", k.cfg.Options.LockTimeout.Milliseconds())
-	return res, errors.Join(err, k.cfg.Pragma(ctx, c, restore))
+	return res, errors.Join(err, setPragma(ctx, c, restore))
 }
 
 func (k *Checkpointer) passive(ctx context.Context) (res driver.CheckpointResult, err error) {
@@ -384,7 +387,7 @@ func (k *Checkpointer) Listen(context.Context) (driver.Listening, error) {
 func (*Checkpointer) Announcement() string { return "" }
 
 type listening struct {
-	index *walIndex
+	index *sharedFile
 	last  [indexHeader]byte
 }
 
@@ -408,7 +411,7 @@ func (l *listening) Wait(ctx context.Context) error {
 // Close implements driver.Listening.
 func (l *listening) Close() error { return nil }
 
-func (w *walIndex) header() (b [indexHeader]byte) {
-	_, _ = w.file.ReadAt(b[:], 0) // an empty index has no commit to report
+func (f *sharedFile) header() (b [indexHeader]byte) {
+	_, _ = f.file.ReadAt(b[:], 0) // an empty index has no commit to report
 	return b
 }

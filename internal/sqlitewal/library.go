@@ -362,7 +362,7 @@ func (u *User) shares(o *User) bool {
 // survives renaming.
 func (u *User) stat() bool {
 	if u.info == nil {
-		u.info, _ = os.Stat(u.path) // when that fails, opening it tells
+		u.info, _ = os.Stat(u.path) // if it fails, opening the file returns the error
 	}
 	return u.info != nil
 }

@@ -49,7 +49,7 @@ func (cfg *Config) deferSync(ctx context.Context, c *sqlstore.Conn, late bool) e
 	if late {
 		level = synchronous[driver.Relaxed]
 	}
-	return cfg.Pragma(ctx, c, "PRAGMA synchronous = "+level)
+	return setPragma(ctx, c, "PRAGMA synchronous = "+level)
 }
 
 // sync makes the contents of the log durable.
@@ -213,12 +213,6 @@ func (r *reserve) extend(ctx context.Context, logged int64) {
 // forget is called after the file was truncated.
 func (r *reserve) forget() { r.ready.Store(0) }
 
-// walIndex reads the size of the log from the WAL index, the "-shm" file next
-// to the database (format: https://www.sqlite.org/walformat.html, section 2.1).
-// One pread after a commit takes a microsecond and no lock, while a checkpoint
-// pragma would be a whole statement.
-type walIndex struct{ *sharedFile }
-
 // sharedFile is a file of SQLite's that this package reads directly. It stays
 // open until the database is closed, because closing any descriptor of it would
 // drop SQLite's POSIX locks in this process. So engines on the same database
@@ -244,14 +238,6 @@ var sharedFiles struct {
 	list []*sharedFile
 }
 
-func openWALIndex(database string) (*walIndex, error) {
-	f, err := openShared(database + "-shm")
-	if err != nil {
-		return nil, fmt.Errorf("open the WAL-index: %w", err)
-	}
-	return &walIndex{f}, nil
-}
-
 func openShared(path string) (*sharedFile, error) {
 	sharedFiles.Lock()
 	defer sharedFiles.Unlock()
@@ -274,10 +260,14 @@ func openShared(path string) (*sharedFile, error) {
 	return f, nil
 }
 
-// frames returns the frames in the log and those not yet in the database.
-func (w *walIndex) frames() (logged, pending int64) {
+// frames returns the frames in the log and the frames not yet in the database.
+// It reads the WAL index, the "-shm" file next to the database
+// (format: https://www.sqlite.org/walformat.html, section 2.1). One pread after
+// a commit takes a microsecond and no lock, while a checkpoint pragma would be a
+// whole statement.
+func (f *sharedFile) frames() (logged, pending int64) {
 	var b [offsetBackfill + 4]byte
-	if _, err := w.file.ReadAt(b[:], 0); err != nil {
+	if _, err := f.file.ReadAt(b[:], 0); err != nil {
 		return 0, 0 // not written yet: an empty log
 	}
 	number := func(offset int) int64 { return int64(binary.NativeEndian.Uint32(b[offset:])) }

@@ -40,15 +40,11 @@ type Config struct {
 	Options  driver.Options
 	PageSize int // of a new database; later the actual size
 	MMap     int64
-
-	// Pragma runs a statement that sets a pragma; libSQL refuses pragmas in
-	// Exec.
-	Pragma func(ctx context.Context, c *sqlstore.Conn, text string) error
 }
 
 // NewConfig checks options and parameters and completes them with defaults.
 func NewConfig(opts driver.Options) (Config, error) {
-	cfg := Config{Options: opts.WithDefaults(), PageSize: defaultPageSize, Pragma: queryPragma}
+	cfg := Config{Options: opts.WithDefaults(), PageSize: defaultPageSize}
 	if cfg.Options.Checkpoint == "" {
 		cfg.Options.Checkpoint = driver.Background
 	}
@@ -96,7 +92,7 @@ var synchronous = map[driver.Durability]string{
 // no effect after WAL mode has created the file.
 func (cfg *Config) Setup(ctx context.Context, c *sqlstore.Conn, write bool) error {
 	for _, text := range cfg.pragmas(c.Seat(), write) {
-		if err := cfg.patiently(ctx, func() error { return c.Mapped(cfg.Pragma(ctx, c, text)) }); err != nil {
+		if err := cfg.patiently(ctx, func() error { return c.Mapped(setPragma(ctx, c, text)) }); err != nil {
 			return fmt.Errorf("%s: %w", text, err)
 		}
 	}
@@ -179,9 +175,9 @@ func (cfg *Config) cacheKiB(seat int) int64 {
 	return max(share, 256)
 }
 
-// queryPragma sets a pragma by a query, which SQLite and libSQL both accept,
+// setPragma sets a pragma by a query, because libSQL refuses pragmas in Exec,
 // and discards the row that some pragmas return.
-func queryPragma(ctx context.Context, c *sqlstore.Conn, text string) error {
+func setPragma(ctx context.Context, c *sqlstore.Conn, text string) error {
 	rows, err := c.QueryOnce(ctx, text)
 	if err != nil {
 		return err

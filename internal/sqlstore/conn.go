@@ -134,16 +134,18 @@ func (c *Conn) InSession(ctx context.Context, f func(c *Conn) error) error {
 }
 
 // Exec runs one statement and returns the number of rows it changed.
-func (c *Conn) Exec(ctx context.Context, text string, args ...any) (int64, error) {
+func (c *Conn) Exec(ctx context.Context, text string, args ...any) (n int64, err error) {
+	if c.remote != nil {
+		text = c.codec.Rebind(text)
+		n, err = c.remote.Exec(ctx, text, c.staysOnServer(text), c.encode(args))
+		return n, c.Mapped(err)
+	}
 	stmt, err := c.prepare(ctx, text)
 	if err != nil {
 		return 0, err
 	}
-	n, err := stmt.exec(ctx, c.encode(args))
-	if err != nil {
-		return 0, c.fail(err)
-	}
-	return n, nil
+	n, err = stmt.exec(ctx, c.encode(args))
+	return n, c.Mapped(err)
 }
 
 // begin runs a statement that begins a transaction and may wait for a lock.
@@ -179,7 +181,7 @@ func (c *Conn) begin(ctx context.Context, text string) (err error) {
 }
 
 // ExecOnce runs one settings statement, without preparing or translating it.
-// DDL may also use Exec; see keeps.
+// DDL may also use Exec; see staysPrepared.
 func (c *Conn) ExecOnce(ctx context.Context, text string) (err error) {
 	if c.remote != nil {
 		_, err = c.remote.Exec(ctx, text, false, nil)
@@ -214,15 +216,18 @@ func (c *Conn) Query(ctx context.Context, text string, args ...any) (driver.Rows
 
 // query runs a statement with hints, which only a Remote uses.
 func (c *Conn) query(ctx context.Context, s driver.Statement, args []any) (driver.Rows, error) {
-	stmt, err := c.prepare(ctx, s.Text)
-	if err != nil {
-		return nil, err
+	var rows resultSet
+	var err error
+	if c.remote != nil {
+		s.Text = c.codec.Rebind(s.Text)
+		rows, err = c.remote.Query(ctx, s, c.staysOnServer(s.Text), c.encode(args))
+	} else {
+		stmt, failed := c.prepare(ctx, s.Text)
+		if failed != nil {
+			return nil, failed
+		}
+		rows, err = stmt.query(ctx, c.encode(args))
 	}
-	if r, ok := stmt.(remoteStatement); ok {
-		r.hints = s
-		stmt = r
-	}
-	rows, err := stmt.query(ctx, c.encode(args))
 	if err != nil {
 		return nil, c.fail(err)
 	}
@@ -258,20 +263,17 @@ func (c *Conn) QueryTexts(ctx context.Context, text string) (list []string, err 
 	return list, c.Mapped(rows.Err())
 }
 
-// prepare returns the prepared statement of a text.
+// prepare returns the prepared statement of a text. A Remote prepares its own.
 func (c *Conn) prepare(ctx context.Context, text string) (stmt statement, err error) {
 	if stmt, ok := c.stmts[text]; ok {
 		return stmt, nil
 	}
 	if len(c.stmts) >= maxStatements {
-		c.forget()
+		c.closeStatements()
 	}
-	switch native := c.codec.Rebind(text); {
-	case c.native != nil:
+	if native := c.codec.Rebind(text); c.native != nil {
 		stmt, err = prepareDirect(ctx, c.native, native)
-	case c.remote != nil:
-		stmt = remoteStatement{conn: c.remote, text: native, keep: c.keepsRemote(native)}
-	default:
+	} else {
 		var prepared *sql.Stmt
 		prepared, err = c.conn.PrepareContext(ctx, native)
 		stmt = pooled{prepared}
@@ -279,44 +281,44 @@ func (c *Conn) prepare(ctx context.Context, text string) (stmt statement, err er
 	if err != nil {
 		return nil, c.fail(err)
 	}
-	if keeps(text) {
+	if staysPrepared(text) {
 		c.stmts[text] = stmt
 		return stmt, nil
 	}
-	c.forgetUnkept()
+	c.closeUnkept()
 	c.unkept = stmt
 	return stmt, nil
 }
 
-// forgetUnkept closes the statement of the last run if it is not kept.
-func (c *Conn) forgetUnkept() {
+// closeUnkept closes the statement of the last run if it is not kept.
+func (c *Conn) closeUnkept() {
 	if c.unkept != nil {
 		_ = c.unkept.Close()
 		c.unkept = nil
 	}
 }
 
-// kept are the first words of statements that stay prepared, because a store
+// preparedWords are the first words of statements that stay prepared, because a store
 // runs them repeatedly.
-var kept = []string{
+var preparedWords = []string{
 	"SELECT", "WITH", "VALUES", "INSERT", "UPDATE", "DELETE", "BEGIN", "COMMIT", "ROLLBACK",
 }
 
-// keeps reports whether a statement stays prepared. All others, including DDL,
+// staysPrepared reports whether a statement stays prepared. All others, including DDL,
 // are prepared for each run, because a plan for creating a table may work only
 // once: DuckDB 1.5.5 removes the columns from the plan, and after a rollback of
 // the first run it executes CREATE TABLE without columns.
-func keeps(text string) bool {
+func staysPrepared(text string) bool {
 	word := strings.TrimLeft(text, " \t\r\n(")
 	if i := strings.IndexAny(word, " \t\r\n(;"); i >= 0 {
 		word = word[:i]
 	}
-	return slices.ContainsFunc(kept, func(k string) bool { return strings.EqualFold(k, word) })
+	return slices.ContainsFunc(preparedWords, func(k string) bool { return strings.EqualFold(k, word) })
 }
 
-// forget closes the prepared statements.
-func (c *Conn) forget() {
-	c.forgetUnkept()
+// closeStatements closes the prepared statements.
+func (c *Conn) closeStatements() {
+	c.closeUnkept()
 	for _, stmt := range c.stmts {
 		_ = stmt.Close()
 	}
@@ -369,7 +371,7 @@ func (c *Conn) close() error {
 	if c == nil {
 		return nil
 	}
-	c.forget()
+	c.closeStatements()
 	defer c.closed.Store(true)
 	if err := c.conn.Close(); err != nil && !errors.Is(err, sql.ErrConnDone) {
 		return c.mapError(err)
@@ -379,7 +381,7 @@ func (c *Conn) close() error {
 
 // abandon closes a connection permanently instead of returning it to the pool.
 func (c *Conn) abandon() {
-	c.forget()
+	c.closeStatements()
 	_ = c.conn.Raw(func(any) error { return sqldriver.ErrBadConn })
 	_ = c.conn.Close()
 	c.closed.Store(true)
@@ -428,54 +430,32 @@ type Remote interface {
 	Rollback() error
 }
 
-// remoteStatement is a statement of a Remote.
-type remoteStatement struct {
-	conn  Remote
-	text  string
-	keep  bool
-	hints driver.Statement // only its hints are used
-}
-
-func (s remoteStatement) exec(ctx context.Context, args []any) (int64, error) {
-	return s.conn.Exec(ctx, s.text, s.keep, args)
-}
-
-func (s remoteStatement) query(ctx context.Context, args []any) (resultSet, error) {
-	native := s.hints
-	native.Text = s.text
-	return s.conn.Query(ctx, native, s.keep, args)
-}
-
 // later queues a statement without arguments; see Remote.Later.
 func (c *Conn) later(text string) { _ = c.remote.Later(context.Background(), text, false, nil) }
 
 // Defer queues a statement; the next statement may return its error.
 func (c *Conn) Defer(ctx context.Context, text string, args ...any) error {
-	return c.Mapped(c.remote.Later(ctx, c.codec.Rebind(text), c.keepsRemote(text), c.encode(args)))
+	return c.Mapped(c.remote.Later(ctx, c.codec.Rebind(text), c.staysOnServer(text), c.encode(args)))
 }
 
 // prefetch queues queries that are sent after the next statement.
 func (c *Conn) prefetch(ctx context.Context, expected []driver.Prefetch) error {
 	for _, p := range expected {
 		text := c.codec.Rebind(p.Text)
-		if err := c.remote.Prefetch(ctx, text, c.keepsRemote(text), c.encode(p.Args)); err != nil {
+		if err := c.remote.Prefetch(ctx, text, c.staysOnServer(text), c.encode(p.Args)); err != nil {
 			return c.fail(err)
 		}
 	}
 	return nil
 }
 
-// keepsRemote reports whether a Remote keeps a statement prepared. A shared
+// staysOnServer reports whether a Remote keeps a statement prepared. A shared
 // connection has another session for each transaction, so it keeps none.
-func (c *Conn) keepsRemote(text string) bool { return !c.Shared() && keeps(text) }
+func (c *Conn) staysOnServer(text string) bool { return !c.Shared() && staysPrepared(text) }
 
 // Flush sends the Remote's queued statements, before a call that bypasses the
 // queue.
 func (c *Conn) Flush(ctx context.Context) error { return c.Mapped(c.remote.Flush(ctx)) }
-
-// Close implements statement. It does nothing: the Remote manages its
-// statements.
-func (s remoteStatement) Close() error { return nil }
 
 // renew opens a reader's view on another connection. The old one was lost
 // before anything was read, so the caller notices no difference.
@@ -486,7 +466,7 @@ func (r *Reader) renew(ctx context.Context) error {
 		return err
 	}
 	r.conn = c
-	return r.db.beginRead(ctx, c, false, nil)
+	return r.db.beginRead(ctx, c, false)
 }
 
 // asTx and asReader add the methods of driver.Remote to transactions and views

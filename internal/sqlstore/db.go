@@ -253,10 +253,24 @@ func (db *DB) WithSpare(ctx context.Context, f func(c *Conn) error) error {
 // takeWriter waits for the writer's connection, and reports whether the
 // connection existed before.
 func (db *DB) takeWriter(ctx context.Context) (c *Conn, kept bool, err error) {
-	if c, err = take(ctx, db, db.writer); err != nil {
-		return nil, false, fmt.Errorf("wait for the writer: %w", err)
+	// A closed database takes precedence over a free connection, and that over
+	// a context that ends meanwhile.
+	if err = cmp.Or(db.CheckOpen(), ctx.Err()); err == nil {
+		select {
+		case c = <-db.writer:
+			if err = db.CheckOpen(); err != nil {
+				db.writer <- c
+			}
+		case <-db.closing:
+			err = driver.ErrClosed
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
 	}
-	if c != nil {
+	switch {
+	case err != nil:
+		return nil, false, fmt.Errorf("wait for the writer: %w", err)
+	case c != nil:
 		return c, true, nil
 	}
 	if c, err = db.connect(ctx, Writer); err != nil {
@@ -267,30 +281,6 @@ func (db *DB) takeWriter(ctx context.Context) (c *Conn, kept bool, err error) {
 
 func (db *DB) giveWriter(c *Conn) { db.writer <- dropBroken(c) }
 
-// take waits for a value from a channel until ctx ends or the database closes.
-// An available value is always taken, and a closed database always takes
-// precedence.
-func take[T any](ctx context.Context, db *DB, from chan T) (v T, err error) {
-	if db.isClosed() {
-		return v, driver.ErrClosed
-	}
-	if err := ctx.Err(); err != nil {
-		return v, err
-	}
-	select {
-	case got := <-from:
-		if db.isClosed() {
-			from <- got
-			return v, driver.ErrClosed
-		}
-		return got, nil
-	case <-db.closing:
-		return v, driver.ErrClosed
-	case <-ctx.Done():
-		return v, ctx.Err()
-	}
-}
-
 // Snapshot implements driver.Engine.
 func (db *DB) Snapshot(ctx context.Context) (driver.Reader, error) { return db.reader(ctx, true) }
 
@@ -299,14 +289,8 @@ func (db *DB) View(ctx context.Context) (driver.Reader, error) {
 	return db.reader(ctx, db.cfg.Remote == nil)
 }
 
-// ViewExpecting implements driver.Prefetcher's ViewPrefetching, for engines
-// with a Remote.
-func (db *DB) ViewExpecting(ctx context.Context, expected []driver.Prefetch) (driver.Reader, error) {
-	return db.reader(ctx, false, expected...)
-}
-
-func (db *DB) reader(ctx context.Context, pin bool, expected ...driver.Prefetch) (driver.Reader, error) {
-	list, err := db.readers(ctx, 1, pin, expected...)
+func (db *DB) reader(ctx context.Context, pin bool) (driver.Reader, error) {
+	list, err := db.readers(ctx, 1, pin)
 	if err != nil {
 		return nil, err
 	}
@@ -319,9 +303,9 @@ func (db *DB) Snapshots(ctx context.Context, n int) ([]driver.Reader, error) {
 }
 
 // readers opens n readers together, or none.
-func (db *DB) readers(ctx context.Context, n int, pin bool, expected ...driver.Prefetch) ([]driver.Reader, error) {
-	if db.isClosed() {
-		return nil, driver.ErrClosed
+func (db *DB) readers(ctx context.Context, n int, pin bool) ([]driver.Reader, error) {
+	if err := db.CheckOpen(); err != nil {
+		return nil, err
 	}
 	l, err := db.slots.take(ctx, n)
 	if err != nil {
@@ -329,7 +313,7 @@ func (db *DB) readers(ctx context.Context, n int, pin bool, expected ...driver.P
 	}
 	list := make([]driver.Reader, 0, n)
 	for range n {
-		r, err := db.openReader(ctx, l, pin, expected)
+		r, err := db.openReader(ctx, l, pin)
 		if err != nil {
 			db.slots.give(l, n-len(list))
 			return nil, errors.Join(err, driver.CloseReaders(list))
@@ -341,23 +325,23 @@ func (db *DB) readers(ctx context.Context, n int, pin bool, expected ...driver.P
 
 // openReader starts a read transaction for an acquired slot. Without pin the
 // first query fixes the view.
-func (db *DB) openReader(ctx context.Context, l *lease, pin bool, expected []driver.Prefetch) (driver.Reader, error) {
-	if db.isClosed() {
-		return nil, driver.ErrClosed
+func (db *DB) openReader(ctx context.Context, l *lease, pin bool) (driver.Reader, error) {
+	if err := db.CheckOpen(); err != nil {
+		return nil, err
 	}
 	// Begin on the connection that the seat's last reader has left.
 	seat, c := db.slots.seat()
 	var err error
 	kept := c != nil
 	if kept {
-		err = db.beginRead(ctx, c, pin, expected)
+		err = db.beginRead(ctx, c, pin)
 	}
 	// If there is none, or it was lost meanwhile, for example by a restart of
 	// the server, begin on a new connection.
 	if !kept || err != nil && c.broken && ctx.Err() == nil {
 		dropBroken(c)
 		if c, err = db.connect(ctx, seat); err == nil {
-			err = db.beginRead(ctx, c, pin, expected)
+			err = db.beginRead(ctx, c, pin)
 		}
 	}
 	if err != nil {
@@ -382,16 +366,13 @@ func (db *DB) openReader(ctx context.Context, l *lease, pin bool, expected []dri
 
 // beginRead begins a read transaction and, with pin, fixes its view. After an
 // error the connection is in no transaction, so it can be used again.
-func (db *DB) beginRead(ctx context.Context, c *Conn, pin bool, expected []driver.Prefetch) error {
+func (db *DB) beginRead(ctx context.Context, c *Conn, pin bool) error {
 	if c.native != nil {
 		// Watching the context would take longer than beginning.
 		ctx = context.WithoutCancel(ctx)
 	}
 	if err := c.begin(ctx, db.cfg.BeginRead); err != nil {
 		return err
-	}
-	if err := c.prefetch(ctx, expected); err != nil {
-		return errors.Join(err, c.rollback())
 	}
 	if !pin || db.cfg.Pin == "" {
 		return nil
@@ -407,8 +388,8 @@ func (db *DB) beginRead(ctx context.Context, c *Conn, pin bool, expected []drive
 	return nil
 }
 
-// ExpireReaders ends the snapshots opened before a time and returns how many.
-func (db *DB) ExpireReaders(before time.Time) int {
+// ExpireReaders ends the snapshots opened before a time.
+func (db *DB) ExpireReaders(before time.Time) {
 	db.mu.Lock()
 	var old []*Reader
 	for r := range db.open {
@@ -420,7 +401,6 @@ func (db *DB) ExpireReaders(before time.Time) int {
 	for _, r := range old {
 		_ = r.end(driver.ErrReaderExpired)
 	}
-	return len(old)
 }
 
 // Close ends open snapshots, waits for the write transaction and closes every

@@ -213,14 +213,7 @@ type MultiRow struct {
 	// Run runs a statement; nil means Conn.Exec.
 	Run func(c *Conn, ctx context.Context, text string, args ...any) error
 
-	mu    sync.Mutex
-	texts map[manyOf]string
-}
-
-// manyOf is a table or an update, and a number of rows.
-type manyOf struct {
-	of   any
-	rows int
+	texts Texts
 }
 
 // rowSizes are the possible numbers of rows in a statement, largest first. Five
@@ -239,7 +232,7 @@ const maxValues = 8192
 // Insert implements Bulk.
 func (m *MultiRow) Insert(ctx context.Context, c *Conn, t *driver.Table, rows []any) error {
 	return inChunks(rowSizes, len(t.Columns), rows, func(n int, chunk []any) error {
-		text := m.text(t, n, func() string { return insertText(t, n) })
+		text := m.texts.Get(t, n, func() string { return insertText(t, n) })
 		return m.run(ctx, c, text, chunk)
 	})
 }
@@ -252,7 +245,7 @@ func (m *MultiRow) Update(ctx context.Context, c *Conn, u *driver.Update, value 
 		sizes = indexedSizes
 	}
 	return inChunks(sizes, len(u.Key), keys, func(n int, chunk []any) error {
-		text := m.text(u, n, func() string { return updateText(u, n) })
+		text := m.texts.Get(u, n, func() string { return updateText(u, n) })
 		args = append(append(args[:0], value), chunk...)
 		return m.run(ctx, c, text, args)
 	})
@@ -283,17 +276,29 @@ func inChunks(sizes []int, width int, rows []any, f func(n int, chunk []any) err
 	return nil
 }
 
-// text returns the statement for a table or update and a number of rows.
-func (m *MultiRow) text(of any, n int, build func() string) string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	text, ok := m.texts[manyOf{of, n}]
+// Texts keeps the texts of statements by a table or an update, and by a number,
+// such as the number of rows.
+type Texts struct {
+	mu    sync.Mutex
+	texts map[textKey]string
+}
+
+type textKey struct {
+	of any
+	n  int
+}
+
+// Get returns a text; build makes it.
+func (t *Texts) Get(of any, n int, build func() string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	text, ok := t.texts[textKey{of, n}]
 	if !ok {
-		if m.texts == nil {
-			m.texts = map[manyOf]string{}
+		if t.texts == nil {
+			t.texts = map[textKey]string{}
 		}
 		text = build()
-		m.texts[manyOf{of, n}] = text
+		t.texts[textKey{of, n}] = text
 	}
 	return text
 }

@@ -15,20 +15,13 @@ import (
 
 // Set has statements by name. Its errors begin with the name.
 type Set struct {
-	all map[string]driver.Statement
-
-	mu    sync.Mutex
-	lists map[listKey]string
-}
-
-type listKey struct {
-	name string
-	size int
+	all   map[string]driver.Statement
+	lists Texts
 }
 
 // New returns a set of statements.
 func New(text map[string]string) *Set {
-	s := &Set{all: make(map[string]driver.Statement, len(text)), lists: map[listKey]string{}}
+	s := &Set{all: make(map[string]driver.Statement, len(text))}
 	for name := range text {
 		s.all[name] = driver.Statement{Text: text[name]}
 	}
@@ -50,16 +43,37 @@ func (s *Set) PrefetchIn(name string, list, more []any) (expected []driver.Prefe
 
 // List returns the text of a statement over a list of a size.
 func (s *Set) List(name string, size int) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	key := listKey{name, size}
-	text, ok := s.lists[key]
-	if !ok {
+	shape := append(make([]byte, 0, 64), name...)
+	return s.lists.Get(append(shape, byte(size>>8), byte(size)), func() string {
 		before, rest, _ := strings.Cut(s.all[name].Text, "{")
 		item, after, _ := strings.Cut(rest, "}")
-		text = before + strings.Repeat(item+", ", size-1) + item + after
-		s.lists[key] = text
+		return before + strings.Repeat(item+", ", size-1) + item + after
+	})
+}
+
+// Texts keeps the texts of statements by their shapes, so that each shape has
+// one text, which engines have prepared already.
+type Texts struct {
+	mu      sync.Mutex
+	byShape map[string]string
+}
+
+// maxTexts bounds the texts. A workload of ever new shapes starts over.
+const maxTexts = 4096
+
+// Get returns the text of a shape; build makes it.
+func (t *Texts) Get(shape []byte, build func() string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	text, ok := t.byShape[string(shape)]
+	if ok {
+		return text
 	}
+	if t.byShape == nil || len(t.byShape) >= maxTexts {
+		t.byShape = map[string]string{}
+	}
+	text = build()
+	t.byShape[string(shape)] = text
 	return text
 }
 

@@ -101,19 +101,14 @@ type Prefetch struct {
 	Args []any
 }
 
-// Prefetcher is implemented by engines with a server. Expected queries are sent
-// in the message that begins the transaction or view. The first Query of the
-// same text and arguments is then answered without a round trip, unless the
-// transaction has written before it. A prefetched query that is not run costs
-// only its work on the server.
+// Prefetcher is implemented by engines with a server.
 type Prefetcher interface {
-	// BeginPrefetching is Begin. The queries see the data committed before the
-	// transaction got its lock.
+	// BeginPrefetching is Begin. Expected queries are sent in the message that
+	// begins the transaction, and see the data committed before the transaction
+	// got its lock. The first Query of the same text and arguments is then
+	// answered without a round trip, unless the transaction has written before
+	// it. A prefetched query that is not run costs only its work on the server.
 	BeginPrefetching(ctx context.Context, expected []Prefetch) (Tx, error)
-
-	// ViewPrefetching is View. The queries are sent with the view's first
-	// query.
-	ViewPrefetching(ctx context.Context, expected []Prefetch) (Reader, error)
 }
 
 // Begin begins a write transaction, with the queries that it is expected to
@@ -125,12 +120,15 @@ func Begin(ctx context.Context, e Engine, expected func() []Prefetch) (Tx, error
 	return e.Begin(ctx)
 }
 
-// View opens a view, with the queries that it is expected to run.
+// View opens a view, with the queries that it is expected to run. A server gets
+// them with the view's first query. They are only a hint: if they cannot be
+// sent, the view is usable, or its first query returns the error.
 func View(ctx context.Context, e Engine, expected func() []Prefetch) (Reader, error) {
-	if p, ok := e.(Prefetcher); ok {
-		return p.ViewPrefetching(ctx, expected())
+	r, err := e.View(ctx)
+	if remote, ok := r.(Remote); ok && err == nil {
+		_ = remote.Expect(ctx, expected())
 	}
-	return e.View(ctx)
+	return r, err
 }
 
 // Run runs a statement whose result is not used.

@@ -132,12 +132,8 @@ func Fold(b *Block, prior map[Key]Prior, rules Rules) (Changeset, error) {
 			set.Changes = append(set.Changes, c)
 		}
 	}
-	set.sort()
-	return set, nil
-}
-
-func (set *Changeset) sort() {
 	slices.SortFunc(set.Changes, func(a, b Change) int { return bytes.Compare(a.Key[:], b.Key[:]) })
+	return set, nil
 }
 
 // state is the state of one key during a block.

@@ -90,28 +90,52 @@ func Project(ctx context.Context, s Store, projectors ...Projector) (*Condition,
 // pass reads for several projectors, perhaps repeatedly.
 type pass struct {
 	projectors []Projector
-	all        Query    // selects the events of all projectors
-	after      []uint64 // position that each projector has reached
-	index      index
+	queries    []Query       // of the projectors
+	all        Query         // selects the events of all projectors
+	after      []uint64      // position that each projector has reached
+	byTag      map[Tag][]int // the projectors of items with tags, by the first tag
+	others     []int         // the projectors of other items, and of all events
+	found      []int         // memory of candidates
 }
 
 func newPass(projectors []Projector) (*pass, error) {
 	if len(projectors) == 0 {
 		return nil, invalid("no projectors")
 	}
-	p := &pass{projectors: projectors, after: make([]uint64, len(projectors))}
-	items := make([]Item, 0, len(projectors))
+	p := &pass{projectors: projectors, after: make([]uint64, len(projectors)), byTag: map[Tag][]int{}}
 	everything := false
 	for i, one := range projectors {
 		q := one.Selects()
-		everything = everything || len(q.Items) == 0
-		items = append(items, q.Items...)
-		p.index.add(i, q)
+		p.queries = append(p.queries, q)
+		p.all.Items = append(p.all.Items, q.Items...)
+		if len(q.Items) == 0 {
+			everything = true
+			p.others = append(p.others, i)
+		}
+		for _, it := range q.Items {
+			if len(it.Tags) > 0 {
+				p.byTag[it.Tags[0]] = append(p.byTag[it.Tags[0]], i)
+			} else {
+				p.others = append(p.others, i)
+			}
+		}
 	}
-	if !everything {
-		p.all.Items = items
+	if everything {
+		p.all = All()
 	}
 	return p, nil
+}
+
+// candidates returns the projectors that may select an event, in order, until
+// the next call. There may be many, and most have another tag.
+func (p *pass) candidates(ev *Event) []int {
+	p.found = append(p.found[:0], p.others...)
+	for _, t := range ev.Tags {
+		p.found = append(p.found, p.byTag[t]...)
+	}
+	slices.Sort(p.found)
+	p.found = slices.Compact(p.found)
+	return p.found
 }
 
 // run brings every projector to the head.
@@ -121,16 +145,25 @@ func (p *pass) run(ctx context.Context, s Store) (*Condition, error) {
 			p.after[i] = r.Reached()
 		}
 	}
+
+	// Pass each event to the projectors that select it.
 	cond := &Condition{FailIfEventsMatch: p.all, After: slices.Min(p.after)}
 	opts := &ReadOptions{From: min(cond.After, math.MaxUint64-1) + 1, Head: &cond.After}
 	for ev, err := range s.Read(ctx, p.all, opts) {
 		if err != nil {
 			return nil, fmt.Errorf("project: %w", err)
 		}
-		if err := p.apply(&ev); err != nil {
-			return nil, fmt.Errorf("project: event %d: %w", ev.Position, err)
+		for _, i := range p.candidates(&ev.Event) {
+			if ev.Position <= p.after[i] || !p.queries[i].Matches(&ev.Event) {
+				continue
+			}
+			if err := p.projectors[i].Apply(&ev); err != nil {
+				return nil, fmt.Errorf("project: event %d: %w", ev.Position, err)
+			}
 		}
 	}
+
+	// Note the position that all of them have reached.
 	for i, one := range p.projectors {
 		if p.after[i] > cond.After {
 			return nil, fmt.Errorf("project: %w", invalid("projector %d has reached event %d, the store ends with event %d: its state is of another store",
@@ -142,20 +175,4 @@ func (p *pass) run(ctx context.Context, s Store) (*Condition, error) {
 		}
 	}
 	return cond, nil
-}
-
-func (p *pass) apply(ev *Sequenced) error {
-	selecting := []int{0} // of a single projector
-	if len(p.projectors) > 1 {
-		selecting = p.index.find(&ev.Event)
-	}
-	for _, i := range selecting {
-		if ev.Position <= p.after[i] {
-			continue
-		}
-		if err := p.projectors[i].Apply(ev); err != nil {
-			return err
-		}
-	}
-	return nil
 }

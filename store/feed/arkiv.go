@@ -182,7 +182,7 @@ func checkSchema(ctx context.Context, q driver.Querier) (*schema, error) {
 		return nil, malformed("not a database of Arkiv's %s: no table %s", found.store, strings.Join(missing, ", "))
 	}
 	var versions, dirty []int64
-	err = each(ctx, q, versionSQL, nil, func(rows driver.Rows) error {
+	err = driver.QueryRows(ctx, q, versionSQL, nil, func(rows driver.Rows) error {
 		var v, d int64
 		err := rows.Scan(&v, &d)
 		versions, dirty = append(versions, v), append(dirty, d)
@@ -205,7 +205,7 @@ func checkSchema(ctx context.Context, q driver.Querier) (*schema, error) {
 // lack.
 func findSchema(ctx context.Context, q driver.Querier) (found *schema, missing []string, err error) {
 	state, history := slices.Clone(stateSchema.tables), slices.Clone(historySchema.tables)
-	err = each(ctx, q, tablesSQL, nil, func(rows driver.Rows) error {
+	err = driver.QueryRows(ctx, q, tablesSQL, nil, func(rows driver.Rows) error {
 		var name string
 		err := rows.Scan(&name)
 		is := func(s string) bool { return s == name }
@@ -223,7 +223,7 @@ func findSchema(ctx context.Context, q driver.Querier) (found *schema, missing [
 
 // lastBlock reads the last block's number; found is false when there is none.
 func lastBlock(ctx context.Context, q driver.Querier) (last uint64, found bool, err error) {
-	err = each(ctx, q, lastBlockSQL, nil, func(rows driver.Rows) error {
+	err = driver.QueryRows(ctx, q, lastBlockSQL, nil, func(rows driver.Rows) error {
 		var n int64
 		if err := rows.Scan(&n); err != nil {
 			return err

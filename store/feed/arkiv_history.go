@@ -62,37 +62,37 @@ func payloads[T any](
 	read func(driver.Rows) (T, bool, error),
 ) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		stopped, n := errors.New("stopped"), 0
-		err := each(ctx, q, sql, args, func(rows driver.Rows) error {
-			n++
-			v, ok, err := read(rows)
-			switch {
-			case err != nil && !errors.Is(err, ErrFormat):
-				return fmt.Errorf("row %d in block order: %w", n, err)
-			case err != nil:
-				return err
-			case ok && !yield(v, nil):
-				return stopped
-			}
-			return nil
+		stopped := false
+		err := eachRow(ctx, q, sql, args, read, func(v T) bool {
+			stopped = !yield(v, nil)
+			return !stopped
 		})
-		if err != nil && !errors.Is(err, stopped) {
+		if err != nil && !stopped {
 			var none T
 			yield(none, fmt.Errorf("table payloads: %w", err))
 		}
 	}
 }
 
-// each runs a query and calls row for each row.
-func each(ctx context.Context, q driver.Querier, sql string, args []any, row func(driver.Rows) error) (err error) {
+// eachRow reads rows until yield returns false.
+func eachRow[T any](
+	ctx context.Context, q driver.Querier, sql string, args []any,
+	read func(driver.Rows) (T, bool, error), yield func(T) bool,
+) (err error) {
 	rows, err := q.Query(ctx, sql, args...)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		if err := row(rows); err != nil {
+	for n := 1; rows.Next(); n++ {
+		v, ok, err := read(rows)
+		switch {
+		case err != nil && !errors.Is(err, ErrFormat):
+			return fmt.Errorf("row %d in block order: %w", n, err)
+		case err != nil:
 			return err
+		case ok && !yield(v):
+			return nil
 		}
 	}
 	return rows.Err()

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
@@ -33,8 +32,8 @@ func (c codec) Encode(arg any) any {
 const copyRows = 200
 
 // bulk writes rows by COPY or by statements whose arguments are arrays, one for
-// each column. It keeps the texts of its statements by table and update.
-type bulk struct{ texts sync.Map }
+// each column.
+type bulk struct{ texts sqlstore.Texts }
 
 // Insert implements sqlstore.Bulk.
 func (b *bulk) Insert(ctx context.Context, c *sqlstore.Conn, t *driver.Table, rows []any) error {
@@ -45,7 +44,7 @@ func (b *bulk) Insert(ctx context.Context, c *sqlstore.Conn, t *driver.Table, ro
 	if err != nil {
 		return err
 	}
-	return c.Defer(ctx, b.text(t, func() string { return insertText(t) }), arrays...)
+	return c.Defer(ctx, b.texts.Get(t, 0, func() string { return insertText(t) }), arrays...)
 }
 
 // Update implements sqlstore.Bulk.
@@ -54,35 +53,22 @@ func (b *bulk) Update(ctx context.Context, c *sqlstore.Conn, u *driver.Update, v
 	if err != nil {
 		return err
 	}
-	return c.Defer(ctx, b.text(u, func() string { return updateText(u) }), append([]any{value}, arrays...)...)
+	return c.Defer(ctx, b.texts.Get(u, 0, func() string { return updateText(u) }), append([]any{value}, arrays...)...)
 }
 
 func (b *bulk) copy(ctx context.Context, c *sqlstore.Conn, t *driver.Table, rows []any) error {
-	text := b.text(copyKey{t}, func() string {
+	text := b.texts.Get(t, copyRows, func() string {
 		return "COPY " + t.Name + " (" + sqlstore.ColumnList(t.Columns) + ") FROM STDIN (FORMAT binary)"
 	})
 	if err := c.Flush(ctx); err != nil {
 		return err
 	}
-	_, err := guarded(ctx, func() (struct{}, error) {
-		return struct{}{}, withConn(c, func(conn *pgx.Conn) error {
+	return c.Mapped(guarded(ctx, func() error {
+		return withConn(c, func(conn *pgx.Conn) error {
 			_, err := conn.PgConn().CopyFrom(ctx, newCopyReader(t.Columns, rows), text)
 			return err
 		})
-	})
-	return c.Mapped(err)
-}
-
-// copyKey is the key of a table's COPY, apart from that of its INSERT.
-type copyKey struct{ table *driver.Table }
-
-// text returns the statement kept under a key.
-func (b *bulk) text(key any, build func() string) string {
-	text, ok := b.texts.Load(key)
-	if !ok {
-		text, _ = b.texts.LoadOrStore(key, build())
-	}
-	return text.(string)
+	}))
 }
 
 func insertText(t *driver.Table) string {
@@ -160,6 +146,3 @@ func columnArray(columns []driver.Column, rows []any, i int) (binaryArray, error
 func wrongType(column driver.Column, value any) error {
 	return fmt.Errorf("column %s: %T is not its type", column.Name, value)
 }
-
-// bias is what sqlstore.Biased stores for a Uint.
-func bias(n uint64) int64 { return int64(n ^ 1<<63) }

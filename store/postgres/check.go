@@ -26,13 +26,16 @@ func (e *engine) Check(ctx context.Context, report func(problem string) bool) (d
 	return did, err
 }
 
+// tablesText lists the tables.
+const tablesText = "SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = current_schema() ORDER BY tablename"
+
 // codeRefused is the code of a missing permission.
 const codeRefused = "42501"
 
 // readTables reads every table. One that the user may not read does not keep it from
 // the others.
 func readTables(ctx context.Context, c *sqlstore.Conn, report func(problem string) bool) error {
-	tables, err := c.QueryTexts(ctx, "SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = current_schema() ORDER BY tablename")
+	tables, err := c.QueryTexts(ctx, tablesText)
 	var refused []error
 	for _, table := range tables {
 		if err != nil {
@@ -55,7 +58,7 @@ func readTables(ctx context.Context, c *sqlstore.Conn, report func(problem strin
 // Reindex implements driver.Reindexer.
 func (e *engine) Reindex(ctx context.Context) error {
 	return e.WithWriter(ctx, func(c *sqlstore.Conn) error {
-		tables, err := c.QueryTexts(ctx, "SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = current_schema() ORDER BY tablename")
+		tables, err := c.QueryTexts(ctx, tablesText)
 		for i := 0; i < len(tables) && err == nil; i++ {
 			err = reindex(ctx, c, tables[i])
 		}

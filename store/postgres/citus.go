@@ -139,11 +139,6 @@ func (c *cluster) View(ctx context.Context) (driver.Reader, error) {
 	return agreed(ctx, c, "begin read", c.engine.View, c.compare, driver.Reader.Close)
 }
 
-// ViewPrefetching implements driver.Prefetcher.
-func (c *cluster) ViewPrefetching(ctx context.Context, _ []driver.Prefetch) (driver.Reader, error) {
-	return c.View(ctx)
-}
-
 // Snapshots implements driver.Engine.
 func (c *cluster) Snapshots(ctx context.Context, n int) ([]driver.Reader, error) {
 	begin := func(ctx context.Context) ([]driver.Reader, error) { return c.engine.Snapshots(ctx, n) }

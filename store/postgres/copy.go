@@ -75,7 +75,7 @@ func appendValue(buf []byte, t driver.Type, value any) (_ []byte, ok bool) {
 	case driver.Uint:
 		var n uint64
 		n, ok = value.(uint64)
-		buf = appendInt(buf, bias(n))
+		buf = appendInt(buf, int64(n^1<<63)) // as sqlstore.Biased stores it
 	case driver.Text:
 		var s string
 		s, ok = value.(string)

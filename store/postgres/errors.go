@@ -88,7 +88,7 @@ func mapError(err error) error {
 	return err
 }
 
-// stalePlan tells of a prepared statement that the server refuses because a
+// stalePlan reports whether the server refuses a prepared statement because a
 // table no longer has the columns it was prepared for.
 func stalePlan(err *pgconn.PgError) bool {
 	return err.Code == "0A000" && err.Routine == "RevalidateCachedQuery"

@@ -17,8 +17,8 @@ import (
 // A schema's channel is named by its id: a name may be too long for one.
 const channelText = "SELECT 'varve_' || oid FROM pg_namespace WHERE nspname = current_schema()"
 
-// announcement returns the statement by which an engine tells the others, and how it
-// knows its own.
+// announcement returns the statement that notifies other engines of a commit, and
+// the payload by which an engine recognises its own notifications.
 func announcement() (text, self string) {
 	self = rand.Text()
 	return "SELECT pg_notify('varve_' || oid, '" + self + "') FROM pg_namespace WHERE nspname = current_schema()", self

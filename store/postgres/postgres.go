@@ -162,11 +162,6 @@ func (e *engine) BeginPrefetching(ctx context.Context, expected []driver.Prefetc
 	return e.BeginExpecting(ctx, expected)
 }
 
-// ViewPrefetching implements driver.Prefetcher.
-func (e *engine) ViewPrefetching(ctx context.Context, expected []driver.Prefetch) (driver.Reader, error) {
-	return e.ViewExpecting(ctx, expected)
-}
-
 // Info implements driver.Engine.
 func (e *engine) Info() driver.Info { return info(e.version) }
 

@@ -13,8 +13,9 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// maxHeld is from how many bytes on what waits for the next statement is sent by itself.
-const maxHeld = 1 << 20
+// maxQueued is the size of the queue, in bytes, from which it is sent without
+// waiting for the next statement.
+const maxQueued = 1 << 20
 
 // message is a statement that can be sent.
 type message struct {
@@ -35,21 +36,20 @@ func (m *message) send(p *pgconn.Pipeline) {
 
 // Later implements sqlstore.Remote.
 func (r *remote) Later(ctx context.Context, text string, keep bool, args []any) error {
-	_, err := guarded(ctx, func() (struct{}, error) { return struct{}{}, r.later(ctx, text, keep, args) })
-	return err
+	return guarded(ctx, func() error { return r.later(ctx, text, keep, args) })
 }
 
 func (r *remote) later(ctx context.Context, text string, keep bool, args []any) error {
-	r.heard = nil
+	r.prefetched = nil
 	m := message{text: text}
 	if err := r.encode(ctx, &m, keep, args); err != nil {
 		return err
 	}
 	r.queue = append(r.queue, m)
 	for _, value := range m.build.ParamValues {
-		r.held += len(value)
+		r.queuedBytes += len(value)
 	}
-	if r.held < maxHeld {
+	if r.queuedBytes < maxQueued {
 		return nil
 	}
 	return r.Flush(ctx)
@@ -57,15 +57,14 @@ func (r *remote) later(ctx context.Context, text string, keep bool, args []any) 
 
 // Prefetch implements sqlstore.Remote.
 func (r *remote) Prefetch(ctx context.Context, text string, keep bool, args []any) error {
-	_, err := guarded(ctx, func() (struct{}, error) {
+	return guarded(ctx, func() error {
 		m := message{text: text, answer: &answer{text: text, args: slices.Clone(args), types: r.conn.TypeMap()}}
 		err := r.encode(ctx, &m, keep, args)
 		if err == nil {
-			r.behind = append(r.behind, m)
+			r.expected = append(r.expected, m)
 		}
-		return struct{}{}, err
+		return err
 	})
-	return err
 }
 
 // Flush implements sqlstore.Remote.
@@ -77,7 +76,7 @@ func (r *remote) Flush(ctx context.Context) error {
 		return err
 	}
 	r.open = &rows{remote: r, types: r.conn.TypeMap()}
-	err := r.together(ctx, nil)
+	err := r.sendAll(ctx, nil)
 	if closed := r.open.Close(); err == nil {
 		err = closed
 	}
@@ -127,15 +126,15 @@ func (r *remote) encode(ctx context.Context, m *message, keep bool, args []any) 
 	return nil
 }
 
-// together sends the queue and then a message, if any, and reads the answers up to that
-// one's rows.
-func (r *remote) together(ctx context.Context, last *message) error {
+// sendAll sends the queue, a last message, if any, and the expected queries. It
+// reads the answers up to the rows of the last message.
+func (r *remote) sendAll(ctx context.Context, last *message) error {
 	p := r.conn.PgConn().StartPipeline(ctx)
 	r.open.pipeline = p
 	sent := r.queue
-	r.queue, r.held = nil, 0
+	r.queue, r.queuedBytes = nil, 0
 	if last != nil {
-		r.open.behind, r.behind = r.behind, nil
+		r.open.expected, r.expected = r.expected, nil
 	}
 	for i := range sent {
 		sent[i].send(p)
@@ -143,8 +142,8 @@ func (r *remote) together(ctx context.Context, last *message) error {
 	if last != nil {
 		last.send(p)
 	}
-	for i := range r.open.behind {
-		r.open.behind[i].send(p)
+	for i := range r.open.expected {
+		r.open.expected[i].send(p)
 	}
 	if r.ended {
 		p.SendQueryParams("ROLLBACK", nil, nil, nil, nil)
@@ -166,20 +165,20 @@ func (r *remote) together(ctx context.Context, last *message) error {
 	return r.open.next()
 }
 
-// drop forgets the statements that wait.
-func (r *remote) drop() { r.queue, r.held, r.behind = nil, 0, nil }
+// clearQueue drops everything that is to be sent with the next statement.
+func (r *remote) clearQueue() { r.queue, r.queuedBytes, r.expected = nil, 0, nil }
 
 // answerTo returns the received answer to a query, once.
 func (r *remote) answerTo(text string, args []any) *answer {
-	if r.open != nil && len(r.open.behind) > 0 {
+	if r.open != nil && len(r.open.expected) > 0 {
 		_ = r.open.Close() // its error was the reader's to see
 	}
-	i := slices.IndexFunc(r.heard, func(a *answer) bool { return a.to(text, args) })
+	i := slices.IndexFunc(r.prefetched, func(a *answer) bool { return a.to(text, args) })
 	if i < 0 {
 		return nil
 	}
-	a := r.heard[i]
-	r.heard = slices.Delete(r.heard, i, i+1)
+	a := r.prefetched[i]
+	r.prefetched = slices.Delete(r.prefetched, i, i+1)
 	return a
 }
 

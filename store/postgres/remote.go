@@ -25,17 +25,17 @@ const maxKept = 512
 // not wait where it need not: a BEGIN travels with the next statement, and the
 // answer to a ROLLBACK is read when the connection is used again.
 type remote struct {
-	conn   *pgx.Conn
-	queue  []message                 // to be sent with the next statement, in front of it
-	held   int                       // bytes of it, about
-	behind []message                 // expected queries, to be sent with the next statement, behind it
-	heard  []*answer                 // to expected queries that were not run yet
-	owed   *pgconn.MultiResultReader // the answer to a ROLLBACK, or nil
-	open   *rows                     // the unread result, or nil
-	build  message                   // scratch
-	custom bool                      // plans of the rest of the transaction are custom ones
-	ended  bool                      // the transaction ended with a query that had the hint Final
-	kept   map[string]*pgconn.StatementDescription
+	conn        *pgx.Conn
+	queue       []message                 // to be sent before the next statement, with it
+	queuedBytes int                       // about
+	expected    []message                 // queries to be sent after the next statement, with it
+	prefetched  []*answer                 // to expected queries that were not run yet
+	rollback    *pgconn.MultiResultReader // the answer to a ROLLBACK, or nil
+	open        *rows                     // the unread result, or nil
+	build       message                   // scratch
+	custom      bool                      // plans of the rest of the transaction are custom ones
+	ended       bool                      // the transaction ended with a query that had the hint Final
+	kept        map[string]*pgconn.StatementDescription
 }
 
 // customPlans has the statements of a transaction planned for their arguments, where the
@@ -50,18 +50,19 @@ func newRemote(native any) sqlstore.Remote {
 
 // guarded runs f unless the context is done already, for which pgx would give the connection
 // up, and adds the context's own error.
-func guarded[T any](ctx context.Context, f func() (T, error)) (T, error) {
+func guarded(ctx context.Context, f func() error) error {
 	if err := ctx.Err(); err != nil {
-		var zero T
-		return zero, err
+		return err
 	}
-	v, err := f()
-	return v, withContext(ctx, err)
+	return withContext(ctx, f())
 }
 
 // Exec implements sqlstore.Remote.
-func (r *remote) Exec(ctx context.Context, text string, keep bool, args []any) (int64, error) {
-	n, err := guarded(ctx, func() (int64, error) { return r.exec(ctx, text, keep, args) })
+func (r *remote) Exec(ctx context.Context, text string, keep bool, args []any) (n int64, err error) {
+	err = guarded(ctx, func() (err error) {
+		n, err = r.exec(ctx, text, keep, args)
+		return err
+	})
 	if code(err) == codeRefused && strings.HasPrefix(text, "CREATE TABLE ") {
 		err = fmt.Errorf("%w: a new store needs CREATE ON SCHEMA, which only up to Postgres 14 everybody had on public; "+
 			"or name a schema of this user's by the parameter %s", err, paramSchema)
@@ -70,7 +71,7 @@ func (r *remote) Exec(ctx context.Context, text string, keep bool, args []any) (
 }
 
 func (r *remote) exec(ctx context.Context, text string, keep bool, args []any) (int64, error) {
-	r.heard = nil
+	r.prefetched = nil
 	if !keep && len(args) == 0 && len(r.queue) == 0 {
 		return 0, r.script(ctx, text)
 	}
@@ -90,22 +91,26 @@ func (r *remote) script(ctx context.Context, text string) error {
 	return r.conn.PgConn().Exec(ctx, text).Close()
 }
 
-// Query implements sqlstore.Remote. It reads the first row, so that an error is that of
-// the query.
-func (r *remote) Query(ctx context.Context, s driver.Statement, keep bool, args []any) (driver.Rows, error) {
-	return guarded(ctx, func() (driver.Rows, error) { return r.query(ctx, s, keep, args) })
+// Query implements sqlstore.Remote. It reads the first row, so that it returns
+// the query's error itself.
+func (r *remote) Query(ctx context.Context, s driver.Statement, keep bool, args []any) (rows driver.Rows, err error) {
+	err = guarded(ctx, func() (err error) {
+		rows, err = r.query(ctx, s, keep, args)
+		return err
+	})
+	return rows, err
 }
 
 func (r *remote) query(ctx context.Context, s driver.Statement, keep bool, args []any) (driver.Rows, error) {
 	if a := r.answerTo(s.Text, args); a != nil {
 		return a, nil
 	}
-	r.behind = slices.DeleteFunc(r.behind, func(m message) bool { return m.answer.to(s.Text, args) })
+	r.expected = slices.DeleteFunc(r.expected, func(m message) bool { return m.answer.to(s.Text, args) })
 	rows, err := r.send(ctx, s, keep, args)
 	if err != nil {
 		return nil, err
 	}
-	if rows.ahead = rows.read(); rows.err != nil {
+	if rows.firstRead = rows.read(); rows.err != nil {
 		return nil, rows.err
 	}
 	return rows, nil
@@ -113,15 +118,15 @@ func (r *remote) query(ctx context.Context, s driver.Statement, keep bool, args 
 
 // Rollback implements sqlstore.Remote.
 func (r *remote) Rollback() error {
-	r.drop()
-	r.heard, r.ended = nil, false
+	r.clearQueue()
+	r.prefetched, r.ended = nil, false
 	if err := r.drain(); err != nil {
 		return err
 	}
 	if r.conn.PgConn().TxStatus() == 'I' { // it was never begun, or has ended
 		return nil
 	}
-	r.owed = r.conn.PgConn().Exec(context.Background(), "ROLLBACK")
+	r.rollback = r.conn.PgConn().Exec(context.Background(), "ROLLBACK")
 	return nil
 }
 
@@ -130,16 +135,15 @@ func (r *remote) drain() error {
 	if r.open != nil {
 		_ = r.open.Close() // its error was the reader's to see
 	}
-	if r.owed == nil {
+	if r.rollback == nil {
 		return nil
 	}
-	err := r.owed.Close()
-	r.owed = nil
+	err := r.rollback.Close()
+	r.rollback = nil
 	return err
 }
 
-// send sends one statement, and those left to it in front, and reads the answers up to
-// its rows.
+// send sends one statement, with the queue, and reads the answers up to its rows.
 func (r *remote) send(ctx context.Context, s driver.Statement, keep bool, args []any) (*rows, error) {
 	if err := r.drain(); err != nil {
 		return nil, err
@@ -153,11 +157,11 @@ func (r *remote) send(ctx context.Context, s driver.Statement, keep bool, args [
 	}
 	r.open = &rows{remote: r, types: r.conn.TypeMap()}
 	r.ended = s.Final
-	if len(r.queue) == 0 && len(r.behind) == 0 && !r.ended {
+	if len(r.queue) == 0 && len(r.expected) == 0 && !r.ended {
 		r.open.result = r.single(ctx, m)
 		return r.open, nil
 	}
-	if err := r.together(ctx, m); err != nil {
+	if err := r.sendAll(ctx, m); err != nil {
 		_ = r.open.Close()
 		return nil, err
 	}
@@ -184,7 +188,7 @@ func (r *remote) prepare(ctx context.Context, text string) (*pgconn.StatementDes
 		if err := r.Flush(ctx); err != nil { // there may be some of them in it
 			return nil, err
 		}
-		r.behind = nil // expected queries may be of them too, and are sent when they are run
+		r.expected = nil // they may be of them too; they are sent when they are run
 		clear(r.kept)
 		if err := r.conn.DeallocateAll(ctx); err != nil {
 			return nil, err
@@ -199,15 +203,15 @@ func (r *remote) prepare(ctx context.Context, text string) (*pgconn.StatementDes
 
 // rows is the result of a statement.
 type rows struct {
-	remote   *remote
-	types    *pgtype.Map
-	pipeline *pgconn.Pipeline     // or nil
-	behind   []message            // whose answers come after these rows
-	result   *pgconn.ResultReader // nil once closed
-	ahead    bool                 // the first row has been read and not asked for
-	fields   []pgconn.FieldDescription
-	tag      pgconn.CommandTag
-	err      error
+	remote    *remote
+	types     *pgtype.Map
+	pipeline  *pgconn.Pipeline     // or nil
+	expected  []message            // whose answers come after these rows
+	result    *pgconn.ResultReader // nil once closed
+	firstRead bool                 // the first row has been read and not asked for
+	fields    []pgconn.FieldDescription
+	tag       pgconn.CommandTag
+	err       error
 }
 
 // next goes to the next result of a pipeline.
@@ -224,23 +228,23 @@ func (s *rows) next() error {
 	return nil
 }
 
-// expected reads the answer to a query that was sent behind the rows.
-func (s *rows) expected(m *message) error {
+// readExpected reads the answer to an expected query.
+func (s *rows) readExpected(m *message) error {
 	if err := s.next(); err != nil {
 		return err
 	}
 	m.answer.read(s.result)
 	_, err := s.result.Close()
 	if err == nil {
-		s.remote.heard = append(s.remote.heard, m.answer)
+		s.remote.prefetched = append(s.remote.prefetched, m.answer)
 	}
 	return err
 }
 
 // Next implements driver.Rows.
 func (s *rows) Next() bool {
-	if s.ahead {
-		s.ahead = false
+	if s.firstRead {
+		s.firstRead = false
 		return true
 	}
 	return s.read()
@@ -308,7 +312,7 @@ func assign(types *pgtype.Map, dest any, field *pgconn.FieldDescription, value [
 // Err implements driver.Rows.
 func (s *rows) Err() error { return s.err }
 
-// Close implements driver.Rows. What ended the rows before, Err tells.
+// Close implements driver.Rows.
 func (s *rows) Close() error {
 	if s.remote == nil {
 		return nil
@@ -316,10 +320,10 @@ func (s *rows) Close() error {
 	if s.result != nil {
 		s.tag, s.err = s.result.Close()
 		if !s.tag.Select() {
-			s.remote.heard = nil // it may have written
+			s.remote.prefetched = nil // it may have written
 		}
-		for i := 0; i < len(s.behind) && s.err == nil; i++ {
-			s.err = s.expected(&s.behind[i])
+		for i := 0; i < len(s.expected) && s.err == nil; i++ {
+			s.err = s.readExpected(&s.expected[i])
 		}
 	}
 	if s.pipeline != nil {
@@ -327,6 +331,6 @@ func (s *rows) Close() error {
 			s.err = err
 		}
 	}
-	s.remote.open, s.remote, s.result, s.ahead = nil, nil, nil, false
+	s.remote.open, s.remote, s.result, s.firstRead = nil, nil, nil, false
 	return s.err
 }

@@ -208,8 +208,8 @@ func lock(ctx context.Context, c *sqlstore.Conn) error {
 	return err
 }
 
-// lost tells why a transaction cannot be committed, as far as this side of the connection
-// knows. Postgres answers COMMIT in a transaction with a failed statement by rolling back,
+// lost returns the reason why a transaction cannot be committed, as far as the
+// client knows it. Postgres answers COMMIT in a transaction with a failed statement by rolling back,
 // without an error.
 func lost(c *sqlstore.Conn) error {
 	err := withConn(c, func(conn *pgx.Conn) error {

@@ -116,38 +116,35 @@ func Number(n uint64) Value { return Value{Kind: entity.Numeric, Number: n} }
 
 // comparison parses a term that begins with a name: a comparison, a glob, a
 // list, or $all.
-func (p *parser) comparison() (subtree, error) {
+func (p *parser) comparison() subtree {
 	name := p.tok
-	if err := p.advance(); err != nil {
-		return subtree{}, err
-	}
+	p.advance()
 	return p.compared(name)
 }
 
 // compared parses the rest of a term after its name.
-func (p *parser) compared(name token) (subtree, error) {
+func (p *parser) compared(name token) subtree {
 	if name.kind == tokName && name.text == allName && !p.atOperator() {
 		return p.node(name, All{}, 1)
 	}
-	if err := checkName(name.text); err != nil {
-		return subtree{}, p.fail(name, err.Error(), "")
+	p.check(name, checkName(name.text))
+	return p.node(name, p.operation(name.text), 1)
+}
+
+// check fails at a token if it breaks a rule of comparisons.
+func (p *parser) check(at token, broken error) {
+	if broken != nil {
+		p.fail(at, broken.Error(), "")
 	}
-	e, err := p.operation(name.text)
-	if err != nil {
-		return subtree{}, err
-	}
-	return p.node(name, e, 1)
 }
 
 // present makes an expression that is true of every entity with an attribute of
 // that name.
-func (p *parser) present(name token) (subtree, error) {
+func (p *parser) present(name token) subtree {
 	if name.kind == tokName && name.text == allName {
 		return p.node(name, All{}, 1)
 	}
-	if err := checkName(name.text); err != nil {
-		return subtree{}, p.fail(name, err.Error(), "")
-	}
+	p.check(name, checkName(name.text))
 	text, number := Glob{Name: name.text, Pattern: "*"}, Compare{name.text, GreaterOrEqual, Number(0)}
 	kind, synthetic := entity.SyntheticKind(name.text)
 	switch {
@@ -177,56 +174,47 @@ func (p *parser) compareOp() CompareOp {
 }
 
 // operation parses the operator and operand after a name.
-func (p *parser) operation(name string) (Expr, error) {
+func (p *parser) operation(name string) Expr {
 	op := p.tok
 	if cmp := p.compareOp(); cmp != 0 {
-		if err := p.advance(); err != nil {
-			return nil, err
-		}
-		exact := cmp == Equal || cmp == NotEqual
-		value, err := p.literal(name, exact, "a value")
-		return Compare{name, cmp, value}, err
+		p.advance()
+		return Compare{name, cmp, p.literal(name, cmp == Equal || cmp == NotEqual, "a value")}
 	}
 	switch op.kind {
 	case tokGlob, tokNotGlob:
 		return p.glob(name, op.kind == tokNotGlob)
 	case tokNot:
-		if err := p.advance(); err != nil {
-			return nil, err
-		}
+		p.advance()
 		switch {
 		case p.tok.kind == tokIn:
-			values, err := p.list(name)
-			return In{name, values, true}, err
+			return In{name, p.list(name), true}
 		case p.tok.kind == tokGlob && p.tok.isWord():
 			return p.glob(name, true)
 		}
-		return nil, p.unexpected(`"in" or "glob"`)
+		p.unexpected(`"in" or "glob"`)
+		return nil
 	case tokIn:
-		values, err := p.list(name)
-		return In{name, values, false}, err
+		return In{name, p.list(name), false}
 	}
-	return nil, p.unexpected("an operator (" + operatorList + ")")
+	p.unexpected("an operator (" + operatorList + ")")
+	return nil
 }
 
 // glob parses the operator and its pattern.
-func (p *parser) glob(name string, negated bool) (Expr, error) {
-	if err := p.advance(); err != nil {
-		return nil, err
-	}
+func (p *parser) glob(name string, negated bool) Expr {
+	p.advance()
 	if p.tok.kind != tokString {
-		return nil, p.unexpected("a pattern in double quotes")
+		p.unexpected("a pattern in double quotes")
 	}
-	pattern := p.tok.text
-	if err := checkPattern(name, pattern); err != nil {
-		return nil, p.fail(p.tok, err.Error(), "")
-	}
-	return Glob{name, pattern, negated}, p.advance()
+	pattern := p.tok
+	p.check(pattern, checkPattern(name, pattern.text))
+	p.advance()
+	return Glob{name, pattern.text, negated}
 }
 
 // literal parses a value to compare the attribute with. If the comparison is
 // for equality, text that means an address or a key is converted to lower case.
-func (p *parser) literal(name string, exact bool, expected string) (value Value, err error) {
+func (p *parser) literal(name string, exact bool, expected string) (value Value) {
 	switch p.tok.kind {
 	case tokString, tokHex:
 		value = Text(p.tok.text)
@@ -236,60 +224,48 @@ func (p *parser) literal(name string, exact bool, expected string) (value Value,
 	case tokNumber:
 		value = Number(p.tok.number)
 	case tokName:
-		return value, p.unexpected(expected + " (strings are written in double quotes)")
+		p.unexpected(expected + " (strings are written in double quotes)")
 	default:
-		return value, p.unexpected(expected)
+		p.unexpected(expected)
 	}
-	if err := checkType(name, value.Kind); err != nil {
-		return value, p.fail(p.tok, err.Error(), "")
-	}
-	return value, p.advance()
+	p.check(p.tok, checkType(name, value.Kind))
+	p.advance()
+	return value
 }
 
 // list parses "in" and its values.
-func (p *parser) list(name string) ([]Value, error) {
-	if err := p.advance(); err != nil {
-		return nil, err
-	}
+func (p *parser) list(name string) (values []Value) {
+	p.advance()
 	if p.tok.kind != tokOpen {
-		return nil, p.unexpected(`"("`)
+		p.unexpected(`"("`)
 	}
-	if err := p.advance(); err != nil {
-		return nil, err
-	}
-	var values []Value
+	p.advance()
 	expected := "a value"
-	for len(values) == 0 || p.tok.kind != tokClose {
+	for p.err == nil && (len(values) == 0 || p.tok.kind != tokClose) {
 		start := p.tok
-		value, err := p.literal(name, true, expected)
-		if err != nil {
-			return nil, err
-		}
+		value := p.literal(name, true, expected)
 		if values = append(values, value); len(values) > MaxList {
-			return nil, p.fail(start, fmt.Sprintf("list of more than %d values", MaxList), "")
+			p.fail(start, fmt.Sprintf("list of more than %d values", MaxList), "")
 		}
 		if first := values[0].Kind; value.Kind != first {
-			return nil, p.fail(start, fmt.Sprintf("a %s in a list of %ss", kindName(value.Kind), kindName(first)),
+			p.fail(start, fmt.Sprintf("a %s in a list of %ss", kindName(value.Kind), kindName(first)),
 				"values of one type")
 		}
-		if expected, err = p.separator(); err != nil {
-			return nil, err
-		}
+		expected = p.separator()
 	}
-	return values, p.advance()
+	p.advance()
+	return values
 }
 
 // separator parses the comma after a value of a list, if there is one, and
 // returns what may come next.
-func (p *parser) separator() (expected string, err error) {
+func (p *parser) separator() (expected string) {
 	if p.tok.kind != tokComma {
-		return `a value, "," or ")"`, nil
+		return `a value, "," or ")"`
 	}
-	if err := p.advance(); err != nil {
-		return "", err
-	}
+	p.advance()
 	if p.tok.kind == tokClose {
-		return "", p.unexpected("a value")
+		p.unexpected("a value")
 	}
-	return "a value", nil
+	return "a value"
 }

@@ -16,18 +16,16 @@ func Parse(src string) (Expr, error) {
 		return nil, err
 	}
 	p := parser{lex: lexer{src: src}}
-	if err := p.advance(); err != nil {
-		return nil, err
-	}
+	p.advance()
 	if p.tok.kind == tokEnd {
-		return nil, p.fail(p.tok, "empty query", "an expression (* selects every entity)")
+		p.fail(p.tok, "empty query", "an expression (* selects every entity)")
 	}
-	tree, err := p.or()
-	if err != nil {
-		return nil, err
-	}
+	tree := p.or()
 	if p.tok.kind != tokEnd {
-		return nil, p.unexpected(`"&&", "||" or the end of the query`)
+		p.unexpected(`"&&", "||" or the end of the query`)
+	}
+	if p.err != nil {
+		return nil, p.err
 	}
 	if n := printedLength(tree.expr, len(src)); n > MaxLength {
 		return nil, syntaxError(src, 0,
@@ -70,11 +68,15 @@ func printedLength(e Expr, sourceLength int) int {
 // recursion (10,000 parentheses must be an error and not 10,000 nested calls),
 // builds grammar structs by reflection that would have to be converted into
 // this tree, and cannot suggest corrections for frequent mistakes.
+//
+// The first error ends the source: from then on the next token is tokEnd, and
+// further errors are ignored. So only Parse looks at the error.
 type parser struct {
 	lex   lexer
 	tok   token // the next one
 	depth int   // open parentheses and negations
 	nodes int
+	err   error
 }
 
 // subtree is an expression and its height.
@@ -83,17 +85,23 @@ type subtree struct {
 	height int
 }
 
-func (p *parser) advance() (err error) {
-	p.tok, err = p.lex.next()
-	return err
+func (p *parser) advance() {
+	if p.err == nil {
+		p.tok, p.err = p.lex.next()
+	}
+	if p.err != nil {
+		p.tok = token{kind: tokEnd}
+	}
 }
 
-func (p *parser) fail(at token, message, expected string) error {
-	return syntaxError(p.lex.src, at.start, message, expected)
+func (p *parser) fail(at token, message, expected string) {
+	if p.err == nil {
+		p.err, p.tok = syntaxError(p.lex.src, at.start, message, expected), token{kind: tokEnd}
+	}
 }
 
-// unexpected returns the error for a next token that does not fit.
-func (p *parser) unexpected(expected string) error {
+// unexpected fails at a next token that does not fit.
+func (p *parser) unexpected(expected string) {
 	var what string
 	switch p.tok.kind {
 	case tokEnd:
@@ -107,56 +115,50 @@ func (p *parser) unexpected(expected string) error {
 	default:
 		what = string(appendText(nil, clip(p.lex.src[p.tok.start:p.tok.end])))
 	}
-	return p.fail(p.tok, "unexpected "+what, expected)
+	p.fail(p.tok, "unexpected "+what, expected)
 }
 
 // node returns a node that begins at a token, and checks the tree's limits.
-func (p *parser) node(at token, e Expr, height int) (subtree, error) {
-	p.nodes++
-	if p.nodes > MaxNodes {
-		return subtree{}, p.fail(at, fmt.Sprintf("query of more than %d operators and comparisons", MaxNodes), "")
+func (p *parser) node(at token, e Expr, height int) subtree {
+	if p.nodes++; p.nodes > MaxNodes {
+		p.fail(at, fmt.Sprintf("query of more than %d operators and comparisons", MaxNodes), "")
 	}
 	if height > MaxDepth {
-		return subtree{}, p.tooDeep(at)
+		p.tooDeep(at)
 	}
-	return subtree{e, height}, nil
+	return subtree{e, height}
 }
 
-func (p *parser) tooDeep(at token) error {
-	return p.fail(at, fmt.Sprintf("query nested deeper than %d", MaxDepth), "")
+func (p *parser) tooDeep(at token) {
+	p.fail(at, fmt.Sprintf("query nested deeper than %d", MaxDepth), "")
 }
 
-func (p *parser) or() (subtree, error) {
+func (p *parser) or() subtree {
 	return p.chain(tokOr, p.and, func(terms []Expr) Expr { return Or{terms} })
 }
 
-func (p *parser) and() (subtree, error) {
+func (p *parser) and() subtree {
 	return p.chain(tokAnd, p.unary, func(terms []Expr) Expr { return And{terms} })
 }
 
 // chain parses terms joined by one operator into one node. It loops, so a long
 // chain adds no depth.
-func (p *parser) chain(op tokenKind, term func() (subtree, error), join func([]Expr) Expr) (subtree, error) {
+func (p *parser) chain(op tokenKind, term func() subtree, join func([]Expr) Expr) subtree {
 	start := p.tok
-	first, err := term()
-	if err != nil || p.tok.kind != op {
-		return first, err
+	first := term()
+	if p.tok.kind != op {
+		return first
 	}
 	terms, height := []Expr{first.expr}, first.height
 	for p.tok.kind == op {
-		if err := p.advance(); err != nil {
-			return subtree{}, err
-		}
-		next, err := term()
-		if err != nil {
-			return subtree{}, err
-		}
+		p.advance()
+		next := term()
 		terms, height = append(terms, next.expr), max(height, next.height)
 	}
 	return p.node(start, join(terms), height+1)
 }
 
-func (p *parser) unary() (subtree, error) {
+func (p *parser) unary() subtree {
 	if p.tok.isWord() && p.comparisonFollows() {
 		p.tok.kind = tokName
 	}
@@ -167,14 +169,13 @@ func (p *parser) unary() (subtree, error) {
 	case tokOpen:
 		return p.group()
 	case tokStar:
-		if err := p.advance(); err != nil {
-			return subtree{}, err
-		}
+		p.advance()
 		return p.node(start, All{}, 1)
 	case tokName, tokQuotedName:
 		return p.comparison()
 	}
-	return subtree{}, p.unexpected(`an attribute name, "(", "!" or "*"`)
+	p.unexpected(`an attribute name, "(", "!" or "*"`)
+	return subtree{}
 }
 
 // comparisonFollows reports whether the tokens after the next one begin a
@@ -215,29 +216,25 @@ func endsTerm(kind tokenKind) bool {
 	return kind == tokEnd || kind == tokAnd || kind == tokOr || kind == tokClose
 }
 
-func (p *parser) enter() error {
+// enter passes a negation or an opening parenthesis.
+func (p *parser) enter() {
 	if p.depth++; p.depth > MaxDepth {
-		return p.tooDeep(p.tok)
+		p.tooDeep(p.tok)
 	}
-	return p.advance()
+	p.advance()
 }
 
-func (p *parser) negation() (subtree, error) {
+func (p *parser) negation() subtree {
 	start := p.tok
-	if err := p.enter(); err != nil {
-		return subtree{}, err
-	}
-	term, err := p.negated(start)
-	if err != nil {
-		return subtree{}, err
-	}
+	p.enter()
+	term := p.negated(start)
 	p.depth--
 	return p.node(start, Not{term.expr}, term.height+1)
 }
 
 // negated parses the operand of a negation. A name without an operator means:
 // there is no attribute with this name.
-func (p *parser) negated(sign token) (subtree, error) {
+func (p *parser) negated(sign token) subtree {
 	if sign.kind == tokBang && p.tok.isWord() && p.nothingFollows() {
 		p.tok.kind = tokName
 	}
@@ -245,30 +242,24 @@ func (p *parser) negated(sign token) (subtree, error) {
 	if sign.kind != tokBang || name.kind != tokName && name.kind != tokQuotedName {
 		return p.unary()
 	}
-	if err := p.advance(); err != nil {
-		return subtree{}, err
-	}
+	p.advance()
 	if endsTerm(p.tok.kind) {
 		return p.present(name)
 	}
 	return p.compared(name)
 }
 
-func (p *parser) group() (subtree, error) {
+func (p *parser) group() subtree {
 	open := p.tok
-	if err := p.enter(); err != nil {
-		return subtree{}, err
-	}
-	inner, err := p.or()
-	if err != nil {
-		return subtree{}, err
-	}
+	p.enter()
+	inner := p.or()
 	if p.tok.kind != tokClose {
 		at := syntaxError(p.lex.src, open.start, "", "")
-		return subtree{}, p.unexpected(fmt.Sprintf(`"&&", "||" or the ")" of %d:%d`, at.Line, at.Column))
+		p.unexpected(fmt.Sprintf(`"&&", "||" or the ")" of %d:%d`, at.Line, at.Column))
 	}
 	p.depth--
-	return inner, p.advance()
+	p.advance()
+	return inner
 }
 
 // operatorList is the list of operators in messages.

@@ -170,25 +170,21 @@ func (t *tableRows) scanPayload(v *versionRows) error {
 // compare reports the differences between an entity's rows and its payload
 // rows. It returns false when report did.
 func (l *Layout) compare(key []byte, want, got entityRows, report func(string) bool) bool {
-	if problem := l.lifetimes(want); problem != "" && !report(fmt.Sprintf("entity 0x%x, %s", key, problem)) {
+	say := func(problem string) bool { return report(fmt.Sprintf("entity 0x%x, %s", key, problem)) }
+	if problem := l.lifetimes(want); problem != "" && !say(problem) {
 		return false
 	}
 	for from, w := range want {
-		g := got[from]
-		if g == nil {
-			if !report(fmt.Sprintf("entity 0x%x, version of block %d: no attribute rows", key, from)) {
-				return false
-			}
-			continue
+		problem := "no attribute rows"
+		if g := got[from]; g != nil {
+			problem = l.difference(w, g)
 		}
-		if problem := l.difference(w, g); problem != "" {
-			if !report(fmt.Sprintf("entity 0x%x, version of block %d: %s", key, from, problem)) {
-				return false
-			}
+		if problem != "" && !say(fmt.Sprintf("version of block %d: %s", from, problem)) {
+			return false
 		}
 	}
 	for from := range got {
-		if want[from] == nil && !report(fmt.Sprintf("entity 0x%x, version of block %d: attribute rows without a payload", key, from)) {
+		if want[from] == nil && !say(fmt.Sprintf("version of block %d: attribute rows without a payload", from)) {
 			return false
 		}
 	}

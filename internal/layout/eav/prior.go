@@ -10,15 +10,24 @@ import (
 
 // Prior implements layout.Writer.
 func (w writer) Prior(ctx context.Context, at uint64, needs map[entity.Key]entity.Need) (map[entity.Key]entity.Prior, error) {
-	l, q := w.Layout, w.tx
+	// Read the live versions.
 	all := make([]any, 0, len(needs))
 	for key := range needs {
 		all = append(all, key[:])
 	}
 	prior := make(map[entity.Key]entity.Prior, len(needs))
-	if err := l.readLive(ctx, q, at, all, prior); err != nil {
+	err := w.sql.EachIn(ctx, w.tx, "live", all, []any{int64(at)}, func(rows driver.Rows) error {
+		e, err := scanEntity(rows)
+		if err == nil {
+			prior[e.Key] = entity.Prior{Live: e}
+		}
+		return err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("read live versions: %w", err)
 	}
+
+	// Read the payloads that the block keeps.
 	var content, ends []any
 	for key, need := range needs {
 		live := prior[key].Live != nil
@@ -29,27 +38,7 @@ func (w writer) Prior(ctx context.Context, at uint64, needs map[entity.Key]entit
 			ends = append(ends, key[:])
 		}
 	}
-	if err := l.readContent(ctx, q, at, content, prior); err != nil {
-		return nil, fmt.Errorf("read payloads: %w", err)
-	}
-	if err := l.readEnds(ctx, q, ends, prior); err != nil {
-		return nil, fmt.Errorf("read ended versions: %w", err)
-	}
-	return prior, nil
-}
-
-func (l *Layout) readLive(ctx context.Context, q driver.Querier, at uint64, keys []any, prior map[entity.Key]entity.Prior) error {
-	return l.sql.EachIn(ctx, q, "live", keys, []any{int64(at)}, func(rows driver.Rows) error {
-		e, err := scanEntity(rows)
-		if err == nil {
-			prior[e.Key] = entity.Prior{Live: e}
-		}
-		return err
-	})
-}
-
-func (l *Layout) readContent(ctx context.Context, q driver.Querier, at uint64, keys []any, prior map[entity.Key]entity.Prior) error {
-	return l.sql.EachIn(ctx, q, "content", keys, []any{int64(at)}, func(rows driver.Rows) error {
+	err = w.sql.EachIn(ctx, w.tx, "content", content, []any{int64(at)}, func(rows driver.Rows) error {
 		var key, content []byte
 		if err := rows.Scan(&key, &content); err != nil {
 			return err
@@ -59,12 +48,13 @@ func (l *Layout) readContent(ctx context.Context, q driver.Querier, at uint64, k
 		}
 		return nil
 	})
-}
+	if err != nil {
+		return nil, fmt.Errorf("read payloads: %w", err)
+	}
 
-// readEnds finds the keys whose last versions expired by themselves.
-func (l *Layout) readEnds(ctx context.Context, q driver.Querier, keys []any, prior map[entity.Key]entity.Prior) error {
-	last := make(map[entity.Key]int64, len(keys))
-	return l.sql.EachIn(ctx, q, "ends", keys, nil, func(rows driver.Rows) error {
+	// Find the keys whose last versions expired by themselves.
+	last := make(map[entity.Key]int64, len(ends))
+	err = w.sql.EachIn(ctx, w.tx, "ends", ends, nil, func(rows driver.Rows) error {
 		var key, numbers []byte
 		var from, to int64
 		if err := rows.Scan(&key, &from, &to, &numbers); err != nil {
@@ -79,6 +69,10 @@ func (l *Layout) readEnds(ctx context.Context, q driver.Querier, keys []any, pri
 		prior[k] = entity.Prior{Expired: uint64(to) == expiration && !trace}
 		return err
 	})
+	if err != nil {
+		return nil, fmt.Errorf("read ended versions: %w", err)
+	}
+	return prior, nil
 }
 
 // scanEntity scans the columns entity_key, from_block, content type and the two

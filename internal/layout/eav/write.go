@@ -34,38 +34,27 @@ func (w writer) Write(ctx context.Context, set entity.Changeset) error {
 			b.addRows(w.schema.Temporal, c.New)
 		}
 	}
-	if err := w.end(ctx, w.tx, set, &b); err != nil {
-		return err
+
+	// Close the old versions; without history, delete the rows of every changed
+	// key. A key without an old version may still have rows of an expired one.
+	if w.schema.Temporal {
+		for i, closing := range w.closing {
+			if err := w.tx.Update(ctx, closing, int64(set.Block), b.closed[i]); err != nil {
+				return err
+			}
+		}
+	} else {
+		keys := make([]any, len(set.Changes))
+		for i := range set.Changes {
+			keys[i] = set.Changes[i].Key[:]
+		}
+		for _, name := range []string{"delete_strings", "delete_numbers", "delete_payloads"} {
+			if err := w.sql.ExecIn(ctx, w.tx, name, 1, keys); err != nil {
+				return err
+			}
+		}
 	}
 	return b.insert(ctx, w.tx, w.shape)
-}
-
-// end closes the old versions; without history it removes them.
-func (l *Layout) end(ctx context.Context, tx driver.Tx, set entity.Changeset, b *batch) error {
-	if !l.schema.Temporal {
-		return l.remove(ctx, tx, set)
-	}
-	for i, closing := range l.closing {
-		if err := tx.Update(ctx, closing, int64(set.Block), b.closed[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// remove deletes the rows of every changed key. A key without an old version
-// may still have rows of an expired one.
-func (l *Layout) remove(ctx context.Context, tx driver.Tx, set entity.Changeset) error {
-	keys := make([]any, len(set.Changes))
-	for i := range set.Changes {
-		keys[i] = set.Changes[i].Key[:]
-	}
-	for _, name := range []string{"delete_strings", "delete_numbers", "delete_payloads"} {
-		if err := l.sql.ExecIn(ctx, tx, name, 1, keys); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // addClosed adds the keys of a version's rows.

@@ -27,9 +27,6 @@ SELECT count(*) FROM event_postings WHERE term = ? AND position = ?;
 -- name: find_ids
 SELECT id, position FROM event_ids WHERE id IN ({?});
 
--- name: count_events
-SELECT count(*) FROM events;
-
 -- name: count_types
 SELECT type, count(*) FROM events GROUP BY type ORDER BY type;
 

@@ -41,7 +41,7 @@ const maxJudgeViews = 2
 
 // errPutBack is the verdict on a request whose condition must be judged on a
 // view.
-var errPutBack = errors.New("the condition is to be judged apart")
+var errPutBack = errors.New("the condition must be judged on a view")
 
 // judgeOnView judges a condition on a view. If no view is available, the writer
 // judges it, whatever it costs.
