@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/varvedb/varve/internal/filesync"
+	"github.com/varvedb/varve/internal/temptest"
 	"github.com/varvedb/varve/store/driver"
 
 	_ "github.com/varvedb/varve/store/duckdb"
@@ -21,11 +21,9 @@ func TestMain(m *testing.M) {
 	if code, asked := WorkerIfAsked(); asked {
 		os.Exit(code)
 	}
-	// The trials tell lost syncs from the order of writes, and not from a disk's patience.
-	if free, err := filesync.Free("/dev/shm"); err == nil && free > 4<<30 && os.Getenv("TMPDIR") == "" {
-		_ = os.Setenv("TMPDIR", "/dev/shm")
-	}
-	os.Exit(m.Run())
+	// The trials tell lost syncs from the order of writes, and not from a disk's
+	// patience.
+	os.Exit(temptest.InMemory(m.Run).Run())
 }
 
 // tryRound runs one round of a trial and returns its result.

@@ -8,7 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/varvedb/varve/internal/filesync"
+	"github.com/varvedb/varve/internal/temptest"
 )
 
 // helperDir is the variable that makes the test binary a process that starts
@@ -21,15 +21,13 @@ func TestMain(m *testing.M) {
 	}
 	// Most of the time of these tests is spent on syncs, and no test depends on
 	// them.
-	if free, err := filesync.Free("/dev/shm"); err == nil && free > 4<<30 && os.Getenv("TMPDIR") == "" {
-		_ = os.Setenv("TMPDIR", "/dev/shm")
-	}
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+	goleak.VerifyTestMain(temptest.InMemory(func() int {
+		code := m.Run()
 		if err := os.RemoveAll(template.dir); err != nil {
 			fmt.Println(err)
 			code = 1
 		}
-		os.Exit(code)
+		return code
 	}))
 }
 

@@ -25,11 +25,12 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/varvedb/varve/internal/pgembed"
+	"github.com/varvedb/varve/internal/temptest"
 	"github.com/varvedb/varve/store/driver"
 )
 
 // settings keep the server small. Its durability is the default, because stores
-// refuse a lower one.
+// refuse a lower one; its files are in memory.
 var settings = []driver.Setting{
 	{Name: "max_connections", Value: "60"},
 	{Name: "shared_buffers", Value: "32MB"},
@@ -176,7 +177,7 @@ func start(t testing.TB) *pgembed.Server {
 }
 
 func startShared() (err error) {
-	if shared.dir, err = os.MkdirTemp("", "pgtest-"); err != nil {
+	if shared.dir, err = temptest.MkdirTemp("pgtest-"); err != nil {
 		return err
 	}
 	shared.server, err = pgembed.Start(context.Background(), pgembed.Config{

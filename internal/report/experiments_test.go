@@ -45,9 +45,9 @@ type results struct {
 	written  map[string]string // tables and figures by their comments
 }
 
-func newResults() *results {
-	return &results{map[string]*report.Set{}, map[string]map[string][]*report.Table{}, map[string][]byte{}, map[string]string{}}
-}
+// published is the result sets that the tests have read so far. They share it,
+// because the tables of a set take seconds.
+var published = &results{map[string]*report.Set{}, map[string]map[string][]*report.Table{}, map[string][]byte{}, map[string]string{}}
 
 // set reads a result set, once.
 func (r *results) set(name string) (*report.Set, error) {
@@ -129,14 +129,14 @@ func (r *results) table(t *testing.T, at []string) string {
 
 // The tables and pictures of documents agree with the results.
 func TestExperiments(t *testing.T) {
-	r, files := newResults(), make(map[string]string)
+	files := make(map[string]string)
 	for _, name := range documents {
-		text := r.write(t, document(t, name))
+		text := published.write(t, document(t, name))
 		files[name] = text
 		for _, at := range picture.FindAllStringSubmatch(text, -1) {
-			r.read(t, at[2])
-			require.NotEmpty(t, r.pictures[at[1]], "%s: no such picture", at[1])
-			files["docs/results/"+at[1]] = string(r.pictures[at[1]])
+			published.read(t, at[2])
+			require.NotEmpty(t, published.pictures[at[1]], "%s: no such picture", at[1])
+			files["docs/results/"+at[1]] = string(published.pictures[at[1]])
 		}
 	}
 	for name, want := range files {

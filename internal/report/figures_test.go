@@ -188,10 +188,9 @@ func bare(text string) (problems []string) {
 // The figures in sentences of documents agree with the results, and no other
 // figure stands there.
 func TestFigures(t *testing.T) {
-	r := newResults()
 	for _, name := range documents {
 		text := document(t, name)
-		want, err := r.refer(text)
+		want, err := published.refer(text)
 		require.NoError(t, err, name)
 		agrees(t, name, want)
 		for _, p := range bare(want) {
@@ -203,12 +202,11 @@ func TestFigures(t *testing.T) {
 // Whichever number of the documents is changed by 30 %, a test notices.
 func TestFiguresChanged(t *testing.T) {
 	const samples = 300 // of a document; all take a quarter of a minute
-	r := newResults()
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, name := range documents {
 		text := document(t, name)
 		noticed := func(text string) bool {
-			want, err := r.refer(r.write(t, text))
+			want, err := published.refer(published.write(t, text))
 			return err != nil || want != text || len(bare(text)) > 0
 		}
 		require.False(t, noticed(text), name)
@@ -234,14 +232,13 @@ func TestFiguresChanged(t *testing.T) {
 
 // A reference names one line of the results, whose figure stands behind it.
 func TestReference(t *testing.T) {
-	r := newResults()
 	for text, want := range map[string]string{
 		"answers D1 sqlite compact 1x rate=max settled-rows/s":         "276K",
 		"answers D1 sqlite compact 1x rate=max settled-rows/s range":   "275K–308K",
 		"answers D1 sqlite compact 1x rate=max settled-rows/s n":       "1",
 		"answers D1 sqlite compact 1x rate=max settled-rows/s / arkiv": "20",
 	} {
-		is, err := r.figure(text)
+		is, err := published.figure(text)
 		require.NoError(t, err)
 		require.Equal(t, want, is, text)
 	}
@@ -256,7 +253,7 @@ func TestReference(t *testing.T) {
 		"hour D1 sqlite compact 5x rate=6000 p99-ms range":                   "it has no range, but one value",
 		"answers D1 sqlite compact 1x rate=max settled-rows/s / clients=999": "names 0 rows",
 	} {
-		_, err := r.figure(text)
+		_, err := published.figure(text)
 		require.ErrorContains(t, err, want, text)
 	}
 }

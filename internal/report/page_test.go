@@ -21,7 +21,7 @@ import (
 // 390 pixels, asks for nothing from outside, and shows its pictures.
 func TestBrowser(t *testing.T) {
 	b := browsertest.Open(t, "file://")
-	set, err := report.Load(campaign)
+	set, err := published.set("campaign")
 	require.NoError(t, err)
 	page, err := report.NewPage(set, "Results <of> a campaign", lab.Sections())
 	require.NoError(t, err)

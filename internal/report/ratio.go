@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
@@ -149,8 +150,10 @@ func Separated(sittings []Side) (p, least float64) {
 	for _, s := range sittings {
 		all += combin.LogGeneralizedBinomial(float64(len(s.Runs)+len(s.Reference)), float64(len(s.Runs)))
 	}
-	if p = permuted(sittings, 1_000); p < 0.1 { // near the threshold a more precise value is needed
-		p = permuted(sittings, 20_000)
+	const few, many = 1_000, 20_000
+	p = permuted(sittings, few)
+	if p < 0.1 && all > math.Log(few) { // near the threshold a random choice has to be larger
+		p = permuted(sittings, many)
 	}
 	return p, min(1, 2*math.Exp(-all))
 }
@@ -162,8 +165,8 @@ func permuted(sittings []Side, limit int) float64 {
 	for _, s := range sittings {
 		s = logarithms(s)
 		found += meanDifference(s)
-		named := s.labellings(limit, random)
-		var next []float64
+		named := s.labellings(limit, random, len(sittings) == 1)
+		next := make([]float64, 0, min(len(sums)*len(named), limit))
 		if len(sums)*len(named) <= limit {
 			for _, sum := range sums {
 				for _, d := range named {
@@ -187,19 +190,25 @@ func permuted(sittings []Side, limit int) float64 {
 }
 
 // labellings returns the difference between side and reference of a sitting for each
-// labelling of their runs, or for a limited number of random ones.
-func (s Side) labellings(limit int, random *rand.Rand) (list []float64) {
+// labelling of their runs, or for a limited number of random ones. A single sitting
+// has no other ones next to it.
+func (s Side) labellings(limit int, random *rand.Rand, single bool) (list []float64) {
 	pool, n := slices.Concat(s.Runs, s.Reference), len(s.Runs)
 	rest := float64(len(s.Reference))
 	total := floats.Sum(pool)
 	add := func(sum float64) { list = append(list, sum/float64(n)-(total-sum)/rest) }
 	if combin.LogGeneralizedBinomial(float64(len(pool)), float64(n)) > math.Log(float64(limit)) {
-		for range limit {
-			for i := range n {
-				j := i + random.IntN(len(pool)-i)
-				pool[i], pool[j] = pool[j], pool[i]
+		pick := randomPlaces
+		if single {
+			pick = knownPlaces
+		}
+		list = make([]float64, 0, limit)
+		side := make([]float64, n)
+		for places := range slices.Chunk(pick(random, len(pool), n, limit), n) {
+			for i, at := range places {
+				side[i] = pool[at]
 			}
-			add(floats.Sum(pool[:n]))
+			add(floats.Sum(side))
 		}
 		return list
 	}
@@ -211,4 +220,40 @@ func (s Side) labellings(limit int, random *rand.Rand) (list []float64) {
 		add(sum)
 	}
 	return list
+}
+
+// randomPlaces returns the places in a pool of the n runs that are the side's, for each of
+// some random labellings.
+func randomPlaces(random *rand.Rand, pool, n, labellings int) (places []uint32) {
+	order := make([]uint32, pool)
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	for range labellings {
+		for i := range n {
+			j := i + random.IntN(pool-i)
+			order[i], order[j] = order[j], order[i]
+		}
+		places = append(places, order[:n]...)
+	}
+	return places
+}
+
+// drawn has what randomPlaces has returned for single sittings of few runs, by the
+// sizes. These decide alone, because the random source has the same seed each time,
+// and bench diff compares hundreds of rows of the same sizes.
+var drawn sync.Map
+
+// knownPlaces is randomPlaces with the random source of a single sitting.
+func knownPlaces(random *rand.Rand, pool, n, labellings int) []uint32 {
+	const fewRuns = 40
+	if pool > fewRuns {
+		return randomPlaces(random, pool, n, labellings)
+	}
+	sizes := [3]int{pool, n, labellings}
+	places, known := drawn.Load(sizes)
+	if !known {
+		places, _ = drawn.LoadOrStore(sizes, randomPlaces(random, pool, n, labellings))
+	}
+	return places.([]uint32)
 }

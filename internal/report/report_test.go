@@ -17,8 +17,6 @@ import (
 	"github.com/varvedb/varve/internal/report"
 )
 
-const campaign = "../../docs/results/campaign"
-
 // load makes a set of a file's text.
 func load(t *testing.T, text string) *report.Set {
 	t.Helper()
@@ -181,7 +179,7 @@ func TestNumber(t *testing.T) {
 // Tables of everything that the campaign measured can be made, and none mixes settings. The designed
 // experiment gives the coefficients that EXPERIMENTS.md has.
 func TestCampaign(t *testing.T) {
-	s, err := report.Load(campaign)
+	s, err := published.set("campaign")
 	require.NoError(t, err)
 	p, err := report.NewPage(s, "Campaign", lab.Sections())
 	require.NoError(t, err)

@@ -7,18 +7,14 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/varvedb/varve/internal/pgtest"
+	"github.com/varvedb/varve/internal/temptest"
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(runner(func() int {
+	// The tests look at a server's settings and answers, and not at its disk.
+	goleak.VerifyTestMain(temptest.InMemory(func() int {
 		code := pgtest.Main(m)
-		_ = os.RemoveAll(template.dir) // not deferred: the directory is only known now
+		_ = os.RemoveAll(template.dir) // if this fails, the directory is reported as left
 		return code
 	}))
 }
-
-// runner is what goleak takes for a *testing.M.
-type runner func() int
-
-// Run runs the tests.
-func (f runner) Run() int { return f() }

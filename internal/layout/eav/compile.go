@@ -16,9 +16,9 @@ import (
 // 65,535.
 const maxArgs = 32000
 
-// maxJoins is the maximum number of conditions that Postgres may plan as joins,
-// as it does with an EXISTS that is only below ANDs. It searches for the best
-// order, which takes minutes for some hundreds.
+// maxJoins is the maximum number of conditions that a planner may turn into
+// joins, as Postgres and SQLite do with an EXISTS that is only below ANDs. They
+// search for the best order, which takes minutes for some hundreds on Postgres.
 const maxJoins = 16
 
 const never = "1 = 0"
@@ -125,6 +125,11 @@ func (c *compiler) exists(table, name, test string, args ...any) {
 	}
 	c.conditions++
 	before, after := "EXISTS (SELECT 1", ")"
+	if c.dialect.IndexHints && c.conditions > maxJoins {
+		// SQLite, too, plans an EXISTS as a join, unless it is part of an
+		// expression. With 100 of them that takes a second.
+		before = "+" + before
+	}
 	if c.row != "e" && c.dialect.JoinedSubqueries {
 		// Needed for a leading term: the planner would turn an EXISTS into a
 		// join, and sort, because it expects few rows. For a boolean expression

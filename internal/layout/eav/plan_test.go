@@ -234,6 +234,15 @@ func TestPlans(t *testing.T) {
 	}
 }
 
+// TestManyConditions: of many conditions SQLite plans few as joins, because it
+// searches for their best order.
+func TestManyConditions(t *testing.T) {
+	db, _ := fleet(t, "arkiv")
+	many := query.And{Terms: slices.Repeat([]query.Expr{parse("cpu != 3")}, 100)}
+	joins := slices.DeleteFunc(plan(t, db, "arkiv", many), func(step string) bool { return !strings.Contains(step, " EXISTS ") })
+	require.Len(t, joins, 16)
+}
+
 // plan returns how SQLite searches payloads and attributes for a query, without
 // the tables that its order joins.
 func plan(t *testing.T, db *store.DB, name string, q query.Expr) (lines []string) {
