@@ -194,6 +194,7 @@ func TestTamperedStoresAreFound(t *testing.T) {
 	const one = "(SELECT entity_key FROM payloads ORDER BY entity_key LIMIT 1)"
 	get300 := func(t *testing.T, cp *bench.Copy, d bench.Dataset) error { _, err := get(t, cp, d, 5000); return err }
 	commit1 := func(t *testing.T, cp *bench.Copy, d bench.Dataset) error { _, err := commit(t, cp, d, 1); return err }
+	cache := newCache(t)
 	for name, c := range map[string]struct {
 		statement string
 		workload  func(*testing.T, *bench.Copy, bench.Dataset) error
@@ -217,9 +218,9 @@ func TestTamperedStoresAreFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := small("arkiv")
-			cp := openSmall(t, d)
+			cp := openCopy(t, cache, d)
 			require.NoError(t, c.workload(t, cp, d), "before")
-			cp = openSmall(t, d)
+			cp = openCopy(t, cache, d)
 			exec(t, cp, c.statement)
 			require.ErrorIs(t, c.workload(t, cp, d), bench.ErrMismatch)
 		})
