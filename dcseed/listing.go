@@ -18,6 +18,7 @@ type Listing struct {
 	matches []match // in order
 	all     bool    // there are no other matches
 	last    match   // the others come after it
+	keys    []entity.Key
 }
 
 // spare is how many matches a listing holds at first, in limits of its query.
@@ -25,43 +26,38 @@ const spare = 4
 
 // List returns the listing of a query.
 func (o *Oracle) List(q Query) *Listing {
-	found := first{limit: spare * q.Limit}
-	switch q.Kind {
-	case NodesInDC:
-		o.scan(&found, q, ClassNode, 1, 1)
-	case AvailableGPUNodes:
-		o.available(&found, q, availableGPU)
-	default:
+	if q.Kind != NodesInDC && q.Kind != AvailableGPUNodes {
 		panic("dcseed: no listing of " + q.Kind.String())
 	}
-	l := &Listing{oracle: o, query: q, matches: found.sorted(), all: true}
-	l.cut()
-	return l
+	l := &Listing{oracle: o, query: q, matches: o.find(q, spare*q.Limit), all: true}
+	if q.Limit > 0 && len(l.matches) == spare*q.Limit {
+		l.cut()
+	}
+	return l.answered()
 }
 
-// cut removes matches when there are twice as many as at first, and notes
-// whether there are any others.
+// cut keeps as many matches as a listing holds at first. Others may come after
+// them.
 func (l *Listing) cut() {
 	n := spare * l.query.Limit
-	if n == 0 || len(l.matches) < n {
-		return
-	}
 	l.matches, l.all, l.last = l.matches[:n], false, l.matches[n-1]
+}
+
+// answered computes the answer from the matches, once for all checks.
+func (l *Listing) answered() *Listing {
+	n := len(l.matches)
+	if l.query.Limit > 0 {
+		n = min(n, l.query.Limit)
+	}
+	l.keys = keysOf(l.matches[:n])
+	return l
 }
 
 // Block returns the block of a listing.
 func (l *Listing) Block() uint64 { return l.query.Block }
 
-// Keys returns the answer.
-func (l *Listing) Keys() (keys []entity.Key) {
-	for i, m := range l.matches {
-		if i == l.query.Limit && i > 0 {
-			break
-		}
-		keys = append(keys, m.Key())
-	}
-	return keys
-}
+// Keys returns the answer, which belongs to the listing.
+func (l *Listing) Keys() []entity.Key { return l.keys }
 
 // At returns the listing of a later block.
 func (l *Listing) At(block uint64) *Listing {
@@ -106,10 +102,10 @@ func (l *Listing) At(block uint64) *Listing {
 		return o.List(next.query)
 	}
 	slices.SortFunc(next.matches, compareMatches)
-	if len(next.matches) >= 2*spare*l.query.Limit {
+	if l.query.Limit > 0 && len(next.matches) >= 2*spare*l.query.Limit {
 		next.cut()
 	}
-	return next
+	return next.answered()
 }
 
 // isGPU reports whether a node is of vm_type "gpu".

@@ -40,8 +40,6 @@ type wanted struct {
 	cpu, ram, hours uint64 // at least
 }
 
-var availableGPU = &wanted{vmType: VMTypeGPU, region: RegionAny}
-
 // NewOracle reads every node of the model once.
 func NewOracle(m *Model) *Oracle {
 	o := &Oracle{model: m, shelves: make([][]shelf, m.cfg.DCs)}
@@ -79,12 +77,17 @@ func (o *Oracle) Expected(q Query) Answer {
 		}
 		return Answer{Entity: e}
 	}
-	found := first{limit: q.Limit}
+	return Answer{Keys: keysOf(o.find(q, q.Limit))}
+}
+
+// find returns the first matches of a query, in order; without a limit all.
+func (o *Oracle) find(q Query, limit int) []match {
+	found := first{limit: limit}
 	switch q.Kind {
 	case NodesInDC:
 		o.scan(&found, q, ClassNode, 1, 1)
 	case AvailableGPUNodes:
-		o.available(&found, q, availableGPU)
+		o.available(&found, q, &wanted{vmType: VMTypeGPU, region: RegionAny})
 	case WorkloadsOnNode:
 		o.scan(&found, q, ClassWorkload, q.N, o.model.cfg.NodesPerDC)
 	case NodeMatch:
@@ -95,11 +98,15 @@ func (o *Oracle) Expected(q Query) Answer {
 			cpu: w.NumericAttributes["req_cpu"], ram: w.NumericAttributes["req_ram"], hours: w.NumericAttributes["max_hours"],
 		})
 	}
-	var a Answer
-	for _, f := range found.sorted() {
-		a.Keys = append(a.Keys, f.Key())
+	return found.sorted()
+}
+
+// keysOf returns the keys of matches.
+func keysOf(matches []match) (keys []entity.Key) {
+	for _, m := range matches {
+		keys = append(keys, m.Key())
 	}
-	return a
+	return keys
 }
 
 // match is an entity that matches a query.

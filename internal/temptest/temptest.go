@@ -1,6 +1,6 @@
 // Package temptest keeps the temporary files of tests in memory, for tests that
-// wait for syncs and do not depend on them. Tests of durability, and those that
-// count what goes to a disk, stay on the disk of the temporary directory.
+// wait for syncs and do not depend on them. Tests of durability, and tests that
+// count writes to a disk, stay in the system's temporary directory.
 package temptest
 
 import (

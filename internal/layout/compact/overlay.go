@@ -88,9 +88,13 @@ func (v *view) unmerged(e query.Expr, limited bool) (found []*version) {
 		return slices.Compact(found)
 	}
 
-	// Find what the blocks within reach have changed and has the terms.
+	// Find what the blocks within reach have changed and has the terms. When these
+	// are all blocks and no terms, nothing is excluded.
 	within, lists := reachOf(e), v.required(e)
-	slices.SortStableFunc(lists, func(a, b []lsm.Term) int { return cmp.Compare(len(a), len(b)) })
+	if len(lists) == 0 && int64(within.from) <= v.nodes[0].block && v.at <= int64(within.to) {
+		return o.live
+	}
+	slices.SortStableFunc(lists, compareLengths)
 	most := len(o.live) / 2
 	if limited {
 		most /= 2
@@ -121,15 +125,14 @@ func (v *view) unmerged(e query.Expr, limited bool) (found []*version) {
 // keysOf returns keys of which every match of an expression has one, or false when
 // it asks for none.
 func keysOf(e query.Expr) (keys []entity.Key, ok bool) {
-	var values []query.Value
 	switch e := e.(type) {
 	case query.Compare:
 		if e.Name == entity.AttrKey && e.Op == query.Equal {
-			values = []query.Value{e.Value}
+			return parseKeys([]query.Value{e.Value}), true
 		}
 	case query.In:
 		if e.Name == entity.AttrKey && !e.Negated {
-			values = e.Values
+			return parseKeys(e.Values), true
 		}
 	case query.And:
 		for _, t := range e.Terms {
@@ -138,12 +141,7 @@ func keysOf(e query.Expr) (keys []entity.Key, ok bool) {
 			}
 		}
 	}
-	for _, value := range values {
-		if key, err := entity.ParseKey(value.Text); err == nil {
-			keys = append(keys, key)
-		}
-	}
-	return keys, values != nil
+	return nil, false
 }
 
 // required returns lists of terms, of each of which every match of an expression
@@ -176,13 +174,14 @@ func (v *view) required(e query.Expr) (lists [][]lsm.Term) {
 			if len(alternative) == 0 {
 				return nil
 			}
-			shortest := slices.MinFunc(alternative, func(a, b []lsm.Term) int { return cmp.Compare(len(a), len(b)) })
-			all = append(all, shortest...)
+			all = append(all, slices.MinFunc(alternative, compareLengths)...)
 		}
 		return [][]lsm.Term{all}
 	}
 	return lists
 }
+
+func compareLengths(a, b []lsm.Term) int { return cmp.Compare(len(a), len(b)) }
 
 // valueTerms returns one list, the terms of values, unless they are too many to look up in each node.
 func (v *view) valueTerms(name string, values []query.Value) [][]lsm.Term {

@@ -186,15 +186,23 @@ func (v *view) filterGlob(e query.Glob) filter {
 // havingKeys looks for the entities of keys.
 func (v *view) havingKeys(values []query.Value) *having {
 	f := &having{v: v}
-	for _, value := range values {
-		if key, err := entity.ParseKey(value.Text); err == nil {
-			f.hashes = append(f.hashes, hashKey(key))
-		}
+	for _, key := range parseKeys(values) {
+		f.hashes = append(f.hashes, hashKey(key))
 	}
 	if f.hashes == nil {
 		return v.known(bitmap.Set{}, true)
 	}
 	return f
+}
+
+// parseKeys returns the keys among values. An entity has none of the other values.
+func parseKeys(values []query.Value) (keys []entity.Key) {
+	for _, value := range values {
+		if key, err := entity.ParseKey(value.Text); err == nil {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 // havingValues looks for one of some values.
