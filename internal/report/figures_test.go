@@ -28,8 +28,9 @@ var (
 	//	<!-- = answers D1 sqlite compact 1x rate=max settled-rows/s range -->275K–308K
 	//	<!-- = answers D1 sqlite compact 1x rate=max settled-rows/s n -->1
 	//	<!-- = answers D1 sqlite compact 1x rate=max settled-rows/s / arkiv -->20
+	//	<!-- = answers D1 sqlite compact 1x rate=max settled-rows/s / arkiv range -->19–21
 	//
-	// The last is a ratio. Behind the stroke stands what differs in the divisor.
+	// The last two are ratios. Behind the stroke stands what differs in the divisor.
 	reference = regexp.MustCompile(`(<!-- = ([^<>]+?) -->)(?:` + digits + `(?:–` + digits + `)?)?`)
 
 	figure = regexp.MustCompile(`^` + digits + `$`)
@@ -47,11 +48,10 @@ var (
 
 // figure returns what stands behind a reference.
 func (r *results) figure(text string) (string, error) {
+	text, ranged := strings.CutSuffix(text, " range")
+	text, counted := strings.CutSuffix(text, " n")
 	dividend, divisor, ratio := strings.Cut(text, " / ")
-	words, show := strings.Fields(dividend), ""
-	if last := words[len(words)-1]; last == "n" || last == "range" {
-		words, show = words[:len(words)-1], last
-	}
+	words := strings.Fields(dividend)
 	if len(words) < 3 {
 		return "", errors.New("a set, an experiment and a unit are needed")
 	}
@@ -67,14 +67,11 @@ func (r *results) figure(text string) (string, error) {
 	}
 	if !ratio {
 		center, _, _ := strings.Cut(above.String(), " (")
-		low, high := report.Number(above.Lo), report.Number(above.Hi)
 		switch {
-		case show == "n":
+		case counted:
 			return strconv.Itoa(above.N), nil
-		case show == "range" && low != high:
-			return low + "–" + high, nil
-		case show == "range":
-			return "", errors.New("it has no range, but one value")
+		case ranged:
+			return between(report.Number(above.Lo), report.Number(above.Hi))
 		case !figure.MatchString(center):
 			return "", errors.New("it has no figure, but " + center)
 		}
@@ -84,19 +81,48 @@ func (r *results) figure(text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if pair := report.Pair(above, below); pair != nil { // the same as in tables, where sittings have both
+		switch {
+		case pair.Median < 1:
+			return "", fmt.Errorf("the larger figure stands first; this is %.2g", pair.Median)
+		case counted:
+			return strconv.Itoa(pair.Sittings), nil
+		case ranged:
+			low, err := rounded(pair.Min)
+			if err != nil {
+				return "", err
+			}
+			high, err := rounded(pair.Max)
+			if err != nil {
+				return "", err
+			}
+			return between(low, high)
+		}
+		return rounded(pair.Median)
+	}
 	hosts, err := s.Table(report.View{Filter: "(" + one + ") OR (" + two + ")", Rows: "host", Columns: report.Columns("", unit)})
 	if err != nil {
 		return "", err
 	}
 	factor := above.Center / below.Center
-	if pair := report.Pair(above, below); pair != nil { // the same as in tables, where sittings have both
-		factor = pair.Median
+	if len(hosts.Rows) != 1 || factor < 1 || counted || ranged {
+		return "", fmt.Errorf("a ratio of no common sitting is of one host, has no range, and the larger figure stands first; this is %.2g, of %d", factor, len(hosts.Rows))
 	}
-	if len(hosts.Rows) != 1 || factor < 1 {
-		return "", fmt.Errorf("a ratio is of one host, and the larger figure stands first; this is %.2g, of %d", factor, len(hosts.Rows))
+	return rounded(factor)
+}
+
+// between is a range.
+func between(low, high string) (string, error) {
+	if low == high {
+		return "", errors.New("it has no range, but one value")
 	}
-	rounded, err := strconv.ParseFloat(strconv.FormatFloat(factor, 'g', 2, 64), 64) // two runs differ by more
-	return report.Number(rounded), err
+	return low + "–" + high, nil
+}
+
+// rounded is a ratio with two digits, because two runs differ by more.
+func rounded(factor float64) (string, error) {
+	v, err := strconv.ParseFloat(strconv.FormatFloat(factor, 'g', 2, 64), 64)
+	return report.Number(v), err
 }
 
 // find returns the filter and the figure of the line that keys and further words name. It adds these to the keys.
