@@ -76,5 +76,8 @@ func (l *lease) Release() error {
 	if l.conn.IsClosed() {
 		return nil
 	}
+	// The server sees a closed connection only later, so whoever asks next would
+	// not get the lease. A broken connection ends the transaction by itself.
+	_, _ = l.conn.Exec(ctx, "ROLLBACK")
 	return l.conn.Close(ctx)
 }

@@ -31,3 +31,16 @@ func TestLeaseLost(t *testing.T) {
 	require.NoError(t, taken.Held(t.Context()))
 	require.NoError(t, taken.Release())
 }
+
+// TestLeaseReleased: a released lease can be taken at once.
+func TestLeaseReleased(t *testing.T) {
+	url := pgtest.NewURL(t)
+	first, second := openTest(t, url, nil), openTest(t, url, nil)
+	for range 100 { // the server saw a closed connection late only now and then, on a busy machine
+		for _, e := range []driver.Leaser{first, second} {
+			held, err := e.Lease(t.Context())
+			require.NoError(t, err)
+			require.NoError(t, held.Release())
+		}
+	}
+}
