@@ -88,17 +88,9 @@ func (r *results) figure(text string) (string, error) {
 		case counted:
 			return strconv.Itoa(pair.Sittings), nil
 		case ranged:
-			low, err := rounded(pair.Min)
-			if err != nil {
-				return "", err
-			}
-			high, err := rounded(pair.Max)
-			if err != nil {
-				return "", err
-			}
-			return between(low, high)
+			return between(rounded(pair.Min), rounded(pair.Max))
 		}
-		return rounded(pair.Median)
+		return rounded(pair.Median), nil
 	}
 	hosts, err := s.Table(report.View{Filter: "(" + one + ") OR (" + two + ")", Rows: "host", Columns: report.Columns("", unit)})
 	if err != nil {
@@ -106,9 +98,10 @@ func (r *results) figure(text string) (string, error) {
 	}
 	factor := above.Center / below.Center
 	if len(hosts.Rows) != 1 || factor < 1 || counted || ranged {
-		return "", fmt.Errorf("a ratio of no common sitting is of one host, has no range, and the larger figure stands first; this is %.2g, of %d", factor, len(hosts.Rows))
+		return "", fmt.Errorf("a ratio of no common sitting is of one host and has no range, and the larger figure stands first; "+
+			"this is %.2g, of %d", factor, len(hosts.Rows))
 	}
-	return rounded(factor)
+	return rounded(factor), nil
 }
 
 // between is a range.
@@ -120,9 +113,9 @@ func between(low, high string) (string, error) {
 }
 
 // rounded is a ratio with two digits, because two runs differ by more.
-func rounded(factor float64) (string, error) {
-	v, err := strconv.ParseFloat(strconv.FormatFloat(factor, 'g', 2, 64), 64)
-	return report.Number(v), err
+func rounded(factor float64) string {
+	v, _ := strconv.ParseFloat(strconv.FormatFloat(factor, 'g', 2, 64), 64) // it is a number's text
+	return report.Number(v)
 }
 
 // find returns the filter and the figure of the line that keys and further words name. It adds these to the keys.
