@@ -89,13 +89,22 @@ func (s *Set) svg(k Sketch) ([]byte, error) {
 	if err != nil || len(lines) == 0 {
 		return nil, err
 	}
-	lines = slices.MaxFunc(byHost(lines), func(a, b Lines) int { return len(a) - len(b) })
+	most := func(a, b Lines) int { return len(a) - len(b) }
+	lines = slices.MaxFunc(byHost(lines), most)
+	if k.Kind == TimeLine { // of one run, because the seconds of several have nothing in common
+		var runs []Lines
+		for _, run := range lines.each(runOf) {
+			runs = append(runs, lines.where(func(l *Line) bool { return runOf(l) == run }))
+		}
+		lines = slices.MaxFunc(runs, most)
+	}
 	if k.Kind == Frontier {
 		lines = lines.of("mix", MainMix(inNames(lines, "mix")))
 		lines = lines.of("scale", slices.MaxFunc(inNames(lines, "scale"), func(a, b string) int {
 			return cmp.Or(len(lines.of("scale", a).each(setting))-len(lines.of("scale", b).each(setting)), byNumber(a, b))
 		}))
 	}
+	with := newReference(s.Lines, lines, slices.Contains(inNames(lines, "layout"), schemas.DefaultLayout))
 	curves := curvesOf(lines, k.Series)
 	if k.Kind == Degradation {
 		curves = slices.DeleteFunc(curves, func(c curve) bool { return len(inNames(c.lines, "scale")) < 2 })
@@ -112,7 +121,7 @@ func (s *Set) svg(k Sketch) ([]byte, error) {
 	}
 	var legend []*plot.Legend
 	for i, c := range curves {
-		c.index = i
+		c.index, c.with = i, with
 		mark, err := drawers[k.Kind](p, k, c)
 		if err != nil {
 			return nil, err
@@ -134,7 +143,7 @@ func (s *Set) svg(k Sketch) ([]byte, error) {
 	head.Font.Size = vg.Points(12)
 	all.FillText(head, vg.Point{X: all.Min.X, Y: all.Max.Y}, k.Title)
 	head.Font.Size = vg.Points(9)
-	all.FillText(head, vg.Point{X: all.Min.X, Y: all.Max.Y - vg.Points(16)}, about(lines))
+	all.FillText(head, vg.Point{X: all.Min.X, Y: all.Max.Y - vg.Points(16)}, about(lines, k.Kind != TimeLine && len(curves) > 1 && len(with.lines) > 0))
 
 	// Draw the plot without its axis labels, because gonum reserves space for
 	// them above the end of a logarithmic axis.
@@ -158,12 +167,14 @@ func (s *Set) svg(k Sketch) ([]byte, error) {
 	return canvas.text()
 }
 
-// about describes how much data a chart shows and on which host they were
-// measured, and the sizes and mixes that all lines share.
-func about(lines Lines) string {
-	runs := len(lines.each(func(l *Line) string { return sittingOf(l) + " " + l.GetConfig("repeat") }))
-	text := "n=" + Plural(runs, "run") + " in " + Plural(len(sittingsOf(lines)), "sitting")
-	if host := lines[0].GetConfig("host"); host != "" {
+// about describes how much data a chart shows, on which host they were measured
+// or that it shows ratios, and the sizes and mixes that all lines share.
+func about(lines Lines, ratios bool) string {
+	text := "n=" + Plural(len(lines.each(runOf)), "run") + " in " + Plural(len(sittingsOf(lines)), "sitting")
+	switch host := lines[0].GetConfig("host"); {
+	case ratios:
+		text += ", others by their ratio to the first"
+	case host != "":
 		text += ", host " + host
 	}
 	for _, key := range []string{"scale", "mix", "clients"} {
@@ -243,7 +254,11 @@ type curve struct {
 	index    int
 	sameSide int // number of earlier curves with the same engine and layout
 	lines    Lines
+	with     *reference // nil for none
 }
+
+// runOf identifies the run of a line: all that a sitting measures in a repeat.
+func runOf(l *Line) string { return sittingOf(l) + " " + l.GetConfig("repeat") }
 
 // side returns the engine and the layout of a curve.
 func (c *curve) side() (name, layout string) {
@@ -312,7 +327,7 @@ func drawTimeLine(p *plot.Plot, k Sketch, c curve) (plot.Thumbnailer, error) {
 func drawDegradation(p *plot.Plot, k Sketch, c curve) (plot.Thumbnailer, error) {
 	var points plotter.XYs
 	for _, size := range inNames(c.lines, "scale") {
-		of := curve{lines: c.lines.of("scale", size)}
+		of := curve{lines: c.lines.of("scale", size), with: c.with}
 		scale, err := numberOf(of.lines[0], "scale")
 		if err != nil {
 			return nil, err
@@ -334,7 +349,7 @@ func drawDegradation(p *plot.Plot, k Sketch, c curve) (plot.Thumbnailer, error) 
 func drawFrontier(p *plot.Plot, _ Sketch, c curve) (plot.Thumbnailer, error) {
 	var points, kept, missed plotter.XYs
 	for _, rate := range inNames(c.lines, "rate") {
-		of := curve{lines: c.lines.of("rate", rate)}
+		of := curve{lines: c.lines.of("rate", rate), with: c.with}
 		rows, err := numberOf(of.lines[0], "rate")
 		if err != nil {
 			return nil, err
@@ -434,12 +449,20 @@ func curvesOf(lines Lines, keys []string) (list []curve) {
 }
 
 // at returns the point of a curve's figure at x; none if there is no figure, or
-// it is not a capacity.
+// it is not a capacity. As in tables, a side is compared with the reference of
+// its own sittings, because a host changes between sittings: the point is its
+// ratio times the figure that the reference has over all sittings.
 func (c *curve) at(x float64, unit string) plotter.XYs {
-	if f := figure(c.lines, column{unit: unit}); f != nil && f.Busy == 0 && f.Center > 0 {
-		return plotter.XYs{{X: x, Y: f.Center}}
+	f := figure(c.lines, column{unit: unit})
+	if f == nil || f.Busy > 0 || f.Center <= 0 {
+		return nil
 	}
-	return nil
+	y := f.Center
+	beside := c.with.linesFor(c.lines, unit)
+	if r := Pair(f, figure(beside, column{unit: unit})); r != nil {
+		y = r.Median * figure(c.with.all(setting(beside[0])), column{unit: unit}).Center
+	}
+	return plotter.XYs{{X: x, Y: y}}
 }
 
 // numberOf parses a number in the name of a line.

@@ -50,7 +50,7 @@ var questions = []Experiment{
 		},
 		Sketches: []Sketch{
 			{Title: "Commit latency by quantile, 6,000 rows/s, 1x", Kind: Quantiles, Filter: "experiment:D1 /rate:6000 /scale:1", Series: []string{"engine", "layout"}},
-			{Title: "Longest commit of each second, SQLite, 1x", Kind: TimeLine, Filter: "experiment:D1 .name:Timeline /engine:sqlite /rate:6000 /scale:1", Unit: "max-ms", Label: "longest commit, ms", Series: []string{"layout"}},
+			{Title: "Longest commit of each ten seconds, SQLite, 1x", Kind: TimeLine, Filter: "experiment:D1 .name:Timeline /engine:sqlite /rate:6000 /scale:1", Unit: "max-ms", Label: "longest commit, ms", Series: []string{"layout"}},
 		}},
 	{ID: "2", Title: "Most reads", Question: "How many reads a second does each answer, by mix of questions?",
 		Views: []View{

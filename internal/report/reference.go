@@ -86,3 +86,13 @@ func (r *reference) linesFor(lines Lines, unit string) (list Lines) {
 	}
 	return list
 }
+
+// all returns the reference's lines of a setting in all sittings.
+func (r *reference) all(of string) (list Lines) {
+	for _, lines := range r.lines {
+		if setting(lines[0]) == of {
+			list = append(list, lines...)
+		}
+	}
+	return list
+}
