@@ -92,11 +92,7 @@ func (s *Set) svg(k Sketch) ([]byte, error) {
 	most := func(a, b Lines) int { return len(a) - len(b) }
 	lines = slices.MaxFunc(byHost(lines), most)
 	if k.Kind == TimeLine { // of one run, because the seconds of several have nothing in common
-		var runs []Lines
-		for _, run := range lines.each(runOf) {
-			runs = append(runs, lines.where(func(l *Line) bool { return runOf(l) == run }))
-		}
-		lines = slices.MaxFunc(runs, most)
+		lines = slices.MaxFunc(lines.by(runOf), most)
 	}
 	if k.Kind == Frontier {
 		lines = lines.of("mix", MainMix(inNames(lines, "mix")))
@@ -104,7 +100,10 @@ func (s *Set) svg(k Sketch) ([]byte, error) {
 			return cmp.Or(len(lines.of("scale", a).each(setting))-len(lines.of("scale", b).each(setting)), byNumber(a, b))
 		}))
 	}
-	with := newReference(s.Lines, lines, slices.Contains(inNames(lines, "layout"), schemas.DefaultLayout))
+	var with *reference
+	if len(sittingsOf(lines)) > 1 {
+		with = newReference(lines, lines, slices.Contains(inNames(lines, "layout"), schemas.DefaultLayout))
+	}
 	curves := curvesOf(lines, k.Series)
 	if k.Kind == Degradation {
 		curves = slices.DeleteFunc(curves, func(c curve) bool { return len(inNames(c.lines, "scale")) < 2 })
@@ -143,7 +142,7 @@ func (s *Set) svg(k Sketch) ([]byte, error) {
 	head.Font.Size = vg.Points(12)
 	all.FillText(head, vg.Point{X: all.Min.X, Y: all.Max.Y}, k.Title)
 	head.Font.Size = vg.Points(9)
-	all.FillText(head, vg.Point{X: all.Min.X, Y: all.Max.Y - vg.Points(16)}, about(lines, k.Kind != TimeLine && len(curves) > 1 && len(with.lines) > 0))
+	all.FillText(head, vg.Point{X: all.Min.X, Y: all.Max.Y - vg.Points(16)}, about(lines, with))
 
 	// Draw the plot without its axis labels, because gonum reserves space for
 	// them above the end of a logarithmic axis.
@@ -167,13 +166,14 @@ func (s *Set) svg(k Sketch) ([]byte, error) {
 	return canvas.text()
 }
 
-// about describes how much data a chart shows, on which host they were measured
-// or that it shows ratios, and the sizes and mixes that all lines share.
-func about(lines Lines, ratios bool) string {
+// about describes how much data a chart shows, what it shows as a ratio or else
+// on which host it was measured, and the sizes and mixes that all lines share.
+func about(lines Lines, with *reference) string {
 	text := "n=" + Plural(len(lines.each(runOf)), "run") + " in " + Plural(len(sittingsOf(lines)), "sitting")
+	ratios := with != nil && slices.ContainsFunc(lines, func(l *Line) bool { return !with.is(l) && with.sides[setting(l)] })
 	switch host := lines[0].GetConfig("host"); {
 	case ratios:
-		text += ", others by their ratio to the first"
+		text += ", those beside " + with.String() + " by ratio to it"
 	case host != "":
 		text += ", host " + host
 	}
@@ -254,11 +254,17 @@ type curve struct {
 	index    int
 	sameSide int // number of earlier curves with the same engine and layout
 	lines    Lines
-	with     *reference // nil for none
+	with     *reference // nil within one sitting, whose figures are compared as they are
 }
 
 // runOf identifies the run of a line: all that a sitting measures in a repeat.
 func runOf(l *Line) string { return sittingOf(l) + " " + l.GetConfig("repeat") }
+
+// of returns the part of a curve whose lines have a value of a key.
+func (c curve) of(key, value string) curve {
+	c.lines = c.lines.of(key, value)
+	return c
+}
 
 // side returns the engine and the layout of a curve.
 func (c *curve) side() (name, layout string) {
@@ -327,7 +333,7 @@ func drawTimeLine(p *plot.Plot, k Sketch, c curve) (plot.Thumbnailer, error) {
 func drawDegradation(p *plot.Plot, k Sketch, c curve) (plot.Thumbnailer, error) {
 	var points plotter.XYs
 	for _, size := range inNames(c.lines, "scale") {
-		of := curve{lines: c.lines.of("scale", size), with: c.with}
+		of := c.of("scale", size)
 		scale, err := numberOf(of.lines[0], "scale")
 		if err != nil {
 			return nil, err
@@ -349,7 +355,7 @@ func drawDegradation(p *plot.Plot, k Sketch, c curve) (plot.Thumbnailer, error) 
 func drawFrontier(p *plot.Plot, _ Sketch, c curve) (plot.Thumbnailer, error) {
 	var points, kept, missed plotter.XYs
 	for _, rate := range inNames(c.lines, "rate") {
-		of := curve{lines: c.lines.of("rate", rate), with: c.with}
+		of := c.of("rate", rate)
 		rows, err := numberOf(of.lines[0], "rate")
 		if err != nil {
 			return nil, err
@@ -438,8 +444,8 @@ func curvesOf(lines Lines, keys []string) (list []curve) {
 		return strings.Join(words, " ")
 	}
 	alike := make(map[[2]string]int)
-	for i, of := range lines.each(name) {
-		c := curve{name: of, index: i, lines: lines.where(func(l *Line) bool { return name(l) == of })}
+	for i, part := range lines.by(name) {
+		c := curve{name: name(part[0]), index: i, lines: part}
 		engine, layout := c.side()
 		c.sameSide = alike[[2]string{engine, layout}]
 		alike[[2]string{engine, layout}]++

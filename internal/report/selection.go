@@ -184,11 +184,8 @@ func (sel *selection) mixesHosts(lines Lines) bool {
 }
 
 // byHost divides lines by host.
-func byHost(lines Lines) (parts []Lines) {
-	for _, host := range lines.configured("host") {
-		parts = append(parts, lines.with("host", host))
-	}
-	return parts
+func byHost(lines Lines) []Lines {
+	return lines.by(func(l *Line) string { return l.GetConfig("host") })
 }
 
 // Figure returns the figure in a unit of the lines that a filter matches; nil

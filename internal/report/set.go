@@ -79,6 +79,14 @@ func (lines Lines) each(of func(*Line) string) (list []string) {
 	return list
 }
 
+// by divides the lines by the values of a function, in order.
+func (lines Lines) by(of func(*Line) string) (parts []Lines) {
+	for _, value := range lines.each(of) {
+		parts = append(parts, lines.where(func(l *Line) bool { return of(l) == value }))
+	}
+	return parts
+}
+
 // configured returns the distinct values of a configuration key, "" for lines
 // without it.
 func (lines Lines) configured(key string) []string {
