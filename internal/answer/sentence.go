@@ -320,10 +320,10 @@ func (s *sayer) sustains(c candidate, filter string, rows, reads float64) Outcom
 }
 
 // delivered describes the results of a load, on each host, because its limits
-// are times.
+// are times. Hosts have no names, because a reader has none of them.
 func (s *sayer) delivered(c candidate, filter string) string {
 	var parts []string
-	filters, hosts := s.set.OnHosts(c.filter(filter))
+	filters := s.set.OnHosts(c.filter(filter))
 	for i, on := range filters {
 		rate := func(unit, as, late, skipped string) string {
 			text := s.figure(c, on, unit).In(as)
@@ -334,8 +334,11 @@ func (s *sayer) delivered(c candidate, filter string) string {
 		}
 		text := rate("rows/s", "rows/s", "commit-late", "commit-skipped") + " with " + rate("qps", "reads/s", "late", "skipped") +
 			", " + s.latency(c, on, "commit", "") + ", " + s.latency(c, on, "read", "read-")
-		if len(hosts) > 1 {
-			text = "on " + hosts[i] + " " + text
+		switch {
+		case i > 0:
+			text = "on another " + text
+		case len(filters) > 1:
+			text = "on one host " + text
 		}
 		parts = append(parts, text)
 	}

@@ -170,8 +170,7 @@ func (c candidate) filter(more string) string {
 func (c candidate) criterion(set *report.Set, l limit) Criterion {
 	k := Criterion{Name: l.name, Want: fmt.Sprintf("%s %s %s", map[bool]string{true: "≥", false: "<"}[l.least], report.Number(l.want), l.as), Outcome: Unknown, Why: map[bool]string{true: "not measured", false: "not asked"}[l.run == "C1"]}
 	filter, failed := c.filter(l.filter), set.Failed(c.filter(l.filter))
-	filters, _ := set.OnHosts(filter)
-	for _, on := range filters {
+	for _, on := range set.OnHosts(filter) {
 		f, err := set.Figure(on, l.unit)
 		if err != nil {
 			k.Why = err.Error()

@@ -202,18 +202,18 @@ func (s *Set) Figure(filter, unit string) (*Figure, error) {
 	return figure(lines, column{unit: unit}), err
 }
 
-// OnHosts returns a filter and a name for each host of the lines that a filter
-// matches; a single one if the lines name no host.
-func (s *Set) OnHosts(filter string) (filters, hosts []string) {
+// OnHosts returns a filter for each host of the lines that a filter matches; a
+// single one if the lines name no host.
+func (s *Set) OnHosts(filter string) (filters []string) {
 	lines, _ := s.Lines.matching(filter) // a filter of names matches whole lines
-	hosts = distinct(lines, "host")
+	hosts := distinct(lines, "host")
 	if len(hosts) < 2 {
-		return []string{filter}, []string{strings.Join(hosts, "")}
+		return []string{filter}
 	}
 	for _, host := range hosts {
 		filters = append(filters, fmt.Sprintf("%s host:%q", filter, host))
 	}
-	return filters, hosts
+	return filters
 }
 
 // Failed counts the killed or failed runs that a filter matches. If an error
