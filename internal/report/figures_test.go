@@ -68,6 +68,8 @@ func (r *results) figure(text string) (string, error) {
 	if !ratio {
 		center, _, _ := strings.Cut(above.String(), " (")
 		switch {
+		case above.Hosts > 1 && (keys["/engine"] != "sqlite" || keys["/layout"] != "compact"):
+			return "", fmt.Errorf("it is of %d hosts: only the reference has figures of several, others have ratios", above.Hosts)
 		case counted:
 			return strconv.Itoa(above.N), nil
 		case ranged:
@@ -148,7 +150,9 @@ func find(s *report.Set, keys map[string]string, words []string, unit string) (s
 	}
 	var rows []string
 	for _, row := range t.Rows {
-		rows = append(rows, row[0].String())
+		if name := row[0].String(); !slices.Contains(rows, name) { // without a reference each host has a row
+			rows = append(rows, name)
+		}
 	}
 	if len(rows) != 1 {
 		return "", nil, fmt.Errorf("it names %d rows, and has to name one: %s", len(rows), strings.Join(rows, ", "))
