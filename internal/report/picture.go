@@ -77,7 +77,9 @@ func (s *Set) Draw(k Sketch) (*Picture, error) {
 	return &Picture{Title: k.Title, Name: fileName(k.Title), SVG: svg}, nil
 }
 
-// svg draws the lines of one host. It returns nil if there is nothing to draw.
+// svg draws lines: of all hosts if each side is compared with the reference,
+// because ratios are valid for other hosts, and otherwise of one. It returns nil
+// if there is nothing to draw.
 func (s *Set) svg(k Sketch) ([]byte, error) {
 	// Choose the lines: of the host, and for a frontier of the mix and the size,
 	// that have most.
@@ -90,7 +92,13 @@ func (s *Set) svg(k Sketch) ([]byte, error) {
 		return nil, err
 	}
 	most := func(a, b Lines) int { return len(a) - len(b) }
-	lines = slices.MaxFunc(byHost(lines), most)
+	beside := func(lines Lines) *reference {
+		return newReference(lines, lines, slices.Contains(inNames(lines, "layout"), schemas.DefaultLayout))
+	}
+	with := beside(lines)
+	if k.Kind == TimeLine || k.Kind == Frontier || slices.ContainsFunc(lines, func(l *Line) bool { return !with.sides[setting(l)] }) {
+		lines = slices.MaxFunc(byHost(lines), most)
+	}
 	if k.Kind == TimeLine { // of one run, because the seconds of several have nothing in common
 		lines = slices.MaxFunc(lines.by(runOf), most)
 	}
@@ -100,9 +108,9 @@ func (s *Set) svg(k Sketch) ([]byte, error) {
 			return cmp.Or(len(lines.of("scale", a).each(setting))-len(lines.of("scale", b).each(setting)), byNumber(a, b))
 		}))
 	}
-	var with *reference
+	with = nil
 	if len(sittingsOf(lines)) > 1 {
-		with = newReference(lines, lines, slices.Contains(inNames(lines, "layout"), schemas.DefaultLayout))
+		with = beside(lines)
 	}
 	curves := curvesOf(lines, k.Series)
 	if k.Kind == Degradation {
@@ -167,15 +175,17 @@ func (s *Set) svg(k Sketch) ([]byte, error) {
 }
 
 // about describes how much data a chart shows, what it shows as a ratio or else
-// on which host it was measured, and the sizes and mixes that all lines share.
+// on which host or hosts it was measured, and the sizes and mixes that all lines share.
 func about(lines Lines, with *reference) string {
 	text := "n=" + Plural(len(lines.each(runOf)), "run") + " in " + Plural(len(sittingsOf(lines)), "sitting")
 	ratios := with != nil && slices.ContainsFunc(lines, func(l *Line) bool { return !with.is(l) && with.sides[setting(l)] })
-	switch host := lines[0].GetConfig("host"); {
+	switch hosts := lines.configured("host"); {
 	case ratios:
 		text += ", those beside " + with.String() + " by ratio to it"
-	case host != "":
-		text += ", host " + host
+	case len(hosts) > 1:
+		text += ", " + Plural(len(hosts), "host")
+	case hosts[0] != "":
+		text += ", host " + hosts[0]
 	}
 	for _, key := range []string{"scale", "mix", "clients"} {
 		if values := inNames(lines, key); len(values) == 1 && values[0] != "" {

@@ -188,7 +188,8 @@ func TestPictureOfGivenUp(t *testing.T) {
 }
 
 // A side that was measured in a slow sitting is drawn at its ratio to SQLite of
-// that sitting, as if all had been measured in one. Another host changes nothing.
+// that sitting, as if all had been measured in one, on any host. With a side that
+// is compared with nothing, only one host is drawn.
 func TestPictureOfRatios(t *testing.T) {
 	paths := func(kind report.Kind, sittings ...string) (list []string) {
 		pic, err := load(t, strings.Join(sittings, "\n")).Draw(report.Sketch{Kind: kind, Unit: "rows/s", Series: []string{"engine", "layout"}})
@@ -206,10 +207,11 @@ func TestPictureOfRatios(t *testing.T) {
 		return text
 	}
 	for _, kind := range []report.Kind{report.Degradation, report.Quantiles} {
-		apart := paths(kind, sitting("a-b", "slow", map[string]int{"sqlite": 240, "libsql": 120}),
-			sitting("c-d", "other", map[string]int{"sqlite": 7_000}), sitting("a-b", "fast", map[string]int{"sqlite": 800, "postgres": 600}))
-		together := paths(kind, sitting("a-b", "one", map[string]int{"sqlite": 520, "libsql": 260, "postgres": 390}))
-		require.Equal(t, together, apart)
+		slow, fast := sitting("a-b", "slow", map[string]int{"sqlite": 240, "libsql": 120}), sitting("a-b", "fast", map[string]int{"sqlite": 800, "postgres": 600})
+		hosts := paths(kind, slow, sitting("c-d", "other", map[string]int{"sqlite": 7_000, "duckdb": 70}), fast)
+		require.Equal(t, paths(kind, sitting("a-b", "one", map[string]int{"sqlite": 800, "libsql": 400, "postgres": 600, "duckdb": 8})), hosts)
+		alone := paths(kind, slow, sitting("c-d", "other", map[string]int{"duckdb": 9}), fast)
+		require.Equal(t, paths(kind, sitting("a-b", "one", map[string]int{"sqlite": 520, "libsql": 260, "postgres": 390})), alone)
 	}
 }
 
