@@ -13,7 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/report"
+	"github.com/varvedb/varve/schemas"
 )
 
 const digits = `(?:≥ \d+ s|\d+(?:,\d{3})*(?:\.\d+)?[KMG]?†?)`
@@ -68,7 +70,7 @@ func (r *results) figure(text string) (string, error) {
 	if !ratio {
 		center, _, _ := strings.Cut(above.String(), " (")
 		switch {
-		case above.Hosts > 1 && (keys["/engine"] != "sqlite" || keys["/layout"] != "compact"):
+		case above.Hosts > 1 && (keys["/engine"] != engine.Reference() || keys["/layout"] != schemas.DefaultLayout):
 			return "", fmt.Errorf("it is of %d hosts: only the reference has figures of several, others have ratios", above.Hosts)
 		case counted:
 			return strconv.Itoa(above.N), nil

@@ -81,8 +81,8 @@ func (s *Set) Draw(k Sketch) (*Picture, error) {
 // because ratios are valid for other hosts, and otherwise of one. It returns nil
 // if there is nothing to draw.
 func (s *Set) svg(k Sketch) ([]byte, error) {
-	// Choose the lines: of the host, and for a frontier of the mix and the size,
-	// that have most.
+	// Choose the lines: of the host, unless all sides are compared, and for a
+	// frontier of the mix and the size, that have most.
 	source := s.Lines
 	if k.Kind == TimeLine {
 		source = s.Series
@@ -92,11 +92,8 @@ func (s *Set) svg(k Sketch) ([]byte, error) {
 		return nil, err
 	}
 	most := func(a, b Lines) int { return len(a) - len(b) }
-	beside := func(lines Lines) *reference {
-		return newReference(lines, lines, slices.Contains(inNames(lines, "layout"), schemas.DefaultLayout))
-	}
-	with := beside(lines)
-	if k.Kind == TimeLine || k.Kind == Frontier || slices.ContainsFunc(lines, func(l *Line) bool { return !with.sides[setting(l)] }) {
+	whole := newReference(lines, lines)
+	if k.Kind == TimeLine || k.Kind == Frontier || slices.ContainsFunc(lines, func(l *Line) bool { return !whole.sides[setting(l)] }) {
 		lines = slices.MaxFunc(byHost(lines), most)
 	}
 	if k.Kind == TimeLine { // of one run, because the seconds of several have nothing in common
@@ -108,9 +105,9 @@ func (s *Set) svg(k Sketch) ([]byte, error) {
 			return cmp.Or(len(lines.of("scale", a).each(setting))-len(lines.of("scale", b).each(setting)), byNumber(a, b))
 		}))
 	}
-	with = nil
+	var with *reference // of the chosen lines alone, because its figures are those of their host
 	if len(sittingsOf(lines)) > 1 {
-		with = beside(lines)
+		with = newReference(lines, lines)
 	}
 	curves := curvesOf(lines, k.Series)
 	if k.Kind == Degradation {

@@ -19,11 +19,11 @@ type reference struct {
 
 // newReference finds the reference for some lines among the lines of their
 // experiments.
-func newReference(lines, of Lines, layout bool) *reference {
+func newReference(lines, of Lines) *reference {
 	experiments := of.configured("experiment")
 	lines = lines.where(func(l *Line) bool { return slices.Contains(experiments, l.GetConfig("experiment")) })
 	r := &reference{lines: make(map[string]Lines), sides: make(map[string]bool)}
-	if layout {
+	if slices.Contains(inNames(of, "layout"), schemas.DefaultLayout) {
 		r.layout = schemas.DefaultLayout
 	}
 	for _, l := range lines.where(r.is) {

@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"golang.org/x/perf/benchproc"
-
-	"github.com/varvedb/varve/schemas"
 )
 
 // selection is the result of applying a view to a set.
@@ -72,7 +70,7 @@ func (s *Set) choose(v View) (*selection, error) {
 		sel.lines = sel.lines.where(func(l *Line) bool { return slices.Contains(shown, l) })
 	}
 	if !v.Fit && (sel.projected("engine") || sel.projected("layout")) {
-		sel.with = newReference(s.Lines, sel.lines, slices.Contains(inNames(sel.lines, "layout"), schemas.DefaultLayout))
+		sel.with = newReference(s.Lines, sel.lines)
 	}
 	return sel, nil
 }
