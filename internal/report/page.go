@@ -242,7 +242,7 @@ var HowToRead = []string{
 	"× is the ratio of a side to the reference, of its own sitting and the same setting: median, smallest and largest. It carries to other hosts when three sittings on two hosts have met it. The reference itself has its figure, over all hosts. A figure without × is of sittings without the reference, of a size or a count, or of what was delivered of a rate that was asked for.",
 	"“~” stands before a ratio that is not told apart from 1, by a permutation test within the sittings. “?” stands before one of too few runs for that: it takes four of both in one sitting.",
 	"K, M and G are thousands, millions and thousand millions. “–” was not measured in that setting.",
-	"† marks a figure with a run before which the machine was not at rest: other programs or the hypervisor used the processor or, in older results, copying memory or a fixed program took longer than it usually varies.",
+	"† marks a figure with a run before which the machine was not at rest: other programs or the hypervisor used the processor, or copying in memory took more than twice its shortest time on that host.",
 	"Scale 1 is 800,000 entities in 20 million rows. Layout, durability and other settings that a table has in common stand below it.",
 	"Latencies count from the moment an operation was due where a rate was asked for. late counts what began after it was due, given up what had not begun after 2 s, or at the end. It counts as at least that: “≥ 2 s”.",
 	"“not busy” stands for a rate of a loop that spent more than 5 % of the time on something else than its operations: it is not the engine's.",

@@ -93,8 +93,8 @@ func (lines Lines) configured(key string) []string {
 	return lines.each(func(l *Line) string { return l.GetConfig(key) })
 }
 
-// disturbed counts the lines that were measured while other programs used the
-// machine.
+// disturbed counts the lines that were measured while the machine was not at
+// rest.
 func (lines Lines) disturbed() int {
 	return len(lines.where(func(l *Line) bool { return l.GetConfig("machine-off") != "" }))
 }
@@ -163,7 +163,42 @@ func Load(path string) (*Set, error) {
 		errs = append(errs, fmt.Errorf("%s has no benchmark lines; varve run writes them", path))
 	}
 	slices.SortStableFunc(s.Lines, func(a, b *Line) int { return engineOrder(a) - engineOrder(b) })
+	s.markSlowMemory()
 	return s, errors.Join(errs...)
+}
+
+// slowMemory is how many times the shortest time on its host a copy in memory
+// takes on a machine that is not at rest. Others on the same hardware make it
+// take up to 30 times as long, without using a processor that this machine
+// sees, and then an engine is about half as fast (EXPERIMENTS.md, How it was
+// measured).
+const slowMemory = 2
+
+// markSlowMemory marks the measurements before which copying in memory was slow.
+// The test before them cannot know, because it takes several tests to tell what
+// the machine can do.
+func (s *Set) markSlowMemory() {
+	const speed = "copy-MB/s"
+	tests := s.Lines.with("experiment", "M1").having(speed)
+	best := make(map[string]float64) // of each host
+	for _, l := range tests {
+		v, _ := l.Value(speed)
+		best[l.GetConfig("host")] = max(best[l.GetConfig("host")], v)
+	}
+	// A test and the measurements after it have the same syncs in the manifest.
+	part := func(l *Line) [4]string {
+		return [4]string{l.GetConfig("sitting"), l.GetConfig("repeat"), Key(l, "engine"), l.GetConfig("fsync-us")}
+	}
+	slow := make(map[[4]string]bool)
+	for _, l := range tests {
+		v, _ := l.Value(speed)
+		slow[part(l)] = v*slowMemory < best[l.GetConfig("host")]
+	}
+	for _, l := range s.Lines {
+		if slow[part(l)] && l.GetConfig("machine-off") == "" {
+			l.SetConfig("machine-off", fmt.Sprintf("copying in memory took more than %d times its shortest time on the host", slowMemory))
+		}
+	}
 }
 
 // read adds the lines of a file; name is for messages.

@@ -265,3 +265,25 @@ func TestPictureOfReads(t *testing.T) {
 	}
 	require.Contains(t, string(pic.SVG), ", scale 1, mix W<")
 }
+
+// A measurement is marked where a copy in memory before it took more than twice its shortest time on
+// the host. A slower host is not marked for that.
+func TestSlowMemory(t *testing.T) {
+	text := ""
+	for _, test := range []struct {
+		host         string
+		fsync, speed int
+	}{{"fast", 1, 5_000}, {"fast", 2, 2_600}, {"fast", 3, 2_400}, {"slow", 4, 1_000}} {
+		text += fmt.Sprintf("host: %s\nsitting: 1\nrepeat: 1\nfsync-us: %d\nexperiment: M1\nBenchmarkMachine/engine=sqlite 1 %d copy-MB/s\n", test.host, test.fsync, test.speed)
+		text += fmt.Sprintf("experiment: D1\nBenchmarkX/engine=sqlite 1 %d rows/s\nBenchmarkX/engine=libsql 1 9 rows/s\n", test.fsync)
+	}
+	s := load(t, text)
+	var marked []float64
+	for _, l := range s.Lines {
+		if rows, has := l.Value("rows/s"); has && l.GetConfig("machine-off") != "" {
+			marked = append(marked, rows)
+		}
+	}
+	require.Equal(t, []float64{3}, marked)
+	require.Equal(t, "† marks 2 of 12 measurements, because the machine was not at rest: copying in memory took more than 2 times its shortest time on the host.", s.Disturbance())
+}
