@@ -127,6 +127,9 @@ func (s *sayer) at(scale string) string {
 	return "/scale:" + scale + " "
 }
 
+// tooFew is the reason to exclude a candidate that was measured too seldom.
+var tooFew = fmt.Sprintf("fewer than %d runs", report.Judged)
+
 // exclude excludes a candidate from the judgement, with the reason.
 func (s *sayer) exclude(c candidate, why string) {
 	i := slices.IndexFunc(s.excluded, func(l left) bool { return l.why == why })
@@ -206,7 +209,7 @@ func (s *sayer) rank(by func(candidate) *report.Figure) (list []ranked) {
 			s.exclude(c, "not busy")
 			continue
 		case r.of.Total() < report.Judged:
-			s.exclude(c, fmt.Sprintf("fewer than %d runs", report.Judged))
+			s.exclude(c, tooFew)
 			continue
 		case r.of.Lo <= 0:
 			s.exclude(c, "no operation finished")
@@ -296,7 +299,8 @@ func (s *sayer) reads() string {
 }
 
 // sustains judges whether all runs of a load were within the limits of the third
-// question. The outcome is "" for a load that was not measured.
+// question. The outcome is "" for a load that was not measured, and Unknown for
+// one with too few runs.
 func (s *sayer) sustains(c candidate, filter string, rows, reads float64) Outcome {
 	asked, failed := s.figure(c, filter, "rows/s"), s.set.Failed(c.filter(filter))
 	runs := failed
@@ -307,7 +311,6 @@ func (s *sayer) sustains(c candidate, filter string, rows, reads float64) Outcom
 	case runs == 0:
 		return ""
 	case runs < report.Judged:
-		s.exclude(c, fmt.Sprintf("fewer than %d runs", report.Judged))
 		return Unknown
 	}
 	for _, l := range sustainLimits("", rows, reads) {
@@ -355,7 +358,7 @@ func (s *sayer) sweetSpot() string {
 	// was asked of it.
 	rates := numbers(s.tried, "rate")
 	sustained, asked := map[candidate]string{}, map[candidate]string{}
-	judged := false
+	var judged []candidate
 	at := func(rate string) string { return s.at(s.scale) + "/rate:" + rate }
 	for _, c := range s.all {
 		for _, rate := range slices.Backward(rates) {
@@ -366,18 +369,23 @@ func (s *sayer) sweetSpot() string {
 			if outcome != "" {
 				asked[c] = cmp.Or(asked[c], rate)
 			}
-			judged = judged || outcome == Pass || outcome == Fail
+			if outcome == Pass || outcome == Fail {
+				judged = append(judged, c)
+			}
 			if outcome == Pass {
 				sustained[c] = rate
 				break
 			}
+		}
+		if asked[c] != "" && !slices.Contains(judged, c) {
+			s.exclude(c, tooFew)
 		}
 	}
 
 	// Rank the candidates that sustain the highest rate of all by their reads.
 	const within = "with commits below 2 s and reads below 100 ms at p99"
 	switch {
-	case len(sustained) == 0 && !judged:
+	case len(sustained) == 0 && judged == nil:
 		return ""
 	case len(sustained) == 0:
 		return fmt.Sprintf("At %s nothing carried any rate of writes that was asked for %s; the table has what was delivered.", s.size(s.scale), within)
@@ -472,21 +480,26 @@ func (s *sayer) firstVersion() string {
 	}
 	var best candidate
 	var last string // the largest load that it sustains, or the smallest requested
-	most, of, unasked := -1, 0, 0
+	most, of, unasked, seldom := -1, 0, 0, 0
 	for _, c := range s.all {
-		count, asked, none, load := 0, 0, 0, ""
+		count, asked, none, few, load := 0, 0, 0, 0, ""
 		for _, v := range report.FirstVersion {
 			switch f := filter(v[0], v[1]); s.sustains(c, f, v[0], v[1]) {
 			case Pass:
 				count, asked, load = count+1, asked+1, f
 			case Fail:
 				asked, load = asked+1, cmp.Or(load, f)
+			case Unknown:
+				few++
 			case "":
 				none++
 			}
 		}
-		if asked > 0 && count > most {
-			best, most, of, unasked, last = c, count, asked, none, load
+		switch {
+		case asked == 0 && few > 0:
+			s.exclude(c, tooFew)
+		case asked > 0 && count > most:
+			best, most, of, unasked, seldom, last = c, count, asked, none, few, load
 		}
 	}
 	if most < 0 {
@@ -499,6 +512,9 @@ func (s *sayer) firstVersion() string {
 	text += s.delivered(best, last) + "."
 	if unasked > 0 {
 		text += fmt.Sprintf(" Of V1's nine loads %d were not asked of it.", unasked)
+	}
+	if seldom > 0 {
+		text += fmt.Sprintf(" %d have too few runs to be judged.", seldom)
 	}
 	return text
 }

@@ -197,6 +197,11 @@ func TestDelivered(t *testing.T) {
 	require.Contains(t, got, "nothing carries any of the V1 loads that were asked; of the smallest of them sqlite compact delivers on one host 51.3K rows/s (50K–52K) (2 late, 0 given up) with 10.6K reads/s")
 	require.Regexp(t, "; on another .* with 904 reads/s .882–918. .7 late, 3 given up., .* read p99 ≥ 2 s", got)
 	require.Contains(t, sentences(t, load("a", 10_500, 50))[4], "sqlite compact carries 1 of the 1 V1 loads")
+	once := lines{"I5\nhost: a", strings.Replace(name, "50000", "25000", 1), []string{"25000 rows/s 30 p99-ms 10000 qps 50 read-p99-ms"}}
+	seldom := evaluate(t, load("a", 10_500, 50), once).Questions[4]
+	require.Contains(t, seldom.Sentence, "carries 1 of the 1 V1 loads that were asked")
+	require.Contains(t, seldom.Sentence, "7 were not asked of it. 1 have too few runs to be judged.")
+	require.Empty(t, seldom.Unjudged, "another load judges it")
 	failed := lines{"I5\nhost: a\nexcluded: error: signal: killed", name, []string{"1 failed"}}
 	got = sentences(t, load("a", 10_500, 50), failed)[4]
 	require.Contains(t, got, "nothing carries any of the V1 loads that were asked")
