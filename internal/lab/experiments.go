@@ -39,8 +39,8 @@ func firstLookView(title, filter string) report.View {
 }
 
 // costs is a view of the machine resources used by an operation of a part.
-func costs(title, part string) report.View {
-	return report.View{Title: title, Rows: "/engine /layout@alpha",
+func costs(title, rows, part string) report.View {
+	return report.View{Title: title, Rows: rows,
 		Columns: columns(part+"cpu-ns/op=CPU time, ns", part+"write-B/op=bytes written",
 			part+"read-B/op=bytes read", part+"syncs/op=syncs")}
 }
@@ -193,7 +193,9 @@ var sections = []section{
 		core:     values{"layout": "arkiv compact", "clients": "1", "mix": "A B C W"},
 		Views: views{{Filter: "/layout:compact", Largest: "scale",
 			Rows:    "/engine /mix@alpha /clients@num",
-			Columns: columns("qps=reads/s", "p50-ms", "p95-ms", "p99-ms")}},
+			Columns: columns("qps=reads/s", "p50-ms", "p95-ms", "p99-ms")},
+			{Title: "what a read costs", Rows: "/engine /layout /scale@num /clients@num /mix@alpha",
+				Columns: columns("cpu-ns/op=CPU time, ns", "read-B/op=bytes read")}},
 	}, {
 		ID: "C2", Title: "Read mixes at a rate", Own: true, Layouts: answers,
 		Question: "What are the latencies at 100 to 10,000 reads a second, from the moment a read was due?",
@@ -227,7 +229,8 @@ var sections = []section{
 		Plan:      sustain,
 		Views: views{{Largest: "scale", Rows: "/engine /layout /rate@alpha",
 			Columns: columns("rows/s", "settled-rows/s=with merging done", "p50-ms", "p99-ms",
-				"max-ms", "late", "skipped=given up", "wal-MB=WAL, MB")}},
+				"max-ms", "late", "skipped=given up", "wal-MB=WAL, MB")},
+			costs("what a commit costs", "/engine /layout /scale@num /rate@alpha", "")},
 	}, {
 		ID: "D2", Title: "Checkpoint stalls", Own: true, Changes: true, Layouts: written,
 		Question: "How long are commits that carry a checkpoint, who should run it, and at which size of the log?",
@@ -432,7 +435,7 @@ var sections = []section{
 		Plan:     firstLook,
 		Views: views{firstLookView("blocks of 100 entities, ms", "-/profile:/^own-/"),
 			firstLookView("blocks of your own, ms", "/profile:/^own-/"),
-			costs("what a commit costs", "commit-"), costs("what a read costs", "read-")},
+			costs("what a commit costs", "/engine /layout@alpha", "commit-"), costs("what a read costs", "/engine /layout@alpha", "read-")},
 	}, {
 		ID: "Q2", Title: "One operation at a time", Changes: true, Layouts: written,
 		Question: "What do one commit, one update and one read by key cost?",
