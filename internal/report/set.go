@@ -167,11 +167,10 @@ func Load(path string) (*Set, error) {
 	return s, errors.Join(errs...)
 }
 
-// slowMemory is how many times the shortest time on its host a copy in memory
-// takes on a machine that is not at rest. Others on the same hardware make it
-// take up to 30 times as long, without using a processor that this machine
-// sees, and then an engine is about half as fast (EXPERIMENTS.md, How it was
-// measured).
+// slowMemory is how many times its shortest time on a host a copy in memory
+// takes on a machine that is not at rest. Virtual machines were seen where it
+// took fifty times as long while nothing else ran in them and the processor was
+// as fast as ever; engines were half as fast then (docs/results/README.md).
 const slowMemory = 2
 
 // markSlowMemory marks the measurements before which copying in memory was slow.
