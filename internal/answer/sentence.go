@@ -358,9 +358,10 @@ func (s *sayer) sweetSpot() string {
 	// was asked of it.
 	rates := numbers(s.tried, "rate")
 	sustained, asked := map[candidate]string{}, map[candidate]string{}
-	var judged []candidate
+	judged := false
 	at := func(rate string) string { return s.at(s.scale) + "/rate:" + rate }
 	for _, c := range s.all {
+		known := false
 		for _, rate := range slices.Backward(rates) {
 			outcome := Outcome("")
 			if rate != "0" {
@@ -369,23 +370,22 @@ func (s *sayer) sweetSpot() string {
 			if outcome != "" {
 				asked[c] = cmp.Or(asked[c], rate)
 			}
-			if outcome == Pass || outcome == Fail {
-				judged = append(judged, c)
-			}
+			known = known || outcome == Pass || outcome == Fail
 			if outcome == Pass {
 				sustained[c] = rate
 				break
 			}
 		}
-		if asked[c] != "" && !slices.Contains(judged, c) {
+		if asked[c] != "" && !known {
 			s.exclude(c, tooFew)
 		}
+		judged = judged || known
 	}
 
 	// Rank the candidates that sustain the highest rate of all by their reads.
 	const within = "with commits below 2 s and reads below 100 ms at p99"
 	switch {
-	case len(sustained) == 0 && judged == nil:
+	case len(sustained) == 0 && !judged:
 		return ""
 	case len(sustained) == 0:
 		return fmt.Sprintf("At %s nothing carried any rate of writes that was asked for %s; the table has what was delivered.", s.size(s.scale), within)
@@ -478,43 +478,46 @@ func (s *sayer) firstVersion() string {
 	filter := func(rows, reads float64) string {
 		return fmt.Sprintf("%s/rate:%.0f /qps:%.0f", s.at(s.scale), rows, reads)
 	}
-	var best candidate
-	var last string // the largest load that it sustains, or the smallest requested
-	most, of, unasked, seldom := -1, 0, 0, 0
+	type counts struct {
+		candidate
+		carried, judged, seldom, unasked int    // loads; seldom have too few runs
+		load                             string // the largest that it carries, or the smallest judged
+	}
+	best := counts{carried: -1}
 	for _, c := range s.all {
-		count, asked, none, few, load := 0, 0, 0, 0, ""
+		n := counts{candidate: c}
 		for _, v := range report.FirstVersion {
 			switch f := filter(v[0], v[1]); s.sustains(c, f, v[0], v[1]) {
 			case Pass:
-				count, asked, load = count+1, asked+1, f
+				n.carried, n.judged, n.load = n.carried+1, n.judged+1, f
 			case Fail:
-				asked, load = asked+1, cmp.Or(load, f)
+				n.judged, n.load = n.judged+1, cmp.Or(n.load, f)
 			case Unknown:
-				few++
+				n.seldom++
 			case "":
-				none++
+				n.unasked++
 			}
 		}
 		switch {
-		case asked == 0 && few > 0:
+		case n.judged == 0 && n.seldom > 0:
 			s.exclude(c, tooFew)
-		case asked > 0 && count > most:
-			best, most, of, unasked, seldom, last = c, count, asked, none, few, load
+		case n.judged > 0 && n.carried > best.carried:
+			best = n
 		}
 	}
-	if most < 0 {
+	if best.carried < 0 {
 		return ""
 	}
-	text := fmt.Sprintf("At %s %s carries %d of the %d V1 loads that were asked of it, and none carries more; of the largest of them it delivers ", s.size(s.scale), best, most, of)
-	if most == 0 {
+	text := fmt.Sprintf("At %s %s carries %d of the %d V1 loads that were asked of it, and none carries more; of the largest of them it delivers ", s.size(s.scale), best, best.carried, best.judged)
+	if best.carried == 0 {
 		text = fmt.Sprintf("At %s nothing carries any of the V1 loads that were asked; of the smallest of them %s delivers ", s.size(s.scale), best)
 	}
-	text += s.delivered(best, last) + "."
-	if unasked > 0 {
-		text += fmt.Sprintf(" Of V1's nine loads %d were not asked of it.", unasked)
+	text += s.delivered(best.candidate, best.load) + "."
+	if best.unasked > 0 {
+		text += fmt.Sprintf(" Of V1's nine loads %d were not asked of it.", best.unasked)
 	}
-	if seldom > 0 {
-		text += fmt.Sprintf(" %d have too few runs to be judged.", seldom)
+	if best.seldom > 0 {
+		text += fmt.Sprintf(" %d have too few runs to be judged.", best.seldom)
 	}
 	return text
 }

@@ -264,9 +264,6 @@ type curve struct {
 	with     *reference // nil within one sitting, whose figures are compared as they are
 }
 
-// runOf identifies the run of a line: all that a sitting measures in a repeat.
-func runOf(l *Line) string { return sittingOf(l) + " " + l.GetConfig("repeat") }
-
 // of returns the part of a curve whose lines have a value of a key.
 func (c curve) of(key, value string) curve {
 	c.lines = c.lines.of(key, value)

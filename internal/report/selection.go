@@ -181,11 +181,6 @@ func (sel *selection) mixesHosts(lines Lines) bool {
 	return false
 }
 
-// byHost divides lines by host.
-func byHost(lines Lines) []Lines {
-	return lines.by(func(l *Line) string { return l.GetConfig("host") })
-}
-
 // Figure returns the figure in a unit of the lines that a filter matches; nil
 // when there is none. The lines must be of one setting, because different
 // sizes, experiments or settings have no common median.

@@ -177,21 +177,16 @@ const slowMemory = 2
 // The test before them cannot know, because it takes several tests to tell what
 // the machine can do.
 func (s *Set) markSlowMemory() {
-	const speed = "copy-MB/s"
-	tests := s.Lines.with("experiment", "M1").having(speed)
-	best := make(map[string]float64) // of each host
-	for _, l := range tests {
-		v, _ := l.Value(speed)
-		best[l.GetConfig("host")] = max(best[l.GetConfig("host")], v)
-	}
+	const unit = "copy-MB/s"
+	speed := func(l *Line) float64 { v, _ := l.Value(unit); return v }
 	// A test and the measurements after it have the same syncs in the manifest.
-	part := func(l *Line) [4]string {
-		return [4]string{l.GetConfig("sitting"), l.GetConfig("repeat"), Key(l, "engine"), l.GetConfig("fsync-us")}
-	}
-	slow := make(map[[4]string]bool)
-	for _, l := range tests {
-		v, _ := l.Value(speed)
-		slow[part(l)] = v*slowMemory < best[l.GetConfig("host")]
+	part := func(l *Line) string { return runOf(l) + " " + Key(l, "engine") + " " + l.GetConfig("fsync-us") }
+	slow := make(map[string]bool)
+	for _, tests := range byHost(s.Lines.with("experiment", "M1").having(unit)) {
+		best := slices.MaxFunc(tests, func(a, b *Line) int { return cmp.Compare(speed(a), speed(b)) })
+		for _, l := range tests {
+			slow[part(l)] = speed(l)*slowMemory < speed(best)
+		}
 	}
 	for _, l := range s.Lines {
 		if slow[part(l)] && l.GetConfig("machine-off") == "" {
@@ -299,6 +294,14 @@ func setting(line *Line) string {
 
 // sittingOf returns the sitting in which a line was measured.
 func sittingOf(line *Line) string { return cmp.Or(line.GetConfig("sitting"), "?") }
+
+// runOf identifies the run of a line: all that a sitting measures in a repeat.
+func runOf(l *Line) string { return sittingOf(l) + " " + l.GetConfig("repeat") }
+
+// byHost divides lines by host.
+func byHost(lines Lines) []Lines {
+	return lines.by(func(l *Line) string { return l.GetConfig("host") })
+}
 
 // sittingsOf returns the sittings of some lines, in order. Sittings are
 // numbered by this order over the whole set.
