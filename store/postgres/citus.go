@@ -207,8 +207,12 @@ func agreed[T any](ctx context.Context, c *cluster, what string, begin func(cont
 		case is && err == nil:
 			return began, nil
 		case late:
-			err = errors.Join(fmt.Errorf("%w: not all machines of the cluster show the same commit after %s; see that every worker runs; "+
-				"a commit in doubt is ended by Citus within citus.recover_2pc_interval", driver.ErrLocked, limit), err)
+			found := "not all machines of the cluster show the same commit"
+			if err != nil {
+				found = "the machines of the cluster could not be asked for their commits"
+			}
+			err = errors.Join(fmt.Errorf("%w: %s after %s; see that every worker runs; "+
+				"a commit in doubt is ended by Citus within citus.recover_2pc_interval", driver.ErrLocked, found, limit), err)
 		}
 		err = errors.Join(err, end(began))
 		if err != nil {

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	_ "embed"
 	"fmt"
 	"net/url"
@@ -9,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/internal/pgtest"
@@ -147,11 +149,11 @@ func TestCitusSpreads(t *testing.T) {
 func TestCitusTorn(t *testing.T) {
 	plain := newFakeCitus(t)
 	spread := with(t, plain, "citus", "true")
-	ents, err := openEntities(t, with(t, spread, "lock_timeout", "300ms"), "arkiv")
+	ents, err := openEntities(t, with(t, spread, "lock_timeout", "2s"), "arkiv")
 	require.NoError(t, err)
 	patient, err := openEntities(t, with(t, spread, "lock_timeout", "1m"), "arkiv")
 	require.NoError(t, err)
-	applyOne(t, ents, 1)
+	applyOne(t, patient, 1)
 	for _, change := range []string{"1", "-1"} {
 		one := "UPDATE varve_commit_shards SET number = number + %s WHERE shard = (SELECT shard FROM varve_commit_shards ORDER BY shard LIMIT 1)"
 		pgtest.Exec(t, plain, fmt.Sprintf(one, change))
@@ -168,11 +170,27 @@ func TestCitusTorn(t *testing.T) {
 		}()
 		pgtest.Exec(t, plain, fmt.Sprintf(one, "-("+change+")"))
 		require.NoError(t, <-heads)
-		head, err := ents.Head(t.Context())
+		head, err := patient.Head(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, uint64(1), head.Number)
 	}
-	applyOne(t, ents, 2)
+	applyOne(t, patient, 2)
+}
+
+// TestCitusSilent: machines that do not answer are not said to differ.
+func TestCitusSilent(t *testing.T) {
+	plain := newFakeCitus(t)
+	ents, err := openEntities(t, with(t, with(t, plain, "citus", "true"), "lock_timeout", "300ms"), "arkiv")
+	require.NoError(t, err)
+	holder, err := pgconn.Connect(t.Context(), plain)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, holder.Close(context.Background())) })
+	_, err = holder.Exec(t.Context(), "BEGIN; LOCK TABLE varve_commit_shards").ReadAll()
+	require.NoError(t, err)
+	_, err = ents.At(t.Context(), store.Head)
+	require.ErrorIs(t, err, driver.ErrLocked)
+	require.ErrorContains(t, err, "could not be asked")
+	require.NotContains(t, err.Error(), "not all machines")
 }
 
 // TestCitusRefused: what cannot be opened is refused with what to do.
