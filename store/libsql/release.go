@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -22,6 +23,12 @@ const (
 	releaseTimeout = time.Minute
 	// releasePoll is the polling interval. A close takes milliseconds.
 	releasePoll = 500 * time.Microsecond
+	// removals is how many times a close tries to remove a log that was left, and
+	// removalPause is how much longer than the one before a pause between them may
+	// be. All pauses together are below 50 ms, because another process may keep the
+	// log for as long as it uses the database.
+	removals     = 5
+	removalPause = 5 * time.Millisecond
 )
 
 // fileID identifies a file independently of its names.
@@ -42,17 +49,23 @@ func idOf(st *unix.Stat_t) fileID {
 // closed waits until the library has closed a database, and removes a log that
 // was left behind. Normally the last connection to close checkpoints the log
 // and deletes it. But the library closes connections concurrently, and then
-// none may notice that it is the last.
+// none may notice that it is the last. So one connection opens the database and
+// closes it again. Two processes that do so at once hinder each other, so each
+// tries again after a random pause that grows.
 func closed(u *sqlitewal.User, readOnly bool) error {
 	err := awaitRelease(u)
-	_, missing := os.Stat(u.Path() + "-wal")
-	if err != nil || missing != nil || readOnly || u.Kept() != nil || !u.Alone() {
-		return err
+	for try := range removals {
+		_, missing := os.Stat(u.Path() + "-wal")
+		if err != nil || missing != nil || readOnly || u.Kept() != nil || !u.Alone() {
+			return err
+		}
+		time.Sleep(rand.N(time.Duration(try)*removalPause + 1)) // none before the first
+		_ = visit(u.Path())                                     // whether it helped shows the log
+		err = awaitRelease(u)
 	}
-	// On failure another process is using the database. The log may stay,
-	// because the next process to open the database uses it.
-	_ = visit(u.Path())
-	return awaitRelease(u)
+	// Another process is using the database. The log may stay, because the next
+	// process to open the database uses it.
+	return err
 }
 
 // awaitRelease waits until the library has closed a file, if the file exists.
