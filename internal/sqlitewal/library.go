@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/varvedb/varve/internal/dbfile"
 	"github.com/varvedb/varve/internal/filelease"
@@ -23,6 +25,15 @@ import (
 // database when a checkpoint runs while a writer works
 // (https://www.sqlite.org/wal.html).
 const minVersion = 3051003
+
+// removals is how many times a close tries to remove a log that was left, and
+// removalPause is how much longer than the one before a pause between them may
+// be. All pauses together are below 50 ms, because another process may keep the
+// log for as long as it uses the database.
+const (
+	removals     = 5
+	removalPause = 5 * time.Millisecond
+)
 
 // Library is a library that contains SQLite; its fields are the differences
 // between the engines made from them.
@@ -51,8 +62,8 @@ type Library struct {
 	OnWriter bool
 
 	// Closed, if given, runs after the library was told to close a database, or
-	// has failed to open it.
-	Closed func(u *User, readOnly bool) error
+	// has failed to open it, and waits until that is done.
+	Closed func(u *User) error
 }
 
 // Register registers the engine under its name.
@@ -210,14 +221,48 @@ func (e *Engine) keepLog() (err error) {
 // The WAL index must be closed after that; see sharedFile.
 func (e *Engine) closed(readOnly bool) (err error) {
 	e.user.Leave()
-	if e.library.Closed != nil {
-		err = e.library.Closed(e.user, readOnly)
+	err = e.await()
+	if err == nil && !readOnly {
+		err = e.removeLog()
 	}
 	err = errors.Join(err, e.Release(), e.file.close())
 	if e.log != nil {
 		err = errors.Join(err, e.log.close())
 	}
 	e.user.End()
+	return err
+}
+
+// await waits until the library has closed the database.
+func (e *Engine) await() error {
+	if e.library.Closed == nil {
+		return nil
+	}
+	return e.library.Closed(e.user)
+}
+
+// removeLog removes a log that was left behind. Normally the last connection to
+// close checkpoints the log and deletes it. But when two processes close at
+// once, each sees the other's lock, and both leave it; and a library may close
+// its connections concurrently. So one connection opens the database and closes
+// it again. Two processes that do so at once hinder each other, so each tries
+// again after a random pause that grows.
+func (e *Engine) removeLog() (err error) {
+	for try := range removals {
+		_, missing := os.Stat(e.path + "-wal")
+		if err != nil || missing != nil || e.user.kept != nil || !e.user.Alone() || e.files.Check() != nil {
+			return err
+		}
+		time.Sleep(rand.N(time.Duration(try)*removalPause + 1)) // none before the first
+		if pool, failed := e.library.Open(e.path, false); failed == nil {
+			var n int
+			_ = pool.QueryRow("SELECT count(*) FROM sqlite_master").Scan(&n) // the log shows whether it helped
+			_ = pool.Close()
+			err = e.await()
+		}
+	}
+	// Another process is using the database. The log may stay, because the next
+	// process to open the database uses it.
 	return err
 }
 

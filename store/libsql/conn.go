@@ -62,22 +62,6 @@ func (c *connector) Connect(ctx context.Context) (sqldriver.Conn, error) {
 // Close implements io.Closer, which sql.DB looks for.
 func (c *connector) Close() error { return c.Connector.(io.Closer).Close() }
 
-// visit opens a database with one connection, reads from it, and closes it.
-func visit(path string) error {
-	ctx := context.Background()
-	link, err := newConnector(path, false)
-	if err != nil {
-		return err
-	}
-	c, err := link.Connect(ctx)
-	if err != nil {
-		return errors.Join(err, link.Close())
-	}
-	s := &stmt{conn: c.(*conn), text: "SELECT count(*) FROM sqlite_master"}
-	_, err = s.drain(ctx)
-	return errors.Join(err, c.Close(), link.Close())
-}
-
 // nativeConn has the methods of the library's connection that this package
 // uses. Prepare is not one of them: it parses the text in Go, which takes 100
 // ms for an insert of a thousand rows, and prepares nothing in SQLite.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -23,12 +22,6 @@ const (
 	releaseTimeout = time.Minute
 	// releasePoll is the polling interval. A close takes milliseconds.
 	releasePoll = 500 * time.Microsecond
-	// removals is how many times a close tries to remove a log that was left, and
-	// removalPause is how much longer than the one before a pause between them may
-	// be. All pauses together are below 50 ms, because another process may keep the
-	// log for as long as it uses the database.
-	removals     = 5
-	removalPause = 5 * time.Millisecond
 )
 
 // fileID identifies a file independently of its names.
@@ -46,32 +39,10 @@ func idOf(st *unix.Stat_t) fileID {
 	return fileID{device: uint64(st.Dev), inode: st.Ino} //nolint:unconvert // Dev has another type on other systems
 }
 
-// closed waits until the library has closed a database, and removes a log that
-// was left behind. Normally the last connection to close checkpoints the log
-// and deletes it. But the library closes connections concurrently, and then
-// none may notice that it is the last. So one connection opens the database and
-// closes it again. Two processes that do so at once hinder each other, so each
-// tries again after a random pause that grows.
-func closed(u *sqlitewal.User, readOnly bool) error {
-	err := awaitRelease(u)
-	for try := range removals {
-		_, missing := os.Stat(u.Path() + "-wal")
-		if err != nil || missing != nil || readOnly || u.Kept() != nil || !u.Alone() {
-			return err
-		}
-		time.Sleep(rand.N(time.Duration(try)*removalPause + 1)) // none before the first
-		_ = visit(u.Path())                                     // whether it helped shows the log
-		err = awaitRelease(u)
-	}
-	// Another process is using the database. The log may stay, because the next
-	// process to open the database uses it.
-	return err
-}
-
-// awaitRelease waits until the library has closed a file, if the file exists.
+// closed waits until the library has closed a file, if the file exists.
 // While another engine has it open, SQLite keeps all its descriptors, because
 // closing one would drop the process's locks on the file.
-func awaitRelease(u *sqlitewal.User) error {
+func closed(u *sqlitewal.User) error {
 	id, err := identify(u.Path())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
