@@ -157,10 +157,6 @@ const (
 	// connectTimeout bounds the wait for a connection, unless the URL or the
 	// environment says otherwise.
 	connectTimeout = 10 * time.Second
-
-	// cancelWait is how long the server has to obey a cancellation before the
-	// connection is given up.
-	cancelWait = 3 * time.Second
 )
 
 // connConfig returns how to connect to the target, or to its server when that
@@ -180,12 +176,7 @@ func (t target) connConfig(server *pgembed.Server) (*pgx.ConnConfig, error) {
 	// so pgx needs no cache; a statement that runs once is not prepared.
 	cfg.StatementCacheCapacity, cfg.DescriptionCacheCapacity = 0, 0
 	cfg.DefaultQueryExecMode = pgx.QueryExecModeExec
-	// Left to itself pgx closes the connection of a cancelled statement, and
-	// the server may go on with the statement, and hold its locks. Asked to
-	// cancel, the server ends the statement and the connection stays.
-	cfg.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
-		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: cancelWait}
-	}
+	cfg.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler { return &canceller{conn: c} }
 	return cfg, nil
 }
 

@@ -203,7 +203,7 @@ func testOtherWriter(t *testing.T, h Harness, url string) {
 // testCancelledBegin: the context of Begin ends at any moment. The next
 // transaction is a new one. With Harness.Checks fewer moments are tried,
 // because DuckDB's client sleeps after it has interrupted a statement, and
-// Postgres needs a new connection.
+// Postgres is asked to cancel over a new connection.
 func testCancelledBegin(t *testing.T, h Harness, e driver.Engine) {
 	moments := 512
 	if h.slow() {
