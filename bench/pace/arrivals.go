@@ -3,7 +3,6 @@ package pace
 import (
 	"context"
 	"math/rand/v2"
-	"runtime"
 	"time"
 )
 
@@ -34,37 +33,19 @@ func sleep(ctx context.Context, until time.Time) error {
 	}
 }
 
-// How late the ways to wait can be, measured on Linux with some margin: a timer
-// after a long sleep, and a nap. Above frugalFrom arrivals a second a loop does
-// not spin, to leave the processors to the engine.
-const (
-	timerSlack = 1500 * time.Microsecond
-	napSlack   = 150 * time.Microsecond
-	frugalFrom = 2_000
-)
+// timerSlack is how late a timer can be after a long sleep, with some margin.
+const timerSlack = 1500 * time.Microsecond
 
-// precisely waits in three stages: it sleeps through most of a gap, has the
-// kernel wake it shortly before the end, and spins for the rest, yielding to
-// other goroutines. It is late by a few microseconds on an idle core of Linux,
-// and took a tenth of a core at 1,000 arrivals a second and half a core at
-// 5,000. Without spinning it is late by about 0.1 ms, one time in a hundred by
-// 1 ms, and took a fifth of a core at 5,000.
-func (c *Config) precisely(ctx context.Context, until time.Time) error {
-	spin := napSlack
-	if c.Rate > frugalFrom {
-		spin = 0
-	}
+// wait waits until a time, or returns early with the context's error. The last
+// part does not end with the context, because it is short.
+func (a *alarm) wait(ctx context.Context, until time.Time) error {
 	if time.Until(until) > 2*timerSlack {
 		if err := sleep(ctx, until.Add(-timerSlack)); err != nil {
 			return err
 		}
 	}
 	for left := time.Until(until); left > 0; left = time.Until(until) {
-		if left > 2*spin {
-			nap(left - spin)
-		} else {
-			runtime.Gosched()
-		}
+		a.nap(left)
 	}
 	return ctx.Err()
 }

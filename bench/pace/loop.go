@@ -62,7 +62,12 @@ func Loop(ctx context.Context, cfg Config, op Op) (*Outcome, error) {
 		cfg.Start = time.Now()
 	}
 	if cfg.wait == nil {
-		cfg.wait = cfg.precisely
+		a, err := newAlarm()
+		if err != nil {
+			return nil, err
+		}
+		defer a.close()
+		cfg.wait = a.wait
 	}
 	if cfg.Rate > 0 {
 		cfg.Arrivals = poisson(cfg.Rate, cfg.Seed)
@@ -88,8 +93,7 @@ type loop struct {
 	activity *Activity
 
 	// The worker that holds the token in starting waits for the next start. The
-	// other idle workers queue for the token, so that at most one worker spins.
-	// The token guards the next three fields.
+	// other idle workers queue for the token. It guards the next three fields.
 	starting     chan struct{}
 	n            int64 // number of the next operation
 	ended        bool  // the configured end was reached

@@ -305,9 +305,10 @@ func TestAhead(t *testing.T) {
 func TestWaits(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	for name, wait := range map[string]func(context.Context, time.Time) error{
-		"spinning": new(Config).precisely, "frugal": (&Config{Rate: 2 * frugalFrom}).precisely, "sleep": sleep,
-	} {
+	a, err := newAlarm()
+	require.NoError(t, err)
+	defer a.close()
+	for name, wait := range map[string]func(context.Context, time.Time) error{"alarm": a.wait, "sleep": sleep} {
 		for _, gap := range []time.Duration{-time.Second, 0, 50 * time.Microsecond, 700 * time.Microsecond, 5 * time.Millisecond} {
 			until := time.Now().Add(gap)
 			require.NoError(t, wait(t.Context(), until))

@@ -1,7 +1,0 @@
-//go:build !linux
-
-package pace
-
-import "time"
-
-func nap(d time.Duration) { time.Sleep(d) }
