@@ -7,19 +7,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// alarm wakes a goroutine in time, whether the process is idle or busy.
+// alarm makes timers precise. When nothing else runs, the runtime waits for the
+// next timer by its poller, which counts in milliseconds. But a file that
+// becomes readable ends that wait at once, and then the runtime looks at its
+// timers. So the kernel's timer is a file here, and a goroutine reads it.
 //
-// When nothing else runs, the runtime waits for the next timer by its poller,
-// which counts in milliseconds. But a file that becomes readable ends that wait
-// at once, so the kernel's timer is a file here. When goroutines keep all
-// processors busy, the runtime looks at files only now and then, but at timers
-// whenever it chooses a goroutine. So reads of the file have a deadline too, and
-// the first of the two wakes the goroutine.
-//
-// A goroutine that spins or sleeps in the kernel for the last part is worse. It
-// must get a processor of the runtime back, behind all goroutines that are
-// ready. Beside ten readers of SQLite it came up to 35 ms late, which was
-// counted as the latency of commits.
+// The goroutine that waits has a timer of the runtime, because when goroutines
+// keep all processors busy nothing wakes it sooner. One that spins and yields,
+// sleeps in the kernel, or reads a file gets a processor of the runtime behind
+// all others that are ready. Beside ten readers of SQLite a goroutine that
+// yielded came up to 35 ms late, and that was counted as latency of commits.
 type alarm struct {
 	fd   int
 	file *os.File // of fd
@@ -30,18 +27,22 @@ func newAlarm() (*alarm, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("timerfd_create", err)
 	}
-	return &alarm{fd: fd, file: os.NewFile(uintptr(fd), "alarm")}, nil
+	a := &alarm{fd: fd, file: os.NewFile(uintptr(fd), "alarm")}
+	go func() {
+		var expirations [8]byte
+		for err := error(nil); err == nil; {
+			_, err = a.file.Read(expirations[:])
+		}
+	}()
+	return a, nil
 }
 
-// nap sleeps for d, or less.
+// nap sleeps for d.
 func (a *alarm) nap(d time.Duration) {
-	at := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(d))}
-	if unix.TimerfdSettime(a.fd, 0, &at, nil) != nil || a.file.SetReadDeadline(time.Now().Add(d)) != nil {
-		time.Sleep(d)
-		return
-	}
-	var expirations [8]byte
-	_, _ = a.file.Read(expirations[:]) // an error is that of the deadline
+	const behind = 5 * time.Microsecond // so that the timer is due when the file wakes the runtime
+	at := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(d + behind))}
+	_ = unix.TimerfdSettime(a.fd, 0, &at, nil) // if it fails, the timer alone wakes
+	time.Sleep(d)
 }
 
 func (a *alarm) close() { _ = a.file.Close() }

@@ -61,16 +61,20 @@ func Loop(ctx context.Context, cfg Config, op Op) (*Outcome, error) {
 	if cfg.Start.IsZero() {
 		cfg.Start = time.Now()
 	}
-	if cfg.wait == nil {
+	if cfg.Rate > 0 {
+		cfg.Arrivals = poisson(cfg.Rate, cfg.Seed)
+	}
+	switch {
+	case cfg.wait != nil:
+	case cfg.Arrivals == nil: // only the beginning is waited for
+		cfg.wait = sleep
+	default:
 		a, err := newAlarm()
 		if err != nil {
 			return nil, err
 		}
 		defer a.close()
 		cfg.wait = a.wait
-	}
-	if cfg.Rate > 0 {
-		cfg.Arrivals = poisson(cfg.Rate, cfg.Seed)
 	}
 	l := &loop{cfg: cfg, activity: activityOf(ctx), starting: make(chan struct{}, 1)}
 	l.out = &Outcome{Started: cfg.Start.Add(cfg.WarmUp), Workers: cfg.Workers, open: cfg.Arrivals != nil}

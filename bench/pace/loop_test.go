@@ -318,6 +318,18 @@ func TestWaits(t *testing.T) {
 	}
 }
 
+// TestStart: a loop begins at its Start, also one that is not paced.
+func TestStart(t *testing.T) {
+	for _, cfg := range []Config{{N: 1}, {N: 1, Rate: 1e6}} {
+		cfg.Start = time.Now().Add(time.Millisecond)
+		_, err := Loop(t.Context(), cfg, func(context.Context, *Step) error {
+			require.False(t, time.Now().Before(cfg.Start))
+			return nil
+		})
+		require.NoError(t, err)
+	}
+}
+
 func TestArrivals(t *testing.T) {
 	take := func(seed uint64) (list []time.Duration) {
 		next := poisson(1000, seed)
