@@ -37,7 +37,9 @@ func sleep(ctx context.Context, until time.Time) error {
 const timerSlack = 1500 * time.Microsecond
 
 // wait waits until a time, or returns early with the context's error. The last
-// part does not end with the context, because it is short.
+// part does not end with the context, because it is short. The alarm is set for
+// that part only, because set for all of a long gap it woke 0.5 to 0.8 ms late
+// in place of 0.1 to 0.2.
 func (a *alarm) wait(ctx context.Context, until time.Time) error {
 	if time.Until(until) > 2*timerSlack {
 		if err := sleep(ctx, until.Add(-timerSlack)); err != nil {
