@@ -107,12 +107,23 @@ func TestMergedBlocksLeaveNoRows(t *testing.T) {
 	}
 	apply(40)
 	require.NoError(t, ents.Flush(ctx))
-	apply(1)
-	r, err := db.Engine().View(ctx)
-	require.NoError(t, err)
-	defer r.Close()
-	const text = "SELECT CAST(coalesce(sum(count), 0) AS BIGINT) FROM pragma_storage_info('block_log') WHERE column_name = 'block' AND segment_type = 'BIGINT'"
-	require.LessOrEqual(t, number(t, r, text), int64(1), "the last block, unless it was merged meanwhile")
+	inLog := func(text string) int64 {
+		r, err := db.Engine().View(ctx)
+		require.NoError(t, err)
+		defer r.Close()
+		return number(t, r, text)
+	}
+	const storedRows = "SELECT CAST(coalesce(sum(count), 0) AS BIGINT) FROM pragma_storage_info('block_log') WHERE column_name = 'block' AND segment_type = 'BIGINT'"
+	// The last block is merged too after a rest, which a busy machine may give
+	// before its row is counted. Then the next block is the last.
+	for {
+		apply(1)
+		stored := inLog(storedRows)
+		if waiting := inLog("SELECT count(*) FROM block_log"); waiting > 0 {
+			require.Equal(t, int64(1), stored)
+			return
+		}
+	}
 }
 
 // TestLogWithIndex: an older store, whose log of blocks has an index, goes on.
