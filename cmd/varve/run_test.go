@@ -157,17 +157,20 @@ func TestRunRepeats(t *testing.T) {
 func TestRunKeepsFailures(t *testing.T) {
 	t.Setenv(bench.CacheEnv, t.TempDir())
 	t.Setenv(clitest.AsCommand, "1")
-	out := t.TempDir()
-	_, errs, code := varve(t, "run", "A4", "--engines=sqlite", "--repeats=1", "--no-probe", "--scale=0.0005", "--phase=10s", "--timeout=1ms", "--out="+out)
-	require.Equal(t, cli.ExitError, code)
-	require.Contains(t, errs, "ended after 1ms; varve run has --timeout")
-	found, err := report.Load(out)
-	require.NoError(t, err)
-	require.Empty(t, found.Lines)
-	require.Contains(t, found.Excluded[0].GetConfig("excluded"), "error: ended after 1ms")
-	set, err := lab.OpenSet(out)
-	require.NoError(t, err)
-	require.Equal(t, []string{"A4 Run/engine=sqlite, repeat 1"}, set.Failed())
+	// With 1 ns the time is over before the process has started.
+	for _, limit := range []string{"1ms", "1ns"} {
+		out := t.TempDir()
+		_, errs, code := varve(t, "run", "A4", "--engines=sqlite", "--repeats=1", "--no-probe", "--scale=0.0005", "--phase=10s", "--timeout="+limit, "--out="+out)
+		require.Equal(t, cli.ExitError, code)
+		require.Contains(t, errs, "ended after "+limit+"; varve run has --timeout")
+		found, err := report.Load(out)
+		require.NoError(t, err)
+		require.Empty(t, found.Lines)
+		require.Contains(t, found.Excluded[0].GetConfig("excluded"), "error: ended after "+limit)
+		set, err := lab.OpenSet(out)
+		require.NoError(t, err)
+		require.Equal(t, []string{"A4 Run/engine=sqlite, repeat 1"}, set.Failed())
+	}
 }
 
 func TestRunUsage(t *testing.T) {

@@ -105,16 +105,18 @@ func (c *child) run(e *env) (err error) {
 	case unlimited != nil:
 		cmd.Env = append(cmd.Env, memlimit.Variable+"="+unlimited.Error())
 	}
-	if err := start(); err != nil {
-		return err
+	err = start()
+	if err == nil {
+		go killAtSecond(signals, cmd.Process)
+		err = cmd.Wait()
 	}
-	go killAtSecond(signals, cmd.Process)
-	err = cmd.Wait()
 
-	// Say why it failed.
+	// Say why it failed. Its time can be over before it has started.
 	switch {
 	case err != nil && ctx.Err() != nil && e.ctx.Err() == nil:
 		err = fmt.Errorf("ended after %s; varve run has --timeout for more", c.timeout)
+	case err != nil && cmd.ProcessState == nil:
+		return err
 	case err != nil:
 		if code := cmd.ProcessState.ExitCode(); c.quiet && code != ExitError && e.ctx.Err() == nil {
 			_, _ = e.stderr.Write(tail) // the messages of a crash
