@@ -238,7 +238,7 @@ func (s *Set) describePeers() (list []string) {
 // HowToRead explains the notation in tables.
 var HowToRead = []string{
 	"In a table of engines or layouts the rows of a setting stand best first, by the column with ▾; a click on another head chooses that. “÷ 2” in the last column is half of the best rate, “× 2” twice the best time or size.",
-	"A sitting is measured on one host without a pause. A figure is the median of the sittings' medians, in brackets with the smallest and the largest, n sittings and their hosts. Of one sitting the brackets have the range of its runs; “one run” has none.",
+	"A sitting is measured on one host without a pause. A figure is the median of the sittings' medians, in brackets with the smallest and the largest. Of one sitting the brackets have the range of its runs; “one run” has none. The column sittings has their number and hosts, and in brackets which they are; a figure of a row that has others says so itself.",
 	"× is the ratio of a side to the reference, of its own sitting and the same setting: median, smallest and largest. It carries to other hosts when three sittings on two hosts have met it. The reference itself has its figure, over all hosts. A figure without × is of sittings without the reference, of a size or a count, or of what was delivered of a rate that was asked for.",
 	"“~” stands before a ratio that is not told apart from 1, by a permutation test within the sittings. “?” stands before one of too few runs for that: it takes four of both in one sitting.",
 	"K, M and G are thousands, millions and thousand millions. “–” was not measured in that setting.",

@@ -78,8 +78,8 @@ func TestTableOfHosts(t *testing.T) {
 		}
 		return list
 	}
-	require.Equal(t, [][]string{{"52.5 (5–100)", "1, 2"}}, rows("/engine:sqlite /indexes:0"))
-	require.Equal(t, [][]string{{"5", "3"}, {"9", "4"}}, rows("/engine:duckdb /indexes:6"))
+	require.Equal(t, [][]string{{"52.5 (5–100)", "n=2, 2 hosts (1, 2)"}}, rows("/engine:sqlite /indexes:0"))
+	require.Equal(t, [][]string{{"5", "one run (3)"}, {"9", "one run (4)"}}, rows("/engine:duckdb /indexes:6"))
 }
 
 // A table has medians with their ranges and numbers, marks figures of a machine
@@ -233,7 +233,7 @@ func TestCheck(t *testing.T) {
 		}
 		require.NoError(t, p.Check())
 		table := p.Sections[1].Answers[0].Tables[0]
-		require.Equal(t, []string{"sitting", "2", "1"}, []string{table.Heads[2], table.Rows[0][2].Text, table.Rows[1][2].Text})
+		require.Equal(t, []string{"sittings", "one run (2)", "one run (1)"}, []string{table.Heads[2], table.Rows[0][2].String(), table.Rows[1][2].String()})
 	}
 }
 

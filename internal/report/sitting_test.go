@@ -52,11 +52,11 @@ func TestTableOfRatios(t *testing.T) {
 		sitting("4", "a", runs, "X/engine=postgres/layout=compact/scale=1", 70., "X/engine=libsql/layout=compact/scale=2", 7.)
 	rows, note := tableOf(t, text, report.View{Rows: "/engine /layout /scale@num", Columns: []report.Column{{Unit: "rows/s"}}})
 	require.Equal(t, []string{
-		"sqlite | compact | 1 | 597 (99.5–796, n=3, 2 hosts) | 1, 2, 3",
-		"sqlite | arkiv | 1 | × 0.1 | 1",
-		"libsql | compact | 1 | × 0.6 (0.5–0.7, n=3, 2 hosts) | 1, 2, 3",
-		"libsql | compact | 2 | 6.96 (6.86–7.07) | 4", // nothing to compare it with
-		"postgres | compact | 1 | 69.7 (68.6–70.7) | 4",
+		"sqlite | compact | 1 | 597 (99.5–796) | n=3, 2 hosts (1, 2, 3)",
+		"sqlite | arkiv | 1 | × 0.1 | one sitting (1)",
+		"libsql | compact | 1 | × 0.6 (0.5–0.7) | n=3, 2 hosts (1, 2, 3)",
+		"libsql | compact | 2 | 6.96 (6.86–7.07) | one sitting (4)", // nothing to compare it with
+		"postgres | compact | 1 | 69.7 (68.6–70.7) | one sitting (4)",
 	}, rows)
 	require.Contains(t, note, "× is a ratio to sqlite compact of the same sittings")
 

@@ -31,26 +31,27 @@ func (s *Set) Table(v View) (*Table, error) {
 		t.Heads = append(t.Heads, strings.TrimSuffix(c.head, ", "+t.Unit))
 		t.Better = append(t.Better, s.Units.GetBetter(c.unit))
 	}
-	several, all := len(sittingsOf(sel.lines)) > 1 && !v.Short, sittingsOf(s.Lines)
-	if several {
-		t.Heads = append(t.Heads, "sitting")
-	}
 	rows := sel.group()
 	for _, r := range rows {
 		cells := cellsOf(r.key)
 		for _, c := range sel.columns {
 			cells = append(cells, s.cell(r.lines, c, sel.with))
 		}
-		if several {
-			cells = append(cells, numbers(sittingsOf(r.lines), all))
-		}
 		t.Rows = append(t.Rows, cells)
 	}
-	if n := len(sittingsOf(sel.lines)); v.Short && n > 1 {
+	switch n := len(sittingsOf(sel.lines)); {
+	case n < 2:
+		t.sayOnce()
+	case v.Short:
 		t.each(func(c *Cell) { c.Of = "" })
 		t.Note += fmt.Sprintf(", each figure of up to %d sittings", n)
+	default:
+		t.Heads = append(t.Heads, "sittings")
+		for i, r := range rows {
+			which := numbers(sittingsOf(r.lines), sittingsOf(s.Lines))
+			t.Rows[i] = append(t.Rows[i], Cell{Text: takeOut(t.Rows[i][t.Keys:]), Range: which.Text})
+		}
 	}
-	t.sayOnce()
 	t.Note += s.unfinished(rows)
 	if t.has("×") {
 		t.Note += ", × is a ratio to " + sel.with.String() + " of the same sittings"
@@ -109,8 +110,8 @@ func (t *Table) has(sign string) (has bool) {
 	return has
 }
 
-// sayOnce states below the table the number of sittings that most figures
-// share, instead of in each cell.
+// sayOnce states below the table the number of runs that most figures share,
+// instead of in each cell.
 func (t *Table) sayOnce() {
 	counts, figures, most := make(map[string]int), 0, ""
 	t.each(func(c *Cell) {
@@ -133,4 +134,23 @@ func (t *Table) sayOnce() {
 	if counts[most] < figures {
 		t.Note += " where nothing else is said"
 	}
+}
+
+// takeOut takes the number of sittings that most cells of a row share out of
+// these, and returns it.
+func takeOut(cells []Cell) (most string) {
+	counts := make(map[string]int)
+	for _, c := range cells {
+		if c.Of != "" {
+			if counts[c.Of]++; counts[c.Of] > counts[most] {
+				most = c.Of
+			}
+		}
+	}
+	for i := range cells {
+		if cells[i].Of == most {
+			cells[i].Of = ""
+		}
+	}
+	return most
 }
