@@ -118,6 +118,8 @@ func TestBusy(t *testing.T) {
 	require.Equal(t, "libsql | 500 | ? × 1", rows[1])
 	rows, _ = tableOf(t, line("sqlite", 0.5, " 0 commit-late"), view) // the busy loop is the reads'
 	require.Equal(t, []string{"sqlite | 500 | 7"}, rows)
+	rows, _ = tableOf(t, line("libsql", 0.5, "")+"sitting: 2\n"+line("sqlite", 0.96, ""), report.View{Rows: "/engine", Columns: view.Columns[:1]})
+	require.Equal(t, []string{"sqlite | 500 | one run (1)", "libsql | not busy: 0.5 | 2"}, rows)
 	rows, _ = tableOf(t, "BenchmarkX/engine=sqlite 1 500 rows/s 7 p99-ms\n", view) // as before there was busy
 	require.Equal(t, []string{"sqlite | 500 | 7"}, rows)
 }

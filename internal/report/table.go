@@ -49,7 +49,10 @@ func (s *Set) Table(v View) (*Table, error) {
 		t.Heads = append(t.Heads, "sittings")
 		for i, r := range rows {
 			which := numbers(sittingsOf(r.lines), sittingsOf(s.Lines))
-			t.Rows[i] = append(t.Rows[i], Cell{Text: takeOut(t.Rows[i][t.Keys:]), Range: which.Text})
+			if many := takeOut(t.Rows[i][t.Keys:]); many != "" {
+				which = Cell{Text: many, Range: which.Text}
+			}
+			t.Rows[i] = append(t.Rows[i], which)
 		}
 	}
 	t.Note += s.unfinished(rows)
