@@ -47,10 +47,13 @@ func (s *Set) Table(v View) (*Table, error) {
 		t.Note += fmt.Sprintf(", each figure of up to %d sittings", n)
 	default:
 		t.Heads = append(t.Heads, "sittings")
+		all := sittingsOf(s.Lines)
 		for i, r := range rows {
-			which := numbers(sittingsOf(r.lines), sittingsOf(s.Lines))
-			if many := takeOut(t.Rows[i][t.Keys:]); many != "" {
-				which = Cell{Text: many, Range: which.Text}
+			which := numbers(sittingsOf(r.lines), all)
+			figures := t.figures(t.Rows[i])
+			if of, _, _ := shared(figures); of != "" {
+				takeOut(figures, of)
+				which = Cell{Text: of, Of: which.Text}
 			}
 			t.Rows[i] = append(t.Rows[i], which)
 		}
@@ -100,11 +103,19 @@ func (s *Set) unfinished(rows []row) (note string) {
 
 // each calls f with each cell that has a figure.
 func (t *Table) each(f func(*Cell)) {
-	for _, row := range t.Rows {
+	for _, c := range t.figures(t.Rows...) {
+		f(c)
+	}
+}
+
+// figures returns the cells of rows that are no keys.
+func (t *Table) figures(rows ...[]Cell) (list []*Cell) {
+	for _, row := range rows {
 		for i := range row[t.Keys:] {
-			f(&row[t.Keys+i])
+			list = append(list, &row[t.Keys+i])
 		}
 	}
+	return list
 }
 
 // has reports whether any figure has a sign.
@@ -116,44 +127,39 @@ func (t *Table) has(sign string) (has bool) {
 // sayOnce states below the table the number of runs that most figures share,
 // instead of in each cell.
 func (t *Table) sayOnce() {
-	counts, figures, most := make(map[string]int), 0, ""
-	t.each(func(c *Cell) {
-		if c.Of != "" {
-			figures++
-			if counts[c.Of]++; counts[c.Of] > counts[most] {
-				most = c.Of
-			}
-		}
-	})
-	if 2*counts[most] <= figures {
+	figures := t.figures(t.Rows...)
+	most, have, all := shared(figures)
+	if 2*have <= all {
 		return
 	}
-	t.each(func(c *Cell) {
-		if c.Of == most {
-			c.Of = ""
-		}
-	})
+	takeOut(figures, most)
 	t.Note += ", " + most
-	if counts[most] < figures {
+	if have < all {
 		t.Note += " where nothing else is said"
 	}
 }
 
-// takeOut takes the number of sittings that most cells of a row share out of
-// these, and returns it.
-func takeOut(cells []Cell) (most string) {
+// shared returns the number of sittings and hosts that most figures are of. It
+// counts these figures, and all that have such a number.
+func shared(figures []*Cell) (most string, have, all int) {
 	counts := make(map[string]int)
-	for _, c := range cells {
-		if c.Of != "" {
-			if counts[c.Of]++; counts[c.Of] > counts[most] {
-				most = c.Of
-			}
+	for _, c := range figures {
+		if c.Of == "" {
+			continue
+		}
+		all++
+		if counts[c.Of]++; counts[c.Of] > have {
+			most, have = c.Of, counts[c.Of]
 		}
 	}
-	for i := range cells {
-		if cells[i].Of == most {
-			cells[i].Of = ""
+	return most, have, all
+}
+
+// takeOut takes a number of sittings and hosts out of the figures that have it.
+func takeOut(figures []*Cell, of string) {
+	for _, c := range figures {
+		if c.Of == of {
+			c.Of = ""
 		}
 	}
-	return most
 }
