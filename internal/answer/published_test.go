@@ -43,8 +43,8 @@ func TestPublished(t *testing.T) {
 			require.Contains(t, readme, "No database did all that Arkiv asks")
 			require.NotContains(t, q.Sentence, "carries 9 of the 9")
 			continue
-		case strings.HasPrefix(q.Sentence, "Not known"):
-			require.Contains(t, strings.Join(rows[q.ID], ""), "*", q.Sentence)
+		case strings.HasPrefix(q.Sentence, "Not known"), strings.HasPrefix(q.Sentence, "Cannot be judged"):
+			require.Regexp(t, `(?m)^\| `+q.ID+`\. .*\*`, readme, q.Sentence) // of an older set
 			continue
 		}
 		judged++
