@@ -44,7 +44,7 @@ func TestPublished(t *testing.T) {
 			require.NotContains(t, q.Sentence, "carries 9 of the 9")
 			continue
 		case strings.HasPrefix(q.Sentence, "Not known"), strings.HasPrefix(q.Sentence, "Cannot be judged"):
-			require.Regexp(t, `(?m)^\| `+q.ID+`\. .*\*`, readme, q.Sentence) // of an older set
+			require.Contains(t, strings.Join(rows[q.ID], ""), "*", q.Sentence)
 			continue
 		}
 		judged++
