@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/varvedb/varve/bench/probe"
 	"github.com/varvedb/varve/internal/filelease"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -163,6 +164,39 @@ func TestCloneTreeKeepsModesAndLinks(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "text", string(text))
 	require.Error(t, cloneTree(dst, src), "it overwrites nothing")
+}
+
+// TestCloneTreeLeavesTheCacheAsItIs: a copy takes no more of the page cache than
+// two pieces, while it is made.
+func TestCloneTreeLeavesTheCacheAsItIs(t *testing.T) {
+	src, dst := t.TempDir(), filepath.Join(t.TempDir(), "dst")
+	const pieces = 6
+	require.NoError(t, os.WriteFile(filepath.Join(src, "file"), make([]byte, pieces*piece), 0o600))
+	err := probe.Evict(t.Context(), src)
+	if left, _ := probe.Residency(src); err != nil || left.Resident > 0 {
+		t.Skip("temporary directory cannot leave the memory: set TMPDIR to one on a disk")
+	}
+	copied := make(chan error, 1)
+	go func() { copied <- cloneTree(dst, src) }()
+	most := int64(0)
+	for {
+		select {
+		case err := <-copied:
+			require.NoError(t, err)
+			require.Less(t, most*int64(os.Getpagesize()), int64(pieces*piece/2))
+			for _, dir := range []string{src, dst} {
+				left, err := probe.Residency(dir)
+				require.NoError(t, err)
+				require.Zero(t, left.Resident, dir)
+				require.Equal(t, int64(pieces*piece/os.Getpagesize()), left.Total, dir)
+			}
+			return
+		default:
+			if pages, err := probe.Residency(dst); err == nil { // there is none at first
+				most = max(most, pages.Resident)
+			}
+		}
+	}
 }
 
 // TestRoom: the size of a data set and its copy is estimated before they are

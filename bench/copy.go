@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -119,7 +120,7 @@ func (cp *Copy) fill(ctx context.Context, key string) (err error) {
 		})
 	}
 	if err == nil {
-		err = cp.Evict()
+		err = cp.Evict(ctx)
 	}
 	if err == nil {
 		cp.url = d.Engine.URL(cp.Dir)
@@ -155,15 +156,11 @@ func (cp *Copy) Flush(ctx context.Context) error {
 // files are on this machine. These pages were charged to the memory budget of
 // the process that built, copied or read them, so a later measurement would get
 // them for free.
-func (cp *Copy) Evict() error {
+func (cp *Copy) Evict(ctx context.Context) error {
 	if cp.data.Engine.Server != "" {
 		return nil
 	}
-	return evict(cp.Dir)
-}
-
-func evict(dir string) error {
-	err := probe.Evict(dir)
+	err := probe.Evict(ctx, cp.Dir)
 	if errors.Is(err, probe.ErrUnsupported) {
 		err = nil
 	}
@@ -316,11 +313,14 @@ func (d Dataset) Size() (uint64, error) {
 
 // cloneTree copies a closed database: files, directories with their
 // permissions, and symbolic links. Where the file system can, files share their
-// blocks with the original (reflink, by io.Copy). Everything is synced before
+// blocks with the original (reflink, by io.CopyN). Everything is synced before
 // it returns, so that a later measurement does not pay for it.
 func cloneTree(dst, src string) error {
-	from := os.DirFS(src)
-	if err := os.CopyFS(dst, from); err != nil {
+	from, ok := os.DirFS(src).(fs.ReadLinkFS)
+	if !ok {
+		return fmt.Errorf("copy %s: %w", src, errors.ErrUnsupported)
+	}
+	if err := os.CopyFS(dst, piecewiseFS{from}); err != nil {
 		return err
 	}
 	err := fs.WalkDir(from, ".", func(path string, d fs.DirEntry, err error) error {
@@ -333,7 +333,45 @@ func cloneTree(dst, src string) error {
 		}
 		return os.Chmod(filepath.Join(dst, path), info.Mode().Perm()) // set again, because the umask may have reduced them
 	})
-	return errors.Join(err, flush(dst), evict(src)) // building and copying have read them into the page cache
+	return errors.Join(err, flush(dst))
+}
+
+// A piecewiseFS copies files in pieces, each of which leaves the page cache
+// before the next is read. Otherwise gigabytes would become free at once when
+// the copy is evicted, just before it is measured (see probe.Evict).
+type piecewiseFS struct{ fs.ReadLinkFS }
+
+func (p piecewiseFS) Open(name string) (fs.File, error) {
+	f, err := p.ReadLinkFS.Open(name)
+	if file, ok := f.(*os.File); ok {
+		return piecewiseFile{file}, err
+	}
+	return f, err
+}
+
+type piecewiseFile struct{ *os.File }
+
+// piece is so long that syncing it costs little compared with writing it.
+const piece = 64 << 20
+
+// WriteTo is what io.Copy calls.
+func (f piecewiseFile) WriteTo(w io.Writer) (n int64, err error) {
+	for err == nil {
+		var copied int64
+		copied, err = io.CopyN(w, f.File, piece)
+		n += copied
+		for _, file := range []any{f.File, w} {
+			if file, ok := file.(*os.File); ok {
+				if evicted := probe.EvictFile(file); evicted != nil && !errors.Is(evicted, probe.ErrUnsupported) {
+					return n, evicted
+				}
+			}
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return n, err
 }
 
 // size returns how many bytes the files below a directory have.

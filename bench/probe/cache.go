@@ -1,12 +1,14 @@
 package probe
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // Pages counts pages of files.
@@ -53,25 +55,53 @@ func Fill(path string, bytes int64) error {
 // lists of one core.
 const tries = 3
 
+// A virtual machine gives memory that became free back to its host: Linux in
+// rounds of 2 s, each a sixteenth of what is free (mm/page_reporting.c). A read
+// from the disk waits up to 0.1 s for such a round (docs/results/README.md).
+const (
+	settleAbove = 1 << 30 // bytes; less is given back in rounds that are not felt
+	settleTime  = 45 * time.Second
+)
+
 // Evict writes a file, or the regular files below a directory, to the disk and
 // drops them from the page cache. Mapped or locked pages stay, and so does
-// everything in a memory file system; that is no error.
-func Evict(path string) error {
+// everything in a memory file system; that is no error. After much has been
+// dropped, it waits until the host of a virtual machine has taken the memory, so
+// that a measurement does not begin meanwhile.
+func Evict(ctx context.Context, path string) error {
+	before, err := Residency(path)
+	if err != nil {
+		return err
+	}
+	left := before
 	for range tries {
-		err := each(path, func(f *os.File, _ int64) error {
-			if err := f.Sync(); err != nil { // dirty pages cannot be dropped
-				return err
-			}
-			return dontNeed(f)
-		})
-		if err != nil {
+		if err := each(path, func(f *os.File, _ int64) error { return EvictFile(f) }); err != nil {
 			return err
 		}
-		if left, err := Residency(path); err != nil || left.Resident == 0 {
+		if left, err = Residency(path); err != nil {
 			return err
+		}
+		if left.Resident == 0 {
+			break
 		}
 	}
-	return nil
+	if (before.Resident-left.Resident)*int64(os.Getpagesize()) < settleAbove {
+		return nil
+	}
+	select {
+	case <-time.After(settleTime):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// EvictFile writes an open file to the disk and drops it from the page cache.
+func EvictFile(f *os.File) error {
+	if err := f.Sync(); err != nil { // dirty pages cannot be dropped
+		return err
+	}
+	return dontNeed(f)
 }
 
 // each calls do with a file, or with each regular file below a directory. Files

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"context"
 	"io/fs"
 	"math"
 	"os"
@@ -41,7 +42,7 @@ func TestEvictAndFill(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, all, got, "just written")
 
-	require.NoError(t, Evict(dir))
+	require.NoError(t, Evict(t.Context(), dir))
 	left, err := Residency(dir)
 	require.NoError(t, err)
 	require.Equal(t, Pages{Total: pages}, left)
@@ -63,12 +64,34 @@ func TestEvictAndFill(t *testing.T) {
 	require.Zero(t, Pages{}.Share())
 }
 
+// TestEvictWaits: the host of a virtual machine gets its time after gigabytes
+// have been dropped.
+func TestEvictWaits(t *testing.T) {
+	dir := t.TempDir()
+	onDisk(t, dir)
+	sparse := filepath.Join(dir, "sparse")
+	require.NoError(t, os.WriteFile(sparse, nil, 0o600))
+	require.NoError(t, os.Truncate(sparse, 2*settleAbove))
+	require.NoError(t, Fill(sparse, math.MaxInt64))
+	filled, err := Residency(sparse)
+	require.NoError(t, err)
+	if filled.Resident*int64(os.Getpagesize()) < settleAbove {
+		t.Skip("memory is too small")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, Evict(ctx, sparse), context.Canceled)
+	left, err := Residency(sparse)
+	require.NoError(t, err)
+	require.Zero(t, left.Resident)
+}
+
 func TestMissingFile(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing")
 	_, err := Residency(missing)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.ErrorIs(t, Fill(missing, 1), fs.ErrNotExist)
-	require.ErrorIs(t, Evict(missing), fs.ErrNotExist)
+	require.ErrorIs(t, Evict(t.Context(), missing), fs.ErrNotExist)
 }
 
 // A sparse file takes no room on the disk, and is counted to its last byte.

@@ -19,7 +19,7 @@ func TestCost(t *testing.T) {
 			onDisk(t, dir)
 			file := filepath.Join(dir, "file")
 			require.NoError(t, os.WriteFile(file, make([]byte, fileSize), 0o600))
-			require.NoError(t, Evict(dir))
+			require.NoError(t, Evict(t.Context(), dir))
 			s := start(t)
 			s.do(as + "write " + filepath.Join(dir, "before") + " 8")
 

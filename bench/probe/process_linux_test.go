@@ -18,7 +18,7 @@ func TestTracker(t *testing.T) {
 	for _, name := range files {
 		require.NoError(t, os.WriteFile(name, make([]byte, fileSize), 0o600))
 	}
-	require.NoError(t, Evict(dir))
+	require.NoError(t, Evict(t.Context(), dir))
 	var tr tracker
 	look := func(pids ...int) Sample {
 		t.Helper()

@@ -116,7 +116,7 @@ func (t *Trial) Timed(ctx context.Context, warm warming, f func() (*pace.Outcome
 	if err := t.flush(ctx); err != nil {
 		return err
 	}
-	if err := t.Evict(); err != nil && !errors.Is(err, probe.ErrUnsupported) {
+	if err := t.Evict(ctx); err != nil {
 		return err
 	}
 

@@ -140,7 +140,7 @@ const fastShare = 0.9
 // reopen opens a database whose files are in the page cache, as far as the
 // budget allows, and starts to read at once.
 func (t *Trial) reopen(ctx context.Context, dir string, m mix.Reads, head uint64) (err error) {
-	if err := errors.Join(probe.Evict(dir), probe.Fill(dir, t.Memory)); err != nil && !errors.Is(err, probe.ErrUnsupported) {
+	if err := errors.Join(probe.Evict(ctx, dir), probe.Fill(dir, t.Memory)); err != nil && !errors.Is(err, probe.ErrUnsupported) {
 		return err
 	}
 	t.Store.Readers = readers
